@@ -1,0 +1,52 @@
+//! Constant folding: the functions of `broadloom-math` on single values.
+//!
+//! In: an op and typed scalars. Out: a typed scalar. Must hold: the same definition as in the executors, through
+//! the scalar instance; this is also the oracle that tests hold the executors to.
+
+use broadloom_math::{Binary, CastTo, DType, Elem, Scalar as Host, Ternary, Unary};
+
+use crate::op::{self, Op, Visitor};
+use crate::scalar::Scalar;
+
+/// The op of the operands; `None` where it does not take them.
+pub fn apply(op: Op, operands: &[Scalar]) -> Option<Scalar> {
+    let dtype = operands.last()?.dtype;
+    if operands.len() != op.operands() {
+        return None;
+    }
+    op::dispatch(op, dtype, Fold(operands)).flatten()
+}
+
+/// The value converted to another dtype.
+pub fn cast(x: Scalar, to: DType) -> Scalar {
+    // The visitor gets a value of exactly the dtype that it is dispatched on.
+    op::dispatch_cast(x.dtype, to, Fold(&[x])).unwrap_or(x)
+}
+
+struct Fold<'a>(&'a [Scalar]);
+
+impl Visitor for Fold<'_> {
+    type Out = Option<Scalar>;
+
+    fn unary<F: Unary<T>, T: Elem>(self) -> Option<Scalar> {
+        Some(Scalar::of(F::call(&mut Host, self.0[0].get::<T>()?)))
+    }
+
+    fn binary<F: Binary<T>, T: Elem>(self) -> Option<Scalar> {
+        Some(Scalar::of(F::call(&mut Host, self.0[0].get::<T>()?, self.0[1].get::<T>()?)))
+    }
+
+    fn ternary<F: Ternary<T, First = T>, T: Elem>(self) -> Option<Scalar> {
+        let [a, b, c] = [self.0[0].get::<T>()?, self.0[1].get::<T>()?, self.0[2].get::<T>()?];
+        Some(Scalar::of(F::call(&mut Host, a, b, c)))
+    }
+
+    fn choice<F: Ternary<T, First = bool>, T: Elem>(self) -> Option<Scalar> {
+        let (condition, a, b) = (self.0[0].get::<bool>()?, self.0[1].get::<T>()?, self.0[2].get::<T>()?);
+        Some(Scalar::of(F::call(&mut Host, condition, a, b)))
+    }
+
+    fn cast<T: CastTo<U>, U: Elem>(self) -> Option<Scalar> {
+        Some(Scalar::of(T::cast(&mut Host, self.0[0].get::<T>()?)))
+    }
+}

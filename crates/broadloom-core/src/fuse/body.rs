@@ -1,0 +1,276 @@
+//! One kernel's body, from the nodes that it writes down to inputs, constants and cut nodes.
+//!
+//! In: nodes of one shape. Out: a [`Draft`]. Views met on the way down are collected in a chain and applied to the
+//! layout of each leaf; a node reached through different chains is computed once for each. Must hold: the walk
+//! keeps its own stack.
+
+use rustc_hash::FxHashMap;
+
+use crate::fuse::cut::Cuts;
+use crate::fuse::{Draft, Output, ParamSource};
+use crate::graph::{Graph, IntDivision, NodeId, NodeKind};
+use crate::kernel::{Code, Inst, Kernel, ValueId};
+use crate::layout::{Layout, View};
+use crate::shape::Shape;
+
+/// Where a kernel's input comes from, before temporaries have numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Leaf {
+    Slot(u32),
+    Node(NodeId),
+}
+
+/// Views from a node up to the loop, the innermost first; chains share their tails.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ChainId(u32);
+
+/// The empty chain.
+const STRAIGHT: ChainId = ChainId(0);
+
+/// A node may be computed for this many chains before it is materialised instead.
+const MAX_CHAINS: u32 = 4;
+
+struct Chains {
+    links: Vec<(View, ChainId)>,
+    known: FxHashMap<(View, ChainId), ChainId>,
+}
+
+impl Chains {
+    fn push(&mut self, view: View, rest: ChainId) -> ChainId {
+        if let Some(&id) = self.known.get(&(view.clone(), rest)) {
+            return id;
+        }
+        self.links.push((view.clone(), rest));
+        let id = ChainId(self.links.len() as u32);
+        self.known.insert((view, rest), id);
+        id
+    }
+
+    /// The layout after every view of the chain.
+    fn apply(&self, mut layout: Layout, mut chain: ChainId) -> Option<Layout> {
+        while chain != STRAIGHT {
+            let (view, rest) = &self.links[chain.0 as usize - 1];
+            layout = layout.view(view)?;
+            chain = *rest;
+        }
+        Some(layout)
+    }
+}
+
+/// A value's definition while kinds are still numbered apart.
+#[derive(Clone, Copy)]
+enum Early {
+    Input(u32),
+    Param(u32),
+    Inst(u32),
+}
+
+struct Builder<'a> {
+    graph: &'a Graph,
+    cuts: &'a Cuts,
+    shape: Shape,
+    chains: Chains,
+    done: FxHashMap<(NodeId, ChainId), Early>,
+    chains_of: FxHashMap<NodeId, u32>,
+    inputs: Vec<(Leaf, Layout)>,
+    input_of: FxHashMap<(Leaf, Layout), u32>,
+    params: Vec<ParamSource>,
+    kernel: Kernel,
+    early: Vec<[Early; 3]>,
+}
+
+/// Builds the body that computes the members, all of the given shape.
+///
+/// `Err`: nodes that are read through so many views that they are better materialised.
+pub fn build(
+    graph: &Graph,
+    shape: Shape,
+    members: &[(NodeId, Output)],
+    cuts: &Cuts,
+) -> Result<Draft, Vec<NodeId>> {
+    let mut builder = Builder {
+        graph,
+        cuts,
+        shape,
+        chains: Chains { links: Vec::new(), known: FxHashMap::default() },
+        done: FxHashMap::default(),
+        chains_of: FxHashMap::default(),
+        inputs: Vec::new(),
+        input_of: FxHashMap::default(),
+        params: Vec::new(),
+        kernel: Kernel::default(),
+        early: Vec::new(),
+    };
+    let mut outputs = Vec::new();
+    for &(id, output) in members {
+        // A cut node's own kernel computes it; everyone else reads it.
+        let own = matches!(output, Output::Node(_));
+        outputs.push(builder.compute(id, own)?);
+    }
+    Ok(builder.finish(outputs, members.iter().map(|m| m.1).collect()))
+}
+
+impl Builder<'_> {
+    /// Emits a node of the loop's shape and everything below it.
+    fn compute(&mut self, root: NodeId, own: bool) -> Result<Early, Vec<NodeId>> {
+        let mut stack = vec![(root, STRAIGHT, false)];
+        while let Some((id, chain, ready)) = stack.pop() {
+            if self.done.contains_key(&(id, chain)) {
+                continue;
+            }
+            if self.cuts.contains(&id) && !(own && id == root && chain == STRAIGHT) {
+                let layout = Layout::contiguous(self.graph.node(id).shape.clone());
+                self.leaf(id, chain, Leaf::Node(id), layout);
+            } else if ready {
+                self.emit(id, chain);
+            } else {
+                self.open(id, chain, &mut stack)?;
+            }
+        }
+        Ok(self.done[&(root, STRAIGHT)])
+    }
+
+    /// Handles a node met for the first time: a leaf at once, others after their operands.
+    fn open(
+        &mut self,
+        id: NodeId,
+        chain: ChainId,
+        stack: &mut Vec<(NodeId, ChainId, bool)>,
+    ) -> Result<(), Vec<NodeId>> {
+        let node = self.graph.node(id);
+        match &node.kind {
+            NodeKind::Input { slot, layout } => self.leaf(id, chain, Leaf::Slot(*slot), layout.clone()),
+            NodeKind::Const { value, slot } => {
+                let source = slot.map_or(ParamSource::Fixed(*value), ParamSource::Slot);
+                let param = self.params.len() as u32;
+                // One parameter for each constant, whatever views it is seen through.
+                let known = self.done.get(&(id, STRAIGHT)).copied();
+                let early = known.unwrap_or_else(|| {
+                    self.params.push(source);
+                    self.kernel.params.push(value.dtype);
+                    Early::Param(param)
+                });
+                self.done.insert((id, STRAIGHT), early);
+                self.done.insert((id, chain), early);
+            }
+            _ => {
+                let times = self.chains_of.entry(id).or_insert(0);
+                *times += 1;
+                if *times > MAX_CHAINS && !matches!(node.kind, NodeKind::View { .. }) {
+                    let mut repeated: Vec<NodeId> = self
+                        .chains_of
+                        .iter()
+                        .filter(|(n, times)| {
+                            **times > MAX_CHAINS
+                                && !matches!(self.graph.node(**n).kind, NodeKind::View { .. })
+                        })
+                        .map(|(n, _)| *n)
+                        .collect();
+                    repeated.sort_unstable();
+                    return Err(repeated);
+                }
+                stack.push((id, chain, true));
+                for (arg, chain) in self.operands(id, chain).into_iter().rev() {
+                    stack.push((arg, chain, false));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A node's operands with the chains under which they are needed.
+    fn operands(&mut self, id: NodeId, chain: ChainId) -> Vec<(NodeId, ChainId)> {
+        let graph = self.graph;
+        let node = graph.node(id);
+        if let NodeKind::View { arg, view } = &node.kind {
+            return vec![(*arg, self.extend(*arg, view.clone(), chain))];
+        }
+        node.args()
+            .iter()
+            .map(|&arg| {
+                let shape = &graph.node(arg).shape;
+                let same = *shape == node.shape;
+                (
+                    arg,
+                    if same { chain } else { self.extend(arg, View::BroadcastTo(node.shape.clone()), chain) },
+                )
+            })
+            .collect()
+    }
+
+    /// The chain of an operand; a 0-d operand is the same under any.
+    fn extend(&mut self, arg: NodeId, view: View, chain: ChainId) -> ChainId {
+        if self.graph.node(arg).shape.rank() > 0 {
+            return self.chains.push(view, chain);
+        }
+        if self.shape.rank() == 0 {
+            STRAIGHT
+        } else {
+            self.chains.push(View::BroadcastTo(self.shape.clone()), STRAIGHT)
+        }
+    }
+
+    fn leaf(&mut self, id: NodeId, chain: ChainId, leaf: Leaf, layout: Layout) {
+        // `cut::find` has cut every node whose leaves a view can't be pushed to.
+        let layout = self.chains.apply(layout, chain).expect("views were checked to be expressible");
+        let next = self.inputs.len() as u32;
+        let number = *self.input_of.entry((leaf, layout.clone())).or_insert(next);
+        if number == next {
+            self.inputs.push((leaf, layout));
+            self.kernel.inputs.push(self.graph.node(id).dtype);
+        }
+        self.done.insert((id, chain), Early::Input(number));
+    }
+
+    /// Emits a node whose operands are there.
+    fn emit(&mut self, id: NodeId, chain: ChainId) {
+        let operands = self.operands(id, chain);
+        let graph = self.graph;
+        let node = graph.node(id);
+        let first = self.done[&operands[0]];
+        let code = match &node.kind {
+            NodeKind::Apply { op, args } => Code::Apply(*op, graph.node(args[args.len() - 1]).dtype),
+            NodeKind::Cast { arg } => Code::Cast(graph.node(*arg).dtype, node.dtype),
+            _ => {
+                self.done.insert((id, chain), first);
+                return;
+            }
+        };
+        let mut args = [first; 3];
+        for (slot, operand) in args.iter_mut().zip(&operands) {
+            *slot = self.done[operand];
+        }
+        let inst = self.kernel.body.len() as u32;
+        self.kernel.body.push(Inst { code, args: [ValueId(0); 3] });
+        self.early.push(args);
+        self.done.insert((id, chain), Early::Inst(inst));
+    }
+
+    /// Numbers values for good: inputs, parameters, instructions.
+    fn finish(mut self, outputs: Vec<Early>, targets: Vec<Output>) -> Draft {
+        let (inputs, params) = (self.kernel.inputs.len() as u32, self.kernel.params.len() as u32);
+        let value = |early: Early| {
+            ValueId(match early {
+                Early::Input(i) => i,
+                Early::Param(i) => inputs + i,
+                Early::Inst(i) => inputs + params + i,
+            })
+        };
+        for (inst, early) in self.kernel.body.iter_mut().zip(&self.early) {
+            for i in 0..inst.code.operands() {
+                inst.args[i] = value(early[i]);
+            }
+        }
+        self.kernel.outputs = outputs.into_iter().map(value).collect();
+        self.kernel.checks_division = self.graph.int_division() == IntDivision::Error
+            && self.shape.elements() > 0
+            && self.kernel.body.iter().any(|inst| inst.code.faults());
+        Draft {
+            kernel: self.kernel,
+            shape: self.shape,
+            inputs: self.inputs,
+            params: self.params,
+            outputs: targets,
+        }
+    }
+}

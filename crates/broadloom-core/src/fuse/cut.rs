@@ -1,0 +1,101 @@
+//! Which nodes are cut off into kernels of their own, before any is built.
+//!
+//! In: the graph and its roots. Out: the set of nodes to materialise, with a note for each. Two reasons: a reshape
+//! that no strides can express, and a broadcast operand that is cheaper to compute once.
+
+use std::collections::HashSet;
+
+use crate::fuse::cost;
+use crate::graph::{Graph, NodeId, NodeKind};
+use crate::layout::{Layout, View};
+
+/// The nodes to materialise.
+pub type Cuts = HashSet<NodeId, rustc_hash::FxBuildHasher>;
+
+/// What is known of a node's leaves.
+#[derive(Clone, Default)]
+struct Leaves {
+    /// All of them lie contiguously under the node's own shape, or are single values.
+    flat: bool,
+    /// The node is an input, seen through views.
+    layout: Option<Layout>,
+    /// Cost per element of all that the node is computed from.
+    total: u64,
+}
+
+/// Finds the nodes to cut.
+pub fn find(graph: &Graph, roots: &[NodeId], notes: &mut Vec<String>) -> Cuts {
+    let mut cuts = Cuts::default();
+    let mut leaves: Vec<Leaves> = Vec::with_capacity(graph.nodes().len());
+    for id in graph.ids() {
+        let found = look(graph, id, &leaves, &mut cuts, notes);
+        leaves.push(found);
+    }
+    // A root that is cut for someone else is still written as a root, from its own kernel.
+    debug_assert!(roots.iter().all(|r| r.index() < leaves.len()));
+    cuts
+}
+
+fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, notes: &mut Vec<String>) -> Leaves {
+    let node = graph.node(id);
+    match &node.kind {
+        NodeKind::Input { layout, .. } => {
+            Leaves { flat: layout.is_contiguous(), layout: Some(layout.clone()), total: 0 }
+        }
+        NodeKind::Const { .. } => Leaves { flat: true, ..Leaves::default() },
+        NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, notes),
+        NodeKind::Apply { .. } | NodeKind::Cast { .. } => {
+            let mut flat = true;
+            let mut total = cost::of_node(graph, node);
+            for &arg in node.args() {
+                let (shape, below) = (&graph.node(arg).shape, &leaves[arg.index()]);
+                flat &= below.flat && (*shape == node.shape || shape.rank() == 0);
+                let size = node.shape.elements();
+                if below.total > 0 && *shape != node.shape && cost::materialise(graph, arg, below.total, size)
+                {
+                    if cuts.insert(arg) {
+                        notes.push(format!(
+                            "{arg:?} ({}{shape}) is materialised: computing it for each of {size} elements of \
+                             {id:?} would cost more than a temporary of {}",
+                            graph.node(arg).dtype,
+                            shape.elements()
+                        ));
+                    }
+                } else if !cuts.contains(&arg) {
+                    total = total.saturating_add(below.total);
+                }
+            }
+            Leaves { flat, layout: None, total }
+        }
+    }
+}
+
+fn view_leaves(
+    graph: &Graph,
+    arg: NodeId,
+    view: &View,
+    leaves: &[Leaves],
+    cuts: &mut Cuts,
+    notes: &mut Vec<String>,
+) -> Leaves {
+    let below = &leaves[arg.index()];
+    let shape = &graph.node(arg).shape;
+    let layout = below.layout.as_ref().and_then(|l| l.view(view));
+    let expressible = layout.is_some() || below.layout.is_none() && (below.flat || !view.merges_axes(shape));
+    if !expressible {
+        if cuts.insert(arg) {
+            notes.push(format!(
+                "{arg:?} ({}{shape}) is materialised: no strides express its {view}",
+                graph.node(arg).dtype
+            ));
+        }
+        return Leaves { flat: true, layout: None, total: 0 };
+    }
+    let flat = match view {
+        View::Reshape(_) => below.flat || layout.as_ref().is_some_and(Layout::is_contiguous),
+        View::BroadcastTo(_) => shape.rank() == 0 && below.flat,
+        View::Permute(_) | View::Slice(_) => layout.as_ref().is_some_and(Layout::is_contiguous),
+    };
+    let total = if cuts.contains(&arg) { 0 } else { below.total };
+    Leaves { flat, layout, total }
+}

@@ -1,0 +1,241 @@
+//! Fusion: cuts a graph into kernels in run order.
+//!
+//! In: a rewritten graph and its roots. Out: a [`Plan`]: kernels, what each reads and writes, and notes on why it
+//! was cut so. Must hold: all element-wise nodes that share an index space and need no cut become one kernel; a
+//! view of a node that is not evaluated is pushed to the inputs, or the node is cut off where it can't be.
+
+mod body;
+mod cost;
+mod cut;
+mod split;
+
+use std::fmt;
+use std::sync::Arc;
+
+use broadloom_math::DType;
+
+use crate::error::Result;
+use crate::graph::{Graph, IntDivision, NodeId};
+use crate::kernel::Kernel;
+use crate::layout::Layout;
+use crate::scalar::Scalar;
+use crate::shape::Shape;
+use crate::verify;
+
+/// The most instructions of one kernel; a larger region is cut where the fewest values are live.
+pub const MAX_BODY: usize = 2048;
+
+/// Where a kernel's input comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The caller's array of this number.
+    Slot(u32),
+    /// A temporary that an earlier kernel wrote.
+    Temp(u32),
+}
+
+/// Where a kernel's parameter comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamSource {
+    /// The caller's literal of this number.
+    Slot(u32),
+    /// A value fixed by rewriting.
+    Fixed(Scalar),
+}
+
+/// Where a kernel's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// The root of this number.
+    Root(u32),
+    /// A temporary, contiguous.
+    Temp(u32),
+}
+
+/// An array that a kernel reads: whose memory, and which elements of it, over the kernel's whole index space.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InputView {
+    /// Whose memory.
+    pub source: Source,
+    /// The element for each index; strides of 0 repeat.
+    pub layout: Layout,
+}
+
+/// A kernel with its index space, what it reads and what it writes.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// The loop body.
+    pub kernel: Arc<Kernel>,
+    /// The extents of the loops.
+    pub shape: Shape,
+    /// One per kernel input.
+    pub inputs: Vec<InputView>,
+    /// One per kernel parameter.
+    pub params: Vec<ParamSource>,
+    /// One per kernel output.
+    pub outputs: Vec<Target>,
+}
+
+/// Kernels in run order, and the temporaries between them.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// In run order.
+    pub stages: Vec<Stage>,
+    /// The temporaries' types.
+    pub temps: Vec<(DType, Shape)>,
+    /// The roots' types.
+    pub roots: Vec<(DType, Shape)>,
+    /// Why the graph was cut as it was, a line each.
+    pub notes: Vec<String>,
+}
+
+/// Cuts the graph into kernels.
+///
+/// # Errors
+/// Only [`crate::ErrorKind::Internal`]: a kernel that does not verify.
+pub fn run(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
+    let mut plan = Plan {
+        roots: roots.iter().map(|&r| (graph.node(r).dtype, graph.node(r).shape.clone())).collect(),
+        ..Plan::default()
+    };
+    let mut cuts = cut::find(graph, roots, &mut plan.notes);
+    let stages = loop {
+        match stages(graph, roots, &cuts)? {
+            Ok(stages) => break stages,
+            Err(repeated) => {
+                for id in repeated {
+                    let node = graph.node(id);
+                    plan.notes.push(format!(
+                        "{id:?} ({}{}) is materialised: it is read through many views",
+                        node.dtype, node.shape
+                    ));
+                    cuts.insert(id);
+                }
+            }
+        }
+    };
+    let mut placed = split::Placed::default();
+    for stage in stages {
+        split::push(&mut plan, &mut placed, stage);
+    }
+    if cfg!(debug_assertions) {
+        verify::graph(graph)?;
+        for stage in &plan.stages {
+            verify::kernel(&stage.kernel)?;
+        }
+    }
+    Ok(plan)
+}
+
+/// A kernel before its nodes' values have places: outputs and sources may be cut nodes.
+struct Draft {
+    kernel: Kernel,
+    shape: Shape,
+    inputs: Vec<(body::Leaf, Layout)>,
+    params: Vec<ParamSource>,
+    outputs: Vec<Output>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Output {
+    Root(u32),
+    Node(NodeId),
+}
+
+/// One draft per cut node that is needed, then one per shape of roots; or the nodes that are read through too
+/// many views to be recomputed for each.
+fn stages(
+    graph: &Graph,
+    roots: &[NodeId],
+    cuts: &cut::Cuts,
+) -> Result<std::result::Result<Vec<Draft>, Vec<NodeId>>> {
+    let mut groups: Vec<(Shape, Vec<(NodeId, Output)>)> = Vec::new();
+    for (i, &root) in roots.iter().enumerate() {
+        let shape = &graph.node(root).shape;
+        let output = (root, Output::Root(i as u32));
+        match groups.iter_mut().find(|(s, _)| s == shape) {
+            Some((_, members)) => members.push(output),
+            None => groups.push((shape.clone(), vec![output])),
+        }
+    }
+    let mut drafts = Vec::new();
+    let mut needed: Vec<NodeId> = Vec::new();
+    let mut repeated = Vec::new();
+    let mut draft = |shape: Shape, members: &[(NodeId, Output)], needed: &mut Vec<NodeId>| match body::build(
+        graph, shape, members, cuts,
+    ) {
+        Ok(draft) => {
+            needed.extend(draft.inputs.iter().filter_map(|(leaf, _)| match leaf {
+                body::Leaf::Node(id) => Some(*id),
+                body::Leaf::Slot(_) => None,
+            }));
+            drafts.push(draft);
+        }
+        Err(nodes) => repeated.extend(nodes),
+    };
+    for (shape, members) in groups {
+        draft(shape, &members, &mut needed);
+    }
+    let mut done = std::collections::BTreeSet::new();
+    while let Some(id) = needed.pop() {
+        if done.insert(id) {
+            draft(graph.node(id).shape.clone(), &[(id, Output::Node(id))], &mut needed);
+        }
+    }
+    if !repeated.is_empty() {
+        repeated.sort_unstable();
+        repeated.dedup();
+        return Ok(Err(repeated));
+    }
+    // A cut node depends on earlier nodes only, and roots' kernels may read any of them.
+    drafts.sort_by_key(|d| match d.outputs[0] {
+        Output::Node(id) => (0, id.index()),
+        Output::Root(i) => (1, i as usize),
+    });
+    Ok(Ok(drafts))
+}
+
+impl Plan {
+    /// Whether the graph asked for zero divisors to fail.
+    pub fn checks_division(&self) -> IntDivision {
+        let checks = self.stages.iter().any(|s| s.kernel.checks_division);
+        if checks { IntDivision::Error } else { IntDivision::Zero }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, stage) in self.stages.iter().enumerate() {
+            writeln!(f, "stage {i} over {}:", stage.shape)?;
+            for (j, input) in stage.inputs.iter().enumerate() {
+                let from = match input.source {
+                    Source::Slot(s) => format!("input {s}"),
+                    Source::Temp(t) => format!("temporary {t}"),
+                };
+                let how = describe(&input.layout);
+                writeln!(f, "  {:?} reads {from}, {how}", stage.kernel.input(j))?;
+            }
+            for (j, target) in stage.outputs.iter().enumerate() {
+                let to = match target {
+                    Target::Root(r) => format!("result {r}"),
+                    Target::Temp(t) => format!("temporary {t}"),
+                };
+                writeln!(f, "  {:?} is written to {to}", stage.kernel.outputs[j])?;
+            }
+            for line in stage.kernel.to_string().lines() {
+                writeln!(f, "  {line}")?;
+            }
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
+    }
+}
+
+fn describe(layout: &Layout) -> String {
+    if layout.is_contiguous() {
+        "contiguous".to_string()
+    } else if layout.strides.iter().zip(layout.shape.iter()).all(|(&s, &e)| s == 0 || e == 1) {
+        "one element for all".to_string()
+    } else {
+        format!("strides {:?}", &layout.strides[..])
+    }
+}

@@ -1,0 +1,224 @@
+//! Places a draft in the plan, cutting a body that is too long where the fewest values are live.
+//!
+//! In: a [`Draft`]. Out: one or more stages of the plan. Must hold: values that cross a cut go through temporaries
+//! of the loop's shape, written by the earlier stage and read by the later.
+
+use std::sync::Arc;
+
+use crate::fuse::body::Leaf;
+use crate::fuse::{Draft, InputView, MAX_BODY, Output, Plan, Source, Stage, Target};
+use crate::graph::NodeId;
+use crate::kernel::{Definition, Inst, Kernel, ValueId};
+use crate::layout::Layout;
+use rustc_hash::FxHashMap;
+
+/// The temporary of each cut node that is placed.
+pub type Placed = FxHashMap<NodeId, u32>;
+
+/// Adds the draft's stages to the plan.
+pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft) {
+    let mut inputs = Vec::with_capacity(draft.inputs.len());
+    for (leaf, layout) in draft.inputs {
+        let source = match leaf {
+            Leaf::Slot(s) => Source::Slot(s),
+            // Cut nodes are placed in order of their ids, before anyone reads them.
+            Leaf::Node(id) => Source::Temp(placed[&id]),
+        };
+        inputs.push(InputView { source, layout });
+    }
+    let outputs: Vec<Target> = draft
+        .outputs
+        .iter()
+        .zip(draft.kernel.output_dtypes())
+        .map(|(output, dtype)| match output {
+            Output::Root(i) => Target::Root(*i),
+            Output::Node(id) => {
+                let temp = plan.temps.len() as u32;
+                plan.temps.push((dtype, draft.shape.clone()));
+                placed.insert(*id, temp);
+                Target::Temp(temp)
+            }
+        })
+        .collect();
+    let whole =
+        Stage { kernel: Arc::new(draft.kernel), shape: draft.shape, inputs, params: draft.params, outputs };
+    if whole.kernel.body.len() <= MAX_BODY {
+        plan.stages.push(whole);
+    } else {
+        cut(plan, &whole);
+    }
+}
+
+/// Cuts a long body into pieces.
+fn cut(plan: &mut Plan, whole: &Stage) {
+    let kernel = &*whole.kernel;
+    let ends = pieces(kernel);
+    plan.notes.push(format!(
+        "a body of {} instructions over {} is cut into {} kernels of at most {MAX_BODY}",
+        kernel.body.len(),
+        whole.shape,
+        ends.len()
+    ));
+    let piece_of = |inst: usize| ends.partition_point(|&end| end <= inst);
+    // The temporary of each value that a later piece, or a root's last piece, needs.
+    let mut temps: FxHashMap<ValueId, u32> = FxHashMap::default();
+    for (i, inst) in kernel.body.iter().enumerate() {
+        for &arg in inst.args() {
+            if let Definition::Inst(from) = kernel.definition(arg)
+                && piece_of(from) != piece_of(i)
+            {
+                temps.entry(arg).or_insert_with(|| {
+                    plan.temps.push((kernel.dtype(arg), whole.shape.clone()));
+                    plan.temps.len() as u32 - 1
+                });
+            }
+        }
+    }
+    // Which piece writes each output: the one that computes it, or the last.
+    let home = |v: ValueId| match kernel.definition(v) {
+        Definition::Inst(i) => piece_of(i),
+        _ => ends.len() - 1,
+    };
+    let mut start = 0;
+    for (number, &end) in ends.iter().enumerate() {
+        let piece = Piece { whole, temps: &temps, stage: Piece::empty(whole), places: FxHashMap::default() };
+        let mut writes: Vec<(ValueId, Target)> = Vec::new();
+        for i in start..end {
+            if let Some(&t) = temps.get(&kernel.value(i)) {
+                writes.push((kernel.value(i), Target::Temp(t)));
+            }
+        }
+        for (&v, &target) in kernel.outputs.iter().zip(&whole.outputs) {
+            if home(v) == number {
+                writes.push((v, target));
+            }
+        }
+        plan.stages.push(piece.build(start..end, &writes));
+        start = end;
+    }
+}
+
+/// Where to end each piece: in the second half of its allowance, where the fewest values are live.
+fn pieces(kernel: &Kernel) -> Vec<usize> {
+    let n = kernel.body.len();
+    let mut last_use: Vec<usize> = (0..n).collect();
+    for (i, inst) in kernel.body.iter().enumerate() {
+        for &arg in inst.args() {
+            if let Definition::Inst(from) = kernel.definition(arg) {
+                last_use[from] = i;
+            }
+        }
+    }
+    // live[i]: values computed before i and used at i or later.
+    let mut change = vec![0isize; n + 2];
+    for (i, &last) in last_use.iter().enumerate() {
+        change[i + 1] += 1;
+        change[last + 1] -= 1;
+    }
+    let mut live = vec![0isize; n + 1];
+    for i in 1..=n {
+        live[i] = live[i - 1] + change[i];
+    }
+    let mut ends = Vec::new();
+    let mut start = 0;
+    while n - start > MAX_BODY {
+        let best = (start + MAX_BODY / 2..=start + MAX_BODY).rev().min_by_key(|&i| live[i]);
+        start = best.unwrap_or(start + MAX_BODY);
+        ends.push(start);
+    }
+    ends.push(n);
+    ends
+}
+
+struct Piece<'a> {
+    whole: &'a Stage,
+    temps: &'a FxHashMap<ValueId, u32>,
+    stage: Stage,
+    /// Old value to (kind, number) in the piece.
+    places: FxHashMap<ValueId, Place>,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Input(u32),
+    Param(u32),
+    Inst(u32),
+}
+
+impl Piece<'_> {
+    fn empty(whole: &Stage) -> Stage {
+        Stage {
+            kernel: Arc::new(Kernel::default()),
+            shape: whole.shape.clone(),
+            inputs: Vec::new(),
+            params: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+
+    fn build(mut self, range: std::ops::Range<usize>, writes: &[(ValueId, Target)]) -> Stage {
+        let old = &*self.whole.kernel;
+        let mut kernel = Kernel { checks_division: false, ..Kernel::default() };
+        let mut args: Vec<[Place; 3]> = Vec::with_capacity(range.len());
+        for i in range.clone() {
+            let inst = &old.body[i];
+            let mut places = [Place::Inst(0); 3];
+            for (place, &arg) in places.iter_mut().zip(inst.args()) {
+                *place = self.place(arg, &mut kernel);
+            }
+            args.push(places);
+            self.places.insert(old.value(i), Place::Inst((i - range.start) as u32));
+        }
+        let outputs: Vec<Place> = writes.iter().map(|&(v, _)| self.place(v, &mut kernel)).collect();
+        let (inputs, params) = (kernel.inputs.len() as u32, kernel.params.len() as u32);
+        let value = |place: Place| {
+            ValueId(match place {
+                Place::Input(i) => i,
+                Place::Param(i) => inputs + i,
+                Place::Inst(i) => inputs + params + i,
+            })
+        };
+        for (i, places) in range.zip(&args) {
+            let code = old.body[i].code;
+            let mut args = [ValueId(0); 3];
+            for j in 0..code.operands() {
+                args[j] = value(places[j]);
+            }
+            kernel.body.push(Inst { code, args });
+        }
+        kernel.outputs = outputs.into_iter().map(value).collect();
+        kernel.checks_division = old.checks_division && kernel.body.iter().any(|inst| inst.code.faults());
+        self.stage.kernel = Arc::new(kernel);
+        self.stage.outputs = writes.iter().map(|w| w.1).collect();
+        self.stage
+    }
+
+    /// The value in the piece: its own, a temporary read, or the whole's input or parameter.
+    fn place(&mut self, v: ValueId, kernel: &mut Kernel) -> Place {
+        if let Some(&place) = self.places.get(&v) {
+            return place;
+        }
+        let whole = self.whole;
+        let place = match whole.kernel.definition(v) {
+            Definition::Param(i) => {
+                self.stage.params.push(whole.params[i]);
+                kernel.params.push(whole.kernel.params[i]);
+                Place::Param(kernel.params.len() as u32 - 1)
+            }
+            definition => {
+                let view = match definition {
+                    Definition::Input(i) => whole.inputs[i].clone(),
+                    _ => InputView {
+                        source: Source::Temp(self.temps[&v]),
+                        layout: Layout::contiguous(whole.shape.clone()),
+                    },
+                };
+                self.stage.inputs.push(view);
+                kernel.inputs.push(whole.kernel.dtype(v));
+                Place::Input(kernel.inputs.len() as u32 - 1)
+            }
+        };
+        self.places.insert(v, place);
+        place
+    }
+}

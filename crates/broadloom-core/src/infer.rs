@@ -1,0 +1,333 @@
+//! Type promotion and the shape of a result.
+//!
+//! In: an op and its operands' dtypes and shapes, some of them literals. Out: the dtype that the operands are
+//! converted to, the result's dtype and shape. Must hold: an error names the op, the types, and the cast to
+//! write. Source: the Array API standard's promotion tables; NumPy 2's for the mixed kinds of [`Promotion::NumPy`].
+
+use std::fmt;
+
+use broadloom_math::{DType, Kind};
+use smallvec::SmallVec;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::op::{Arity, Law, Op};
+use crate::scalar::Literal;
+use crate::shape::{BroadcastError, Shape};
+
+/// How dtypes of different kinds meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Promotion {
+    /// As the Array API standard prescribes: different kinds are an error.
+    #[default]
+    Strict,
+    /// As NumPy 2 does; integer arguments of float functions become float64.
+    NumPy,
+}
+
+/// What inference knows of an operand.
+#[derive(Clone, Copy, Debug)]
+pub enum Operand<'a> {
+    /// An array.
+    Array(DType, &'a Shape),
+    /// A literal, which is 0-d and takes its dtype from the arrays.
+    Literal(Literal),
+}
+
+impl fmt::Display for Operand<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operand::Array(dtype, shape) => write!(f, "{dtype}{shape}"),
+            Operand::Literal(x) => write!(f, "{x}"),
+        }
+    }
+}
+
+/// The types of an op's application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// What the operands are converted to (the last two, of [`Arity::Choice`]; its first is bool).
+    pub operand: DType,
+    /// The result's dtype.
+    pub result: DType,
+    /// The result's shape.
+    pub shape: Shape,
+}
+
+impl Signature {
+    /// The dtype that operand `i` is converted to.
+    pub fn operand(&self, op: Op, i: usize) -> DType {
+        if op.arity() == Arity::Choice && i == 0 { DType::Bool } else { self.operand }
+    }
+}
+
+/// Types an op's application.
+///
+/// # Errors
+/// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
+pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signature> {
+    if operands.len() != op.operands() {
+        return Err(Error::new(
+            ErrorKind::Arity,
+            format!("{op} takes {} operand{}, not {}", op.operands(), plural(op.operands()), operands.len()),
+        ));
+    }
+    let promoted = match op.arity() {
+        Arity::Choice => {
+            require_condition(op, &operands[0])?;
+            &operands[1..]
+        }
+        _ => operands,
+    };
+    let operand = accepted(op, promote(op, promoted, mode)?, promoted, mode)?;
+    for x in promoted {
+        if let Operand::Literal(literal) = x {
+            literal.to_dtype(operand).map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
+        }
+    }
+    let shape = broadcast(op, operands)?;
+    let result =
+        op.result(operand).ok_or_else(|| Error::new(ErrorKind::Internal, format!("{op}({operand})")))?;
+    Ok(Signature { operand, result, shape })
+}
+
+fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
+fn require_condition(op: Op, condition: &Operand<'_>) -> Result<()> {
+    match condition {
+        Operand::Array(DType::Bool, _) | Operand::Literal(Literal::Bool(_)) => Ok(()),
+        other => Err(Error::new(ErrorKind::DType, format!("{op}: the condition must be bool, not {other}"))
+            .with_help("compare it with something, or write astype(x, bool)")),
+    }
+}
+
+/// The dtype that operands meet in, before the op has its say.
+fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
+    let mut met: Option<DType> = None;
+    for x in operands {
+        if let Operand::Array(dtype, _) = *x {
+            met = Some(match met {
+                None => dtype,
+                Some(other) => pair(other, dtype, mode).ok_or_else(|| mixed(op, operands, other, dtype))?,
+            });
+        }
+    }
+    let literals =
+        || operands.iter().filter_map(|x| if let Operand::Literal(l) = x { Some(*l) } else { None });
+    let Some(mut dtype) = met else {
+        return all_literals(op, operands, literals());
+    };
+    for literal in literals() {
+        dtype = weak(dtype, literal, mode).ok_or_else(|| {
+            Error::new(
+                ErrorKind::DType,
+                format!(
+                    "{op}: {} with the literal {literal}",
+                    list(operands, |x| { matches!(x, Operand::Array(..)) })
+                ),
+            )
+            .with_help(match literal {
+                Literal::Float(_) => {
+                    format!("write astype(x, float64), or promote as NumPy does; {dtype} holds no {literal}")
+                }
+                _ => format!("a literal of the kind of {dtype} is needed"),
+            })
+        })?;
+    }
+    Ok(dtype)
+}
+
+/// Literals only: bool, int64 or float64, whichever holds the widest kind.
+fn all_literals(
+    op: Op,
+    operands: &[Operand<'_>],
+    literals: impl Iterator<Item = Literal> + Clone,
+) -> Result<DType> {
+    let dtype = literals.clone().map(Literal::default_dtype).max().unwrap_or(DType::Float64);
+    if dtype != DType::Bool && literals.clone().any(|l| matches!(l, Literal::Bool(_))) {
+        return Err(Error::new(
+            ErrorKind::DType,
+            format!("{op}: {} mix bool and numbers", list(operands, |_| true)),
+        ));
+    }
+    Ok(dtype)
+}
+
+/// A literal meets an array's dtype.
+fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
+    match (literal, dtype.kind()) {
+        (Literal::Bool(_), Kind::Bool) => Some(dtype),
+        (Literal::Int(_), Kind::Signed | Kind::Unsigned | Kind::Float) => Some(dtype),
+        (Literal::Float(_), Kind::Float) => Some(dtype),
+        _ if mode == Promotion::Strict => None,
+        (Literal::Float(_), _) => Some(DType::Float64),
+        (Literal::Int(_), _) => Some(DType::Int64),
+        (Literal::Bool(_), _) => Some(dtype),
+    }
+}
+
+/// The dtype that two arrays' dtypes promote to; `None` where the mode says that they don't.
+pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
+    use DType::*;
+    let (low, high) = if a.kind() <= b.kind() { (a, b) } else { (b, a) };
+    let numpy = mode == Promotion::NumPy;
+    match (low.kind(), high.kind()) {
+        (x, y) if x == y => Some(low.max(high)),
+        (Kind::Signed, Kind::Unsigned) => match high {
+            UInt8 => Some(low.max(Int16)),
+            UInt16 => Some(low.max(Int32)),
+            UInt32 => Some(Int64),
+            _ => numpy.then_some(Float64),
+        },
+        (Kind::Bool, _) => numpy.then_some(high),
+        // The least float that holds every value of the integer dtype, as NumPy sees it.
+        _ => numpy.then(|| {
+            high.max(match low.size() {
+                1 => Float16,
+                2 => Float32,
+                _ => Float64,
+            })
+        }),
+    }
+}
+
+fn mixed(op: Op, operands: &[Operand<'_>], a: DType, b: DType) -> Error {
+    let message = format!("{op}: cannot promote {}", list(operands, |x| matches!(x, Operand::Array(..))));
+    let (low, high) = if a.kind() <= b.kind() { (a, b) } else { (b, a) };
+    let help = match (low.kind(), high.kind()) {
+        (Kind::Signed, Kind::Unsigned) => {
+            format!("write astype(x, int64) for the {high} operand, or astype(x, float64) for both")
+        }
+        _ => format!("write astype(x, {high}) for the {low} operand"),
+    };
+    Error::new(ErrorKind::DType, message).with_help(help)
+}
+
+/// The dtype that the op computes in, if it takes the promoted one.
+fn accepted(op: Op, dtype: DType, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
+    if op.dtypes().contains(&dtype) {
+        return Ok(dtype);
+    }
+    let float_function = op.dtypes().iter().all(|d| d.is_float());
+    let literals_only = operands.iter().all(|x| matches!(x, Operand::Literal(_)));
+    if float_function
+        && dtype.is_integer()
+        && (op.has(Law::Divides) || mode == Promotion::NumPy || literals_only)
+    {
+        return Ok(DType::Float64);
+    }
+    let error = Error::new(ErrorKind::DType, format!("{op}: does not take {}", list(operands, |_| true)));
+    Err(match dtype {
+        DType::Bool => error.with_help("write astype(x, uint8), or the dtype that you mean"),
+        _ if float_function => error.with_help("write astype(x, float64), or promote as NumPy does"),
+        _ => error.with_help(format!(
+            "it takes {}",
+            op.dtypes().iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
+        )),
+    })
+}
+
+fn list(operands: &[Operand<'_>], keep: impl Fn(&Operand<'_>) -> bool) -> String {
+    let shown: Vec<String> = operands
+        .iter()
+        .filter(|x| keep(x))
+        .map(|x| match x {
+            Operand::Array(dtype, _) => dtype.to_string(),
+            Operand::Literal(l) => l.to_string(),
+        })
+        .collect();
+    shown.join(" and ")
+}
+
+fn broadcast(op: Op, operands: &[Operand<'_>]) -> Result<Shape> {
+    let shapes: SmallVec<[&Shape; 3]> =
+        operands.iter().filter_map(|x| if let Operand::Array(_, s) = x { Some(*s) } else { None }).collect();
+    Shape::broadcast(&shapes).map_err(|e| match e {
+        BroadcastError::Axis { axis, left, right } => {
+            let shown: Vec<String> = operands.iter().map(|x| x.to_string()).collect();
+            Error::new(
+                ErrorKind::Shape,
+                format!("{op}: cannot broadcast {} (axis {axis}: {left} and {right})", shown.join(" with ")),
+            )
+        }
+        BroadcastError::Limit(e) => Error::new(e.kind(), format!("{op}: {}", e.message())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn promoted(a: &str, b: &str, mode: Promotion) -> Option<&'static str> {
+        let dtype = |n| DType::from_name(n).expect("a dtype");
+        assert_eq!(pair(dtype(a), dtype(b), mode), pair(dtype(b), dtype(a), mode), "symmetric");
+        pair(dtype(a), dtype(b), mode).map(DType::name)
+    }
+
+    #[test]
+    fn strict_promotion_is_the_standards_table() {
+        for (a, b, out) in [
+            ("int8", "int16", Some("int16")),
+            ("uint8", "uint64", Some("uint64")),
+            ("int8", "uint8", Some("int16")),
+            ("int16", "uint8", Some("int16")),
+            ("int8", "uint16", Some("int32")),
+            ("int32", "uint16", Some("int32")),
+            ("int8", "uint32", Some("int64")),
+            ("int64", "uint32", Some("int64")),
+            ("int64", "uint64", None),
+            ("int8", "uint64", None),
+            ("float16", "float64", Some("float64")),
+            ("bool", "bool", Some("bool")),
+            ("bool", "int8", None),
+            ("int32", "float32", None),
+        ] {
+            assert_eq!(promoted(a, b, Promotion::Strict), out, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn numpy_promotion_of_mixed_kinds() {
+        // Read off numpy.promote_types, NumPy 2.
+        for (a, b, out) in [
+            ("bool", "int8", "int8"),
+            ("bool", "float16", "float16"),
+            ("int8", "float16", "float16"),
+            ("uint8", "float16", "float16"),
+            ("int16", "float16", "float32"),
+            ("uint16", "float32", "float32"),
+            ("int32", "float16", "float64"),
+            ("int32", "float32", "float64"),
+            ("uint64", "float32", "float64"),
+            ("int8", "uint64", "float64"),
+        ] {
+            assert_eq!(promoted(a, b, Promotion::NumPy), Some(out), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn messages_name_op_types_and_cast() {
+        let (s, t) = (Shape::new(&[3, 4]).unwrap(), Shape::new(&[5]).unwrap());
+        let message = |op, operands: &[Operand<'_>]| {
+            apply(op, operands, Promotion::Strict).expect_err("an error").to_string()
+        };
+        assert_eq!(
+            message(Op::Add, &[Operand::Array(DType::Float32, &s), Operand::Array(DType::Float32, &t)]),
+            "add: cannot broadcast float32[3,4] with float32[5] (axis -1: 4 and 5)"
+        );
+        assert_eq!(
+            message(Op::Add, &[Operand::Array(DType::Int32, &s), Operand::Array(DType::Float32, &s)]),
+            "add: cannot promote int32 and float32; write astype(x, float32) for the int32 operand"
+        );
+        assert_eq!(
+            message(Op::Add, &[Operand::Array(DType::UInt8, &s), Operand::Literal(Literal::Int(300))]),
+            "add: 300 cannot be represented as uint8"
+        );
+        assert_eq!(
+            message(Op::Sqrt, &[Operand::Array(DType::Int32, &s)]),
+            "sqrt: does not take int32; write astype(x, float64), or promote as NumPy does"
+        );
+        assert_eq!(message(Op::Add, &[]), "add takes 2 operands, not 0");
+    }
+}

@@ -1,0 +1,233 @@
+//! The waist: a kernel is the only program that an executor sees.
+//!
+//! In: a body in SSA over typed element values, built by [`crate::fuse`]. Out: the same to every executor. Must
+//! hold: operands are defined before they are used and have the types that the code takes
+//! ([`crate::verify::kernel`]). Extents, strides and parameter values are not part of a kernel; they are given
+//! when it runs.
+
+use std::fmt;
+
+use broadloom_math::DType;
+
+use crate::op::Op;
+
+/// A value of a kernel: inputs first, then parameters, then one per instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub u32);
+
+impl ValueId {
+    /// The position in that order.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for ValueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+/// What an instruction computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// An op of operands of a dtype.
+    Apply(Op, DType),
+    /// A conversion.
+    Cast(DType, DType),
+}
+
+impl Code {
+    /// Number of operands.
+    pub fn operands(self) -> usize {
+        match self {
+            Code::Apply(op, _) => op.operands(),
+            Code::Cast(..) => 1,
+        }
+    }
+
+    /// The result's dtype; `None` for an op that doesn't take the dtype.
+    pub fn result(self) -> Option<DType> {
+        match self {
+            Code::Apply(op, dtype) => op.result(dtype),
+            Code::Cast(_, to) => Some(to),
+        }
+    }
+
+    /// The dtype that operand `i` has.
+    pub fn operand(self, i: usize) -> DType {
+        match self {
+            Code::Apply(Op::Where, _) if i == 0 => DType::Bool,
+            Code::Apply(_, dtype) | Code::Cast(dtype, _) => dtype,
+        }
+    }
+
+    /// Whether a zero divisor can make it fail.
+    pub fn faults(self) -> bool {
+        matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
+    }
+
+    /// Vector instructions per element, roughly.
+    pub fn cost(self) -> u32 {
+        match self {
+            // float16 is widened and rounded back by integer arithmetic, some 20 instructions an operation.
+            Code::Apply(op, DType::Float16) => op.cost() + 20,
+            // Integer division goes lane by lane at 64 bits.
+            Code::Apply(op, dtype) if op.faults(dtype) && dtype.size() == 8 => op.cost() + 25,
+            Code::Apply(op, _) => op.cost(),
+            Code::Cast(DType::Float16, _) | Code::Cast(_, DType::Float16) => 12,
+            Code::Cast(..) => 2,
+        }
+    }
+}
+
+/// One instruction; its value is numbered after the inputs, the parameters and the instructions before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Inst {
+    /// What it computes.
+    pub code: Code,
+    /// Its operands; those beyond [`Code::operands`] are value 0 and not read.
+    pub args: [ValueId; 3],
+}
+
+impl Inst {
+    /// The operands that are read.
+    pub fn args(&self) -> &[ValueId] {
+        &self.args[..self.code.operands()]
+    }
+}
+
+/// A fused loop body.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// The dtypes of the arrays read.
+    pub inputs: Vec<DType>,
+    /// The dtypes of the run-time scalars.
+    pub params: Vec<DType>,
+    /// The instructions.
+    pub body: Vec<Inst>,
+    /// The values written, one per output array.
+    pub outputs: Vec<ValueId>,
+    /// Whether a zero divisor of an integer op fails the run; otherwise the op gives 0.
+    pub checks_division: bool,
+}
+
+impl Kernel {
+    /// The id of an input.
+    pub fn input(&self, i: usize) -> ValueId {
+        ValueId(i as u32)
+    }
+
+    /// The id of a parameter.
+    pub fn param(&self, i: usize) -> ValueId {
+        ValueId((self.inputs.len() + i) as u32)
+    }
+
+    /// The id of an instruction's value.
+    pub fn value(&self, inst: usize) -> ValueId {
+        ValueId((self.inputs.len() + self.params.len() + inst) as u32)
+    }
+
+    /// Number of values.
+    pub fn values(&self) -> usize {
+        self.inputs.len() + self.params.len() + self.body.len()
+    }
+
+    /// What a value is.
+    pub fn definition(&self, id: ValueId) -> Definition {
+        let (inputs, params) = (self.inputs.len(), self.params.len());
+        match id.index() {
+            i if i < inputs => Definition::Input(i),
+            i if i < inputs + params => Definition::Param(i - inputs),
+            i => Definition::Inst(i - inputs - params),
+        }
+    }
+
+    /// A value's dtype.
+    ///
+    /// # Panics
+    /// If the id is out of range or the kernel is not well typed.
+    pub fn dtype(&self, id: ValueId) -> DType {
+        match self.definition(id) {
+            Definition::Input(i) => self.inputs[i],
+            Definition::Param(i) => self.params[i],
+            Definition::Inst(i) => self.body[i].code.result().expect("a verified kernel"),
+        }
+    }
+
+    /// The dtypes of the arrays written.
+    pub fn output_dtypes(&self) -> impl Iterator<Item = DType> {
+        self.outputs.iter().map(|&id| self.dtype(id))
+    }
+
+    /// The instructions that fail the run at a zero divisor, in order; empty unless [`Kernel::checks_division`].
+    pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Op)> {
+        self.body.iter().enumerate().filter(|_| self.checks_division).filter_map(|(i, inst)| {
+            match inst.code {
+                Code::Apply(op, _) if inst.code.faults() => Some((i, op)),
+                _ => None,
+            }
+        })
+    }
+
+    /// Vector instructions per element, roughly.
+    pub fn cost(&self) -> u64 {
+        self.body.iter().map(|inst| u64::from(inst.code.cost())).sum()
+    }
+
+    /// A hash of the content, the same in every process and on every host for one version of this crate.
+    ///
+    /// It covers the body and the dtypes, and neither parameter values nor anything of the host.
+    pub fn content_hash(&self) -> u128 {
+        let mut bytes = Vec::with_capacity(16 * self.body.len() + 64);
+        let mut word = |x: usize| bytes.extend_from_slice(&(x as u32).to_le_bytes());
+        for dtypes in [&self.inputs, &self.params] {
+            word(dtypes.len());
+            dtypes.iter().for_each(|&d| word(d as usize));
+        }
+        word(self.body.len());
+        for inst in &self.body {
+            match inst.code {
+                Code::Apply(op, dtype) => [0, op as usize, dtype as usize].map(&mut word),
+                Code::Cast(from, to) => [1, from as usize, to as usize].map(&mut word),
+            };
+            inst.args.iter().for_each(|a| word(a.index()));
+        }
+        word(self.outputs.len());
+        self.outputs.iter().for_each(|o| word(o.index()));
+        word(self.checks_division as usize);
+        xxhash_rust::xxh3::xxh3_128(&bytes)
+    }
+}
+
+/// What a value of a kernel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// An element of an input array.
+    Input(usize),
+    /// A run-time scalar.
+    Param(usize),
+    /// The result of an instruction.
+    Inst(usize),
+}
+
+/// The body as text, one line per value that is computed.
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel(")?;
+        let inputs = self.inputs.iter().enumerate().map(|(i, d)| format!("{:?}: {d}", self.input(i)));
+        let params = self.params.iter().enumerate().map(|(i, d)| format!("{:?}: scalar {d}", self.param(i)));
+        let heads: Vec<String> = inputs.chain(params).collect();
+        writeln!(f, "{}){}", heads.join(", "), if self.checks_division { " checks division" } else { "" })?;
+        for (i, inst) in self.body.iter().enumerate() {
+            let args: Vec<String> = inst.args().iter().map(|a| format!("{a:?}")).collect();
+            write!(f, "  {:?} = ", self.value(i))?;
+            match inst.code {
+                Code::Apply(op, dtype) => writeln!(f, "{op}.{dtype} {}", args.join(", "))?,
+                Code::Cast(from, to) => writeln!(f, "astype.{from}.{to} {}", args.join(", "))?,
+            }
+        }
+        let outputs: Vec<String> = self.outputs.iter().map(|o| format!("{o:?}")).collect();
+        writeln!(f, "  return {}", outputs.join(", "))
+    }
+}

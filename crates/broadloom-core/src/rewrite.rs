@@ -1,0 +1,671 @@
+//! Rewriting: from a graph to a smaller one with the same bits.
+//!
+//! In: a graph and its roots. Out: a new graph that holds only what the roots need, and the roots in it. Must
+//! hold: a rule is exact bit for bit (NaN, signed zeros, infinities, wrapping) and never drops a node that may
+//! fail. Before the rules, arithmetic whose NaN's sign would be read is made to give the positive quiet NaN, so
+//! that a rule needs to preserve no NaN's sign.
+
+use broadloom_math::{DType, Kind};
+use smallvec::SmallVec;
+
+use crate::error::Result;
+use crate::graph::{Arg, Graph, NodeId, NodeKind};
+use crate::layout::View;
+use crate::op::{Law, Op};
+use crate::scalar::{Class, Literal};
+
+/// Whether rules apply; what is computed is the same either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// All of them.
+    #[default]
+    On,
+    /// None, for differential tests.
+    Off,
+}
+
+/// Rewrites what the roots need into a new graph.
+///
+/// # Errors
+/// Only what building a graph can give.
+pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<NodeId>)> {
+    let (needed, sign_read) = mark(graph, roots);
+    let mut out = Graph::new(graph.promotion(), graph.int_division());
+    let mut new: Vec<Option<NodeId>> = vec![None; graph.nodes().len()];
+    for id in graph.ids().filter(|id| needed[id.index()]) {
+        let mut rebuilt = rebuild(graph, id, &new, &mut out)?;
+        if rules == Rules::On {
+            rebuilt = simplify(&mut out, rebuilt)?;
+        }
+        if sign_read[id.index()] && makes_nan(graph, id) {
+            rebuilt = out.apply(Op::CanonicalNan, &[rebuilt.into()])?;
+        }
+        new[id.index()] = Some(rebuilt);
+    }
+    let roots = roots.iter().filter_map(|r| new[r.index()]).collect();
+    Ok((out, roots))
+}
+
+/// Which nodes the roots need, and of which the sign of a NaN is read. Users come after operands, so one pass
+/// from the last node to the first reaches everything.
+fn mark(graph: &Graph, roots: &[NodeId]) -> (Vec<bool>, Vec<bool>) {
+    let mut needed = vec![false; graph.nodes().len()];
+    let mut sign_read = vec![false; graph.nodes().len()];
+    roots.iter().for_each(|r| needed[r.index()] = true);
+    for id in graph.ids().rev() {
+        if !needed[id.index()] {
+            continue;
+        }
+        let node = graph.node(id);
+        node.args().iter().for_each(|a| needed[a.index()] = true);
+        let read = sign_read[id.index()];
+        match &node.kind {
+            NodeKind::Apply { op, args } => {
+                if op.has(Law::ReadsSign) {
+                    sign_read[args[args.len() - 1].index()] = true;
+                } else if read && op.has(Law::Moves) && *op != Op::Abs {
+                    let moved = if *op == Op::Where { &args[1..] } else { &args[..] };
+                    moved.iter().for_each(|a| sign_read[a.index()] = true);
+                }
+            }
+            NodeKind::View { arg, .. } if read => sign_read[arg.index()] = true,
+            _ => {}
+        }
+    }
+    (needed, sign_read)
+}
+
+/// Whether the node computes a NaN of its own, with an unspecified sign.
+fn makes_nan(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    match &node.kind {
+        NodeKind::Apply { op, .. } => node.dtype.is_float() && !op.has(Law::Moves),
+        NodeKind::Cast { arg } => node.dtype.is_float() && graph.node(*arg).dtype.is_float(),
+        _ => false,
+    }
+}
+
+/// The same node over the new graph's operands.
+fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
+    let node = graph.node(id);
+    // Operands come first, so each has its new node.
+    let to = |arg: &NodeId| new[arg.index()].unwrap_or(*arg);
+    match &node.kind {
+        NodeKind::Input { slot, layout } => out.input(*slot, node.dtype, layout.clone()),
+        NodeKind::Const { value, slot } => out.constant(*value, *slot),
+        NodeKind::Apply { op, args } => {
+            let args: SmallVec<[Arg; 3]> = args.iter().map(|a| to(a).into()).collect();
+            out.apply(*op, &args)
+        }
+        NodeKind::Cast { arg } => out.cast(to(arg), node.dtype),
+        NodeKind::View { arg, view } => out.view(to(arg), view.clone()),
+    }
+}
+
+/// Applies rules at a node until none fits. Each rule's result is simpler, so this ends.
+fn simplify(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
+    let mut current = id;
+    loop {
+        let shape = graph.node(current).shape.clone();
+        let Some(next) =
+            RULES.iter().find_map(|rule| (rule.apply)(&mut At { graph, id: current }).transpose())
+        else {
+            return Ok(current);
+        };
+        let next = next?;
+        current = if graph.node(next).shape == shape {
+            next
+        } else {
+            graph.view(next, View::BroadcastTo(shape))?
+        };
+    }
+}
+
+/// A named rule: the pattern and what replaces it.
+pub struct Rule {
+    /// The rule, read left to right.
+    pub name: &'static str,
+    apply: fn(&mut At<'_>) -> Result<Option<NodeId>>,
+}
+
+/// A node that a rule looks at.
+struct At<'a> {
+    graph: &'a mut Graph,
+    id: NodeId,
+}
+
+impl At<'_> {
+    /// The operands, if this is the op.
+    fn op(&self, wanted: Op) -> Option<SmallVec<[NodeId; 3]>> {
+        args_of(self.graph, self.id, wanted)
+    }
+
+    /// The operand of a unary op that is an operand here.
+    fn inner(&self, id: NodeId, wanted: Op) -> Option<NodeId> {
+        args_of(self.graph, id, wanted).map(|args| args[0])
+    }
+
+    fn dtype(&self, id: NodeId) -> DType {
+        self.graph.node(id).dtype
+    }
+
+    fn is(&self, id: NodeId, class: Class) -> bool {
+        matches!(self.graph.node(id).kind, NodeKind::Const { value, .. } if value.class() == class)
+    }
+
+    fn float(&self, id: NodeId) -> bool {
+        self.dtype(id).is_float()
+    }
+
+    fn may_drop(&self, id: NodeId) -> bool {
+        !self.graph.node(id).faults
+    }
+
+    /// The operand beside a constant of the class, of a commutative op.
+    fn beside(&self, args: &[NodeId], class: Class) -> Option<NodeId> {
+        match *args {
+            [a, b] if self.is(b, class) => Some(a),
+            [a, b] if self.is(a, class) => Some(b),
+            _ => None,
+        }
+    }
+
+    fn apply(&mut self, op: Op, args: &[NodeId]) -> Result<Option<NodeId>> {
+        let args: SmallVec<[Arg; 3]> = args.iter().map(|&a| a.into()).collect();
+        self.graph.apply(op, &args).map(Some)
+    }
+
+    fn literal(&mut self, literal: Literal, dtype: DType) -> Result<Option<NodeId>> {
+        let value = literal.to_dtype(dtype)?;
+        self.graph.constant(value, None).map(Some)
+    }
+}
+
+fn args_of(graph: &Graph, id: NodeId, wanted: Op) -> Option<SmallVec<[NodeId; 3]>> {
+    match &graph.node(id).kind {
+        NodeKind::Apply { op, args } if *op == wanted => Some(args.clone()),
+        _ => None,
+    }
+}
+
+/// `let` an option or leave the rule.
+macro_rules! want {
+    ($e:expr) => {
+        match $e {
+            Some(x) => x,
+            None => return Ok(None),
+        }
+    };
+}
+
+macro_rules! rules {
+    ($($name:literal => |$at:ident| $body:expr;)*) => {
+        /// Every rule, in the order in which they are tried.
+        pub const RULES: &[Rule] = &[$(Rule { name: $name, apply: |$at| $body }),*];
+    };
+}
+
+rules! {
+    "positive(x) -> x"                    => |at| Ok(at.op(Op::Positive).map(|a| a[0]));
+    "negative(negative(x)) -> x"          => |at| cancel(at, Op::Negative);
+    "bitwise_invert(bitwise_invert(x)) -> x" => |at| cancel(at, Op::BitwiseInvert);
+    "logical_not(logical_not(x)) -> x"    => |at| cancel(at, Op::LogicalNot);
+    "logical_not(x == y) -> x != y"       => |at| negate(at, Op::Equal, Op::NotEqual);
+    "logical_not(x != y) -> x == y"       => |at| negate(at, Op::NotEqual, Op::Equal);
+    "abs(abs(x)) -> abs(x)"               => |at| {
+        let x = want!(at.op(Op::Abs))[0];
+        Ok(at.inner(x, Op::Abs).map(|_| x))
+    };
+    "abs(negative(x)) -> abs(x)"          => |at| {
+        let x = want!(at.op(Op::Abs))[0];
+        let x = want!(at.inner(x, Op::Negative));
+        at.apply(Op::Abs, &[x])
+    };
+    "round to integral(integer) -> it"    => |at| {
+        let x = want!(ROUNDINGS.iter().find_map(|&op| at.op(op)))[0];
+        Ok(at.dtype(x).is_integer().then_some(x))
+    };
+    "round to integral(integral) -> it"   => |at| {
+        let x = want!(ROUNDINGS.iter().find_map(|&op| at.op(op)))[0];
+        Ok(ROUNDINGS.iter().find_map(|&op| at.inner(x, op)).map(|_| x))
+    };
+    "x * 1 -> x"                          => |at| Ok(at.op(Op::Multiply).and_then(|a| at.beside(&a, Class::One)));
+    "x * -1 -> negative(x)"               => |at| {
+        let args = want!(at.op(Op::Multiply));
+        let x = want!(at.beside(&args, Class::MinusOne));
+        at.apply(Op::Negative, &[x])
+    };
+    "integer x * 0 -> 0"                  => |at| {
+        let args = want!(at.op(Op::Multiply));
+        let x = want!(at.beside(&args, Class::Zero));
+        if at.float(x) || !at.may_drop(x) { return Ok(None) }
+        let dtype = at.dtype(x);
+        at.literal(Literal::Int(0), dtype)
+    };
+    "x / 1 -> x"                          => |at| {
+        let a = want!(at.op(Op::Divide));
+        Ok(at.is(a[1], Class::One).then_some(a[0]))
+    };
+    "x / 2 -> x * 0.5"                    => |at| {
+        let a = want!(at.op(Op::Divide));
+        if !at.is(a[1], Class::Two) { return Ok(None) }
+        let dtype = at.dtype(a[0]);
+        let half = want!(at.literal(Literal::Float(0.5), dtype)?);
+        at.apply(Op::Multiply, &[a[0], half])
+    };
+    "1 / x -> reciprocal(x)"              => |at| {
+        let a = want!(at.op(Op::Divide));
+        if !at.is(a[0], Class::One) { return Ok(None) }
+        at.apply(Op::Reciprocal, &[a[1]])
+    };
+    "float x + -0 -> x"                   => |at| Ok(at.op(Op::Add).and_then(|a| at.beside(&a, Class::NegativeZero)));
+    "float x - +0 -> x"                   => |at| {
+        let a = want!(at.op(Op::Subtract));
+        Ok((at.float(a[1]) && at.is(a[1], Class::Zero)).then_some(a[0]))
+    };
+    "x + negative(y) -> x - y"            => |at| {
+        let a = want!(at.op(Op::Add));
+        if let Some(y) = at.inner(a[1], Op::Negative) { return at.apply(Op::Subtract, &[a[0], y]) }
+        let y = want!(at.inner(a[0], Op::Negative));
+        at.apply(Op::Subtract, &[a[1], y])
+    };
+    "x - negative(y) -> x + y"            => |at| {
+        let a = want!(at.op(Op::Subtract));
+        let y = want!(at.inner(a[1], Op::Negative));
+        at.apply(Op::Add, &[a[0], y])
+    };
+    "integer x + 0 -> x"                  => |at| {
+        let a = want!(at.op(Op::Add));
+        Ok(at.beside(&a, Class::Zero).filter(|&x| !at.float(x)))
+    };
+    "integer x - 0 -> x"                  => |at| {
+        let a = want!(at.op(Op::Subtract));
+        Ok((!at.float(a[1]) && at.is(a[1], Class::Zero)).then_some(a[0]))
+    };
+    "integer x - x -> 0"                  => |at| same_to_zero(at, Op::Subtract);
+    "x ^ x -> 0"                          => |at| same_to_zero(at, Op::BitwiseXor);
+    "x & x -> x"                          => |at| same_to_itself(at, Op::BitwiseAnd);
+    "x | x -> x"                          => |at| same_to_itself(at, Op::BitwiseOr);
+    "logical_and(x, x) -> x"              => |at| same_to_itself(at, Op::LogicalAnd);
+    "logical_or(x, x) -> x"               => |at| same_to_itself(at, Op::LogicalOr);
+    "maximum(x, x) -> x"                  => |at| same_to_itself(at, Op::Maximum);
+    "minimum(x, x) -> x"                  => |at| same_to_itself(at, Op::Minimum);
+    "x | 0 -> x"                          => |at| Ok(at.op(Op::BitwiseOr).and_then(|a| at.beside(&a, Class::Zero)));
+    "x ^ 0 -> x"                          => |at| Ok(at.op(Op::BitwiseXor).and_then(|a| at.beside(&a, Class::Zero)));
+    "integer x & -1 -> x"                 => |at| Ok(at.op(Op::BitwiseAnd).and_then(|a| at.beside(&a, Class::MinusOne)));
+    "x & 0 -> 0"                          => |at| {
+        let args = want!(at.op(Op::BitwiseAnd));
+        let x = want!(at.beside(&args, Class::Zero));
+        let zero = if args[0] == x { args[1] } else { args[0] };
+        Ok(at.may_drop(x).then_some(zero))
+    };
+    "x << 0 -> x"                         => |at| unshifted(at, Op::BitwiseLeftShift);
+    "x >> 0 -> x"                         => |at| unshifted(at, Op::BitwiseRightShift);
+    "where(true, x, y) -> x"              => |at| {
+        let a = want!(at.op(Op::Where));
+        Ok((at.is(a[0], Class::One) && at.may_drop(a[2])).then_some(a[1]))
+    };
+    "where(false, x, y) -> y"             => |at| {
+        let a = want!(at.op(Op::Where));
+        Ok((at.is(a[0], Class::Zero) && at.may_drop(a[1])).then_some(a[2]))
+    };
+    "where(c, x, x) -> x"                 => |at| {
+        let a = want!(at.op(Op::Where));
+        Ok((a[1] == a[2] && at.may_drop(a[0])).then_some(a[1]))
+    };
+    "where(logical_not(c), x, y) -> where(c, y, x)" => |at| {
+        let a = want!(at.op(Op::Where));
+        let c = want!(at.inner(a[0], Op::LogicalNot));
+        at.apply(Op::Where, &[c, a[2], a[1]])
+    };
+    "astype(astype(x, wider), back) -> x" => |at| {
+        let NodeKind::Cast { arg } = at.graph.node(at.id).kind else { return Ok(None) };
+        let NodeKind::Cast { arg: x } = at.graph.node(arg).kind else { return Ok(None) };
+        let (from, through, to) = (at.dtype(x), at.dtype(arg), at.dtype(at.id));
+        Ok((from == to && holds(through, from)).then_some(x))
+    };
+}
+
+const ROUNDINGS: &[Op] = &[Op::Ceil, Op::Floor, Op::Round, Op::Trunc];
+
+fn cancel(at: &mut At<'_>, op: Op) -> Result<Option<NodeId>> {
+    let x = want!(at.op(op))[0];
+    Ok(at.inner(x, op))
+}
+
+fn negate(at: &mut At<'_>, from: Op, to: Op) -> Result<Option<NodeId>> {
+    let x = want!(at.op(Op::LogicalNot))[0];
+    let args = want!(args_of(at.graph, x, from));
+    at.apply(to, &args)
+}
+
+fn same_to_zero(at: &mut At<'_>, op: Op) -> Result<Option<NodeId>> {
+    let a = want!(at.op(op));
+    let dtype = at.dtype(a[0]);
+    if a[0] != a[1] || !at.may_drop(a[0]) || dtype.is_float() {
+        return Ok(None);
+    }
+    at.literal(if dtype == DType::Bool { Literal::Bool(false) } else { Literal::Int(0) }, dtype)
+}
+
+fn same_to_itself(at: &mut At<'_>, op: Op) -> Result<Option<NodeId>> {
+    Ok(at.op(op).filter(|a| a[0] == a[1]).map(|a| a[0]))
+}
+
+fn unshifted(at: &mut At<'_>, op: Op) -> Result<Option<NodeId>> {
+    let a = want!(at.op(op));
+    Ok(at.is(a[1], Class::Zero).then_some(a[0]))
+}
+
+/// Whether a dtype holds every value of another, so that converting there and back changes nothing.
+fn holds(wide: DType, narrow: DType) -> bool {
+    let digits = |d: DType| match d {
+        DType::Float16 => 11,
+        DType::Float32 => 24,
+        DType::Float64 => 53,
+        DType::Bool => 1,
+        d => 8 * d.size() as u32 - u32::from(d.kind() == Kind::Signed),
+    };
+    match (narrow.kind(), wide.kind()) {
+        (_, Kind::Bool) => false,
+        (Kind::Float, Kind::Float) => wide.size() > narrow.size(),
+        (Kind::Float, _) => false,
+        (Kind::Signed, Kind::Unsigned) => false,
+        // A float with enough digits also has the range.
+        _ => digits(wide) >= digits(narrow),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::IntDivision;
+    use crate::infer::Promotion;
+    use crate::layout::Layout;
+    use crate::shape::Shape;
+    use DType::{Bool, Float32, Int32};
+
+    type Build = fn(&mut Graph, NodeId, NodeId) -> Result<NodeId>;
+
+    fn lit(x: impl Into<Literal>) -> Arg {
+        Arg::Literal(x.into())
+    }
+
+    fn check(name: &str, dtype: DType, before: Build, after: Build) {
+        let mut g = Graph::default();
+        let layout = Layout::contiguous(Shape::new(&[4]).unwrap());
+        let x = g.input(0, dtype, layout.clone()).unwrap();
+        let y = g.input(1, dtype, layout).unwrap();
+        let before = before(&mut g, x, y).unwrap();
+        let after = after(&mut g, x, y).unwrap();
+        let (out, roots) = run(&g, &[before, after], Rules::On).unwrap();
+        assert_eq!(roots[0], roots[1], "{name} on {dtype}:\n{out}");
+    }
+
+    /// One line per rule: it fires.
+    #[test]
+    fn every_rule_fires() {
+        let rows: &[(&str, DType, Build, Build)] = &[
+            ("positive(x) -> x", Float32, |g, x, _| g.apply(Op::Positive, &[x.into()]), |_, x, _| Ok(x)),
+            ("negative(negative(x)) -> x", Float32, |g, x, _| twice(g, Op::Negative, x), |_, x, _| Ok(x)),
+            (
+                "bitwise_invert(bitwise_invert(x)) -> x",
+                Int32,
+                |g, x, _| twice(g, Op::BitwiseInvert, x),
+                |_, x, _| Ok(x),
+            ),
+            (
+                "logical_not(logical_not(x)) -> x",
+                Bool,
+                |g, x, _| twice(g, Op::LogicalNot, x),
+                |_, x, _| Ok(x),
+            ),
+            (
+                "logical_not(x == y) -> x != y",
+                Float32,
+                |g, x, y| not(g, Op::Equal, x, y),
+                |g, x, y| two(g, Op::NotEqual, x, y),
+            ),
+            (
+                "logical_not(x != y) -> x == y",
+                Float32,
+                |g, x, y| not(g, Op::NotEqual, x, y),
+                |g, x, y| two(g, Op::Equal, x, y),
+            ),
+            ("abs(abs(x)) -> abs(x)", Float32, |g, x, _| twice(g, Op::Abs, x), |g, x, _| one(g, Op::Abs, x)),
+            (
+                "abs(negative(x)) -> abs(x)",
+                Int32,
+                |g, x, _| {
+                    let n = one(g, Op::Negative, x)?;
+                    one(g, Op::Abs, n)
+                },
+                |g, x, _| one(g, Op::Abs, x),
+            ),
+            ("round to integral(integer) -> it", Int32, |g, x, _| one(g, Op::Floor, x), |_, x, _| Ok(x)),
+            (
+                "round to integral(integral) -> it",
+                Float32,
+                |g, x, _| {
+                    let n = one(g, Op::Ceil, x)?;
+                    one(g, Op::Floor, n)
+                },
+                |g, x, _| one(g, Op::Ceil, x),
+            ),
+            ("x * 1 -> x", Float32, |g, x, _| g.apply(Op::Multiply, &[lit(1), x.into()]), |_, x, _| Ok(x)),
+            (
+                "x * -1 -> negative(x)",
+                Float32,
+                |g, x, _| g.apply(Op::Multiply, &[x.into(), lit(-1)]),
+                |g, x, _| one(g, Op::Negative, x),
+            ),
+            (
+                "integer x * 0 -> 0",
+                Int32,
+                |g, x, _| g.apply(Op::Multiply, &[x.into(), lit(0)]),
+                |g, _, _| zeros(g),
+            ),
+            ("x / 1 -> x", Float32, |g, x, _| g.apply(Op::Divide, &[x.into(), lit(1)]), |_, x, _| Ok(x)),
+            (
+                "x / 2 -> x * 0.5",
+                Float32,
+                |g, x, _| g.apply(Op::Divide, &[x.into(), lit(2)]),
+                |g, x, _| g.apply(Op::Multiply, &[x.into(), lit(0.5)]),
+            ),
+            (
+                "1 / x -> reciprocal(x)",
+                Float32,
+                |g, x, _| g.apply(Op::Divide, &[lit(1), x.into()]),
+                |g, x, _| one(g, Op::Reciprocal, x),
+            ),
+            (
+                "float x + -0 -> x",
+                Float32,
+                |g, x, _| g.apply(Op::Add, &[x.into(), lit(-0.0)]),
+                |_, x, _| Ok(x),
+            ),
+            (
+                "float x - +0 -> x",
+                Float32,
+                |g, x, _| g.apply(Op::Subtract, &[x.into(), lit(0.0)]),
+                |_, x, _| Ok(x),
+            ),
+            (
+                "x + negative(y) -> x - y",
+                Float32,
+                |g, x, y| {
+                    let n = one(g, Op::Negative, y)?;
+                    two(g, Op::Add, x, n)
+                },
+                |g, x, y| two(g, Op::Subtract, x, y),
+            ),
+            (
+                "x - negative(y) -> x + y",
+                Int32,
+                |g, x, y| {
+                    let n = one(g, Op::Negative, y)?;
+                    two(g, Op::Subtract, x, n)
+                },
+                |g, x, y| two(g, Op::Add, x, y),
+            ),
+            ("integer x + 0 -> x", Int32, |g, x, _| g.apply(Op::Add, &[x.into(), lit(0)]), |_, x, _| Ok(x)),
+            (
+                "integer x - 0 -> x",
+                Int32,
+                |g, x, _| g.apply(Op::Subtract, &[x.into(), lit(0)]),
+                |_, x, _| Ok(x),
+            ),
+            ("integer x - x -> 0", Int32, |g, x, _| two(g, Op::Subtract, x, x), |g, _, _| zeros(g)),
+            ("x ^ x -> 0", Int32, |g, x, _| two(g, Op::BitwiseXor, x, x), |g, _, _| zeros(g)),
+            ("x & x -> x", Int32, |g, x, _| two(g, Op::BitwiseAnd, x, x), |_, x, _| Ok(x)),
+            ("x | x -> x", Int32, |g, x, _| two(g, Op::BitwiseOr, x, x), |_, x, _| Ok(x)),
+            ("logical_and(x, x) -> x", Bool, |g, x, _| two(g, Op::LogicalAnd, x, x), |_, x, _| Ok(x)),
+            ("logical_or(x, x) -> x", Bool, |g, x, _| two(g, Op::LogicalOr, x, x), |_, x, _| Ok(x)),
+            ("maximum(x, x) -> x", Float32, |g, x, _| two(g, Op::Maximum, x, x), |_, x, _| Ok(x)),
+            ("minimum(x, x) -> x", Float32, |g, x, _| two(g, Op::Minimum, x, x), |_, x, _| Ok(x)),
+            ("x | 0 -> x", Int32, |g, x, _| g.apply(Op::BitwiseOr, &[x.into(), lit(0)]), |_, x, _| Ok(x)),
+            ("x ^ 0 -> x", Int32, |g, x, _| g.apply(Op::BitwiseXor, &[x.into(), lit(0)]), |_, x, _| Ok(x)),
+            (
+                "integer x & -1 -> x",
+                Int32,
+                |g, x, _| g.apply(Op::BitwiseAnd, &[x.into(), lit(-1)]),
+                |_, x, _| Ok(x),
+            ),
+            ("x & 0 -> 0", Int32, |g, x, _| g.apply(Op::BitwiseAnd, &[x.into(), lit(0)]), |g, _, _| zeros(g)),
+            (
+                "x << 0 -> x",
+                Int32,
+                |g, x, _| g.apply(Op::BitwiseLeftShift, &[x.into(), lit(0)]),
+                |_, x, _| Ok(x),
+            ),
+            (
+                "x >> 0 -> x",
+                Int32,
+                |g, x, _| g.apply(Op::BitwiseRightShift, &[x.into(), lit(0)]),
+                |_, x, _| Ok(x),
+            ),
+            (
+                "where(true, x, y) -> x",
+                Float32,
+                |g, x, y| g.apply(Op::Where, &[lit(true), x.into(), y.into()]),
+                |_, x, _| Ok(x),
+            ),
+            (
+                "where(false, x, y) -> y",
+                Float32,
+                |g, x, y| g.apply(Op::Where, &[lit(false), x.into(), y.into()]),
+                |_, _, y| Ok(y),
+            ),
+            (
+                "where(c, x, x) -> x",
+                Float32,
+                |g, x, y| {
+                    let c = two(g, Op::Less, x, y)?;
+                    g.apply(Op::Where, &[c.into(), x.into(), x.into()])
+                },
+                |_, x, _| Ok(x),
+            ),
+            (
+                "where(logical_not(c), x, y) -> where(c, y, x)",
+                Float32,
+                |g, x, y| {
+                    let c = two(g, Op::Less, x, y)?;
+                    let n = one(g, Op::LogicalNot, c)?;
+                    g.apply(Op::Where, &[n.into(), x.into(), y.into()])
+                },
+                |g, x, y| {
+                    let c = two(g, Op::Less, x, y)?;
+                    g.apply(Op::Where, &[c.into(), y.into(), x.into()])
+                },
+            ),
+            (
+                "astype(astype(x, wider), back) -> x",
+                Float32,
+                |g, x, _| {
+                    let w = g.cast(x, DType::Float64)?;
+                    g.cast(w, Float32)
+                },
+                |_, x, _| Ok(x),
+            ),
+        ];
+        for (name, dtype, before, after) in rows {
+            check(name, *dtype, *before, *after);
+        }
+        let tested: Vec<&str> = rows.iter().map(|r| r.0).collect();
+        let untested: Vec<&str> = RULES.iter().map(|r| r.name).filter(|n| !tested.contains(n)).collect();
+        assert!(untested.is_empty(), "rules without a line here: {untested:?}");
+    }
+
+    fn one(g: &mut Graph, op: Op, x: NodeId) -> Result<NodeId> {
+        g.apply(op, &[x.into()])
+    }
+    fn two(g: &mut Graph, op: Op, x: NodeId, y: NodeId) -> Result<NodeId> {
+        g.apply(op, &[x.into(), y.into()])
+    }
+    fn twice(g: &mut Graph, op: Op, x: NodeId) -> Result<NodeId> {
+        let inner = one(g, op, x)?;
+        one(g, op, inner)
+    }
+    fn not(g: &mut Graph, op: Op, x: NodeId, y: NodeId) -> Result<NodeId> {
+        let inner = two(g, op, x, y)?;
+        one(g, Op::LogicalNot, inner)
+    }
+    fn zeros(g: &mut Graph) -> Result<NodeId> {
+        let zero = g.constant(crate::Scalar::of(0i32), None)?;
+        g.view(zero, View::BroadcastTo(Shape::new(&[4])?))
+    }
+
+    /// What would be tempting and is wrong for floats stays.
+    #[test]
+    fn inexact_temptations_are_resisted() {
+        let rows: &[Build] = &[
+            |g, x, _| g.apply(Op::Multiply, &[x.into(), lit(0)]),
+            |g, x, _| g.apply(Op::Add, &[x.into(), lit(0.0)]),
+            |g, x, _| g.apply(Op::Subtract, &[x.into(), lit(-0.0)]),
+            |g, x, _| two(g, Op::Subtract, x, x),
+            |g, x, _| two(g, Op::Divide, x, x),
+            |g, x, _| g.apply(Op::Divide, &[x.into(), lit(3)]),
+            |g, x, y| not(g, Op::Less, x, y),
+            |g, x, _| two(g, Op::Equal, x, x),
+        ];
+        for (i, build) in rows.iter().enumerate() {
+            let mut g = Graph::default();
+            let layout = Layout::contiguous(Shape::new(&[4]).unwrap());
+            let x = g.input(0, Float32, layout.clone()).unwrap();
+            let y = g.input(1, Float32, layout).unwrap();
+            let root = build(&mut g, x, y).unwrap();
+            let (out, roots) = run(&g, &[root], Rules::On).unwrap();
+            assert_eq!(out.node(roots[0]).kind, g.node(root).kind, "row {i}");
+        }
+    }
+
+    #[test]
+    fn a_node_that_may_fail_is_kept() {
+        let mut g = Graph::new(Promotion::Strict, IntDivision::Error);
+        let layout = Layout::contiguous(Shape::new(&[4]).unwrap());
+        let x = g.input(0, Int32, layout).unwrap();
+        let q = two(&mut g, Op::FloorDivide, x, x).unwrap();
+        let dropped = g.apply(Op::Multiply, &[q.into(), lit(0)]).unwrap();
+        let (out, _) = run(&g, &[dropped], Rules::On).unwrap();
+        assert!(out.to_string().contains("floor_divide"), "{out}");
+    }
+
+    #[test]
+    fn arithmetic_is_canonical_where_a_nan_sign_is_read_through_moves() {
+        let mut g = Graph::default();
+        let layout = Layout::contiguous(Shape::new(&[4]).unwrap());
+        let x = g.input(0, Float32, layout.clone()).unwrap();
+        let y = g.input(1, Float32, layout).unwrap();
+        let sum = two(&mut g, Op::Add, x, y).unwrap();
+        let c = two(&mut g, Op::Less, x, y).unwrap();
+        let chosen = g.apply(Op::Where, &[c.into(), sum.into(), y.into()]).unwrap();
+        let minus = one(&mut g, Op::Negative, chosen).unwrap();
+        let bit = one(&mut g, Op::SignBit, minus).unwrap();
+        for rules in [Rules::On, Rules::Off] {
+            let (out, _) = run(&g, &[bit], rules).unwrap();
+            assert_eq!(out.to_string().matches("canonical_nan").count(), 1, "{out}");
+        }
+        let (out, _) = run(&g, &[minus], Rules::On).unwrap();
+        assert!(!out.to_string().contains("canonical_nan"), "{out}");
+    }
+}

@@ -1,0 +1,233 @@
+//! Single values: typed ones, and the weak literals that take their dtype from what they meet.
+//!
+//! In: Rust numbers. Out: [`Scalar`], bits with a dtype; [`Literal`], a bool, integer or float without one.
+//! Must hold: a literal becomes a scalar only if its dtype can hold it.
+
+use std::fmt;
+
+use broadloom_math::{CastTo, DType, DTypeVisitor, Elem, Kind, f16};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// One element: its dtype and its bits, zero-extended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Scalar {
+    /// The dtype.
+    pub dtype: DType,
+    /// The element's bits.
+    pub bits: u64,
+}
+
+impl Scalar {
+    /// The scalar of a Rust value.
+    pub fn of<T: Elem>(x: T) -> Scalar {
+        Scalar { dtype: T::DTYPE, bits: x.to_bits64() }
+    }
+
+    /// The Rust value, if `T` is the scalar's type.
+    pub fn get<T: Elem>(self) -> Option<T> {
+        (T::DTYPE == self.dtype).then(|| T::from_bits64(self.bits))
+    }
+
+    /// Equal bits, or both NaN of one dtype.
+    pub fn same(self, other: Scalar) -> bool {
+        self.dtype == other.dtype && (self.bits == other.bits || self.is_nan() && other.is_nan())
+    }
+
+    /// Whether this is a NaN.
+    pub fn is_nan(self) -> bool {
+        match self.dtype {
+            DType::Float16 => f16::from_bits(self.bits as u16).is_nan(),
+            DType::Float32 => f32::from_bits(self.bits as u32).is_nan(),
+            DType::Float64 => f64::from_bits(self.bits).is_nan(),
+            _ => false,
+        }
+    }
+
+    /// The value that rewrite rules may look at.
+    pub fn class(self) -> Class {
+        let is = |x: f64| match Literal::Float(x).to_dtype(self.dtype) {
+            Ok(s) => s.bits == self.bits,
+            Err(_) => false,
+        };
+        match self.dtype.kind() {
+            Kind::Float => [(0.0, Class::Zero), (-0.0, Class::NegativeZero), (1.0, Class::One)]
+                .into_iter()
+                .chain([(2.0, Class::Two), (-1.0, Class::MinusOne)])
+                .find(|(x, _)| is(*x))
+                .map_or(Class::Other, |(_, class)| class),
+            _ => {
+                let all_ones = u64::MAX >> (64 - 8 * self.dtype.size());
+                match self.bits {
+                    0 => Class::Zero,
+                    1 => Class::One,
+                    2 => Class::Two,
+                    bits if bits == all_ones => Class::MinusOne,
+                    _ => Class::Other,
+                }
+            }
+        }
+    }
+}
+
+/// The little that a rewrite rule may know of a constant, so that kernels are shared between values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// 0, or +0 of a float; false
+    Zero,
+    /// −0 of a float
+    NegativeZero,
+    /// 1; true
+    One,
+    /// −1, or all ones
+    MinusOne,
+    /// 2
+    Two,
+    /// Anything else
+    Other,
+}
+
+struct Show<'a, 'b>(u64, &'a mut fmt::Formatter<'b>);
+
+impl DTypeVisitor for Show<'_, '_> {
+    type Out = fmt::Result;
+    fn visit<T: Elem>(self) -> fmt::Result {
+        match T::DTYPE {
+            DType::Float16 => fmt::Debug::fmt(&f16::from_bits64(self.0).to_f32(), self.1),
+            _ => fmt::Debug::fmt(&T::from_bits64(self.0), self.1),
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.dtype.visit(Show(self.bits, f))
+    }
+}
+
+impl fmt::Debug for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}:{}", self.dtype)
+    }
+}
+
+/// A number without a dtype of its own: it takes that of the arrays it meets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Literal {
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i128),
+    /// A real number.
+    Float(f64),
+}
+
+impl Literal {
+    /// The dtype of an expression of literals only.
+    pub fn default_dtype(self) -> DType {
+        match self {
+            Literal::Bool(_) => DType::Bool,
+            Literal::Int(_) => DType::Int64,
+            Literal::Float(_) => DType::Float64,
+        }
+    }
+
+    /// The literal as an element of `dtype`.
+    ///
+    /// An integer must fit an integer dtype exactly and is rounded to nearest for a float one; a float is
+    /// rounded and must not become infinite; a bool converts to bool only.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Literal`], naming the literal and the dtype.
+    pub fn to_dtype(self, dtype: DType) -> Result<Scalar> {
+        dtype.visit(ToDType(self))
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Literal::Bool(x) => write!(f, "{x}"),
+            Literal::Int(x) => write!(f, "{x}"),
+            Literal::Float(x) => write!(f, "{x:?}"),
+        }
+    }
+}
+
+struct ToDType(Literal);
+
+impl DTypeVisitor for ToDType {
+    type Out = Result<Scalar>;
+    fn visit<T: Elem>(self) -> Result<Scalar> {
+        let scalar = |bits: u64| Ok(Scalar { dtype: T::DTYPE, bits });
+        let cannot = || {
+            Err(Error::new(ErrorKind::Literal, format!("{} cannot be represented as {}", self.0, T::DTYPE)))
+        };
+        match (self.0, T::DTYPE.kind()) {
+            (Literal::Bool(x), Kind::Bool) => scalar(x as u64),
+            (Literal::Int(x), Kind::Signed | Kind::Unsigned) => {
+                let width = 8 * T::DTYPE.size() as u32;
+                let (min, max) = match T::DTYPE.kind() {
+                    Kind::Signed => (-(1i128 << (width - 1)), (1i128 << (width - 1)) - 1),
+                    _ => (0, (1i128 << width) - 1),
+                };
+                if x < min || x > max {
+                    return cannot();
+                }
+                scalar(x as u64 & (u64::MAX >> (64 - width)))
+            }
+            (Literal::Int(x), Kind::Float) => {
+                let s = match T::DTYPE {
+                    DType::Float64 => Scalar::of(x as f64),
+                    DType::Float32 => Scalar::of(x as f32),
+                    // Exact in float64 below 2^53, and infinite in float16 above.
+                    _ => Scalar::of(to_float16(x as f64)),
+                };
+                if is_infinite(s) { cannot() } else { Ok(s) }
+            }
+            (Literal::Float(x), Kind::Float) => {
+                let s = match T::DTYPE {
+                    DType::Float64 => Scalar::of(x),
+                    DType::Float32 => Scalar::of(x as f32),
+                    _ => Scalar::of(to_float16(x)),
+                };
+                if is_infinite(s) && x.is_finite() { cannot() } else { Ok(s) }
+            }
+            _ => cannot(),
+        }
+    }
+}
+
+/// Rounded once, as astype rounds.
+fn to_float16(x: f64) -> f16 {
+    <f64 as CastTo<f16>>::cast(&mut broadloom_math::Scalar, x)
+}
+
+fn is_infinite(s: Scalar) -> bool {
+    match s.dtype {
+        DType::Float16 => f16::from_bits(s.bits as u16).is_infinite(),
+        DType::Float32 => f32::from_bits(s.bits as u32).is_infinite(),
+        _ => f64::from_bits(s.bits).is_infinite(),
+    }
+}
+
+macro_rules! literal_from {
+    ($($t:ty => $variant:ident,)*) => {$(
+        impl From<$t> for Literal {
+            fn from(x: $t) -> Literal {
+                Literal::$variant(x.into())
+            }
+        }
+    )*};
+}
+literal_from! {
+    bool => Bool, i8 => Int, i16 => Int, i32 => Int, i64 => Int, u8 => Int, u16 => Int, u32 => Int, u64 => Int,
+    f16 => Float, f32 => Float, f64 => Float,
+}
+
+impl From<usize> for Literal {
+    fn from(x: usize) -> Literal {
+        Literal::Int(x as i128)
+    }
+}

@@ -1,0 +1,125 @@
+//! The words of the language.
+//!
+//! In: text. Out: tokens with their spans, or what is wrong with a piece of text that is none.
+//! Must hold: each byte is looked at a bounded number of times, and logos generates loops, not recursion (its
+//! feature `state_machine_codegen`; the default overflows the stack on long texts in debug builds).
+
+use logos::{Lexer, Logos};
+
+use super::number::{self, BadNumber, Number};
+
+/// A word of the language. Words that other languages have and this one refuses are known, to say what to write.
+#[derive(Logos, Clone, Copy, Debug, PartialEq)]
+#[logos(skip r"[ \t\r\n\f]+", error = Option<BadNumber>)]
+pub(super) enum Token {
+    #[token("(")]
+    Open,
+    #[token(")")]
+    Close,
+    #[token(",")]
+    Comma,
+    #[token("+")]
+    Plus,
+    #[token("-")]
+    Minus,
+    #[token("*")]
+    Star,
+    #[token("**")]
+    StarStar,
+    #[token("/")]
+    Slash,
+    #[token("//")]
+    SlashSlash,
+    #[token("%")]
+    Percent,
+    #[token("<<")]
+    ShiftLeft,
+    #[token(">>")]
+    ShiftRight,
+    #[token("&")]
+    Ampersand,
+    #[token("^")]
+    Caret,
+    #[token("|")]
+    Bar,
+    #[token("~")]
+    Tilde,
+    #[token("==")]
+    Equal,
+    #[token("!=")]
+    NotEqual,
+    #[token("<")]
+    Less,
+    #[token("<=")]
+    LessEqual,
+    #[token(">")]
+    Greater,
+    #[token(">=")]
+    GreaterEqual,
+    #[token("true", |_| true)]
+    #[token("True", |_| true)]
+    #[token("false", |_| false)]
+    #[token("False", |_| false)]
+    Bool(bool),
+    #[token("nan", |_| Number::Float(f64::NAN))]
+    #[token("inf", |_| Number::Float(f64::INFINITY))]
+    #[regex(r"\.?[0-9]", number)]
+    Number(Number),
+    #[regex(r"[A-Za-z_][A-Za-z0-9_]*")]
+    Name,
+    #[token("and")]
+    #[token("&&")]
+    And,
+    #[token("or")]
+    #[token("||")]
+    Or,
+    #[token("not")]
+    #[token("!")]
+    Not,
+    #[token("=")]
+    Assign,
+    #[token("if")]
+    If,
+    #[token("[")]
+    Bracket,
+}
+
+/// Takes the rest of the number whose beginning was matched.
+fn number(lexer: &mut Lexer<'_, Token>) -> Result<Number, Option<BadNumber>> {
+    let text = &lexer.source()[lexer.span().start..];
+    let length = number::extent(text);
+    lexer.bump(length - lexer.slice().len());
+    number::value(&text[..length]).map_err(Some)
+}
+
+impl Token {
+    /// What to write instead of a word that the language refuses.
+    pub(super) fn advice(self) -> Option<&'static str> {
+        match self {
+            Token::And => Some("write `&`, with parentheses around comparisons: `(a < b) & (c < d)`"),
+            Token::Or => Some("write `|`, with parentheses around comparisons: `(a < b) | (c < d)`"),
+            Token::Not => Some("write `~`, with parentheses around a comparison: `~(a < b)`"),
+            Token::Assign => Some("to compare, write `==`"),
+            Token::If => Some("to choose by element, write `where(condition, a, b)`"),
+            Token::Bracket => Some("indexing is not part of an expression"),
+            _ => None,
+        }
+    }
+}
+
+/// What to write instead of a character that begins no token.
+pub(super) fn instead_of(character: char) -> Option<&'static str> {
+    Some(match character {
+        '−' | '–' | '—' => "write `-`",
+        '×' | '·' | '⋅' | '∙' => "write `*`",
+        '÷' | '∕' => "write `/`",
+        '≤' => "write `<=`",
+        '≥' => "write `>=`",
+        '≠' => "write `!=`",
+        '∞' => "write `inf`",
+        '\'' | '"' => "there are no strings; a dtype is written without quotes: `astype(x, float32)`",
+        '.' => "there are no methods; write `abs(x)` for `x.abs()`",
+        '#' => "there are no comments",
+        _ => return None,
+    })
+}

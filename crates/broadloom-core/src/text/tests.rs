@@ -1,0 +1,536 @@
+//! Rows of text against trees, rows of text against errors, and texts that are large or random.
+
+use super::*;
+
+fn parsed(text: &str) -> Result<Ast, SyntaxError> {
+    parse(text, &ParseOptions::default())
+}
+
+/// The tree as an s-expression; operators under the names of their functions.
+fn tree(text: &str) -> String {
+    let ast = parsed(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let mut done: Vec<String> = Vec::new();
+    for (id, node) in ast.iter() {
+        assert_eq!(id.index(), done.len());
+        done.push(match &node.kind {
+            Kind::Name(name) => name.to_string(),
+            Kind::Bool(value) => value.to_string(),
+            Kind::Int(value) => value.to_string(),
+            Kind::Float(value) => format!("{value:?}"),
+            Kind::DType(dtype) => format!("<{dtype}>"),
+            Kind::Call { function, args, .. } => {
+                let args: String = args.iter().map(|arg| format!(" {}", done[arg.index()])).collect();
+                format!("({function}{args})")
+            }
+        });
+    }
+    assert_eq!(ast.root().index() + 1, ast.nodes().len());
+    done.pop().unwrap_or_default()
+}
+
+#[test]
+fn trees() {
+    let rows = [
+        // literals
+        ("x", "x"),
+        ("  _a9\t\r\n ", "_a9"),
+        ("true", "true"),
+        ("True", "true"),
+        ("false | False", "(bitwise_or false false)"),
+        ("truex", "truex"),
+        ("nano", "nano"),
+        ("0", "0"),
+        ("00_0", "0"),
+        ("1_000", "1000"),
+        ("0xFf", "255"),
+        ("0X_ff", "255"),
+        ("0b1_01", "5"),
+        ("0o17", "15"),
+        ("18446744073709551615", "18446744073709551615"),
+        ("-18446744073709551615", "-18446744073709551615"),
+        ("1.", "1.0"),
+        (".5", "0.5"),
+        ("007.5", "7.5"),
+        ("1_0.2_5e1_0", "102500000000.0"),
+        ("1e-3", "0.001"),
+        ("1E+3", "1000.0"),
+        ("nan", "NaN"),
+        ("-inf", "-inf"),
+        ("0x1.8p-3", "0.1875"),
+        ("0x.8P+1", "1.0"),
+        ("0xep0", "14.0"),
+        // signs belong to numbers, but not under a power
+        ("-128", "-128"),
+        ("- 128", "-128"),
+        ("+1.5", "1.5"),
+        ("-0", "0"),
+        ("-0.0", "-0.0"),
+        ("--1", "(negative -1)"),
+        ("~-1", "(bitwise_invert -1)"),
+        ("-(1)", "(negative 1)"),
+        ("-true", "(negative true)"),
+        ("1-1", "(subtract 1 1)"),
+        ("1--1", "(subtract 1 -1)"),
+        ("1 - +1", "(subtract 1 1)"),
+        ("-2**2", "(negative (pow 2 2))"),
+        ("2**-1", "(pow 2 -1)"),
+        ("2**-1**2", "(pow 2 (negative (pow 1 2)))"),
+        ("-2**-2", "(negative (pow 2 -2))"),
+        // precedence and association
+        ("a+b+c", "(add (add a b) c)"),
+        ("a-b+c", "(add (subtract a b) c)"),
+        ("a/b*c", "(multiply (divide a b) c)"),
+        ("a//b%c", "(remainder (floor_divide a b) c)"),
+        ("a**b**c", "(pow a (pow b c))"),
+        ("a+b*c", "(add a (multiply b c))"),
+        ("a*b+c", "(add (multiply a b) c)"),
+        ("(a+b)*c", "(multiply (add a b) c)"),
+        ("-a*b", "(multiply (negative a) b)"),
+        ("-a**b", "(negative (pow a b))"),
+        ("-f(a)**b", "(negative (pow (f a) b))"),
+        ("a**-b*c", "(multiply (pow a (negative b)) c)"),
+        ("a**~-+b", "(pow a (bitwise_invert (negative (positive b))))"),
+        ("a*-b**c", "(multiply a (negative (pow b c)))"),
+        ("~a&b", "(bitwise_and (bitwise_invert a) b)"),
+        ("a|b^c&d", "(bitwise_or a (bitwise_xor b (bitwise_and c d)))"),
+        ("a&b^c|d", "(bitwise_or (bitwise_xor (bitwise_and a b) c) d)"),
+        ("a&b<<c+d", "(bitwise_and a (bitwise_left_shift b (add c d)))"),
+        ("a>>b<<c", "(bitwise_left_shift (bitwise_right_shift a b) c)"),
+        ("a<b|c", "(less a (bitwise_or b c))"),
+        ("a|b==c|d", "(equal (bitwise_or a b) (bitwise_or c d))"),
+        ("(a<b)&(b<=c)", "(bitwise_and (less a b) (less_equal b c))"),
+        ("(a<b)==(c>d)", "(equal (less a b) (greater c d))"),
+        ("a!=b+1", "(not_equal a (add b 1))"),
+        ("a>=-b", "(greater_equal a (negative b))"),
+        // calls
+        ("f()", "(f)"),
+        ("f(a)", "(f a)"),
+        ("f (a, b,)", "(f a b)"),
+        ("f(a<b, -c)", "(f (less a b) (negative c))"),
+        ("f(g(h(a)), (b))", "(f (g (h a)) b)"),
+        ("where(x > 0, x, -x) ** 2", "(pow (where (greater x 0) x (negative x)) 2)"),
+        ("astype(x, float32)", "(astype x <float32>)"),
+        ("f(bool, int8,)", "(f <bool> <int8>)"),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(tree(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn errors() {
+    // text, the text under the span ("" at the end), part of the message, part of the help
+    let rows = [
+        ("", "", "found the end of the text, expected an expression", ""),
+        ("  ", "", "found the end of the text, expected an expression", ""),
+        ("a +", "", "found the end of the text, expected an operand after `+`", ""),
+        ("a + * b", "*", "found `*`, expected an operand after `+`", ""),
+        ("a + )", ")", "found `)`, expected an operand after `+`", ""),
+        ("* a", "*", "found `*`, expected an expression", ""),
+        ("-", "", "expected an operand after `-`", ""),
+        ("()", ")", "found `)`, expected an expression after `(`", ""),
+        ("(a", "(", "this parenthesis is never closed", ""),
+        ("f(a, (b + c)", "(", "the arguments of `f` have no `)` at their end", ""),
+        ("(a))", ")", "found `)`, but no parenthesis is open", ""),
+        (")", ")", "found `)`, expected an expression", ""),
+        ("a, b", ",", "only separates the arguments of a function", ""),
+        ("(a, b)", ",", "only separates the arguments of a function", ""),
+        ("f(,)", ",", "found `,`, expected an argument of `f`, or `)`", ""),
+        ("f(a,,b)", ",", "found `,`, expected another argument of `f`, or `)`", ""),
+        ("f(a", "(", "the arguments of `f` have no `)` at their end", ""),
+        ("f(a,", "", "found the end of the text, expected another argument of `f`", ""),
+        ("a b", "b", "found the name `b`, expected an operator", "write `*`"),
+        ("(a b)", "b", "found the name `b`, expected an operator or `)`", "write `*`"),
+        ("f(a b)", "b", "expected an operator, `,` or `)`", "write `*`"),
+        ("a 2", "2", "found the number `2`, expected an operator", "write `*`"),
+        ("2(a)", "(", "found `(`, expected an operator", "only a name can be called"),
+        ("(a)(b)", "(", "found `(`, expected an operator", "only a name can be called"),
+        ("a ~ b", "~", "found `~`, expected an operator", ""),
+        // comparisons do not chain
+        ("a < b < c", "<", "do not chain: found `<` after `<`", "write `(a < b) & (b < …)`"),
+        ("0 <= x+1 != y", "!=", "do not chain", "write `(0 <= x+1) & (x+1 != …)`"),
+        ("f(a == (b < c) == d)", "==", "do not chain", "write `(a == (b < c)) & ((b < c) == …)`"),
+        // words of other languages
+        ("a and b", "and", "`and` is not an operator", "write `&`"),
+        ("a && b", "&&", "`&&` is not an operator", "write `&`"),
+        ("a or b", "or", "`or` is not an operator", "write `|`"),
+        ("a || b", "||", "`||` is not an operator", "write `|`"),
+        ("not a", "not", "`not` is not an operator", "write `~`"),
+        ("!a", "!", "`!` is not an operator", "write `~`"),
+        ("a = b", "=", "`=` is not an operator", "write `==`"),
+        ("f(a=b)", "=", "`=` is not an operator", "without names"),
+        ("a if b", "if", "found `if`, expected an operator", "where(condition, a, b)"),
+        ("a[0]", "[", "found `[`, expected an operator", "indexing"),
+        ("[1, 2]", "[", "found `[`, expected an expression", "indexing"),
+        ("x.abs()", ".", "found the character `.`", "abs(x)"),
+        ("a − b", "−", "found the character `−`", "write `-`"),
+        ("a × b", "×", "found the character", "write `*`"),
+        ("a € b", "€", "found the character `€`", ""),
+        ("µ", "µ", "found the character `µ`", ""),
+        ("a \u{7} b", "\u{7}", "found the character `\\u{7}`", ""),
+        ("'float32'", "'", "found the character", "without quotes"),
+        // dtypes
+        ("float32", "float32", "`float32` is a dtype, which can only be an argument", "astype(x, float32)"),
+        ("float32 + 1", "float32", "is a dtype, which can only be an argument", "astype"),
+        ("f(int8 + 1)", "int8", "is a dtype, which can only be an argument", "astype"),
+        ("f(-int8)", "int8", "is a dtype, which can only be an argument", "astype"),
+        ("f((int8))", "int8", "is a dtype, which can only be an argument", "astype"),
+        ("float32(x)", "float32", "`float32` is a dtype, not a function", "astype(x, float32)"),
+        // numbers
+        ("18446744073709551616", "18446744073709551616", "does not fit in 64 bits", "decimal point"),
+        ("0x1_0000_0000_0000_0000", "0x1_0000_0000_0000_0000", "does not fit in 64 bits", ""),
+        ("012", "012", "may not start with 0", "write `12`, or `0o12`"),
+        ("0x", "0x", "expected hexadecimal digits after `0x`", ""),
+        ("0b_", "0b_", "expected binary digits", ""),
+        ("0b12", "0b12", "found `2` in `0b12`, expected binary digits", ""),
+        ("0o8", "0o8", "found `8` in `0o8`, expected octal digits", ""),
+        ("0xfg", "0xfg", "found `g` in `0xfg`", ""),
+        ("1__0", "1__0", "misplaced `_`", ""),
+        ("1_", "1_", "misplaced `_`", ""),
+        ("1_.5", "1_.5", "misplaced `_`", ""),
+        ("1._5", "1._5", "misplaced `_`", ""),
+        ("1.5_e3", "1.5_e3", "misplaced `_`", ""),
+        ("0x__f", "0x__f", "misplaced `_`", ""),
+        ("0x1_.8p0", "0x1_.8p0", "misplaced `_`", ""),
+        ("1e", "1e", "expected digits after the exponent mark", ""),
+        ("1e+", "1e+", "expected digits after the exponent mark", ""),
+        ("1.2.3", "1.2.3", "second decimal point", ""),
+        ("2x", "2x", "found `x` directly after the number `2`", "write `2 * x`"),
+        ("1.5f", "1.5f", "found `f` directly after the number `1.5`", "write `1.5 * f`"),
+        ("2j", "2j", "imaginary", "complex"),
+        ("1e999", "1e999", "too large for float64", "write `inf`"),
+        ("0x1p1024", "0x1p1024", "too large for float64", "write `inf`"),
+        ("0x1.8", "0x1.8", "has no exponent", "write `0x1.8p0`"),
+        ("0x.p1", "0x.p1", "expected hexadecimal digits", ""),
+        ("0x1p", "0x1p", "expected a decimal exponent", ""),
+        ("0x1p-", "0x1p-", "expected a decimal exponent", ""),
+        ("0x1.2.3p1", "0x1.2.3p1", "found `.` in", ""),
+    ];
+    for (text, under, message, help) in rows {
+        let error = match parsed(text) {
+            Ok(_) => panic!("{text}: parsed as {}", tree(text)),
+            Err(error) => error,
+        };
+        let (start, end) = (error.span.start as usize, error.span.end as usize);
+        assert_eq!(&text[start..end], under, "{text}: {error}");
+        assert!(start < end || end == text.len(), "{text}: {error}");
+        assert!(error.message.contains(message), "{text}: {error}");
+        assert_eq!(help.is_empty(), error.help.is_none(), "{text}: {error}");
+        assert!(error.help.as_deref().unwrap_or_default().contains(help), "{text}: {error}");
+        assert!(!error.is_limit && error.to_string().contains(&error.message), "{text}: {error}");
+    }
+}
+
+#[test]
+fn which_of_two_equal_tokens_is_at_fault() {
+    for (text, span) in [
+        ("a < b < c", 6..7),
+        ("((a)", 0..1),
+        ("f(f(a)", 1..2),
+        ("(a))", 3..4),
+        ("a = = b", 2..3),
+        ("a b b", 2..3),
+        ("a + + ", 6..6),
+    ] {
+        assert_eq!(parsed(text).map_err(|error| error.span), Err(span), "{text}");
+    }
+}
+
+#[test]
+fn spans() {
+    let text = " f( (a + b) * -2 , -c) ";
+    let expected = [
+        ("a", None),
+        ("b", None),
+        ("a + b", Some("+")),
+        ("-2", None),
+        ("(a + b) * -2", Some("*")),
+        ("c", None),
+        ("-c", Some("-")),
+        ("f( (a + b) * -2 , -c)", Some("f")),
+    ];
+    let ast = parsed(text).unwrap_or_else(|error| panic!("{error}"));
+    let under = |span: &Span| &text[span.start as usize..span.end as usize];
+    let got: Vec<_> = (ast.nodes().iter())
+        .map(|node| match &node.kind {
+            Kind::Call { function_span, .. } => (under(&node.span), Some(under(function_span))),
+            _ => (under(&node.span), None),
+        })
+        .collect();
+    assert_eq!(got, expected);
+    assert_eq!(ast[ast.root()].span, 1..22);
+}
+
+#[test]
+fn floats_are_rounded_to_nearest_even() {
+    let rows: &[(&str, u64)] = &[
+        ("0.1", 0x3fb9_9999_9999_999a),
+        ("0x0p0", 0),
+        ("0x0.000p99999999999999999999", 0),
+        ("0x1p0", 0x3ff0_0000_0000_0000),
+        ("0x1.fffffffffffffp1023", 0x7fef_ffff_ffff_ffff),
+        ("0x1.fffffffffffff7fffp1023", 0x7fef_ffff_ffff_ffff),
+        ("0x1.00000000000008p0", 0x3ff0_0000_0000_0000),
+        ("0x1.00000000000008000000000000000001p0", 0x3ff0_0000_0000_0001),
+        ("0x1.00000000000018p0", 0x3ff0_0000_0000_0002),
+        ("0x1.fffffffffffff8p0", 0x4000_0000_0000_0000),
+        ("0x100000000000000000000000000000000p-128", 0x3ff0_0000_0000_0000),
+        ("0x100000000000008000000000000000001p-128", 0x3ff0_0000_0000_0001),
+        ("0x0.00000000000000000000000000000001p128", 0x3ff0_0000_0000_0000),
+        ("0x1p-1022", 0x0010_0000_0000_0000),
+        ("0x1.fffffffffffffp-1023", 0x0010_0000_0000_0000),
+        ("0x0.fffffffffffffp-1022", 0x000f_ffff_ffff_ffff),
+        ("0x1p-1074", 1),
+        ("0x1.8p-1074", 2),
+        ("0x1.7ffp-1074", 1),
+        ("0x1p-1075", 0),
+        ("0x1.00001p-1075", 1),
+        ("0x1.fp-1076", 0),
+        ("0x1p-99999999999999999999", 0),
+        ("4.9e-324", 1),
+        ("0.00_00e5", 0),
+        ("2.4703282292062327e-324", 0),
+        ("2.4703282292062328e-324", 1),
+        ("1e-99999999999999999999", 0),
+    ];
+    for (text, bits) in rows {
+        let ast = parsed(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let Kind::Float(value) = ast[ast.root()].kind else { panic!("{text}") };
+        assert_eq!(value.to_bits(), *bits, "{text}: {value:e}");
+    }
+    // Halfway between 1 and its successor, exactly and a little more than so after a thousand digits.
+    let halfway = "1.00000000000000011102230246251565404236316680908203125";
+    let zeros = "0".repeat(1000);
+    for (text, value) in [
+        (format!("{halfway}{zeros}"), 1.0),
+        (format!("{halfway}{zeros}1"), 1.0 + f64::EPSILON),
+        (format!("0.{zeros}25e1_000"), 0.25),
+        (format!("{zeros}25_{zeros}e-1001"), 2.5),
+    ] {
+        let ast = parsed(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(ast.nodes()[0].kind, Kind::Float(value), "{text}");
+    }
+    for text in ["0x1.fffffffffffff8p1023", "0x1p99999999999999999999", "1e99999999999999999999"] {
+        assert!(parsed(text).is_err_and(|error| error.message.contains("too large")), "{text}");
+    }
+}
+
+#[test]
+fn limits() {
+    let options = ParseOptions { max_bytes: 40, max_nodes: 5, max_depth: 4 };
+    let rows = [
+        ("a + b + c", true),
+        ("a + b + c + d", false),
+        ("((((a))))", true),
+        ("(((((a)))))", false),
+        ("f(f(f(f(a))))", true),
+        ("----a", true),
+        ("-----a", false),
+        ("a**a**a", true),
+        ("-(-(-a))", false),
+        ("a                                      ", true),
+        ("a                                        ", false),
+    ];
+    for (text, fits) in rows {
+        match parse(text, &options) {
+            Ok(_) => assert!(fits, "{text}"),
+            Err(error) => assert!(!fits && error.is_limit && error.help.is_none(), "{text}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn large_texts() {
+    let n = 1_000_000;
+    let options = ParseOptions { max_bytes: 1 << 24, max_nodes: 1 << 22, max_depth: 1 << 21 };
+    let nodes = |text: &str, options: &ParseOptions| match parse(text, options) {
+        Ok(ast) => Ok(ast.nodes().len()),
+        Err(error) => Err((error.span, error.message)),
+    };
+    let rows = [
+        ("(".repeat(n) + "x" + &")".repeat(n), Ok(1)),
+        ("f(".repeat(n) + "x" + &")".repeat(n), Ok(n + 1)),
+        ("f(".repeat(n) + &")".repeat(n), Ok(n)),
+        ("-".repeat(n) + "x", Ok(n + 1)),
+        ("~".repeat(n) + "1", Ok(n + 1)),
+        ("x**".repeat(n) + "x", Ok(2 * n + 1)),
+        ("x**-".repeat(n / 2) + "x", Ok(3 * n / 2 + 1)),
+        ("x+".repeat(n) + "x", Ok(2 * n + 1)),
+        ("x*x-".repeat(n / 2) + "x", Ok(2 * n + 1)),
+        ("(x+".repeat(n) + "x" + &")".repeat(n), Ok(2 * n + 1)),
+        ("f(".to_owned() + &"x,".repeat(n) + ")", Ok(n + 1)),
+        ("x".repeat(10 * n), Ok(1)),
+        (" ".repeat(10 * n) + "x", Ok(1)),
+        ("1".to_owned() + &"0".repeat(n) + "e-" + &n.to_string(), Ok(1)),
+        ("0x".to_owned() + &"f".repeat(n) + "p-4000000", Ok(1)),
+        (
+            "(".repeat(n),
+            Err(((n as u32..n as u32), "found the end of the text, expected an expression after `(`")),
+        ),
+        ("(".repeat(n) + "x", Err((n as u32 - 1..n as u32, "this parenthesis is never closed"))),
+        ("x".to_owned() + &")".repeat(n), Err((1..2, "found `)`, but no parenthesis is open"))),
+        (
+            "(".repeat(n) + "x y",
+            Err((n as u32 + 2..n as u32 + 3, "found the name `y`, expected an operator or `)`")),
+        ),
+        ("(".repeat(3 * n), Err((1 << 21..(1 << 21) + 1, "the expression nests more than 2097152 deep"))),
+    ];
+    // A stack on which recursion would not get far, with or without optimisation.
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let work = move || {
+        let ast = parse(&("-(".repeat(n / 10) + "x" + &")".repeat(n / 10)), &options);
+        assert!(ast.clone() == ast && format!("{ast:?}").len() > n / 10);
+        for (text, expected) in rows {
+            assert_eq!(
+                nodes(&text, &options),
+                expected.map_err(|(span, message)| (span, message.to_owned())),
+                "{}",
+                &text[..4]
+            );
+        }
+    };
+    small.spawn(work).expect("a thread").join().expect("no panic");
+}
+
+/// A small generator of pseudo-random numbers (xorshift64*), so that every run is the same.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n
+    }
+}
+
+/// What must hold of any text: no panic, spans inside the text on character boundaries, a well-formed tree.
+fn check(text: &str) {
+    let inside = |span: &Span| text.get(span.start as usize..span.end as usize).is_some();
+    match parsed(text) {
+        Err(error) => assert!(inside(&error.span) && !error.message.is_empty(), "{text:?}: {error}"),
+        Ok(ast) => {
+            let mut uses = vec![0; ast.nodes().len()];
+            for (id, node) in ast.iter() {
+                assert!(inside(&node.span) && !node.span.is_empty(), "{text:?}");
+                if let Kind::Call { args, function_span, .. } = &node.kind {
+                    assert!(inside(function_span), "{text:?}");
+                    for arg in args {
+                        assert!(arg < &id, "{text:?}");
+                        let part = &ast[*arg].span;
+                        assert!(node.span.start <= part.start && part.end <= node.span.end, "{text:?}");
+                        uses[arg.index()] += 1;
+                    }
+                }
+            }
+            assert_eq!(uses.pop(), Some(0), "{text:?}");
+            assert!(uses.iter().all(|&n| n == 1), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn random_texts_never_panic() {
+    let words = [
+        "x",
+        "f(",
+        "(",
+        ")",
+        ")",
+        ",",
+        "+",
+        "-",
+        "*",
+        "**",
+        "/",
+        "//",
+        "%",
+        "<<",
+        ">>",
+        "<",
+        "<=",
+        "==",
+        "!=",
+        "&",
+        "^",
+        "|",
+        "~",
+        "1",
+        "0x1.8p-3",
+        "1e",
+        "2.5",
+        "nan",
+        "true",
+        "float32",
+        "and",
+        "not",
+        "=",
+        " ",
+        "é",
+        ".",
+        "_",
+        "0b",
+        "e",
+        "'",
+        "\n",
+        "999999999999999999999",
+    ];
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut good = 0;
+    for _ in 0..50_000 {
+        let length = random.below(12);
+        let text: String = (0..length).map(|_| words[random.below(words.len())]).collect();
+        check(&text);
+        good += parsed(&text).is_ok() as usize;
+        let bytes: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
+        check(&String::from_utf8_lossy(&bytes));
+        let bytes: Vec<u8> = (0..length).map(|_| random.below(128) as u8).collect();
+        check(&String::from_utf8_lossy(&bytes));
+    }
+    assert!(good > 500, "the loop tests little: {good}");
+}
+
+#[test]
+fn hex_floats_agree_with_decimal_ones() {
+    let mut random = Random(7);
+    for _ in 0..20_000 {
+        let bits = (random.below(1 << 31) as u64) << 32 | random.below(1 << 31) as u64;
+        let value = f64::from_bits(bits & !(1 << 63));
+        if !value.is_finite() {
+            continue;
+        }
+        let (exponent, fraction) = (bits >> 52 & 0x7ff, bits & ((1 << 52) - 1));
+        let (lead, power) = if exponent == 0 { (0, -1022) } else { (1, exponent as i64 - 1023) };
+        let hex = format!("0x{lead}.{fraction:013x}p{power}");
+        for text in [hex, format!("{value:e}"), format!("{value:?}")] {
+            let ast = parsed(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(ast.nodes()[0].kind, Kind::Float(value), "{text}");
+        }
+    }
+}
+
+#[test]
+fn nearest_names() {
+    let names = ["sin", "sinh", "sqrt", "square", "floor_divide", "log1p", "x", "isnan", "isinf"];
+    let rows = [
+        ("sqtr", Some("sqrt")),
+        ("Sqrt", Some("sqrt")),
+        ("sinn", Some("sin")),
+        ("sihn", Some("sinh")),
+        ("is_nan", Some("isnan")),
+        ("floordivide", Some("floor_divide")),
+        ("flor_devide", Some("floor_divide")),
+        ("logp1", Some("log1p")),
+        ("X", Some("x")),
+        ("y", None),
+        ("frobnicate", None),
+        ("", None),
+        ("µµ", None),
+    ];
+    for (name, expected) in rows {
+        assert_eq!(nearest(name, names.into_iter()).as_deref(), expected, "{name}");
+    }
+    let long = "s".repeat(1 << 20);
+    assert_eq!(nearest(&long, names.into_iter()), None);
+    assert_eq!(nearest("sin", [&*long, ""].into_iter()), None);
+}

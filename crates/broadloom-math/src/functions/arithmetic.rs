@@ -1,0 +1,81 @@
+//! Sums, differences, products and what is made of them.
+
+use crate::dtype::{Float, Num};
+use crate::functions::{function, through_float32};
+use crate::ops::{Binary, Ops, Unary};
+
+function! {
+    /// x1 + x2
+    Add
+    /// x1 − x2
+    Subtract
+    /// x1 · x2
+    Multiply
+    /// x · x
+    Square
+    /// 1 / x
+    Reciprocal
+    /// √x, correctly rounded
+    Sqrt
+    /// x
+    Positive
+}
+
+impl<T: Num> Binary<T> for Add {
+    type Out = T;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
+        o.add(x1, x2)
+    }
+}
+
+impl<T: Num> Binary<T> for Subtract {
+    type Out = T;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
+        o.sub(x1, x2)
+    }
+}
+
+impl<T: Num> Binary<T> for Multiply {
+    type Out = T;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
+        o.mul(x1, x2)
+    }
+}
+through_float32!(binary Add Subtract Multiply);
+
+impl<T: Num> Unary<T> for Square {
+    type Out = T;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<T> {
+        o.mul(x, x)
+    }
+}
+
+impl<T: Float> Unary<T> for Reciprocal {
+    type Out = T;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<T> {
+        let one = o.splat(T::ONE);
+        o.div(one, x)
+    }
+}
+
+impl<T: Float> Unary<T> for Sqrt {
+    type Out = T;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<T> {
+        o.sqrt(x)
+    }
+}
+through_float32!(unary Square Reciprocal Sqrt);
+
+impl<T: crate::Elem> Unary<T> for Positive {
+    type Out = T;
+    #[inline(always)]
+    fn call<O: Ops>(_: &mut O, x: O::V<T>) -> O::V<T> {
+        x
+    }
+}

@@ -1,0 +1,98 @@
+//! float16 ↔ float32 by integer arithmetic, written over the primitives like any function.
+//!
+//! In: float16 bits. Out: float32 with the same value; and back, rounded once to nearest even. Must hold: exact
+//! for subnormals, infinities and NaNs (a NaN becomes the quiet one, its sign kept).
+//! Source: the magic-number conversions described by F. Giesen, "Half to float done quick" (2012).
+
+use crate::dtype::{Real, f16};
+use crate::ops::{Cmp, Ops};
+
+/// float32 with the value of `x`.
+#[inline(always)]
+pub(crate) fn widen<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
+    let bits = o.bits::<f16>(x);
+    let bits = o.int_resize::<u16, u32>(bits);
+    let low = o.splat(0x7fffu32);
+    let magnitude = o.and(bits, low);
+    // Exponent and significand in their float32 places are the value times 2^−112, subnormals included.
+    let shifted = o.shl_const(magnitude, 13);
+    let scaled = o.of_bits::<f32>(shifted);
+    let two_to_112 = o.splat(f32::from_bits((127 + 112) << 23));
+    let finite = o.mul(scaled, two_to_112);
+    // Infinities and NaNs: the exponent becomes all ones.
+    let finite = o.bits::<f32>(finite);
+    let ones = o.splat(0x7f80_0000u32);
+    let special = o.or(shifted, ones);
+    let threshold = o.splat(0x7c00u32);
+    let is_special = o.cmp(Cmp::Ge, magnitude, threshold);
+    let value = o.select(is_special, special, finite);
+    let sign = o.xor(bits, magnitude);
+    let sign = o.shl_const(sign, 16);
+    let value = o.or(value, sign);
+    o.of_bits::<f32>(value)
+}
+
+/// `x` rounded to float16.
+#[inline(always)]
+pub(crate) fn narrow<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
+    let bits = o.bits::<f32>(x);
+    let low = o.splat(f32::MAGNITUDE);
+    let magnitude = o.and(bits, low);
+    // Normal: rebias, add just under half an ulp and the bit that makes ties even, drop 13 bits. A carry out
+    // of the significand is the next exponent, and out of the last exponent it is infinity.
+    let dropped = o.shr_const(magnitude, 13);
+    let one = o.splat(1u32);
+    let odd = o.and(dropped, one);
+    let rebias = o.splat(0xfffu32.wrapping_sub(112 << 23));
+    let normal = o.add(magnitude, rebias);
+    let normal = o.add(normal, odd);
+    let normal = o.shr_const(normal, 13);
+    // Subnormal: adding 1/2 rounds at 2^−24, the unit of float16's subnormals, and leaves it in the low bits.
+    let half = o.splat(0.5f32);
+    let value = o.of_bits::<f32>(magnitude);
+    let sum = o.add(value, half);
+    let sum = o.bits::<f32>(sum);
+    let half = o.bits::<f32>(half);
+    let subnormal = o.sub(sum, half);
+    let least_normal = o.splat(0x3880_0000u32);
+    let small = o.cmp(Cmp::Lt, magnitude, least_normal);
+    let rounded = o.select(small, subnormal, normal);
+    let overflow = o.splat(0x477f_f000u32);
+    let large = o.cmp(Cmp::Ge, magnitude, overflow);
+    let infinity = o.splat(0x7c00u32);
+    let rounded = o.select(large, infinity, rounded);
+    let float_infinity = o.splat(<f32 as Real>::INFINITY);
+    let nan = o.cmp(Cmp::Gt, magnitude, float_infinity);
+    let quiet = o.splat(0x7e00u32);
+    let rounded = o.select(nan, quiet, rounded);
+    let sign = o.xor(bits, magnitude);
+    let sign = o.shr_const(sign, 16);
+    let rounded = o.or(rounded, sign);
+    let rounded = o.int_resize::<u32, u16>(rounded);
+    o.of_bits::<f16>(rounded)
+}
+
+/// `x` rounded once to float16: to float32 with rounding to odd, from which the second rounding is exact
+/// (24 ≥ 11 + 2 bits; Boldo and Melquiond, "When double rounding is odd", 2005).
+#[inline(always)]
+pub(crate) fn narrow_f64<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f16> {
+    let nearest = o.float_resize::<f64, f32>(x);
+    let back = o.float_resize::<f32, f64>(nearest);
+    let nearest = o.bits::<f32>(nearest);
+    let (magnitude_mask, one) = (o.splat(f64::MAGNITUDE), o.splat(1u32));
+    let back_bits = o.bits::<f64>(back);
+    let back_magnitude = o.and(back_bits, magnitude_mask);
+    let bits = o.bits::<f64>(x);
+    let magnitude = o.and(bits, magnitude_mask);
+    let too_large = o.cmp(Cmp::Gt, back_magnitude, magnitude);
+    let too_large = o.mask_resize::<u64, u32>(too_large);
+    let below = o.sub(nearest, one);
+    let toward_zero = o.select(too_large, below, nearest);
+    // NaN compares unequal too: an odd NaN is a NaN.
+    let inexact = o.cmp(Cmp::Ne, back, x);
+    let inexact = o.mask_resize::<f64, u32>(inexact);
+    let odd = o.or(toward_zero, one);
+    let to_odd = o.select(inexact, odd, nearest);
+    let to_odd = o.of_bits::<f32>(to_odd);
+    narrow(o, to_odd)
+}

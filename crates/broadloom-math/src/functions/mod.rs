@@ -1,0 +1,74 @@
+//! The functions, named as in the Python Array API standard.
+//!
+//! In: values of one dtype. Out: a value of that dtype, or a bool. Special cases are part of a definition.
+//! float16 values are widened to float32, computed, and rounded back once (innocuous for one operation:
+//! 24 ≥ 2·11 + 2 bits), except where a function acts on the bits.
+
+mod arithmetic;
+mod bitwise;
+mod cast;
+mod compare;
+mod division;
+mod half;
+mod rounding;
+mod select;
+mod sign;
+
+pub use arithmetic::*;
+pub use bitwise::*;
+pub use compare::*;
+pub use division::*;
+pub use rounding::*;
+pub use select::*;
+pub use sign::*;
+
+pub(crate) use self::half::{narrow, widen};
+
+/// Declares a function type.
+macro_rules! function {
+    ($(#[$doc:meta] $name:ident)*) => {$(
+        #[$doc]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+    )*};
+}
+pub(crate) use function;
+
+/// float16 by way of float32: widen, compute, round back once (or keep a bool result).
+macro_rules! through_float32 {
+    (unary $($name:ident)*) => {$(
+        impl $crate::Unary<$crate::f16> for $name {
+            type Out = $crate::f16;
+            #[inline(always)]
+            fn call<O: $crate::Ops>(o: &mut O, x: O::V<$crate::f16>) -> O::V<$crate::f16> {
+                let x = $crate::functions::widen(o, x);
+                let y = <$name as $crate::Unary<f32>>::call(o, x);
+                $crate::functions::narrow(o, y)
+            }
+        }
+    )*};
+    (binary $($name:ident)*) => {$(
+        impl $crate::Binary<$crate::f16> for $name {
+            type Out = $crate::f16;
+            #[inline(always)]
+            fn call<O: $crate::Ops>(o: &mut O, a: O::V<$crate::f16>, b: O::V<$crate::f16>) -> O::V<$crate::f16> {
+                let a = $crate::functions::widen(o, a);
+                let b = $crate::functions::widen(o, b);
+                let y = <$name as $crate::Binary<f32>>::call(o, a, b);
+                $crate::functions::narrow(o, y)
+            }
+        }
+    )*};
+    (comparison $($name:ident)*) => {$(
+        impl $crate::Binary<$crate::f16> for $name {
+            type Out = bool;
+            #[inline(always)]
+            fn call<O: $crate::Ops>(o: &mut O, a: O::V<$crate::f16>, b: O::V<$crate::f16>) -> O::V<bool> {
+                let a = $crate::functions::widen(o, a);
+                let b = $crate::functions::widen(o, b);
+                <$name as $crate::Binary<f32>>::call(o, a, b)
+            }
+        }
+    )*};
+}
+pub(crate) use through_float32;

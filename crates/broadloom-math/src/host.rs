@@ -1,0 +1,230 @@
+//! The host instances of [`Ops`]: [`Scalar`] and [`Lanes`].
+//!
+//! In and out: plain Rust values, a mask being a `bool`. `Scalar` is the oracle and folds constants.
+//! `Lanes` is the same but for [`Ops::rare2`], which only notes that a lane was flagged, so that a loop over
+//! it is free of calls and rustc vectorises it; the caller of the loop repeats the tile with `Scalar` where
+//! a flag was noted. Must hold: every method is `#[inline(always)]` (a missed inline costs 50×, silently).
+
+use crate::dtype::{Elem, Float, Int, Num, Real};
+use crate::ops::{Cmp, Ops, Rare2};
+
+/// One element at a time, rare lanes by a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scalar;
+
+/// One element of a vectorised loop, rare lanes noted in [`Lanes::flagged`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lanes {
+    /// Not 0 once a lane needed the long way round: what was computed since is to be computed again by
+    /// [`Scalar`]. A word and not a bool, which would keep rustc from vectorising the loop.
+    pub flagged: u32,
+}
+
+/// Truncating quotient, through floats where they are exact, so that vector units can do it.
+#[inline(always)]
+fn lanes_quotient<T: Int>(a: T, b: T) -> T {
+    if T::WIDTH == 64 {
+        return a.quotient(b);
+    }
+    // Exact: a quotient a/b of w-bit integers that is short of an integer k is short by at least 1/b, at least
+    // k·2^−w, which is more than half an ulp of k in p > w digits: it never rounds up to k. Division by zero
+    // gives an infinity or NaN, which the select drops; MIN / −1 gives 2^(w−1), whose low bits are MIN.
+    let q = through::<T>(a).over(through::<T>(b)).toward_zero();
+    if b == T::ZERO { T::ZERO } else { low_bits(q) }
+}
+
+#[inline(always)]
+fn through<T: Int>(x: T) -> T::Through {
+    T::Through::from_f64(int_to_f64(x))
+}
+
+#[inline(always)]
+fn int_to_f64<T: Int>(x: T) -> f64 {
+    if T::WIDTH == 64 && !T::SIGNED { x.wide() as u64 as f64 } else { x.wide() as i64 as f64 }
+}
+
+/// The low bits of an integral float far below 2^DIGITS in magnitude, by the magic-number addition that vector
+/// units have everywhere (a saturating `as` is not vectorised).
+#[inline(always)]
+fn low_bits<T: Int, F: Float>(integral: F) -> T {
+    let magic = F::from_f64(1.5 * (1u64 << (F::DIGITS - 1)) as f64);
+    T::wrap(integral.plus(magic).bits().wide())
+}
+
+/// Truncates and saturates; NaN gives 0.
+#[inline(always)]
+fn float_to_int<T: Float, U: Int>(x: T) -> U {
+    let x = x.to_f64();
+    if U::WIDTH == 64 {
+        return if U::SIGNED { U::wrap(x as i64 as i128) } else { U::wrap(x as u64 as i128) };
+    }
+    let x = if x.is_nan() { 0.0 } else { x };
+    let (lo, hi) = (U::MIN.wide() as i64 as f64, U::MAX.wide() as i64 as f64);
+    let x = if x > lo { x } else { lo };
+    let x = if x < hi { x } else { hi };
+    low_bits(x.trunc())
+}
+
+macro_rules! host_instance {
+    ($instance:ident, $quotient:expr, |$self:ident, $flagged:ident, $a:ident, $b:ident, $fast:ident| $rare:expr) => {
+        impl Ops for $instance {
+            type V<T: Elem> = T;
+            type M<T: Elem> = bool;
+
+            #[inline(always)]
+            fn splat<T: Elem>(&mut self, x: T) -> T {
+                x
+            }
+            #[inline(always)]
+            fn add<T: Num>(&mut self, a: T, b: T) -> T {
+                a.plus(b)
+            }
+            #[inline(always)]
+            fn sub<T: Num>(&mut self, a: T, b: T) -> T {
+                a.minus(b)
+            }
+            #[inline(always)]
+            fn mul<T: Num>(&mut self, a: T, b: T) -> T {
+                a.times(b)
+            }
+            #[inline(always)]
+            fn div<T: Float>(&mut self, a: T, b: T) -> T {
+                a.over(b)
+            }
+            #[inline(always)]
+            fn sqrt<T: Float>(&mut self, x: T) -> T {
+                x.root()
+            }
+            #[inline(always)]
+            fn fma<T: Float>(&mut self, a: T, b: T, c: T) -> T {
+                a.fused(b, c)
+            }
+            #[inline(always)]
+            fn ceil<T: Float>(&mut self, x: T) -> T {
+                x.up()
+            }
+            #[inline(always)]
+            fn floor<T: Float>(&mut self, x: T) -> T {
+                x.down()
+            }
+            #[inline(always)]
+            fn trunc<T: Float>(&mut self, x: T) -> T {
+                x.toward_zero()
+            }
+            #[inline(always)]
+            fn nearest<T: Float>(&mut self, x: T) -> T {
+                x.nearest()
+            }
+            #[inline(always)]
+            fn and<T: Int>(&mut self, a: T, b: T) -> T {
+                a.and(b)
+            }
+            #[inline(always)]
+            fn or<T: Int>(&mut self, a: T, b: T) -> T {
+                a.or(b)
+            }
+            #[inline(always)]
+            fn xor<T: Int>(&mut self, a: T, b: T) -> T {
+                a.xor(b)
+            }
+            #[inline(always)]
+            fn shl_const<T: Int>(&mut self, x: T, count: u32) -> T {
+                x.shl(T::wrap(count as i128))
+            }
+            #[inline(always)]
+            fn shr_const<T: Int>(&mut self, x: T, count: u32) -> T {
+                x.shr(T::wrap(count as i128))
+            }
+            #[inline(always)]
+            fn shl<T: Int>(&mut self, x: T, count: T) -> T {
+                x.shl(count)
+            }
+            #[inline(always)]
+            fn shr<T: Int>(&mut self, x: T, count: T) -> T {
+                x.shr(count)
+            }
+            #[inline(always)]
+            fn quotient<T: Int>(&mut self, a: T, b: T) -> T {
+                $quotient(a, b)
+            }
+            #[inline(always)]
+            fn cmp<T: Num>(&mut self, how: Cmp, a: T, b: T) -> bool {
+                match how {
+                    Cmp::Eq => a == b,
+                    Cmp::Ne => a != b,
+                    Cmp::Lt => a < b,
+                    Cmp::Le => a <= b,
+                    Cmp::Gt => a > b,
+                    Cmp::Ge => a >= b,
+                }
+            }
+            #[inline(always)]
+            fn select<T: Elem>(&mut self, m: bool, a: T, b: T) -> T {
+                if m { a } else { b }
+            }
+            #[inline(always)]
+            fn mask_and<T: Elem>(&mut self, a: bool, b: bool) -> bool {
+                a & b
+            }
+            #[inline(always)]
+            fn mask_or<T: Elem>(&mut self, a: bool, b: bool) -> bool {
+                a | b
+            }
+            #[inline(always)]
+            fn mask_xor<T: Elem>(&mut self, a: bool, b: bool) -> bool {
+                a ^ b
+            }
+            #[inline(always)]
+            fn mask_not<T: Elem>(&mut self, a: bool) -> bool {
+                !a
+            }
+            #[inline(always)]
+            fn mask_resize<T: Elem, U: Elem>(&mut self, m: bool) -> bool {
+                m
+            }
+            #[inline(always)]
+            fn truth<T: Elem>(&mut self, x: bool) -> bool {
+                x
+            }
+            #[inline(always)]
+            fn boolean<T: Elem>(&mut self, m: bool) -> bool {
+                m
+            }
+            #[inline(always)]
+            fn bits<T: Real>(&mut self, x: T) -> T::Bits {
+                x.bits()
+            }
+            #[inline(always)]
+            fn of_bits<T: Real>(&mut self, x: T::Bits) -> T {
+                T::of_bits(x)
+            }
+            #[inline(always)]
+            fn int_resize<T: Int, U: Int>(&mut self, x: T) -> U {
+                U::wrap(x.wide())
+            }
+            #[inline(always)]
+            fn int_to_float<T: Int, U: Float>(&mut self, x: T) -> U {
+                if T::WIDTH == 64 && !T::SIGNED { U::from_u64(x.wide() as u64) } else { U::from_i64(x.wide() as i64) }
+            }
+            #[inline(always)]
+            fn float_to_int<T: Float, U: Int>(&mut self, x: T) -> U {
+                float_to_int(x)
+            }
+            #[inline(always)]
+            fn float_resize<T: Float, U: Float>(&mut self, x: T) -> U {
+                U::from_f64(x.to_f64())
+            }
+            #[inline(always)]
+            fn rare2<F: Rare2<T>, T: Float>(&mut $self, $flagged: bool, $a: T, $b: T, $fast: T) -> T {
+                $rare
+            }
+        }
+    };
+}
+
+host_instance!(Scalar, Int::quotient, |self, flagged, a, b, fast| if flagged { F::call(a, b) } else { fast });
+
+host_instance!(Lanes, lanes_quotient, |self, flagged, _a, _b, fast| {
+    self.flagged |= flagged as u32;
+    fast
+});

@@ -1,0 +1,159 @@
+//! The primitives that the functions are written over.
+//!
+//! In: values `V<T>` and masks `M<T>` of whatever an instance calls a value. Out: the same.
+//! Must hold: each method has exactly one result for each operand, on every host and in every instance;
+//! any NaN is as good as any other, everything else is bits.
+
+use crate::dtype::{Elem, Float, Int, Num, Real};
+
+/// A comparison. All but `Ne` are false where an operand is NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cmp {
+    /// `a == b`
+    Eq,
+    /// `a != b`
+    Ne,
+    /// `a < b`
+    Lt,
+    /// `a <= b`
+    Le,
+    /// `a > b`
+    Gt,
+    /// `a >= b`
+    Ge,
+}
+
+/// IEEE-exact primitives, over whatever stands for a value: one element, or IR that computes several.
+///
+/// Methods take `&mut self` because an instance may be a builder. A mask says one truth per lane and is as
+/// wide as the values it was made from.
+pub trait Ops: Sized {
+    /// A value of element type `T`.
+    type V<T: Elem>: Copy;
+    /// A truth per lane of a `T` value.
+    type M<T: Elem>: Copy;
+
+    /// The constant `x`.
+    fn splat<T: Elem>(&mut self, x: T) -> Self::V<T>;
+
+    /// Sum: wrapping, or rounded to nearest even.
+    fn add<T: Num>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Difference: wrapping, or rounded to nearest even.
+    fn sub<T: Num>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Product: wrapping, or rounded to nearest even.
+    fn mul<T: Num>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Quotient, rounded to nearest even.
+    fn div<T: Float>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Square root, rounded to nearest even.
+    fn sqrt<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
+    /// `a * b + c` rounded once.
+    fn fma<T: Float>(&mut self, a: Self::V<T>, b: Self::V<T>, c: Self::V<T>) -> Self::V<T>;
+    /// The least integral value not below `x`.
+    fn ceil<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
+    /// The greatest integral value not above `x`.
+    fn floor<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
+    /// `x` without its fraction.
+    fn trunc<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
+    /// The nearest integral value, ties to even.
+    fn nearest<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
+
+    /// Bitwise and.
+    fn and<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Bitwise or.
+    fn or<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Bitwise exclusive or.
+    fn xor<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Shift left by a constant count below the width.
+    fn shl_const<T: Int>(&mut self, x: Self::V<T>, count: u32) -> Self::V<T>;
+    /// Shift right by a constant count below the width, keeping the sign of a signed type.
+    fn shr_const<T: Int>(&mut self, x: Self::V<T>, count: u32) -> Self::V<T>;
+    /// Shift left lane by lane; the counts are taken modulo the width.
+    fn shl<T: Int>(&mut self, x: Self::V<T>, count: Self::V<T>) -> Self::V<T>;
+    /// Shift right lane by lane, keeping the sign of a signed type; the counts are taken modulo the width.
+    fn shr<T: Int>(&mut self, x: Self::V<T>, count: Self::V<T>) -> Self::V<T>;
+    /// Quotient toward zero; 0 for a zero divisor, MIN for MIN/−1.
+    ///
+    /// A primitive because hosts differ most here: one element takes the machine's division, vectors go
+    /// through [`Int::Through`] where that is exact.
+    fn quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+
+    /// Lane-wise comparison; of integers by the type's signedness.
+    fn cmp<T: Num>(&mut self, how: Cmp, a: Self::V<T>, b: Self::V<T>) -> Self::M<T>;
+    /// `a` where the mask is true, else `b`.
+    fn select<T: Elem>(&mut self, m: Self::M<T>, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Both.
+    fn mask_and<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
+    /// Either.
+    fn mask_or<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
+    /// One but not both.
+    fn mask_xor<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
+    /// Not.
+    fn mask_not<T: Elem>(&mut self, a: Self::M<T>) -> Self::M<T>;
+    /// The same truths, for values of another width.
+    fn mask_resize<T: Elem, U: Elem>(&mut self, m: Self::M<T>) -> Self::M<U>;
+    /// The truths of a bool value.
+    fn truth<T: Elem>(&mut self, x: Self::V<bool>) -> Self::M<T>;
+    /// The bool value of the truths.
+    fn boolean<T: Elem>(&mut self, m: Self::M<T>) -> Self::V<bool>;
+
+    /// The bits of a float.
+    fn bits<T: Real>(&mut self, x: Self::V<T>) -> Self::V<T::Bits>;
+    /// The float of the bits.
+    fn of_bits<T: Real>(&mut self, x: Self::V<T::Bits>) -> Self::V<T>;
+    /// Sign- or zero-extends, or keeps the low bits; the same bits between types of one width.
+    fn int_resize<T: Int, U: Int>(&mut self, x: Self::V<T>) -> Self::V<U>;
+    /// Rounds once to nearest even.
+    fn int_to_float<T: Int, U: Float>(&mut self, x: Self::V<T>) -> Self::V<U>;
+    /// Truncates and saturates; NaN gives 0.
+    fn float_to_int<T: Float, U: Int>(&mut self, x: Self::V<T>) -> Self::V<U>;
+    /// float32 ↔ float64, rounded once to nearest even.
+    fn float_resize<T: Float, U: Float>(&mut self, x: Self::V<T>) -> Self::V<U>;
+
+    /// `F` of the arguments where the mask is true, else `fast`.
+    ///
+    /// The long way round for lanes that need a loop. An instance tests whether any lane is flagged
+    /// before it pays for a call.
+    fn rare2<F: Rare2<T>, T: Float>(
+        &mut self,
+        flagged: Self::M<T>,
+        a: Self::V<T>,
+        b: Self::V<T>,
+        fast: Self::V<T>,
+    ) -> Self::V<T>;
+}
+
+/// A function of one argument, over every instance of [`Ops`].
+pub trait Unary<T: Elem> {
+    /// Element type of the result.
+    type Out: Elem;
+    /// The function.
+    fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<Self::Out>;
+}
+
+/// A function of two arguments of one element type, over every instance of [`Ops`].
+pub trait Binary<T: Elem> {
+    /// Element type of the result.
+    type Out: Elem;
+    /// The function.
+    fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<Self::Out>;
+}
+
+/// A function of three arguments, the last two of one element type, over every instance of [`Ops`].
+pub trait Ternary<T: Elem> {
+    /// Element type of the first argument: `T`, or `bool` for a condition.
+    type First: Elem;
+    /// The function.
+    fn call<O: Ops>(o: &mut O, x1: O::V<Self::First>, x2: O::V<T>, x3: O::V<T>) -> O::V<T>;
+}
+
+/// A conversion to `U`, over every instance of [`Ops`].
+pub trait CastTo<U: Elem>: Elem {
+    /// The conversion.
+    fn cast<O: Ops>(o: &mut O, x: O::V<Self>) -> O::V<U>;
+}
+
+/// A scalar function for flagged lanes; see [`Ops::rare2`]. It must not panic: compiled code calls it.
+pub trait Rare2<T: Float> {
+    /// The function.
+    fn call(a: T, b: T) -> T;
+}

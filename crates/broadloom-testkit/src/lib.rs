@@ -1,0 +1,14 @@
+//! What broadloom's executors are held to, and nothing that they are built from.
+//!
+//! In: a function's name and plain values, or a case file's text. Out: the one right result, or rows to run.
+//! Must hold: this crate shares no code with the crates it judges, and does its arithmetic in exact integers,
+//! so that it cannot inherit their mistakes (nor the host's floating-point unit).
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod cases;
+pub mod oracle;
+mod value;
+
+pub use value::{DTYPES, Value};

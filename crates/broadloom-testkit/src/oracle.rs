@@ -1,0 +1,206 @@
+//! An independent model of the exact functions, on single values.
+//!
+//! In: a function's name in the Array API's spelling and its arguments. Out: the one right result, or nothing
+//! where the function does not take those dtypes.
+//! Must hold: written from the Array API standard and the SONNX Div text alone, and never from an executor.
+//! Integers go through `i128`, floats through exact integer arithmetic that rounds once.
+
+mod casts;
+mod exact;
+mod floats;
+mod integers;
+
+use crate::value::Kind;
+pub use crate::value::Value;
+use exact::Real;
+
+pub use casts::cast;
+pub(crate) use exact::{Dyadic, Real as ExactReal};
+
+/// One function of the model: how many arguments it has, which kinds of dtype it takes, what it gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The Array API's name, or ONNX's meaning spelled the same way (`trunc_divide`).
+    pub name: &'static str,
+    /// The number of arguments.
+    pub arity: usize,
+    /// Whether it takes bool, the eight integer dtypes, the three floating dtypes.
+    pub takes: [bool; 3],
+    /// Whether the result is of dtype bool, whatever the arguments' dtype is.
+    pub is_predicate: bool,
+}
+
+/// Declares the table of signatures: name, arity, kinds taken (`b`ool, `i`nteger, `f`loat), result.
+macro_rules! signatures {
+    ($($name:ident $arity:literal $b:literal $i:literal $f:literal $predicate:literal;)*) => {
+        /// Every function that the model knows, by name. Casts are apart, in [`cast`].
+        pub const SIGNATURES: &[Signature] = &[$(Signature {
+            name: stringify!($name),
+            arity: $arity,
+            takes: [$b == 1, $i == 1, $f == 1],
+            is_predicate: $predicate == 1,
+        }),*];
+    };
+}
+
+signatures! {
+    // name          arity bool int float predicate
+    abs                 1    0   1    1     0;
+    add                 2    0   1    1     0;
+    bitwise_and         2    1   1    0     0;
+    bitwise_invert      1    1   1    0     0;
+    bitwise_left_shift  2    0   1    0     0;
+    bitwise_or          2    1   1    0     0;
+    bitwise_right_shift 2    0   1    0     0;
+    bitwise_xor         2    1   1    0     0;
+    ceil                1    0   1    1     0;
+    clip                3    0   1    1     0;
+    copysign            2    0   0    1     0;
+    divide              2    0   1    1     0;
+    equal               2    1   1    1     1;
+    floor               1    0   1    1     0;
+    floor_divide        2    0   1    1     0;
+    greater             2    0   1    1     1;
+    greater_equal       2    0   1    1     1;
+    isfinite            1    0   1    1     1;
+    isinf               1    0   1    1     1;
+    isnan               1    0   1    1     1;
+    less                2    0   1    1     1;
+    less_equal          2    0   1    1     1;
+    logical_and         2    1   1    1     1;
+    logical_not         1    1   1    1     1;
+    logical_or          2    1   1    1     1;
+    logical_xor         2    1   1    1     1;
+    maximum             2    0   1    1     0;
+    minimum             2    0   1    1     0;
+    multiply            2    0   1    1     0;
+    negative            1    0   1    1     0;
+    nextafter           2    0   0    1     0;
+    not_equal           2    1   1    1     1;
+    positive            1    0   1    1     0;
+    reciprocal          1    0   0    1     0;
+    remainder           2    0   1    1     0;
+    round               1    0   1    1     0;
+    sign                1    0   1    1     0;
+    signbit             1    0   0    1     1;
+    sqrt                1    0   0    1     0;
+    square              1    0   1    1     0;
+    subtract            2    0   1    1     0;
+    trunc               1    0   1    1     0;
+    trunc_divide        2    0   1    0     0;
+    where               3    1   1    1     0;
+}
+
+impl Signature {
+    /// The signature of a function.
+    pub fn of(function: &str) -> Option<&'static Signature> {
+        SIGNATURES.iter().find(|s| s.name == function)
+    }
+
+    /// Whether the function takes arguments of this dtype (for `where`: as the two values chosen from).
+    pub fn takes_dtype(&self, dtype: &str) -> bool {
+        crate::value::kind_of(dtype).is_some_and(|kind| self.takes_kind(kind))
+    }
+
+    fn takes_kind(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Bool => self.takes[0],
+            Kind::Int(_) => self.takes[1],
+            Kind::Float(_) => self.takes[2],
+        }
+    }
+
+    /// The dtype of the result for arguments of a dtype: bool for predicates, float64 for `divide` of
+    /// integers, else the same.
+    pub fn result_dtype<'d>(&self, dtype: &'d str) -> &'d str {
+        match crate::value::kind_of(dtype) {
+            _ if self.is_predicate => "bool",
+            Some(Kind::Int(_)) if self.name == "divide" => "float64",
+            _ => dtype,
+        }
+    }
+}
+
+/// What a function on numbers gives, before it is stored in a dtype.
+enum Outcome {
+    Truth(bool),
+    Integer(i128),
+    Real(Real),
+}
+
+/// The result of a function on single values, or nothing if it isn't defined for their dtypes or their
+/// number.
+///
+/// All arguments have one dtype, but for the condition of `where`, which is bool. Integer arithmetic wraps,
+/// and an integer divided by zero gives 0; floats follow IEEE 754 with the Array API's special cases,
+/// rounding to nearest even.
+///
+/// ```
+/// use broadloom_testkit::{Value, oracle};
+///
+/// let sum = oracle::apply("add", &[Value::I8(127), Value::I8(1)]);
+/// assert!(sum.is_some_and(|sum| sum.same(&Value::I8(-128))));
+/// assert!(oracle::apply("add", &[Value::I8(127), Value::F32(1.0)]).is_none());
+/// ```
+pub fn apply(function: &str, args: &[Value]) -> Option<Value> {
+    let signature = Signature::of(function)?;
+    if args.len() != signature.arity {
+        return None;
+    }
+    let numbers = match function {
+        "where" => &args[1..],
+        _ => args,
+    };
+    let kind = numbers[0].kind();
+    if !signature.takes_kind(kind) || numbers.iter().any(|x| x.kind() != kind) {
+        return None;
+    }
+    if function == "where" {
+        return match args[0] {
+            Value::Bool(condition) => Some(if condition { args[1] } else { args[2] }),
+            _ => None,
+        };
+    }
+    if signature.result_dtype(args[0].dtype()) == "float64" && matches!(kind, Kind::Int(_)) {
+        return apply(function, &args.iter().map(|x| cast(*x, "float64")).collect::<Vec<_>>());
+    }
+    let outcome = match kind {
+        Kind::Bool => on_bools(function, &args.iter().map(|x| x.raw() == 1).collect::<Vec<_>>()),
+        Kind::Int(int) => integers::apply(
+            function,
+            &args.iter().map(|x| integers::decode(x.raw(), int)).collect::<Vec<_>>(),
+            int,
+        ),
+        Kind::Float(format) => floats::apply(
+            function,
+            &args.iter().map(|x| Real::decode(x.raw(), format)).collect::<Vec<_>>(),
+            format,
+        ),
+    }?;
+    Some(store(outcome, if signature.is_predicate { Kind::Bool } else { kind }))
+}
+
+/// Puts a result into its dtype: integers wrap, reals are rounded.
+fn store(outcome: Outcome, kind: Kind) -> Value {
+    let raw = match (outcome, kind) {
+        (Outcome::Truth(truth), _) => u64::from(truth),
+        (Outcome::Integer(x), Kind::Int(int)) => integers::encode(x, int),
+        (Outcome::Real(x), Kind::Float(format)) => x.encode(format),
+        (Outcome::Integer(_) | Outcome::Real(_), _) => {
+            unreachable!("a number was computed for a result of {kind:?}")
+        }
+    };
+    Value::from_raw(kind, raw)
+}
+
+fn on_bools(function: &str, args: &[bool]) -> Option<Outcome> {
+    let truth = match (function, args) {
+        ("bitwise_and" | "logical_and", &[x, y]) => x && y,
+        ("bitwise_or" | "logical_or", &[x, y]) => x || y,
+        ("bitwise_xor" | "logical_xor" | "not_equal", &[x, y]) => x != y,
+        ("equal", &[x, y]) => x == y,
+        ("bitwise_invert" | "logical_not", &[x]) => !x,
+        _ => return None,
+    };
+    Some(Outcome::Truth(truth))
+}

@@ -1,0 +1,69 @@
+//! Conversions between dtypes.
+//!
+//! In: a value and the name of a dtype. Out: the value of that dtype.
+//! Must hold: total, and rounded at most once, straight from the exact source value to the target format.
+//! Floats truncate and saturate into integers, NaN is 0 there, integers wrap, and all but zeros are true.
+
+use super::exact::{Real, Toward};
+use super::{Outcome, integers, store};
+use crate::value::{Kind, Value, kind_of};
+
+/// The value of dtype `to` that `x` converts to.
+///
+/// ```
+/// use broadloom_testkit::{Value, oracle};
+///
+/// assert!(oracle::cast(Value::I32(300), "uint8").same(&Value::U8(44)));
+/// assert!(oracle::cast(Value::F32(300.0), "uint8").same(&Value::U8(255)));
+/// ```
+///
+/// # Panics
+///
+/// If `to` is not one of [`DTYPES`](crate::DTYPES).
+pub fn cast(x: Value, to: &str) -> Value {
+    let Some(target) = kind_of(to) else { panic!("cast: no dtype is called {to}") };
+    let outcome = match (x.kind(), target) {
+        (Kind::Bool, Kind::Bool) => Outcome::Truth(x.raw() == 1),
+        (Kind::Bool, Kind::Int(_)) => Outcome::Integer(i128::from(x.raw())),
+        (Kind::Bool, Kind::Float(_)) => Outcome::Real(Real::finite(false, u128::from(x.raw()), 0)),
+        (Kind::Int(from), target) => {
+            let integer = integers::decode(x.raw(), from);
+            match target {
+                Kind::Bool => Outcome::Truth(integer != 0),
+                Kind::Int(_) => Outcome::Integer(integer),
+                Kind::Float(_) => Outcome::Real(Real::finite(integer < 0, integer.unsigned_abs(), 0)),
+            }
+        }
+        (Kind::Float(from), target) => {
+            let real = Real::decode(x.raw(), from);
+            match target {
+                Kind::Bool => Outcome::Truth(!real.is_zero()),
+                Kind::Int(int) => Outcome::Integer(saturated(real, integers::range(int))),
+                Kind::Float(_) => Outcome::Real(real),
+            }
+        }
+    };
+    store(outcome, target)
+}
+
+/// The integer part of `x`, or the end of the range that it lies beyond; 0 for NaN.
+fn saturated(x: Real, (least, largest): (i128, i128)) -> i128 {
+    match x {
+        Real::Nan { .. } => 0,
+        Real::Infinite { negative: true } => least,
+        Real::Infinite { negative: false } => largest,
+        Real::Finite(x) => {
+            let whole = x.integral(Toward::Zero);
+            // An integer of more than 64 bits lies beyond every range; only its sign matters.
+            let bits = 128 - whole.magnitude.leading_zeros() as i32 + whole.exponent;
+            let magnitude = if whole.magnitude == 0 {
+                0
+            } else if bits > 64 {
+                i128::MAX
+            } else {
+                (whole.magnitude << whole.exponent) as i128
+            };
+            (if whole.negative { -magnitude } else { magnitude }).clamp(least, largest)
+        }
+    }
+}

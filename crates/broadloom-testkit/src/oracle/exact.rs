@@ -1,0 +1,282 @@
+//! Floating point as exact integers: a number is ± magnitude × 2^exponent, and it is rounded in one place,
+//! `Real::encode`.
+//!
+//! In: the bits of a float of any format. Out: the bits of a result, rounded once, to nearest, ties to even.
+//! Must hold: what reaches `encode` is exact, or is wider than any format by seven bits or more and has its
+//! lowest bit set where something below it was cut off, so that no tie is mistaken.
+
+use std::cmp::Ordering;
+
+use crate::value::Format;
+
+/// A float taken apart. Zeros are finite and keep their sign; so do NaNs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Real {
+    Nan { negative: bool },
+    Infinite { negative: bool },
+    Finite(Dyadic),
+}
+
+/// ± magnitude × 2^exponent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dyadic {
+    pub negative: bool,
+    pub magnitude: u128,
+    pub exponent: i32,
+}
+
+/// Where a number between two integers goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Toward {
+    Negative,
+    Positive,
+    Zero,
+    NearestEven,
+}
+
+impl Format {
+    /// The exponent of the smallest subnormal: every finite number of the format is an integer times 2^this.
+    pub fn quantum(self) -> i32 {
+        1 - self.emax - self.fraction_bits() as i32
+    }
+
+    /// Stored significand bits, without the hidden one.
+    pub fn fraction_bits(self) -> u32 {
+        self.precision - 1
+    }
+
+    fn sign_bit(self) -> u32 {
+        self.fraction_bits() + self.exponent_field(u64::MAX).count_ones()
+    }
+
+    /// The biased exponent in `raw`; `emax` is 2^(w−1) − 1, so `2 * emax + 1` is w ones.
+    fn exponent_field(self, raw: u64) -> u64 {
+        (raw >> self.fraction_bits()) & (2 * self.emax as u64 + 1)
+    }
+}
+
+impl Real {
+    pub fn decode(raw: u64, format: Format) -> Real {
+        let negative = (raw >> format.sign_bit()) & 1 == 1;
+        let hidden = 1u128 << format.fraction_bits();
+        let fraction = u128::from(raw) & (hidden - 1);
+        match format.exponent_field(raw) {
+            0 => Real::finite(negative, fraction, format.quantum()),
+            e if e == format.exponent_field(u64::MAX) && fraction == 0 => Real::Infinite { negative },
+            e if e == format.exponent_field(u64::MAX) => Real::Nan { negative },
+            e => Real::finite(negative, hidden | fraction, format.quantum() + (e as i32 - 1)),
+        }
+    }
+
+    /// Rounds to the format. Subnormals are kept; a magnitude that rounds past the largest finite number is
+    /// infinite.
+    pub fn encode(self, format: Format) -> u64 {
+        let infinity = format.exponent_field(u64::MAX) << format.fraction_bits();
+        let unsigned = match self {
+            Real::Nan { .. } => infinity | (1 << (format.fraction_bits() - 1)),
+            Real::Infinite { .. } => infinity,
+            Real::Finite(Dyadic { magnitude: 0, .. }) => 0,
+            Real::Finite(x) => {
+                let bit_length = 128 - x.magnitude.leading_zeros() as i32;
+                let quantum = (bit_length + x.exponent - format.precision as i32).max(format.quantum());
+                let steps = x.in_steps_of(quantum);
+                // Steps of the least quantum are the bits themselves; one quantum further adds one to the
+                // exponent field, to which the hidden bit adds its own one. A carry out of the significand
+                // comes right by the same sum.
+                let binade = (quantum - format.quantum()) as u64;
+                if binade > 2 * format.emax as u64 {
+                    infinity
+                } else {
+                    ((binade << format.fraction_bits()) + steps).min(infinity)
+                }
+            }
+        };
+        unsigned | u64::from(self.is_negative()) << format.sign_bit()
+    }
+
+    /// What is left of the number once it is stored in the format.
+    pub fn rounded(self, format: Format) -> Real {
+        Real::decode(self.encode(format), format)
+    }
+
+    pub fn finite(negative: bool, magnitude: u128, exponent: i32) -> Real {
+        Real::Finite(Dyadic { negative, magnitude, exponent })
+    }
+
+    pub fn zero(negative: bool) -> Real {
+        Real::finite(negative, 0, 0)
+    }
+
+    pub fn one(negative: bool) -> Real {
+        Real::finite(negative, 1, 0)
+    }
+
+    /// The sign bit, of a NaN too.
+    pub fn is_negative(self) -> bool {
+        match self {
+            Real::Nan { negative } | Real::Infinite { negative } => negative,
+            Real::Finite(x) => x.negative,
+        }
+    }
+
+    pub fn is_zero(self) -> bool {
+        matches!(self, Real::Finite(Dyadic { magnitude: 0, .. }))
+    }
+
+    pub fn with_sign(self, negative: bool) -> Real {
+        match self {
+            Real::Nan { .. } => Real::Nan { negative },
+            Real::Infinite { .. } => Real::Infinite { negative },
+            Real::Finite(x) => Real::Finite(Dyadic { negative, ..x }),
+        }
+    }
+
+    /// The order of two numbers, zeros being equal; nothing if either is NaN.
+    pub fn compare(self, other: Real) -> Option<Ordering> {
+        let rank = |x: Real| match x {
+            Real::Infinite { negative: true } => -2,
+            Real::Infinite { negative: false } => 2,
+            _ if x.is_zero() => 0,
+            _ if x.is_negative() => -1,
+            _ => 1,
+        };
+        match (self, other) {
+            (Real::Nan { .. }, _) | (_, Real::Nan { .. }) => None,
+            (Real::Finite(x), Real::Finite(y)) if rank(self) == rank(other) => {
+                let magnitudes = x.compare_magnitude(y);
+                Some(if x.negative { magnitudes.reverse() } else { magnitudes })
+            }
+            _ => Some(rank(self).cmp(&rank(other))),
+        }
+    }
+}
+
+impl Dyadic {
+    /// The same number with a magnitude of 120 bits (0 stays 0), which leaves room for sums and long
+    /// quotients.
+    fn widened(self) -> Dyadic {
+        if self.magnitude == 0 {
+            return self;
+        }
+        let shift = self.magnitude.leading_zeros() - 8;
+        Dyadic { magnitude: self.magnitude << shift, exponent: self.exponent - shift as i32, ..self }
+    }
+
+    pub fn compare_magnitude(self, other: Dyadic) -> Ordering {
+        let key = |x: Dyadic| {
+            let wide = x.widened();
+            (wide.magnitude != 0, if wide.magnitude == 0 { 0 } else { wide.exponent }, wide.magnitude)
+        };
+        key(self).cmp(&key(other))
+    }
+
+    /// Magnitude / 2^(quantum − exponent), to nearest, ties to even.
+    fn in_steps_of(self, quantum: i32) -> u64 {
+        if quantum <= self.exponent {
+            return (self.magnitude << (self.exponent - quantum)) as u64;
+        }
+        self.at_exponent(quantum, Toward::NearestEven) as u64
+    }
+
+    /// The magnitude in units of 2^exponent, rounded; the exponent is not below the number's own.
+    fn at_exponent(self, exponent: i32, toward: Toward) -> u128 {
+        let shift = (exponent - self.exponent) as u32;
+        let whole = self.magnitude.checked_shr(shift).unwrap_or(0);
+        let rest = self.magnitude - whole.checked_shl(shift).unwrap_or(0);
+        // More than 128 places below the unit, even an all-ones magnitude is less than half of it.
+        let half = if shift == 0 { 0 } else { 1u128.checked_shl(shift - 1).unwrap_or(u128::MAX) };
+        let up = match toward {
+            Toward::Negative => self.negative && rest != 0,
+            Toward::Positive => !self.negative && rest != 0,
+            Toward::Zero => false,
+            Toward::NearestEven => rest > half || (rest == half && rest != 0 && whole % 2 == 1),
+        };
+        whole + u128::from(up)
+    }
+
+    /// The neighbouring integer; a zero result keeps the sign.
+    pub fn integral(self, toward: Toward) -> Dyadic {
+        if self.exponent >= 0 {
+            return self;
+        }
+        Dyadic { magnitude: self.at_exponent(0, toward), exponent: 0, ..self }
+    }
+
+    /// The sum; exact cancellation gives +0, and so do two zeros unless both are negative.
+    pub fn add(self, other: Dyadic) -> Dyadic {
+        let (large, small) = match self.compare_magnitude(other) {
+            Ordering::Less => (other.widened(), self),
+            _ => (self.widened(), other),
+        };
+        if large.magnitude == 0 {
+            return Dyadic { negative: self.negative && other.negative, ..self };
+        }
+        let addend = if small.magnitude == 0 {
+            0
+        } else if small.exponent >= large.exponent {
+            small.magnitude << (small.exponent - large.exponent)
+        } else {
+            let shift = (large.exponent - small.exponent) as u32;
+            let kept = small.magnitude.checked_shr(shift).unwrap_or(0);
+            let lost = kept.checked_shl(shift).unwrap_or(0) != small.magnitude;
+            kept | u128::from(lost)
+        };
+        let magnitude = if large.negative == small.negative {
+            large.magnitude + addend
+        } else {
+            large.magnitude - addend
+        };
+        Dyadic { negative: large.negative && magnitude != 0, magnitude, ..large }
+    }
+
+    /// The product, exact for factors of 64 bits or fewer.
+    pub fn multiply(self, other: Dyadic) -> Dyadic {
+        Dyadic {
+            negative: self.negative != other.negative,
+            magnitude: self.magnitude * other.magnitude,
+            exponent: self.exponent + other.exponent,
+        }
+    }
+
+    /// The quotient by a nonzero number of 53 bits or fewer, to 67 bits or more and a mark for the rest.
+    pub fn divide(self, other: Dyadic) -> Dyadic {
+        let dividend = self.widened();
+        let (quotient, rest) = (dividend.magnitude / other.magnitude, dividend.magnitude % other.magnitude);
+        Dyadic {
+            negative: self.negative != other.negative,
+            magnitude: quotient << 1 | u128::from(rest != 0),
+            exponent: dividend.exponent - other.exponent - 1,
+        }
+    }
+
+    /// The square root of a positive number, to 60 bits or more and a mark for the rest.
+    pub fn square_root(self) -> Dyadic {
+        let wide = self.widened();
+        let odd = wide.exponent & 1;
+        let radicand = wide.magnitude << odd;
+        let root = radicand.isqrt();
+        Dyadic {
+            negative: false,
+            magnitude: root << 1 | u128::from(root * root != radicand),
+            exponent: (wide.exponent - odd) / 2 - 1,
+        }
+    }
+
+    /// What is left after taking off `other` (not zero) as often as it goes, toward zero: exact, with the
+    /// sign of `self`.
+    pub fn truncated_remainder(self, other: Dyadic) -> Dyadic {
+        if self.compare_magnitude(other) == Ordering::Less {
+            return self;
+        }
+        if self.exponent < other.exponent {
+            // `other` is not the larger, so it still fits when written in units of 2^self.exponent.
+            let divisor = other.magnitude << (other.exponent - self.exponent);
+            return Dyadic { magnitude: self.magnitude % divisor, ..self };
+        }
+        let mut rest = self.magnitude % other.magnitude;
+        for _ in other.exponent..self.exponent {
+            rest = rest * 2 % other.magnitude;
+        }
+        Dyadic { magnitude: rest, exponent: other.exponent, ..self }
+    }
+}

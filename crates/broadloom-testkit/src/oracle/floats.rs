@@ -1,0 +1,188 @@
+//! The functions of floats, each as the Array API standard's special cases with the general case last.
+//!
+//! In: arguments taken apart, and their format. Out: a truth value, or a result that the caller rounds once.
+//! Must hold: the arms stand in the order in which the standard's cases exclude one another, NaN first.
+
+use std::cmp::Ordering;
+
+use super::Outcome;
+use super::exact::{Real, Toward};
+use crate::value::Format;
+use Real::{Finite, Infinite, Nan};
+
+const NAN: Real = Nan { negative: false };
+
+pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Outcome> {
+    let number = match (function, args) {
+        ("abs", &[x]) => x.with_sign(false),
+        ("negative", &[x]) => x.with_sign(!x.is_negative()),
+        ("positive", &[x]) => x,
+        ("copysign", &[x, y]) => x.with_sign(y.is_negative()),
+        ("sign", &[x]) => sign(x),
+        ("ceil", &[x]) => integral(x, Toward::Positive),
+        ("floor", &[x]) => integral(x, Toward::Negative),
+        ("round", &[x]) => integral(x, Toward::NearestEven),
+        ("trunc", &[x]) => integral(x, Toward::Zero),
+        ("sqrt", &[x]) => square_root(x),
+        ("square", &[x]) => multiply(x, x),
+        ("reciprocal", &[x]) => divide(Real::one(false), x),
+        ("add", &[x, y]) => add(x, y),
+        ("subtract", &[x, y]) => add(x, y.with_sign(!y.is_negative())),
+        ("multiply", &[x, y]) => multiply(x, y),
+        ("divide", &[x, y]) => divide(x, y),
+        // By definition the floor of the quotient as it is stored, not of the exact quotient.
+        ("floor_divide", &[x, y]) => integral(divide(x, y).rounded(format), Toward::Negative),
+        ("remainder", &[x, y]) => remainder(x, y),
+        ("maximum", &[x, y]) => extreme(x, y, Ordering::Greater),
+        ("minimum", &[x, y]) => extreme(x, y, Ordering::Less),
+        ("clip", &[x, low, high]) => extreme(extreme(x, low, Ordering::Greater), high, Ordering::Less),
+        ("nextafter", &[x, y]) => nextafter(x, y, format),
+        _ => return predicate(function, args).map(Outcome::Truth),
+    };
+    Some(Outcome::Real(number))
+}
+
+fn predicate(function: &str, args: &[Real]) -> Option<bool> {
+    let truth = |x: Real| !x.is_zero();
+    Some(match (function, args) {
+        ("isnan", &[x]) => matches!(x, Nan { .. }),
+        ("isinf", &[x]) => matches!(x, Infinite { .. }),
+        ("isfinite", &[x]) => matches!(x, Finite(_)),
+        ("signbit", &[x]) => x.is_negative(),
+        ("logical_not", &[x]) => !truth(x),
+        ("logical_and", &[x, y]) => truth(x) && truth(y),
+        ("logical_or", &[x, y]) => truth(x) || truth(y),
+        ("logical_xor", &[x, y]) => truth(x) != truth(y),
+        ("equal", &[x, y]) => x.compare(y) == Some(Ordering::Equal),
+        ("not_equal", &[x, y]) => x.compare(y) != Some(Ordering::Equal),
+        ("less", &[x, y]) => x.compare(y) == Some(Ordering::Less),
+        ("less_equal", &[x, y]) => matches!(x.compare(y), Some(Ordering::Less | Ordering::Equal)),
+        ("greater", &[x, y]) => x.compare(y) == Some(Ordering::Greater),
+        ("greater_equal", &[x, y]) => matches!(x.compare(y), Some(Ordering::Greater | Ordering::Equal)),
+        _ => return None,
+    })
+}
+
+fn sign(x: Real) -> Real {
+    match x {
+        Nan { .. } => NAN,
+        _ if x.is_zero() => Real::zero(false),
+        _ => Real::one(x.is_negative()),
+    }
+}
+
+fn integral(x: Real, toward: Toward) -> Real {
+    match x {
+        Finite(x) => Finite(x.integral(toward)),
+        Nan { .. } | Infinite { .. } => x,
+    }
+}
+
+fn square_root(x: Real) -> Real {
+    match x {
+        Nan { .. } => NAN,
+        _ if x.is_zero() => x,
+        _ if x.is_negative() => NAN,
+        Infinite { .. } => x,
+        Finite(x) => Finite(x.square_root()),
+    }
+}
+
+fn add(x: Real, y: Real) -> Real {
+    match (x, y) {
+        (Nan { .. }, _) | (_, Nan { .. }) => NAN,
+        (Infinite { negative: a }, Infinite { negative: b }) if a != b => NAN,
+        (Infinite { .. }, _) => x,
+        (_, Infinite { .. }) => y,
+        (Finite(x), Finite(y)) => Finite(x.add(y)),
+    }
+}
+
+fn multiply(x: Real, y: Real) -> Real {
+    let negative = x.is_negative() != y.is_negative();
+    match (x, y) {
+        (Nan { .. }, _) | (_, Nan { .. }) => NAN,
+        (Infinite { .. }, _) if y.is_zero() => NAN,
+        (_, Infinite { .. }) if x.is_zero() => NAN,
+        (Infinite { .. }, _) | (_, Infinite { .. }) => Infinite { negative },
+        (Finite(x), Finite(y)) => Finite(x.multiply(y)),
+    }
+}
+
+fn divide(x: Real, y: Real) -> Real {
+    let negative = x.is_negative() != y.is_negative();
+    match (x, y) {
+        (Nan { .. }, _) | (_, Nan { .. }) => NAN,
+        (Infinite { .. }, Infinite { .. }) => NAN,
+        _ if x.is_zero() && y.is_zero() => NAN,
+        (Infinite { .. }, _) => Infinite { negative },
+        (_, Infinite { .. }) => Real::zero(negative),
+        _ if y.is_zero() => Infinite { negative },
+        (Finite(x), Finite(y)) => Finite(x.divide(y)),
+    }
+}
+
+/// Python's `%`: the sign is that of `y`, zeros and infinite divisors included.
+fn remainder(x: Real, y: Real) -> Real {
+    match (x, y) {
+        (Nan { .. }, _) | (_, Nan { .. }) | (Infinite { .. }, _) => NAN,
+        _ if y.is_zero() => NAN,
+        _ if x.is_zero() => Real::zero(y.is_negative()),
+        (Finite(_), Infinite { negative }) => {
+            if x.is_negative() == negative {
+                x
+            } else {
+                y
+            }
+        }
+        (Finite(x), Finite(y)) => match x.truncated_remainder(y) {
+            rest if rest.magnitude == 0 => Real::zero(y.negative),
+            rest if rest.negative != y.negative => Finite(rest.add(y)),
+            rest => Finite(rest),
+        },
+    }
+}
+
+/// The operand that lies on the wanted side of the other. NaN wins over numbers; +0 lies above −0.
+fn extreme(x: Real, y: Real, wanted: Ordering) -> Real {
+    match x.compare(y) {
+        None => NAN,
+        Some(Ordering::Equal) => {
+            let negative = match wanted {
+                Ordering::Less => x.is_negative() || y.is_negative(),
+                _ => x.is_negative() && y.is_negative(),
+            };
+            x.with_sign(negative)
+        }
+        Some(order) => {
+            if order == wanted {
+                x
+            } else {
+                y
+            }
+        }
+    }
+}
+
+/// One step of the format from `x` toward `y`, by arithmetic on the significand; `y` itself if they are
+/// equal.
+fn nextafter(x: Real, y: Real, format: Format) -> Real {
+    let outward = match x.compare(y) {
+        None => return NAN,
+        Some(Ordering::Equal) => return y,
+        Some(order) => (order == Ordering::Less) != x.is_negative(),
+    };
+    let largest = (1 << format.precision) - 1;
+    match x {
+        Nan { .. } => NAN,
+        Infinite { negative } => Real::finite(negative, largest, format.emax - format.fraction_bits() as i32),
+        Finite(_) if x.is_zero() => Real::finite(y.is_negative(), 1, format.quantum()),
+        Finite(x) if outward => Real::finite(x.negative, x.magnitude + 1, x.exponent),
+        // Below a power of two the steps are half as long, but for the least normal, where the subnormals
+        // begin.
+        Finite(x) if x.magnitude == 1 << format.fraction_bits() && x.exponent > format.quantum() => {
+            Real::finite(x.negative, largest, x.exponent - 1)
+        }
+        Finite(x) => Real::finite(x.negative, x.magnitude - 1, x.exponent),
+    }
+}

@@ -1,0 +1,101 @@
+//! The functions of integers, computed in `i128` and wrapped once at the end.
+//!
+//! In: arguments as mathematical integers, and the range of their dtype. Out: the mathematical result modulo
+//! 2^128, which is enough to wrap to any dtype.
+//! Must hold: total. A division or remainder by zero is 0, a shift by fewer than 0 or by all bits or more
+//! shifts everything out.
+
+use super::Outcome;
+use crate::value::Int;
+
+/// The integer that the bits mean.
+pub(super) fn decode(raw: u64, int: Int) -> i128 {
+    let x = i128::from(raw);
+    if int.signed && x >= 1 << (int.bits - 1) { x - (1 << int.bits) } else { x }
+}
+
+/// The bits of the integer of the dtype that is congruent to `x` modulo 2^bits.
+pub(super) fn encode(x: i128, int: Int) -> u64 {
+    x.rem_euclid(1 << int.bits) as u64
+}
+
+/// The least and the largest integer of the dtype.
+pub(super) fn range(int: Int) -> (i128, i128) {
+    match int.signed {
+        true => (-(1 << (int.bits - 1)), (1 << (int.bits - 1)) - 1),
+        false => (0, (1 << int.bits) - 1),
+    }
+}
+
+pub(super) fn apply(function: &str, args: &[i128], int: Int) -> Option<Outcome> {
+    let number = match (function, args) {
+        ("abs", &[x]) => x.abs(),
+        ("negative", &[x]) => -x,
+        ("positive" | "ceil" | "floor" | "round" | "trunc", &[x]) => x,
+        ("sign", &[x]) => x.signum(),
+        // A product of two uint64 can pass 2^127, but the low 128 bits of it are right.
+        ("square", &[x]) => x.wrapping_mul(x),
+        ("multiply", &[x, y]) => x.wrapping_mul(y),
+        ("add", &[x, y]) => x + y,
+        ("subtract", &[x, y]) => x - y,
+        ("floor_divide", &[x, y]) => floor_divide(x, y),
+        ("remainder", &[_, 0]) => 0,
+        ("remainder", &[x, y]) => x - y * floor_divide(x, y),
+        ("trunc_divide", &[x, y]) => trunc_divide(x, y),
+        ("maximum", &[x, y]) => x.max(y),
+        ("minimum", &[x, y]) => x.min(y),
+        ("clip", &[x, low, high]) => x.max(low).min(high),
+        ("bitwise_and", &[x, y]) => x & y,
+        ("bitwise_or", &[x, y]) => x | y,
+        ("bitwise_xor", &[x, y]) => x ^ y,
+        ("bitwise_invert", &[x]) => -x - 1,
+        ("bitwise_left_shift", &[x, y]) => power_of_two(y, int).map_or(0, |power| x.wrapping_mul(power)),
+        ("bitwise_right_shift", &[x, y]) => match power_of_two(y, int) {
+            Some(power) => floor_divide(x, power),
+            None => floor_divide(x, 1 << int.bits),
+        },
+        _ => return predicate(function, args).map(Outcome::Truth),
+    };
+    Some(Outcome::Integer(number))
+}
+
+fn predicate(function: &str, args: &[i128]) -> Option<bool> {
+    Some(match (function, args) {
+        ("equal", &[x, y]) => x == y,
+        ("not_equal", &[x, y]) => x != y,
+        ("less", &[x, y]) => x < y,
+        ("less_equal", &[x, y]) => x <= y,
+        ("greater", &[x, y]) => x > y,
+        ("greater_equal", &[x, y]) => x >= y,
+        ("isfinite", &[_]) => true,
+        ("isinf" | "isnan", &[_]) => false,
+        ("logical_and", &[x, y]) => x != 0 && y != 0,
+        ("logical_or", &[x, y]) => x != 0 || y != 0,
+        ("logical_xor", &[x, y]) => (x != 0) != (y != 0),
+        ("logical_not", &[x]) => x == 0,
+        _ => return None,
+    })
+}
+
+/// 2^count for a count within the width of the dtype.
+fn power_of_two(count: i128, int: Int) -> Option<i128> {
+    (0..i128::from(int.bits)).contains(&count).then(|| 1 << count)
+}
+
+/// The greatest integer not above x / y.
+fn floor_divide(x: i128, y: i128) -> i128 {
+    if y == 0 {
+        return 0;
+    }
+    // Euclid's quotient leaves a remainder in 0..|y|; only a negative divisor makes the floor differ from it.
+    let euclid = x.div_euclid(y);
+    if y < 0 && x.rem_euclid(y) != 0 { euclid - 1 } else { euclid }
+}
+
+/// The integer part of x / y: the quotient of the magnitudes with the sign of x / y.
+fn trunc_divide(x: i128, y: i128) -> i128 {
+    if y == 0 {
+        return 0;
+    }
+    (x.abs() / y.abs()) * x.signum() * y.signum()
+}
