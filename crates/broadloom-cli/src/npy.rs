@@ -2,18 +2,19 @@
 //!
 //! In: a file, or a dtype, a shape and element bytes. Out: an [`NpyHeader`] to map the data by, or a file that
 //! `numpy.save` could have written. Must hold: no bytes make the reader panic, recurse or allocate more than 64 KiB and
-//! a shape; the data that a header promises is in the file; a target is replaced by a rename, at the end, or untouched.
+//! a shape; the data that a header promises is in the file; a file that is written has all of its data.
 //! The format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 
 // The reader is our own: npyz 0.9 multiplies a header's dimensions unchecked (a panic in debug builds) and parses
 // nested literals by recursion. The tests hold reader and writer against it.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 
-use broadloom::DType;
-use tempfile::NamedTempFile;
+use broadloom::{DType, Kind};
+
+use crate::target::{Target, TargetError};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -75,12 +76,6 @@ pub enum NpyError {
     /// The array has more bytes than an address space.
     #[error("the array is too large: {0}")]
     TooLarge(&'static str),
-    /// The target exists and was not to be replaced.
-    #[error("{} exists already", .0.display())]
-    Exists(PathBuf),
-    /// The target is a directory, a device or the like.
-    #[error("{} is not a regular file", .0.display())]
-    NotAFile(PathBuf),
     /// Fewer or more element bytes were written than the shape asks for.
     #[error("{written} bytes of data were written where the shape asks for {expected}")]
     WrongLength {
@@ -89,6 +84,9 @@ pub enum NpyError {
         /// Bytes that were written, or would have been.
         written: u64,
     },
+    /// The file could not be put in its place.
+    #[error(transparent)]
+    Target(#[from] TargetError),
     /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -155,7 +153,6 @@ fn data_len(dtype: DType, shape: &[usize]) -> Option<u64> {
 
 /// The letter of an element type in a descriptor, before the number of bytes.
 fn letter(dtype: DType) -> u8 {
-    use broadloom::Kind;
     match dtype.kind() {
         Kind::Bool => b'b',
         Kind::Signed => b'i',
@@ -370,30 +367,23 @@ impl Literal<'_> {
     }
 }
 
-/// Writes a `.npy` file: first beside its target under another name, then in place of it.
-///
-/// Dropped without [`NpyWriter::finish`], it leaves nothing behind.
+/// Writes a `.npy` file as a [`Target`]: dropped without [`NpyWriter::finish`], it leaves nothing behind.
 #[derive(Debug)]
 pub struct NpyWriter {
-    file: BufWriter<NamedTempFile>,
-    target: PathBuf,
-    force: bool,
+    target: Target,
     expected: u64,
     written: u64,
 }
 
 impl NpyWriter {
-    /// Begins a file with a header of version 1.0, in the directory of the target. Little-endian elements follow, in
-    /// C order, or in Fortran order if `fortran` is set.
-    ///
-    /// A target that exists is replaced only with `force`, and then keeps its permissions; a symbolic link is replaced
-    /// itself, not what it points to.
+    /// Begins a file with a header of version 1.0. Little-endian elements follow, in C order, or in Fortran order if
+    /// `fortran` is set. A file that exists is replaced only with `force`.
     ///
     /// # Errors
     ///
-    /// [`NpyError::Exists`], [`NpyError::NotAFile`], [`NpyError::TooLarge`], or that of the system.
+    /// [`NpyError::TooLarge`], [`NpyError::Target`], or that of the system.
     pub fn create(
-        target: &Path,
+        path: &Path,
         dtype: DType,
         shape: &[usize],
         fortran: bool,
@@ -402,24 +392,9 @@ impl NpyWriter {
         let header = header(dtype, shape, fortran)?;
         let expected =
             data_len(dtype, shape).ok_or(NpyError::TooLarge("its bytes do not fit in an address space"))?;
-        let mut builder = tempfile::Builder::new();
-        match fs::metadata(target) {
-            Ok(found) if !found.is_file() => return Err(NpyError::NotAFile(target.into())),
-            Ok(_) if !force => return Err(NpyError::Exists(target.into())),
-            Ok(found) => permit(&mut builder, Some(found)),
-            // A link to nowhere is there as well.
-            Err(_) if !force && target.is_symlink() => return Err(NpyError::Exists(target.into())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => permit(&mut builder, None),
-            Err(error) => return Err(error.into()),
-        }
-        let directory = match target.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        let file = builder.prefix(".broadloom-").suffix(".npy.part").tempfile_in(directory)?;
-        let mut file = BufWriter::with_capacity(64 << 10, file);
-        file.write_all(&header)?;
-        Ok(NpyWriter { file, target: target.into(), force, expected, written: 0 })
+        let mut target = Target::create(path, force)?;
+        target.write_all(&header)?;
+        Ok(NpyWriter { target, expected, written: 0 })
     }
 
     /// Writes the bytes of the next elements; they may begin and end anywhere inside an element.
@@ -434,42 +409,23 @@ impl NpyWriter {
         }
         // A part may have been written: no more can be, and the file cannot be finished.
         self.written = u64::MAX;
-        self.file.write_all(bytes)?;
+        self.target.write_all(bytes)?;
         self.written = written;
         Ok(())
     }
 
-    /// Puts the file in the place of its target.
+    /// Puts the file in its place.
     ///
     /// # Errors
     ///
-    /// [`NpyError::WrongLength`] if bytes are missing, [`NpyError::Exists`] if the target came to be in the meantime
-    /// and is not to be replaced, or that of the system. Nothing is left behind then.
+    /// [`NpyError::WrongLength`] if bytes are missing, else as [`Target::finish`]. Nothing is left behind then.
     pub fn finish(self) -> Result<(), NpyError> {
-        let NpyWriter { file, target, force, expected, written } = self;
+        let NpyWriter { target, expected, written } = self;
         if written != expected {
             return Err(NpyError::WrongLength { expected, written });
         }
-        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let outcome = if force { file.persist(&target) } else { file.persist_noclobber(&target) };
-        match outcome.map_err(|error| error.error) {
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(NpyError::Exists(target)),
-            Err(error) => Err(error.into()),
-        }
+        Ok(target.finish()?)
     }
-}
-
-/// Gives a file the permissions of the one that it replaces, or what new files get; tempfile's own choice would keep
-/// it to its owner.
-fn permit(builder: &mut tempfile::Builder<'_, '_>, replaced: Option<fs::Metadata>) {
-    #[cfg(unix)]
-    builder.permissions(match replaced {
-        Some(found) => found.permissions(),
-        None => std::os::unix::fs::PermissionsExt::from_mode(0o666),
-    });
-    #[cfg(not(unix))]
-    let _ = (builder, replaced);
 }
 
 /// Everything before the data, byte for byte as `numpy.save` of NumPy 2 writes it.

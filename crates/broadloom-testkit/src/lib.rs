@@ -1,7 +1,7 @@
 //! What broadloom's executors are held to, and nothing that they are built from.
 //!
 //! In: a function's name and plain values, or a case file's text. Out: the one right result, or rows to run.
-//! Must hold: this crate shares no code with the crates it judges, and does its arithmetic in exact integers,
+//! Must hold: the oracle shares no code with the crates it judges, and does its arithmetic in exact integers,
 //! so that it cannot inherit their mistakes (nor the host's floating-point unit).
 
 #![forbid(unsafe_code)]
@@ -9,6 +9,7 @@
 
 pub mod cases;
 pub mod oracle;
+pub mod spicy;
 mod value;
 
 pub use value::{DTYPES, Value};

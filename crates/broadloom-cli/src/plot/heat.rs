@@ -1,0 +1,200 @@
+//! The heat map.
+//!
+//! In: a table of values. Out: a picture with a rectangle for each, and a bar that tells what the colours mean.
+//! Must hold: where there are more rows or columns than pixels, each pixel shows the mean of its block's numbers.
+
+use plotters::style::RGBColor;
+
+use super::sheet::{Anchor, CAPTION, FAINT, INK, LABEL, NOTE, Sheet, TITLE, fitted, width};
+use super::ticks::{self, Tick, fraction};
+use super::{Image, Odd, PlotError};
+
+const GREY: RGBColor = RGBColor(196, 196, 196);
+/// The longer side of a map whose elements are larger than a pixel, at most.
+const LONG: usize = 680;
+/// The longer side of any map, at most.
+const LONGEST: usize = 1000;
+/// The shorter side of the map, at least; elements are not square where this takes effect.
+const SHORTEST: usize = 24;
+/// The side of a square element, at most.
+const LARGEST: usize = 72;
+/// The height of the colour bar, at least.
+const BAR: f64 = 120.0;
+
+/// Draws a table that is not empty.
+pub(super) fn draw(
+    title: &str,
+    [rows, columns]: [usize; 2],
+    value: &dyn Fn(usize, usize) -> f64,
+) -> Result<Image, PlotError> {
+    let mut odd = Odd::default();
+    let (map_width, map_height) = (side(columns, rows), side(rows, columns));
+    let (across, down) = (columns.min(map_width), rows.min(map_height));
+    let means = means([rows, columns], [down, across], &mut |i, j| {
+        let value = value(i, j);
+        odd.count(value);
+        value
+    });
+    let finite = means.iter().copied().filter(|mean| mean.is_finite()).map(|mean| (mean, mean));
+    let range = finite.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+
+    let is_grey = means.iter().any(|mean| mean.is_nan());
+    let mut notes = odd.notes(if is_grey { "grey" } else { "left out" }, "at the ends of the scale");
+    if (across, down) != (columns, rows) {
+        let (high, wide) = (rows.div_ceil(down), columns.div_ceil(across));
+        notes.push(format!("drawn by the means of blocks of up to {high} × {wide}"));
+    }
+    let scale = scale(range, map_height.max(BAR as usize) / 45);
+    let mut scale_labels = width("NaN", LABEL)?;
+    for tick in &scale {
+        scale_labels = scale_labels.max(width(&tick.label, LABEL)?);
+    }
+
+    let row_labels = width(&(rows - 1).to_string(), LABEL)?;
+    let (map_width, map_height) = (map_width as f64, map_height as f64);
+    let top = if notes.is_empty() { 52.0 } else { 68.0 };
+    let left = 50.0 + row_labels;
+    let bar_offset = map_width + 28.0;
+    let content = left + bar_offset + 20.0 + 12.0 + scale_labels + 20.0;
+    let sheet_width = content.max(460.0);
+    let left = left + (sheet_width - content) / 2.0;
+    let bar_height = map_height.max(BAR);
+    let map_top = top + (bar_height - map_height) / 2.0;
+    let (right, bottom) = (left + map_width, map_top + map_height);
+    let sheet_height = (bottom + 58.0).max(top + bar_height + if is_grey { 44.0 } else { 20.0 });
+
+    let mut sheet = Sheet::new(sheet_width, sheet_height);
+    let middle = sheet_width / 2.0;
+    let room = sheet_width - 32.0;
+    sheet.text(&fitted(title, TITLE, room)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
+    sheet.text(&fitted(&notes.join(", "), NOTE, room)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
+
+    let edge = |i: usize, of: usize, from: f64, length: f64| from + (length * i as f64 / of as f64).round();
+    for (place, &mean) in means.iter().enumerate() {
+        let (i, j) = (place / across, place % across);
+        let from = (edge(j, across, left.round(), map_width), edge(i, down, map_top.round(), map_height));
+        let to =
+            (edge(j + 1, across, left.round(), map_width), edge(i + 1, down, map_top.round(), map_height));
+        sheet.fill(from, to, color(mean, range));
+    }
+    let (left, map_top, right, bottom) = (left.round(), map_top.round(), right.round(), bottom.round());
+    sheet.frame((left, map_top), (right, bottom));
+
+    let center = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
+    let most = map_width / (width(&(columns - 1).to_string(), LABEL)? + 22.0);
+    for j in ticks::of_indices(columns, (most as usize).min(12)) {
+        let x = left + map_width * center(j, columns);
+        sheet.fill((x - 0.5, bottom + 1.0), (x + 0.5, bottom + 6.0), INK);
+        sheet.text(&j.to_string(), (x, bottom + 17.0), LABEL, INK, Anchor::Center)?;
+    }
+    for i in ticks::of_indices(rows, ((map_height / 30.0) as usize).min(12)) {
+        let y = map_top + map_height * center(i, rows);
+        sheet.fill((left - 6.0, y - 0.5), (left - 1.0, y + 0.5), INK);
+        sheet.text(&i.to_string(), (left - 10.0, y), LABEL, INK, Anchor::Right)?;
+    }
+    sheet.text("axis 1", (left + map_width / 2.0, bottom + 39.0), CAPTION, INK, Anchor::Center)?;
+    sheet.text(
+        "axis 0",
+        (left - 30.0 - row_labels, map_top + map_height / 2.0),
+        CAPTION,
+        INK,
+        Anchor::Upwards,
+    )?;
+
+    let bar = ((left + bar_offset).round(), top);
+    draw_scale(&mut sheet, bar, bar_height, range, &scale, is_grey)?;
+    Ok(sheet.finish())
+}
+
+/// Draws the colour bar, its top left corner at `(x, top)`.
+fn draw_scale(
+    sheet: &mut Sheet,
+    (x, top): (f64, f64),
+    height: f64,
+    range: Option<(f64, f64)>,
+    scale: &[Tick],
+    is_grey: bool,
+) -> Result<(), PlotError> {
+    let (end, bottom) = (x + 20.0, (top + height).round());
+    if range.is_some() {
+        let steps = (2.0 * height) as usize;
+        for i in 0..steps {
+            let y = |i: usize| bottom - height * i as f64 / steps as f64;
+            let color = shade((i as f64 + 0.5) / steps as f64);
+            sheet.fill((x, y(i + 1).max(top)), (end, y(i)), color);
+        }
+        sheet.frame((x, top), (end, bottom));
+    }
+    for Tick { at, label } in scale {
+        let y = bottom - height * at;
+        sheet.fill((end + 1.0, y - 0.5), (end + 6.0, y + 0.5), INK);
+        sheet.text(label, (end + 10.0, y), LABEL, INK, Anchor::Left)?;
+    }
+    if is_grey {
+        let (from, to) = ((x, bottom + 14.0), (end, bottom + 30.0));
+        sheet.fill(from, to, GREY);
+        sheet.frame(from, to);
+        sheet.text("NaN", (end + 10.0, bottom + 22.0), LABEL, INK, Anchor::Left)?;
+    }
+    Ok(())
+}
+
+/// The pixels along an axis of `n` elements, where the other has `other`.
+fn side(n: usize, other: usize) -> usize {
+    let longest = n.max(other);
+    let pixels = match longest <= LONGEST {
+        true => n * (LONG / longest).clamp(1, LARGEST),
+        false => n.div_ceil(longest.div_ceil(LONGEST)),
+    };
+    pixels.max(SHORTEST)
+}
+
+/// The means of `down × across` blocks of nearly equal size, row by row; NaNs do not count, and a block of them is NaN.
+fn means(
+    [rows, columns]: [usize; 2],
+    [down, across]: [usize; 2],
+    value: &mut dyn FnMut(usize, usize) -> f64,
+) -> Vec<f64> {
+    let mut blocks = vec![(0.0f64, 0u64); down * across];
+    let block = |i: usize, n: usize, of: usize| (i as u128 * of as u128 / n as u128) as usize;
+    for i in 0..rows {
+        let row = block(i, rows, down) * across;
+        for j in 0..columns {
+            let value = value(i, j);
+            if !value.is_nan() {
+                let (mean, count) = &mut blocks[row + block(j, columns, across)];
+                *count += 1;
+                *mean += match value.is_finite() && mean.is_finite() {
+                    // Not the sum of all: it could overflow.
+                    true => value / *count as f64 - *mean / *count as f64,
+                    false => value,
+                };
+            }
+        }
+    }
+    blocks.into_iter().map(|(mean, count)| if count == 0 { f64::NAN } else { mean }).collect()
+}
+
+/// The marks of the colour bar.
+fn scale(range: Option<(f64, f64)>, most: usize) -> Vec<Tick> {
+    match range {
+        None => Vec::new(),
+        Some((low, high)) if low == high => vec![Tick { at: 0.5, label: ticks::exact(low) }],
+        Some((low, high)) => ticks::of_values(low, high, most.clamp(3, 11)),
+    }
+}
+
+/// The colour of a value: grey for NaN, the ends of the scale for infinities.
+fn color(value: f64, range: Option<(f64, f64)>) -> RGBColor {
+    match range {
+        _ if value.is_nan() => GREY,
+        Some((low, high)) if low == high && value == low => shade(0.5),
+        Some((low, high)) if value.is_finite() => shade(fraction(value, low, high)),
+        _ => shade(if value > 0.0 { 1.0 } else { 0.0 }),
+    }
+}
+
+fn shade(t: f64) -> RGBColor {
+    let colorous::Color { r, g, b } = colorous::VIRIDIS.eval_continuous(t.clamp(0.0, 1.0));
+    RGBColor(r, g, b)
+}

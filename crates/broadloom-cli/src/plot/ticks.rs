@@ -1,0 +1,95 @@
+//! Where the marks of an axis stand and what they say.
+//!
+//! In: the ends of an axis and how many marks have room. Out: marks at round numbers.
+//! Must hold: a label is exactly the number that its mark stands at; there are at most as many as asked for, and two
+//! for values that no round numbers separate.
+
+/// A mark on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tick {
+    /// Where it stands: 0 at the low end, 1 at the high end.
+    pub(super) at: f64,
+    pub(super) label: String,
+}
+
+/// Where a value stands between two others: 0 at `low`, 1 at `high`.
+pub(super) fn fraction(value: f64, low: f64, high: f64) -> f64 {
+    if (high - low).is_finite() {
+        return (value - low) / (high - low);
+    }
+    (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0)
+}
+
+/// At most `most` marks between finite values, `low < high`; `most` is at least 2.
+pub(super) fn of_values(low: f64, high: f64, most: usize) -> Vec<Tick> {
+    let ends = || vec![Tick { at: 0.0, label: exact(low) }, Tick { at: 1.0, label: exact(high) }];
+    let rough = high / most as f64 - low / most as f64;
+    let least = rough.log10().floor();
+    if !least.is_finite() {
+        return ends();
+    }
+    // Multiples of 1, 2 and 5 times a power of ten, the closest that are few enough.
+    for (factor, power) in (least as i32..).flat_map(|power| [(1, power), (2, power), (5, power)]).take(9) {
+        let step = decimal(factor, power);
+        let (first, last) = ((low / step).floor(), (high / step).ceil());
+        if step < f64::MIN_POSITIVE || first.abs().max(last.abs()) > 1e12 {
+            return ends();
+        }
+        // The quotients are rounded: whether a mark is inside is seen from its own value.
+        let multiples: Vec<i64> = (first as i64..=last as i64)
+            .map(|n| n * factor)
+            .filter(|&n| (low..=high).contains(&decimal(n, power)))
+            .collect();
+        if multiples.len() <= most {
+            let ticks = multiples.iter().zip(labels(&multiples, power));
+            return ticks
+                .map(|(&n, label)| Tick { at: fraction(decimal(n, power), low, high), label })
+                .collect();
+        }
+    }
+    ends()
+}
+
+/// A value as short as it can be said.
+pub(super) fn exact(value: f64) -> String {
+    let (plain, scientific) = (value.to_string(), format!("{value:e}"));
+    if plain.len() <= scientific.len().max(8) { plain } else { scientific }.replace('-', "−")
+}
+
+/// `n * 10^power`, correctly rounded.
+fn decimal(n: i64, power: i32) -> f64 {
+    format!("{n}e{power}").parse().unwrap_or(f64::NAN)
+}
+
+/// The numbers `n * 10^power` as text, all in one style.
+fn labels(multiples: &[i64], power: i32) -> Vec<String> {
+    let largest = multiples.iter().map(|n| n.unsigned_abs()).max().unwrap_or(0);
+    // The exponent of the first digit of the largest.
+    let exponent = power + largest.max(1).ilog10() as i32;
+    let plain = exponent < 6 && power > -7;
+    let (exponent, power) = if plain { (0, power) } else { (exponent, power - exponent) };
+    (multiples.iter())
+        .map(|&n| {
+            let sign = if n < 0 { "−" } else { "" };
+            let mut digits = n.unsigned_abs().to_string();
+            if power >= 0 {
+                digits.push_str(&"0".repeat(if n == 0 { 0 } else { power as usize }));
+            } else {
+                let places = -power as usize;
+                digits = format!("{digits:0>width$}", width = places + 1);
+                digits.insert(digits.len() - places, '.');
+            }
+            match plain || n == 0 {
+                true => format!("{sign}{digits}"),
+                false => format!("{sign}{digits}e{exponent}").replace('-', "−"),
+            }
+        })
+        .collect()
+}
+
+/// At most about `most` of the indices below `n`, from 0 in equal steps.
+pub(super) fn of_indices(n: usize, most: usize) -> Vec<usize> {
+    let steps = (0..19).flat_map(|power| [1, 2, 5].map(|factor| factor * 10usize.pow(power)));
+    let step = steps.into_iter().find(|step| (n - 1) / step < most.max(1)).unwrap_or(n);
+    (0..n).step_by(step).collect()
+}

@@ -1,0 +1,186 @@
+//! From a kernel to machine code that can be called.
+//!
+//! In: a kernel and the access class of each input. Out: a [`Compiled`] kernel that owns its code. Must hold: code
+//! lives exactly as long as the last `Compiled` that shares it; pages are written before they are executable.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use broadloom_core::{Error, ErrorKind, Kernel, Result};
+use broadloom_mem::Access;
+use cranelift_codegen::Context;
+use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{Module, default_libcall_names};
+use target_lexicon::Architecture;
+
+use crate::emit;
+use crate::run::Entry;
+
+/// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
+/// fifth faster, but its time grows faster than the body does.
+const SINGLE_PASS_ABOVE: usize = 300;
+
+/// Compiles kernels for this host.
+pub struct Compiler {
+    thorough: OwnedTargetIsa,
+    linear: OwnedTargetIsa,
+}
+
+impl Compiler {
+    /// The compiler of this host.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] where there is none: another architecture than x86-64 with AVX and FMA, or aarch64.
+    pub fn host() -> Result<Compiler> {
+        Ok(Compiler { thorough: host_isa("backtracking")?, linear: host_isa("single_pass")? })
+    }
+
+    fn isa_for(&self, kernel: &Kernel) -> &OwnedTargetIsa {
+        let vectors = kernel.body.len() as u64 * u64::from(emit::lanes(kernel)) / 4;
+        if kernel.cost().max(vectors) as usize > SINGLE_PASS_ABOVE { &self.linear } else { &self.thorough }
+    }
+
+    /// Compiles a kernel.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Internal`] for a defect.
+    pub fn compile(&self, kernel: &Kernel, access: &[Access]) -> Result<Compiled> {
+        let isa = self.isa_for(kernel);
+        let mut module = Code(ManuallyDrop::new(JITModule::new(JITBuilder::with_isa(
+            isa.clone(),
+            default_libcall_names(),
+        ))));
+        let mut context = Context::new();
+        context.func = emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new())?;
+        let id = module.0.declare_anonymous_function(&context.func.signature).map_err(defect)?;
+        module.0.define_function(id, &mut context).map_err(defect)?;
+        let size = context.compiled_code().map_or(0, |c| c.code_buffer().len());
+        module.0.finalize_definitions().map_err(|e| {
+            Error::new(ErrorKind::Memory, format!("executable memory is not to be had: {e}"))
+        })?;
+        let entry = Entry::new(module.0.get_finalized_function(id));
+        Ok(Compiled(Arc::new(Inner {
+            entry,
+            lanes: emit::lanes(kernel),
+            inputs: kernel.inputs.clone(),
+            outputs: kernel.output_dtypes().collect(),
+            access: access.to_vec(),
+            params: kernel.params.len(),
+            fault_sites: kernel.fault_sites().count(),
+            size,
+            _code: module,
+        })))
+    }
+
+    /// The CLIF of a kernel, after Cranelift's optimiser, and the disassembly of the machine code.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] for a defect.
+    pub fn explain(&self, kernel: &Kernel, access: &[Access]) -> Result<(String, String)> {
+        explain(&**self.isa_for(kernel), kernel, access)
+    }
+}
+
+/// [`Compiler::explain`] for any instruction set that the emitter supports.
+pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -> Result<(String, String)> {
+    let mut context = Context::new();
+    context.set_disasm(true);
+    context.func = emit::function(kernel, access, isa, &mut FunctionBuilderContext::new())?;
+    let mut control = cranelift_codegen::control::ControlPlane::default();
+    context.optimize(isa, &mut control).map_err(defect)?;
+    let clif = context.func.display().to_string();
+    let code = context.compile(isa, &mut control).map_err(|e| defect(e.inner))?;
+    Ok((clif, code.vcode.clone().unwrap_or_default()))
+}
+
+fn defect(e: impl fmt::Debug) -> Error {
+    Error::new(ErrorKind::Internal, format!("Cranelift refused a kernel, please report it: {e:?}"))
+}
+
+/// The settings that every instruction set is built with.
+pub(crate) fn flags(regalloc: &str) -> Result<settings::Flags> {
+    let mut builder = settings::builder();
+    let verify = if cfg!(debug_assertions) { "true" } else { "false" };
+    for (name, value) in [
+        ("opt_level", "speed"),
+        ("regalloc_algorithm", regalloc),
+        ("enable_verifier", verify),
+        ("unwind_info", "false"),
+        ("enable_probestack", "true"),
+        ("probestack_strategy", "inline"),
+        ("is_pic", "false"),
+    ] {
+        builder.set(name, value).map_err(defect)?;
+    }
+    Ok(settings::Flags::new(builder))
+}
+
+fn host_isa(regalloc: &str) -> Result<OwnedTargetIsa> {
+    let unsupported = |why: &str| Error::new(ErrorKind::Limit, format!("no compiler for this host: {why}"));
+    let builder = cranelift_native::builder().map_err(unsupported)?;
+    let isa = builder.finish(flags(regalloc)?).map_err(defect)?;
+    let has = |name: &str| isa.isa_flags().iter().any(|f| f.name == name && f.as_bool() == Some(true));
+    match isa.triple().architecture {
+        Architecture::X86_64 if has("has_avx") && has("has_fma") => Ok(isa),
+        Architecture::X86_64 => Err(unsupported("x86-64 without AVX and FMA")),
+        Architecture::Aarch64(_) => Ok(isa),
+        other => Err(unsupported(&format!("{other} is not supported"))),
+    }
+}
+
+/// A module that gives its memory back; dropping a `JITModule` keeps it for ever.
+struct Code(ManuallyDrop<JITModule>);
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        // SAFETY: `self` is being dropped, so the module is not used again.
+        let module = unsafe { ManuallyDrop::take(&mut self.0) };
+        // SAFETY: the one function of the module is reached through `Inner::entry` only, which is dropped together
+        // with this owner and called through a borrow of it: no call is running and none can follow.
+        unsafe { module.free_memory() };
+    }
+}
+
+/// A compiled kernel; clones share the code.
+#[derive(Clone)]
+pub struct Compiled(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub entry: Entry,
+    pub lanes: u32,
+    pub inputs: Vec<broadloom_core::DType>,
+    pub outputs: Vec<broadloom_core::DType>,
+    pub access: Vec<Access>,
+    pub params: usize,
+    pub fault_sites: usize,
+    pub size: usize,
+    _code: Code,
+}
+
+// SAFETY: after compilation the module is only held to be freed; nothing reads or changes it through `&Inner`, and
+// freeing it is sound on any thread. The other fields are Send and Sync by themselves.
+unsafe impl Sync for Inner {}
+// SAFETY: as above; `JITModule` itself is Send.
+unsafe impl Send for Inner {}
+
+impl Compiled {
+    /// Bytes of machine code.
+    pub fn code_size(&self) -> usize {
+        self.0.size
+    }
+
+    /// Elements per block: 128-bit vectors of the widest dtype, unrolled for short bodies.
+    pub fn lanes(&self) -> usize {
+        self.0.lanes as usize
+    }
+}
+
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Compiled({} bytes, {} lanes)", self.0.size, self.0.lanes)
+    }
+}

@@ -1,0 +1,399 @@
+//! From a kernel to a CLIF function: two loops around the body.
+//!
+//! In: a kernel, and for each input whether its elements lie side by side or one value serves a whole row. Out: a
+//! function over `rows × cols` elements with the signature of [`crate::run::Entry`]. Must hold: it reads and
+//! writes only those elements, and needs `cols` to be at least the lane count.
+//!
+//! ```text
+//! entry:  parameters, and what depends on them only
+//! row:    row pointers, values that serve the row, and what depends on them only
+//! block:  load, compute, store `lanes` elements; the last block of a row ends at its end and may overlap the one
+//!         before, which computes the same bits twice
+//! ```
+
+use std::collections::HashMap;
+
+use broadloom_core::kernel::{Code, Definition, Kernel, ValueId};
+use broadloom_core::op::{self, Visitor};
+use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
+use broadloom_mem::Access;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, Block, ConstantData, Function, InstBuilder, MemFlagsData, Type, UserFuncName, Value, types,
+};
+use cranelift_codegen::isa::{CallConv, TargetIsa};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use rustc_hash::FxBuildHasher;
+
+use crate::value::{Lanes, VECTOR, integer_vector, scalar_of, vector_of};
+
+/// Builds the body; the CLIF instance of [`Ops`].
+pub struct Emitter<'a> {
+    pub(crate) builder: FunctionBuilder<'a>,
+    /// Elements per block.
+    pub(crate) lanes: u32,
+    pub(crate) call_conv: CallConv,
+    constants: HashMap<(Type, u64), Value, FxBuildHasher>,
+}
+
+/// Bytes of one operand in the argument array: a pointer and a row stride.
+const OPERAND: i32 = 16;
+
+/// Elements per block: whole vectors of the widest dtype, at least four bytes of the narrowest in memory, and
+/// several vectors where the body is short.
+///
+/// The thresholds come from measurements of unrolling: it pays for bodies of a few instructions in cache.
+pub fn lanes(kernel: &Kernel) -> u32 {
+    let sizes = (0..kernel.values() as u32).map(|v| kernel.dtype(ValueId(v)));
+    let widest = sizes.clone().filter(|d| *d != DType::Bool).map(DType::size).max().unwrap_or(1) as u32;
+    let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
+    let narrowest = memory.chain(sizes.filter(|d| *d != DType::Bool)).map(DType::size).min().unwrap_or(1) as u32;
+    let base = (VECTOR / widest).max(4 / narrowest).max(2);
+    let unroll = match kernel.cost() {
+        0..=4 => 4,
+        5..=24 => 2,
+        _ => 1,
+    };
+    (base * unroll).min(16)
+}
+
+/// Builds the function.
+///
+/// # Errors
+/// [`ErrorKind::Internal`]: the kernel does not verify.
+pub fn function(
+    kernel: &Kernel,
+    access: &[Access],
+    isa: &dyn TargetIsa,
+    context: &mut FunctionBuilderContext,
+) -> Result<Function> {
+    let call_conv = isa.default_call_conv();
+    let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
+    let builder = FunctionBuilder::new(&mut function, context);
+    let lanes = lanes(kernel);
+    let mut emitter = Emitter { builder, lanes, call_conv, constants: HashMap::default() };
+    emitter.kernel(kernel, access)?;
+    emitter.builder.seal_all_blocks();
+    emitter.builder.finalize(isa.frontend_config());
+    Ok(function)
+}
+
+/// `(operands, params, faults, rows, cols)`.
+pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
+    let mut signature = cranelift_codegen::ir::Signature::new(call_conv);
+    signature.params.extend([AbiParam::new(types::I64); 5]);
+    signature
+}
+
+/// The blocks and the values that the loops share.
+struct Loops {
+    row: Block,
+    operands: Value,
+    faults: Value,
+    rows: Value,
+    cols: Value,
+}
+
+impl Emitter<'_> {
+    fn kernel(&mut self, kernel: &Kernel, access: &[Access]) -> Result<()> {
+        let entry = self.builder.create_block();
+        self.builder.append_block_params_for_function_params(entry);
+        self.builder.switch_to_block(entry);
+        let given = self.builder.block_params(entry).to_vec();
+        let [operands, params, faults, rows, cols] = given[..] else {
+            return Err(Error::new(ErrorKind::Internal, "the entry block has other parameters"));
+        };
+        let mut values: Vec<Option<Lanes>> = vec![None; kernel.values()];
+        for (i, &dtype) in kernel.params.iter().enumerate() {
+            let scalar = self.builder.ins().load(scalar_of(dtype), MemFlagsData::trusted(), params, 8 * i as i32);
+            values[kernel.param(i).index()] = Some(self.splat_scalar(dtype, scalar));
+        }
+        let depth = depths(kernel, access);
+        self.instructions(kernel, &mut values, &depth, Depth::Call, faults)?;
+
+        let row = self.builder.create_block();
+        let row_number = self.builder.append_block_param(row, types::I64);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        self.builder.ins().jump(row, &[zero.into()]);
+        self.builder.switch_to_block(row);
+        let loops = Loops { row, operands, faults, rows, cols };
+        self.row(kernel, access, values, &depth, &loops, row_number)
+    }
+
+    fn row(
+        &mut self,
+        kernel: &Kernel,
+        access: &[Access],
+        mut values: Vec<Option<Lanes>>,
+        depth: &[Depth],
+        loops: &Loops,
+        row_number: Value,
+    ) -> Result<()> {
+        let pointers: Vec<Value> = (0..kernel.inputs.len() + kernel.outputs.len())
+            .map(|i| self.row_pointer(loops.operands, i, row_number))
+            .collect();
+        for (i, &dtype) in kernel.inputs.iter().enumerate().filter(|(i, _)| access[*i] == Access::Splat) {
+            let scalar = self.builder.ins().load(scalar_of(dtype), element_flags(), pointers[i], 0);
+            values[i] = Some(self.splat_scalar(dtype, scalar));
+        }
+        self.instructions(kernel, &mut values, depth, Depth::Row, loops.faults)?;
+
+        let block = self.builder.create_block();
+        let index = self.builder.append_block_param(block, types::I64);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        let last = self.builder.ins().iadd_imm_s(loops.cols, -i64::from(self.lanes));
+        self.builder.ins().jump(block, &[zero.into()]);
+        self.builder.switch_to_block(block);
+        for (i, &dtype) in kernel.inputs.iter().enumerate().filter(|(i, _)| access[*i] == Access::Contiguous) {
+            values[i] = Some(self.load(dtype, pointers[i], index));
+        }
+        self.instructions(kernel, &mut values, depth, Depth::Element, loops.faults)?;
+        for (i, &output) in kernel.outputs.iter().enumerate() {
+            let value = values[output.index()].ok_or_else(undefined)?;
+            self.store(kernel.dtype(output), value, pointers[kernel.inputs.len() + i], index);
+        }
+        let (next_row, end) = (self.builder.create_block(), self.builder.create_block());
+        let at_last = self.builder.ins().icmp(IntCC::Equal, index, last);
+        let next = self.builder.ins().iadd_imm_s(index, i64::from(self.lanes));
+        let beyond = self.builder.ins().icmp(IntCC::SignedGreaterThan, next, last);
+        let next = self.builder.ins().select(beyond, last, next);
+        self.builder.ins().brif(at_last, next_row, &[], block, &[next.into()]);
+
+        self.builder.switch_to_block(next_row);
+        let following = self.builder.ins().iadd_imm_s(row_number, 1);
+        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, following, loops.rows);
+        self.builder.ins().brif(more, loops.row, &[following.into()], end, &[]);
+        self.builder.switch_to_block(end);
+        self.builder.ins().return_(&[]);
+        Ok(())
+    }
+
+    /// The address of an operand's first element in a row.
+    fn row_pointer(&mut self, operands: Value, i: usize, row: Value) -> Value {
+        let at = OPERAND * i as i32;
+        let base = self.builder.ins().load(types::I64, MemFlagsData::trusted(), operands, at);
+        let stride = self.builder.ins().load(types::I64, MemFlagsData::trusted(), operands, at + 8);
+        let offset = self.builder.ins().imul(stride, row);
+        self.builder.ins().iadd(base, offset)
+    }
+
+    /// Emits the instructions of one depth.
+    fn instructions(
+        &mut self,
+        kernel: &Kernel,
+        values: &mut [Option<Lanes>],
+        depth: &[Depth],
+        now: Depth,
+        faults: Value,
+    ) -> Result<()> {
+        let mut site = 0;
+        for (i, inst) in kernel.body.iter().enumerate() {
+            let checked = kernel.checks_division && inst.code.faults();
+            if depth[kernel.value(i).index()] == now {
+                let mut args = [None; 3];
+                for (slot, arg) in args.iter_mut().zip(inst.args()) {
+                    *slot = values[arg.index()];
+                }
+                if checked && let (Code::Apply(_, dtype), Some(divisor)) = (inst.code, args[1]) {
+                    self.check_divisor(dtype, divisor, faults, site);
+                }
+                let emit = Emit { emitter: self, args };
+                let value = match inst.code {
+                    Code::Apply(op, dtype) => op::dispatch(op, dtype, emit).flatten(),
+                    Code::Cast(from, to) => op::dispatch_cast(from, to, emit),
+                };
+                values[kernel.value(i).index()] = Some(value.ok_or_else(undefined)?);
+            }
+            site += i32::from(checked);
+        }
+        Ok(())
+    }
+
+    /// Notes a zero divisor in the fault site's byte.
+    fn check_divisor(&mut self, dtype: DType, divisor: Lanes, faults: Value, site: i32) {
+        let zero = self.constant(vector_of(dtype), 0);
+        let m = divisor.map(|v| self.builder.ins().icmp(IntCC::Equal, v, zero));
+        let any = self.any(m);
+        let (cold, join) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.set_cold_block(cold);
+        self.builder.ins().brif(any, cold, &[], join, &[]);
+        self.builder.switch_to_block(cold);
+        let one = self.builder.ins().iconst(types::I8, 1);
+        self.builder.ins().store(MemFlagsData::trusted(), one, faults, site);
+        self.builder.ins().jump(join, &[]);
+        self.builder.switch_to_block(join);
+    }
+
+    /// Whether any of the value's own lanes is set.
+    pub(crate) fn any(&mut self, m: Lanes) -> Value {
+        let own = self.lanes * u32::from(m.width);
+        let mut all = m.vectors()[0];
+        for &v in &m.vectors()[1..] {
+            all = self.builder.ins().bor(all, v);
+        }
+        if own < VECTOR {
+            let valid: Vec<u8> = (0..VECTOR).map(|b| if b < own { 0xff } else { 0 }).collect();
+            let valid = self.builder.func.dfg.constants.insert(ConstantData::from(&valid[..]));
+            let ty = self.builder.func.dfg.value_type(all);
+            let valid = self.builder.ins().vconst(ty, valid);
+            all = self.builder.ins().band(all, valid);
+        }
+        self.builder.ins().vany_true(all)
+    }
+
+    /// The lanes of a block of an input.
+    fn load(&mut self, dtype: DType, pointer: Value, index: Value) -> Lanes {
+        let size = dtype.size() as u32;
+        let address = self.address(pointer, index, size);
+        let bytes = self.lanes * size;
+        let ty = vector_of(dtype);
+        if bytes < VECTOR {
+            let word = if bytes == 8 { types::I64 } else { types::I32 };
+            let scalar = self.builder.ins().load(word, element_flags(), address, 0);
+            let v = self.builder.ins().scalar_to_vector(word.by(VECTOR / word.bytes()).unwrap_or(word), scalar);
+            let v = self.cast_bits(ty, v);
+            return self.loaded(dtype, Lanes::new(size, [v]));
+        }
+        let vectors: Vec<Value> = (0..bytes / VECTOR)
+            .map(|i| self.builder.ins().load(ty, element_flags(), address, (VECTOR * i) as i32))
+            .collect();
+        self.loaded(dtype, Lanes::new(size, vectors))
+    }
+
+    /// A loaded bool is a byte: any but 0 is true.
+    fn loaded(&mut self, dtype: DType, x: Lanes) -> Lanes {
+        if dtype != DType::Bool {
+            return x;
+        }
+        let zero = self.constant(types::I8X16, 0);
+        x.map(|v| self.builder.ins().icmp(IntCC::NotEqual, v, zero))
+    }
+
+    /// Writes the lanes of a block of an output; a bool as 0 or 1.
+    fn store(&mut self, dtype: DType, value: Lanes, pointer: Value, index: Value) {
+        let value = if dtype == DType::Bool {
+            let mask = self.resize(value, 1);
+            let one = self.constant(types::I8X16, 1);
+            mask.map(|v| self.builder.ins().band(v, one))
+        } else {
+            value
+        };
+        let size = dtype.size() as u32;
+        let address = self.address(pointer, index, size);
+        let bytes = self.lanes * size;
+        if bytes < VECTOR {
+            let width = if bytes == 8 { 8 } else { 4 };
+            let v = self.cast_bits(integer_vector(width), value.vectors()[0]);
+            let word = self.builder.ins().extractlane(v, 0);
+            self.builder.ins().store(element_flags(), word, address, 0);
+            return;
+        }
+        for (i, &v) in value.vectors().iter().enumerate() {
+            self.builder.ins().store(element_flags(), v, address, (VECTOR * i as u32) as i32);
+        }
+    }
+
+    fn address(&mut self, pointer: Value, index: Value, size: u32) -> Value {
+        let offset = match size {
+            1 => index,
+            _ => self.builder.ins().ishl_imm_u(index, i64::from(size.trailing_zeros())),
+        };
+        self.builder.ins().iadd(pointer, offset)
+    }
+
+    /// One value for every lane; a bool is given as a byte.
+    fn splat_scalar(&mut self, dtype: DType, scalar: Value) -> Lanes {
+        let size = dtype.size() as u32;
+        let v = self.builder.ins().splat(vector_of(dtype), scalar);
+        let lanes = Lanes::new(size, std::iter::repeat_n(v, self.vectors_of(size)));
+        if dtype == DType::Bool { self.loaded(dtype, lanes) } else { lanes.with_uniform(Some(scalar)) }
+    }
+
+    /// A vector constant with `bits` in each lane. One definition serves the rest of the function: control flow
+    /// only ever goes on from where a constant was first needed, but for cold blocks, which need none.
+    pub(crate) fn constant(&mut self, ty: Type, bits: u64) -> Value {
+        if let Some(&v) = self.constants.get(&(ty, bits)) {
+            return v;
+        }
+        let lane = &bits.to_le_bytes()[..(ty.lane_bits() / 8) as usize];
+        let bytes: Vec<u8> = lane.iter().copied().cycle().take(VECTOR as usize).collect();
+        let data = self.builder.func.dfg.constants.insert(ConstantData::from(&bytes[..]));
+        let v = self.builder.ins().vconst(ty, data);
+        self.constants.insert((ty, bits), v);
+        v
+    }
+
+    pub(crate) fn zero(&mut self, ty: Type) -> Value {
+        self.constant(ty, 0)
+    }
+}
+
+fn undefined() -> Error {
+    Error::new(ErrorKind::Internal, "a kernel that does not verify reached the emitter")
+}
+
+/// Elements are aligned as NumPy aligns them, not to vectors; the caller vouches for every address.
+fn element_flags() -> MemFlagsData {
+    MemFlagsData::new().with_notrap()
+}
+
+/// How often a value is computed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Depth {
+    /// Once per call.
+    Call,
+    /// Once per row.
+    Row,
+    /// For each block of elements.
+    Element,
+}
+
+/// The outermost loop level at which each value can be computed.
+fn depths(kernel: &Kernel, access: &[Access]) -> Vec<Depth> {
+    let mut depths: Vec<Depth> = Vec::with_capacity(kernel.values());
+    for v in 0..kernel.values() as u32 {
+        depths.push(match kernel.definition(ValueId(v)) {
+            Definition::Input(i) => match access[i] {
+                Access::Contiguous => Depth::Element,
+                Access::Splat => Depth::Row,
+            },
+            Definition::Param(_) => Depth::Call,
+            Definition::Inst(i) => {
+                let args = kernel.body[i].args().iter().map(|a| depths[a.index()]);
+                args.max().unwrap_or(Depth::Call)
+            }
+        });
+    }
+    depths
+}
+
+/// Emits one function of values.
+struct Emit<'e, 'a> {
+    emitter: &'e mut Emitter<'a>,
+    args: [Option<Lanes>; 3],
+}
+
+impl Visitor for Emit<'_, '_> {
+    type Out = Option<Lanes>;
+
+    fn unary<F: Unary<T>, T: Elem>(self) -> Option<Lanes> {
+        Some(F::call(self.emitter, self.args[0]?))
+    }
+
+    fn binary<F: Binary<T>, T: Elem>(self) -> Option<Lanes> {
+        Some(F::call(self.emitter, self.args[0]?, self.args[1]?))
+    }
+
+    fn ternary<F: Ternary<T, First = T>, T: Elem>(self) -> Option<Lanes> {
+        Some(F::call(self.emitter, self.args[0]?, self.args[1]?, self.args[2]?))
+    }
+
+    fn choice<F: Ternary<T, First = bool>, T: Elem>(self) -> Option<Lanes> {
+        Some(F::call(self.emitter, self.args[0]?, self.args[1]?, self.args[2]?))
+    }
+
+    fn cast<T: CastTo<U>, U: Elem>(self) -> Option<Lanes> {
+        Some(T::cast(self.emitter, self.args[0]?))
+    }
+}

@@ -1,0 +1,416 @@
+//! The CLIF instance of [`Ops`]: each primitive as vector instructions that every supported host has.
+//!
+//! In and out: [`Lanes`]. Must hold: exact, as the trait says; only instructions that the x86-64 (AVX, FMA) and
+//! aarch64 back ends of Cranelift lower for vectors are emitted, since an unsupported one panics there.
+
+use broadloom_math::{Cmp, DType, Elem, Float, Int, Num, Ops, Rare2, Real};
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
+
+use crate::emit::Emitter;
+use crate::rare;
+use crate::value::{Lanes, is_signed, vector_type};
+
+/// Bytes of an element in a value; a bool takes the width of its mask.
+fn width<T: Elem>() -> u32 {
+    T::DTYPE.size() as u32
+}
+
+impl Emitter<'_> {
+    /// The same bits under another vector type.
+    pub fn cast_bits(&mut self, ty: Type, v: Value) -> Value {
+        if self.builder.func.dfg.value_type(v) == ty {
+            return v;
+        }
+        self.builder.ins().bitcast(ty, MemFlagsData::new().with_endianness(cranelift_codegen::ir::Endianness::Little), v)
+    }
+
+    fn float_or<T: Num>(
+        &mut self,
+        a: Lanes,
+        b: Lanes,
+        float: fn(&mut Self, Value, Value) -> Value,
+        int: fn(&mut Self, Value, Value) -> Value,
+    ) -> Lanes {
+        let f = if T::DTYPE.is_float() { float } else { int };
+        a.zip(&b, |x, y| f(self, x, y))
+    }
+
+    /// 8-bit products go through 16 bits: no host multiplies bytes lane by lane.
+    fn multiply_bytes(&mut self, a: Value, b: Value) -> Value {
+        let ins = |e: &mut Self, low: bool, v: Value| {
+            if low { e.builder.ins().swiden_low(v) } else { e.builder.ins().swiden_high(v) }
+        };
+        let halves = [true, false].map(|low| {
+            let (x, y) = (ins(self, low, a), ins(self, low, b));
+            self.builder.ins().imul(x, y)
+        });
+        self.narrow_pair(halves[0], halves[1], 2)
+    }
+
+    /// Calls `f` on each lane's scalars and puts the results in the lanes of `ty`.
+    fn by_lane(&mut self, args: &[Lanes], ty: Type, mut f: impl FnMut(&mut Self, &[Value]) -> Value) -> Lanes {
+        let out_lanes = ty.lane_count();
+        let count = self.lanes.div_ceil(out_lanes).max(1);
+        let mut vectors = [Value::from_u32(0); crate::value::MAX_VECTORS];
+        for (i, slot) in vectors.iter_mut().enumerate().take(count as usize) {
+            let mut out = self.zero(ty);
+            for lane in 0..out_lanes.min(self.lanes) {
+                let at = i as u32 * out_lanes + lane;
+                let scalars: smallvec::SmallVec<[Value; 2]> = args.iter().map(|a| self.lane(a, at)).collect();
+                let y = f(self, &scalars);
+                out = self.builder.ins().insertlane(out, y, lane as u8);
+            }
+            *slot = out;
+        }
+        Lanes::new(ty.lane_bits() / 8, vectors.into_iter().take(count as usize))
+    }
+
+    /// Lane `at` of a value as a scalar.
+    fn lane(&mut self, x: &Lanes, at: u32) -> Value {
+        let per_vector = 16 / u32::from(x.width);
+        let v = x.vectors()[(at / per_vector) as usize];
+        self.builder.ins().extractlane(v, (at % per_vector) as u8)
+    }
+
+    /// Lane-wise shift; by one scalar where every count is the same.
+    fn shift<T: Int>(&mut self, x: Lanes, count: Lanes, left: bool) -> Lanes {
+        let f = move |e: &mut Self, v: Value, c: Value| match (left, T::SIGNED) {
+            (true, _) => e.builder.ins().ishl(v, c),
+            (false, true) => e.builder.ins().sshr(v, c),
+            (false, false) => e.builder.ins().ushr(v, c),
+        };
+        match count.uniform {
+            Some(c) => x.map(|v| f(self, v, c)),
+            None => self.by_lane(&[x, count], vector_type::<T>(), |e, s| f(e, s[0], s[1])),
+        }
+    }
+
+    fn shift_const(&mut self, x: Lanes, count: u32, left: bool, signed: bool) -> Lanes {
+        let amount = i64::from(count);
+        x.map(|v| match (left, signed) {
+            (true, _) => self.builder.ins().ishl_imm_u(v, amount),
+            (false, true) => self.builder.ins().sshr_imm_u(v, amount),
+            (false, false) => self.builder.ins().ushr_imm_u(v, amount),
+        })
+    }
+
+    /// Guarded division, one lane after the other: 64-bit integers have no vector form.
+    fn quotient_by_lane<T: Int>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        self.by_lane(&[a, b], vector_type::<T>(), |e, s| {
+            let (x, y) = (s[0], s[1]);
+            let ty = e.builder.func.dfg.value_type(x);
+            let zero = e.builder.ins().iconst(ty, 0);
+            let one = e.builder.ins().iconst(ty, 1);
+            let by_zero = e.builder.ins().icmp_imm_s(IntCC::Equal, y, 0);
+            if !T::SIGNED {
+                let safe = e.builder.ins().select(by_zero, one, y);
+                let q = e.builder.ins().udiv(x, safe);
+                return e.builder.ins().select(by_zero, zero, q);
+            }
+            // A divisor of −1 could overflow; the quotient is −x, wrapping.
+            let by_minus_one = e.builder.ins().icmp_imm_s(IntCC::Equal, y, -1);
+            let unsafe_ = e.builder.ins().bor(by_zero, by_minus_one);
+            let safe = e.builder.ins().select(unsafe_, one, y);
+            let q = e.builder.ins().sdiv(x, safe);
+            let minus = e.builder.ins().ineg(x);
+            let q = e.builder.ins().select(by_minus_one, minus, q);
+            e.builder.ins().select(by_zero, zero, q)
+        })
+    }
+
+    /// The low bits of integral floats, by adding 1.5·2^(digits−1).
+    fn low_bits<F: Float, T: Int>(&mut self, integral: Lanes) -> Lanes {
+        let magic = self.splat(F::from_f64(1.5 * (1u64 << (F::DIGITS - 1)) as f64));
+        let sum = self.add::<F>(integral, magic);
+        let bits = self.bits::<F>(sum);
+        self.int_resize::<F::Bits, T>(bits)
+    }
+
+    /// An integer comparison of masks or bits.
+    fn compare_ints(&mut self, cc: IntCC, a: Lanes, b: Lanes) -> Lanes {
+        a.zip(&b, |x, y| self.builder.ins().icmp(cc, x, y))
+    }
+}
+
+impl Ops for Emitter<'_> {
+    type V<T: Elem> = Lanes;
+    type M<T: Elem> = Lanes;
+
+    fn splat<T: Elem>(&mut self, x: T) -> Lanes {
+        let (ty, bits) = match T::DTYPE {
+            DType::Bool => (types::I8X16, 0xff * x.to_bits64()),
+            _ => (vector_type::<T>(), x.to_bits64()),
+        };
+        let v = self.constant(ty, bits);
+        Lanes::new(ty.lane_bits() / 8, std::iter::repeat_n(v, self.vectors_of(ty.lane_bits() / 8)))
+    }
+
+    fn add<T: Num>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        self.float_or::<T>(a, b, |e, x, y| e.builder.ins().fadd(x, y), |e, x, y| e.builder.ins().iadd(x, y))
+    }
+
+    fn sub<T: Num>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        self.float_or::<T>(a, b, |e, x, y| e.builder.ins().fsub(x, y), |e, x, y| e.builder.ins().isub(x, y))
+    }
+
+    fn mul<T: Num>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        self.float_or::<T>(a, b, |e, x, y| e.builder.ins().fmul(x, y), |e, x, y| {
+            if width::<T>() == 1 { e.multiply_bytes(x, y) } else { e.builder.ins().imul(x, y) }
+        })
+    }
+
+    fn div<T: Float>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        a.zip(&b, |x, y| self.builder.ins().fdiv(x, y))
+    }
+
+    fn sqrt<T: Float>(&mut self, x: Lanes) -> Lanes {
+        x.map(|v| self.builder.ins().sqrt(v))
+    }
+
+    fn fma<T: Float>(&mut self, a: Lanes, b: Lanes, c: Lanes) -> Lanes {
+        let products = a.vectors().iter().zip(b.vectors()).zip(c.vectors());
+        Lanes::new(width::<T>(), products.map(|((&x, &y), &z)| self.builder.ins().fma(x, y, z)))
+    }
+
+    fn ceil<T: Float>(&mut self, x: Lanes) -> Lanes {
+        x.map(|v| self.builder.ins().ceil(v))
+    }
+
+    fn floor<T: Float>(&mut self, x: Lanes) -> Lanes {
+        x.map(|v| self.builder.ins().floor(v))
+    }
+
+    fn trunc<T: Float>(&mut self, x: Lanes) -> Lanes {
+        x.map(|v| self.builder.ins().trunc(v))
+    }
+
+    fn nearest<T: Float>(&mut self, x: Lanes) -> Lanes {
+        x.map(|v| self.builder.ins().nearest(v))
+    }
+
+    fn and<T: Int>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        a.zip(&b, |x, y| self.builder.ins().band(x, y))
+    }
+
+    fn or<T: Int>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        a.zip(&b, |x, y| self.builder.ins().bor(x, y))
+    }
+
+    fn xor<T: Int>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        a.zip(&b, |x, y| self.builder.ins().bxor(x, y))
+    }
+
+    fn shl_const<T: Int>(&mut self, x: Lanes, count: u32) -> Lanes {
+        self.shift_const(x, count, true, T::SIGNED)
+    }
+
+    fn shr_const<T: Int>(&mut self, x: Lanes, count: u32) -> Lanes {
+        self.shift_const(x, count, false, T::SIGNED)
+    }
+
+    fn shl<T: Int>(&mut self, x: Lanes, count: Lanes) -> Lanes {
+        self.shift::<T>(x, count, true)
+    }
+
+    fn shr<T: Int>(&mut self, x: Lanes, count: Lanes) -> Lanes {
+        self.shift::<T>(x, count, false)
+    }
+
+    fn quotient<T: Int>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        if T::WIDTH == 64 {
+            return self.quotient_by_lane::<T>(a, b);
+        }
+        // Exact through floats, as in the host's lanes: see there for why.
+        let x = self.int_to_float::<T, T::Through>(a);
+        let y = self.int_to_float::<T, T::Through>(b);
+        let q = self.div::<T::Through>(x, y);
+        let q = self.trunc::<T::Through>(q);
+        let q = self.low_bits::<T::Through, T>(q);
+        let zero = self.splat(T::ZERO);
+        let by_zero = self.cmp::<T>(Cmp::Eq, b, zero);
+        self.select::<T>(by_zero, zero, q)
+    }
+
+    fn cmp<T: Num>(&mut self, how: Cmp, a: Lanes, b: Lanes) -> Lanes {
+        if T::DTYPE.is_float() {
+            let cc = match how {
+                Cmp::Eq => FloatCC::Equal,
+                Cmp::Ne => FloatCC::NotEqual,
+                Cmp::Lt => FloatCC::LessThan,
+                Cmp::Le => FloatCC::LessThanOrEqual,
+                Cmp::Gt => FloatCC::GreaterThan,
+                Cmp::Ge => FloatCC::GreaterThanOrEqual,
+            };
+            return a.zip(&b, |x, y| self.builder.ins().fcmp(cc, x, y));
+        }
+        let cc = match (how, is_signed(T::DTYPE)) {
+            (Cmp::Eq, _) => IntCC::Equal,
+            (Cmp::Ne, _) => IntCC::NotEqual,
+            (Cmp::Lt, true) => IntCC::SignedLessThan,
+            (Cmp::Le, true) => IntCC::SignedLessThanOrEqual,
+            (Cmp::Gt, true) => IntCC::SignedGreaterThan,
+            (Cmp::Ge, true) => IntCC::SignedGreaterThanOrEqual,
+            (Cmp::Lt, false) => IntCC::UnsignedLessThan,
+            (Cmp::Le, false) => IntCC::UnsignedLessThanOrEqual,
+            (Cmp::Gt, false) => IntCC::UnsignedGreaterThan,
+            (Cmp::Ge, false) => IntCC::UnsignedGreaterThanOrEqual,
+        };
+        self.compare_ints(cc, a, b)
+    }
+
+    fn select<T: Elem>(&mut self, m: Lanes, a: Lanes, b: Lanes) -> Lanes {
+        if T::DTYPE == DType::Bool {
+            let (a, b) = (self.resize(a, m.width.into()), self.resize(b, m.width.into()));
+            return self.bit_select(m, a, b);
+        }
+        self.bit_select(m, a, b)
+    }
+
+    fn mask_and<T: Elem>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        // Bools may come as masks of different widths.
+        let b = self.resize(b, a.width.into());
+        a.zip(&b, |x, y| self.builder.ins().band(x, y))
+    }
+
+    fn mask_or<T: Elem>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        // Bools may come as masks of different widths.
+        let b = self.resize(b, a.width.into());
+        a.zip(&b, |x, y| self.builder.ins().bor(x, y))
+    }
+
+    fn mask_xor<T: Elem>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        // Bools may come as masks of different widths.
+        let b = self.resize(b, a.width.into());
+        a.zip(&b, |x, y| self.builder.ins().bxor(x, y))
+    }
+
+    fn mask_not<T: Elem>(&mut self, a: Lanes) -> Lanes {
+        a.map(|x| self.builder.ins().bnot(x))
+    }
+
+    fn mask_resize<T: Elem, U: Elem>(&mut self, m: Lanes) -> Lanes {
+        self.resize(m, width::<U>())
+    }
+
+    fn truth<T: Elem>(&mut self, x: Lanes) -> Lanes {
+        // A mask of bools stays as wide as it is.
+        if T::DTYPE == DType::Bool { x } else { self.resize(x, width::<T>()) }
+    }
+
+    fn boolean<T: Elem>(&mut self, m: Lanes) -> Lanes {
+        m
+    }
+
+    fn bits<T: Real>(&mut self, x: Lanes) -> Lanes {
+        let ty = vector_type::<T::Bits>();
+        x.map(|v| self.cast_bits(ty, v))
+    }
+
+    fn of_bits<T: Real>(&mut self, x: Lanes) -> Lanes {
+        let ty = vector_type::<T>();
+        x.map(|v| self.cast_bits(ty, v))
+    }
+
+    fn int_resize<T: Int, U: Int>(&mut self, x: Lanes) -> Lanes {
+        let (mut x, to) = (x.with_uniform(None), width::<U>());
+        while u32::from(x.width) < to {
+            x = self.widen(x, T::SIGNED);
+        }
+        while u32::from(x.width) > to {
+            x = self.narrow(x);
+        }
+        x
+    }
+
+    fn int_to_float<T: Int, U: Float>(&mut self, x: Lanes) -> Lanes {
+        match (T::WIDTH, U::DIGITS, T::SIGNED) {
+            (8 | 16, ..) => {
+                let x = if T::SIGNED { self.int_resize::<T, i32>(x) } else { self.widen_unsigned_to_i32(x) };
+                self.int_to_float::<i32, U>(x)
+            }
+            (32, 24, true) => x.map(|v| self.builder.ins().fcvt_from_sint(types::F32X4, v)),
+            (32, 24, false) => x.map(|v| self.builder.ins().fcvt_from_uint(types::F32X4, v)),
+            (32, _, true) => {
+                let low_first = self.split_halves(x);
+                low_first.map(|v| {
+                    let v = self.builder.ins().swiden_low(v);
+                    self.builder.ins().fcvt_from_sint(types::F64X2, v)
+                })
+            }
+            (32, _, false) => {
+                // Under the exponent of 2^52 the bits are the value plus 2^52, exactly.
+                let wide = self.int_resize::<u32, u64>(x);
+                let magic = self.splat(0x4330_0000_0000_0000u64);
+                let shifted = self.or::<u64>(wide, magic);
+                let shifted = self.of_bits::<f64>(shifted);
+                let magic = self.of_bits::<f64>(magic);
+                self.sub::<f64>(shifted, magic)
+            }
+            (_, 53, true) => x.map(|v| self.builder.ins().fcvt_from_sint(types::F64X2, v)),
+            (_, 53, false) => x.map(|v| self.builder.ins().fcvt_from_uint(types::F64X2, v)),
+            // 64-bit integers to float32 round once only lane by lane.
+            (.., signed) => self.by_lane(&[x], types::F32X4, |e, s| {
+                if signed {
+                    e.builder.ins().fcvt_from_sint(types::F32, s[0])
+                } else {
+                    e.builder.ins().fcvt_from_uint(types::F32, s[0])
+                }
+            }),
+        }
+    }
+
+    fn float_to_int<T: Float, U: Int>(&mut self, x: Lanes) -> Lanes {
+        match (T::DIGITS, U::WIDTH) {
+            (_, 64) => self.by_lane(&[x], types::I64X2, |e, s| {
+                if U::SIGNED {
+                    e.builder.ins().fcvt_to_sint_sat(types::I64, s[0])
+                } else {
+                    e.builder.ins().fcvt_to_uint_sat(types::I64, s[0])
+                }
+            }),
+            (24, 32) if !U::SIGNED => x.map(|v| self.builder.ins().fcvt_to_uint_sat(types::I32X4, v)),
+            (24, _) => {
+                let mut x = x.map(|v| self.builder.ins().fcvt_to_sint_sat(types::I32X4, v));
+                while u32::from(x.width) > width::<U>() {
+                    // The last step saturates to the type itself, those before keep the sign.
+                    let last = u32::from(x.width) == 2 * width::<U>();
+                    x = self.narrow_saturating(x, U::SIGNED || !last);
+                }
+                x
+            }
+            _ => {
+                // As in the host's instance: NaN to 0, clamp, truncate, take the low bits.
+                let zero = self.splat(T::ZERO);
+                let number = self.cmp::<T>(Cmp::Eq, x, x);
+                let x = self.select::<T>(number, x, zero);
+                let lo = self.splat(T::from_f64(U::MIN.wide() as f64));
+                let hi = self.splat(T::from_f64(U::MAX.wide() as f64));
+                let above = self.cmp::<T>(Cmp::Gt, x, lo);
+                let x = self.select::<T>(above, x, lo);
+                let below = self.cmp::<T>(Cmp::Lt, x, hi);
+                let x = self.select::<T>(below, x, hi);
+                let x = self.trunc::<T>(x);
+                self.low_bits::<T, U>(x)
+            }
+        }
+    }
+
+    fn float_resize<T: Float, U: Float>(&mut self, x: Lanes) -> Lanes {
+        match (T::DIGITS, U::DIGITS) {
+            (24, 53) => {
+                let low_first = self.split_halves(x);
+                low_first.map(|v| self.builder.ins().fvpromote_low(v))
+            }
+            (53, 24) => {
+                let halves = x.map(|v| self.builder.ins().fvdemote(v));
+                self.join_halves(halves.with_width(4))
+            }
+            _ => x,
+        }
+    }
+
+    fn rare2<F: Rare2<T>, T: Float>(&mut self, flagged: Lanes, a: Lanes, b: Lanes, fast: Lanes) -> Lanes {
+        rare::emit::<F, T>(self, flagged, a, b, fast)
+    }
+}

@@ -1,0 +1,139 @@
+//! The call into compiled code.
+//!
+//! In: a block of a nest, parameters, a byte per fault site. Out: the block's outputs are written, and the bytes of
+//! sites that met a zero divisor set. Must hold: compiled code is entered only with at least as many columns as it
+//! has lanes, and through operands that have the sizes and access classes that it was compiled for.
+
+use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_mem::{Access, Block, RawBlock};
+use smallvec::SmallVec;
+
+use crate::compile::{Compiled, Inner};
+
+/// An operand as compiled code sees it: the first row, and bytes from row to row.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Operand {
+    ptr: *mut u8,
+    row_stride: isize,
+}
+
+/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, columns.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry(unsafe extern "C" fn(*const Operand, *const u64, *mut u8, usize, usize));
+
+impl Entry {
+    /// The entry at a finalized function with the signature of [`crate::emit::signature`].
+    pub fn new(code: *const u8) -> Entry {
+        // SAFETY: `code` is a finalized function of this signature in the platform's calling convention, as
+        // `Compiler::compile` declares it; its owner is stored beside the entry.
+        Entry(unsafe { std::mem::transmute::<*const u8, unsafe extern "C" fn(_, _, _, _, _)>(code) })
+    }
+}
+
+/// Bytes of the widest block of one operand: 16 lanes of 8 bytes.
+const PAD: usize = 128;
+
+/// Room for one block of an operand.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Pad([u8; PAD]);
+
+impl Compiled {
+    /// Computes a block.
+    ///
+    /// `faults` has a byte per fault site of the kernel, in order; a site that meets a zero divisor sets its byte.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`]: the block is not of the types and access classes that the kernel was compiled for,
+    /// or there are too few parameters or fault bytes. Nothing is read or written then.
+    pub fn run(&self, block: &mut Block<'_>, params: &[u64], faults: &mut [u8]) -> Result<()> {
+        let inner = &*self.0;
+        let matches = block.matches(
+            inner.inputs.iter().zip(&inner.access).map(|(d, &a)| (d.size(), a)),
+            inner.outputs.iter().map(|d| d.size()),
+        );
+        if !matches || params.len() < inner.params || faults.len() < inner.fault_sites {
+            return Err(Error::new(ErrorKind::Internal, "a compiled kernel was given operands of another kernel"));
+        }
+        let raw = block.raw();
+        let mut operands: SmallVec<[Operand; 12]> = SmallVec::new();
+        operands.extend(raw.inputs.iter().map(|o| Operand { ptr: o.ptr.cast_mut(), row_stride: o.row_stride }));
+        operands.extend(raw.outputs.iter().map(|o| Operand { ptr: o.ptr, row_stride: o.row_stride }));
+        let lanes = self.lanes();
+        // The last block of a row overlaps the one before, unless an output is an input in place: then a second
+        // pass over the overlap would read what the first has written.
+        let tail = if raw.cols < lanes || raw.any_alias { raw.cols % lanes } else { 0 };
+        let call = Call { inner, params, faults: faults.as_mut_ptr() };
+        if raw.cols > tail {
+            // SAFETY: the block vouches for `rows × cols` elements of every operand during this call, with the sizes
+            // and classes checked above; at least `lanes` columns are left.
+            unsafe { call.enter(&operands, raw.rows, raw.cols - tail) };
+        }
+        if tail > 0 {
+            for row in 0..raw.rows {
+                // SAFETY: as above; the columns from `cols - tail` on are the block's own.
+                unsafe { call.padded(&operands, &raw, row, raw.cols - tail, tail) };
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Call<'a> {
+    inner: &'a Inner,
+    params: &'a [u64],
+    faults: *mut u8,
+}
+
+impl Call<'_> {
+    /// # Safety
+    /// The operands are valid for `rows × cols` elements of the kernel's sizes and classes, `cols` is at least the
+    /// lane count, and `faults` points to a byte per fault site.
+    unsafe fn enter(&self, operands: &[Operand], rows: usize, cols: usize) {
+        // SAFETY: what the caller vouches for is what the function needs; the code is alive through `inner`.
+        unsafe { (self.inner.entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, cols) }
+    }
+
+    /// Runs the last `count` columns of a row through buffers that are filled up with the last valid element, so
+    /// that no lane beyond the end can fault or is written.
+    ///
+    /// # Safety
+    /// As [`Call::enter`], for the columns from `start` to `start + count` of `row`; `count` is below the lane count.
+    unsafe fn padded(&self, operands: &[Operand], raw: &RawBlock<'_>, row: usize, start: usize, count: usize) {
+        let lanes = self.inner.lanes as usize;
+        let inputs = raw.inputs.len();
+        let mut pads: SmallVec<[Pad; 8]> = SmallVec::from_elem(Pad([0; PAD]), operands.len());
+        let mut padded: SmallVec<[Operand; 12]> = SmallVec::new();
+        let at = |o: &Operand, size: usize| {
+            // SAFETY: the address of a column of the row, inside the block.
+            unsafe { o.ptr.offset(o.row_stride * row as isize).add(start * size) }
+        };
+        for (i, (operand, pad)) in operands.iter().zip(&mut pads).enumerate() {
+            if i < inputs && self.inner.access[i] == Access::Splat {
+                // SAFETY: the row's one element, inside the block.
+                let ptr = unsafe { operand.ptr.offset(operand.row_stride * row as isize) };
+                padded.push(Operand { ptr, row_stride: 0 });
+                continue;
+            }
+            if i < inputs {
+                let size = self.inner.inputs[i].size();
+                // SAFETY: `count` elements of the row are read into a buffer that holds `lanes` of them.
+                unsafe { std::ptr::copy_nonoverlapping(at(operand, size), pad.0.as_mut_ptr(), count * size) };
+                for lane in count..lanes {
+                    pad.0.copy_within((count - 1) * size..count * size, lane * size);
+                }
+            }
+            padded.push(Operand { ptr: pad.0.as_mut_ptr(), row_stride: 0 });
+        }
+        // SAFETY: one row of `lanes` elements, in buffers that hold as many.
+        unsafe { self.enter(&padded, 1, lanes) };
+        for (j, operand) in operands[inputs..].iter().enumerate() {
+            let size = self.inner.outputs[j].size();
+            // SAFETY: `count` elements of the output's row are written from the buffer.
+            unsafe {
+                std::ptr::copy_nonoverlapping(padded[inputs + j].ptr.cast_const(), at(operand, size), count * size);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The handle.
+//!
+//! In: an expression, typed at birth. Out: [`Array`], cheap to clone and to send, and what can be said of it
+//! without computing anything. Must hold: two handles of one expression are the same pointer.
+
+use std::sync::Arc;
+
+use broadloom_core::{DType, Layout, Literal, Shape};
+
+use crate::expr::{Expr, Kind, Leaf};
+
+/// An array, or the expression of one: a handle that is cheap to clone and computes when it is asked for values.
+///
+/// `Array<'a>` may borrow data that lives for `'a`; `Array<'static>` owns its data, shared between handles. The
+/// dtype is known at run time only. Operators and [functions](crate::functions) build expressions; [`Array::eval`]
+/// computes them, each whole expression in one pass over memory where that is possible.
+///
+/// A handle means the values at the time it was built: writing into an array ([`Array::eval_into_array`]) never
+/// changes what another handle stands for.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let data = [1.0_f64, 4.0, 9.0];
+/// let x = Array::from_slice(&data);
+/// let y = (x.sqrt() + 1).maximum(3.0);
+/// assert_eq!(y.eval()?.to_vec::<f64>()?, [3.0, 3.0, 4.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Array<'a>(pub(crate) Arc<Expr<'a>>);
+
+impl<'a> Array<'a> {
+    pub(crate) fn of(kind: Kind<'a>, dtype: DType, shape: Shape) -> Array<'a> {
+        Array(Arc::new(Expr { kind, dtype, shape }))
+    }
+
+    /// A literal, without a dtype until it meets an array.
+    ///
+    /// Expressions of literals only are computed at once: in int64, float64 or bool.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let half = Array::scalar(1.0) / 2;
+    /// let x = Array::from_vec(vec![1.0_f32, 3.0]);
+    /// assert_eq!((x * half).dtype(), DType::Float32);
+    /// ```
+    pub fn scalar(x: impl Into<Literal>) -> Array<'a> {
+        let x = x.into();
+        Array::of(Kind::Literal(x), x.default_dtype(), Shape::scalar())
+    }
+
+    /// The dtype of the elements; of a literal that has met no array, the one that it has alone.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// The extents, outermost first; empty for a 0-d array.
+    pub fn shape(&self) -> &[usize] {
+        &self.0.shape
+    }
+
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.0.shape.rank()
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.0.shape.elements()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the values lie in memory, in row-major order without gaps.
+    pub fn is_evaluated(&self) -> bool {
+        self.leaf().is_some_and(|leaf| leaf.layout.is_contiguous())
+    }
+
+    /// Elements from one index to the next along each axis, if the values lie in memory.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_shape_vec(&[2, 3], vec![0_i32; 6])?;
+    /// assert_eq!(x.t().strides(), Some(&[1, 3][..]));
+    /// assert_eq!((x + 1).strides(), None);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn strides(&self) -> Option<&[isize]> {
+        self.leaf().map(|leaf| &leaf.layout.strides[..])
+    }
+
+    /// The data, where there is nothing to compute.
+    pub(crate) fn leaf(&self) -> Option<&Leaf<'a>> {
+        match &self.0.kind {
+            Kind::Data(leaf) => Some(leaf),
+            _ => None,
+        }
+    }
+
+    /// Data as an array.
+    pub(crate) fn data(storage: crate::storage::Storage<'a>, layout: Layout) -> Array<'a> {
+        debug_assert!(
+            layout.reach().is_none_or(|(low, high)| low >= 0 && (high as usize) < storage.len()),
+            "a layout that reaches outside {} elements: {layout:?}",
+            storage.len()
+        );
+        let (dtype, shape) = (storage.dtype(), layout.shape.clone());
+        Array::of(Kind::Data(Box::new(Leaf { storage, layout })), dtype, shape)
+    }
+}

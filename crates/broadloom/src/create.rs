@@ -1,0 +1,262 @@
+//! Arrays from data and from rules.
+//!
+//! In: vectors, slices, values, ranges, closures. Out: arrays; a vector is moved and a slice borrowed, neither is
+//! copied. Must hold: a shape has as many elements as the data. Source: the standard's creation functions.
+
+use broadloom_core::{DType, Error, ErrorKind, Kind, Layout, Literal, Result, Scalar, Shape, View, fold};
+use broadloom_math::Real;
+
+use crate::array::Array;
+use crate::expr;
+use crate::storage::{Element, Storage};
+
+impl<'a> Array<'a> {
+    /// A 1-D array that owns the vector's data; nothing is copied.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_vec(vec![1_u8, 2, 3]);
+    /// assert_eq!((x.dtype(), x.shape()), (DType::UInt8, &[3][..]));
+    /// ```
+    pub fn from_vec<T: Element>(data: Vec<T>) -> Array<'a> {
+        let shape = one_axis(data.len());
+        Array::data(Storage::from_vec(data), Layout::contiguous(shape))
+    }
+
+    /// A 1-D array that borrows the slice.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let data = [1.0_f32, 2.0, 3.0];
+    /// let x = Array::from_slice(&data[1..]);
+    /// assert_eq!(x.as_slice::<f32>(), Some(&[2.0, 3.0][..]));
+    /// ```
+    pub fn from_slice<T: Element>(data: &'a [T]) -> Array<'a> {
+        Array::data(Storage::borrow(data), Layout::contiguous(one_axis(data.len())))
+    }
+
+    /// An array that owns the vector's data, row by row; nothing is copied.
+    ///
+    /// # Errors
+    /// If the shape has another number of elements than the vector.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_shape_vec(&[2, 3], vec![1, 2, 3, 4, 5, 6])?;
+    /// assert_eq!(x.to_string(), "[[1 2 3]\n [4 5 6]]");
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn from_shape_vec<T: Element>(shape: &[usize], data: Vec<T>) -> Result<Array<'a>> {
+        let shape = holding("from_shape_vec", shape, data.len())?;
+        Ok(Array::data(Storage::from_vec(data), Layout::contiguous(shape)))
+    }
+
+    /// An array that borrows the slice, row by row.
+    ///
+    /// # Errors
+    /// If the shape has another number of elements than the slice.
+    pub fn from_shape_slice<T: Element>(shape: &[usize], data: &'a [T]) -> Result<Array<'a>> {
+        let shape = holding("from_shape_slice", shape, data.len())?;
+        Ok(Array::data(Storage::borrow(data), Layout::contiguous(shape)))
+    }
+
+    /// Zeros; they take no memory.
+    ///
+    /// # Errors
+    /// If the shape has too many axes or elements.
+    pub fn zeros(shape: &[usize], dtype: DType) -> Result<Array<'a>> {
+        repeated(Scalar { dtype, bits: 0 }, shape)
+    }
+
+    /// Ones; they take no memory.
+    ///
+    /// # Errors
+    /// If the shape has too many axes or elements.
+    pub fn ones(shape: &[usize], dtype: DType) -> Result<Array<'a>> {
+        repeated(fold::cast(Scalar::of(true), dtype), shape)
+    }
+
+    /// One value everywhere, of the dtype of the Rust value; it takes the memory of one element.
+    ///
+    /// # Errors
+    /// If the shape has too many axes or elements.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::full(&[2, 2], 0.5_f32)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [0.5; 4]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn full<T: Element>(shape: &[usize], value: T) -> Result<Array<'a>> {
+        repeated(Scalar::of(value), shape)
+    }
+
+    /// `start`, `start + step`, … up to and without `stop`, of the dtype of the Rust values.
+    ///
+    /// There are ⌈(stop − start) / step⌉ elements, none if that is negative; element `i` is `start + i·step`, of
+    /// floats in float64 and then rounded to the dtype. As in the standard, rounding may give floats one element
+    /// more or less than expected: [`Array::linspace`] states the number.
+    ///
+    /// # Errors
+    /// For bool, a step of 0, a bound that is not finite, or more elements than memory holds.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// assert_eq!(Array::arange(5_i16, 0, -2)?.to_vec::<i16>()?, [5, 3, 1]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn arange<T: Element>(start: T, stop: T, step: T) -> Result<Array<'a>> {
+        let fail = |why: &str| {
+            Error::new(ErrorKind::Literal, format!("arange({start:?}, {stop:?}, {step:?}): {why}"))
+        };
+        let data = match T::DTYPE.kind() {
+            Kind::Bool => return Err(Error::new(ErrorKind::DType, "arange: does not take bool")),
+            Kind::Signed | Kind::Unsigned => {
+                let [start, stop, step] = [start, stop, step].map(|x| integer(Scalar::of(x)));
+                if step == 0 {
+                    return Err(fail("the step is 0"));
+                }
+                // The quotient rounded up; far from i128's limits, as the operands have 64 bits.
+                let len = (stop - start + step - step.signum()) / step;
+                collect("arange", len.max(0) as f64, |i| T::of_i64((start + i as i128 * step) as i64))?
+            }
+            Kind::Float => {
+                let [start, stop, step] = [start, stop, step].map(real);
+                if step == 0.0 {
+                    return Err(fail("the step is 0"));
+                }
+                let len = ((stop - start) / step).ceil();
+                if !len.is_finite() || !step.is_finite() {
+                    return Err(fail("not finite"));
+                }
+                collect("arange", len.max(0.0), |i| T::of_f64(start + i as f64 * step))?
+            }
+        };
+        Ok(Array::from_vec(data))
+    }
+
+    /// `num` values evenly spaced from `start` to `stop`, both included, of the dtype of the Rust values.
+    ///
+    /// Element `i` is `start + i·((stop − start) / (num − 1))` in float64, rounded to the dtype; the last is `stop`.
+    ///
+    /// # Errors
+    /// For more elements than memory holds.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// assert_eq!(Array::linspace(0.0_f32, 1.0, 5)?.to_vec::<f32>()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn linspace<T: Element + Real>(start: T, stop: T, num: usize) -> Result<Array<'a>> {
+        let (from, to) = (real(start), real(stop));
+        let step = (to - from) / num.saturating_sub(1) as f64;
+        let data = collect("linspace", num as f64, |i| match i {
+            0 => start,
+            _ if i + 1 == num => stop,
+            _ => T::of_f64(from + i as f64 * step),
+        })?;
+        Ok(Array::from_vec(data))
+    }
+
+    /// Each element from its index, in row-major order.
+    ///
+    /// # Errors
+    /// If the shape has too many axes, or more elements than memory holds.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let table = Array::from_fn(&[3, 3], |i| (i[0] * i[1]) as u32)?;
+    /// assert_eq!(table.to_vec::<u32>()?, [0, 0, 0, 0, 1, 2, 0, 2, 4]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn from_fn<T: Element>(shape: &[usize], mut f: impl FnMut(&[usize]) -> T) -> Result<Array<'a>> {
+        let shape = Shape::new(shape)?;
+        let mut index = vec![0usize; shape.rank()];
+        let data = collect("from_fn", shape.elements() as f64, |_| {
+            let x = f(&index);
+            for (i, &extent) in index.iter_mut().zip(shape.iter()).rev() {
+                *i += 1;
+                if *i < extent {
+                    break;
+                }
+                *i = 0;
+            }
+            x
+        })?;
+        Ok(Array::data(Storage::from_vec(data), Layout::contiguous(shape)))
+    }
+}
+
+fn one_axis(len: usize) -> Shape {
+    Shape::new(&[len]).expect("data in memory has fewer than 2^60 elements")
+}
+
+/// The shape, if it has this many elements.
+fn holding(what: &str, shape: &[usize], len: usize) -> Result<Shape> {
+    let shape = Shape::new(shape)?;
+    if shape.elements() == len {
+        return Ok(shape);
+    }
+    let n = shape.elements();
+    Err(Error::new(ErrorKind::Shape, format!("{what}: {shape} has {n} elements, the data has {len}")))
+}
+
+fn repeated<'a>(value: Scalar, shape: &[usize]) -> Result<Array<'a>> {
+    expr::view(&expr::constant(value), View::BroadcastTo(Shape::new(shape)?))
+}
+
+fn integer(x: Scalar) -> i128 {
+    match x.dtype.kind() {
+        Kind::Signed => fold::cast(x, DType::Int64).bits as i64 as i128,
+        _ => x.bits as i128,
+    }
+}
+
+/// The value in float64, exactly.
+fn real<T: Element>(x: T) -> f64 {
+    f64::from_bits(fold::cast(Scalar::of(x), DType::Float64).bits)
+}
+
+/// `len` elements, unless memory for them is refused.
+fn collect<T: Element>(what: &str, len: f64, element: impl FnMut(usize) -> T) -> Result<Vec<T>> {
+    let mut data = Vec::new();
+    // Saturates, and then the allocation is refused.
+    let n = len as usize;
+    if data.try_reserve_exact(n).is_err() {
+        let bytes = len * T::DTYPE.size() as f64;
+        return Err(Error::new(ErrorKind::Limit, format!("{what}: no memory for {bytes:e} bytes")));
+    }
+    data.extend((0..n).map(element));
+    Ok(data)
+}
+
+impl<T: Element> From<Vec<T>> for Array<'_> {
+    fn from(data: Vec<T>) -> Self {
+        Array::from_vec(data)
+    }
+}
+
+impl<'a, T: Element> From<&'a [T]> for Array<'a> {
+    fn from(data: &'a [T]) -> Array<'a> {
+        Array::from_slice(data)
+    }
+}
+
+impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Array<'a> {
+    fn from(data: &'a [T; N]) -> Array<'a> {
+        Array::from_slice(data)
+    }
+}
+
+impl From<Literal> for Array<'_> {
+    fn from(x: Literal) -> Self {
+        Array::scalar(x)
+    }
+}

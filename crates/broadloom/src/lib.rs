@@ -1,0 +1,61 @@
+//! Lazy arrays: an expression is typed when it is written, and run as one fused loop when its values are asked for.
+//!
+//! In: vectors, slices and numbers. Out: an [`Array`], a handle of what is to be computed, and on request its
+//! values. Must hold: an expression that exists is well typed; a handle means the values at the time it was built;
+//! nothing here recurses along an expression.
+//!
+//! ```
+//! use broadloom::prelude::*;
+//!
+//! let nir = Array::from_vec(vec![0.8_f32, 0.6, 0.4]);
+//! let red = Array::from_slice(&[0.1_f32, 0.2, 0.3]);
+//! let index = (&nir - &red) / (&nir + &red);
+//! assert_eq!(index.eval()?.to_vec::<f32>()?.len(), 3);
+//! println!("{index}"); // [0.7777778  0.5        0.14285716]
+//!
+//! let wrong = nir.try_add(Array::from_vec(vec![1.0_f32; 5]));
+//! assert_eq!(
+//!     wrong.unwrap_err().to_string(),
+//!     "add: cannot broadcast float32[3] with float32[5] (axis -1: 3 and 5)"
+//! );
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Dtypes
+//!
+//! Two arrays of different dtypes meet as the [Python Array API standard] promotes them; what it leaves undefined
+//! is an error that names the cast to write, unless [`with_promotion`] says otherwise. A Rust number (or an
+//! [`Array::scalar`]) takes the dtype of the arrays that it meets, and must fit it.
+//!
+//! [Python Array API standard]: https://data-apis.org/array-api/latest/
+#![forbid(unsafe_code)]
+
+mod access;
+mod array;
+mod create;
+mod display;
+mod engine;
+mod eval;
+mod expr;
+pub mod functions;
+#[cfg(feature = "ndarray")]
+mod interop;
+mod lower;
+mod number;
+pub mod onnx;
+mod operand;
+mod operators;
+pub mod prelude;
+mod promote;
+mod range;
+mod storage;
+mod views;
+
+pub use array::Array;
+pub use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Op, Promotion, Result};
+pub use broadloom_math::f16;
+pub use eval::eval_many;
+pub use operand::{IntoArray, Operand};
+pub use promote::{promotion, with_promotion};
+pub use range::Range;
+pub use storage::Element;

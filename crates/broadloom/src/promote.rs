@@ -1,0 +1,41 @@
+//! The promotion mode in which expressions are built.
+//!
+//! In: a mode and a closure. Out: what the closure gives, its expressions typed in that mode. Must hold: the mode
+//! is the thread's own, and is restored however the closure ends. An expression does not remember the mode: the
+//! conversions that it asked for are part of the expression.
+
+use std::cell::Cell;
+
+use broadloom_core::Promotion;
+
+thread_local! {
+    static MODE: Cell<Promotion> = const { Cell::new(Promotion::Strict) };
+}
+
+/// The mode in which this thread builds expressions now; [`Promotion::Strict`] unless told.
+pub fn promotion() -> Promotion {
+    MODE.get()
+}
+
+/// Runs a closure whose expressions meet in this mode, on this thread.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let counts = Array::from_vec(vec![1_i32, 2, 3]);
+/// assert!(counts.try_multiply(0.5).is_err());
+///
+/// let halves = with_promotion(Promotion::NumPy, || counts.try_multiply(0.5))?;
+/// assert_eq!(halves.dtype(), DType::Float64);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn with_promotion<R>(mode: Promotion, build: impl FnOnce() -> R) -> R {
+    struct Restore(Promotion);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            MODE.set(self.0);
+        }
+    }
+    let _restore = Restore(MODE.replace(mode));
+    build()
+}
