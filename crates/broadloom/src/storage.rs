@@ -154,13 +154,11 @@ impl<'a> Storage<'a> {
         T::block(self).map(Block::get)
     }
 
-    /// The elements as a vector, without a copy if nobody else holds them; `None` if `T` is not their type.
-    pub(crate) fn into_vec<T: Element>(mut self) -> Option<Vec<T>> {
-        match T::block_mut(&mut self)? {
-            Block::Borrowed(data) => Some(data.to_vec()),
-            Block::Shared(data) => {
-                Some(Arc::try_unwrap(std::mem::take(data)).unwrap_or_else(|held| held.to_vec()))
-            }
+    /// The vector, if `T` is its type and nobody else holds it; none are left here.
+    pub(crate) fn take<T: Element>(&mut self) -> Option<Vec<T>> {
+        match T::block_mut(self)? {
+            Block::Borrowed(_) => None,
+            Block::Shared(data) => Arc::get_mut(data).map(std::mem::take),
         }
     }
 }
@@ -193,11 +191,12 @@ mod tests {
     fn a_vector_comes_back_without_a_copy_if_nobody_else_holds_it() {
         let data = vec![1.0f32, 2.0];
         let address = data.as_ptr() as usize;
-        let storage = Storage::from_vec(data);
-        assert_eq!(storage.address(), address);
+        let mut storage = Storage::from_vec(data);
         let held = storage.clone();
-        assert_ne!(storage.into_vec::<f32>().map(|v| v.as_ptr() as usize), Some(address));
-        assert_eq!(held.into_vec::<f32>().map(|v| v.as_ptr() as usize), Some(address));
+        assert_eq!(storage.take::<f32>(), None);
+        drop(held);
+        assert_eq!(storage.take::<f64>(), None);
+        assert_eq!(storage.take::<f32>().map(|v| v.as_ptr() as usize), Some(address));
     }
 
     #[test]

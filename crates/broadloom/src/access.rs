@@ -1,0 +1,111 @@
+//! The values of an array as Rust values.
+//!
+//! In: an array. Out: a vector, a slice, or one value, of the type that is the array's dtype. Must hold: asked for
+//! another type, nothing is converted: it is an error that names both.
+
+use broadloom_core::{Error, ErrorKind, Result};
+
+use crate::array::Array;
+use crate::expr::{Kind, Leaf};
+use crate::storage::Element;
+
+impl Array<'_> {
+    /// The values in row-major order; evaluates what is not yet evaluated.
+    ///
+    /// # Errors
+    /// If `T` is not the array's dtype; those of [`Array::eval`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_vec(vec![1_i32, -2]);
+    /// assert_eq!(x.abs().to_vec::<i32>()?, [1, 2]);
+    /// assert_eq!(
+    ///     x.to_vec::<f32>().unwrap_err().to_string(),
+    ///     "to_vec: the array is int32, not float32; write astype(x, float32)"
+    /// );
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        self.is_of::<T>("to_vec")?;
+        if let Some(values) = self.values::<T>() {
+            return Ok(values.to_vec());
+        }
+        let whole = crate::engine::evaluate(&[self])?;
+        match whole.into_iter().next().map(Array::into_values) {
+            Some(Some(values)) => Ok(values),
+            _ => Err(Error::new(ErrorKind::Internal, "the engine gave no contiguous array")),
+        }
+    }
+
+    /// The value of an array of one element; evaluates it if needed.
+    ///
+    /// # Errors
+    /// If `T` is not the array's dtype, or there is not exactly one element; those of [`Array::eval`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_vec(vec![1.0_f32, 2.0]);
+    /// assert_eq!((x.index_axis(0, 1)? * 4).item::<f32>()?, 8.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn item<T: Element>(&self) -> Result<T> {
+        self.is_of::<T>("item")?;
+        if self.len() != 1 {
+            let (n, shape) = (self.len(), &self.0.shape);
+            return Err(Error::new(ErrorKind::Shape, format!("item: {shape} has {n} elements, not 1")));
+        }
+        let value = match &self.0.kind {
+            Kind::Literal(x) => x.to_dtype(T::DTYPE)?.get(),
+            Kind::Const(value) => value.get(),
+            Kind::Data(leaf) => leaf.storage.scalar(leaf.layout.offset as usize).get(),
+            _ => self.to_vec()?.pop(),
+        };
+        value.ok_or_else(|| Error::new(ErrorKind::Internal, "the engine gave no element"))
+    }
+
+    /// The values where they lie, if they are evaluated and of this type, in row-major order without gaps.
+    ///
+    /// `None` for bool too: what memory holds of it is a byte, of which [`Array::to_vec`] makes a bool.
+    pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
+        if T::DTYPE == broadloom_core::DType::Bool { None } else { self.values() }
+    }
+
+    fn values<T: Element>(&self) -> Option<&[T]> {
+        self.leaf().filter(|leaf| leaf.layout.is_contiguous())?.values()
+    }
+
+    /// The values of an evaluated array, without a copy where they lie in a vector that nobody else holds.
+    pub(crate) fn into_values<T: Element>(mut self) -> Option<Vec<T>> {
+        let whole = |leaf: &Leaf<'_>| leaf.layout.offset == 0 && leaf.layout.shape.elements() == leaf.storage.len();
+        if let Some(expr) = std::sync::Arc::get_mut(&mut self.0)
+            && let Kind::Data(leaf) = &mut expr.kind
+            && leaf.layout.is_contiguous()
+            && whole(leaf)
+            && let Some(values) = leaf.storage.take()
+        {
+            return Some(values);
+        }
+        self.values().map(<[T]>::to_vec)
+    }
+
+    fn is_of<T: Element>(&self, what: &str) -> Result<()> {
+        if T::DTYPE == self.dtype() {
+            return Ok(());
+        }
+        let (is, asked) = (self.dtype(), T::DTYPE);
+        Err(Error::new(ErrorKind::DType, format!("{what}: the array is {is}, not {asked}"))
+            .with_help(format!("write astype(x, {asked})")))
+    }
+}
+
+impl Leaf<'_> {
+    /// The elements of a contiguous layout.
+    fn values<T: Element>(&self) -> Option<&[T]> {
+        let (all, len) = (self.storage.slice::<T>()?, self.layout.shape.elements());
+        // An empty view's offset means nothing.
+        let from = if len == 0 { 0 } else { self.layout.offset as usize };
+        all.get(from..from + len)
+    }
+}

@@ -1,0 +1,148 @@
+//! From expressions to values.
+//!
+//! In: arrays, and the memory to write to where the caller has some. Out: arrays that own contiguous data. Must
+//! hold: a handle stays what it was: nothing is kept behind it, and memory that another handle holds is not
+//! written. What computes is [`crate::engine`].
+
+use std::sync::Arc;
+
+use broadloom_core::{Error, ErrorKind, Result};
+
+use crate::array::Array;
+use crate::engine;
+use crate::expr::Kind;
+use crate::storage::Element;
+
+/// Evaluates several arrays at once: what they have in common is computed once, in one loop where that is possible.
+///
+/// # Errors
+/// As [`Array::eval`]; then there is no result for any.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let x = Array::from_vec(vec![3.0_f64, 4.0]);
+/// let squared = x.square();
+/// let results = eval_many(&[&squared.sqrt(), &(&squared + 1)])?;
+/// assert_eq!(results[0].to_vec::<f64>()?, [3.0, 4.0]);
+/// assert_eq!(results[1].to_vec::<f64>()?, [10.0, 17.0]);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn eval_many(arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>> {
+    let settled: Vec<Option<Array<'static>>> = arrays.iter().map(|x| x.settled()).collect();
+    let open: Vec<&Array<'_>> = arrays.iter().zip(&settled).filter(|(_, s)| s.is_none()).map(|(x, _)| *x).collect();
+    let mut computed = if open.is_empty() { Vec::new() } else { engine::evaluate(&open)? }.into_iter();
+    let missing = || Error::new(ErrorKind::Internal, "the engine gave fewer arrays than asked for");
+    settled.into_iter().map(|s| s.or_else(|| computed.next()).ok_or_else(missing)).collect()
+}
+
+impl Array<'_> {
+    /// The values, computed: a new array that owns contiguous data. This handle stays as it is.
+    ///
+    /// What is evaluated and owned already is not copied: the result shares its memory.
+    ///
+    /// # Errors
+    /// If memory or another limit does not suffice; for an integer divided by zero, if the engine's options make
+    /// that an error.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_vec(vec![1.0_f32, 2.0, 3.0]);
+    /// let y = (&x * 2 + 1).eval()?;
+    /// assert!(y.is_evaluated());
+    /// assert_eq!(y.as_slice::<f32>(), Some(&[3.0, 5.0, 7.0][..]));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn eval(&self) -> Result<Array<'static>> {
+        eval_many(&[self])?.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "the engine gave no array"))
+    }
+
+    /// Computes into the caller's memory, in row-major order.
+    ///
+    /// # Errors
+    /// If `T` is not the array's dtype, or `out` has another number of elements; those of [`Array::eval`], and then
+    /// the contents of `out` are unspecified.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_vec(vec![1.0_f32, 2.0, 3.0]);
+    /// let mut out = [0.0_f32; 3];
+    /// (x * 2).eval_into(&mut out)?;
+    /// assert_eq!(out, [2.0, 4.0, 6.0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn eval_into<T: Element>(&self, out: &mut [T]) -> Result<()> {
+        if T::DTYPE != self.dtype() {
+            let (is, given) = (self.dtype(), T::DTYPE);
+            return Err(Error::new(ErrorKind::DType, format!("eval_into: the array is {is}, the output {given}")));
+        }
+        if out.len() != self.len() {
+            let (shape, n) = (&self.0.shape, out.len());
+            let why = format!("eval_into: {shape} has {} elements, the output {n}", self.len());
+            return Err(Error::new(ErrorKind::Shape, why));
+        }
+        engine::evaluate_into(self, out)
+    }
+
+    /// Computes into an array of the same shape and dtype, and into its memory if nobody else holds that.
+    ///
+    /// Where another handle holds the memory (an expression built with `out` is one), or `out` has none, it gets a
+    /// fresh one: no other handle sees a change.
+    ///
+    /// # Errors
+    /// If dtypes or shapes differ, or `out` has several indices for one element; those of [`Array::eval`], and then
+    /// the values of `out` are unspecified.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let mut state = Array::from_vec(vec![1.0_f32, 2.0]);
+    /// let before = &state * 1;
+    /// for _ in 0..3 {
+    ///     (&state * 2).eval_into_array(&mut state)?;
+    /// }
+    /// assert_eq!(state.to_vec::<f32>()?, [8.0, 16.0]);
+    /// assert_eq!(before.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn eval_into_array(&self, out: &mut Array<'static>) -> Result<()> {
+        let fail = |kind: ErrorKind, why: String| Err(Error::new(kind, format!("eval_into_array: {why}")));
+        if out.dtype() != self.dtype() {
+            let (is, given) = (self.dtype(), out.dtype());
+            return fail(ErrorKind::DType, format!("the array is {is}, the output {given}"));
+        }
+        if out.shape() != self.shape() {
+            let (is, given) = (&self.0.shape, &out.0.shape);
+            return fail(ErrorKind::Shape, format!("the array has shape {is}, the output {given}"));
+        }
+        if let Some(strides) = out.strides()
+            && let Some(axis) = (0..out.rank()).find(|&i| strides[i] == 0 && out.shape()[i] > 1)
+        {
+            return fail(ErrorKind::Memory, format!("the output repeats one element along axis {axis}"));
+        }
+        if let Some(node) = Arc::get_mut(&mut out.0)
+            && let Kind::Data(leaf) = &mut node.kind
+            && leaf.storage.is_unique()
+        {
+            return engine::evaluate_into_leaf(self, leaf);
+        }
+        *out = self.eval()?;
+        Ok(())
+    }
+
+    /// How the expression would be evaluated, as text to read; its form may change in any version.
+    ///
+    /// # Errors
+    /// As [`Array::eval`], though nothing is computed.
+    pub fn explain(&self) -> Result<String> {
+        engine::explain(&[self])
+    }
+
+    /// The array itself, if it owns contiguous data.
+    fn settled(&self) -> Option<Array<'static>> {
+        let leaf = self.leaf().filter(|leaf| leaf.layout.is_contiguous())?;
+        Some(Array::data(leaf.storage.owned()?, leaf.layout.clone()))
+    }
+}

@@ -1,0 +1,42 @@
+//! Operators of ONNX, where they differ from the standard's functions.
+//!
+//! In: arrays of one shape and one dtype. Out: the expression. Must hold: what ONNX requires of the operands is
+//! checked here, and neither promotion nor broadcasting takes place.
+
+use broadloom_core::{Error, ErrorKind, Kind, Op, Result};
+use smallvec::smallvec;
+
+use crate::array::Array;
+use crate::expr;
+use crate::operand::IntoArray;
+
+/// ONNX Div: `trunc_divide` of integers, `divide` of floats.
+///
+/// # Errors
+/// If dtypes or shapes differ, or for bool.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let a = Array::from_vec(vec![7_i32, -7, 7]);
+/// let b = Array::from_vec(vec![2_i32, 2, 0]);
+/// assert_eq!(broadloom::onnx::div(&a, &b)?.to_vec::<i32>()?, [3, -3, 0]);
+/// assert!(broadloom::onnx::div(&a, &b.slice(&[(..1).into()])?).is_err());
+/// # Ok::<(), Error>(())
+/// ```
+pub fn div<'a>(a: impl IntoArray<'a>, b: impl IntoArray<'a>) -> Result<Array<'a>> {
+    let (a, b) = (expr::typed(&a.into_array())?, expr::typed(&b.into_array())?);
+    let fail = |kind: ErrorKind, why: String| Err(Error::new(kind, format!("onnx::div: {why}")));
+    if a.dtype() != b.dtype() {
+        return fail(ErrorKind::DType, format!("{} and {} are different dtypes", a.dtype(), b.dtype()));
+    }
+    if a.shape() != b.shape() {
+        return fail(ErrorKind::Shape, format!("{} and {} are different shapes", a.0.shape, b.0.shape));
+    }
+    let op = match a.dtype().kind() {
+        Kind::Float => Op::Divide,
+        Kind::Signed | Kind::Unsigned => Op::TruncDivide,
+        Kind::Bool => return fail(ErrorKind::DType, "does not take bool".into()),
+    };
+    expr::apply(op, smallvec![a.into(), b.into()])
+}
