@@ -28,14 +28,23 @@ impl Array<'_> {
     /// ```
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.is_of::<T>("to_vec")?;
-        if let Some(values) = self.values::<T>() {
-            return Ok(values.to_vec());
+        if self.is_evaluated() {
+            return self.copied();
         }
-        let whole = crate::engine::evaluate(&[self])?;
-        match whole.into_iter().next().map(Array::into_values) {
-            Some(Some(values)) => Ok(values),
-            _ => Err(Error::new(ErrorKind::Internal, "the engine gave no contiguous array")),
+        self.eval()?.copied()
+    }
+
+    /// The values of an evaluated array of this dtype.
+    fn copied<T: Element>(&self) -> Result<Vec<T>> {
+        let internal = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
+        let stores = self.leaf().and_then(Leaf::stores::<T>).ok_or_else(internal)?;
+        let mut values = Vec::new();
+        if values.try_reserve_exact(stores.len()).is_err() {
+            let bytes = size_of_val(stores);
+            return Err(Error::new(ErrorKind::Limit, format!("to_vec: no memory for {bytes} bytes")));
         }
+        values.extend(stores.iter().map(|&x| T::load(x)));
+        Ok(values)
     }
 
     /// The value of an array of one element; evaluates it if needed.
@@ -59,7 +68,7 @@ impl Array<'_> {
         let value = match &self.0.kind {
             Kind::Literal(x) => x.to_dtype(T::DTYPE)?.get(),
             Kind::Const(value) => value.get(),
-            Kind::Data(leaf) => leaf.storage.scalar(leaf.layout.offset as usize).get(),
+            Kind::Data(leaf) => leaf.storage.scalar(leaf.layout.offset as usize).and_then(|x| x.get()),
             _ => self.to_vec()?.pop(),
         };
         value.ok_or_else(|| Error::new(ErrorKind::Internal, "the engine gave no element"))
@@ -69,25 +78,7 @@ impl Array<'_> {
     ///
     /// `None` for bool too: what memory holds of it is a byte, of which [`Array::to_vec`] makes a bool.
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        if T::DTYPE == broadloom_core::DType::Bool { None } else { self.values() }
-    }
-
-    fn values<T: Element>(&self) -> Option<&[T]> {
-        self.leaf().filter(|leaf| leaf.layout.is_contiguous())?.values()
-    }
-
-    /// The values of an evaluated array, without a copy where they lie in a vector that nobody else holds.
-    pub(crate) fn into_values<T: Element>(mut self) -> Option<Vec<T>> {
-        let whole = |leaf: &Leaf<'_>| leaf.layout.offset == 0 && leaf.layout.shape.elements() == leaf.storage.len();
-        if let Some(expr) = std::sync::Arc::get_mut(&mut self.0)
-            && let Kind::Data(leaf) = &mut expr.kind
-            && leaf.layout.is_contiguous()
-            && whole(leaf)
-            && let Some(values) = leaf.storage.take()
-        {
-            return Some(values);
-        }
-        self.values().map(<[T]>::to_vec)
+        T::values(self.leaf()?.stores::<T>()?)
     }
 
     fn is_of<T: Element>(&self, what: &str) -> Result<()> {
@@ -101,11 +92,11 @@ impl Array<'_> {
 }
 
 impl Leaf<'_> {
-    /// The elements of a contiguous layout.
-    fn values<T: Element>(&self) -> Option<&[T]> {
-        let (all, len) = (self.storage.slice::<T>()?, self.layout.shape.elements());
+    /// The elements in row-major order as memory holds them, if they are of this type and lie so.
+    pub(crate) fn stores<T: Element>(&self) -> Option<&[T::Store]> {
+        let (all, len) = (self.storage.stores::<T>()?, self.layout.shape.elements());
         // An empty view's offset means nothing.
         let from = if len == 0 { 0 } else { self.layout.offset as usize };
-        all.get(from..from + len)
+        if self.layout.is_contiguous() { all.get(from..from + len) } else { None }
     }
 }

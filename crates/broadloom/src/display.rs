@@ -1,0 +1,270 @@
+//! How arrays print: `Display` as NumPy's `str`, `Debug` as its `repr`, which names the dtype where the numbers
+//! don't tell it.
+//!
+//! In: an array. Out: text. Must hold: of an array of more than 1000 elements only three from either end of each
+//! axis are evaluated and shown. Source: NumPy 2.4's `arrayprint.py`, default options.
+
+use std::fmt;
+
+use broadloom_core::layout::Slice;
+use broadloom_core::{DType, Layout, Literal, Result, Scalar, Shape, View};
+use smallvec::SmallVec;
+
+use crate::array::Array;
+use crate::eval::eval_many;
+use crate::expr::{self, Kind as Node};
+use crate::number::{Column, alone};
+
+/// More elements than this are summarised.
+const THRESHOLD: usize = 1000;
+/// Elements shown from either end of a summarised axis.
+const EDGE: usize = 3;
+/// Characters to a line.
+const LINE: usize = 75;
+
+/// As NumPy's `str` of the array: evaluates what it shows.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let x = Array::from_shape_vec(&[2, 2], vec![1.0_f32, 2.5, -3.0, f32::NAN])?;
+/// assert_eq!(x.to_string(), "[[ 1.   2.5]\n [-3.   nan]]");
+/// assert_eq!(format!("{x:?}"), "array([[ 1. ,  2.5],\n       [-3. ,  nan]], dtype=float32)");
+/// # Ok::<(), Error>(())
+/// ```
+impl fmt::Display for Array<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = match Shown::of(self) {
+            Ok(shown) => shown,
+            Err(e) => return write!(f, "<{}{} not shown: {e}>", self.dtype(), self.0.shape),
+        };
+        match shown.bits.first() {
+            Some(&bits) if self.rank() == 0 => f.write_str(&alone(Scalar { dtype: self.dtype(), bits })),
+            _ => f.write_str(&shown.text("", " ", LINE)),
+        }
+    }
+}
+
+/// As NumPy's `repr` of the array: evaluates what it shows.
+impl fmt::Debug for Array<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = "array(";
+        let shown = match Shown::of(self) {
+            Ok(shown) => shown,
+            Err(e) => return write!(f, "{prefix}<not shown: {e}>, shape={}, dtype={})", self.0.shape, self.dtype()),
+        };
+        let text = shown.text(prefix, ", ", LINE - 1);
+        let mut extras = Vec::new();
+        if self.is_empty() && self.shape() != [0] || shown.edge.is_some() {
+            extras.push(format!("shape={}", tuple(self.shape())));
+        }
+        if self.is_empty() || !matches!(self.dtype(), DType::Bool | DType::Int64 | DType::Float64) {
+            extras.push(format!("dtype={}", self.dtype()));
+        }
+        if extras.is_empty() {
+            return write!(f, "{prefix}{text})");
+        }
+        let extras = extras.join(", ");
+        // The prefix is part of the first line, and stands as indentation before the others.
+        let last = text.rsplit_once('\n').map_or(prefix.len() + text.len(), |(_, line)| line.len()) + 1;
+        let gap = if last + extras.len() + 2 > LINE { format!("\n{:1$}", "", prefix.len()) } else { " ".into() };
+        write!(f, "{prefix}{text},{gap}{extras})")
+    }
+}
+
+/// Python's tuple of extents.
+fn tuple(shape: &[usize]) -> String {
+    match shape {
+        [n] => format!("({n},)"),
+        _ => format!("({})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The elements that are shown.
+struct Shown {
+    dtype: DType,
+    /// The extents of what is shown.
+    shape: SmallVec<[usize; 4]>,
+    /// The axes of which the middle is left out.
+    cut: SmallVec<[bool; 4]>,
+    /// Elements from either end of a cut axis; `None` where all are shown.
+    edge: Option<usize>,
+    bits: Vec<u64>,
+}
+
+impl Shown {
+    fn of(array: &Array<'_>) -> Result<Shown> {
+        let dtype = array.dtype();
+        let edge = (array.len() > THRESHOLD).then(|| edge(array.shape()));
+        let cut: SmallVec<[bool; 4]> =
+            array.shape().iter().map(|&extent| edge.is_some_and(|edge| extent > 2 * edge)).collect();
+        let shape: SmallVec<[usize; 4]> = array
+            .shape()
+            .iter()
+            .zip(&cut)
+            .map(|(&extent, &cut)| if cut { 2 * edge.unwrap_or(EDGE) } else { extent })
+            .collect();
+        let mut bits = vec![0; shape.iter().product()];
+        if let Node::Literal(x) = array.0.kind {
+            bits[0] = literal_bits(x);
+        } else {
+            let whole = Layout::contiguous(Shape::new(&shape)?);
+            let corners = corners(array.shape(), &cut, edge.unwrap_or(EDGE));
+            let parts = corners.iter().map(|(from, _)| expr::view(array, View::Slice(from.clone())));
+            let parts: Vec<Array<'_>> = parts.collect::<Result<_>>()?;
+            let values = eval_many(&parts.iter().collect::<Vec<_>>())?;
+            for ((_, to), part) in corners.iter().zip(&values) {
+                let (Some(leaf), Some(target)) = (part.leaf(), whole.view(&View::Slice(to.clone()))) else {
+                    continue;
+                };
+                // An evaluated part lies in row-major order from its offset on.
+                for (i, at) in offsets(&target).enumerate() {
+                    let x = leaf.storage.scalar(leaf.layout.offset as usize + i);
+                    bits[at] = x.map_or(0, |x| x.bits);
+                }
+            }
+        }
+        Ok(Shown { dtype, shape, cut, edge, bits })
+    }
+
+    fn text(&self, prefix: &str, separator: &str, width: usize) -> String {
+        if self.bits.is_empty() {
+            return "[]".into();
+        }
+        let column = match self.dtype {
+            // False has five letters, there or not.
+            DType::Bool if !self.shape.is_empty() => Column::Width(5),
+            dtype => Column::of(dtype, &self.bits),
+        };
+        let rows = Rows { shown: self, column, separator };
+        let mut out = String::new();
+        rows.write(&mut out, 0, 0, prefix.len() + 1, width);
+        out
+    }
+}
+
+/// Elements from either end of an axis, fewer where there are many axes: NumPy always shows three, which of
+/// twenty axes would be more than anybody waits for.
+fn edge(shape: &[usize]) -> usize {
+    let shown = |edge: usize| shape.iter().map(|&n| n.min(2 * edge) as f64).product::<f64>();
+    (1..=EDGE).rev().find(|&edge| shown(edge) <= 10_000.0).unwrap_or(1)
+}
+
+fn literal_bits(x: Literal) -> u64 {
+    match x {
+        Literal::Bool(x) => u64::from(x),
+        Literal::Int(x) => x as u64,
+        Literal::Float(x) => x.to_bits(),
+    }
+}
+
+/// Where the elements of a layout lie, in row-major order of their indices.
+fn offsets(layout: &Layout) -> impl Iterator<Item = usize> {
+    let mut index = vec![0usize; layout.shape.rank()];
+    let mut at = layout.offset;
+    (0..layout.shape.elements()).map(move |_| {
+        let here = at as usize;
+        for axis in (0..index.len()).rev() {
+            index[axis] += 1;
+            at += layout.strides[axis];
+            if index[axis] < layout.shape[axis] {
+                break;
+            }
+            at -= layout.strides[axis] * layout.shape[axis] as isize;
+            index[axis] = 0;
+        }
+        here
+    })
+}
+
+type Slices = SmallVec<[Slice; 4]>;
+
+/// Where each corner is taken from, and where it goes among what is shown.
+fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> {
+    let slice = |start, len| Slice { start, step: 1, len };
+    let mut corners = vec![(Slices::new(), Slices::new())];
+    for (&extent, &cut) in shape.iter().zip(cut) {
+        let ends: &[(Slice, Slice)] = if cut {
+            &[(slice(0, edge), slice(0, edge)), (slice(extent - edge, edge), slice(edge, edge))]
+        } else {
+            &[(slice(0, extent), slice(0, extent))]
+        };
+        corners = corners
+            .iter()
+            .flat_map(|corner| ends.iter().map(move |end| (corner.clone(), *end)))
+            .map(|((mut from, mut to), end)| {
+                from.push(end.0);
+                to.push(end.1);
+                (from, to)
+            })
+            .collect();
+    }
+    corners
+}
+
+/// Writes the brackets. Recursion goes along the axes, of which there are at most 64.
+struct Rows<'s> {
+    shown: &'s Shown,
+    column: Column,
+    separator: &'s str,
+}
+
+impl Rows<'_> {
+    /// Writes axis `axis` of the part that begins at element `at`.
+    fn write(&self, out: &mut String, axis: usize, at: usize, indent: usize, width: usize) {
+        let Some(&extent) = self.shown.shape.get(axis) else {
+            let x = Scalar { dtype: self.shown.dtype, bits: self.shown.bits[at] };
+            return out.push_str(&self.column.write(x));
+        };
+        let left_out = self.shown.cut[axis].then_some(extent / 2);
+        let stride: usize = self.shown.shape[axis + 1..].iter().product();
+        out.push('[');
+        if axis + 1 == self.shown.shape.len() {
+            self.line(out, at, extent, left_out, indent, width);
+        } else {
+            let gap = "\n".repeat(self.shown.shape.len() - axis - 1);
+            let between = format!("{}{gap}{:indent$}", self.separator.trim_end(), "");
+            for i in 0..extent {
+                if i > 0 {
+                    out.push_str(&between);
+                }
+                if left_out == Some(i) {
+                    out.push_str("...");
+                    out.push_str(&between);
+                }
+                self.write(out, axis + 1, at + i * stride, indent + 1, width - 1);
+            }
+        }
+        out.push(']');
+    }
+
+    /// Writes the last axis, broken into lines.
+    fn line(&self, out: &mut String, at: usize, extent: usize, left_out: Option<usize>, indent: usize, width: usize) {
+        let width = width - self.separator.trim_end().len().max(1);
+        let mut used = indent;
+        let mut first = true;
+        let mut word = |out: &mut String, text: &str| {
+            if !first {
+                out.push_str(self.separator);
+                used += self.separator.len();
+            }
+            if !first && used > indent && used + text.len() > width {
+                out.truncate(out.trim_end().len());
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', indent));
+                used = indent;
+            }
+            out.push_str(text);
+            used += text.len();
+            first = false;
+        };
+        for i in 0..extent {
+            if left_out == Some(i) {
+                word(out, "...");
+            }
+            let x = Scalar { dtype: self.shown.dtype, bits: self.shown.bits[at + i] };
+            word(out, &self.column.write(x));
+        }
+    }
+}
+

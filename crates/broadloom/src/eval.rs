@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_core::{Error, ErrorKind, Layout, Result};
+use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::engine;
+use crate::engine::{self, Detail, Engine, Options};
 use crate::expr::Kind;
 use crate::storage::Element;
 
@@ -29,9 +30,19 @@ use crate::storage::Element;
 /// # Ok::<(), Error>(())
 /// ```
 pub fn eval_many(arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>> {
-    let settled: Vec<Option<Array<'static>>> = arrays.iter().map(|x| x.settled()).collect();
-    let open: Vec<&Array<'_>> = arrays.iter().zip(&settled).filter(|(_, s)| s.is_none()).map(|(x, _)| *x).collect();
-    let mut computed = if open.is_empty() { Vec::new() } else { engine::evaluate(&open)? }.into_iter();
+    eval_many_with(arrays, &Options::default())
+}
+
+/// [`eval_many`] with options.
+///
+/// # Errors
+/// As [`Array::eval_with`]; then there is no result for any.
+pub fn eval_many_with(arrays: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
+    let settled: SmallVec<[Option<Array<'static>>; 2]> = arrays.iter().map(|x| x.settled()).collect();
+    let open: SmallVec<[&Array<'_>; 2]> =
+        arrays.iter().zip(&settled).filter(|(_, s)| s.is_none()).map(|(x, _)| *x).collect();
+    let computed = if open.is_empty() { Vec::new() } else { Engine::global().eval_many(&open, options)? };
+    let mut computed = computed.into_iter();
     let missing = || Error::new(ErrorKind::Internal, "the engine gave fewer arrays than asked for");
     settled.into_iter().map(|s| s.or_else(|| computed.next()).ok_or_else(missing)).collect()
 }
@@ -42,8 +53,7 @@ impl Array<'_> {
     /// What is evaluated and owned already is not copied: the result shares its memory.
     ///
     /// # Errors
-    /// If memory or another limit does not suffice; for an integer divided by zero, if the engine's options make
-    /// that an error.
+    /// If memory or another limit does not suffice.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -55,7 +65,16 @@ impl Array<'_> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn eval(&self) -> Result<Array<'static>> {
-        eval_many(&[self])?.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "the engine gave no array"))
+        self.eval_with(&Options::default())
+    }
+
+    /// [`Array::eval`] with options.
+    ///
+    /// # Errors
+    /// As [`Array::eval`]; an integer divided by zero, if the options make that an error.
+    pub fn eval_with(&self, options: &Options) -> Result<Array<'static>> {
+        let missing = || Error::new(ErrorKind::Internal, "the engine gave no array");
+        eval_many_with(&[self], options)?.pop().ok_or_else(missing)
     }
 
     /// Computes into the caller's memory, in row-major order.
@@ -74,6 +93,14 @@ impl Array<'_> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn eval_into<T: Element>(&self, out: &mut [T]) -> Result<()> {
+        self.eval_into_with(out, &Options::default())
+    }
+
+    /// [`Array::eval_into`] with options.
+    ///
+    /// # Errors
+    /// As [`Array::eval_into`] and [`Array::eval_with`].
+    pub fn eval_into_with<T: Element>(&self, out: &mut [T], options: &Options) -> Result<()> {
         if T::DTYPE != self.dtype() {
             let (is, given) = (self.dtype(), T::DTYPE);
             return Err(Error::new(ErrorKind::DType, format!("eval_into: the array is {is}, the output {given}")));
@@ -83,7 +110,20 @@ impl Array<'_> {
             let why = format!("eval_into: {shape} has {} elements, the output {n}", self.len());
             return Err(Error::new(ErrorKind::Shape, why));
         }
-        engine::evaluate_into(self, out)
+        match T::bytes_mut(out) {
+            Some(bytes) => {
+                let layout = Layout::contiguous(self.0.shape.clone());
+                Engine::global().eval_into(self, engine::view_mut(bytes, T::DTYPE, &layout)?, options)
+            }
+            // Not every byte is a bool: those computed become some one by one.
+            None => {
+                let computed = self.eval_with(options)?;
+                let missing = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
+                let stores = computed.leaf().and_then(|leaf| leaf.stores::<T>()).ok_or_else(missing)?;
+                out.iter_mut().zip(stores).for_each(|(out, &x)| *out = T::load(x));
+                Ok(())
+            }
+        }
     }
 
     /// Computes into an array of the same shape and dtype, and into its memory if nobody else holds that.
@@ -108,6 +148,14 @@ impl Array<'_> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn eval_into_array(&self, out: &mut Array<'static>) -> Result<()> {
+        self.eval_into_array_with(out, &Options::default())
+    }
+
+    /// [`Array::eval_into_array`] with options.
+    ///
+    /// # Errors
+    /// As [`Array::eval_into_array`] and [`Array::eval_with`].
+    pub fn eval_into_array_with(&self, out: &mut Array<'static>, options: &Options) -> Result<()> {
         let fail = |kind: ErrorKind, why: String| Err(Error::new(kind, format!("eval_into_array: {why}")));
         if out.dtype() != self.dtype() {
             let (is, given) = (self.dtype(), out.dtype());
@@ -124,11 +172,11 @@ impl Array<'_> {
         }
         if let Some(node) = Arc::get_mut(&mut out.0)
             && let Kind::Data(leaf) = &mut node.kind
-            && leaf.storage.is_unique()
+            && leaf.storage.bytes_mut().is_some()
         {
-            return engine::evaluate_into_leaf(self, leaf);
+            return engine::evaluate_into_leaf(self, leaf, options);
         }
-        *out = self.eval()?;
+        *out = self.eval_with(options)?;
         Ok(())
     }
 
@@ -137,7 +185,16 @@ impl Array<'_> {
     /// # Errors
     /// As [`Array::eval`], though nothing is computed.
     pub fn explain(&self) -> Result<String> {
-        engine::explain(&[self])
+        engine::explain(Engine::global(), &[self], &Options::default(), Detail::Plan)
+    }
+
+    /// [`Array::explain`] with options; with the CLIF and the disassembly of each kernel too, if `code` is asked for.
+    ///
+    /// # Errors
+    /// As [`Array::eval_with`], though nothing is computed.
+    pub fn explain_with(&self, options: &Options, code: bool) -> Result<String> {
+        let detail = if code { Detail::Code } else { Detail::Plan };
+        engine::explain(Engine::global(), &[self], options, detail)
     }
 
     /// The array itself, if it owns contiguous data.

@@ -11,7 +11,7 @@ use broadloom_core::{fold, infer, op::Law};
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::operand::Operand;
+use crate::operand::{IntoArray, Operand};
 use crate::promote::promotion;
 use crate::storage::Storage;
 
@@ -56,9 +56,9 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     let mut args = [None, None, None];
     for (i, operand) in operands.into_iter().enumerate() {
         let dtype = signature.operand(op, i);
-        args[i] = Some(match (operand.literal(), operand) {
-            (Some(x), _) | (None, Operand::Literal(x)) => constant(x.to_dtype(dtype)?),
-            (None, Operand::Array(x)) => cast(x, dtype),
+        args[i] = Some(match operand.literal() {
+            Some(x) => constant(x.to_dtype(dtype)?),
+            None => cast(operand.into_array(), dtype),
         });
     }
     Ok(Array::of(Kind::Apply { op, args }, signature.result, signature.shape))

@@ -52,9 +52,11 @@ mod storage;
 mod views;
 
 pub use array::Array;
+pub use broadloom_core::graph::IntDivision;
 pub use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Op, Promotion, Result};
 pub use broadloom_math::f16;
-pub use eval::eval_many;
+pub use engine::{Engine, Executor, Limits, Options};
+pub use eval::{eval_many, eval_many_with};
 pub use operand::{IntoArray, Operand};
 pub use promote::{promotion, with_promotion};
 pub use range::Range;

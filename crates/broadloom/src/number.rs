@@ -1,0 +1,198 @@
+//! How numbers are written: as NumPy writes them.
+//!
+//! In: the elements that are shown, as bits of a dtype. Out: a [`Column`], which writes each of them to one width.
+//! Must hold: the digits of a float are the shortest that give it back, cut to 8 after the point. Source: NumPy
+//! 2.4's `arrayprint.py`, default options.
+
+use broadloom_core::{DType, Kind, Scalar};
+use broadloom_math::{Elem, f16};
+
+/// The most digits after the point.
+const PRECISION: usize = 8;
+
+/// One way to write all elements of an array.
+pub(crate) enum Column {
+    /// Bools and integers, right-aligned.
+    Width(usize),
+    /// Floats without an exponent, points aligned: characters before and after the point.
+    Fixed(usize, usize),
+    /// Floats with an exponent: characters before the point, digits after it, digits of the exponent.
+    Exponent(usize, usize, usize),
+}
+
+impl Column {
+    /// The column for these elements of a dtype.
+    pub(crate) fn of(dtype: DType, shown: &[u64]) -> Column {
+        let scalars = shown.iter().map(|&bits| Scalar { dtype, bits });
+        match dtype.kind() {
+            Kind::Float => floats(dtype, scalars),
+            _ => Column::Width(scalars.map(|s| alone(s).len()).max().unwrap_or(0)),
+        }
+    }
+
+    /// One element.
+    pub(crate) fn write(&self, x: Scalar) -> String {
+        let value = as_f64(x);
+        match *self {
+            Column::Width(width) => format!("{:>width$}", alone(x)),
+            Column::Fixed(left, right) if !value.is_finite() => {
+                format!("{:>1$}", not_finite(value), left + right + 1)
+            }
+            Column::Exponent(left, digits, exponent) if !value.is_finite() => {
+                format!("{:>1$}", not_finite(value), left + digits + exponent + 3)
+            }
+            Column::Fixed(left, right) => {
+                let (int, fraction) = fixed(x);
+                format!("{int:>left$}.{fraction:<right$}")
+            }
+            Column::Exponent(left, digits, width) => {
+                let (int, fraction, exponent) = scientific(x);
+                let sign = if exponent < 0 { '-' } else { '+' };
+                format!("{int:>left$}.{fraction:0<digits$}e{sign}{:0>width$}", exponent.unsigned_abs())
+            }
+        }
+    }
+}
+
+/// A 0-d array as Python's `str` shows its element.
+pub(crate) fn alone(x: Scalar) -> String {
+    if let Some(x) = x.get::<bool>() {
+        return if x { "True" } else { "False" }.into();
+    }
+    let value = as_f64(x);
+    match x.dtype.kind() {
+        Kind::Float if !value.is_finite() => not_finite(value).into(),
+        Kind::Float => {
+            let (digits, exponent) = shortest(x);
+            if value != 0.0 && !(-4..16).contains(&exponent) {
+                let (int, fraction) = digits.split_at(sign_len(&digits) + 1);
+                let point = if fraction.is_empty() { "" } else { "." };
+                let sign = if exponent < 0 { '-' } else { '+' };
+                return format!("{int}{point}{fraction}e{sign}{:0>2}", exponent.unsigned_abs());
+            }
+            let (int, fraction) = positional(&digits, exponent);
+            format!("{int}.{}", if fraction.is_empty() { "0" } else { &fraction })
+        }
+        _ => x.to_string(),
+    }
+}
+
+fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
+    let finite = shown.clone().filter(|&x| as_f64(x).is_finite());
+    let nonzero = finite.clone().map(|x| as_f64(x).abs()).filter(|&x| x != 0.0);
+    let (low, high) = nonzero.fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)));
+    let decimals = match dtype {
+        DType::Float16 => 3,
+        DType::Float32 => 6,
+        _ => 8,
+    };
+    let (mut left, right, column): (usize, usize, fn(usize, usize, usize) -> Column);
+    let mut exponent_digits = 0;
+    if high > 0.0 && (high >= 10f64.powi(decimals) || low < 1e-4 || ratio(dtype, high, low) > 1000.0) {
+        let parts = finite.clone().map(scientific);
+        let (l, r, e) = parts.fold((0, 0, 2), |(l, r, e): (usize, usize, usize), (int, fraction, exponent)| {
+            let digits = exponent.unsigned_abs().to_string().len();
+            (l.max(int.len()), r.max(fraction.len()), e.max(digits))
+        });
+        (left, right, exponent_digits) = (l, r, e);
+        column = Column::Exponent;
+    } else {
+        let parts = finite.clone().map(fixed);
+        (left, right) = parts.fold((0, 0), |(l, r): (usize, usize), (int, fraction)| {
+            (l.max(int.len()), r.max(fraction.len()))
+        });
+        column = |left, right, _| Column::Fixed(left, right);
+    }
+    // What is not finite may need more room than the numbers, counted from the end of the column.
+    let tail = if exponent_digits == 0 { right + 1 } else { right + exponent_digits + 3 };
+    for text in shown.map(as_f64).filter(|x| !x.is_finite()).map(not_finite) {
+        left = left.max(text.len().saturating_sub(tail));
+    }
+    column(left, right, exponent_digits)
+}
+
+/// The quotient as the dtype has it.
+fn ratio(dtype: DType, high: f64, low: f64) -> f64 {
+    match dtype {
+        DType::Float16 => f16::from_f64(high / low).to_f64(),
+        DType::Float32 => f64::from(high as f32 / low as f32),
+        _ => high / low,
+    }
+}
+
+fn not_finite(x: f64) -> &'static str {
+    match x {
+        _ if x.is_nan() => "nan",
+        _ if x < 0.0 => "-inf",
+        _ => "inf",
+    }
+}
+
+fn as_f64(x: Scalar) -> f64 {
+    match x.dtype {
+        DType::Float16 => f16::from_bits64(x.bits).to_f64(),
+        DType::Float32 => f64::from(f32::from_bits64(x.bits)),
+        DType::Float64 => f64::from_bits(x.bits),
+        _ => 0.0,
+    }
+}
+
+fn sign_len(digits: &str) -> usize {
+    usize::from(digits.starts_with('-'))
+}
+
+/// The shortest decimal digits that give the float back, with its sign, and the exponent of the first.
+fn shortest(x: Scalar) -> (String, i32) {
+    let value = as_f64(x);
+    let text = match x.dtype {
+        DType::Float32 => format!("{:e}", f32::from_bits64(x.bits)),
+        DType::Float64 => format!("{value:e}"),
+        _ => (0..5)
+            .map(|digits| format!("{value:.digits$e}"))
+            .find(|text| text.parse().is_ok_and(|back: f64| f16::from_f64(back).to_bits64() == x.bits))
+            .unwrap_or_else(|| format!("{value:e}")),
+    };
+    split_exponent(&text)
+}
+
+/// `-1.25e-7` as digits and exponent, without the point and trailing zeros.
+fn split_exponent(text: &str) -> (String, i32) {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let digits = mantissa.replace('.', "");
+    let kept = digits.trim_end_matches('0').len().max(sign_len(&digits) + 1);
+    (digits[..kept].to_string(), exponent.parse().unwrap_or(0))
+}
+
+/// Digits before and after the point.
+fn positional(digits: &str, exponent: i32) -> (String, String) {
+    let (sign, digits) = digits.split_at(sign_len(digits));
+    if exponent < 0 {
+        let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
+        return (format!("{sign}0"), format!("{zeros}{digits}").trim_end_matches('0').into());
+    }
+    let whole = exponent as usize + 1;
+    let padded = format!("{digits:0<whole$}");
+    (format!("{sign}{}", &padded[..whole]), padded[whole..].trim_end_matches('0').into())
+}
+
+/// Digits before and after the point, at most [`PRECISION`] after it.
+fn fixed(x: Scalar) -> (String, String) {
+    let (digits, exponent) = shortest(x);
+    let (int, fraction) = positional(&digits, exponent);
+    if fraction.len() <= PRECISION {
+        return (int, fraction);
+    }
+    let rounded = format!("{:.PRECISION$}", as_f64(x));
+    let (int, fraction) = rounded.split_once('.').unwrap_or((&rounded, ""));
+    (int.into(), fraction.trim_end_matches('0').into())
+}
+
+/// The digit before the point with the sign, at most [`PRECISION`] after it, and the exponent.
+fn scientific(x: Scalar) -> (String, String, i32) {
+    let (mut digits, mut exponent) = shortest(x);
+    if digits.len() - sign_len(&digits) - 1 > PRECISION {
+        (digits, exponent) = split_exponent(&format!("{:.PRECISION$e}", as_f64(x)));
+    }
+    let (int, fraction) = digits.split_at(sign_len(&digits) + 1);
+    (int.into(), fraction.into(), exponent)
+}

@@ -20,22 +20,22 @@ pub enum Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// The literal, if this is one or a handle of one.
-    pub(crate) fn literal(&self) -> Option<Literal> {
+    /// What inference knows of it.
+    pub(crate) fn known(&self) -> infer::Operand<'_> {
         match self {
-            Operand::Literal(x) => Some(*x),
-            Operand::Array(a) => match a.0.kind {
-                Kind::Literal(x) => Some(x),
-                _ => None,
+            Operand::Literal(x) => infer::Operand::Literal(*x),
+            Operand::Array(Array(node)) => match node.kind {
+                Kind::Literal(x) => infer::Operand::Literal(x),
+                _ => infer::Operand::Array(node.dtype, &node.shape),
             },
         }
     }
 
-    /// What inference knows of it.
-    pub(crate) fn known(&self) -> infer::Operand<'_> {
-        match (self.literal(), self) {
-            (Some(x), _) | (None, Operand::Literal(x)) => infer::Operand::Literal(x),
-            (None, Operand::Array(a)) => infer::Operand::Array(a.0.dtype, &a.0.shape),
+    /// The literal, if this is one or a handle of one.
+    pub(crate) fn literal(&self) -> Option<Literal> {
+        match self.known() {
+            infer::Operand::Literal(x) => Some(x),
+            infer::Operand::Array(..) => None,
         }
     }
 }

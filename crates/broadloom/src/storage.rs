@@ -1,40 +1,125 @@
 //! The memory behind arrays: borrowed from the caller, or owned and shared between handles.
 //!
-//! In: slices and vectors of element types. Out: a [`Storage`], dtype-erased, read by type or as bits. Must hold:
-//! memory that someone else holds is never written. The seam to broadloom-mem: nothing else in this crate knows
-//! how elements are kept.
+//! In: slices, vectors, buffers. Out: a [`Storage`]: bytes that hold elements of a dtype. Must hold: the bytes are
+//! whole elements, aligned for them; memory that someone else holds is never written; a buffer from a pool goes back
+//! to it with the last handle.
 
 use std::sync::Arc;
 
-use broadloom_core::{DType, Layout, Scalar};
-use broadloom_math::{CastTo, Elem, f16};
+use broadloom_core::{DType, Scalar};
+use broadloom_math::{CastTo, DTypeVisitor, Elem};
+use broadloom_mem::{Buffer, Pool, bytes_of, bytes_of_mut, typed};
 
-/// Elements of one type.
+/// Elements of a dtype known at run time.
 #[derive(Clone)]
-pub enum Block<'a, T> {
-    /// The caller's.
-    Borrowed(&'a [T]),
-    /// Shared between handles.
-    Shared(Arc<Vec<T>>),
+pub(crate) struct Storage<'a> {
+    dtype: DType,
+    block: Block<'a>,
 }
 
-impl<T> Block<'_, T> {
-    fn get(&self) -> &[T] {
-        match self {
-            Block::Borrowed(data) => data,
-            Block::Shared(data) => data,
+#[derive(Clone)]
+enum Block<'a> {
+    /// The caller's.
+    Borrowed(&'a [u8]),
+    /// Shared between handles.
+    Shared(Arc<Owned>),
+}
+
+struct Owned {
+    buffer: Buffer,
+    pool: Option<Arc<Pool>>,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.pool {
+            pool.give(std::mem::replace(&mut self.buffer, Buffer::from_vec(Vec::<u8>::new())));
         }
     }
 }
 
-/// An element type of arrays: bool, the integers of 8 to 64 bits, [`f16`], f32 and f64.
+impl<'a> Storage<'a> {
+    /// Owned elements, without a copy.
+    pub(crate) fn from_vec<T: Elem>(data: Vec<T>) -> Storage<'static> {
+        Storage::from_owned(T::DTYPE, Owned { buffer: Buffer::from_vec(data), pool: None })
+    }
+
+    /// A buffer that goes back to its pool when nobody needs it any more.
+    pub(crate) fn from_pool(dtype: DType, buffer: Buffer, pool: &Arc<Pool>) -> Storage<'static> {
+        Storage::from_owned(dtype, Owned { buffer, pool: Some(pool.clone()) })
+    }
+
+    fn from_owned(dtype: DType, owned: Owned) -> Storage<'static> {
+        Storage { dtype, block: Block::Shared(Arc::new(owned)) }
+    }
+
+    /// The caller's elements.
+    pub(crate) fn borrow<T: Elem>(data: &'a [T]) -> Storage<'a> {
+        Storage { dtype: T::DTYPE, block: Block::Borrowed(bytes_of(data)) }
+    }
+
+    /// The dtype.
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes().len() / self.dtype.size()
+    }
+
+    /// The elements' bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match &self.block {
+            Block::Borrowed(bytes) => bytes,
+            Block::Shared(owned) => owned.buffer.as_bytes(),
+        }
+    }
+
+    /// The bytes for writing, if nobody else holds them and they can be written at all.
+    pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        match &mut self.block {
+            Block::Borrowed(_) => None,
+            Block::Shared(owned) => Arc::get_mut(owned)?.buffer.as_bytes_mut(),
+        }
+    }
+
+    /// The elements as memory holds them, if `T` is their type.
+    pub(crate) fn stores<T: Elem>(&self) -> Option<&[T::Store]> {
+        if T::DTYPE == self.dtype { typed::<T>(self.bytes()) } else { None }
+    }
+
+    /// One element.
+    pub(crate) fn scalar(&self, i: usize) -> Option<Scalar> {
+        self.dtype.visit(At(self, i))
+    }
+
+    /// The same memory, if it is owned.
+    pub(crate) fn owned(&self) -> Option<Storage<'static>> {
+        match &self.block {
+            Block::Borrowed(_) => None,
+            Block::Shared(owned) => Some(Storage { dtype: self.dtype, block: Block::Shared(owned.clone()) }),
+        }
+    }
+}
+
+struct At<'s, 'a>(&'s Storage<'a>, usize);
+
+impl DTypeVisitor for At<'_, '_> {
+    type Out = Option<Scalar>;
+    fn visit<T: Elem>(self) -> Option<Scalar> {
+        self.0.stores::<T>()?.get(self.1).map(|&x| Scalar::of(T::load(x)))
+    }
+}
+
+/// An element type of arrays: bool, the integers of 8 to 64 bits, [`f16`](crate::f16), f32 and f64.
 pub trait Element: Elem {
+    /// What memory holds, as elements; `None` for bool, as not every byte is one.
     #[doc(hidden)]
-    fn erase(block: Block<'_, Self>) -> Storage<'_>;
+    fn values(stores: &[Self::Store]) -> Option<&[Self]>;
+    /// The elements' bytes for writing; `None` for bool.
     #[doc(hidden)]
-    fn block<'s, 'a>(storage: &'s Storage<'a>) -> Option<&'s Block<'a, Self>>;
-    #[doc(hidden)]
-    fn block_mut<'s, 'a>(storage: &'s mut Storage<'a>) -> Option<&'s mut Block<'a, Self>>;
+    fn bytes_mut(values: &mut [Self]) -> Option<&mut [u8]>;
     /// The value converted as astype converts it.
     #[doc(hidden)]
     fn of_f64(x: f64) -> Self;
@@ -43,172 +128,78 @@ pub trait Element: Elem {
     fn of_i64(x: i64) -> Self;
 }
 
-macro_rules! define_storage {
-    ($(($variant:ident, $rust:ty, $name:literal))*) => {
-        /// Elements of a dtype known at run time.
-        #[derive(Clone)]
-        pub enum Storage<'a> {
-            $(#[doc = concat!("`", $name, "`")] $variant(Block<'a, $rust>),)*
-        }
-
-        $(impl Element for $rust {
-            fn erase(block: Block<'_, $rust>) -> Storage<'_> {
-                Storage::$variant(block)
-            }
-            fn block<'s, 'a>(storage: &'s Storage<'a>) -> Option<&'s Block<'a, $rust>> {
-                if let Storage::$variant(block) = storage { Some(block) } else { None }
-            }
-            fn block_mut<'s, 'a>(storage: &'s mut Storage<'a>) -> Option<&'s mut Block<'a, $rust>> {
-                if let Storage::$variant(block) = storage { Some(block) } else { None }
-            }
+macro_rules! element {
+    ($(($variant:ident, $rust:ty, $name:literal))*) => {$(
+        impl Element for $rust {
+            element!(views $variant);
             fn of_f64(x: f64) -> $rust {
                 <f64 as CastTo<$rust>>::cast(&mut broadloom_math::Scalar, x)
             }
             fn of_i64(x: i64) -> $rust {
                 <i64 as CastTo<$rust>>::cast(&mut broadloom_math::Scalar, x)
             }
-        })*
-
-        impl<'a> Storage<'a> {
-            /// The dtype.
-            pub(crate) fn dtype(&self) -> DType {
-                match self { $(Storage::$variant(_) => DType::$variant,)* }
-            }
-
-            /// Number of elements.
-            pub(crate) fn len(&self) -> usize {
-                match self { $(Storage::$variant(block) => block.get().len(),)* }
-            }
-
-            /// Where the first element lies: with dtype and length, which memory this is.
-            pub(crate) fn address(&self) -> usize {
-                match self { $(Storage::$variant(block) => block.get().as_ptr() as usize,)* }
-            }
-
-            /// One element.
-            pub(crate) fn scalar(&self, i: usize) -> Scalar {
-                match self { $(Storage::$variant(block) => Scalar::of(block.get()[i]),)* }
-            }
-
-            /// The same memory, if it is owned.
-            pub(crate) fn owned(&self) -> Option<Storage<'static>> {
-                match self {
-                    $(Storage::$variant(Block::Shared(data)) => Some(<$rust>::erase(Block::Shared(data.clone()))),
-                    Storage::$variant(Block::Borrowed(_)) => None,)*
-                }
-            }
-
-            /// Whether nobody else holds the memory.
-            pub(crate) fn is_unique(&mut self) -> bool {
-                match self {
-                    $(Storage::$variant(Block::Shared(data)) => Arc::get_mut(data).is_some(),
-                    Storage::$variant(Block::Borrowed(_)) => false,)*
-                }
-            }
-
-            /// Elements from their bits.
-            pub(crate) fn from_bits(dtype: DType, bits: &[u64]) -> Storage<'static> {
-                match dtype {
-                    $(DType::$variant => {
-                        Storage::from_vec(bits.iter().map(|&x| <$rust>::from_bits64(x)).collect())
-                    })*
-                }
-            }
-
-            /// Writes `from`'s elements, in order, where the layout says; false, and nothing is written, if the
-            /// dtypes differ or somebody else holds the memory.
-            pub(crate) fn scatter(&mut self, layout: &Layout, from: &Storage<'_>) -> bool {
-                match (self, from) {
-                    $((Storage::$variant(Block::Shared(data)), Storage::$variant(from)) => {
-                        match Arc::get_mut(data) {
-                            Some(data) => {
-                                for (i, &x) in offsets(layout).zip(from.get()) {
-                                    data[i] = x;
-                                }
-                                true
-                            }
-                            None => false,
-                        }
-                    })*
-                    _ => false,
-                }
-            }
+        }
+    )*};
+    (views Bool) => {
+        fn values(_: &[u8]) -> Option<&[bool]> {
+            None
+        }
+        fn bytes_mut(_: &mut [bool]) -> Option<&mut [u8]> {
+            None
+        }
+    };
+    (views $number:ident) => {
+        fn values(stores: &[Self]) -> Option<&[Self]> {
+            Some(stores)
+        }
+        fn bytes_mut(values: &mut [Self]) -> Option<&mut [u8]> {
+            Some(bytes_of_mut(values))
         }
     };
 }
-broadloom_math::for_each_dtype!(define_storage);
-
-impl<'a> Storage<'a> {
-    /// Owned elements, without a copy.
-    pub(crate) fn from_vec<T: Element>(data: Vec<T>) -> Storage<'static> {
-        T::erase(Block::Shared(Arc::new(data)))
-    }
-
-    /// The caller's elements.
-    pub(crate) fn borrow<T: Element>(data: &'a [T]) -> Storage<'a> {
-        T::erase(Block::Borrowed(data))
-    }
-
-    /// The elements, if `T` is their type.
-    pub(crate) fn slice<T: Element>(&self) -> Option<&[T]> {
-        T::block(self).map(Block::get)
-    }
-
-    /// The vector, if `T` is its type and nobody else holds it; none are left here.
-    pub(crate) fn take<T: Element>(&mut self) -> Option<Vec<T>> {
-        match T::block_mut(self)? {
-            Block::Borrowed(_) => None,
-            Block::Shared(data) => Arc::get_mut(data).map(std::mem::take),
-        }
-    }
-}
-
-/// Where the elements of a layout lie, in row-major order of their indices.
-pub(crate) fn offsets(layout: &Layout) -> impl Iterator<Item = usize> {
-    let mut index = vec![0usize; layout.shape.rank()];
-    let mut at = layout.offset;
-    (0..layout.shape.elements()).map(move |_| {
-        let here = at as usize;
-        for axis in (0..index.len()).rev() {
-            index[axis] += 1;
-            at += layout.strides[axis];
-            if index[axis] < layout.shape[axis] {
-                break;
-            }
-            at -= layout.strides[axis] * layout.shape[axis] as isize;
-            index[axis] = 0;
-        }
-        here
-    })
-}
+broadloom_math::for_each_dtype!(element);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use broadloom_core::Shape;
 
     #[test]
-    fn a_vector_comes_back_without_a_copy_if_nobody_else_holds_it() {
+    fn a_vector_is_moved_and_a_slice_borrowed() {
         let data = vec![1.0f32, 2.0];
-        let address = data.as_ptr() as usize;
-        let mut storage = Storage::from_vec(data);
-        let held = storage.clone();
-        assert_eq!(storage.take::<f32>(), None);
-        drop(held);
-        assert_eq!(storage.take::<f64>(), None);
-        assert_eq!(storage.take::<f32>().map(|v| v.as_ptr() as usize), Some(address));
+        let address = data.as_ptr();
+        assert_eq!(Storage::borrow(&data).bytes().as_ptr(), address.cast());
+        assert_eq!(Storage::from_vec(data).bytes().as_ptr(), address.cast());
     }
 
     #[test]
     fn held_memory_is_not_written() {
-        let mut storage = Storage::from_vec(vec![1i8, 2, 3]);
+        let mut storage = Storage::from_vec(vec![1i16, 2, 3]);
         let held = storage.clone();
-        let layout = Layout { shape: Shape::new(&[3]).expect("small"), strides: [-1].into(), offset: 2 };
-        let new = Storage::from_vec(vec![7i8, 8, 9]);
-        assert!(!storage.scatter(&layout, &new));
+        assert!(storage.bytes_mut().is_none());
         drop(held);
-        assert!(!storage.scatter(&layout, &Storage::from_vec(vec![7u8, 8, 9])));
-        assert!(storage.scatter(&layout, &new));
-        assert_eq!(storage.slice::<i8>(), Some(&[9, 8, 7][..]));
+        assert_eq!(storage.bytes_mut().map(|b| b.len()), Some(6));
+        let data = [1u8];
+        assert!(Storage::borrow(&data).bytes_mut().is_none());
+    }
+
+    #[test]
+    fn elements_by_type_and_index() {
+        let storage = Storage::from_vec(vec![true, false]);
+        assert_eq!(storage.stores::<bool>(), Some(&[1, 0][..]));
+        assert_eq!(storage.stores::<u8>(), None);
+        assert_eq!(storage.scalar(0), Some(Scalar::of(true)));
+        assert_eq!(storage.scalar(2), None);
+    }
+
+    #[test]
+    fn a_pooled_buffer_goes_back_with_the_last_handle() {
+        let pool = Arc::new(Pool::new(1 << 20));
+        let buffer = pool.take(100_000).expect("small");
+        let storage = Storage::from_pool(DType::Float32, buffer, &pool);
+        let held = storage.clone();
+        drop(storage);
+        assert_eq!(pool.bytes(), 0);
+        drop(held);
+        assert!(pool.bytes() >= 100_000);
     }
 }

@@ -1,0 +1,262 @@
+//! A fixed-length run of bytes with an owner.
+//!
+//! In: a length to allocate, a `Vec`, a shared owner or a file. Out: bytes that stay where they are until the
+//! buffer is dropped.
+//! Must hold: `ptr` is valid for reads of `len` initialised bytes while `owner` lives, and for writes where
+//! `is_writable()`; nobody else writes to them.
+
+use std::alloc::{self, Layout};
+use std::fs::File;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::{fmt, io, slice};
+
+use broadloom_math::Elem;
+use memmap2::{Mmap, MmapMut, MmapOptions};
+
+use crate::bytes;
+
+/// The alignment of memory that [`Buffer`] allocates: a cache line, and the widest vector register.
+pub const ALIGN: usize = 64;
+/// From this size on, memory comes from the operating system directly, with huge pages where it has them.
+const LARGE: usize = 4 << 20;
+/// The huge page of x86-64 and of aarch64 with 4 KiB pages.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Memory could not be allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot allocate {bytes} bytes")]
+pub struct AllocError {
+    /// The bytes that were asked for.
+    pub bytes: usize,
+}
+
+/// An owner of bytes that a [`Buffer`] can share.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// A fixed-length run of bytes and whatever keeps it alive.
+///
+/// Memory allocated by [`Buffer::zeroed`] and [`Buffer::for_overwrite`] is aligned to [`ALIGN`] bytes.
+///
+/// ```
+/// use broadloom_mem::Buffer;
+///
+/// let mut buffer = Buffer::zeroed(16)?;
+/// buffer.typed_mut::<f32>().expect("owned").copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+/// assert_eq!(buffer.typed::<f32>(), Some(&[1.0, 2.0, 3.0, 4.0][..]));
+/// # Ok::<(), broadloom_mem::AllocError>(())
+/// ```
+pub struct Buffer {
+    ptr: NonNull<u8>,
+    len: usize,
+    /// Writable bytes from `ptr` on, all initialised; `len` where the memory did not come from this module.
+    capacity: usize,
+    owner: Owner,
+}
+
+enum Owner {
+    /// No memory: `len` and `capacity` are 0.
+    None,
+    /// An allocation of the global allocator, to be returned with the layout it was made with.
+    Heap { base: NonNull<u8>, layout: Layout, ours: bool },
+    /// Anonymous pages. Never read: holding them is its use.
+    Pages(#[expect(dead_code, reason = "keeps the pages mapped")] MmapMut),
+    /// A read-only file mapping.
+    File(#[expect(dead_code, reason = "keeps the file mapped")] Mmap),
+    /// Bytes that someone else may be reading too.
+    Shared(#[expect(dead_code, reason = "keeps the bytes alive")] SharedBytes),
+}
+
+// SAFETY: the buffer owns its memory or a share in an owner that is `Send + Sync`; no variant is tied to a
+// thread.
+unsafe impl Send for Buffer {}
+// SAFETY: through `&Buffer` memory can only be read.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// Allocates `bytes` zero bytes, aligned to [`ALIGN`].
+    ///
+    /// # Errors
+    /// Where the allocator or the operating system refuses.
+    pub fn zeroed(bytes: usize) -> Result<Buffer, AllocError> {
+        let error = AllocError { bytes };
+        if bytes == 0 {
+            return Ok(Buffer::empty());
+        }
+        if bytes >= LARGE {
+            return Buffer::pages(bytes).ok_or(error);
+        }
+        // The allocator serves alignments up to 16 with lazily zeroed memory, larger ones by writing zeros:
+        // align here.
+        let layout = Layout::from_size_align(bytes + ALIGN, 16).map_err(|_| error)?;
+        // SAFETY: the layout's size is not 0.
+        let base = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or(error)?;
+        // SAFETY: at most ALIGN − 16 bytes are skipped of `bytes + ALIGN`.
+        let ptr = unsafe { base.add(base.align_offset(ALIGN)) };
+        Ok(Buffer { ptr, len: bytes, capacity: bytes, owner: Owner::Heap { base, layout, ours: true } })
+    }
+
+    /// Allocates `bytes` bytes that the caller is going to overwrite, aligned to [`ALIGN`].
+    ///
+    /// What they hold is unspecified, but something: reading them is allowed.
+    ///
+    /// # Errors
+    /// Where the allocator or the operating system refuses.
+    pub fn for_overwrite(bytes: usize) -> Result<Buffer, AllocError> {
+        // PERF: zeroed memory costs nothing above the allocator's mapping threshold, and little below it.
+        Buffer::zeroed(bytes)
+    }
+
+    pub(crate) const fn empty() -> Buffer {
+        Buffer { ptr: NonNull::<Line>::dangling().cast(), len: 0, capacity: 0, owner: Owner::None }
+    }
+
+    /// Anonymous pages, aligned to a huge page, with huge pages asked for.
+    fn pages(bytes: usize) -> Option<Buffer> {
+        let mut map = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?;
+        // A refusal costs speed only (fresh 4 KiB pages double the cost of a memory-bound kernel).
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
+        let base = NonNull::new(map.as_mut_ptr())?;
+        // SAFETY: less than HUGE_PAGE bytes are skipped of a mapping of `bytes + HUGE_PAGE`.
+        let ptr = unsafe { base.add(base.align_offset(HUGE_PAGE)) };
+        Some(Buffer { ptr, len: bytes, capacity: bytes, owner: Owner::Pages(map) })
+    }
+
+    /// Takes over the elements of a `Vec` without copying them; the alignment is the element's.
+    pub fn from_vec<T: Elem>(vec: Vec<T>) -> Buffer {
+        let mut vec = ManuallyDrop::new(vec);
+        let len = size_of_val(vec.as_slice());
+        match (NonNull::new(vec.as_mut_ptr().cast::<u8>()), Layout::array::<T>(vec.capacity())) {
+            (Some(base), Ok(layout)) if layout.size() > 0 => {
+                Buffer { ptr: base, len, capacity: len, owner: Owner::Heap { base, layout, ours: false } }
+            }
+            // A `Vec` without capacity has no memory to free; one with it has a pointer and a layout.
+            _ => Buffer::empty(),
+        }
+    }
+
+    /// Shares bytes with their owner, which is asked for them once and lives as long as the buffer.
+    pub fn from_owner(owner: SharedBytes) -> Buffer {
+        // The slice stays valid while `owner` is not dropped or borrowed mutably; the buffer holds a share of
+        // it, hands it to nobody, and behaves as if it borrowed from that share.
+        let bytes: &[u8] = (*owner).as_ref();
+        Buffer {
+            ptr: NonNull::from(bytes).cast(),
+            len: bytes.len(),
+            capacity: 0,
+            owner: Owner::Shared(owner),
+        }
+    }
+
+    /// Maps `len` bytes of a file, starting at byte `offset`, for reading.
+    ///
+    /// # Limits
+    /// The file's length is checked here, once. If the file is truncated while the buffer lives, what happens
+    /// on a read is up to the operating system (on Unix the process gets `SIGBUS`); if it is written to,
+    /// reads may see old bytes, new ones or a mixture. Any bytes are valid elements, so nothing worse follows
+    /// from them. Read the file where that is not good enough.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` where the file is too short, and whatever the operating system says.
+    pub fn map_file(file: &File, offset: u64, len: usize) -> io::Result<Buffer> {
+        let has = file.metadata()?.len();
+        if u64::try_from(len).ok().and_then(|len| offset.checked_add(len)).is_none_or(|end| end > has) {
+            let words = format!("the file has {has} bytes, not {len} from byte {offset} on");
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, words));
+        }
+        if len == 0 {
+            return Ok(Buffer::empty());
+        }
+        // SAFETY: the mapping is read-only and inside the file. That no one changes the file is the stated
+        // limit: it can't be enforced on the systems that we run on, and bytes that change are still bytes.
+        let map = unsafe { MmapOptions::new().offset(offset).len(len).map(file)? };
+        Ok(Buffer { ptr: NonNull::from(&map[..]).cast(), len, capacity: 0, owner: Owner::File(map) })
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether [`Buffer::as_bytes_mut`] gives the bytes: not for file mappings and shared owners.
+    pub fn is_writable(&self) -> bool {
+        match self.owner {
+            Owner::None | Owner::Heap { .. } | Owner::Pages(_) => true,
+            Owner::File(_) | Owner::Shared(_) => false,
+        }
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        // SAFETY: the struct's invariant; the borrow of `self` keeps the owner alive and writers out.
+        unsafe { slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
+    }
+
+    /// The bytes for writing, if the buffer is writable.
+    pub fn as_bytes_mut(&mut self) -> Option<&mut [u8]> {
+        // SAFETY: the struct's invariant for writable owners; the borrow of `self` is exclusive.
+        self.is_writable().then(|| unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) })
+    }
+
+    /// The bytes as elements, or `None` where the address or the length does not fit the type.
+    pub fn typed<T: Elem>(&self) -> Option<&[T::Store]> {
+        bytes::typed::<T>(self.as_bytes())
+    }
+
+    /// The bytes as elements for writing, or `None` where the buffer is not writable or does not fit the
+    /// type.
+    pub fn typed_mut<T: Elem>(&mut self) -> Option<&mut [T::Store]> {
+        bytes::typed_mut::<T>(self.as_bytes_mut()?)
+    }
+
+    /// The bytes that [`Buffer::resize_within`] can give, or `None` where the memory did not come from this
+    /// module.
+    pub(crate) fn recyclable(&self) -> Option<usize> {
+        match self.owner {
+            Owner::Heap { ours: true, .. } | Owner::Pages(_) => Some(self.capacity),
+            _ => None,
+        }
+    }
+
+    /// Sets the length of a recyclable buffer; the bytes gained hold what they held before.
+    pub(crate) fn resize_within(&mut self, len: usize) {
+        assert!(self.recyclable().is_some_and(|capacity| len <= capacity), "resize beyond the allocation");
+        self.len = len;
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Owner::Heap { base, layout, .. } = self.owner {
+            // SAFETY: `base` came from the global allocator with this layout (`zeroed`, or the `Vec`'s own),
+            // once.
+            unsafe { alloc::dealloc(base.as_ptr(), layout) }
+        }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let owner = match self.owner {
+            Owner::None => "none",
+            Owner::Heap { .. } => "heap",
+            Owner::Pages(_) => "pages",
+            Owner::File(_) => "file",
+            Owner::Shared(_) => "shared",
+        };
+        f.debug_struct("Buffer").field("len", &self.len).field("owner", &owner).finish()
+    }
+}
+
+/// Something with the alignment [`ALIGN`].
+#[repr(align(64))]
+struct Line;
+
+const _: () = assert!(align_of::<Line>() == ALIGN);

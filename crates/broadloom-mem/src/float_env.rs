@@ -1,0 +1,186 @@
+//! The thread's floating-point control register, set to the IEEE default for a while.
+//!
+//! In: what the caller has set (flush-to-zero, a rounding mode, unmasked exceptions).
+//! Out: round to nearest even, gradual underflow, exceptions masked, until the guard drops.
+//! Must hold: the register is the caller's again, status flags included, on every exit.
+
+use std::marker::PhantomData;
+
+/// A guard for code that computes: while it lives, the thread's floating-point environment is the IEEE
+/// default.
+///
+/// Guards nest; they must be dropped in the reverse order of their making, as scopes do. On hosts other than
+/// x86-64 and aarch64 the guard does nothing.
+///
+/// ```
+/// use broadloom_mem::FloatEnv;
+///
+/// let _ieee = FloatEnv::ieee();
+/// // … compute: nothing is flushed to zero, whatever the caller had set …
+/// ```
+#[derive(Debug)]
+#[must_use = "the environment is restored when the guard is dropped"]
+pub struct FloatEnv {
+    saved: Control,
+    /// A register belongs to a thread: the guard is not `Send`.
+    _thread: PhantomData<*const ()>,
+}
+
+impl FloatEnv {
+    /// Saves the control register and sets the IEEE default, which costs a few nanoseconds at most.
+    #[inline]
+    pub fn ieee() -> FloatEnv {
+        let saved = read();
+        if saved & CONTROL != IEEE {
+            write(IEEE);
+        }
+        FloatEnv { saved, _thread: PhantomData }
+    }
+}
+
+impl Drop for FloatEnv {
+    #[inline]
+    fn drop(&mut self) {
+        // PERF: a write drains the pipeline; a read does not.
+        if read() != self.saved {
+            write(self.saved);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+use x86_64::{CONTROL, Control, IEEE, read, write};
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use std::arch::asm;
+
+    pub(super) type Control = u32;
+    /// All exceptions masked, nearest even, neither FTZ nor DAZ, no flag raised.
+    pub(super) const IEEE: u32 = 0x1f80;
+    /// Everything but the status flags (bits 0 to 5).
+    pub(super) const CONTROL: u32 = !0x3f;
+
+    #[inline]
+    pub(super) fn read() -> u32 {
+        let mut mxcsr = 0u32;
+        // SAFETY: stores 4 bytes to a local of that size; every x86-64 has SSE.
+        unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack, preserves_flags)) }
+        mxcsr
+    }
+
+    #[inline]
+    pub(super) fn write(mxcsr: u32) {
+        // SAFETY: loads 4 bytes from a local of that size. The value is the IEEE default, which Rust code
+        // assumes, or what this thread had before, so no reserved bit is set and no code runs under a setting
+        // it did not have.
+        unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack, preserves_flags)) }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+use aarch64::{CONTROL, Control, IEEE, read, write};
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64 {
+    use std::arch::asm;
+
+    pub(super) type Control = u64;
+    /// No trap enabled, nearest even, no flush to zero, no default NaN.
+    pub(super) const IEEE: u64 = 0;
+    /// The status flags are in another register.
+    pub(super) const CONTROL: u64 = !0;
+
+    #[inline]
+    pub(super) fn read() -> u64 {
+        let fpcr: u64;
+        // SAFETY: FPCR is readable at every exception level; nothing else changes.
+        unsafe { asm!("mrs {}, fpcr", out(reg) fpcr, options(nostack, preserves_flags)) }
+        fpcr
+    }
+
+    #[inline]
+    pub(super) fn write(fpcr: u64) {
+        // SAFETY: FPCR is writable at every exception level. The value is the IEEE default, which Rust code
+        // assumes, or what this thread had before.
+        unsafe { asm!("msr fpcr, {}", in(reg) fpcr, options(nostack, preserves_flags)) }
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+use other::{CONTROL, Control, IEEE, read, write};
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod other {
+    pub(super) type Control = u8;
+    pub(super) const IEEE: u8 = 0;
+    pub(super) const CONTROL: u8 = 0;
+
+    pub(super) fn read() -> u8 {
+        0
+    }
+
+    pub(super) fn write(_: u8) {}
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use std::hint::black_box;
+
+    use super::*;
+
+    /// Half the least normal number, computed now: 0 where subnormals are flushed.
+    #[inline(never)]
+    fn subnormal() -> f64 {
+        black_box(f64::MIN_POSITIVE) * black_box(0.5)
+    }
+
+    #[test]
+    fn flush_to_zero_is_suspended_and_restored() {
+        let before = read();
+        // FTZ, DAZ, round down, exceptions masked, the inexact flag raised.
+        write(0x8040 | 0x2000 | 0x1f80 | 0x20);
+        let flushed = subnormal();
+        let callers = read();
+        let (inside, nested) = {
+            let _outer = FloatEnv::ieee();
+            let inside = (read() & CONTROL, subnormal());
+            let _inner = FloatEnv::ieee();
+            (inside, subnormal())
+        };
+        let after = read();
+        write(before);
+        assert_eq!(flushed, 0.0, "the test's own setting works");
+        assert_eq!(inside, (IEEE, f64::MIN_POSITIVE / 2.0));
+        assert_eq!(nested, f64::MIN_POSITIVE / 2.0);
+        assert_eq!(after, callers);
+    }
+
+    #[test]
+    fn restored_on_unwind() {
+        let before = read();
+        write(before | 0x8000);
+        let caught = std::panic::catch_unwind(|| {
+            let _ieee = FloatEnv::ieee();
+            std::panic::resume_unwind(Box::new(()));
+        });
+        let after = read();
+        write(before);
+        assert!(caught.is_err());
+        assert_eq!(after, before | 0x8000);
+    }
+
+    #[test]
+    fn status_flags_are_the_callers() {
+        let before = read();
+        write(IEEE);
+        {
+            let _ieee = FloatEnv::ieee();
+            black_box(black_box(1.0) / black_box(3.0));
+            assert_ne!(read(), IEEE, "inexact was raised");
+        }
+        let after = read();
+        write(before);
+        assert_eq!(after, IEEE);
+    }
+}

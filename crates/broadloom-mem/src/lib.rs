@@ -1,0 +1,44 @@
+//! The one room of broadloom for unsafe memory: buffers, strided views, the walk of an index space, and the
+//! floating-point environment. What it exports is safe, but for constructors from raw pointers.
+//!
+//! | from | to |
+//! | --- | --- |
+//! | [`Buffer`], [`Pool`] | memory with an owner: allocated, moved in, shared, mapped |
+//! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once |
+//! | [`Nest`] | an index space with its operands, planned: few dimensions, contiguous rows |
+//! | [`Part`] | a share of the work that one thread runs |
+//! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
+//! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
+//!
+//! ```text
+//! views ─▶ Nest::new ─▶ split ─▶ Part::run ─▶ body(Block) …
+//!          checks         disjoint  packs what is     reads rows,
+//!          aliasing       units     not contiguous    writes rows
+//! ```
+
+#![deny(missing_docs, clippy::undocumented_unsafe_blocks)]
+
+mod block;
+mod buffer;
+mod bytes;
+mod float_env;
+mod linear;
+mod nest;
+mod overlap;
+mod pack;
+mod plan;
+mod pool;
+mod scratch;
+mod transpose;
+mod view;
+mod walk;
+
+pub use block::{Access, Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperandMut};
+pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes};
+pub use bytes::{bytes_of, bytes_of_mut, typed, typed_mut};
+pub use float_env::FloatEnv;
+pub use nest::{AliasPolicy, Body, Nest, Part, Parts};
+pub use plan::{Mode, NestError};
+pub use pool::Pool;
+pub use scratch::Scratch;
+pub use view::{View, ViewError, ViewMut};

@@ -1,0 +1,190 @@
+//! Copies of ranges of the linear (row-major) index between strided memory and a tile.
+//!
+//! In: an operand's extents and strides, a range. Out: the range's elements, without gaps, in or from a tile.
+//! Must hold: an operand is collapsed by its own strides alone, so that rows here are as long as they can be;
+//! where two dimensions still make a short row, a table of offsets takes the place of loops.
+
+use std::ops::Range;
+
+use crate::overlap::Dims;
+use crate::pack::{Item, Strided, Tile, gather, scatter};
+
+/// Two-dimensional blocks of fewer elements are not worth a call.
+const SMALL_BLOCK: usize = 64;
+/// Entries in a table of offsets, at most.
+const TABLE: usize = 256;
+
+/// How one operand is walked by linear index.
+#[derive(Debug)]
+pub(crate) struct Linear {
+    /// Outer dimensions, the last of which counts rows; none if all is one row.
+    outer: Dims<(usize, isize)>,
+    /// Elements of a row.
+    row: usize,
+    /// Distance of a row's elements; of no meaning with a table.
+    stride: isize,
+    /// Where the offsets of a row's elements stand in the table.
+    table: Option<Range<usize>>,
+    /// The linear index after which the elements repeat, if they do.
+    pub(crate) period: Option<usize>,
+}
+
+impl Linear {
+    /// The walk for an operand; offsets go to the end of `table`.
+    pub(crate) fn new(dims: &[usize], strides: &[isize], table: &mut Vec<isize>) -> Linear {
+        let mut outer: Dims<(usize, isize)> = Dims::new();
+        for (&extent, &stride) in dims.iter().zip(strides) {
+            match outer.last_mut() {
+                Some(last) if stride.checked_mul(extent as isize) == Some(last.1) => {
+                    *last = (last.0 * extent, stride)
+                }
+                _ => outer.push((extent, stride)),
+            }
+        }
+        let period = match outer[..] {
+            [(_, 0), ref inner @ ..] => Some(inner.iter().map(|d| d.0).product()),
+            _ => None,
+        };
+        let (mut row, stride) = outer.pop().unwrap_or((1, 0));
+        let mut offsets = None;
+        if outer.len() >= 2 && row * outer[outer.len() - 1].0 < SMALL_BLOCK {
+            let start = table.len();
+            table.extend((0..row as isize).map(|i| i * stride));
+            while outer.len() > 1 && row * outer[outer.len() - 1].0 <= TABLE {
+                let Some((extent, stride)) = outer.pop() else { break };
+                for i in 1..extent as isize {
+                    for at in start..start + row {
+                        table.push(table[at] + i * stride);
+                    }
+                }
+                row *= extent;
+            }
+            offsets = Some(start..start + row);
+        }
+        Linear { outer, row, stride, table: offsets, period }
+    }
+
+    /// Packs the elements `range` of the operand at `base` into `tile`.
+    ///
+    /// # Safety
+    /// As [`gather`]; `table` must be the one that the walk was made with.
+    pub(crate) unsafe fn pack<T: Item>(
+        &self,
+        table: &[isize],
+        base: *mut u8,
+        range: Range<usize>,
+        tile: *mut u8,
+    ) {
+        // SAFETY: the same contract.
+        unsafe { self.copy::<T, true>(table, base, range, tile) }
+    }
+
+    /// Writes `tile` to the elements `range` of the operand at `base`.
+    ///
+    /// # Safety
+    /// As [`scatter`]; `table` must be the one that the walk was made with.
+    pub(crate) unsafe fn unpack<T: Item>(
+        &self,
+        table: &[isize],
+        base: *mut u8,
+        range: Range<usize>,
+        tile: *mut u8,
+    ) {
+        // SAFETY: the same contract.
+        unsafe { self.copy::<T, false>(table, base, range, tile) }
+    }
+
+    /// # Safety
+    /// As [`Linear::pack`] or [`Linear::unpack`].
+    unsafe fn copy<T: Item, const PACK: bool>(
+        &self,
+        table: &[isize],
+        base: *mut u8,
+        range: Range<usize>,
+        tile: *mut u8,
+    ) {
+        let offsets = self.table.clone().map(|t| &table[t]);
+        let (row, rank) = (self.row, self.outer.len());
+        let (mut left, mut to) = (range.len(), tile);
+        // Where the range starts: an index in each outer dimension, and a place in a row.
+        let (mut row_index, mut at) = (range.start / row, range.start % row);
+        let mut index: Dims<usize> = Dims::from_elem(0, rank);
+        for (index, &(extent, _)) in index.iter_mut().zip(&self.outer).rev() {
+            (row_index, *index) = (row_index / extent, row_index % extent);
+        }
+        let (extent, row_stride) = self.outer.last().copied().unwrap_or((1, 0));
+        while left > 0 {
+            let steps = index.iter().zip(&self.outer).map(|(&i, d)| i as isize * d.1);
+            let ptr = base.wrapping_offset(steps.sum());
+            // The rest of a row, or as many whole rows as the last outer dimension has left, or the start of
+            // a row.
+            let here = index.last().copied().unwrap_or(0);
+            let (rows, cols) = if at > 0 || left < row {
+                (1, left.min(row - at))
+            } else {
+                ((left / row).min(extent - here), row)
+            };
+            let place = Tile { ptr: to, pitch: cols * size_of::<T>() };
+            // SAFETY: rows and columns are in the operand's extents, and the range is no longer than the
+            // tile.
+            unsafe {
+                match offsets {
+                    Some(offsets) => by_table::<T, PACK>(ptr, row_stride, &offsets[at..at + cols], to, rows),
+                    None => {
+                        let ptr = ptr.wrapping_offset(at as isize * self.stride);
+                        let block = Strided { ptr, row_stride, col_stride: self.stride };
+                        if PACK {
+                            gather::<T>(block, place, rows, cols);
+                        } else {
+                            scatter::<T>(place, block, rows, cols);
+                        }
+                    }
+                }
+                to = to.add(rows * cols * size_of::<T>());
+            }
+            left -= rows * cols;
+            at += cols;
+            if at < row {
+                break; // only the range's last piece can end inside of a row
+            }
+            at = 0;
+            let mut advance = rows;
+            for (index, &(extent, _)) in index.iter_mut().zip(&self.outer).rev() {
+                *index += advance;
+                if *index < extent {
+                    break;
+                }
+                (*index, advance) = (0, 1);
+            }
+        }
+    }
+}
+
+/// Rows whose elements stand at the given offsets.
+///
+/// # Safety
+/// As [`gather`] or [`scatter`] for those elements.
+unsafe fn by_table<T: Item, const PACK: bool>(
+    ptr: *mut u8,
+    row_stride: isize,
+    offsets: &[isize],
+    tile: *mut u8,
+    rows: usize,
+) {
+    let mut to = tile.cast::<T>();
+    for r in 0..rows as isize {
+        let row = ptr.wrapping_offset(r * row_stride);
+        for &offset in offsets {
+            let element = row.wrapping_offset(offset).cast::<T>();
+            // SAFETY: one element of the operand and its place in the tile.
+            unsafe {
+                if PACK {
+                    to.write(element.read());
+                } else {
+                    element.write(to.read());
+                }
+                to = to.add(1);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Memory for tiles, kept from one run to the next.
+//!
+//! In: the sizes that a run needs. Out: one region for each, aligned to a cache line.
+//! Must hold: regions do not overlap, and none starts at the same offset in a page as its neighbour (which
+//! would make stores to one hold up loads from the other).
+
+use std::alloc::{Layout, handle_alloc_error};
+
+use smallvec::SmallVec;
+
+use crate::buffer::{ALIGN, Buffer};
+
+const PAGE: usize = 4096;
+/// The distance of neighbours' offsets in a page: five cache lines.
+const STAGGER: usize = 320;
+
+/// Reusable memory for the tiles of one thread; it grows to what its largest run needs and is then not
+/// allocated again.
+#[derive(Debug)]
+pub struct Scratch {
+    buffer: Buffer,
+    /// Offsets of elements, for operands whose short rows span several dimensions.
+    pub(crate) table: Vec<isize>,
+}
+
+impl Scratch {
+    /// An empty scratch; nothing is allocated.
+    pub const fn new() -> Scratch {
+        Scratch { buffer: Buffer::empty(), table: Vec::new() }
+    }
+
+    /// The bytes it holds on to.
+    pub fn bytes(&self) -> usize {
+        self.buffer.len() + self.table.capacity() * size_of::<isize>()
+    }
+
+    /// Regions of at least these sizes, null for a size of 0; they hold something initialised.
+    pub(crate) fn regions(&mut self, sizes: &[usize]) -> SmallVec<[*mut u8; 4]> {
+        if sizes.iter().all(|&size| size == 0) {
+            return sizes.iter().map(|_| std::ptr::null_mut()).collect();
+        }
+        let mut end = 0usize;
+        let offsets: SmallVec<[usize; 4]> = (sizes.iter().enumerate())
+            .map(|(i, &size)| {
+                if size == 0 {
+                    return 0;
+                }
+                let phase = (i + 1) * STAGGER % PAGE;
+                let offset = end + (phase + PAGE - end % PAGE) % PAGE;
+                end = (offset + size).next_multiple_of(ALIGN);
+                offset
+            })
+            .collect();
+        if self.buffer.len() < end {
+            // Released first: the old tiles are of no use.
+            self.buffer = Buffer::empty();
+            self.buffer = match Buffer::for_overwrite(end) {
+                Ok(buffer) => buffer,
+                // As `Vec` does: tiles are small, and nobody can go on without.
+                Err(_) => {
+                    handle_alloc_error(Layout::from_size_align(end, ALIGN).unwrap_or(Layout::new::<u8>()))
+                }
+            };
+        }
+        let base = self.buffer.as_bytes_mut().map_or(std::ptr::null_mut(), |bytes| bytes.as_mut_ptr());
+        let place = |(&size, &offset): (&usize, &usize)| match size {
+            0 => std::ptr::null_mut(),
+            _ => base.wrapping_add(offset),
+        };
+        sizes.iter().zip(&offsets).map(place).collect()
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_are_apart_and_kept() {
+        let mut scratch = Scratch::new();
+        assert!(scratch.regions(&[0, 0]).iter().all(|r| r.is_null()));
+        assert_eq!(scratch.bytes(), 0);
+        let sizes = [4096usize, 0, 8192, 1, 4097];
+        let first = scratch.regions(&sizes);
+        let all: Vec<(usize, usize)> =
+            first.iter().zip(sizes).filter(|r| r.1 > 0).map(|(r, size)| (r.addr(), size)).collect();
+        assert!(first[1].is_null());
+        for (i, a) in all.iter().enumerate() {
+            assert_eq!(a.0 % ALIGN, 0);
+            for b in &all[..i] {
+                assert!(b.0 + b.1 <= a.0);
+                assert_ne!(a.0 % PAGE, b.0 % PAGE);
+            }
+        }
+        let bytes = scratch.bytes();
+        assert!(all.iter().all(|a| a.0 + a.1 <= all[0].0 + bytes));
+        assert_eq!(scratch.regions(&sizes), first, "not allocated again");
+        assert_eq!(scratch.regions(&[100])[0].addr() % ALIGN, 0);
+        assert_eq!(scratch.bytes(), bytes);
+    }
+}

@@ -1,0 +1,410 @@
+//! Strided views of borrowed memory: [`View`] to read, [`ViewMut`] to write.
+//!
+//! In: bytes, item size, shape, strides in bytes. Out: a layout whose every index is known to be inside the
+//! bytes.
+//! Must hold: each element that the shape reaches is in memory borrowed for `'a`, initialised and aligned to
+//! its size; a `ViewMut` borrows exclusively and reaches no byte by two indices.
+
+use std::marker::PhantomData;
+
+use broadloom_math::Elem;
+
+use crate::bytes::{bytes_of, bytes_of_mut};
+use crate::overlap::{Dims, dims, injective, reach};
+
+/// Why a view can't be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ViewError {
+    /// Elements have 1, 2, 4 or 8 bytes.
+    #[error("an element can't have {item} bytes; 1, 2, 4 and 8 are possible")]
+    Item {
+        /// The item size that was asked for.
+        item: usize,
+    },
+    /// There must be one stride per dimension.
+    #[error("{strides} strides for {rank} dimensions")]
+    Rank {
+        /// Dimensions in the shape.
+        rank: usize,
+        /// Strides given.
+        strides: usize,
+    },
+    /// Some index leads out of the bytes.
+    #[error("the layout reaches outside of its memory")]
+    OutOfBounds,
+    /// Some element's address is no multiple of its size.
+    #[error("an element's address is not a multiple of its size, {item}")]
+    Misaligned {
+        /// The item size.
+        item: usize,
+    },
+    /// A layout to be written to maps two indices to one byte, or is not known not to.
+    #[error("the layout to be written to may map two indices to one element")]
+    SelfOverlap,
+}
+
+/// What both kinds of view are made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// The element with index 0 in every dimension; meaningless without elements.
+    pub(crate) ptr: *mut u8,
+    pub(crate) item: usize,
+    pub(crate) shape: Dims<usize>,
+    pub(crate) strides: Dims<isize>,
+    /// Addresses of the first byte reached and of the end; equal without elements.
+    pub(crate) reach: (usize, usize),
+}
+
+impl Layout {
+    /// A layout that [`check`] found to reach this far.
+    #[inline(always)]
+    fn new(
+        ptr: *mut u8,
+        item: usize,
+        shape: &[usize],
+        strides: &[isize],
+        (low, high): (isize, isize),
+    ) -> Layout {
+        let reach = (ptr.addr().wrapping_add_signed(low), ptr.addr().wrapping_add_signed(high));
+        Layout { ptr, item, shape: dims(shape), strides: dims(strides), reach }
+    }
+
+    /// One dimension of `len` elements without gaps, known to be in memory.
+    #[inline]
+    fn row(ptr: *mut u8, item: usize, len: usize) -> Layout {
+        let reach = (ptr.addr(), ptr.addr() + item * len);
+        Layout {
+            ptr,
+            item,
+            shape: Dims::from_slice(&[len]),
+            strides: Dims::from_slice(&[item as isize]),
+            reach,
+        }
+    }
+
+    /// Whether the extents are these.
+    #[inline]
+    pub(crate) fn has_shape(&self, extents: &[usize]) -> bool {
+        // PERF: a comparison of slices is a call.
+        self.shape.len() == extents.len() && self.shape.iter().zip(extents).all(|(a, b)| a == b)
+    }
+
+    /// The address of the element with this index, or `None` where the shape has no such index.
+    fn element(&self, index: &[usize]) -> Option<*mut u8> {
+        let inside =
+            index.len() == self.shape.len() && index.iter().zip(&self.shape).all(|(i, extent)| i < extent);
+        let steps = index.iter().zip(&self.strides).map(|(&i, &stride)| i as isize * stride);
+        // In range and each partial sum too: these are distances inside the reach.
+        inside.then(|| self.ptr.wrapping_offset(steps.sum()))
+    }
+}
+
+/// Whether a layout that [`check`] accepted may be written to.
+fn check_injective(shape: &[usize], strides: &[isize], item: usize) -> Result<(), ViewError> {
+    if injective(shape, strides, item) { Ok(()) } else { Err(ViewError::SelfOverlap) }
+}
+
+/// What the layout reaches relative to index 0, if it is one and stays in its bounds.
+fn check(
+    address: usize,
+    item: usize,
+    shape: &[usize],
+    strides: &[isize],
+    bounds: Option<(usize, usize)>,
+) -> Result<(isize, isize), ViewError> {
+    if !matches!(item, 1 | 2 | 4 | 8) {
+        return Err(ViewError::Item { item });
+    }
+    if shape.len() != strides.len() {
+        return Err(ViewError::Rank { rank: shape.len(), strides: strides.len() });
+    }
+    let (low, high) = reach(shape, strides, item).ok_or(ViewError::OutOfBounds)?;
+    if low == high {
+        // Without elements nothing is reached, so that any address will do.
+        return Ok((0, 0));
+    }
+    // PERF: the item is a power of two; a division takes longer than all of the rest.
+    let loose = |bits: usize| bits & (item - 1) != 0;
+    let mut steps = shape.iter().zip(strides);
+    if loose(address) || steps.any(|(&extent, &stride)| extent > 1 && loose(stride as usize)) {
+        return Err(ViewError::Misaligned { item });
+    }
+    let inside = bounds.is_none_or(|(at, len)| {
+        let at = isize::try_from(at).ok();
+        let ends = at.and_then(|at| Some((at.checked_add(low)?, at.checked_add(high)?)));
+        ends.is_some_and(|(first, end)| first >= 0 && end as usize <= len)
+    });
+    if inside { Ok((low, high)) } else { Err(ViewError::OutOfBounds) }
+}
+
+/// A read-only strided view of memory that is borrowed for `'a`: up to any rank, strides of any sign and 0.
+///
+/// ```
+/// use broadloom_mem::{View, bytes_of};
+///
+/// // Every second element, backwards, in three equal rows.
+/// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0];
+/// let view = View::new(bytes_of(&x), 4, 16, &[3, 3], &[0, -8])?;
+/// assert_eq!(view.get::<f32>(&[2, 1]), Some(3.0));
+/// assert_eq!(view.get::<f32>(&[2, 3]), None);
+/// # Ok::<(), broadloom_mem::ViewError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    pub(crate) layout: Layout,
+    memory: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: a view is a `&[u8]` with a layout.
+unsafe impl Send for View<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for View<'_> {}
+
+impl<'a> View<'a> {
+    /// A view of `bytes`: elements of `item` bytes, index 0 at byte `offset`, strides in bytes.
+    ///
+    /// # Errors
+    /// Where an index leads out of the bytes, or an element is not aligned to its size.
+    pub fn new(
+        bytes: &'a [u8],
+        item: usize,
+        offset: usize,
+        shape: &[usize],
+        strides: &[isize],
+    ) -> Result<View<'a>, ViewError> {
+        let ptr = bytes.as_ptr().cast_mut().wrapping_add(offset);
+        let reach = check(ptr.addr(), item, shape, strides, Some((offset, bytes.len())))?;
+        Ok(View { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
+    }
+
+    /// A view of a slice in its one dimension.
+    pub fn of_slice<T: Elem>(elements: &'a [T]) -> View<'a> {
+        let bytes = bytes_of(elements);
+        View {
+            layout: Layout::row(bytes.as_ptr().cast_mut(), size_of::<T>(), elements.len()),
+            memory: PhantomData,
+        }
+    }
+
+    /// A view of memory at a pointer: the element with index 0 in every dimension.
+    ///
+    /// # Errors
+    /// As [`View::new`], where they can be seen without knowing the memory.
+    ///
+    /// # Safety
+    /// Every element that shape and strides reach from `ptr` must be, for `'a`, in one allocation,
+    /// initialised and valid for reads, and nothing may write to it, except through a [`Nest`](crate::Nest)
+    /// that has this view among its inputs and an output of exactly the same elements.
+    pub unsafe fn from_raw(
+        ptr: *const u8,
+        item: usize,
+        shape: &[usize],
+        strides: &[isize],
+    ) -> Result<View<'a>, ViewError> {
+        let reach = check(ptr.addr(), item, shape, strides, None)?;
+        Ok(View { layout: Layout::new(ptr.cast_mut(), item, shape, strides, reach), memory: PhantomData })
+    }
+
+    /// The bytes of an element.
+    pub fn item(&self) -> usize {
+        self.layout.item
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> &[usize] {
+        &self.layout.shape
+    }
+
+    /// The strides in bytes.
+    pub fn strides(&self) -> &[isize] {
+        &self.layout.strides
+    }
+
+    /// The element with this index, or `None` where the shape has no such index.
+    ///
+    /// # Panics
+    /// If the type's size is not the view's.
+    pub fn get<T: Elem>(&self, index: &[usize]) -> Option<T> {
+        assert_eq!(
+            size_of::<T>(),
+            self.layout.item,
+            "{} does not have the size of the view's elements",
+            T::DTYPE
+        );
+        // SAFETY: an element that the shape reaches is in borrowed memory, initialised and aligned (the
+        // view's invariant), and any bytes are a valid `Store` of that size.
+        self.layout.element(index).map(|ptr| T::load(unsafe { ptr.cast::<T::Store>().read() }))
+    }
+}
+
+/// A strided view of memory that is borrowed exclusively for `'a`, no byte of which is reached by two
+/// indices.
+#[derive(Debug)]
+pub struct ViewMut<'a> {
+    pub(crate) layout: Layout,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: a view to write is a `&mut [u8]` with a layout.
+unsafe impl Send for ViewMut<'_> {}
+// SAFETY: as above; through `&ViewMut` memory can only be read.
+unsafe impl Sync for ViewMut<'_> {}
+
+impl<'a> ViewMut<'a> {
+    /// A view of `bytes`: elements of `item` bytes, index 0 at byte `offset`, strides in bytes.
+    ///
+    /// # Errors
+    /// As [`View::new`]; and `SelfOverlap` unless, with the dimensions ordered by the size of their strides,
+    /// each stride steps over everything that the smaller ones span.
+    pub fn new(
+        bytes: &'a mut [u8],
+        item: usize,
+        offset: usize,
+        shape: &[usize],
+        strides: &[isize],
+    ) -> Result<ViewMut<'a>, ViewError> {
+        let ptr = bytes.as_mut_ptr().wrapping_add(offset);
+        let reach = check(ptr.addr(), item, shape, strides, Some((offset, bytes.len())))?;
+        check_injective(shape, strides, item)?;
+        Ok(ViewMut { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
+    }
+
+    /// A view of a slice in its one dimension; for `bool` take a slice of `u8`, the bytes that are written.
+    pub fn of_slice<T: Elem<Store = T>>(elements: &'a mut [T]) -> ViewMut<'a> {
+        let len = elements.len();
+        let bytes = bytes_of_mut(elements);
+        ViewMut { layout: Layout::row(bytes.as_mut_ptr(), size_of::<T>(), len), memory: PhantomData }
+    }
+
+    /// A view of memory at a pointer: the element with index 0 in every dimension.
+    ///
+    /// # Errors
+    /// As [`ViewMut::new`], where they can be seen without knowing the memory.
+    ///
+    /// # Safety
+    /// Every element that shape and strides reach from `ptr` must be, for `'a`, in one allocation,
+    /// initialised and valid for reads and writes, and nothing else may read or write it, except through a
+    /// [`Nest`](crate::Nest) that has this view among its outputs: as an input there, or as another output,
+    /// which the nest then rejects.
+    pub unsafe fn from_raw(
+        ptr: *mut u8,
+        item: usize,
+        shape: &[usize],
+        strides: &[isize],
+    ) -> Result<ViewMut<'a>, ViewError> {
+        let reach = check(ptr.addr(), item, shape, strides, None)?;
+        check_injective(shape, strides, item)?;
+        Ok(ViewMut { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
+    }
+
+    /// The same view, to read from.
+    pub fn as_view(&self) -> View<'_> {
+        View { layout: self.layout.clone(), memory: PhantomData }
+    }
+
+    /// The same view, borrowed for less long.
+    pub fn reborrow(&mut self) -> ViewMut<'_> {
+        ViewMut { layout: self.layout.clone(), memory: PhantomData }
+    }
+
+    /// The bytes of an element.
+    pub fn item(&self) -> usize {
+        self.layout.item
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> &[usize] {
+        &self.layout.shape
+    }
+
+    /// The strides in bytes.
+    pub fn strides(&self) -> &[isize] {
+        &self.layout.strides
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(
+        len: usize,
+        item: usize,
+        offset: usize,
+        shape: &[usize],
+        strides: &[isize],
+    ) -> Option<ViewError> {
+        let words = vec![0u64; len.div_ceil(8)];
+        View::new(&bytes_of(&words)[..len], item, offset, shape, strides).err()
+    }
+
+    #[test]
+    fn bounds() {
+        use ViewError::*;
+        const MAX: isize = isize::MAX;
+        let (oob, off) = (Some(OutOfBounds), |item| Some(Misaligned { item }));
+        #[rustfmt::skip]
+        type Row<'a> = (usize, usize, usize, &'a [usize], &'a [isize], Option<ViewError>);
+        let rows: &[Row<'_>] = &[
+            // len item offset shape strides error
+            (16, 4, 0, &[4], &[4], None),
+            (15, 4, 0, &[4], &[4], oob),
+            (16, 4, 4, &[4], &[4], oob),
+            (16, 4, 12, &[4], &[-4], None),
+            (16, 4, 8, &[4], &[-4], oob),
+            (16, 4, 12, &[1_000_000], &[0], None),
+            (16, 4, 0, &[], &[], None),
+            (16, 4, 16, &[], &[], oob),
+            (0, 4, 0, &[], &[], oob),
+            (0, 4, 99, &[0], &[4], None),
+            (0, 4, 99, &[usize::MAX, 0], &[4, MAX], None),
+            (16, 4, usize::MAX - 3, &[4], &[4], oob),
+            (16, 4, 0, &[usize::MAX], &[4], oob),
+            (16, 4, 0, &[3, 2], &[MAX - 3, 4], oob),
+            (16, 4, 8, &[2, 2], &[isize::MIN, 4], oob),
+            (16, 8, 0, &[2, 2], &[(MAX - 7), -(MAX - 7)], oob),
+            (16, 4, 0, &[2, 3], &[4, 4], None),
+            (16, 4, 0, &[2, 4], &[4, 4], oob),
+            (16, 4, 2, &[3], &[4], off(4)),
+            (16, 4, 0, &[3], &[6], off(4)),
+            (16, 4, 0, &[1], &[3], None),
+            (16, 8, 4, &[1], &[8], off(8)),
+            (16, 1, 3, &[13], &[1], None),
+            (16, 3, 0, &[1], &[3], Some(Item { item: 3 })),
+            (16, 0, 0, &[1], &[3], Some(Item { item: 0 })),
+            (16, 4, 0, &[1], &[], Some(Rank { rank: 1, strides: 0 })),
+        ];
+        for &(len, item, offset, shape, strides, ref error) in rows {
+            assert_eq!(
+                &check(len, item, offset, shape, strides),
+                error,
+                "{len} {item} {offset} {shape:?} {strides:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn writable_layouts_are_injective() {
+        let rows: &[(&[usize], &[isize], bool)] = &[
+            (&[4, 4], &[16, 4], true),
+            (&[4, 4], &[4, 16], true),
+            (&[4, 4], &[-4, 16], true),
+            (&[4, 4], &[12, 4], false),
+            (&[2, 2], &[4, 4], false),
+            (&[3], &[0], false),
+            (&[1, 3], &[0, 4], true),
+            (&[0, 3], &[0, 0], true),
+        ];
+        for &(shape, strides, ok) in rows {
+            let mut words = [0u64; 16];
+            let got = ViewMut::new(bytes_of_mut(&mut words), 4, 64, shape, strides).err();
+            assert_eq!(got, (!ok).then_some(ViewError::SelfOverlap), "{shape:?} {strides:?}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "int16 does not have the size")]
+    fn get_checks_the_size() {
+        let _ = View::of_slice(&[1.0f32]).get::<i16>(&[0]);
+    }
+}

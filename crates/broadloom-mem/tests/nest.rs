@@ -1,0 +1,700 @@
+//! The walk against a naive model: every index of the space, one at a time.
+
+use std::ops::ControlFlow;
+
+use broadloom_mem::{
+    Access, AliasPolicy, Block, Mode, Nest, NestError, Operand, Part, RawBlock, Scratch, View, ViewMut,
+    bytes_of, bytes_of_mut,
+};
+
+/// A small generator (splitmix64): the same cases on every run.
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+/// Memory with a layout in it.
+#[derive(Clone, Debug)]
+struct Array {
+    words: Vec<u64>,
+    item: usize,
+    offset: usize,
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+}
+
+/// How an array's dimensions lie in memory.
+#[derive(Clone, Copy, Debug)]
+struct Style {
+    permute: bool,
+    gaps: bool,
+    reverse: bool,
+    broadcast: bool,
+}
+
+const PLAIN: Style = Style { permute: false, gaps: false, reverse: false, broadcast: false };
+
+impl Array {
+    fn random(rng: &mut Rng, shape: &[usize], item: usize, style: Style) -> Array {
+        let mut order: Vec<usize> = (0..shape.len()).collect();
+        if style.permute {
+            for i in (1..order.len()).rev() {
+                order.swap(i, rng.below(i + 1));
+            }
+        }
+        let (mut step, mut offset, mut strides) = (item, 0, vec![0isize; shape.len()]);
+        for &d in order.iter().rev() {
+            if style.broadcast && rng.chance(40) {
+                continue;
+            }
+            if style.gaps && rng.chance(40) {
+                step += item * (1 + rng.below(4));
+            }
+            strides[d] = step as isize;
+            if style.reverse && rng.chance(40) {
+                offset += step * shape[d].saturating_sub(1);
+                strides[d] = -strides[d];
+            }
+            step *= shape[d].max(1);
+        }
+        let lead = item * rng.below(4);
+        let words = (0..(lead + step + item).div_ceil(8)).map(|_| rng.next()).collect();
+        Array { words, item, offset: lead + offset, shape: shape.to_vec(), strides }
+    }
+
+    fn view(&self) -> View<'_> {
+        View::new(bytes_of(&self.words), self.item, self.offset, &self.shape, &self.strides)
+            .expect("in bounds")
+    }
+
+    fn view_mut(&mut self) -> ViewMut<'_> {
+        ViewMut::new(bytes_of_mut(&mut self.words), self.item, self.offset, &self.shape, &self.strides)
+            .expect("in bounds and injective")
+    }
+
+    fn at(&self, index: &[usize]) -> usize {
+        let steps: isize = index.iter().zip(&self.strides).map(|(&i, &s)| i as isize * s).sum();
+        self.offset.strict_add_signed(steps)
+    }
+
+    fn get(&self, index: &[usize]) -> u64 {
+        let mut bytes = [0; 8];
+        bytes[..self.item].copy_from_slice(&bytes_of(&self.words)[self.at(index)..][..self.item]);
+        u64::from_le_bytes(bytes)
+    }
+
+    fn put(&mut self, index: &[usize], value: u64) {
+        let at = self.at(index);
+        bytes_of_mut(&mut self.words)[at..][..self.item].copy_from_slice(&value.to_le_bytes()[..self.item]);
+    }
+}
+
+/// The value of output `j`: something that depends on every input's every bit, and on which input it is.
+fn body(j: usize, inputs: impl Iterator<Item = u64>) -> u64 {
+    inputs.fold(j as u64 + 1, |sum, x| (sum ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
+}
+
+fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    let n: usize = shape.iter().product();
+    (0..n).map(move |mut linear| {
+        let mut index = vec![0; shape.len()];
+        for (i, &extent) in index.iter_mut().zip(shape).rev() {
+            (linear, *i) = (linear / extent, linear % extent);
+        }
+        index
+    })
+}
+
+fn model(inputs: &[Array], outputs: &mut [Array], shape: &[usize]) {
+    for index in indices(shape) {
+        let values: Vec<u64> = inputs.iter().map(|a| a.get(&index)).collect();
+        for (j, out) in outputs.iter_mut().enumerate() {
+            out.put(&index, body(j, values.iter().copied()));
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Safe,
+    Raw,
+}
+
+fn safe_input(block: &Block<'_>, item: usize, i: usize, row: usize) -> Vec<u64> {
+    macro_rules! read {
+        ($t:ty) => {
+            match block.input::<$t>(i, row) {
+                Operand::Slice(row) => row.iter().map(|&x| x as u64).collect(),
+                Operand::Splat(x) => vec![x as u64; block.cols()],
+            }
+        };
+    }
+    match item {
+        1 => read!(u8),
+        2 => read!(u16),
+        4 => read!(u32),
+        _ => read!(u64),
+    }
+}
+
+fn safe_output(block: &mut Block<'_>, item: usize, j: usize, row: usize, values: &[u64]) {
+    macro_rules! write {
+        ($t:ty) => {
+            block.output::<$t>(j, row).iter_mut().zip(values).for_each(|(to, &x)| *to = x as $t)
+        };
+    }
+    match item {
+        1 => write!(u8),
+        2 => write!(u16),
+        4 => write!(u32),
+        _ => write!(u64),
+    }
+}
+
+fn raw_input(raw: RawBlock<'_>, access: Access, item: usize, i: usize, row: usize, col: usize) -> u64 {
+    let step = if access == Access::Splat { 0 } else { item };
+    let mut bytes = [0; 8];
+    let from =
+        raw.inputs[i].ptr.wrapping_offset(row as isize * raw.inputs[i].row_stride).wrapping_add(col * step);
+    assert_eq!(from.addr() % item, 0, "aligned");
+    // SAFETY: row < rows and col < cols, as `RawBlock` asks.
+    unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), item) }
+    u64::from_le_bytes(bytes)
+}
+
+fn raw_output(raw: RawBlock<'_>, item: usize, j: usize, row: usize, col: usize, value: u64) {
+    let to =
+        raw.outputs[j].ptr.wrapping_offset(row as isize * raw.outputs[j].row_stride).wrapping_add(col * item);
+    assert_eq!(to.addr() % item, 0, "aligned");
+    let bytes = value.to_le_bytes();
+    // SAFETY: row < rows and col < cols, as `RawBlock` asks.
+    unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, item) }
+}
+
+/// Item sizes and accesses, which a body needs besides the block.
+#[derive(Clone, Debug)]
+struct Kinds {
+    inputs: Vec<(usize, Access)>,
+    outputs: Vec<usize>,
+}
+
+/// Runs a part and gives how many elements it visited.
+fn run_part(part: Part<'_>, scratch: &mut Scratch, kinds: &Kinds, way: Way) -> usize {
+    let (expected, mut visited) = (part.elements(), 0);
+    let flow = part.run(scratch, &mut |block| {
+        visited += block.rows() * block.cols();
+        for row in 0..block.rows() {
+            match way {
+                Way::Safe => {
+                    let inputs: Vec<Vec<u64>> = kinds
+                        .inputs
+                        .iter()
+                        .enumerate()
+                        .map(|(i, k)| safe_input(block, k.0, i, row))
+                        .collect();
+                    for (j, &item) in kinds.outputs.iter().enumerate() {
+                        let values: Vec<u64> =
+                            (0..block.cols()).map(|c| body(j, inputs.iter().map(|x| x[c]))).collect();
+                        safe_output(block, item, j, row, &values);
+                    }
+                }
+                Way::Raw => {
+                    let raw = block.raw();
+                    for col in 0..raw.cols {
+                        let inputs: Vec<u64> = (kinds.inputs.iter().enumerate())
+                            .map(|(i, &(item, access))| raw_input(raw, access, item, i, row, col))
+                            .collect();
+                        for (j, &item) in kinds.outputs.iter().enumerate() {
+                            raw_output(raw, item, j, row, col, body(j, inputs.iter().copied()));
+                        }
+                    }
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(flow, ControlFlow::Continue(()));
+    assert_eq!(visited, expected);
+    visited
+}
+
+/// Runs the nest in parts, last part first, and gives its mode.
+fn run(
+    mut nest: Nest<'_>,
+    items: &Kinds,
+    parts: usize,
+    way: Way,
+    policy: AliasPolicy,
+    scratch: &mut Scratch,
+) -> Mode {
+    let mode = nest.mode();
+    let (elements, units) = (nest.elements(), nest.units());
+    assert_eq!(nest.dims().iter().product::<usize>(), elements);
+    let mut kinds = items.clone();
+    for (i, kind) in kinds.inputs.iter_mut().enumerate() {
+        kind.1 = nest.access(i);
+    }
+    let all: Vec<Part<'_>> = nest.split(parts, policy).collect();
+    assert_eq!(all.len(), parts.min(units));
+    assert_eq!(all.iter().map(Part::elements).sum::<usize>(), elements);
+    assert!(all.iter().all(|part| part.elements() > 0), "{mode:?}: an empty part");
+    let visited: usize = all.into_iter().rev().map(|part| run_part(part, scratch, &kinds, way)).sum();
+    assert_eq!(visited, elements);
+    mode
+}
+
+fn kinds(inputs: &[Array], outputs: &[Array]) -> Kinds {
+    Kinds {
+        inputs: inputs.iter().map(|a| (a.item, Access::Contiguous)).collect(),
+        outputs: outputs.iter().map(|a| a.item).collect(),
+    }
+}
+
+/// One case, in both ways, whole and in parts; gives the mode.
+fn check(
+    rng: &mut Rng,
+    scratch: &mut Scratch,
+    shape: &[usize],
+    inputs: &[Array],
+    outputs: &[Array],
+    min_row: usize,
+) -> Mode {
+    let mut expected = outputs.to_vec();
+    model(inputs, &mut expected, shape);
+    let kinds = kinds(inputs, outputs);
+    let parts = 2 + rng.below(5);
+    let mut mode = Mode::Direct;
+    for (way, parts) in [(Way::Safe, 1), (Way::Raw, 1), (Way::Safe, parts), (Way::Raw, parts)] {
+        let mut got = outputs.to_vec();
+        let views: Vec<View<'_>> = inputs.iter().map(Array::view).collect();
+        let policy = rng.pick(&[AliasPolicy::Copy, AliasPolicy::InPlace]);
+        let nest = Nest::with_min_row(shape, &views, got.iter_mut().map(Array::view_mut), min_row)
+            .expect("no overlap");
+        mode = run(nest, &kinds, parts, way, policy, scratch);
+        for (j, (got, expected)) in got.iter().zip(&expected).enumerate() {
+            assert!(
+                got.words == expected.words,
+                "{mode:?} {way:?}, {parts} parts, output {j} of {:?}\ninputs {:?}",
+                (&got.shape, &got.strides, got.item),
+                inputs.iter().map(|a| (&a.strides, a.item)).collect::<Vec<_>>()
+            );
+        }
+    }
+    mode
+}
+
+#[test]
+fn random_layouts() {
+    let mut rng = Rng(1);
+    let mut scratch = Scratch::new();
+    let mut seen = [0usize; 3];
+    for case in 0..3000 {
+        let rank = rng.below(6);
+        let extents: &[usize] = match case % 5 {
+            0 => &[0, 1, 2, 3],
+            1 => &[1, 2, 3, 4, 5, 7],
+            2 => &[1, 2, 3, 31, 32, 33],
+            3 => &[2, 3, 40, 70],
+            _ => &[1, 3, 5, 65, 130],
+        };
+        let mut shape: Vec<usize> = (0..rank).map(|_| rng.pick(extents)).collect();
+        while shape.iter().product::<usize>() > 12_000 {
+            let i = rng.below(shape.len());
+            shape[i] = shape[i].div_ceil(2);
+        }
+        let mut style = |input: bool| Style {
+            permute: rng.chance(40),
+            gaps: rng.chance(40),
+            reverse: rng.chance(40),
+            broadcast: input && rng.chance(50),
+        };
+        let styles = [style(true), style(true), style(true), style(false), style(false)];
+        let (ins, outs) = (rng.below(4), 1 + rng.below(2));
+        let inputs: Vec<Array> = (0..ins)
+            .map(|i| {
+                let item = rng.pick(&[1, 2, 4, 8]);
+                Array::random(&mut rng, &shape, item, styles[i])
+            })
+            .collect();
+        let outputs: Vec<Array> = (0..outs)
+            .map(|j| {
+                let item = rng.pick(&[1, 2, 4, 8]);
+                let style = if rng.chance(50) { PLAIN } else { styles[3 + j] };
+                Array::random(&mut rng, &shape, item, style)
+            })
+            .collect();
+        let min_row = rng.pick(&[32, 32, 1, 300]);
+        let mode = check(&mut rng, &mut scratch, &shape, &inputs, &outputs, min_row);
+        seen[mode as usize] += 1;
+    }
+    assert!(seen.iter().all(|&n| n > 200), "modes met: {seen:?}");
+}
+
+#[test]
+fn every_length() {
+    let mut rng = Rng(2);
+    let mut scratch = Scratch::new();
+    let styles = [
+        PLAIN,
+        Style { gaps: true, ..PLAIN },
+        Style { reverse: true, ..PLAIN },
+        Style { permute: true, ..PLAIN },
+        Style { broadcast: true, ..PLAIN },
+    ];
+    for n in 0..=70 {
+        for item in [1, 2, 4, 8] {
+            let flipped = Style { permute: true, gaps: true, reverse: true, broadcast: true };
+            for shape in [vec![n], vec![n, 3], vec![3, n], vec![n, 40], vec![n, 1, 2, 3]] {
+                let mut inputs: Vec<Array> =
+                    styles.iter().map(|&style| Array::random(&mut rng, &shape, item, style)).collect();
+                inputs.push(Array::random(&mut rng, &shape, item, flipped));
+                let style = rng.pick(&[PLAIN, PLAIN, styles[1], styles[2]]);
+                let out = Array::random(&mut rng, &shape, item, style);
+                check(&mut rng, &mut scratch, &shape, &inputs, &[out], 32);
+            }
+        }
+    }
+}
+
+/// Shapes large enough for several units, tiles that are cut at every border, and every pack pattern.
+#[test]
+fn large_layouts() {
+    let mut rng = Rng(3);
+    let mut scratch = Scratch::new();
+    type Layouts<'a> = &'a [(&'a [isize], Mode)];
+    let shapes: &[(&[usize], Layouts<'_>)] = &[
+        (
+            &[100_000],
+            &[(&[1], Mode::Direct), (&[0], Mode::Direct), (&[2], Mode::Tiled), (&[-1], Mode::Tiled)],
+        ),
+        (
+            &[3, 40_000],
+            &[
+                (&[40_000, 1], Mode::Direct),
+                (&[0, 1], Mode::Direct),
+                (&[1, 0], Mode::Direct),
+                (&[1, 3], Mode::Tiled),
+            ],
+        ),
+        (
+            &[300, 200],
+            &[
+                (&[1, 300], Mode::Tiled),
+                (&[400, 2], Mode::Tiled),
+                (&[0, 3], Mode::Tiled),
+                (&[-200, -1], Mode::Tiled),
+            ],
+        ),
+        (
+            &[30_000, 3],
+            &[
+                (&[1, 0], Mode::Flat),
+                (&[0, 1], Mode::Flat),
+                (&[1, 30_000], Mode::Flat),
+                (&[4, 1], Mode::Flat),
+                (&[-3, -1], Mode::Tiled),
+            ],
+        ),
+        (&[20_000, 5], &[(&[1, 0], Mode::Flat), (&[1, 20_000], Mode::Flat), (&[5, -1], Mode::Flat)]),
+        (
+            &[5_000, 2, 3, 2],
+            &[
+                (&[12, 6, 2, 1], Mode::Direct),
+                (&[4, 2, 0, 1], Mode::Flat),
+                (&[0, 2, 0, 1], Mode::Flat),
+                (&[1, 5_000, 10_000, 30_000], Mode::Flat),
+            ],
+        ),
+        (
+            &[40, 50, 60],
+            &[(&[1, 40, 2000], Mode::Tiled), (&[50, 1, 2000], Mode::Tiled), (&[60, 2400, 1], Mode::Direct)],
+        ),
+        (
+            &[7, 90, 31],
+            &[(&[0, 31, 1], Mode::Direct), (&[90, 1, 0], Mode::Flat), (&[31, 7 * 31, 1], Mode::Flat)],
+        ),
+    ];
+    for &(shape, layouts) in shapes {
+        for &(strides, mode) in layouts {
+            for item in [1, 2, 4, 8] {
+                let strides: Vec<isize> = strides.iter().map(|s| s * item as isize).collect();
+                let plain = Array::random(&mut rng, shape, item, PLAIN);
+                let spans = strides.iter().zip(shape).map(|(&s, &e)| s * (e as isize - 1));
+                let (low, high) = spans
+                    .fold((0, 0), |(low, high), s| if s < 0 { (low + s, high) } else { (low, high + s) });
+                let words = (0..((high - low) as usize + item).div_ceil(8)).map(|_| rng.next()).collect();
+                let other = Array { words, item, offset: -low as usize, shape: shape.to_vec(), strides };
+                let out = Array::random(&mut rng, shape, item, PLAIN);
+                let got = check(&mut rng, &mut scratch, shape, &[plain.clone(), other.clone()], &[out], 32);
+                assert_eq!(got, mode, "{shape:?} {:?}", other.strides);
+                // As an output, where it can be one, together with a plain one.
+                if other.strides.iter().all(|&s| s != 0) {
+                    let out = Array::random(&mut rng, shape, item, PLAIN);
+                    let inputs = std::slice::from_ref(&plain);
+                    check(&mut rng, &mut scratch, shape, inputs, &[out.clone(), other.clone()], 32);
+                    check(&mut rng, &mut scratch, shape, inputs, &[other, out], 32);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn many_threads() {
+    let mut rng = Rng(4);
+    let shape = [333, 257];
+    for strides in [[257 * 4, 4], [4, 333 * 4], [0, 4], [4, 0]] {
+        let mut a = Array::random(&mut rng, &shape, 4, PLAIN);
+        let b = Array { strides: strides.to_vec(), offset: 0, ..Array::random(&mut rng, &shape, 4, PLAIN) };
+        let mut expected = [Array::random(&mut rng, &shape, 4, PLAIN)];
+        let mut got = expected.clone();
+        a.words.reverse();
+        let inputs = [a, b];
+        model(&inputs, &mut expected, &shape);
+        let views = inputs.each_ref().map(Array::view);
+        let mut nest = Nest::new(&shape, &views, got.iter_mut().map(Array::view_mut)).expect("no overlap");
+        let mut kinds = kinds(&inputs, &expected);
+        for (i, kind) in kinds.inputs.iter_mut().enumerate() {
+            kind.1 = nest.access(i);
+        }
+        std::thread::scope(|scope| {
+            for part in nest.split(4, AliasPolicy::Copy) {
+                let kinds = &kinds;
+                scope.spawn(move || run_part(part, &mut Scratch::new(), kinds, Way::Safe));
+            }
+        });
+        assert!(got[0].words == expected[0].words, "{strides:?}");
+    }
+}
+
+/// Overlap of input and output, as (offset, strides) of each in one piece of memory, in elements of 4 bytes.
+#[test]
+fn aliasing() {
+    type Place<'a> = (usize, &'a [isize]);
+    let rows: &[(&[usize], Place<'_>, Place<'_>, Option<bool>)] = &[
+        // Shape, input, output: exactly the same, disjoint, or an error.
+        (&[10], (0, &[1]), (0, &[1]), Some(true)),
+        (&[10], (0, &[1]), (1, &[1]), None),
+        (&[10], (0, &[1]), (10, &[1]), Some(false)),
+        (&[10], (9, &[-1]), (0, &[1]), None),
+        (&[10], (9, &[-1]), (9, &[-1]), Some(true)),
+        (&[10], (0, &[2]), (0, &[2]), Some(true)),
+        (&[10], (0, &[2]), (1, &[2]), Some(false)),
+        (&[10], (0, &[0]), (0, &[1]), None),
+        (&[10], (12, &[0]), (0, &[1]), Some(false)),
+        (&[1], (3, &[0]), (3, &[1]), Some(true)),
+        (&[8, 8], (0, &[8, 1]), (0, &[8, 1]), Some(true)),
+        (&[8, 8], (0, &[1, 8]), (0, &[8, 1]), None),
+        (&[8, 8], (0, &[1, 8]), (0, &[1, 8]), Some(true)),
+        (&[8, 4], (0, &[8, 1]), (4, &[8, 1]), Some(false)),
+        (&[8, 4], (0, &[8, 1]), (3, &[8, 1]), None),
+        (&[40, 3], (0, &[4, 1]), (0, &[4, 1]), Some(true)),
+        (&[40, 60], (0, &[60, 1]), (0, &[60, 1]), Some(true)),
+        (&[40, 60], (0, &[70, 1]), (0, &[70, 1]), Some(true)),
+        (&[40, 60], (0, &[1, 40]), (0, &[1, 40]), Some(true)),
+        (&[5, 10_000], (0, &[10_001, 1]), (0, &[10_001, 1]), Some(true)),
+        (&[0], (0, &[1]), (0, &[1]), Some(false)),
+    ];
+    let mut rng = Rng(5);
+    for &(shape, input, output, outcome) in rows {
+        let bytes = |strides: &[isize]| strides.iter().map(|s| s * 4).collect::<Vec<isize>>();
+        let (in_strides, out_strides) = (bytes(input.1), bytes(output.1));
+        let memory: Vec<u32> = (0..60_000).map(|_| rng.next() as u32).collect();
+        for (way, policy) in
+            [(Way::Raw, AliasPolicy::InPlace), (Way::Raw, AliasPolicy::Copy), (Way::Safe, AliasPolicy::Copy)]
+        {
+            let mut got = memory.clone();
+            let base = got.as_mut_ptr();
+            // SAFETY: in the bounds of `got`, which nobody else uses while the nest lives.
+            let (view, out) = unsafe {
+                let input = View::from_raw(base.add(input.0).cast(), 4, shape, &in_strides).expect("a view");
+                (input, ViewMut::from_raw(base.add(output.0).cast(), 4, shape, &out_strides).expect("a view"))
+            };
+            let other = View::of_slice(&[7u32]).clone();
+            // A second, broadcast input.
+            let other = View::new(bytes_of(&[7u32]), 4, 0, shape, &vec![0; shape.len()]).unwrap_or(other);
+            let nest = match (Nest::new(shape, &[view, other], [out]), outcome) {
+                (Err(error), None) => {
+                    assert_eq!(error, NestError::Overlap { input: 0, output: 0 });
+                    continue;
+                }
+                (nest, _) => nest.expect("no overlap"),
+            };
+            assert_eq!(Some(nest.is_aliased(0)), outcome, "{shape:?} {input:?} {output:?}");
+            if outcome == Some(true) {
+                assert_eq!(nest.access(0), Access::Contiguous, "an output is none for all");
+            }
+            let kinds = Kinds { inputs: vec![(4, Access::Contiguous); 2], outputs: vec![4] };
+            run(nest, &kinds, 1, way, policy, &mut Scratch::new());
+            let mut expected = memory.clone();
+            for index in indices(shape) {
+                let at = |(offset, strides): Place<'_>| {
+                    index.iter().zip(strides).fold(offset as isize, |at, (&i, s)| at + i as isize * s)
+                        as usize
+                };
+                expected[at(output)] = body(0, [memory[at(input)] as u64, 7].into_iter()) as u32;
+            }
+            assert!(got == expected, "{shape:?} {input:?} {output:?} {way:?} {policy:?}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "input 0 is an output in place")]
+fn a_safe_body_cannot_read_in_place() {
+    let mut x = [1u32, 2, 3];
+    let base = x.as_mut_ptr().cast::<u8>();
+    // SAFETY: in the bounds of `x`, which nobody else uses while the nest lives.
+    let (a, out) = unsafe { (View::from_raw(base, 4, &[3], &[4]), ViewMut::from_raw(base, 4, &[3], &[4])) };
+    let mut nest = Nest::new(&[3], &[a.expect("a view")], [out.expect("a view")]).expect("exactly the same");
+    let _ = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
+        assert!(block.raw().any_alias);
+        let _ = block.input::<u32>(0, 0);
+        ControlFlow::Continue(())
+    });
+}
+
+#[test]
+fn outputs_do_not_overlap() {
+    let mut x = [0u32; 64];
+    let base = x.as_mut_ptr();
+    // SAFETY: in the bounds of `x`; the nest is never run.
+    let out = |at: usize, strides: &[isize]| unsafe {
+        ViewMut::from_raw(base.add(at).cast(), 4, &[4, 4], strides).expect("a view")
+    };
+    let try_new = |a, b| Nest::new(&[4, 4], &[], [a, b]).err();
+    let overlap = Some(NestError::OutputsOverlap { first: 0, second: 1 });
+    assert_eq!(try_new(out(0, &[16, 4]), out(0, &[16, 4])), overlap, "the same");
+    assert_eq!(try_new(out(0, &[16, 4]), out(15, &[16, 4])), overlap, "by one element");
+    assert_eq!(try_new(out(0, &[16, 4]), out(16, &[16, 4])), None);
+    assert_eq!(try_new(out(0, &[32, 4]), out(4, &[32, 4])), None, "side by side");
+    assert_eq!(try_new(out(0, &[32, 8]), out(1, &[32, 8])), None, "interleaved");
+}
+
+#[test]
+fn shapes_are_checked() {
+    let (a, mut out) = ([0u32; 6], [0u32; 6]);
+    let view = |shape: &[usize]| View::new(bytes_of(&a), 4, 0, shape, &vec![4; shape.len()]).expect("a view");
+    let mut nest =
+        |extents: &[usize], a: &[usize]| Nest::new(extents, &[view(a)], [ViewMut::of_slice(&mut out)]).err();
+    assert_eq!(nest(&[6], &[6]), None);
+    assert_eq!(nest(&[6], &[5]), Some(NestError::InputShape { input: 0 }));
+    assert_eq!(nest(&[6], &[1, 6]), Some(NestError::InputShape { input: 0 }));
+    assert_eq!(nest(&[5], &[5]), Some(NestError::OutputShape { output: 0 }));
+    for shape in [[1 << 40, 1 << 40], [1 << 62, 2]] {
+        let wide = View::new(bytes_of(&a), 4, 0, &shape, &[0, 0]).expect("one element");
+        assert_eq!(Nest::new(&shape, &[wide], []).err(), Some(NestError::TooLarge));
+    }
+}
+
+#[test]
+fn a_walk_without_elements_calls_nobody() {
+    let mut out: [u32; 0] = [];
+    let view = ViewMut::new(bytes_of_mut(&mut out), 4, 0, &[3, 0], &[0, 4]).expect("a view");
+    let mut nest = Nest::new(&[3, 0], &[], [view]).expect("no overlap");
+    assert_eq!((nest.elements(), nest.units(), nest.split(4, AliasPolicy::Copy).len()), (0, 0, 0));
+    let flow = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |_| panic!("called"));
+    assert_eq!(flow, ControlFlow::Continue(()));
+}
+
+#[test]
+fn a_high_rank() {
+    let mut rng = Rng(6);
+    for rank in [7, 20, 64] {
+        let mut shape = vec![1; rank];
+        for d in [0, 3, 5, 6, rank / 2, rank - 1] {
+            shape[d] = 2 + rng.below(2);
+        }
+        let style = Style { permute: true, gaps: true, reverse: true, broadcast: false };
+        let inputs = [
+            Array::random(&mut rng, &shape, 4, PLAIN),
+            Array::random(&mut rng, &shape, 2, style),
+            Array::random(&mut rng, &shape, 8, Style { broadcast: true, ..style }),
+        ];
+        let outputs = [Array::random(&mut rng, &shape, 4, style)];
+        check(&mut rng, &mut Scratch::new(), &shape, &inputs, &outputs, 32);
+    }
+}
+
+#[test]
+fn breaking_stops_the_walk() {
+    let (n, mut out) = (100_000, vec![0u8; 200_000]);
+    let view = ViewMut::new(bytes_of_mut(&mut out), 1, 0, &[n], &[2]).expect("a view");
+    let mut nest = Nest::new(&[n], &[], [view]).expect("no overlap");
+    let mut calls = 0;
+    let flow = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
+        calls += 1;
+        block.output::<u8>(0, 0).fill(1);
+        if calls == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!((flow, calls), (ControlFlow::Break(()), 2));
+    let written = out.iter().filter(|&&x| x == 1).count();
+    assert!(0 < written && written < n && out[2 * written - 2] == 1 && out[2 * written] == 0, "{written}");
+}
+
+#[test]
+fn direct_work_in_one_dimension_is_one_block() {
+    let (a, s) = (vec![1.0f32; 1_000_000], [2.0f32]);
+    let mut out = vec![0.0f32; a.len()];
+    let scalar = View::new(bytes_of(&s), 4, 0, &[a.len()], &[0]).expect("a view");
+    let mut nest = Nest::new(&[a.len()], &[View::of_slice(&a), scalar], [ViewMut::of_slice(&mut out)])
+        .expect("no overlap");
+    assert_eq!((nest.access(0), nest.access(1)), (Access::Contiguous, Access::Splat));
+    for part in nest.split(7, AliasPolicy::Copy) {
+        let (elements, mut calls) = (part.elements(), 0);
+        assert!(elements % 64 == 0 || elements < a.len() / 7);
+        let _ = part.run(&mut Scratch::new(), &mut |block| {
+            calls += 1;
+            assert_eq!((block.rows(), block.cols()), (1, elements));
+            let (inputs, mut outputs) = block.row(0);
+            for (i, out) in outputs.get::<f32>(0).iter_mut().enumerate() {
+                *out = inputs.get::<f32>(0).get(i) * inputs.get::<f32>(1).get(i);
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!(calls, 1);
+    }
+    assert!(out.iter().all(|&x| x == 2.0));
+}
+
+#[test]
+#[should_panic(expected = "input 0 has elements of 4 bytes, float64 has 8")]
+fn the_type_must_have_the_size() {
+    let mut out = [0.0f32; 3];
+    let mut nest = Nest::new(&[3], &[View::of_slice(&[1.0f32, 2.0, 3.0])], [ViewMut::of_slice(&mut out)])
+        .expect("no overlap");
+    let _ = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
+        let _ = block.input::<f64>(0, 0);
+        ControlFlow::Continue(())
+    });
+}
+
+#[test]
+#[should_panic(expected = "row 1 of a block of 1 rows")]
+fn the_row_must_exist() {
+    let mut out = [0.0f32; 3];
+    let mut nest = Nest::new(&[3], &[], [ViewMut::of_slice(&mut out)]).expect("no overlap");
+    let _ = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
+        block.output::<f32>(0, 1).fill(1.0);
+        ControlFlow::Continue(())
+    });
+}

@@ -1,0 +1,144 @@
+//! A bounded cache.
+//!
+//! In: keys and values with a weight. Out: the value of an equal key, if it is still kept. Must hold: the count and
+//! the weight stay within their limits; a look-up never waits for a lock that may never come free (another thread
+//! may have held it when the process was forked).
+
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use hashbrown::{Equivalent, HashMap};
+use rustc_hash::FxBuildHasher;
+
+/// Values by key, the least recently used dropped first.
+pub struct Cache<K, V> {
+    inner: Mutex<Inner<K, V>>,
+    max_count: usize,
+    max_weight: usize,
+}
+
+struct Inner<K, V> {
+    map: HashMap<K, Entry<V>, FxBuildHasher>,
+    weight: usize,
+    clock: u64,
+}
+
+struct Entry<V> {
+    value: V,
+    weight: usize,
+    used: u64,
+}
+
+/// How often a held lock is tried again before the cache is passed by.
+const TRIES: usize = 64;
+
+impl<K: Hash + Eq, V: Clone> Cache<K, V> {
+    pub fn new(max_count: usize, max_weight: usize) -> Cache<K, V> {
+        let inner = Inner { map: HashMap::with_hasher(FxBuildHasher), weight: 0, clock: 0 };
+        Cache { inner: Mutex::new(inner), max_count, max_weight }
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, Inner<K, V>>> {
+        for _ in 0..TRIES {
+            match self.inner.try_lock() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+        None
+    }
+
+    /// The value of an equal key.
+    pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
+        let mut inner = self.lock()?;
+        inner.clock += 1;
+        let now = inner.clock;
+        inner.map.get_mut(key).map(|entry| {
+            entry.used = now;
+            entry.value.clone()
+        })
+    }
+
+    /// Keeps a value; those that were not used for longest make room.
+    pub fn insert(&self, key: K, value: V, weight: usize) {
+        let mut dropped = Vec::new();
+        if let Some(mut inner) = self.lock() {
+            inner.clock += 1;
+            let used = inner.clock;
+            if let Some(old) = inner.map.insert(key, Entry { value, weight, used }) {
+                inner.weight -= old.weight;
+                dropped.push(old.value);
+            }
+            inner.weight += weight;
+            if inner.map.len() > self.max_count || inner.weight > self.max_weight {
+                inner.evict(self.max_count, self.max_weight, &mut dropped);
+            }
+        }
+        // What was dropped may free machine code, outside the lock.
+        drop(dropped);
+    }
+
+    /// How many values are kept.
+    pub fn len(&self) -> usize {
+        self.lock().map_or(0, |inner| inner.map.len())
+    }
+
+    /// Drops everything.
+    pub fn clear(&self) {
+        let old = self.lock().map(|mut inner| {
+            inner.weight = 0;
+            std::mem::take(&mut inner.map)
+        });
+        drop(old);
+    }
+}
+
+impl<K: Hash + Eq, V> Inner<K, V> {
+    /// Drops the older half of what may stay, so that this happens once in many insertions.
+    fn evict(&mut self, max_count: usize, max_weight: usize, dropped: &mut Vec<V>) {
+        let mut ages: Vec<(u64, usize)> = self.map.values().map(|e| (e.used, e.weight)).collect();
+        ages.sort_unstable_by_key(|&(used, _)| std::cmp::Reverse(used));
+        let (mut count, mut weight, mut oldest) = (0, 0, u64::MAX);
+        for (used, w) in ages {
+            count += 1;
+            weight += w;
+            if count > max_count / 2 || weight > max_weight / 2 {
+                break;
+            }
+            oldest = used;
+        }
+        let gone: Vec<Entry<V>> = self.map.extract_if(|_, e| e.used < oldest).map(|(_, e)| e).collect();
+        self.weight -= gone.iter().map(|e| e.weight).sum::<usize>();
+        dropped.extend(gone.into_iter().map(|e| e.value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_recently_used_stay_within_the_limits() {
+        let cache: Cache<u32, u32> = Cache::new(8, 1000);
+        for i in 0..100 {
+            cache.insert(i, i * 10, 1);
+            assert_eq!(cache.get(&0), (i < 1 || cache.get(&0).is_some()).then_some(0));
+            assert!(cache.len() <= 8, "{}", cache.len());
+        }
+        assert_eq!(cache.get(&99), Some(990));
+        assert_eq!(cache.get(&50), None);
+        assert_eq!(cache.get(&0), Some(0), "used all along");
+    }
+
+    #[test]
+    fn weight_is_bounded_too() {
+        let cache: Cache<u32, ()> = Cache::new(1000, 100);
+        for i in 0..50 {
+            cache.insert(i, (), 30);
+            assert!(cache.len() <= 3);
+        }
+        cache.insert(7, (), 1_000_000);
+        assert!(cache.len() <= 1);
+    }
+}

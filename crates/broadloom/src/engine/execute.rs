@@ -1,0 +1,196 @@
+//! Running one stage: bind memory, choose an executor, share the work.
+//!
+//! In: a prepared stage and the memory of its operands. Out: its outputs are written, or an error that names the op
+//! whose divisor was zero. Must hold: each thread computes under the default floating-point environment and gets
+//! its own back; the bits and the error are the same for any number of threads.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use broadloom_clif::Compiled;
+use broadloom_core::fuse::Stage;
+use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_interp::{Program, Tiles};
+use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch};
+use smallvec::SmallVec;
+
+use crate::engine::decide::{self, Choice, Situation};
+use crate::engine::options::Options;
+use crate::engine::{Engine, KernelKey};
+
+/// A stage with what has been prepared for it.
+pub struct Prepared {
+    pub stage: Stage,
+    ready: Mutex<Ready>,
+}
+
+#[derive(Default)]
+struct Ready {
+    /// For the access classes that were asked for last.
+    access: SmallVec<[Access; 8]>,
+    program: Option<Arc<Program>>,
+    compiled: Option<Compiled>,
+    regret: f64,
+}
+
+/// What runs blocks.
+enum Runner {
+    Interp(Arc<Program>),
+    Jit(Compiled),
+}
+
+impl Prepared {
+    pub fn new(stage: Stage) -> Prepared {
+        Prepared { stage, ready: Mutex::default() }
+    }
+
+    /// Who would run the stage, were it run now.
+    pub fn would_choose(&self, engine: &Engine, options: &Options, access: &[Access]) -> Choice {
+        let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.into() };
+        let compiled = ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
+        self.choose(engine, options, compiled, ready.regret)
+    }
+
+    fn choose(&self, engine: &Engine, options: &Options, compiled: bool, regret: f64) -> Choice {
+        let no_compiler = engine.no_compiler();
+        decide::executor(&Situation {
+            kernel: &self.stage.kernel,
+            elements: self.stage.shape.elements(),
+            wanted: options.executor,
+            compiled,
+            no_compiler: no_compiler.as_deref(),
+            regret,
+        })
+    }
+
+    /// The executor for these access classes, prepared; and the estimated time.
+    fn runner(&self, engine: &Engine, options: &Options, access: &[Access]) -> Result<(Runner, f64)> {
+        let kernel = &self.stage.kernel;
+        // Held by another thread (or, in a forked child, by none): prepare for this run alone.
+        let mut alone = Ready::default();
+        let mut guard = self.ready.try_lock();
+        let ready = match &mut guard {
+            Ok(ready) => &mut **ready,
+            Err(_) => &mut alone,
+        };
+        if ready.access[..] != *access {
+            *ready = Ready { access: access.into(), regret: ready.regret, ..Ready::default() };
+        }
+        if ready.compiled.is_none() && options.executor != crate::Executor::Interp {
+            let key = KernelKey { kernel: kernel.clone(), access: access.into() };
+            ready.compiled = engine.kernels.get(&key);
+        }
+        let choice = self.choose(engine, options, ready.compiled.is_some(), ready.regret);
+        if choice.jit {
+            if ready.compiled.is_none() {
+                ready.compiled = engine.compile(kernel, access)?;
+            }
+            if let Some(compiled) = &ready.compiled {
+                return Ok((Runner::Jit(compiled.clone()), choice.time));
+            }
+        }
+        ready.regret += choice.regret;
+        let program = match &ready.program {
+            Some(program) => program.clone(),
+            None => {
+                let program = Arc::new(Program::new(kernel, access)?);
+                ready.program = Some(program.clone());
+                program
+            }
+        };
+        Ok((Runner::Interp(program), choice.time))
+    }
+
+    /// Runs the stage over bound memory.
+    pub fn run(&self, engine: &Engine, options: &Options, nest: &mut Nest<'_>, params: &[u64]) -> Result<()> {
+        let access: SmallVec<[Access; 8]> = (0..self.stage.inputs.len()).map(|i| nest.access(i)).collect();
+        let (runner, time) = self.runner(engine, options, &access)?;
+        let sites = if self.stage.kernel.checks_division { self.stage.kernel.fault_sites().count() } else { 0 };
+        let faults: SmallVec<[AtomicU8; 8]> = (0..sites).map(|_| AtomicU8::new(0)).collect();
+        let job = Job { runner: &runner, params, faults: &faults, failed: AtomicBool::new(false) };
+        // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
+        let policy = match &runner {
+            Runner::Jit(_) => AliasPolicy::InPlace,
+            Runner::Interp(_) => AliasPolicy::Copy,
+        };
+        let threads = decide::threads(time, engine.threads(options, time));
+        if threads <= 1 {
+            nest.split(1, policy).for_each(|part| job.part(part));
+        } else {
+            // More parts than threads where the pool decides who runs; as many as allowed where the caller does.
+            let parts = if options.threads.is_some() { threads } else { threads * 4 };
+            let parts: Vec<Part<'_>> = nest.split(parts, policy).collect();
+            rayon::scope(|scope| {
+                for part in parts {
+                    scope.spawn(|_| job.part(part));
+                }
+            });
+        }
+        if job.failed.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Internal, "an executor was given operands of another kernel"));
+        }
+        self.check(&faults)
+    }
+
+    /// The first fault site that was met, whoever met it.
+    fn check(&self, faults: &[AtomicU8]) -> Result<()> {
+        let met = self.stage.kernel.fault_sites().zip(faults).find(|(_, f)| f.load(Ordering::Relaxed) != 0);
+        match met {
+            Some(((_, op), _)) => Err(Error::new(ErrorKind::ZeroDivision, format!("{op}: integer division by zero"))
+                .with_help("the option int_division = Zero gives 0 instead")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the parts of one run share.
+struct Job<'j> {
+    runner: &'j Runner,
+    params: &'j [u64],
+    faults: &'j [AtomicU8],
+    failed: AtomicBool,
+}
+
+thread_local! {
+    /// Working memory, kept between runs: some hundred kilobytes at most.
+    static WORKSPACE: RefCell<(Scratch, Tiles)> = RefCell::default();
+}
+
+impl Job<'_> {
+    fn part(&self, part: Part<'_>) {
+        let _ieee = FloatEnv::ieee();
+        WORKSPACE.with(|workspace| match workspace.try_borrow_mut() {
+            Ok(mut workspace) => {
+                let (scratch, tiles) = &mut *workspace;
+                self.blocks(part, scratch, tiles);
+            }
+            Err(_) => self.blocks(part, &mut Scratch::new(), &mut Tiles::default()),
+        });
+    }
+
+    fn blocks(&self, part: Part<'_>, scratch: &mut Scratch, tiles: &mut Tiles) {
+        let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.faults.len());
+        let mut body = |block: &mut Block<'_>| {
+            let done = match self.runner {
+                Runner::Interp(program) => program.run(block, self.params, &mut faults, tiles),
+                Runner::Jit(compiled) => compiled.run(block, self.params, &mut faults),
+            };
+            match done {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => {
+                    self.failed.store(true, Ordering::Relaxed);
+                    ControlFlow::Break(())
+                }
+            }
+        };
+        let _ = part.run(scratch, &mut body);
+        for (shared, own) in self.faults.iter().zip(&faults) {
+            if *own != 0 {
+                shared.store(1, Ordering::Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What an evaluation would do, as text.
+//!
+//! In: roots and options. Out: the typed graph, the kernels with the reasons for their cuts, who would run each and
+//! why, and on demand the CLIF and the disassembly. Must hold: nothing is computed, and nothing that it says is
+//! invented here: it runs the same steps as an evaluation.
+
+use std::fmt::Write;
+
+use broadloom_core::fuse::{self, Source};
+use broadloom_core::{Result, rewrite};
+use broadloom_mem::{Access, Nest};
+
+use crate::array::Array;
+use crate::engine::execute::Prepared;
+use crate::engine::options::Options;
+use crate::engine::{Engine, Recipe, contiguous_mut, decide, view};
+use crate::lower::{self, Walk};
+
+/// How much to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// The plan.
+    #[default]
+    Plan,
+    /// The plan, the CLIF and the disassembly of each kernel.
+    Code,
+}
+
+/// Explains the evaluation of the roots.
+pub(crate) fn explain(engine: &Engine, roots: &[&Array<'_>], options: &Options, detail: Detail) -> Result<String> {
+    let walk = Walk::new(roots)?;
+    let (graph, ids) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
+    let before = graph.nodes().len();
+    let (graph, ids) = rewrite::run(&graph, &ids, options.rules)?;
+    let plan = fuse::run(&graph, &ids)?;
+    let mut out = String::new();
+    let results: Vec<String> = ids.iter().map(|id| format!("{id:?}")).collect();
+    // Writing to a String can't fail.
+    let _ = writeln!(out, "graph ({before} nodes, {} after rewriting; result {}):", graph.nodes().len(), results.join(", "));
+    graph.to_string().lines().for_each(|line| out += &format!("  {line}\n"));
+    let _ = write!(out, "{plan}");
+    let recipe = Recipe::new(plan)?;
+    for (i, prepared) in recipe.stages.iter().enumerate() {
+        stage(engine, &walk, &recipe, prepared, i, options, detail, &mut out)?;
+    }
+    Ok(out)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn stage(
+    engine: &Engine,
+    walk: &Walk<'_, '_>,
+    recipe: &Recipe,
+    prepared: &Prepared,
+    number: usize,
+    options: &Options,
+    detail: Detail,
+    out: &mut String,
+) -> Result<()> {
+    let stage = &prepared.stage;
+    if stage.shape.elements() == 0 {
+        let _ = writeln!(out, "stage {number} has no elements: nothing runs");
+        return Ok(());
+    }
+    let access = access(engine, walk, recipe, prepared)?;
+    let choice = prepared.would_choose(engine, options, &access);
+    let threads = decide::threads(choice.time, engine.threads(options, choice.time));
+    let _ = writeln!(
+        out,
+        "stage {number} runs on the {}: {} ({threads} thread{}, ~{:.1} µs estimated for {} elements)",
+        if choice.jit { "jit" } else { "interpreter" },
+        choice.reason,
+        if threads == 1 { "" } else { "s" },
+        choice.time / 1e3,
+        stage.shape.elements(),
+    );
+    if detail == Detail::Code {
+        match engine.compiler() {
+            Ok(compiler) => {
+                let (clif, disassembly) = compiler.explain(&stage.kernel, &access)?;
+                let _ = writeln!(out, "stage {number}, CLIF:\n{clif}\nstage {number}, machine code:\n{disassembly}");
+            }
+            Err(why) => {
+                let _ = writeln!(out, "stage {number} has no machine code: {why}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How the stage's inputs would be accessed with contiguous outputs.
+fn access(engine: &Engine, walk: &Walk<'_, '_>, recipe: &Recipe, prepared: &Prepared) -> Result<Vec<Access>> {
+    let stage = &prepared.stage;
+    let mut temps = Vec::new();
+    for (dtype, shape) in &recipe.temps {
+        temps.push(engine.buffer(dtype.size() * shape.elements())?);
+    }
+    let mut inputs = Vec::new();
+    for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
+        let bytes = match input.source {
+            Source::Slot(slot) => walk.slots()[slot as usize].storage.bytes(),
+            Source::Temp(temp) => temps[temp as usize].as_bytes(),
+        };
+        inputs.push(view(bytes, dtype, &input.layout)?);
+    }
+    let mut buffers = Vec::new();
+    for dtype in stage.kernel.output_dtypes() {
+        buffers.push((engine.buffer(dtype.size() * stage.shape.elements())?, dtype));
+    }
+    let mut outputs = Vec::new();
+    for (buffer, dtype) in &mut buffers {
+        outputs.push(contiguous_mut(buffer, *dtype, &stage.shape)?);
+    }
+    let nest = Nest::new(&stage.shape, &inputs, outputs);
+    Ok(match nest {
+        Ok(nest) => (0..inputs.len()).map(|i| nest.access(i)).collect(),
+        Err(_) => vec![Access::Contiguous; inputs.len()],
+    })
+}

@@ -1,0 +1,88 @@
+//! What a caller may choose for an evaluation, and the limits of an engine.
+//!
+//! In: nothing. Out: [`Options`], per call, and [`Limits`], per engine. Must hold: no choice changes the bits of a
+//! result, but for [`IntDivision`], which is part of the meaning.
+
+use broadloom_core::graph::IntDivision;
+use broadloom_core::rewrite::Rules;
+
+/// Who runs a kernel. The bits are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Executor {
+    /// Whichever is estimated to be done first.
+    #[default]
+    Auto,
+    /// Precompiled loops, op by op over tiles in the L1 cache.
+    Interp,
+    /// One fused loop of machine code; the interpreter where there is no compiler for the host or executable memory
+    /// is refused.
+    Jit,
+}
+
+impl Executor {
+    /// The name as the command spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Executor::Auto => "auto",
+            Executor::Interp => "interp",
+            Executor::Jit => "jit",
+        }
+    }
+}
+
+/// Choices for one evaluation.
+///
+/// ```
+/// use broadloom::{Array, Executor, Options};
+///
+/// let x = Array::from_vec(vec![1.0_f32, 2.0]);
+/// let options = Options { executor: Executor::Interp, threads: Some(1), ..Options::default() };
+/// assert_eq!((x * 2).eval_with(&options)?.to_vec::<f32>()?, [2.0, 4.0]);
+/// # Ok::<(), broadloom::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Who runs the kernels.
+    pub executor: Executor,
+    /// The most threads to use; `None` for as many as the current rayon pool has.
+    pub threads: Option<usize>,
+    /// What an integer division by zero does.
+    pub int_division: IntDivision,
+    /// The most bytes that results and temporaries may take; more is an error of kind
+    /// [`Limit`](broadloom_core::ErrorKind::Limit).
+    pub max_bytes: usize,
+    /// Whether rewrite rules apply: for differential tests.
+    #[doc(hidden)]
+    pub rules: Rules,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            executor: Executor::Auto,
+            threads: None,
+            int_division: IntDivision::Zero,
+            max_bytes: isize::MAX as usize,
+            rules: Rules::On,
+        }
+    }
+}
+
+/// What an [`Engine`](crate::Engine) may keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Plans of expressions: which kernels, over which memory.
+    pub plans: usize,
+    /// Compiled kernels.
+    pub kernels: usize,
+    /// Bytes of machine code of compiled kernels.
+    pub code_bytes: usize,
+    /// Bytes of result buffers that were given back, kept for new results.
+    pub pool_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { plans: 512, kernels: 512, code_bytes: 16 << 20, pool_bytes: 256 << 20 }
+    }
+}

@@ -1,0 +1,187 @@
+//! What texts mean, as rows of dtype, shape and values; and what is said of texts that mean nothing, and where.
+
+use super::*;
+use crate::with_promotion;
+use broadloom_core::Promotion;
+
+/// The arrays that the rows below know.
+fn names() -> Vec<(&'static str, Array<'static>)> {
+    let table = Array::from_shape_vec(&[2, 2], vec![1.0f64, 2.0, 3.0, 4.0]).expect("four elements");
+    vec![
+        ("b", Array::from_vec(vec![true, false, true])),
+        ("i", Array::from_vec(vec![-7i32, 0, 7])),
+        ("u", Array::from_vec(vec![250u8, 2, 0])),
+        ("x", Array::from_vec(vec![-1.5f32, 0.0, 2.5])),
+        ("h", Array::from_vec(vec![crate::f16::from_f32(0.5)])),
+        ("table", table),
+        ("abs", Array::full(&[], 9i64).expect("one element")),
+    ]
+}
+
+#[test]
+fn texts_have_values() {
+    for (text, expected) in [
+        // Names, literals, and what literals become.
+        ("x", "float32[3] [-1.5  0.   2.5]"),
+        ("abs", "int64[] 9"),
+        ("abs(abs)", "int64[] 9"),
+        ("12", "int64[] 12"),
+        ("-128", "int64[] -128"),
+        ("0x10 + 0b11", "int64[] 19"),
+        ("2.5", "float64[] 2.5"),
+        ("true", "bool[] True"),
+        ("-inf", "float64[] -inf"),
+        ("where(b, nan, x)", "float32[3] [nan  0. nan]"),
+        ("x * 2", "float32[3] [-3.  0.  5.]"),
+        ("h + 1", "float16[1] [1.5]"),
+        ("u + 5", "uint8[3] [255   7   5]"),
+        ("1 / 4", "float64[] 0.25"),
+        // Every operator, with its precedence.
+        ("i + u * 0 - 1", "int32[3] [-8 -1  6]"),
+        ("i / 2", "float64[3] [-3.5  0.   3.5]"),
+        ("i // 2", "int32[3] [-4  0  3]"),
+        ("i % 4", "int32[3] [1 0 3]"),
+        ("-i + +i", "int32[3] [0 0 0]"),
+        ("~u", "uint8[3] [  5 253 255]"),
+        ("u >> 1 << 2", "uint8[3] [244   4   0]"),
+        ("u & 3 | 4 ^ 1", "uint8[3] [7 7 5]"),
+        ("~b | (x < 0) & (i != 0)", "bool[3] [ True  True False]"),
+        ("x <= 0", "bool[3] [ True  True False]"),
+        ("x >= 0", "bool[3] [False  True  True]"),
+        ("x > 0", "bool[3] [False False  True]"),
+        ("i == 7", "bool[3] [False False  True]"),
+        // Functions of every arity, and conversions.
+        ("sqrt(square(x))", "float32[3] [1.5 0.  2.5]"),
+        ("maximum(i, 1)", "int32[3] [1 1 7]"),
+        ("clip(x, -1, 1)", "float32[3] [-1.  0.  1.]"),
+        ("where(x > 0, x, 0)", "float32[3] [0.  0.  2.5]"),
+        ("trunc_divide(i, 2)", "int32[3] [-3  0  3]"),
+        ("astype(x, uint8)", "uint8[3] [0 0 2]"),
+        ("astype(300, uint8)", "uint8[] 44"),
+        ("astype(i, bool)", "bool[3] [ True False  True]"),
+        ("astype(u, float32) * x", "float32[3] [-375.    0.    0.]"),
+        // Broadcasting.
+        ("table * 10 + h", "float64[2,2] [[10.5 20.5]\n [30.5 40.5]]"),
+    ] {
+        let x = expression(text, &names()).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let shape = x.shape().iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        assert_eq!(format!("{}[{shape}] {x}", x.dtype()), expected, "{text}");
+    }
+}
+
+#[test]
+fn errors_have_places() {
+    // The text, with the bytes at fault in brackets; the words.
+    for (marked, kind, words) in [
+        ("x + [yy]", ErrorKind::Name, "`yy` is not known; known are `b`, `i`, `u`, `x`, `h`, `table`, `abs`"),
+        ("x + [tabel]", ErrorKind::Name, "`tabel` is not known; did you mean `table`?"),
+        (
+            "2 * [sqrt]",
+            ErrorKind::Name,
+            "`sqrt` is not known; `sqrt` is a function: write its arguments after it, in parentheses",
+        ),
+        ("1 + [sqtr](x)", ErrorKind::Name, "there is no function `sqtr`; did you mean `sqrt`?"),
+        ("[max](x, i)", ErrorKind::Name, "there is no function `max`; did you mean `maximum`?"),
+        ("[frobnicate](x)", ErrorKind::Name, "there is no function `frobnicate`"),
+        ("[canonical_nan](x)", ErrorKind::Name, "there is no function `canonical_nan`"),
+        ("2 * [x](i)", ErrorKind::Name, "there is no function `x`; `x` is an array; to multiply, write `*`"),
+        (
+            "x[**]2",
+            ErrorKind::Name,
+            "powers are not part of this version; for `x ** 2`, write `square(x)`",
+        ),
+        ("1 + [sqrt](x, x)", ErrorKind::Arity, "`sqrt(x)` takes 1 argument, but is given 2"),
+        ("[clip](x, 1)", ErrorKind::Arity, "`clip(x, lo, hi)` takes 3 arguments, but is given 2"),
+        ("[where]()", ErrorKind::Arity, "`where(condition, x2, x3)` takes 3 arguments, but is given 0"),
+        ("[astype](x)", ErrorKind::Arity, "`astype(x, dtype)` takes 2 arguments, but is given 1"),
+        (
+            "astype(x, [flot32])",
+            ErrorKind::Name,
+            "`flot32` is not a dtype; did you mean `float32`?",
+        ),
+        (
+            "astype(x, [1 + 1])",
+            ErrorKind::Name,
+            "the second argument of `astype` must be a dtype; dtypes are bool, int8, int16, int32, int64, uint8, \
+             uint16, uint32, uint64, float16, float32, float64",
+        ),
+        (
+            "maximum(x, [int8])",
+            ErrorKind::Arity,
+            "`int8` is a dtype, which only the second argument of `astype` can be; to convert, write \
+             `astype(x, int8)`",
+        ),
+        (
+            "astype([int8], int8)",
+            ErrorKind::Arity,
+            "`int8` is a dtype, which only the second argument of `astype` can be; to convert, write \
+             `astype(x, int8)`",
+        ),
+        (
+            "2 * (x [+] i)",
+            ErrorKind::DType,
+            "add: cannot promote float32 and int32; write astype(x, float32) for the int32 operand",
+        ),
+        (
+            "1 + [sqrt](i)",
+            ErrorKind::DType,
+            "sqrt: does not take int32; write astype(x, float64), or promote as NumPy does",
+        ),
+        (
+            "astype(x, float64) [*] table",
+            ErrorKind::Shape,
+            "multiply: cannot broadcast float64[3] with float64[2,2] (axis -1: 3 and 2)",
+        ),
+        ("u [+] 300", ErrorKind::Literal, "add: 300 cannot be represented as uint8"),
+        ("1 + 2[)]", ErrorKind::Syntax, "found `)`, but no parenthesis is open"),
+        ("x +[]", ErrorKind::Syntax, "found the end of the text, expected an operand after `+`"),
+    ] {
+        let text = marked.replace(['[', ']'], "");
+        let start = marked.find('[').expect("a mark") as u32;
+        let end = marked.find(']').expect("a mark") as u32 - 1;
+        let e = expression(&text, &names()).err().unwrap_or_else(|| panic!("{text} is no error"));
+        assert_eq!((e.kind, &e.span), (kind, &(start..end)), "{text}: {e}");
+        assert_eq!(e.to_string(), format!("at byte {start}: {words}"), "{text}");
+        assert_eq!(Error::from(e).kind(), kind);
+    }
+}
+
+#[test]
+fn type_errors_name_the_operands() {
+    let e = expression("(x) + where(b, i, 0)", &names()).expect_err("mixed kinds");
+    assert_eq!(e.operands, [(1..2, "float32[3]".to_owned()), (6..20, "int32[3]".to_owned())]);
+    assert!(e.uses_names);
+    let e = expression("x + (true + 1)", &names()).expect_err("bool and integer");
+    assert_eq!(e.operands, [(5..9, "true".to_owned()), (12..13, "1".to_owned())]);
+    assert!(!e.uses_names);
+}
+
+#[test]
+fn promotion_is_the_thread_s() {
+    let mixed = || expression("x + i", &names()).map(|x| x.dtype());
+    assert!(mixed().is_err());
+    assert_eq!(with_promotion(Promotion::NumPy, mixed), Ok(DType::Float64));
+}
+
+#[test]
+fn the_last_of_two_names_counts_and_one_parse_serves_several_builds() -> Result<(), TextError> {
+    let x = Expression::parse("x + x + y")?;
+    assert_eq!(x.names(), ["x", "y"]);
+    for n in [1i8, 2] {
+        let array = |n: i8| Array::from_vec(vec![n]);
+        let sum = x.build(&[("y", array(9)), ("x", array(n)), ("y", array(n))])?;
+        assert_eq!(sum.to_string(), format!("[{}]", 3 * n));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_long_text_builds_and_limits_are_errors() -> Result<(), TextError> {
+    let x = Array::from_vec(vec![1i64, 2]);
+    let long = format!("{}x{}", "-(".repeat(100_000), ")".repeat(100_000));
+    assert_eq!(expression(&long, &[("x", x)])?.shape(), [2]);
+    let options = ParseOptions { max_nodes: 2, ..ParseOptions::default() };
+    let e = Expression::parse_with("1 + 2", &options).expect_err("three nodes");
+    assert_eq!(e.kind, ErrorKind::Limit);
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Expressions of a million nodes: built, evaluated and dropped on a small stack.
+
+use broadloom::prelude::*;
+
+const NODES: usize = 1_000_000;
+
+/// Runs on a stack that recursion over the nodes would overflow.
+fn on_a_small_stack(f: impl FnOnce() + Send) {
+    std::thread::scope(|s| {
+        let thread = std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(s, f);
+        thread.expect("spawns").join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_chain_of_a_million_nodes() {
+    on_a_small_stack(|| {
+        let mut x = Array::from_vec(vec![1i64, 2]);
+        for _ in 0..NODES {
+            x = x + 1;
+        }
+        assert_eq!(x.to_vec::<i64>(), Ok(vec![1 + NODES as i64, 2 + NODES as i64]));
+    });
+}
+
+#[test]
+fn a_million_casts_and_views() {
+    on_a_small_stack(|| {
+        let mut x = Array::from_vec(vec![1i8, 2]) + 0;
+        for i in 0..NODES {
+            x = match i % 2 {
+                0 => x.astype(if i % 4 == 0 { DType::Int32 } else { DType::Int64 }),
+                _ => x.flip(0).expect("has an axis"),
+            };
+        }
+        assert_eq!(x.shape(), [2]);
+        // The reference engine would keep every intermediate: the chain is only built and dropped.
+    });
+}
+
+#[test]
+fn shared_nodes_are_walked_once() {
+    // 2^200 paths, 200 nodes.
+    let mut x = Array::from_vec(vec![1.0f64]);
+    for _ in 0..200 {
+        x = &x + &x;
+    }
+    assert_eq!(x.item::<f64>(), Ok(2f64.powi(200)));
+}
+
+#[test]
+fn a_chain_dropped_from_both_ends_by_two_threads() {
+    for _ in 0..20 {
+        let mut x = Array::from_vec(vec![1.0f32]);
+        let mut held = Vec::new();
+        for i in 0..20_000 {
+            x = x + 1;
+            if i % 1000 == 0 {
+                held.push(x.clone());
+            }
+        }
+        on_a_small_stack(move || {
+            let other = std::thread::Builder::new().stack_size(256 << 10).spawn(move || drop(held));
+            drop(x);
+            other.expect("spawns").join().expect("no panic");
+        });
+    }
+}
