@@ -19,8 +19,11 @@ pub enum TileLoop {
     /// Two operands.
     Binary(fn(Arch, &[u8], &[u8], &mut [u8])),
     /// Three operands.
-    Ternary(fn(Arch, &[u8], &[u8], &[u8], &mut [u8])),
+    Ternary(TernaryLoop),
 }
+
+/// A loop over three tiles into a fourth.
+type TernaryLoop = fn(Arch, &[u8], &[u8], &[u8], &mut [u8]);
 
 /// The loop of an instruction.
 ///

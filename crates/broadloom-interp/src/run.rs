@@ -4,6 +4,7 @@
 //! sites that met a zero divisor set. Must hold: nothing is allocated once the scratch tiles are there.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_math::Elem;
 use broadloom_mem::{Block, Inputs, Operand, Outputs, bytes_of, bytes_of_mut};
 
 use crate::loops::{TileLoop, any_zero};
@@ -110,7 +111,7 @@ impl<'r> Span<'r> {
         'r: 't,
     {
         match place {
-            Place::Tile(tile) => &bytes_of(&*tiles[tile])[..self.n * size],
+            Place::Tile(tile) => &bytes_of(&tiles[tile])[..self.n * size],
             Place::Input(input) => {
                 let row = input_bytes(self.inputs, input, size);
                 &row[self.start * size..(self.start + self.n) * size]
@@ -127,7 +128,7 @@ impl<'r> Span<'r> {
             }
             None => {
                 let mut tile = std::mem::take(&mut tiles[step.out]);
-                self.compute(step, tiles, &mut bytes_of_mut(&mut *tile)[..self.n * size], faults);
+                self.compute(step, tiles, &mut bytes_of_mut(&mut tile)[..self.n * size], faults);
                 tiles[step.out] = tile;
             }
         }
@@ -156,7 +157,7 @@ fn uniform(program: &Program, step: &Step, tiles: &mut [Box<[u64]>], faults: &mu
     {
         let arg = |i: usize| -> &[u8] {
             match step.args[i] {
-                Place::Tile(t) => &bytes_of(&*tiles[t])[..step.arg_sizes[i]],
+                Place::Tile(t) => &bytes_of(&tiles[t])[..step.arg_sizes[i]],
                 // Only values computed for each tile are read from an input's memory.
                 Place::Input(_) => &[],
             }
@@ -166,14 +167,14 @@ fn uniform(program: &Program, step: &Step, tiles: &mut [Box<[u64]>], faults: &mu
         {
             faults[site] = 1;
         }
-        let out = &mut bytes_of_mut(&mut *tile)[..size];
+        let out = &mut bytes_of_mut(&mut tile)[..size];
         match step.run {
             TileLoop::Unary(f) => f(program.arch, arg(0), out),
             TileLoop::Binary(f) => f(program.arch, arg(0), arg(1), out),
             TileLoop::Ternary(f) => f(program.arch, arg(0), arg(1), arg(2), out),
         }
     }
-    let bytes = bytes_of_mut(&mut *tile);
+    let bytes = bytes_of_mut(&mut tile);
     for at in 1..filled {
         bytes.copy_within(..size, at * size);
     }
@@ -221,7 +222,7 @@ fn input_bytes(inputs: Inputs<'_>, input: usize, size: usize) -> &[u8] {
 }
 
 fn splat_bits(inputs: Inputs<'_>, input: usize, size: usize) -> u64 {
-    by_size!(size, T => u64::from(inputs.get::<T>(input).get(0)))
+    by_size!(size, T => inputs.get::<T>(input).get(0).to_bits64())
 }
 
 fn output_bytes<'o>(outputs: &'o mut Outputs<'_>, output: usize, size: usize, start: usize, n: usize) -> &'o mut [u8] {

@@ -53,6 +53,11 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Shared(Arc::new(owned)) }
     }
 
+    /// Where the first element lies: with dtype and length, which memory this is.
+    pub(crate) fn address(&self) -> usize {
+        self.bytes().as_ptr().addr()
+    }
+
     /// The caller's elements.
     pub(crate) fn borrow<T: Elem>(data: &'a [T]) -> Storage<'a> {
         Storage { dtype: T::DTYPE, block: Block::Borrowed(bytes_of(data)) }

@@ -257,8 +257,9 @@ impl Builder<'_> {
             })
         };
         for (inst, early) in self.kernel.body.iter_mut().zip(&self.early) {
-            for i in 0..inst.code.operands() {
-                inst.args[i] = value(early[i]);
+            let operands = inst.code.operands();
+            for (arg, early) in inst.args.iter_mut().zip(early).take(operands) {
+                *arg = value(*early);
             }
         }
         self.kernel.outputs = outputs.into_iter().map(value).collect();

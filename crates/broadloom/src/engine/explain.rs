@@ -13,7 +13,8 @@ use broadloom_mem::{Access, Nest};
 use crate::array::Array;
 use crate::engine::execute::Prepared;
 use crate::engine::options::Options;
-use crate::engine::{Engine, Recipe, contiguous_mut, decide, view};
+use crate::engine::memory::{contiguous_mut, view};
+use crate::engine::{Engine, Recipe, decide};
 use crate::lower::{self, Walk};
 
 /// How much to say.

@@ -8,16 +8,17 @@ mod cache;
 mod decide;
 mod execute;
 mod explain;
+mod memory;
 mod options;
 
 use std::sync::{Arc, OnceLock};
 
 use broadloom_clif::{Compiled, Compiler};
-use broadloom_core::fuse::{self, ParamSource, Source, Target};
+use broadloom_core::fuse::{self, ParamSource, Source};
 use broadloom_core::graph::IntDivision;
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Scalar, Shape};
-use broadloom_mem::{Access, Buffer, Nest, NestError, Pool, View, ViewMut};
+use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, View, ViewMut};
 use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
@@ -28,6 +29,8 @@ use crate::storage::Storage;
 
 use cache::Cache;
 use execute::Prepared;
+use memory::{Destination, Memory, contiguous_mut, copy, outputs, view};
+pub(crate) use memory::view_mut;
 pub use options::{Executor, Limits, Options};
 
 /// Evaluates expressions: caches of plans and compiled kernels, a pool of result buffers, and their limits.
@@ -74,16 +77,10 @@ struct Recipe {
     stages: Vec<Prepared>,
     temps: Vec<(DType, Shape)>,
     roots: Vec<(DType, Shape)>,
+    /// The stage that reads each temporary last.
+    last_read: Vec<usize>,
     /// Bytes of roots and temporaries.
     bytes: usize,
-}
-
-/// Where a root's values go.
-enum Destination<'d> {
-    /// To a new contiguous buffer.
-    New,
-    /// To this memory, of the root's shape and dtype.
-    Given(ViewMut<'d>),
 }
 
 impl Engine {
@@ -146,6 +143,8 @@ impl Engine {
         if let Some(recipe) = self.plans.get(&PlanLookup { words: walk.key(), mode }) {
             return Ok(recipe);
         }
+        // Building and rewriting fold constants.
+        let _ieee = FloatEnv::ieee();
         let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
         let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
         let plan = fuse::run(&graph, &roots)?;
@@ -171,7 +170,11 @@ impl Engine {
             ));
         }
         let mut memory = Memory::new(self, &recipe, destinations)?;
-        let done = recipe.stages.iter().try_for_each(|stage| self.stage(stage, &walk, &mut memory, options));
+        let done = recipe.stages.iter().enumerate().try_for_each(|(i, stage)| {
+            self.stage(stage, &walk, &mut memory, options)?;
+            memory.release(&self.pool, &recipe.last_read, i);
+            Ok(())
+        });
         memory.finish(&self.pool, done)
     }
 
@@ -188,44 +191,28 @@ impl Engine {
             return Ok(());
         }
         let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, walk.literals())).collect();
-        let run = |outputs: SmallVec<[(Target, ViewMut<'_>); 4]>, temps: &[Option<Buffer>]| {
-            let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
-            for input in &stage.inputs {
-                let bytes = match input.source {
-                    Source::Slot(slot) => walk.slots()[slot as usize].storage.bytes(),
-                    Source::Temp(temp) => temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes),
-                };
-                let dtype = stage.kernel.inputs[inputs.len()];
-                inputs.push(view(bytes, dtype, &input.layout)?);
-            }
-            match Nest::new(&stage.shape, &inputs, outputs.into_iter().map(|o| o.1)) {
-                Ok(mut nest) => prepared.run(self, options, &mut nest, &params).map(|()| true),
-                Err(NestError::Overlap { .. }) => Ok(false),
-                Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
-            }
-        };
-        let mut own = memory.take_temps(stage);
-        let outputs = memory.outputs(stage, &mut own)?;
-        let mut done = run(outputs, &memory.temps);
+        let mut own = memory.take_written(self, stage)?;
+        let Memory { roots, temps } = &mut *memory;
+        let run = Run { engine: self, prepared, slots: walk.slots(), temps, params: &params, options };
+        let mut done = run.attempt(outputs(roots, stage, &mut own)?);
         if let Ok(false) = done {
-            let mut fresh: SmallVec<[Buffer; 4]> = SmallVec::new();
+            let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
             for dtype in stage.kernel.output_dtypes() {
-                fresh.push(self.buffer(dtype.size() * stage.shape.elements())?);
+                fresh.push((self.buffer(dtype.size() * stage.shape.elements())?, dtype));
             }
-            let mut views: SmallVec<[(Target, ViewMut<'_>); 4]> = SmallVec::new();
-            for ((buffer, dtype), target) in fresh.iter_mut().zip(stage.kernel.output_dtypes()).zip(&stage.outputs) {
-                views.push((*target, contiguous_mut(buffer, dtype, &stage.shape)?));
+            let mut views: SmallVec<[ViewMut<'_>; 4]> = SmallVec::new();
+            for (buffer, dtype) in &mut fresh {
+                views.push(contiguous_mut(buffer, *dtype, &stage.shape)?);
             }
-            done = run(views, &memory.temps);
+            done = run.attempt(views);
             if done.is_ok() {
-                let outputs = memory.outputs(stage, &mut own)?;
-                for ((buffer, dtype), (_, out)) in fresh.iter().zip(stage.kernel.output_dtypes()).zip(outputs) {
-                    copy(view(buffer.as_bytes(), dtype, &Layout::contiguous(stage.shape.clone()))?, out)?;
+                for ((buffer, dtype), out) in fresh.iter().zip(outputs(roots, stage, &mut own)?) {
+                    copy(view(buffer.as_bytes(), *dtype, &Layout::contiguous(stage.shape.clone()))?, out)?;
                 }
             }
-            fresh.into_iter().for_each(|b| self.pool.give(b));
+            fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
         }
-        memory.put_temps(own);
+        memory.put_written(own);
         done.map(drop)
     }
 
@@ -275,6 +262,39 @@ impl Engine {
     }
 }
 
+/// One stage with everything but its outputs.
+struct Run<'r> {
+    engine: &'r Engine,
+    prepared: &'r Prepared,
+    slots: &'r [&'r Leaf<'r>],
+    temps: &'r [Option<Buffer>],
+    params: &'r [u64],
+    options: &'r Options,
+}
+
+impl Run<'_> {
+    /// Runs the stage into these outputs; false, and nothing is written, where one overlaps an input other than
+    /// element for element.
+    fn attempt(&self, outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<bool> {
+        let stage = &self.prepared.stage;
+        let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
+        for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
+            let bytes = match input.source {
+                Source::Slot(slot) => self.slots[slot as usize].storage.bytes(),
+                Source::Temp(temp) => self.temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes),
+            };
+            inputs.push(view(bytes, dtype, &input.layout)?);
+        }
+        #[expect(clippy::map_identity, reason = "the views' lifetimes are shortened, one by one, to that of the inputs")]
+        let outputs = outputs.into_iter().map(|view| -> ViewMut<'_> { view });
+        match Nest::new(&stage.shape, &inputs, outputs) {
+            Ok(mut nest) => self.prepared.run(self.engine, self.options, &mut nest, self.params).map(|()| true),
+            Err(NestError::Overlap { .. }) => Ok(false),
+            Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
+        }
+    }
+}
+
 impl Recipe {
     fn new(plan: fuse::Plan) -> Result<Recipe> {
         let mut bytes = 0usize;
@@ -284,94 +304,16 @@ impl Recipe {
                 Error::new(ErrorKind::Limit, "results and temporaries take more bytes than can be addressed")
             })?;
         }
+        let mut last_read = vec![0; plan.temps.len()];
+        for (i, stage) in plan.stages.iter().enumerate() {
+            for input in &stage.inputs {
+                if let Source::Temp(t) = input.source {
+                    last_read[t as usize] = i;
+                }
+            }
+        }
         let stages = plan.stages.into_iter().map(Prepared::new).collect();
-        Ok(Recipe { stages, temps: plan.temps, roots: plan.roots, bytes })
-    }
-}
-
-/// The memory of an evaluation's roots and temporaries.
-struct Memory<'d> {
-    roots: SmallVec<[Root<'d>; 2]>,
-    temps: Vec<Option<Buffer>>,
-}
-
-struct Root<'d> {
-    dtype: DType,
-    shape: Shape,
-    buffer: Option<Buffer>,
-    given: Option<ViewMut<'d>>,
-}
-
-impl<'d> Memory<'d> {
-    fn new(engine: &Engine, recipe: &Recipe, destinations: SmallVec<[Destination<'d>; 2]>) -> Result<Memory<'d>> {
-        let mut roots = SmallVec::new();
-        for ((dtype, shape), destination) in recipe.roots.iter().zip(destinations) {
-            let (buffer, given) = match destination {
-                Destination::New => (Some(engine.buffer(dtype.size() * shape.elements())?), None),
-                Destination::Given(view) => (None, Some(view)),
-            };
-            roots.push(Root { dtype: *dtype, shape: shape.clone(), buffer, given });
-        }
-        let mut temps = Vec::with_capacity(recipe.temps.len());
-        for (dtype, shape) in &recipe.temps {
-            temps.push(Some(engine.buffer(dtype.size() * shape.elements())?));
-        }
-        Ok(Memory { roots, temps })
-    }
-
-    /// Takes the temporaries that a stage writes out of those that it reads.
-    fn take_temps(&mut self, stage: &fuse::Stage) -> SmallVec<[(u32, Buffer); 2]> {
-        let written = stage.outputs.iter().filter_map(|t| if let Target::Temp(t) = t { Some(*t) } else { None });
-        written.filter_map(|t| Some((t, self.temps[t as usize].take()?))).collect()
-    }
-
-    fn put_temps(&mut self, temps: SmallVec<[(u32, Buffer); 2]>) {
-        for (t, buffer) in temps {
-            self.temps[t as usize] = Some(buffer);
-        }
-    }
-
-    /// The memory of a stage's outputs, in their order.
-    fn outputs<'m>(
-        &'m mut self,
-        stage: &fuse::Stage,
-        own: &'m mut SmallVec<[(u32, Buffer); 2]>,
-    ) -> Result<SmallVec<[(Target, ViewMut<'m>); 4]>> {
-        let mut found: SmallVec<[(Target, ViewMut<'m>); 4]> = SmallVec::new();
-        for (i, root) in self.roots.iter_mut().enumerate() {
-            let target = Target::Root(i as u32);
-            if stage.outputs.contains(&target) {
-                let view = match (&mut root.given, &mut root.buffer) {
-                    (Some(view), _) => view.reborrow(),
-                    (None, Some(buffer)) => contiguous_mut(buffer, root.dtype, &root.shape)?,
-                    (None, None) => continue,
-                };
-                found.push((target, view));
-            }
-        }
-        let dtypes: SmallVec<[(Target, DType); 4]> =
-            stage.outputs.iter().copied().zip(stage.kernel.output_dtypes()).collect();
-        for (t, buffer) in own.iter_mut() {
-            let target = Target::Temp(*t);
-            let dtype = dtypes.iter().find(|(x, _)| *x == target).map_or(DType::UInt8, |(_, d)| *d);
-            found.push((target, contiguous_mut(buffer, dtype, &stage.shape)?));
-        }
-        let place = |target: &Target| stage.outputs.iter().position(|t| t == target);
-        found.sort_by_key(|(target, _)| place(target));
-        Ok(found)
-    }
-
-    /// The roots' buffers; temporaries, and on error everything, go back to the pool.
-    fn finish(self, pool: &Pool, done: Result<()>) -> Result<SmallVec<[Option<Buffer>; 2]>> {
-        self.temps.into_iter().flatten().for_each(|b| pool.give(b));
-        let buffers = self.roots.into_iter().map(|r| r.buffer);
-        match done {
-            Ok(()) => Ok(buffers.collect()),
-            Err(e) => {
-                buffers.flatten().for_each(|b| pool.give(b));
-                Err(e)
-            }
-        }
+        Ok(Recipe { stages, temps: plan.temps, roots: plan.roots, last_read, bytes })
     }
 }
 
@@ -382,59 +324,7 @@ fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
     }
 }
 
-/// A layout over memory.
-pub(crate) fn view<'v>(bytes: &'v [u8], dtype: DType, layout: &Layout) -> Result<View<'v>> {
-    let size = dtype.size();
-    let strides: SmallVec<[isize; 6]> = layout.strides.iter().map(|s| s * size as isize).collect();
-    View::new(bytes, size, layout.offset as usize * size, &layout.shape, &strides)
-        .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
-}
-
-/// A layout over memory that is written.
-pub(crate) fn view_mut<'v>(bytes: &'v mut [u8], dtype: DType, layout: &Layout) -> Result<ViewMut<'v>> {
-    let size = dtype.size();
-    let strides: SmallVec<[isize; 6]> = layout.strides.iter().map(|s| s * size as isize).collect();
-    ViewMut::new(bytes, size, layout.offset as usize * size, &layout.shape, &strides)
-        .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
-}
-
-fn contiguous_mut<'v>(buffer: &'v mut Buffer, dtype: DType, shape: &Shape) -> Result<ViewMut<'v>> {
-    let internal = || Error::new(ErrorKind::Internal, "a result's buffer is not writable");
-    let bytes = buffer.as_bytes_mut().ok_or_else(internal)?;
-    view_mut(bytes, dtype, &Layout::contiguous(shape.clone()))
-}
-
-/// Copies elements, of one shape.
-fn copy(from: View<'_>, to: ViewMut<'_>) -> Result<()> {
-    let shape: SmallVec<[usize; 6]> = from.shape().into();
-    let item = from.item();
-    let mut nest = Nest::new(&shape, &[from], [to]).map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))?;
-    let mut scratch = broadloom_mem::Scratch::new();
-    let _ = nest.run(broadloom_mem::AliasPolicy::Copy, &mut scratch, &mut |block| {
-        for row in 0..block.rows() {
-            let (inputs, mut outputs) = block.row(row);
-            macro_rules! copy_row {
-                ($t:ty) => {{
-                    let out = outputs.get::<$t>(0);
-                    match inputs.get::<$t>(0) {
-                        broadloom_mem::Operand::Slice(row) => out.copy_from_slice(row),
-                        broadloom_mem::Operand::Splat(x) => out.fill(x),
-                    }
-                }};
-            }
-            match item {
-                1 => copy_row!(u8),
-                2 => copy_row!(u16),
-                4 => copy_row!(u32),
-                _ => copy_row!(u64),
-            }
-        }
-        std::ops::ControlFlow::Continue(())
-    });
-    Ok(())
-}
-
-pub(crate) use explain::explain;
+pub(crate) use explain::{Detail, explain};
 
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(root: &Array<'_>, leaf: &mut Leaf<'static>, options: &Options) -> Result<()> {

@@ -1,0 +1,220 @@
+//! The command line.
+//!
+//! In: the words that the command was called with. Out: [`Cli`]. Must hold: a name is one that an expression can
+//! have, so that an input that can never be meant is an error here.
+
+use std::ffi::{OsStr, OsString};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use broadloom::text::Expression;
+use broadloom::{Executor, IntDivision, Promotion};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Array expressions over .npy files, each in one fused pass.
+#[derive(Debug, Parser)]
+#[command(name = "broadloom", version, about, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Eval(EvalArgs),
+    Ops(OpsArgs),
+}
+
+/// Evaluate an expression over .npy files.
+///
+/// The result goes to a .npy file (--output), a picture (--plot), or else as text to standard output. Files are
+/// mapped, and evaluated in chunks: they may be larger than memory.
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    /// What to compute, such as '(a - b) / (a + b)' or 'where(x > 0, x, 0)'.
+    ///
+    /// Python's operators, the functions that `broadloom ops` lists, astype(x, float32), numbers, true, false, nan
+    /// and inf.
+    #[arg(allow_hyphen_values = true)]
+    pub expression: String,
+
+    /// The file that a name of the expression stands for.
+    #[arg(value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(Binding::parse))]
+    pub inputs: Vec<Binding>,
+
+    /// Write the result to this .npy file.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Draw a result of one or two axes into this PNG file.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+
+    /// Replace files that exist.
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print how the expression is evaluated.
+    #[arg(long)]
+    pub explain: bool,
+
+    /// What runs the loops; the result does not depend on it.
+    #[arg(long, value_enum, default_value_t)]
+    pub executor: ExecutorArg,
+
+    /// The most threads to use [default: one per core].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+
+    /// How different kinds of dtypes meet: not at all, or as in NumPy 2.
+    #[arg(long, value_enum, default_value_t)]
+    pub promotion: PromotionArg,
+
+    /// What an integer division by zero gives.
+    #[arg(long, value_enum, default_value_t)]
+    pub int_div_zero: IntDivZeroArg,
+
+    /// The bytes that a chunk of the largest operand takes, for tests.
+    #[arg(long, value_name = "BYTES", default_value = "33554432", hide = true)]
+    pub chunk_bytes: NonZeroUsize,
+}
+
+/// List the functions that expressions can have.
+#[derive(Debug, Args)]
+pub struct OpsArgs {
+    /// Print the list as a page of Markdown.
+    #[arg(long)]
+    pub markdown: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExecutorArg {
+    /// Whichever is estimated to be done first.
+    #[default]
+    Auto,
+    /// Precompiled loops.
+    Interp,
+    /// Machine code compiled for the expression.
+    Jit,
+}
+
+impl From<ExecutorArg> for Executor {
+    fn from(arg: ExecutorArg) -> Executor {
+        match arg {
+            ExecutorArg::Auto => Executor::Auto,
+            ExecutorArg::Interp => Executor::Interp,
+            ExecutorArg::Jit => Executor::Jit,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PromotionArg {
+    /// As the Array API standard: different kinds are an error.
+    #[default]
+    Strict,
+    /// As NumPy 2.
+    Numpy,
+}
+
+impl From<PromotionArg> for Promotion {
+    fn from(arg: PromotionArg) -> Promotion {
+        match arg {
+            PromotionArg::Strict => Promotion::Strict,
+            PromotionArg::Numpy => Promotion::NumPy,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum IntDivZeroArg {
+    /// Zero.
+    #[default]
+    Zero,
+    /// A failure.
+    Error,
+}
+
+impl From<IntDivZeroArg> for IntDivision {
+    fn from(arg: IntDivZeroArg) -> IntDivision {
+        match arg {
+            IntDivZeroArg::Zero => IntDivision::Zero,
+            IntDivZeroArg::Error => IntDivision::Error,
+        }
+    }
+}
+
+/// A name, and the file that it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    pub name: String,
+    pub path: PathBuf,
+}
+
+impl Binding {
+    fn parse(word: OsString) -> Result<Binding, String> {
+        let bytes = word.as_encoded_bytes();
+        let Some(at) = bytes.iter().position(|&byte| byte == b'=') else {
+            return Err("write NAME=FILE".into());
+        };
+        let name = String::from_utf8_lossy(&bytes[..at]).into_owned();
+        if !is_name(&name) {
+            return Err(format!("`{name}` is not a name that an expression can have"));
+        }
+        let path = tail(&word, at + 1).ok_or("the path is not UTF-8")?;
+        if path.is_empty() {
+            return Err(format!("no file is given for `{name}`"));
+        }
+        Ok(Binding { name, path: path.into() })
+    }
+}
+
+/// Whether the text is one name and nothing else.
+fn is_name(text: &str) -> bool {
+    Expression::parse(text).is_ok_and(|parsed| parsed.names() == [text])
+}
+
+/// What follows the first `from` bytes of a word; they are ASCII.
+#[cfg(unix)]
+fn tail(word: &OsStr, from: usize) -> Option<OsString> {
+    use std::os::unix::ffi::OsStrExt;
+    word.as_bytes().get(from..).map(|bytes| OsStr::from_bytes(bytes).to_owned())
+}
+
+/// What follows the first `from` bytes of a word; they are ASCII.
+#[cfg(not(unix))]
+fn tail(word: &OsStr, from: usize) -> Option<OsString> {
+    word.to_str()?.get(from..).map(OsString::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn bindings() {
+        let parse = |word: &str| Binding::parse(word.into()).map(|b| (b.name, b.path));
+        assert_eq!(parse("a=b=c.npy"), Ok(("a".into(), "b=c.npy".into())));
+        assert_eq!(parse("_x1=/d/x.npy"), Ok(("_x1".into(), "/d/x.npy".into())));
+        for word in
+            ["a", "=f", "a=", "1a=f", "a b=f", " a=f", "(a)=f", "-a=f", "inf=f", "true=f", "and=f", "int8=f", "é=f"]
+        {
+            assert!(parse(word).is_err(), "{word}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn paths_need_not_be_text() {
+        use std::os::unix::ffi::OsStrExt;
+        let binding = Binding::parse(OsStr::from_bytes(b"a=\xff.npy").to_owned());
+        assert_eq!(binding.map(|b| b.path), Ok(PathBuf::from(OsStr::from_bytes(b"\xff.npy"))));
+    }
+}

@@ -1,0 +1,188 @@
+//! What goes wrong, how it is told, and with which exit status.
+//!
+//! In: a [`Failure`]. Out: words on standard error, with the place in the expression where there is one, and a status:
+//! 2 if the command line or the expression is wrong whatever the files hold, 1 if it failed with these files or this
+//! machine, 130 if it was interrupted. Must hold: colours only for a terminal, and not where `NO_COLOR` is set.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
+use broadloom::ErrorKind;
+use broadloom::text::TextError;
+
+use crate::npy::NpyError;
+use crate::plot::PlotError;
+use crate::target::TargetError;
+
+/// Why the command failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The command line.
+    Usage(String),
+    /// A place in the expression.
+    Text(TextError),
+    /// A file, and what is wrong with it.
+    File(PathBuf, String),
+    /// An evaluation.
+    Eval(broadloom::Error),
+    /// Standard output.
+    Stdout(io::Error),
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
+impl Failure {
+    /// What is wrong with a file.
+    pub fn file(path: &Path, error: impl Display) -> Failure {
+        Failure::File(path.into(), error.to_string())
+    }
+
+    /// What is wrong with a file that is to be written.
+    pub fn target(path: &Path, error: &TargetError) -> Failure {
+        match error {
+            // These name the path themselves; `file` would say it twice.
+            TargetError::Exists(_) => {
+                Failure::file(path, "the file exists already; write --force to replace it")
+            }
+            TargetError::NotAFile(_) => Failure::file(path, "not a regular file"),
+            TargetError::Io(error) => Failure::file(path, error),
+        }
+    }
+
+    /// What is wrong with a `.npy` file.
+    pub fn npy(path: &Path, error: &NpyError) -> Failure {
+        match error {
+            NpyError::Target(error) => Failure::target(path, error),
+            error => Failure::file(path, error),
+        }
+    }
+
+    /// What is wrong with a picture.
+    pub fn plot(path: &Path, error: &PlotError) -> Failure {
+        match error {
+            PlotError::Target(error) => Failure::target(path, error),
+            error => Failure::file(path, error),
+        }
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => 2,
+            Failure::Text(error) if is_about_the_files(error) => 1,
+            Failure::Text(_) => 2,
+            Failure::File(..) | Failure::Eval(_) | Failure::Stdout(_) => 1,
+            Failure::Interrupted => 130,
+        }
+    }
+
+    /// Tells it on standard error, with this expression, and returns the exit status.
+    pub fn report(&self, expression: &str) -> u8 {
+        let mut words = Vec::new();
+        let colored = is_colored();
+        // Writing to memory does not fail.
+        let _ = match self {
+            Failure::Text(error) => caret(error, expression, colored, &mut words),
+            Failure::Usage(message) => plain(message, colored, &mut words),
+            Failure::File(path, message) => {
+                plain(format_args!("{}: {message}", path.display()), colored, &mut words)
+            }
+            Failure::Eval(error) => plain(error, colored, &mut words),
+            Failure::Stdout(error) => plain(format_args!("standard output: {error}"), colored, &mut words),
+            Failure::Interrupted => plain("interrupted", colored, &mut words),
+        };
+        // Nobody is left to tell that standard error is closed.
+        let _ = io::stderr().write_all(&words);
+        self.status()
+    }
+}
+
+/// Warns on standard error.
+pub fn warn(message: impl Display) {
+    let word = if is_colored() { "\x1b[33mwarning:\x1b[0m" } else { "warning:" };
+    // A warning that can't be told is none.
+    let _ = writeln!(io::stderr(), "{word} {message}");
+}
+
+/// Whether other files might have done: a type error of operands that have to do with files.
+fn is_about_the_files(error: &TextError) -> bool {
+    error.uses_names && matches!(error.kind, ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
+}
+
+fn is_colored() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn plain(message: impl Display, colored: bool, out: &mut impl Write) -> io::Result<()> {
+    let word = if colored { "\x1b[31merror:\x1b[0m" } else { "error:" };
+    writeln!(out, "{word} {message}")
+}
+
+/// Writes the error under the part of the expression that it is about.
+fn caret(error: &TextError, expression: &str, colored: bool, out: &mut impl Write) -> io::Result<()> {
+    let excerpt = Excerpt::of(expression, &error.span);
+    let config = Config::new()
+        .with_color(colored)
+        .with_char_set(CharSet::Unicode)
+        .with_index_type(IndexType::Byte)
+        .with_compact(false);
+    let place = |span: &Range<u32>| ("expression", excerpt.place(span));
+    let mut report = Report::build(ReportKind::Custom("error", Color::Red), place(&error.span))
+        .with_config(config)
+        .with_message(&error.message);
+    let operands: Vec<_> = error.operands.iter().filter(|(span, _)| excerpt.shows(span)).collect();
+    let here = Label::new(place(&error.span)).with_color(Color::Red).with_order(operands.len() as i32);
+    report.add_label(if operands.is_empty() { here.with_message("here") } else { here });
+    for (i, (span, what)) in operands.into_iter().enumerate() {
+        report.add_label(Label::new(place(span)).with_message(what).with_color(Color::Blue).with_order(i as i32));
+    }
+    if let Some(help) = &error.help {
+        report.set_help(help);
+    }
+    report.finish().write(("expression", Source::from(&excerpt.text)), out)
+}
+
+/// What is shown of an expression: all of it, or some of what surrounds a place.
+struct Excerpt {
+    text: String,
+    /// Where in the expression it begins.
+    start: usize,
+    /// Where in the expression it ends.
+    end: usize,
+    /// The bytes before it, for an ellipsis.
+    lead: usize,
+}
+
+impl Excerpt {
+    fn of(expression: &str, span: &Range<u32>) -> Excerpt {
+        const LONGEST: usize = 1000;
+        const AROUND: usize = 60;
+        let length = expression.len();
+        let (mut start, mut end) = (0, length);
+        if length > LONGEST {
+            start = (span.start as usize).saturating_sub(AROUND).min(length);
+            end = (span.start as usize + AROUND).min(length);
+            start = expression.floor_char_boundary(start);
+            end = expression.ceil_char_boundary(end);
+        }
+        let lead = if start > 0 { "…" } else { "" };
+        let trail = if end < length { "…" } else { "" };
+        // Something must be there for a caret to stand under.
+        let text = format!("{lead}{}{trail} ", &expression[start..end]);
+        Excerpt { text, start, end, lead: lead.len() }
+    }
+
+    fn shows(&self, span: &Range<u32>) -> bool {
+        self.start <= span.start as usize && span.end as usize <= self.end
+    }
+
+    /// The place in the excerpt; at least one byte wide, since nothing would be marked otherwise.
+    fn place(&self, span: &Range<u32>) -> Range<usize> {
+        let inside = |at: u32| (at as usize).clamp(self.start, self.end) - self.start + self.lead;
+        let start = inside(span.start);
+        start..inside(span.end).max(start + 1)
+    }
+}
