@@ -133,7 +133,10 @@ impl<'a> Nest<'a> {
     /// # Panics
     /// If there is no such input.
     pub fn access(&self, input: usize) -> Access {
-        self.plan.ops[..self.plan.inputs][input].access()
+        match self.plan.ops[..self.plan.inputs][input].class {
+            Class::Splat => Access::Splat,
+            Class::Row | Class::Pack => Access::Contiguous,
+        }
     }
 
     /// Whether an input is, element for element, an output as well.

@@ -83,7 +83,7 @@ pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols:
         } else if col_stride == 0 {
             repeat_each::<T>(ptr, row_stride, to, rows, cols);
         } else if row_stride == size as isize && rows >= T::SIDE && cols >= T::SIDE {
-            T::transpose(ptr, col_stride, to.ptr, to.pitch as isize, cols, rows);
+            T::transpose::<false>(ptr, col_stride, to.ptr, to.pitch as isize, cols, rows);
         } else if rows > 1 && cols <= 4 {
             let to_stride = to.pitch as isize;
             match cols {
@@ -119,7 +119,7 @@ pub(crate) unsafe fn scatter<T: Item>(from: Tile, to: Strided, rows: usize, cols
         if col_stride == size as isize {
             copy_rows(from.ptr, from.pitch as isize, ptr, row_stride, cols * size, rows);
         } else if row_stride == size as isize && rows >= T::SIDE && cols >= T::SIDE {
-            T::transpose(from.ptr, from.pitch as isize, ptr, col_stride, rows, cols);
+            T::transpose::<true>(from.ptr, from.pitch as isize, ptr, col_stride, rows, cols);
         } else if rows > 1 && row_stride.unsigned_abs() < col_stride.unsigned_abs() {
             for c in 0..cols {
                 let to = ptr.wrapping_offset(c as isize * col_stride);

@@ -10,12 +10,13 @@ pub(crate) trait Transpose: Copy {
     /// The side of the square.
     const SIDE: usize;
 
-    /// Copies element (r, c) from `from + c * col_stride + r * size` to `to + r * row_stride + c * size`.
+    /// Copies element (r, c) from `from + c * col_stride + r * size` to `to + r * row_stride + c * size`, along
+    /// the rows of the target if `BY_ROWS`, else along the columns of the source.
     ///
     /// # Safety
     /// For `c < cols` and `r < rows` the first must be valid for reads and the second for writes, both
     /// aligned, none in both.
-    unsafe fn transpose(
+    unsafe fn transpose<const BY_ROWS: bool>(
         from: *const u8,
         col_stride: isize,
         to: *mut u8,
@@ -30,7 +31,7 @@ macro_rules! transpose {
         impl Transpose for $t {
             const SIDE: usize = $side;
 
-            unsafe fn transpose(
+            unsafe fn transpose<const BY_ROWS: bool>(
                 from: *const u8,
                 col_stride: isize,
                 to: *mut u8,
@@ -39,7 +40,7 @@ macro_rules! transpose {
                 rows: usize,
             ) {
                 // SAFETY: the same contract.
-                unsafe { by_squares::<$t, $side>(from, col_stride, to, row_stride, cols, rows, vector::$zip) }
+                unsafe { by_squares::<$t, $side, BY_ROWS>(from, col_stride, to, row_stride, cols, rows, vector::$zip) }
             }
         }
 
@@ -57,7 +58,7 @@ transpose! {
 /// As [`Transpose::transpose`]; `zip` must interleave the elements `T` of two vectors, and `N` be their
 /// number.
 #[inline(always)]
-unsafe fn by_squares<T: Copy, const N: usize>(
+unsafe fn by_squares<T: Copy, const N: usize, const BY_ROWS: bool>(
     from: *const u8,
     col_stride: isize,
     to: *mut u8,
@@ -70,40 +71,40 @@ unsafe fn by_squares<T: Copy, const N: usize>(
     let source =
         |c: usize, r: usize| from.wrapping_offset(c as isize * col_stride).cast::<T>().wrapping_add(r);
     let target = |c: usize, r: usize| to.wrapping_offset(r as isize * row_stride).cast::<T>().wrapping_add(c);
-    // SAFETY: all (c, r) below are in the block: squares up to the whole ones, then the rows below the
-    // squares, then the columns right of them. A vector is N elements, of a column in the source and of a row
-    // in the target.
+    // SAFETY: all (c, r) below are in the block: squares up to the whole ones, then the rows below them, then
+    // the columns right of both. A vector is N elements, of a column in the source, of a row in the target.
     unsafe {
-        for c in (0..whole_cols).step_by(N) {
-            // PERF: N columns at a time from top to bottom, which is their memory's order; what is written is
-            // in a tile.
-            for r in (0..whole_rows).step_by(N) {
-                let mut square: [Vector; N] =
-                    std::array::from_fn(|i| source(c + i, r).cast::<Vector>().read_unaligned());
-                // Interleaving the halves as often as it takes to halve N to 1 moves column i's element j to
-                // row j's i.
-                let mut left = N;
-                while left > 1 {
-                    let (low, high) = square.split_at(N / 2);
-                    let pairs: [[Vector; 2]; N] =
-                        std::array::from_fn(|i| zip(low[i % (N / 2)], high[i % (N / 2)]));
-                    square = std::array::from_fn(|i| pairs[i / 2][i % 2]);
-                    left /= 2;
-                }
-                for (j, row) in square.into_iter().enumerate() {
-                    target(c, r + j).cast::<Vector>().write_unaligned(row);
-                }
+        let square = |c: usize, r: usize| {
+            let mut square: [Vector; N] =
+                std::array::from_fn(|i| source(c + i, r).cast::<Vector>().read_unaligned());
+            // Interleaving the halves, as often as N can be halved, makes row j of all columns' elements j.
+            let mut left = N;
+            while left > 1 {
+                let (low, high) = square.split_at(N / 2);
+                let pairs: [[Vector; 2]; N] =
+                    std::array::from_fn(|i| zip(low[i % (N / 2)], high[i % (N / 2)]));
+                square = std::array::from_fn(|i| pairs[i / 2][i % 2]);
+                left /= 2;
             }
-            for r in whole_rows..rows {
-                for i in c..c + N {
-                    target(i, r).write(source(i, r).read());
-                }
+            for (j, row) in square.into_iter().enumerate() {
+                target(c, r + j).cast::<Vector>().write_unaligned(row);
+            }
+        };
+        // PERF: the side that is not a tile is walked in the order of its memory.
+        if BY_ROWS {
+            for r in (0..whole_rows).step_by(N) {
+                (0..whole_cols).step_by(N).for_each(|c| square(c, r));
+            }
+        } else {
+            for c in (0..whole_cols).step_by(N) {
+                (0..whole_rows).step_by(N).for_each(|r| square(c, r));
             }
         }
+        for r in whole_rows..rows {
+            (0..whole_cols).for_each(|c| target(c, r).write(source(c, r).read()));
+        }
         for c in whole_cols..cols {
-            for r in 0..rows {
-                target(c, r).write(source(c, r).read());
-            }
+            (0..rows).for_each(|r| target(c, r).write(source(c, r).read()));
         }
     }
 }

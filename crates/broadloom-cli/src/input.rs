@@ -1,0 +1,235 @@
+//! The data of input files, a part at a time.
+//!
+//! In: a `.npy` file, and a block of the result. Out: the [`Part`] of the file that the block needs, as an array that
+//! broadcasts to it. Must hold: a part's memory is bounded by what it needs of the file: it is mapped if it lies there
+//! in one piece as memory holds it; otherwise it is copied, through windows of the file that are bounded too.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use broadloom::{Array, DType};
+use broadloom_mem::Buffer;
+
+use crate::chunk::Order;
+use crate::failure::Failure;
+use crate::npy::{self, NpyHeader};
+
+/// How much of a file is mapped at a time while a part is copied from it.
+const WINDOW: usize = 16 << 20;
+
+/// An input file, of which the header was read.
+#[derive(Debug)]
+pub struct Input {
+    /// What the expression calls it.
+    pub name: String,
+    path: PathBuf,
+    file: File,
+    header: NpyHeader,
+}
+
+impl Input {
+    /// Opens a file and reads its header.
+    pub fn open(name: &str, path: &Path) -> Result<Input, Failure> {
+        let mut file = File::open(path).map_err(|error| Failure::file(path, error))?;
+        // Reading a directory or a pipe fails in words that say less.
+        let is_file = file.metadata().map_err(|error| Failure::file(path, error))?.is_file();
+        if !is_file {
+            return Err(Failure::file(path, "not a regular file"));
+        }
+        let header = npy::read_header(&mut file).map_err(|error| Failure::npy(path, &error))?;
+        Ok(Input { name: name.into(), path: path.into(), file, header })
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.header.dtype
+    }
+
+    /// An array of the file's type and shape that takes no memory.
+    pub fn stand_in(&self) -> Result<Array<'static>, Failure> {
+        Array::zeros(&self.header.shape, self.header.dtype).map_err(|error| Failure::file(&self.path, error))
+    }
+
+    /// The order of the elements in the file; none if it makes no difference.
+    pub fn order(&self) -> Option<Order> {
+        let is_matrix = self.header.shape.iter().filter(|&&extent| extent > 1).count() > 1;
+        is_matrix.then_some(if self.header.fortran { Order::Fortran } else { Order::C })
+    }
+
+    /// What a block of the result needs of the file; the block's axes stand in this order, slowest first.
+    pub fn part(&self, block: &[Range<usize>], order: Order) -> Result<Part, Failure> {
+        let missing = block.len().saturating_sub(self.header.shape.len());
+        let mut extents: Vec<usize> = std::iter::repeat_n(1, missing).chain(self.header.shape.iter().copied()).collect();
+        let is_other_order = self.header.fortran != (order == Order::Fortran);
+        if order == Order::Fortran {
+            extents.reverse();
+        }
+        let needed = extents.iter().zip(block).map(|(&n, range)| if n == 1 { 0..1 } else { range.clone() });
+        let mut ranges: Vec<Range<usize>> = needed.collect();
+        if is_other_order {
+            extents.reverse();
+            ranges.reverse();
+        }
+        let pieces = Pieces::new(&extents, &ranges, self.header.dtype.size());
+        let buffer = self.load(&pieces)?;
+        let shape = ranges.iter().map(Range::len).collect();
+        Ok(Part { buffer, dtype: self.header.dtype, shape, is_transposed: is_other_order })
+    }
+
+    fn load(&self, pieces: &Pieces) -> Result<Buffer, Failure> {
+        let size = self.header.dtype.size();
+        if pieces.count() <= 1 && !self.is_swapped() {
+            let offset = self.header.data_offset + pieces.first() as u64;
+            let mapped = self.map(offset, pieces.length * pieces.count())?;
+            // Files that NumPy writes are aligned; the format does not ask for it.
+            if mapped.as_bytes().as_ptr().addr().is_multiple_of(size) {
+                return Ok(mapped);
+            }
+        }
+        let mut copied = Buffer::for_overwrite(pieces.length * pieces.count())
+            .map_err(|error| Failure::file(&self.path, error))?;
+        if let Some(bytes) = copied.as_bytes_mut() {
+            self.copy(pieces, bytes)?;
+            if self.is_swapped() {
+                swap(bytes, size);
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Copies the pieces, one after the other.
+    fn copy(&self, pieces: &Pieces, mut to: &mut [u8]) -> Result<(), Failure> {
+        let data_len = self.header.data_len() as usize;
+        let (mut window_at, mut window) = (0, self.map(self.header.data_offset, 0)?);
+        for start in pieces.starts() {
+            let mut at = start;
+            while at < start + pieces.length {
+                if !(window_at..window_at + window.len()).contains(&at) {
+                    window_at = at;
+                    // The mapping before goes first.
+                    drop(window);
+                    window = self.map(self.header.data_offset + at as u64, WINDOW.min(data_len - at))?;
+                }
+                let from = &window.as_bytes()[at - window_at..];
+                let n = from.len().min(start + pieces.length - at);
+                let (head, tail) = to.split_at_mut(n);
+                head.copy_from_slice(&from[..n]);
+                (to, at) = (tail, at + n);
+            }
+        }
+        Ok(())
+    }
+
+    fn map(&self, offset: u64, len: usize) -> Result<Buffer, Failure> {
+        Buffer::map_file(&self.file, offset, len).map_err(|error| Failure::file(&self.path, error))
+    }
+
+    /// Whether the bytes of an element stand in the other order than in memory.
+    fn is_swapped(&self) -> bool {
+        self.header.dtype.size() > 1 && self.header.big_endian != cfg!(target_endian = "big")
+    }
+}
+
+/// Reverses the bytes of each element.
+pub fn swap(bytes: &mut [u8], size: usize) {
+    bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+}
+
+/// What a block needs of a file.
+#[derive(Debug)]
+pub struct Part {
+    buffer: Buffer,
+    dtype: DType,
+    shape: Vec<usize>,
+    /// Whether the axes stand in the file in the reverse of the block's order.
+    is_transposed: bool,
+}
+
+macro_rules! define_array {
+    ($(($variant:ident, $rust:ty, $name:literal))*) => {
+        impl Part {
+            /// The elements, bools as bytes; none if the memory does not fit the type.
+            fn elements(&self) -> Option<broadloom::Result<Array<'_>>> {
+                match self.dtype {
+                    $(DType::$variant => {
+                        self.buffer.typed::<$rust>().map(|elements| Array::from_shape_slice(&self.shape, elements))
+                    })*
+                }
+            }
+        }
+    };
+}
+broadloom_math::for_each_dtype!(define_array);
+
+impl Part {
+    /// The part as an array, its axes in the block's order.
+    pub fn array(&self) -> Result<Array<'_>, Failure> {
+        let misfit = || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
+        let elements = self.elements().unwrap_or_else(|| Err(misfit())).map_err(Failure::Eval)?;
+        // Only bool differs: any byte but 0 is true.
+        let array = elements.astype(self.dtype);
+        Ok(if self.is_transposed { array.t() } else { array })
+    }
+}
+
+/// Where the elements of a box lie in an array's bytes: pieces of one length.
+struct Pieces {
+    /// The axes along which there is a new piece for each index: the indices, and the bytes from one to the next.
+    outer: Vec<(Range<usize>, usize)>,
+    /// Bytes before the first element of a piece, on top of what `outer` says.
+    offset: usize,
+    /// Bytes of a piece.
+    length: usize,
+}
+
+impl Pieces {
+    /// The box of these ranges, of an array of these extents; slowest axes first.
+    fn new(extents: &[usize], ranges: &[Range<usize>], size: usize) -> Pieces {
+        let mut stride = size;
+        let (mut offset, mut length) = (0, size);
+        let mut outer = Vec::new();
+        let mut is_whole = true;
+        for (&extent, range) in extents.iter().zip(ranges).rev() {
+            if is_whole {
+                offset += range.start * stride;
+                length *= range.len();
+                is_whole = range.len() == extent;
+            } else if range.len() == 1 {
+                offset += range.start * stride;
+            } else {
+                outer.push((range.clone(), stride));
+            }
+            stride = stride.saturating_mul(extent);
+        }
+        outer.reverse();
+        Pieces { outer, offset, length }
+    }
+
+    fn count(&self) -> usize {
+        self.outer.iter().map(|(range, _)| range.len()).product()
+    }
+
+    fn first(&self) -> usize {
+        self.offset + self.outer.iter().map(|(range, stride)| range.start * stride).sum::<usize>()
+    }
+
+    /// Where each piece begins, in the order of their elements.
+    fn starts(&self) -> impl Iterator<Item = usize> {
+        let mut index: Vec<usize> = self.outer.iter().map(|(range, _)| range.start).collect();
+        let mut at = self.first();
+        (0..self.count()).map(move |_| {
+            let here = at;
+            for (i, (range, stride)) in index.iter_mut().zip(&self.outer).rev() {
+                *i += 1;
+                at += stride;
+                if *i < range.end {
+                    break;
+                }
+                at -= stride * range.len();
+                *i = range.start;
+            }
+            here
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! The engine, as this command uses it.
+//!
+//! In: an expression, arrays for its names, and settings. Out: values. Must hold: nothing else in this crate calls
+//! the engine.
+
+use broadloom::text::Expression;
+use broadloom::{Array, DType, Error, ErrorKind, Options, Promotion, with_promotion};
+use broadloom_mem::Buffer;
+
+use crate::args::EvalArgs;
+use crate::failure::Failure;
+
+/// How expressions are typed and evaluated.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    options: Options,
+    promotion: Promotion,
+}
+
+impl Settings {
+    /// What the command line asks for.
+    pub fn new(args: &EvalArgs) -> Settings {
+        let options = Options {
+            executor: args.executor.into(),
+            threads: args.threads.map(Into::into),
+            int_division: args.int_div_zero.into(),
+            ..Options::default()
+        };
+        Settings { options, promotion: args.promotion.into() }
+    }
+
+    /// The array that an expression means with these arrays.
+    pub fn build<'a>(
+        &self,
+        expression: &Expression,
+        names: &[(&str, Array<'a>)],
+    ) -> Result<Array<'a>, Failure> {
+        with_promotion(self.promotion, || expression.build(names)).map_err(Failure::Text)
+    }
+
+    /// The values, as the bytes that memory holds them in, at the start of a buffer that is large enough.
+    pub fn eval_into(&self, array: &Array<'_>, out: &mut Buffer) -> Result<(), Failure> {
+        // A bool is the byte that it converts to; the engine would convert each on its own.
+        let is_bool = array.dtype() == DType::Bool;
+        let array = if is_bool { &array.astype(DType::UInt8) } else { array };
+        eval_into(array, out, &self.options).map_err(Failure::Eval)
+    }
+
+    /// The values.
+    pub fn eval(&self, array: &Array<'_>) -> Result<Array<'static>, Failure> {
+        array.eval_with(&self.options).map_err(Failure::Eval)
+    }
+
+    /// How the array would be evaluated.
+    pub fn explain(&self, array: &Array<'_>) -> Result<String, Failure> {
+        array.explain_with(&self.options, false).map_err(Failure::Eval)
+    }
+}
+
+macro_rules! define_eval_into {
+    ($(($variant:ident, $rust:ty, $name:literal))*) => {
+        fn eval_into(array: &Array<'_>, out: &mut Buffer, options: &Options) -> broadloom::Result<()> {
+            let misfit = || Error::new(ErrorKind::Internal, "the chunk's buffer does not fit");
+            match array.dtype() {
+                $(DType::$variant => {
+                    let elements = out.typed_mut::<$rust>().and_then(|all| all.get_mut(..array.len()));
+                    array.eval_into_with(elements.ok_or_else(misfit)?, options)
+                })*
+            }
+        }
+    };
+}
+broadloom_math::for_each_dtype!(define_eval_into);
