@@ -59,9 +59,10 @@ impl Compiler {
         let id = module.0.declare_anonymous_function(&context.func.signature).map_err(defect)?;
         module.0.define_function(id, &mut context).map_err(defect)?;
         let size = context.compiled_code().map_or(0, |c| c.code_buffer().len());
-        module.0.finalize_definitions().map_err(|e| {
-            Error::new(ErrorKind::Memory, format!("executable memory is not to be had: {e}"))
-        })?;
+        module
+            .0
+            .finalize_definitions()
+            .map_err(|e| Error::new(ErrorKind::Memory, format!("executable memory is not to be had: {e}")))?;
         let entry = Entry::new(module.0.get_finalized_function(id));
         Ok(Compiled(Arc::new(Inner {
             entry,

@@ -48,7 +48,8 @@ pub fn lanes(kernel: &Kernel) -> u32 {
     let sizes = (0..kernel.values() as u32).map(|v| kernel.dtype(ValueId(v)));
     let widest = sizes.clone().filter(|d| *d != DType::Bool).map(DType::size).max().unwrap_or(1) as u32;
     let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
-    let narrowest = memory.chain(sizes.filter(|d| *d != DType::Bool)).map(DType::size).min().unwrap_or(1) as u32;
+    let narrowest =
+        memory.chain(sizes.filter(|d| *d != DType::Bool)).map(DType::size).min().unwrap_or(1) as u32;
     let base = (VECTOR / widest).max(4 / narrowest).max(2);
     let unroll = match kernel.cost() {
         0..=4 => 4,
@@ -106,7 +107,8 @@ impl Emitter<'_> {
         };
         let mut values: Vec<Option<Lanes>> = vec![None; kernel.values()];
         for (i, &dtype) in kernel.params.iter().enumerate() {
-            let scalar = self.builder.ins().load(scalar_of(dtype), MemFlagsData::trusted(), params, 8 * i as i32);
+            let scalar =
+                self.builder.ins().load(scalar_of(dtype), MemFlagsData::trusted(), params, 8 * i as i32);
             values[kernel.param(i).index()] = Some(self.splat_scalar(dtype, scalar));
         }
         let depth = depths(kernel, access);
@@ -145,7 +147,8 @@ impl Emitter<'_> {
         let last = self.builder.ins().iadd_imm_s(loops.cols, -i64::from(self.lanes));
         self.builder.ins().jump(block, &[zero.into()]);
         self.builder.switch_to_block(block);
-        for (i, &dtype) in kernel.inputs.iter().enumerate().filter(|(i, _)| access[*i] == Access::Contiguous) {
+        for (i, &dtype) in kernel.inputs.iter().enumerate().filter(|(i, _)| access[*i] == Access::Contiguous)
+        {
             values[i] = Some(self.load(dtype, pointers[i], index));
         }
         self.instructions(kernel, &mut values, depth, Depth::Element, loops.faults)?;
@@ -251,7 +254,8 @@ impl Emitter<'_> {
         if bytes < VECTOR {
             let word = if bytes == 8 { types::I64 } else { types::I32 };
             let scalar = self.builder.ins().load(word, element_flags(), address, 0);
-            let v = self.builder.ins().scalar_to_vector(word.by(VECTOR / word.bytes()).unwrap_or(word), scalar);
+            let v =
+                self.builder.ins().scalar_to_vector(word.by(VECTOR / word.bytes()).unwrap_or(word), scalar);
             let v = self.cast_bits(ty, v);
             return self.loaded(dtype, Lanes::new(size, [v]));
         }

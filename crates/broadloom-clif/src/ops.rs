@@ -22,7 +22,11 @@ impl Emitter<'_> {
         if self.builder.func.dfg.value_type(v) == ty {
             return v;
         }
-        self.builder.ins().bitcast(ty, MemFlagsData::new().with_endianness(cranelift_codegen::ir::Endianness::Little), v)
+        self.builder.ins().bitcast(
+            ty,
+            MemFlagsData::new().with_endianness(cranelift_codegen::ir::Endianness::Little),
+            v,
+        )
     }
 
     fn float_or<T: Num>(
@@ -49,7 +53,12 @@ impl Emitter<'_> {
     }
 
     /// Calls `f` on each lane's scalars and puts the results in the lanes of `ty`.
-    fn by_lane(&mut self, args: &[Lanes], ty: Type, mut f: impl FnMut(&mut Self, &[Value]) -> Value) -> Lanes {
+    fn by_lane(
+        &mut self,
+        args: &[Lanes],
+        ty: Type,
+        mut f: impl FnMut(&mut Self, &[Value]) -> Value,
+    ) -> Lanes {
         let out_lanes = ty.lane_count();
         let count = self.lanes.div_ceil(out_lanes).max(1);
         let mut vectors = [Value::from_u32(0); crate::value::MAX_VECTORS];
@@ -155,9 +164,14 @@ impl Ops for Emitter<'_> {
     }
 
     fn mul<T: Num>(&mut self, a: Lanes, b: Lanes) -> Lanes {
-        self.float_or::<T>(a, b, |e, x, y| e.builder.ins().fmul(x, y), |e, x, y| {
-            if width::<T>() == 1 { e.multiply_bytes(x, y) } else { e.builder.ins().imul(x, y) }
-        })
+        self.float_or::<T>(
+            a,
+            b,
+            |e, x, y| e.builder.ins().fmul(x, y),
+            |e, x, y| {
+                if width::<T>() == 1 { e.multiply_bytes(x, y) } else { e.builder.ins().imul(x, y) }
+            },
+        )
     }
 
     fn div<T: Float>(&mut self, a: Lanes, b: Lanes) -> Lanes {

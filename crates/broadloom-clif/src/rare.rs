@@ -31,7 +31,13 @@ unsafe extern "C" fn flagged_lanes<F: Rare2<T>, T: Float>(frame: *mut T, lanes: 
 }
 
 /// Emits the test, the cold block and the join.
-pub fn emit<F: Rare2<T>, T: Float>(e: &mut Emitter<'_>, flagged: Lanes, a: Lanes, b: Lanes, fast: Lanes) -> Lanes {
+pub fn emit<F: Rare2<T>, T: Float>(
+    e: &mut Emitter<'_>,
+    flagged: Lanes,
+    a: Lanes,
+    b: Lanes,
+    fast: Lanes,
+) -> Lanes {
     let any = e.any(flagged);
     let (cold, join) = (e.builder.create_block(), e.builder.create_block());
     e.builder.set_cold_block(cold);
@@ -44,7 +50,8 @@ pub fn emit<F: Rare2<T>, T: Float>(e: &mut Emitter<'_>, flagged: Lanes, a: Lanes
     e.builder.switch_to_block(cold);
     e.builder.seal_block(cold);
     let part = fast.vectors().len() as u32 * VECTOR;
-    let slot = e.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 4 * part, 4));
+    let slot =
+        e.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 4 * part, 4));
     let frame = e.builder.ins().stack_addr(types::I64, slot, 0);
     for (i, lanes) in [flagged, a, b, fast].iter().enumerate() {
         for (j, &v) in lanes.vectors().iter().enumerate() {

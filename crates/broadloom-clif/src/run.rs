@@ -54,11 +54,15 @@ impl Compiled {
             inner.outputs.iter().map(|d| d.size()),
         );
         if !matches || params.len() < inner.params || faults.len() < inner.fault_sites {
-            return Err(Error::new(ErrorKind::Internal, "a compiled kernel was given operands of another kernel"));
+            return Err(Error::new(
+                ErrorKind::Internal,
+                "a compiled kernel was given operands of another kernel",
+            ));
         }
         let raw = block.raw();
         let mut operands: SmallVec<[Operand; 12]> = SmallVec::new();
-        operands.extend(raw.inputs.iter().map(|o| Operand { ptr: o.ptr.cast_mut(), row_stride: o.row_stride }));
+        operands
+            .extend(raw.inputs.iter().map(|o| Operand { ptr: o.ptr.cast_mut(), row_stride: o.row_stride }));
         operands.extend(raw.outputs.iter().map(|o| Operand { ptr: o.ptr, row_stride: o.row_stride }));
         let lanes = self.lanes();
         // The last block of a row overlaps the one before, unless an output is an input in place: then a second
@@ -100,7 +104,14 @@ impl Call<'_> {
     ///
     /// # Safety
     /// As [`Call::enter`], for the columns from `start` to `start + count` of `row`; `count` is below the lane count.
-    unsafe fn padded(&self, operands: &[Operand], raw: &RawBlock<'_>, row: usize, start: usize, count: usize) {
+    unsafe fn padded(
+        &self,
+        operands: &[Operand],
+        raw: &RawBlock<'_>,
+        row: usize,
+        start: usize,
+        count: usize,
+    ) {
         let lanes = self.inner.lanes as usize;
         let inputs = raw.inputs.len();
         let mut pads: SmallVec<[Pad; 8]> = SmallVec::from_elem(Pad([0; PAD]), operands.len());
@@ -132,7 +143,11 @@ impl Call<'_> {
             let size = self.inner.outputs[j].size();
             // SAFETY: `count` elements of the output's row are written from the buffer.
             unsafe {
-                std::ptr::copy_nonoverlapping(padded[inputs + j].ptr.cast_const(), at(operand, size), count * size);
+                std::ptr::copy_nonoverlapping(
+                    padded[inputs + j].ptr.cast_const(),
+                    at(operand, size),
+                    count * size,
+                );
             }
         }
     }

@@ -20,9 +20,17 @@ impl Emitter<'_> {
         let count = self.vectors_of(width);
         let mut out = smallvec::SmallVec::<[Value; 8]>::new();
         for &v in x.vectors() {
-            out.push(if signed { self.builder.ins().swiden_low(v) } else { self.builder.ins().uwiden_low(v) });
+            out.push(if signed {
+                self.builder.ins().swiden_low(v)
+            } else {
+                self.builder.ins().uwiden_low(v)
+            });
             if out.len() < count {
-                out.push(if signed { self.builder.ins().swiden_high(v) } else { self.builder.ins().uwiden_high(v) });
+                out.push(if signed {
+                    self.builder.ins().swiden_high(v)
+                } else {
+                    self.builder.ins().uwiden_high(v)
+                });
             }
         }
         out.truncate(count);
@@ -49,9 +57,12 @@ impl Emitter<'_> {
 
     /// Saturates signed lanes into half the bytes, to the signed or the unsigned range.
     pub fn narrow_saturating(&mut self, x: Lanes, signed: bool) -> Lanes {
-        self.pairs(x, |e, a, b| {
-            if signed { e.builder.ins().snarrow(a, b) } else { e.builder.ins().unarrow(a, b) }
-        })
+        self.pairs(
+            x,
+            |e, a, b| {
+                if signed { e.builder.ins().snarrow(a, b) } else { e.builder.ins().unarrow(a, b) }
+            },
+        )
     }
 
     fn pairs(&mut self, x: Lanes, mut f: impl FnMut(&mut Self, Value, Value) -> Value) -> Lanes {
@@ -124,7 +135,8 @@ impl Emitter<'_> {
                 if pair.len() == 1 {
                     return pair[0];
                 }
-                let v = self.shuffle(pair[0], pair[1], [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23]);
+                let v =
+                    self.shuffle(pair[0], pair[1], [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23]);
                 self.cast_bits(ty, v)
             })
             .collect();

@@ -197,7 +197,8 @@ impl<'a> Builder<'a> {
 
     fn release(&mut self, id: ValueId) {
         let computed = matches!(self.kernel.definition(id), Definition::Inst(_));
-        if let (true, Depth::Tile, Some(Place::Tile(tile))) = (computed, self.depths[id.index()], self.places[id.index()])
+        if let (true, Depth::Tile, Some(Place::Tile(tile))) =
+            (computed, self.depths[id.index()], self.places[id.index()])
         {
             self.free.push(tile);
         }

@@ -39,11 +39,15 @@ impl Program {
     /// # Errors
     /// [`ErrorKind::Internal`]: the block is not of the types and access classes that the program was made for, or
     /// there are too few parameters or fault bytes.
-    pub fn run(&self, block: &mut Block<'_>, params: &[u64], faults: &mut [u8], tiles: &mut Tiles) -> Result<()> {
-        let matches = block.matches(
-            self.inputs.iter().map(|&(d, a)| (d.size(), a)),
-            self.outputs.iter().map(|d| d.size()),
-        );
+    pub fn run(
+        &self,
+        block: &mut Block<'_>,
+        params: &[u64],
+        faults: &mut [u8],
+        tiles: &mut Tiles,
+    ) -> Result<()> {
+        let matches = block
+            .matches(self.inputs.iter().map(|&(d, a)| (d.size(), a)), self.outputs.iter().map(|d| d.size()));
         if !matches || params.len() < self.params.len() || faults.len() < self.fault_sites {
             return Err(Error::new(ErrorKind::Internal, "a program was given operands of another kernel"));
         }
@@ -88,7 +92,11 @@ impl Program {
             }
             for &(output, place) in &self.copies {
                 let size = self.outputs[output].size();
-                copy(at.operand(place, tiles, size), output_bytes(outputs, output, size, start, n), self.outputs[output]);
+                copy(
+                    at.operand(place, tiles, size),
+                    output_bytes(outputs, output, size, start, n),
+                    self.outputs[output],
+                );
             }
             start += n;
         }
@@ -225,7 +233,13 @@ fn splat_bits(inputs: Inputs<'_>, input: usize, size: usize) -> u64 {
     by_size!(size, T => inputs.get::<T>(input).get(0).to_bits64())
 }
 
-fn output_bytes<'o>(outputs: &'o mut Outputs<'_>, output: usize, size: usize, start: usize, n: usize) -> &'o mut [u8] {
+fn output_bytes<'o>(
+    outputs: &'o mut Outputs<'_>,
+    output: usize,
+    size: usize,
+    start: usize,
+    n: usize,
+) -> &'o mut [u8] {
     let row = by_size!(size, T => bytes_of_mut(outputs.get::<T>(output)));
     &mut row[start * size..(start + n) * size]
 }

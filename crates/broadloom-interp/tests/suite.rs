@@ -11,7 +11,9 @@ impl Executor for Interp {
     fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
         let program = Program::new(kernel, access).expect("a valid kernel");
         let mut tiles = Tiles::default();
-        Box::new(move |block, params, faults| program.run(block, params, faults, &mut tiles).expect("matches"))
+        Box::new(move |block, params, faults| {
+            program.run(block, params, faults, &mut tiles).expect("matches")
+        })
     }
 }
 

@@ -141,6 +141,21 @@ impl<'b> Block<'b> {
         (Inputs { plan: self.plan, raw: self.raw, row }, Outputs { plan: self.plan, raw: self.raw, row })
     }
 
+    /// Whether the operands have these item sizes (and, of inputs, access classes).
+    ///
+    /// An executor that was prepared for some nest asks this before it trusts a block.
+    pub fn matches(
+        &self,
+        inputs: impl ExactSizeIterator<Item = (usize, Access)>,
+        outputs: impl ExactSizeIterator<Item = usize>,
+    ) -> bool {
+        let (own_inputs, own_outputs) = self.plan.ops.split_at(self.plan.inputs);
+        inputs.len() == own_inputs.len()
+            && outputs.len() == own_outputs.len()
+            && inputs.zip(own_inputs).all(|((item, access), op)| item == op.item() && access == op.access())
+            && outputs.zip(own_outputs).all(|(item, op)| item == op.item())
+    }
+
     /// The pointers, for machine code.
     #[inline]
     pub fn raw(&mut self) -> RawBlock<'_> {

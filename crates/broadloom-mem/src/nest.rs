@@ -133,10 +133,7 @@ impl<'a> Nest<'a> {
     /// # Panics
     /// If there is no such input.
     pub fn access(&self, input: usize) -> Access {
-        match self.plan.ops[..self.plan.inputs][input].class {
-            Class::Splat => Access::Splat,
-            Class::Row | Class::Pack => Access::Contiguous,
-        }
+        self.plan.ops[..self.plan.inputs][input].access()
     }
 
     /// Whether an input is, element for element, an output as well.

@@ -7,6 +7,7 @@
 
 use smallvec::SmallVec;
 
+use crate::block::Access;
 use crate::overlap::{Dims, Place, disjoint};
 use crate::view::Layout;
 
@@ -100,6 +101,15 @@ impl Op {
     #[inline]
     pub(crate) fn item(&self) -> usize {
         self.item.into()
+    }
+
+    /// How an executor reads the operand.
+    #[inline]
+    pub(crate) fn access(&self) -> Access {
+        match self.class {
+            Class::Splat => Access::Splat,
+            Class::Row | Class::Pack => Access::Contiguous,
+        }
     }
 
     fn near(&self, other: &Op) -> bool {
