@@ -1,24 +1,24 @@
 //! `broadloom eval`: from the command line to files, pictures and text.
 //!
 //! In: [`EvalArgs`]. Out: what they ask for. Must hold: names, types, shapes and targets are checked before any
-//! element is computed; memory is bounded by the chunk and the operands that are not cut, whatever the result's size.
+//! element is computed.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 
+use broadloom::DType;
 use broadloom::text::Expression;
-use broadloom::{Array, DType};
-use broadloom_mem::Buffer;
 
 use crate::args::EvalArgs;
-use crate::chunk::{self, Block, Chunks, Order};
+use crate::chunk::Order;
 use crate::failure::{Failure, warn};
 use crate::input::{self, Input};
+use crate::job::{Job, Values};
 use crate::npy::NpyWriter;
 use crate::plot::{self, Picture, PlotError};
-use crate::progress::{Progress, notice_interrupts};
+use crate::progress::notice_interrupts;
 use crate::run::Settings;
 use crate::target::Target;
 
@@ -26,30 +26,22 @@ use crate::target::Target;
 pub fn eval(args: &EvalArgs) -> Result<(), Failure> {
     let expression = Expression::parse(&args.expression).map_err(Failure::Text)?;
     let inputs = open(args, &expression)?;
-    let job = Job::new(expression, inputs, args)?;
-    let output = args.output.as_deref().map(|path| job.begin_output(path, args)).transpose()?;
-    let picture = args.plot.as_deref().map(|path| job.begin_picture(path, args)).transpose()?;
+    let job = Job::new(expression, inputs, Settings::new(args), args.chunk_bytes.get())?;
+    let output = args.output.as_deref().map(|path| Output::begin(&job, path, args.force)).transpose()?;
+    let drawing = args.plot.as_deref().map(|path| Drawing::begin(&job, path, args.force)).transpose()?;
     notice_interrupts();
     if args.explain {
-        job.explain()?;
+        print(&job.explain(output.as_ref().map_or(Order::C, |output| output.order))?)?;
     }
-    let is_quiet = output.is_some() || picture.is_some();
-    let written = match (output, &args.output) {
-        (Some((writer, order)), Some(path)) => {
-            job.write(writer, order, path)?;
-            // What was computed is drawn, not computed again.
-            Some(Job {
-                expression: Expression::parse("result").map_err(Failure::Text)?,
-                inputs: vec![Input::open("result", path)?],
-                ..job.clone_settings()
-            })
-        }
-        _ => None,
-    };
-    if let (Some(target), Some(path)) = (picture, &args.plot) {
-        written.as_ref().unwrap_or(&job).draw(&args.expression, target, path)?;
+    if output.is_none() && drawing.is_none() {
+        return print(&format!("{}\n", job.text()?));
     }
-    if is_quiet { Ok(()) } else { job.print() }
+    let written = output.map(|output| output.write(&job)).transpose()?;
+    if let Some(drawing) = drawing {
+        // What was written is drawn from there, not computed again.
+        drawing.draw(written.as_ref().unwrap_or(&job), &args.expression)?;
+    }
+    Ok(())
 }
 
 /// Opens the files of the inputs that are used; of those that are not, says so.
@@ -74,28 +66,117 @@ fn open(args: &EvalArgs, expression: &Expression) -> Result<Vec<Input>, Failure>
     Ok(inputs)
 }
 
-/// An expression over files, typed as a whole.
-struct Job {
-    expression: Expression,
-    inputs: Vec<Input>,
-    settings: Settings,
-    dtype: DType,
-    shape: Vec<usize>,
-    chunk_bytes: usize,
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Stdout(error)),
+        _ => Ok(()),
+    }
 }
 
-impl Job {
-    fn new(expression: Expression, inputs: Vec<Input>, args: &EvalArgs) -> Result<Job, Failure> {
-        let settings = Settings::new(args);
-        let stand_ins = inputs.iter().map(|input| Ok((&*input.name, input.stand_in()?)));
-        let whole = settings.build(&expression, &stand_ins.collect::<Result<Vec<_>, _>>()?)?;
-        let (dtype, shape) = (whole.dtype(), whole.shape().to_vec());
-        drop(whole);
-        Ok(Job { expression, inputs, settings, dtype, shape, chunk_bytes: args.chunk_bytes.get() })
+/// A result file, begun.
+struct Output<'p> {
+    path: &'p Path,
+    writer: NpyWriter,
+    order: Order,
+}
+
+impl<'p> Output<'p> {
+    fn begin(job: &Job, path: &'p Path, force: bool) -> Result<Output<'p>, Failure> {
+        let order = job.order();
+        let writer = NpyWriter::create(path, job.dtype, &job.shape, order == Order::Fortran, force)
+            .map_err(|error| Failure::npy(path, &error))?;
+        Ok(Output { path, writer, order })
     }
 
-    /// Another job with the result's type and the same settings, without an expression.
-    fn clone_settings(&self) -> Job {
-        todo!()
+    /// Writes the file, and gives a job that reads it.
+    fn write(mut self, job: &Job) -> Result<Job, Failure> {
+        let mut values = job.values("writing", self.order, job.dtype)?;
+        while let Some(bytes) = values.next()? {
+            if cfg!(target_endian = "big") {
+                input::swap(bytes, job.dtype.size());
+            }
+            self.writer.write(bytes).map_err(|error| Failure::npy(self.path, &error))?;
+        }
+        drop(values);
+        self.writer.finish().map_err(|error| Failure::npy(self.path, &error))?;
+        job.of_file(self.path)
     }
+}
+
+/// A picture file, begun.
+struct Drawing<'p> {
+    path: &'p Path,
+    target: Target,
+}
+
+impl<'p> Drawing<'p> {
+    fn begin(job: &Job, path: &'p Path, force: bool) -> Result<Drawing<'p>, Failure> {
+        // What `plot::draw` would say after all the work.
+        let refused = match job.shape.len() {
+            1 | 2 if !job.shape.contains(&0) => None,
+            1 | 2 => Some(PlotError::Empty { shape: job.shape.clone() }),
+            rank => Some(PlotError::Rank { rank }),
+        };
+        if let Some(error) = refused {
+            return Err(Failure::plot(path, &error));
+        }
+        let target = Target::create(path, force).map_err(|error| Failure::target(path, &error))?;
+        Ok(Drawing { path, target })
+    }
+
+    /// Draws the values of a job.
+    fn draw(self, job: &Job, title: &str) -> Result<(), Failure> {
+        let Drawing { path, mut target } = self;
+        let values = RefCell::new(Stream::new(job.values("drawing", Order::C, DType::Float64)?));
+        let picture =
+            Picture { title, shape: &job.shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
+        // Not into the target: the values may fail on the way, and that picture must not appear.
+        let place = tempfile::tempdir().map_err(|error| Failure::file(path, error))?;
+        let draft = place.path().join("draft.png");
+        let drawn = plot::draw(&draft, true, &picture);
+        if let Some(failure) = values.into_inner().failure {
+            return Err(failure);
+        }
+        drawn.map_err(|error| Failure::plot(path, &error))?;
+        let copied = std::fs::File::open(&draft).and_then(|mut file| io::copy(&mut file, &mut target));
+        copied.map_err(|error| Failure::file(path, error))?;
+        target.finish().map_err(|error| Failure::target(path, &error))
+    }
+}
+
+/// The elements of a result one by one, in C order.
+struct Stream<'j> {
+    values: Values<'j>,
+    chunk: Vec<f64>,
+    at: usize,
+    /// Why there are no more.
+    failure: Option<Failure>,
+}
+
+impl<'j> Stream<'j> {
+    fn new(values: Values<'j>) -> Stream<'j> {
+        Stream { values, chunk: Vec::new(), at: 0, failure: None }
+    }
+
+    /// The next element; none after a failure.
+    fn next(&mut self) -> Option<f64> {
+        if self.at == self.chunk.len() && self.failure.is_none() {
+            (self.at, self.chunk) = (0, Vec::new());
+            match self.values.next() {
+                Ok(bytes) => self.chunk = bytes.map(|bytes| floats(bytes)).unwrap_or_default(),
+                Err(failure) => self.failure = Some(failure),
+            }
+        }
+        let value = self.chunk.get(self.at).copied();
+        self.at += value.is_some() as usize;
+        value
+    }
+}
+
+/// The float64 values that these bytes are in memory.
+fn floats(bytes: &[u8]) -> Vec<f64> {
+    let (whole, _) = bytes.as_chunks::<8>();
+    whole.iter().map(|&bytes| f64::from_ne_bytes(bytes)).collect()
 }

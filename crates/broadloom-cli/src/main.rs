@@ -1,7 +1,7 @@
 //! The `broadloom` command: array expressions over `.npy` files.
 //!
 //! In: the command line. Out: files, pictures, text. The flow of `eval`: [`args`] → [`input`] (headers) → types of the
-//! whole expression → [`chunk`] by chunk: [`input`] (data) → [`run`] → [`npy`], [`plot`]. Must hold: what is wrong
+//! whole expression → [`job`], [`chunk`] by chunk: [`input`] (data) → [`run`] → [`npy`], [`plot`]. Must hold: what is wrong
 //! with the request is found before any work; files appear whole or not at all; exit status as [`failure`] says.
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ mod chunk;
 mod eval;
 mod failure;
 mod input;
+mod job;
 mod npy;
 mod ops;
 mod plot;

@@ -4,7 +4,7 @@
 //! the engine.
 
 use broadloom::text::Expression;
-use broadloom::{Array, DType, Error, ErrorKind, Options, Promotion, with_promotion};
+use broadloom::{Array, DType, Error, ErrorKind, IntDivision, Options, Promotion, with_promotion};
 use broadloom_mem::Buffer;
 
 use crate::args::EvalArgs;
@@ -49,6 +49,11 @@ impl Settings {
     /// The values.
     pub fn eval(&self, array: &Array<'_>) -> Result<Array<'static>, Failure> {
         array.eval_with(&self.options).map_err(Failure::Eval)
+    }
+
+    /// Whether elements that are not looked at can make an evaluation fail.
+    pub fn can_fail(&self) -> bool {
+        self.options.int_division == IntDivision::Error
     }
 
     /// How the array would be evaluated.

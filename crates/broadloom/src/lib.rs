@@ -40,6 +40,7 @@ mod expr;
 pub mod functions;
 #[cfg(feature = "ndarray")]
 mod interop;
+mod kernel;
 mod lower;
 mod number;
 pub mod onnx;
@@ -49,6 +50,7 @@ pub mod prelude;
 mod promote;
 mod range;
 mod storage;
+pub mod text;
 mod views;
 
 pub use array::Array;
@@ -57,6 +59,7 @@ pub use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Op, Promotion, 
 pub use broadloom_math::f16;
 pub use engine::{Engine, Executor, Limits, Options};
 pub use eval::{eval_many, eval_many_with};
+pub use kernel::{In, Kernel, Out};
 pub use operand::{IntoArray, Operand};
 pub use promote::{promotion, with_promotion};
 pub use range::Range;

@@ -46,9 +46,17 @@ impl Column {
                 format!("{int:>left$}.{fraction:<right$}")
             }
             Column::Exponent(left, digits, width) => {
-                let (int, fraction, exponent) = scientific(x);
+                let (mut int, mut fraction, exponent) = scientific(x);
+                if fraction.len() < digits {
+                    // Further digits are the value's own, not zeros.
+                    let text = format!("{value:.digits$e}");
+                    let mantissa = text.split('e').next().unwrap_or_default();
+                    if let Some((i, f)) = mantissa.split_once('.') {
+                        (int, fraction) = (i.into(), f.into());
+                    }
+                }
                 let sign = if exponent < 0 { '-' } else { '+' };
-                format!("{int:>left$}.{fraction:0<digits$}e{sign}{:0>width$}", exponent.unsigned_abs())
+                format!("{int:>left$}.{fraction}e{sign}{:0>width$}", exponent.unsigned_abs())
             }
         }
     }
@@ -64,7 +72,11 @@ pub(crate) fn alone(x: Scalar) -> String {
         Kind::Float if !value.is_finite() => not_finite(value).into(),
         Kind::Float => {
             let (digits, exponent) = shortest(x);
-            if value != 0.0 && !(-4..16).contains(&exponent) {
+            let high = 10f64.powi(match x.dtype {
+                DType::Float64 => 16,
+                dtype => decimals(dtype),
+            });
+            if value != 0.0 && !(1e-4..high).contains(&value.abs()) {
                 let (int, fraction) = digits.split_at(sign_len(&digits) + 1);
                 let point = if fraction.is_empty() { "" } else { "." };
                 let sign = if exponent < 0 { '-' } else { '+' };
@@ -81,14 +93,9 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
     let finite = shown.clone().filter(|&x| as_f64(x).is_finite());
     let nonzero = finite.clone().map(|x| as_f64(x).abs()).filter(|&x| x != 0.0);
     let (low, high) = nonzero.fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)));
-    let decimals = match dtype {
-        DType::Float16 => 3,
-        DType::Float32 => 6,
-        _ => 8,
-    };
     let (mut left, right, column): (usize, usize, fn(usize, usize, usize) -> Column);
     let mut exponent_digits = 0;
-    if high > 0.0 && (high >= 10f64.powi(decimals) || low < 1e-4 || ratio(dtype, high, low) > 1000.0) {
+    if high > 0.0 && (high >= 10f64.powi(decimals(dtype)) || low < 1e-4 || ratio(dtype, high, low) > 1000.0) {
         let parts = finite.clone().map(scientific);
         let (l, r, e) = parts.fold((0, 0, 2), |(l, r, e): (usize, usize, usize), (int, fraction, exponent)| {
             let digits = exponent.unsigned_abs().to_string().len();
@@ -109,6 +116,15 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
         left = left.max(text.len().saturating_sub(tail));
     }
     column(left, right, exponent_digits)
+}
+
+/// Digits that a float of the dtype surely has, 8 at most: greater numbers get an exponent.
+fn decimals(dtype: DType) -> i32 {
+    match dtype {
+        DType::Float16 => 3,
+        DType::Float32 => 6,
+        _ => 8,
+    }
 }
 
 /// The quotient as the dtype has it.
@@ -144,15 +160,23 @@ fn sign_len(digits: &str) -> usize {
 /// The shortest decimal digits that give the float back, with its sign, and the exponent of the first.
 fn shortest(x: Scalar) -> (String, i32) {
     let value = as_f64(x);
-    let text = match x.dtype {
-        DType::Float32 => format!("{:e}", f32::from_bits64(x.bits)),
-        DType::Float64 => format!("{value:e}"),
-        _ => (0..5)
-            .map(|digits| format!("{value:.digits$e}"))
-            .find(|text| text.parse().is_ok_and(|back: f64| f16::from_f64(back).to_bits64() == x.bits))
-            .unwrap_or_else(|| format!("{value:e}")),
+    let gives_back = |text: &str| match x.dtype {
+        DType::Float16 => text.parse().is_ok_and(|back: f64| f16::from_f64(back).to_bits64() == x.bits),
+        DType::Float32 => text.parse().is_ok_and(|back: f32| back.to_bits64() == x.bits),
+        _ => text.parse().is_ok_and(|back: f64| back.to_bits64() == x.bits),
     };
-    split_exponent(&text)
+    let text = match x.dtype {
+        DType::Float16 => (0..5)
+            .map(|digits| format!("{value:.digits$e}"))
+            .find(|text| gives_back(text))
+            .unwrap_or_else(|| format!("{value:e}")),
+        DType::Float32 => format!("{:e}", f32::from_bits64(x.bits)),
+        _ => format!("{value:e}"),
+    };
+    let (digits, exponent) = split_exponent(&text);
+    // Of two equally short and close ones NumPy takes the even one, Rust the greater.
+    let even = format!("{value:.*e}", digits.len() - sign_len(&digits) - 1);
+    if gives_back(&even) { split_exponent(&even) } else { (digits, exponent) }
 }
 
 /// `-1.25e-7` as digits and exponent, without the point and trailing zeros.

@@ -4,6 +4,8 @@
 //! reason. Must hold: it decides speed, never bits. The constants come from measurements on one machine with
 //! AVX-512 (`docs/performance.md` says how to repeat them).
 
+use std::fmt;
+
 use broadloom_core::Kernel;
 
 use crate::engine::options::Executor;
@@ -34,43 +36,67 @@ pub struct Situation<'a> {
 }
 
 /// Who runs, and why.
-pub struct Choice {
+pub struct Choice<'a> {
     pub jit: bool,
-    pub reason: String,
+    pub why: Why<'a>,
     /// Estimated nanoseconds on one thread.
     pub time: f64,
     /// What interpreting costs more than machine code, this time.
     pub regret: f64,
 }
 
+/// A reason, put into words only when someone asks.
+#[derive(Clone, Copy)]
+pub enum Why<'a> {
+    /// The caller named the executor.
+    Asked,
+    /// There is no compiler.
+    NoCompiler(&'a str),
+    /// The code is there.
+    Compiled,
+    /// Interpreting costs more than compiling; both in nanoseconds.
+    Pays { compile: f64, owed: f64 },
+    /// It doesn't.
+    DoesNotPay { compile: f64, owed: f64 },
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Why::Asked => f.write_str("as asked"),
+            Why::NoCompiler(why) => f.write_str(why),
+            Why::Compiled => f.write_str("its code is compiled already"),
+            Why::Pays { compile, owed } => {
+                let (compile, owed) = (compile / 1e3, owed / 1e3);
+                write!(f, "compiling (~{compile:.0} µs) pays, interpreting costs ~{owed:.0} µs more")
+            }
+            Why::DoesNotPay { compile, owed } => {
+                let (compile, owed) = (compile / 1e3, owed / 1e3);
+                write!(f, "compiling (~{compile:.0} µs) would not pay yet, it would save ~{owed:.1} µs")
+            }
+        }
+    }
+}
+
 /// Chooses the executor.
-pub fn executor(s: &Situation<'_>) -> Choice {
+pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
     let cost = s.kernel.cost().max(1) as f64;
     let elements = s.elements as f64;
     let tiles = (elements / 256.0).ceil();
     let fused = elements * cost * FUSED;
     let interpreted = elements * cost * INTERPRETED + tiles * s.kernel.body.len() as f64 * DISPATCH;
     let regret = (interpreted - fused).max(0.0);
-    let choose = |jit: bool, reason: String| Choice { jit, reason, time: if jit { fused } else { interpreted }, regret };
-    match (s.wanted, s.no_compiler) {
-        (Executor::Interp, _) => choose(false, "as asked".into()),
-        (_, Some(why)) => choose(false, why.to_string()),
-        (Executor::Jit, None) => choose(true, "as asked".into()),
-        (Executor::Auto, None) if s.compiled => choose(true, "its code is compiled already".into()),
-        (Executor::Auto, None) => {
-            let compile = COMPILE + COMPILE_PER_INSTRUCTION * cost;
-            let owed = regret + s.regret;
-            let (owed_us, compile_us) = (owed / 1e3, compile / 1e3);
-            if owed > compile {
-                choose(true, format!("compiling (~{compile_us:.0} µs) pays: interpreting costs ~{owed_us:.0} µs more"))
-            } else {
-                choose(
-                    false,
-                    format!("compiling (~{compile_us:.0} µs) would not pay yet: it would save ~{owed_us:.1} µs"),
-                )
-            }
-        }
-    }
+    let compile = COMPILE + COMPILE_PER_INSTRUCTION * cost;
+    let owed = regret + s.regret;
+    let (jit, why) = match (s.wanted, s.no_compiler) {
+        (Executor::Interp, _) => (false, Why::Asked),
+        (_, Some(why)) => (false, Why::NoCompiler(why)),
+        (Executor::Jit, None) => (true, Why::Asked),
+        (Executor::Auto, None) if s.compiled => (true, Why::Compiled),
+        (Executor::Auto, None) if owed > compile => (true, Why::Pays { compile, owed }),
+        (Executor::Auto, None) => (false, Why::DoesNotPay { compile, owed }),
+    };
+    Choice { jit, why, time: if jit { fused } else { interpreted }, regret }
 }
 
 /// How many threads share work of so many nanoseconds.

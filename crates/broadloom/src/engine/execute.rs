@@ -9,7 +9,6 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use broadloom_clif::Compiled;
 use broadloom_core::fuse::Stage;
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_interp::{Program, Tiles};
@@ -17,6 +16,7 @@ use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch};
 use smallvec::SmallVec;
 
 use crate::engine::decide::{self, Choice, Situation};
+use crate::engine::jit::Compiled;
 use crate::engine::options::Options;
 use crate::engine::{Engine, KernelKey};
 
@@ -47,21 +47,23 @@ impl Prepared {
     }
 
     /// Who would run the stage, were it run now.
-    pub fn would_choose(&self, engine: &Engine, options: &Options, access: &[Access]) -> Choice {
+    pub fn would_choose<'e>(&'e self, engine: &'e Engine, options: &Options, access: &[Access]) -> Choice<'e> {
         let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.into() };
         let compiled = ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
         self.choose(engine, options, compiled, ready.regret)
     }
 
-    fn choose(&self, engine: &Engine, options: &Options, compiled: bool, regret: f64) -> Choice {
-        let no_compiler = engine.no_compiler();
+    fn choose<'e>(&'e self, engine: &'e Engine, options: &Options, compiled: bool, regret: f64) -> Choice<'e> {
+        // Interpreting needs no compiler: a process that never compiles does not start one.
+        let wanted = options.executor;
+        let no_compiler = if wanted == crate::Executor::Interp { None } else { engine.no_compiler() };
         decide::executor(&Situation {
             kernel: &self.stage.kernel,
             elements: self.stage.shape.elements(),
-            wanted: options.executor,
+            wanted,
             compiled,
-            no_compiler: no_compiler.as_deref(),
+            no_compiler,
             regret,
         })
     }

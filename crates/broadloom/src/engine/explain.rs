@@ -70,7 +70,7 @@ fn stage(
         out,
         "stage {number} runs on the {}: {} ({threads} thread{}, ~{:.1} µs estimated for {} elements)",
         if choice.jit { "jit" } else { "interpreter" },
-        choice.reason,
+        choice.why,
         if threads == 1 { "" } else { "s" },
         choice.time / 1e3,
         stage.shape.elements(),

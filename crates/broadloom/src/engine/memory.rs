@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::engine::{Engine, Recipe};
 
 /// Where a root's values go.
-pub(super) enum Destination<'d> {
+pub(crate) enum Destination<'d> {
     /// To a new contiguous buffer.
     New,
     /// To this memory, of the root's shape and dtype.
@@ -142,10 +142,15 @@ pub(crate) fn view_mut<'v>(bytes: &'v mut [u8], dtype: DType, layout: &Layout) -
         .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
 }
 
+/// All of some memory, in row-major order.
+pub(crate) fn contiguous_view<'v>(bytes: &'v mut [u8], dtype: DType, shape: &Shape) -> Result<ViewMut<'v>> {
+    view_mut(bytes, dtype, &Layout::contiguous(shape.clone()))
+}
+
 pub(super) fn contiguous_mut<'v>(buffer: &'v mut Buffer, dtype: DType, shape: &Shape) -> Result<ViewMut<'v>> {
     let internal = || Error::new(ErrorKind::Internal, "a result's buffer is not writable");
     let bytes = buffer.as_bytes_mut().ok_or_else(internal)?;
-    view_mut(bytes, dtype, &Layout::contiguous(shape.clone()))
+    contiguous_view(bytes, dtype, shape)
 }
 
 /// Copies elements, of one shape.

@@ -8,12 +8,12 @@ mod cache;
 mod decide;
 mod execute;
 mod explain;
+mod jit;
 mod memory;
 mod options;
 
 use std::sync::{Arc, OnceLock};
 
-use broadloom_clif::{Compiled, Compiler};
 use broadloom_core::fuse::{self, ParamSource, Source};
 use broadloom_core::graph::IntDivision;
 use broadloom_core::rewrite::{self, Rules};
@@ -29,8 +29,9 @@ use crate::storage::Storage;
 
 use cache::Cache;
 use execute::Prepared;
-use memory::{Destination, Memory, contiguous_mut, copy, outputs, view};
-pub(crate) use memory::view_mut;
+use jit::{Compiled, Compiler};
+use memory::{Memory, contiguous_mut, copy, outputs, view};
+pub(crate) use memory::{Destination, contiguous_view, view_mut};
 pub use options::{Executor, Limits, Options};
 
 /// Evaluates expressions: caches of plans and compiled kernels, a pool of result buffers, and their limits.
@@ -73,7 +74,7 @@ impl Equivalent<PlanKey> for PlanLookup<'_> {
 }
 
 /// A plan whose stages are ready to be bound.
-struct Recipe {
+pub(crate) struct Recipe {
     stages: Vec<Prepared>,
     temps: Vec<(DType, Shape)>,
     roots: Vec<(DType, Shape)>,
@@ -138,7 +139,7 @@ impl Engine {
     }
 
     /// The recipe of these roots, and whether it was made before.
-    fn recipe(&self, walk: &Walk<'_, '_>, options: &Options) -> Result<Arc<Recipe>> {
+    pub(crate) fn recipe(&self, walk: &Walk<'_, '_>, options: &Options) -> Result<Arc<Recipe>> {
         let mode = (options.int_division, options.rules);
         if let Some(recipe) = self.plans.get(&PlanLookup { words: walk.key(), mode }) {
             return Ok(recipe);
@@ -169,9 +170,22 @@ impl Engine {
                 format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes),
             ));
         }
-        let mut memory = Memory::new(self, &recipe, destinations)?;
+        let slots: SmallVec<[&[u8]; 8]> = walk.slots().iter().map(|leaf| leaf.storage.bytes()).collect();
+        self.run(&recipe, &slots, walk.literals(), options, destinations)
+    }
+
+    /// Runs a recipe over the memory of its slots.
+    pub(crate) fn run(
+        &self,
+        recipe: &Recipe,
+        slots: &[&[u8]],
+        literals: &[Scalar],
+        options: &Options,
+        destinations: SmallVec<[Destination<'_>; 2]>,
+    ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
+        let mut memory = Memory::new(self, recipe, destinations)?;
         let done = recipe.stages.iter().enumerate().try_for_each(|(i, stage)| {
-            self.stage(stage, &walk, &mut memory, options)?;
+            self.stage(stage, slots, literals, &mut memory, options)?;
             memory.release(&self.pool, &recipe.last_read, i);
             Ok(())
         });
@@ -182,7 +196,8 @@ impl Engine {
     fn stage(
         &self,
         prepared: &Prepared,
-        walk: &Walk<'_, '_>,
+        slots: &[&[u8]],
+        literals: &[Scalar],
         memory: &mut Memory<'_>,
         options: &Options,
     ) -> Result<()> {
@@ -190,10 +205,10 @@ impl Engine {
         if stage.shape.elements() == 0 {
             return Ok(());
         }
-        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, walk.literals())).collect();
+        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, literals)).collect();
         let mut own = memory.take_written(self, stage)?;
         let Memory { roots, temps } = &mut *memory;
-        let run = Run { engine: self, prepared, slots: walk.slots(), temps, params: &params, options };
+        let run = Run { engine: self, prepared, slots, temps, params: &params, options };
         let mut done = run.attempt(outputs(roots, stage, &mut own)?);
         if let Ok(false) = done {
             let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
@@ -221,11 +236,8 @@ impl Engine {
     }
 
     /// Why nothing can be compiled, if that is so.
-    fn no_compiler(&self) -> Option<String> {
-        if let Some(why) = self.refused.get() {
-            return Some(why.clone());
-        }
-        self.compiler().err().map(str::to_string)
+    fn no_compiler(&self) -> Option<&str> {
+        self.refused.get().map(String::as_str).or_else(|| self.compiler().err())
     }
 
     fn compiler(&self) -> std::result::Result<&Compiler, &str> {
@@ -266,7 +278,7 @@ impl Engine {
 struct Run<'r> {
     engine: &'r Engine,
     prepared: &'r Prepared,
-    slots: &'r [&'r Leaf<'r>],
+    slots: &'r [&'r [u8]],
     temps: &'r [Option<Buffer>],
     params: &'r [u64],
     options: &'r Options,
@@ -280,7 +292,7 @@ impl Run<'_> {
         let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
         for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
             let bytes = match input.source {
-                Source::Slot(slot) => self.slots[slot as usize].storage.bytes(),
+                Source::Slot(slot) => self.slots[slot as usize],
                 Source::Temp(temp) => self.temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes),
             };
             inputs.push(view(bytes, dtype, &input.layout)?);
@@ -296,6 +308,11 @@ impl Run<'_> {
 }
 
 impl Recipe {
+    /// The roots' types.
+    pub(crate) fn roots(&self) -> &[(DType, Shape)] {
+        &self.roots
+    }
+
     fn new(plan: fuse::Plan) -> Result<Recipe> {
         let mut bytes = 0usize;
         for (dtype, shape) in plan.roots.iter().chain(&plan.temps) {

@@ -1,0 +1,148 @@
+//! An expression over files, and its values a chunk at a time.
+//!
+//! In: an expression and input files. Out: a [`Job`], typed as a whole, and [`Values`] in the order of a file. Must
+//! hold: memory is bounded by the chunk and the operands that are not cut, whatever the size of the result.
+
+use std::path::Path;
+
+use broadloom::text::Expression;
+use broadloom::{Array, DType, Error, ErrorKind};
+use broadloom_mem::Buffer;
+
+use crate::chunk::{self, Chunks, Order};
+use crate::failure::Failure;
+use crate::input::{Input, Part};
+use crate::progress::Progress;
+use crate::run::Settings;
+
+/// An expression over files that was found to be well typed.
+#[derive(Debug)]
+pub struct Job {
+    expression: Expression,
+    inputs: Vec<Input>,
+    settings: Settings,
+    /// The type of the result.
+    pub dtype: DType,
+    /// The extents of the result.
+    pub shape: Vec<usize>,
+    chunk_bytes: usize,
+}
+
+impl Job {
+    /// Types the expression. The largest operand, or the result, takes `chunk_bytes` of memory at a time.
+    pub fn new(
+        expression: Expression,
+        inputs: Vec<Input>,
+        settings: Settings,
+        chunk_bytes: usize,
+    ) -> Result<Job, Failure> {
+        let stand_ins = inputs.iter().map(|input| Ok((&*input.name, input.stand_in()?)));
+        let whole = settings.build(&expression, &stand_ins.collect::<Result<Vec<_>, Failure>>()?)?;
+        let (dtype, shape) = (whole.dtype(), whole.shape().to_vec());
+        Ok(Job { expression, inputs, settings, dtype, shape, chunk_bytes })
+    }
+
+    /// A job whose result is what a file holds, with the settings of this one.
+    pub fn of_file(&self, path: &Path) -> Result<Job, Failure> {
+        let name = "result";
+        let expression = Expression::parse(name).map_err(Failure::Text)?;
+        Job::new(expression, vec![Input::open(name, path)?], self.settings.clone(), self.chunk_bytes)
+    }
+
+    /// The order in which the inputs lie in their files: C, unless all where it matters have Fortran's.
+    pub fn order(&self) -> Order {
+        let mut orders = self.inputs.iter().filter_map(Input::order).peekable();
+        let is_fortran = orders.peek().is_some() && orders.all(|order| order == Order::Fortran);
+        if is_fortran { Order::Fortran } else { Order::C }
+    }
+
+    /// How the result would be evaluated in this order.
+    pub fn explain(&self, order: Order) -> Result<String, Failure> {
+        let chunks = self.chunks(order, self.dtype);
+        let count = chunks.count();
+        let mut text = String::new();
+        for block in chunks.take(1) {
+            let extents: Vec<String> = self.shape.iter().map(usize::to_string).collect();
+            let (dtype, shape, elements) = (self.dtype, extents.join(","), chunk::elements(&block));
+            text += &match count {
+                1 => format!("{dtype}[{shape}] in one chunk\n"),
+                _ => format!("{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:\n"),
+            };
+            let parts = self.parts(&block, order)?;
+            text += &self.settings.explain(&self.array(&parts)?)?;
+        }
+        Ok(text)
+    }
+
+    /// The whole result as text; of a large one, a summary.
+    pub fn text(&self) -> Result<String, Failure> {
+        let whole: Vec<_> = self.shape.iter().map(|&extent| 0..extent).collect();
+        if self.chunks(Order::C, self.dtype).count() == 1 {
+            let parts = self.parts(&whole, Order::C)?;
+            return Ok(self.settings.eval(&self.array(&parts)?)?.to_string());
+        }
+        if self.settings.can_fail() {
+            let mut values = self.values("computing", Order::C, self.dtype)?;
+            while values.next()?.is_some() {}
+        }
+        let parts = self.parts(&whole, Order::C)?;
+        Ok(self.array(&parts)?.to_string())
+    }
+
+    /// The result's elements in this order, converted to a dtype, a chunk at a time.
+    pub fn values(&self, what: &'static str, order: Order, dtype: DType) -> Result<Values<'_>, Failure> {
+        let total = self.shape.iter().product::<usize>();
+        let most = self.most(dtype).min(total);
+        let buffer = Buffer::for_overwrite(most * dtype.size())
+            .map_err(|error| Failure::Eval(Error::new(ErrorKind::Limit, error.to_string())))?;
+        let progress = Progress::new(what, total as u64 * dtype.size() as u64);
+        Ok(Values { job: self, order, dtype, chunks: self.chunks(order, dtype), buffer, progress, done: 0 })
+    }
+
+    fn chunks(&self, order: Order, dtype: DType) -> Chunks {
+        Chunks::new(&order.slowest_first(&self.shape), self.most(dtype))
+    }
+
+    /// How many elements a chunk may have.
+    fn most(&self, dtype: DType) -> usize {
+        let sizes = self.inputs.iter().map(|input| input.dtype().size()).chain([dtype.size()]);
+        (self.chunk_bytes / sizes.max().unwrap_or(1)).max(1)
+    }
+
+    fn parts(&self, block: &[std::ops::Range<usize>], order: Order) -> Result<Vec<Part>, Failure> {
+        self.inputs.iter().map(|input| input.part(block, order)).collect()
+    }
+
+    /// The expression over parts of the inputs.
+    fn array<'p>(&self, parts: &'p [Part]) -> Result<Array<'p>, Failure> {
+        let names = self.inputs.iter().zip(parts).map(|(input, part)| Ok((&*input.name, part.array()?)));
+        self.settings.build(&self.expression, &names.collect::<Result<Vec<_>, Failure>>()?)
+    }
+}
+
+/// The elements of a result, a chunk after the other.
+pub struct Values<'j> {
+    job: &'j Job,
+    order: Order,
+    dtype: DType,
+    chunks: Chunks,
+    /// Memory for one chunk.
+    buffer: Buffer,
+    progress: Progress,
+    done: u64,
+}
+
+impl Values<'_> {
+    /// Computes the next chunk; none at the end.
+    pub fn next(&mut self) -> Result<Option<&mut [u8]>, Failure> {
+        self.progress.reached(self.done)?;
+        let Some(block) = self.chunks.next() else { return Ok(None) };
+        let parts = self.job.parts(&block, self.order)?;
+        let array = self.job.array(&parts)?.astype(self.dtype);
+        self.job.settings.eval_into(&array, &mut self.buffer)?;
+        let bytes = chunk::elements(&block) * self.dtype.size();
+        self.done += bytes as u64;
+        let whole = self.buffer.as_bytes_mut().and_then(|all| all.get_mut(..bytes));
+        Ok(Some(whole.unwrap_or_default()))
+    }
+}

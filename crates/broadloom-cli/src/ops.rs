@@ -1,0 +1,174 @@
+//! `broadloom ops`: the functions that expressions can have.
+//!
+//! In: the op table, and the parser for what operators stand for. Out: a list, as text or as the page docs/ops.md.
+//! Must hold: nothing about a function is said here that the table, its types or the parser do not say.
+
+use std::io::{self, Write};
+
+use broadloom::text::signature;
+use broadloom::{DType, Kind, Op};
+use broadloom_core::op::Law;
+use broadloom_core::text::{self as language, ParseOptions};
+
+use crate::args::OpsArgs;
+use crate::failure::Failure;
+
+/// Prints the list.
+pub fn print(args: &OpsArgs) -> Result<(), Failure> {
+    let text = if args.markdown { markdown() } else { plain() };
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Stdout(error)),
+        _ => Ok(()),
+    }
+}
+
+/// What there is to say of a function.
+struct Row {
+    call: String,
+    operators: Vec<String>,
+    takes: String,
+    gives: &'static str,
+    doc: &'static str,
+}
+
+fn rows() -> Vec<Row> {
+    let operators = operators();
+    let mut rows: Vec<Row> = Op::public()
+        .map(|op| Row {
+            call: format!("{op}({})", signature(op)),
+            operators: operators.iter().filter(|(_, f)| f == op.name()).map(|(text, _)| text.clone()).collect(),
+            takes: takes(op),
+            gives: gives(op),
+            doc: op.doc(),
+        })
+        .collect();
+    // The one function that is not in the table, because a dtype is among its arguments.
+    rows.push(Row {
+        call: "astype(x, dtype)".into(),
+        operators: Vec::new(),
+        takes: kinds(DType::ALL),
+        gives: "dtype",
+        doc: "x converted: a float to an integer by truncation, saturating, NaN to 0; integers wrap; anything but 0 is true.",
+    });
+    rows.sort_by(|a, b| a.call.cmp(&b.call));
+    rows
+}
+
+/// Each operator with the function that the parser makes of it.
+fn operators() -> Vec<(String, String)> {
+    let binary = "+ - * / // % & | ^ << >> == != < <= > >=".split(' ').map(|op| format!("x1 {op} x2"));
+    let unary = "+ - ~".split(' ').map(|op| format!("{op}x"));
+    let function = |text: String| {
+        let ast = language::parse(&text, &ParseOptions::default()).ok()?;
+        match &ast[ast.root()].kind {
+            language::Kind::Call { function, .. } => Some((text, function.to_string())),
+            _ => None,
+        }
+    };
+    binary.chain(unary).filter_map(function).collect()
+}
+
+/// The dtypes that a function takes.
+fn takes(op: Op) -> String {
+    let mut dtypes = op.dtypes().to_vec();
+    if op.has(Law::Divides) {
+        dtypes.extend(DType::ALL.iter().filter(|dtype| dtype.is_integer()));
+    }
+    kinds(&dtypes)
+}
+
+/// Dtypes by their kinds; a kind is there with all of its dtypes.
+fn kinds(dtypes: &[DType]) -> String {
+    let has = |kind: Kind| dtypes.iter().any(|dtype| dtype.kind() == kind);
+    let names = [(Kind::Bool, "bool"), (Kind::Signed, "integer"), (Kind::Float, "float")];
+    names.iter().filter(|(kind, _)| has(*kind)).map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+}
+
+/// The dtype of a function's result.
+fn gives(op: Op) -> &'static str {
+    let is_bool = |dtype: &DType| *dtype != DType::Bool && op.result(*dtype) == Some(DType::Bool);
+    if op.dtypes().iter().any(is_bool) { "bool" } else { "the same" }
+}
+
+/// As columns for a terminal.
+fn plain() -> String {
+    let rows = rows();
+    let operator = |row: &Row| row.operators.join(", ");
+    let width = |cell: &dyn Fn(&Row) -> String| rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
+    let (call, operators, takes) =
+        (width(&|row| row.call.clone()), width(&operator), width(&|row| row.takes.clone()));
+    let mut text = String::new();
+    for row in &rows {
+        text += &format!(
+            "{:call$}  {:operators$}  {:takes$} → {:8}  {}\n",
+            row.call,
+            operator(row),
+            row.takes,
+            row.gives,
+            row.doc
+        );
+    }
+    text
+}
+
+/// As the page docs/ops.md.
+fn markdown() -> String {
+    let mut text = String::from(
+        "# Functions\n\n\
+         <!-- Made by `broadloom ops --markdown`. A test fails where this page is not what that prints. -->\n\n\
+         Every function works element by element. Operands broadcast, and promote to one dtype before the function \
+         sees them; a function gives the dtype that they promote to, or bool. `integer` stands for the eight signed \
+         and unsigned dtypes, `float` for float16, float32 and float64.\n\n\
+         | function | operator | takes | gives | |\n| --- | --- | --- | --- | --- |\n",
+    );
+    for row in rows() {
+        let operators: Vec<String> =
+            row.operators.iter().map(|text| format!("`{}`", text.replace('|', "\\|"))).collect();
+        text += &format!(
+            "| `{}` | {} | {} | {} | {} |\n",
+            row.call,
+            operators.join(", "),
+            row.takes,
+            row.gives,
+            row.doc.replace('|', "\\|")
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_taken_whole_or_not_at_all() {
+        for op in Op::public() {
+            for kind in [Kind::Bool, Kind::Signed, Kind::Unsigned, Kind::Float] {
+                let mut of_kind = DType::ALL.iter().filter(|dtype| dtype.kind() == kind);
+                let taken = of_kind.clone().filter(|dtype| op.dtypes().contains(dtype)).count();
+                assert!(taken == 0 || of_kind.all(|dtype| op.dtypes().contains(dtype)), "{op}");
+            }
+            let takes = |kind| op.dtypes().iter().any(|dtype: &DType| dtype.kind() == kind);
+            assert_eq!(takes(Kind::Signed), takes(Kind::Unsigned), "{op}");
+        }
+    }
+
+    #[test]
+    fn every_operator_stands_for_a_function() {
+        assert_eq!(operators().len(), 20);
+        for (text, function) in operators() {
+            assert!(Op::from_name(&function).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rows_say_what_is_taken_and_given() {
+        let cells = |call: &str| {
+            let row = rows().into_iter().find(|row| row.call == call).expect("a function");
+            (row.operators.join(" "), row.takes, row.gives)
+        };
+        assert_eq!(cells("less(x1, x2)"), ("x1 < x2".into(), "integer, float".into(), "bool"));
+        assert_eq!(cells("divide(x1, x2)"), ("x1 / x2".into(), "integer, float".into(), "the same"));
+        assert_eq!(cells("logical_not(x)"), ("".into(), "bool".into(), "the same"));
+    }
+}

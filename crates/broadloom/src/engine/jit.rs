@@ -1,0 +1,49 @@
+//! The compiler, or what stands for it in a build without the feature `jit`.
+//!
+//! In and out: as `broadloom-clif`. Must hold: without the feature there is no compiler for any host, and so nothing
+//! compiled.
+
+#[cfg(feature = "jit")]
+pub use broadloom_clif::{Compiled, Compiler};
+
+#[cfg(not(feature = "jit"))]
+pub use absent::{Compiled, Compiler};
+
+#[cfg(not(feature = "jit"))]
+mod absent {
+    use broadloom_core::{Error, ErrorKind, Kernel, Result};
+    use broadloom_mem::{Access, Block};
+
+    fn off() -> Error {
+        Error::new(ErrorKind::Limit, "this build has no compiler: the feature `jit` is off")
+    }
+
+    pub struct Compiler(());
+
+    #[derive(Clone)]
+    pub struct Compiled(());
+
+    impl Compiler {
+        pub fn host() -> Result<Compiler> {
+            Err(off())
+        }
+
+        pub fn compile(&self, _: &Kernel, _: &[Access]) -> Result<Compiled> {
+            Err(off())
+        }
+
+        pub fn explain(&self, _: &Kernel, _: &[Access]) -> Result<(String, String)> {
+            Err(off())
+        }
+    }
+
+    impl Compiled {
+        pub fn run(&self, _: &mut Block<'_>, _: &[u64], _: &mut [u8]) -> Result<()> {
+            Err(off())
+        }
+
+        pub fn code_size(&self) -> usize {
+            0
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Kernels: compile once, run many times on other memory.
+//!
+//! In: expressions over some arrays, which stand for inputs of their dtypes and shapes. Out: [`Kernel`], which runs on
+//! the caller's slices. Must hold: a kernel keeps no input alive; everything is checked before the first store.
+
+use std::sync::Arc;
+
+use broadloom_core::{DType, Error, ErrorKind, Result, Scalar};
+use broadloom_math::Elem;
+use broadloom_mem::{bytes_of, bytes_of_mut};
+use smallvec::SmallVec;
+
+use crate::array::Array;
+use crate::engine::{Destination, Engine, Options, Recipe, contiguous_view};
+use crate::expr::Leaf;
+use crate::lower::Walk;
+
+/// A compiled expression.
+///
+/// It is `Send + Sync` and may run on any number of threads at once. Shapes are fixed when it is built; literals keep
+/// the values that they had.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::{Kernel, Options};
+///
+/// let (a, b) = (Array::zeros(&[3], DType::Float32)?.eval()?, Array::zeros(&[3], DType::Float32)?.eval()?);
+/// let kernel = Kernel::new(&[&(&a * 2 + &b)], &[&a, &b], &Options::default())?;
+///
+/// let mut out = [0.0_f32; 3];
+/// kernel.run(&[(&[1.0_f32, 2.0, 3.0]).into(), (&[10.0_f32, 20.0, 30.0]).into()], [(&mut out).into()])?;
+/// assert_eq!(out, [12.0, 24.0, 36.0]);
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Kernel {
+    recipe: Arc<Recipe>,
+    /// For each of the caller's inputs, what it must be.
+    inputs: Vec<Input>,
+    literals: Vec<Scalar>,
+    options: Options,
+}
+
+struct Input {
+    dtype: DType,
+    elements: usize,
+    /// The recipe's slot; `None` for an input that the expressions don't use.
+    slot: Option<usize>,
+}
+
+/// An input of a run: the elements of a slice, in row-major order.
+#[derive(Clone, Copy, Debug)]
+pub struct In<'a> {
+    dtype: DType,
+    bytes: &'a [u8],
+}
+
+/// An output of a run: the elements of a slice, in row-major order.
+#[derive(Debug)]
+pub struct Out<'a> {
+    dtype: DType,
+    bytes: &'a mut [u8],
+}
+
+impl<'a, T: Elem> From<&'a [T]> for In<'a> {
+    fn from(data: &'a [T]) -> In<'a> {
+        In { dtype: T::DTYPE, bytes: bytes_of(data) }
+    }
+}
+
+impl<'a, T: Elem, const N: usize> From<&'a [T; N]> for In<'a> {
+    fn from(data: &'a [T; N]) -> In<'a> {
+        In::from(&data[..])
+    }
+}
+
+impl<'a, T: Elem<Store = T>> From<&'a mut [T]> for Out<'a> {
+    fn from(data: &'a mut [T]) -> Out<'a> {
+        Out { dtype: T::DTYPE, bytes: bytes_of_mut(data) }
+    }
+}
+
+impl<'a, T: Elem<Store = T>, const N: usize> From<&'a mut [T; N]> for Out<'a> {
+    fn from(data: &'a mut [T; N]) -> Out<'a> {
+        Out::from(&mut data[..])
+    }
+}
+
+impl Kernel {
+    /// Compiles expressions of these inputs; each must be evaluated, and the expressions must use no other array.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Memory`] for an input that is not evaluated, or an array that is not among the inputs.
+    pub fn new(roots: &[&Array<'_>], inputs: &[&Array<'_>], options: &Options) -> Result<Kernel> {
+        let fail = |why: String| Err(Error::new(ErrorKind::Memory, format!("kernel: {why}")));
+        let walk = Walk::new(roots)?;
+        let engine = Engine::global();
+        let recipe = engine.recipe(&walk, options)?;
+        let mut slot_of: SmallVec<[Option<usize>; 8]> = SmallVec::from_elem(None, walk.slots().len());
+        let mut declared = Vec::with_capacity(inputs.len());
+        for (i, array) in inputs.iter().enumerate() {
+            let whole = |leaf: &&Leaf<'_>| array.is_evaluated() && leaf.storage.len() == array.len();
+            let Some(leaf) = array.leaf().filter(whole) else {
+                return fail(format!("input {i} is not evaluated, or is a part of another array"));
+            };
+            let memory = |leaf: &Leaf<'_>| (leaf.storage.address(), leaf.storage.len(), leaf.storage.dtype());
+            let slot = walk.slots().iter().position(|s| memory(s) == memory(leaf));
+            if let Some(slot) = slot {
+                slot_of[slot] = Some(i);
+            }
+            declared.push(Input { dtype: array.dtype(), elements: array.len(), slot });
+        }
+        if let Some(unknown) = slot_of.iter().position(Option::is_none) {
+            let leaf = walk.slots()[unknown];
+            let (dtype, shape) = (leaf.storage.dtype(), &leaf.layout.shape);
+            return fail(format!("the expressions use an array ({dtype}{shape}) that is not among the inputs"));
+        }
+        Ok(Kernel { recipe, inputs: declared, literals: walk.literals().to_vec(), options: options.clone() })
+    }
+
+    /// Runs the kernel: one slice per input and per root, each with the dtype and number of elements that it was
+    /// built for.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Arity`], [`ErrorKind::DType`] or [`ErrorKind::Shape`] for slices that don't fit, before anything is
+    /// written; those of [`Array::eval`], and then the outputs are unspecified. A bool root has no slice type to go to.
+    pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
+        let count = |what: &str, given: usize, wanted: usize| {
+            if given == wanted {
+                return Ok(());
+            }
+            Err(Error::new(ErrorKind::Arity, format!("kernel: {given} {what}, it has {wanted}")))
+        };
+        count("inputs", inputs.len(), self.inputs.len())?;
+        let mut slots: SmallVec<[&[u8]; 8]> = SmallVec::from_elem(&[][..], self.inputs.len());
+        for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
+            check("input", i, given.dtype, given.bytes.len(), wanted.dtype, wanted.elements)?;
+            if let Some(slot) = wanted.slot {
+                slots[slot] = given.bytes;
+            }
+        }
+        let mut destinations: SmallVec<[Destination<'_>; 2]> = SmallVec::new();
+        for (i, out) in outputs.into_iter().enumerate() {
+            let Some((dtype, shape)) = self.recipe.roots().get(i) else {
+                return count("outputs", i + 1, self.recipe.roots().len());
+            };
+            check("output", i, out.dtype, out.bytes.len(), *dtype, shape.elements())?;
+            destinations.push(Destination::Given(contiguous_view(out.bytes, *dtype, shape)?));
+        }
+        count("outputs", destinations.len(), self.recipe.roots().len())?;
+        Engine::global().run(&self.recipe, &slots, &self.literals, &self.options, destinations).map(drop)
+    }
+
+    /// The dtypes and shapes of the results.
+    pub fn outputs(&self) -> impl Iterator<Item = (DType, &[usize])> {
+        self.recipe.roots().iter().map(|(dtype, shape)| (*dtype, &shape[..]))
+    }
+}
+
+fn check(what: &str, i: usize, dtype: DType, bytes: usize, wanted: DType, elements: usize) -> Result<()> {
+    if dtype != wanted {
+        return Err(Error::new(ErrorKind::DType, format!("kernel: {what} {i} is {dtype}, it was built for {wanted}")));
+    }
+    if bytes / dtype.size() != elements {
+        let given = bytes / dtype.size();
+        return Err(Error::new(
+            ErrorKind::Shape,
+            format!("kernel: {what} {i} has {given} elements, it was built for {elements}"),
+        ));
+    }
+    Ok(())
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kernel({} inputs, {} outputs)", self.inputs.len(), self.recipe.roots().len())
+    }
+}
