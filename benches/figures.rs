@@ -57,7 +57,9 @@ macro_rules! triad {
         let mut out = vec![0 as $t; n];
         let mut group = $c.benchmark_group("triad");
         group.throughput(Throughput::Elements(n as u64));
-        group.bench_function(BenchmarkId::new("loop", stringify!($t)), |x| x.iter(|| $loop(&a, &b, &c, black_box(&mut out))));
+        group.bench_function(BenchmarkId::new("loop", stringify!($t)), |x| {
+            x.iter(|| $loop(&a, &b, &c, black_box(&mut out)))
+        });
         let (a, b, c) = (Array::from_slice(&a), Array::from_slice(&b), Array::from_slice(&c));
         run!(group, stringify!($t), &a * &b + &c, out, [Jit, Interp]);
     }};
@@ -75,11 +77,12 @@ fn broadcast(c: &mut Criterion) {
     let mut out = vec![0f32; rows * cols];
     let mut group = c.benchmark_group("broadcast");
     group.throughput(Throughput::Elements((rows * cols) as u64));
-    group.bench_function("loop/f32", |x| {
+    group.bench_function(BenchmarkId::new("loop", "f32"), |x| {
         x.iter(|| loops::broadcast_f32(&a, &row, &column, black_box(&mut out)))
     });
     let a = Array::from_shape_slice(&[rows, cols], &a).expect("fits");
-    let (row, column) = (Array::from_slice(&row), Array::from_shape_slice(&[rows, 1], &column).expect("fits"));
+    let (row, column) =
+        (Array::from_slice(&row), Array::from_shape_slice(&[rows, 1], &column).expect("fits"));
     run!(group, "f32", &a * &row + &column, out, [Jit, Interp]);
 }
 
@@ -90,7 +93,9 @@ macro_rules! iterate {
         let mut out = vec![0 as $t; n];
         let mut group = $c.benchmark_group("iter10");
         group.throughput(Throughput::Elements(n as u64));
-        group.bench_function(BenchmarkId::new("loop", stringify!($t)), |x| x.iter(|| $loop(&z, &c, black_box(&mut out))));
+        group.bench_function(BenchmarkId::new("loop", stringify!($t)), |x| {
+            x.iter(|| $loop(&z, &c, black_box(&mut out)))
+        });
         let (z, c) = (Array::from_slice(&z), Array::from_slice(&c));
         run!(group, stringify!($t), iterated(&z, &c), out, [Jit, Interp]);
     }};
@@ -168,7 +173,8 @@ fn calls(c: &mut Criterion) {
         let warm = || (&a * &b + &d).eval_with(&options(Executor::Auto));
         (0..100).for_each(|_| drop(warm()));
         group.bench_function(BenchmarkId::new("array", n), |bench| bench.iter(warm));
-        let kernel = Kernel::new(&[&(&a * &b + &d)], &[&a, &b, &d], &options(Executor::Jit)).expect("a kernel");
+        let kernel =
+            Kernel::new(&[&(&a * &b + &d)], &[&a, &b, &d], &options(Executor::Jit)).expect("a kernel");
         group.bench_function(BenchmarkId::new("kernel", n), |bench| {
             bench.iter(|| {
                 let inputs = [(&x[..]).into(), (&y[..]).into(), (&z[..]).into()];
@@ -184,8 +190,10 @@ fn threads(c: &mut Criterion) {
     let mut out = vec![0f32; n];
     let mut group = c.benchmark_group("threads");
     group.throughput(Throughput::Elements(n as u64));
-    group.bench_function("loop/1", |x| x.iter(|| loops::iter10_f32(&z, &k, black_box(&mut out))));
-    group.bench_function("loop/2", |x| {
+    group.bench_function(BenchmarkId::new("loop", 1), |x| {
+        x.iter(|| loops::iter10_f32(&z, &k, black_box(&mut out)))
+    });
+    group.bench_function(BenchmarkId::new("loop", 2), |x| {
         x.iter(|| {
             let (zs, ks) = (z.split_at(n / 2), k.split_at(n / 2));
             let outs = out.split_at_mut(n / 2);
@@ -236,9 +244,19 @@ const FIGURES: &[(&str, &str, &str, &str)] = &[
     ("z=z*z+c ten times float64, 1e5: jit / loop", "iter10/jit/f64", "iter10/loop/f64", "2.1"),
     ("z=z*z+c ten times float32, 1e5: jit / interp", "iter10/jit/f32", "iter10/interp/f32", "0.75"),
     ("z=z*z+c ten times float64, 1e5: jit / interp", "iter10/jit/f64", "iter10/interp/f64", "0.90"),
-    ("(1e6,3) with a row of 3: jit / contiguous", "short_rows/jit/row_of_3", "short_rows/jit/contiguous", "2"),
+    (
+        "(1e6,3) with a row of 3: jit / contiguous",
+        "short_rows/jit/row_of_3",
+        "short_rows/jit/contiguous",
+        "2",
+    ),
     ("(1e6,3) with a column: jit / contiguous", "short_rows/jit/column", "short_rows/jit/contiguous", "2"),
-    ("2000 x 2000 transposed: jit / contiguous", "transposed/jit/transposed", "transposed/jit/contiguous", "2"),
+    (
+        "2000 x 2000 transposed: jit / contiguous",
+        "transposed/jit/transposed",
+        "transposed/jit/contiguous",
+        "2",
+    ),
     ("two threads, plain loop: speed-up", "threads/loop/1", "threads/loop/2", ""),
     ("two threads, jit: speed-up", "threads/jit/1", "threads/jit/2", "0.93 of the loop's"),
 ];
@@ -261,7 +279,8 @@ const TIMES: &[(&str, &str, f64, &str)] = &[
 
 /// The median that criterion has just written, in nanoseconds.
 fn median(id: &str) -> Option<f64> {
-    let root = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../target").into());
+    let root = std::env::var("CARGO_TARGET_DIR")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../target").into());
     let file = Path::new(&root).join("criterion").join(id).join("new/estimates.json");
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
     json["median"]["point_estimate"].as_f64()

@@ -203,9 +203,10 @@ mod tests {
         let parse = |word: &str| Binding::parse(word.into()).map(|b| (b.name, b.path));
         assert_eq!(parse("a=b=c.npy"), Ok(("a".into(), "b=c.npy".into())));
         assert_eq!(parse("_x1=/d/x.npy"), Ok(("_x1".into(), "/d/x.npy".into())));
-        for word in
-            ["a", "=f", "a=", "1a=f", "a b=f", " a=f", "(a)=f", "-a=f", "inf=f", "true=f", "and=f", "int8=f", "é=f"]
-        {
+        for word in [
+            "a", "=f", "a=", "1a=f", "a b=f", " a=f", "(a)=f", "-a=f", "inf=f", "true=f", "and=f", "int8=f",
+            "é=f",
+        ] {
             assert!(parse(word).is_err(), "{word}");
         }
     }

@@ -61,7 +61,7 @@ impl Chunks {
     }
 
     /// How many blocks there are in all.
-    pub fn count(&self) -> usize {
+    pub fn total(&self) -> usize {
         let cut = self.shape.get(self.axis).map_or(1, |extent| extent.div_ceil(self.rows).max(1));
         self.shape.iter().take(self.axis).product::<usize>() * cut
     }
@@ -111,16 +111,16 @@ mod tests {
                 let all: Vec<usize> = blocks.iter().flat_map(|block| flat(shape, block)).collect();
                 assert_eq!(all, (0..shape.iter().product()).collect::<Vec<_>>(), "{shape:?} {most}");
                 assert!(blocks.iter().all(|block| elements(block) <= most.max(1)), "{shape:?} {most}");
-                assert_eq!(blocks.len(), Chunks::new(shape, most).count(), "{shape:?} {most}");
+                assert_eq!(blocks.len(), Chunks::new(shape, most).total(), "{shape:?} {most}");
             }
         }
     }
 
     #[test]
     fn blocks_are_not_needlessly_small() {
-        assert_eq!(Chunks::new(&[100, 10], 50).count(), 20);
-        assert_eq!(Chunks::new(&[2, 1000], 500).count(), 4);
-        assert_eq!(Chunks::new(&[1, 1000, 10], 5000).count(), 2);
+        assert_eq!(Chunks::new(&[100, 10], 50).total(), 20);
+        assert_eq!(Chunks::new(&[2, 1000], 500).total(), 4);
+        assert_eq!(Chunks::new(&[1, 1000, 10], 5000).total(), 2);
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         for shape in [&[0][..], &[3, 0], &[0, 3], &[usize::MAX, 0, usize::MAX]] {
             let blocks: Vec<Block> = Chunks::new(shape, 2).collect();
             assert_eq!(blocks, [shape.iter().map(|&n| 0..n).collect::<Block>()], "{shape:?}");
-            assert_eq!(Chunks::new(shape, 2).count(), 1);
+            assert_eq!(Chunks::new(shape, 2).total(), 1);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
+use ariadne::{Color, Config, IndexType, Label, Report, ReportKind, Source};
 use broadloom::ErrorKind;
 use broadloom::text::TextError;
 
@@ -121,28 +121,27 @@ fn plain(message: impl Display, colored: bool, out: &mut impl Write) -> io::Resu
     writeln!(out, "{word} {message}")
 }
 
-/// Writes the error under the part of the expression that it is about.
+/// Writes the error, and under it the part of the expression that it is about.
 fn caret(error: &TextError, expression: &str, colored: bool, out: &mut impl Write) -> io::Result<()> {
+    plain(&error.message, colored, out)?;
     let excerpt = Excerpt::of(expression, &error.span);
-    let config = Config::new()
-        .with_color(colored)
-        .with_char_set(CharSet::Unicode)
-        .with_index_type(IndexType::Byte)
-        .with_compact(false);
     let place = |span: &Range<u32>| ("expression", excerpt.place(span));
-    let mut report = Report::build(ReportKind::Custom("error", Color::Red), place(&error.span))
-        .with_config(config)
-        .with_message(&error.message);
-    let operands: Vec<_> = error.operands.iter().filter(|(span, _)| excerpt.shows(span)).collect();
-    let here = Label::new(place(&error.span)).with_color(Color::Red).with_order(operands.len() as i32);
-    report.add_label(if operands.is_empty() { here.with_message("here") } else { here });
-    for (i, (span, what)) in operands.into_iter().enumerate() {
-        report.add_label(Label::new(place(span)).with_message(what).with_color(Color::Blue).with_order(i as i32));
+    let label =
+        |span: &Range<u32>, words: &str, color| Label::new(place(span)).with_message(words).with_color(color);
+    let mut report = Report::build(ReportKind::Error, place(&error.span))
+        .with_config(Config::new().with_color(colored).with_index_type(IndexType::Byte))
+        .with_label(label(&error.span, "here", Color::Red));
+    for (span, what) in error.operands.iter().filter(|(span, _)| excerpt.shows(span)) {
+        report.add_label(label(span, what, Color::Blue));
     }
     if let Some(help) = &error.help {
         report.set_help(help);
     }
-    report.finish().write(("expression", Source::from(&excerpt.text)), out)
+    let mut drawn = Vec::new();
+    report.finish().write(("expression", Source::from(&excerpt.text)), &mut drawn)?;
+    // The first line would be ariadne's way of saying "error:", without the message that stands above already.
+    let body = drawn.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &drawn[end + 1..]);
+    out.write_all(body)
 }
 
 /// What is shown of an expression: all of it, or some of what surrounds a place.

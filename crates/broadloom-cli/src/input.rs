@@ -60,7 +60,8 @@ impl Input {
     /// What a block of the result needs of the file; the block's axes stand in this order, slowest first.
     pub fn part(&self, block: &[Range<usize>], order: Order) -> Result<Part, Failure> {
         let missing = block.len().saturating_sub(self.header.shape.len());
-        let mut extents: Vec<usize> = std::iter::repeat_n(1, missing).chain(self.header.shape.iter().copied()).collect();
+        let mut extents: Vec<usize> =
+            std::iter::repeat_n(1, missing).chain(self.header.shape.iter().copied()).collect();
         let is_other_order = self.header.fortran != (order == Order::Fortran);
         if order == Order::Fortran {
             extents.reverse();
@@ -165,7 +166,8 @@ broadloom_math::for_each_dtype!(define_array);
 impl Part {
     /// The part as an array, its axes in the block's order.
     pub fn array(&self) -> Result<Array<'_>, Failure> {
-        let misfit = || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
+        let misfit =
+            || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
         let elements = self.elements().unwrap_or_else(|| Err(misfit())).map_err(Failure::Eval)?;
         // Only bool differs: any byte but 0 is true.
         let array = elements.astype(self.dtype);

@@ -59,14 +59,16 @@ impl Job {
     /// How the result would be evaluated in this order.
     pub fn explain(&self, order: Order) -> Result<String, Failure> {
         let chunks = self.chunks(order, self.dtype);
-        let count = chunks.count();
+        let count = chunks.total();
         let mut text = String::new();
         for block in chunks.take(1) {
             let extents: Vec<String> = self.shape.iter().map(usize::to_string).collect();
             let (dtype, shape, elements) = (self.dtype, extents.join(","), chunk::elements(&block));
             text += &match count {
                 1 => format!("{dtype}[{shape}] in one chunk\n"),
-                _ => format!("{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:\n"),
+                _ => format!(
+                    "{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:\n"
+                ),
             };
             let parts = self.parts(&block, order)?;
             text += &self.settings.explain(&self.array(&parts)?)?;
@@ -77,7 +79,7 @@ impl Job {
     /// The whole result as text; of a large one, a summary.
     pub fn text(&self) -> Result<String, Failure> {
         let whole: Vec<_> = self.shape.iter().map(|&extent| 0..extent).collect();
-        if self.chunks(Order::C, self.dtype).count() == 1 {
+        if self.chunks(Order::C, self.dtype).total() == 1 {
             let parts = self.parts(&whole, Order::C)?;
             return Ok(self.settings.eval(&self.array(&parts)?)?.to_string());
         }

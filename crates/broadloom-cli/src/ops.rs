@@ -36,7 +36,11 @@ fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = Op::public()
         .map(|op| Row {
             call: format!("{op}({})", signature(op)),
-            operators: operators.iter().filter(|(_, f)| f == op.name()).map(|(text, _)| text.clone()).collect(),
+            operators: operators
+                .iter()
+                .filter(|(_, f)| f == op.name())
+                .map(|(text, _)| text.clone())
+                .collect(),
             takes: takes(op),
             gives: gives(op),
             doc: op.doc(),
@@ -87,14 +91,19 @@ fn kinds(dtypes: &[DType]) -> String {
 /// The dtype of a function's result.
 fn gives(op: Op) -> &'static str {
     let is_bool = |dtype: &DType| *dtype != DType::Bool && op.result(*dtype) == Some(DType::Bool);
-    if op.dtypes().iter().any(is_bool) { "bool" } else { "the same" }
+    match op {
+        _ if op.dtypes().iter().any(is_bool) => "bool",
+        _ if op.has(Law::Divides) => "float",
+        _ => "the same",
+    }
 }
 
 /// As columns for a terminal.
 fn plain() -> String {
     let rows = rows();
     let operator = |row: &Row| row.operators.join(", ");
-    let width = |cell: &dyn Fn(&Row) -> String| rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
+    let width =
+        |cell: &dyn Fn(&Row) -> String| rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
     let (call, operators, takes) =
         (width(&|row| row.call.clone()), width(&operator), width(&|row| row.takes.clone()));
     let mut text = String::new();
@@ -168,7 +177,7 @@ mod tests {
             (row.operators.join(" "), row.takes, row.gives)
         };
         assert_eq!(cells("less(x1, x2)"), ("x1 < x2".into(), "integer, float".into(), "bool"));
-        assert_eq!(cells("divide(x1, x2)"), ("x1 / x2".into(), "integer, float".into(), "the same"));
+        assert_eq!(cells("divide(x1, x2)"), ("x1 / x2".into(), "integer, float".into(), "float"));
         assert_eq!(cells("logical_not(x)"), ("".into(), "bool".into(), "the same"));
     }
 }

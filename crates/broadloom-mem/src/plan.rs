@@ -172,6 +172,31 @@ impl Plan {
         layout.has_shape(extents)
     }
 
+    /// Adds an operand whose elements follow each other, or of which one element serves all.
+    ///
+    /// False if the memory holds fewer than `elements` elements (or one), or is not aligned to them.
+    #[inline]
+    pub(crate) fn push_flat(
+        &mut self,
+        memory: (*mut u8, usize),
+        item: usize,
+        elements: usize,
+        repeat: bool,
+    ) -> bool {
+        let (ptr, len) = memory;
+        let needed = if repeat { elements.min(1) } else { elements }.checked_mul(item);
+        let valid = matches!(item, 1 | 2 | 4 | 8);
+        let Some(needed) =
+            needed.filter(|&n| valid && n <= len && (n == 0 || ptr.addr().is_multiple_of(item)))
+        else {
+            return false;
+        };
+        let reach = (ptr.addr(), ptr.addr() + needed);
+        self.ops.push(Op { ptr, item: item as u8, class: Class::Row, aliased: false, reach });
+        self.strides.push(if repeat { 0 } else { item as isize });
+        true
+    }
+
     /// Plans the walk, once `inputs` inputs and all outputs were added; rows of fewer than `min_row` elements
     /// are put together.
     pub(crate) fn finish(

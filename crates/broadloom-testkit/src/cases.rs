@@ -19,6 +19,9 @@
 //! and `one-` the neighbours of 1, `bigint` the least power of two whose successor is no float. Names of
 //! floats, and `max` of signed integers, take a minus sign.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use crate::oracle::{Dyadic, ExactReal, Signature};
 use crate::value::{Format, Int, Kind, Value, kind_of};
 
@@ -86,6 +89,23 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
         }
     }
     Ok(cases)
+}
+
+/// Reads every file of a folder, by its stem.
+///
+/// # Errors
+///
+/// A message that names the folder or the file that can't be read; those of [`parse`].
+pub fn read(folder: &Path) -> Result<BTreeMap<String, Vec<Case>>, String> {
+    let mut files = BTreeMap::new();
+    let entries = folder.read_dir().map_err(|error| format!("{}: {error}", folder.display()))?;
+    for entry in entries {
+        let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        files.insert(stem.clone(), parse(&format!("{stem}.txt"), &text)?);
+    }
+    Ok(files)
 }
 
 struct Row<'t> {

@@ -9,6 +9,7 @@
 
 pub mod cases;
 pub mod oracle;
+pub mod random;
 pub mod spicy;
 pub mod suite;
 mod value;

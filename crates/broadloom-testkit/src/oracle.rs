@@ -67,10 +67,10 @@ signatures! {
     isnan               1    0   1    1     1;
     less                2    0   1    1     1;
     less_equal          2    0   1    1     1;
-    logical_and         2    1   1    1     1;
-    logical_not         1    1   1    1     1;
-    logical_or          2    1   1    1     1;
-    logical_xor         2    1   1    1     1;
+    logical_and         2    1   0    0     1;
+    logical_not         1    1   0    0     1;
+    logical_or          2    1   0    0     1;
+    logical_xor         2    1   0    0     1;
     maximum             2    0   1    1     0;
     minimum             2    0   1    1     0;
     multiply            2    0   1    1     0;

@@ -106,6 +106,24 @@ values! {
 }
 
 impl Value {
+    /// The bits of the value, zero-extended.
+    pub fn bits(&self) -> u64 {
+        self.raw()
+    }
+
+    /// The value of a dtype that has these bits (those above its width are dropped); nothing for an unknown
+    /// dtype.
+    ///
+    /// ```
+    /// use broadloom_testkit::Value;
+    ///
+    /// assert!(Value::from_bits("float32", 0x3f80_0000).is_some_and(|x| x.same(&Value::F32(1.0))));
+    /// assert!(Value::from_bits("float8", 0).is_none());
+    /// ```
+    pub fn from_bits(dtype: &str, bits: u64) -> Option<Value> {
+        kind_of(dtype).map(|kind| Value::from_raw(kind, bits))
+    }
+
     /// Whether two results count as equal: the same dtype and the same bits, so that −0 is not +0.
     ///
     /// Any NaN is the same as any other NaN of its dtype, since the sign and payload of a result that is NaN
@@ -122,7 +140,8 @@ impl Value {
         self.kind() == other.kind() && (self.raw() == other.raw() || (self.is_nan() && other.is_nan()))
     }
 
-    fn is_nan(&self) -> bool {
+    /// Whether the value is a NaN.
+    pub fn is_nan(&self) -> bool {
         match *self {
             Value::F16(x) => x.is_nan(),
             Value::F32(x) => x.is_nan(),

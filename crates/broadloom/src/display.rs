@@ -7,12 +7,12 @@
 use std::fmt;
 
 use broadloom_core::layout::Slice;
-use broadloom_core::{DType, Layout, Literal, Result, Scalar, Shape, View};
+use broadloom_core::{DType, Layout, Result, Scalar, Shape, View};
 use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::eval::eval_many;
-use crate::expr::{self, Kind as Node};
+use crate::expr;
 use crate::number::{Column, alone};
 
 /// More elements than this are summarised.
@@ -51,7 +51,9 @@ impl fmt::Debug for Array<'_> {
         let prefix = "array(";
         let shown = match Shown::of(self) {
             Ok(shown) => shown,
-            Err(e) => return write!(f, "{prefix}<not shown: {e}>, shape={}, dtype={})", self.0.shape, self.dtype()),
+            Err(e) => {
+                return write!(f, "{prefix}<not shown: {e}>, shape={}, dtype={})", self.0.shape, self.dtype());
+            }
         };
         let text = shown.text(prefix, ", ", LINE - 1);
         let mut extras = Vec::new();
@@ -67,7 +69,8 @@ impl fmt::Debug for Array<'_> {
         let extras = extras.join(", ");
         // The prefix is part of the first line, and stands as indentation before the others.
         let last = text.rsplit_once('\n').map_or(prefix.len() + text.len(), |(_, line)| line.len()) + 1;
-        let gap = if last + extras.len() + 2 > LINE { format!("\n{:1$}", "", prefix.len()) } else { " ".into() };
+        let gap =
+            if last + extras.len() + 2 > LINE { format!("\n{:1$}", "", prefix.len()) } else { " ".into() };
         write!(f, "{prefix}{text},{gap}{extras})")
     }
 }
@@ -105,23 +108,19 @@ impl Shown {
             .map(|(&extent, &cut)| if cut { 2 * edge.unwrap_or(EDGE) } else { extent })
             .collect();
         let mut bits = vec![0; shape.iter().product()];
-        if let Node::Literal(x) = array.0.kind {
-            bits[0] = literal_bits(x);
-        } else {
-            let whole = Layout::contiguous(Shape::new(&shape)?);
-            let corners = corners(array.shape(), &cut, edge.unwrap_or(EDGE));
-            let parts = corners.iter().map(|(from, _)| expr::view(array, View::Slice(from.clone())));
-            let parts: Vec<Array<'_>> = parts.collect::<Result<_>>()?;
-            let values = eval_many(&parts.iter().collect::<Vec<_>>())?;
-            for ((_, to), part) in corners.iter().zip(&values) {
-                let (Some(leaf), Some(target)) = (part.leaf(), whole.view(&View::Slice(to.clone()))) else {
-                    continue;
-                };
-                // An evaluated part lies in row-major order from its offset on.
-                for (i, at) in offsets(&target).enumerate() {
-                    let x = leaf.storage.scalar(leaf.layout.offset as usize + i);
-                    bits[at] = x.map_or(0, |x| x.bits);
-                }
+        let whole = Layout::contiguous(Shape::new(&shape)?);
+        let corners = corners(array.shape(), &cut, edge.unwrap_or(EDGE));
+        let parts = corners.iter().map(|(from, _)| expr::view(array, View::Slice(from.clone())));
+        let parts: Vec<Array<'_>> = parts.collect::<Result<_>>()?;
+        let values = eval_many(&parts.iter().collect::<Vec<_>>())?;
+        for ((_, to), part) in corners.iter().zip(&values) {
+            let (Some(leaf), Some(target)) = (part.leaf(), whole.view(&View::Slice(to.clone()))) else {
+                continue;
+            };
+            // An evaluated part lies in row-major order from its offset on.
+            for (i, at) in offsets(&target).enumerate() {
+                let x = leaf.storage.scalar(leaf.layout.offset as usize + i);
+                bits[at] = x.map_or(0, |x| x.bits);
             }
         }
         Ok(Shown { dtype, shape, cut, edge, bits })
@@ -148,14 +147,6 @@ impl Shown {
 fn edge(shape: &[usize]) -> usize {
     let shown = |edge: usize| shape.iter().map(|&n| n.min(2 * edge) as f64).product::<f64>();
     (1..=EDGE).rev().find(|&edge| shown(edge) <= 10_000.0).unwrap_or(1)
-}
-
-fn literal_bits(x: Literal) -> u64 {
-    match x {
-        Literal::Bool(x) => u64::from(x),
-        Literal::Int(x) => x as u64,
-        Literal::Float(x) => x.to_bits(),
-    }
 }
 
 /// Where the elements of a layout lie, in row-major order of their indices.
@@ -239,7 +230,15 @@ impl Rows<'_> {
     }
 
     /// Writes the last axis, broken into lines.
-    fn line(&self, out: &mut String, at: usize, extent: usize, left_out: Option<usize>, indent: usize, width: usize) {
+    fn line(
+        &self,
+        out: &mut String,
+        at: usize,
+        extent: usize,
+        left_out: Option<usize>,
+        indent: usize,
+        width: usize,
+    ) {
         let width = width - self.separator.trim_end().len().max(1);
         let mut used = indent;
         let mut first = true;
@@ -267,4 +266,3 @@ impl Rows<'_> {
         }
     }
 }
-

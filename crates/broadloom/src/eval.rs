@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use broadloom_core::{Error, ErrorKind, Layout, Result};
+use broadloom_core::{Error, ErrorKind, Result};
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::engine::{self, Detail, Engine, Options};
+use crate::engine::{self, Destination, Detail, Engine, Options};
 use crate::expr::Kind;
 use crate::storage::Element;
 
@@ -103,7 +103,10 @@ impl Array<'_> {
     pub fn eval_into_with<T: Element>(&self, out: &mut [T], options: &Options) -> Result<()> {
         if T::DTYPE != self.dtype() {
             let (is, given) = (self.dtype(), T::DTYPE);
-            return Err(Error::new(ErrorKind::DType, format!("eval_into: the array is {is}, the output {given}")));
+            return Err(Error::new(
+                ErrorKind::DType,
+                format!("eval_into: the array is {is}, the output {given}"),
+            ));
         }
         if out.len() != self.len() {
             let (shape, n) = (&self.0.shape, out.len());
@@ -111,10 +114,7 @@ impl Array<'_> {
             return Err(Error::new(ErrorKind::Shape, why));
         }
         match T::bytes_mut(out) {
-            Some(bytes) => {
-                let layout = Layout::contiguous(self.0.shape.clone());
-                Engine::global().eval_into(self, engine::view_mut(bytes, T::DTYPE, &layout)?, options)
-            }
+            Some(bytes) => Engine::global().eval_into(self, Destination::Bytes(bytes), options),
             // Not every byte is a bool: those computed become some one by one.
             None => {
                 let computed = self.eval_with(options)?;

@@ -11,7 +11,7 @@ use broadloom_mem::{bytes_of, bytes_of_mut};
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::engine::{Destination, Engine, Options, Recipe, contiguous_view};
+use crate::engine::{Destination, Engine, Options, Recipe};
 use crate::expr::Leaf;
 use crate::lower::Walk;
 
@@ -112,7 +112,9 @@ impl Kernel {
         if let Some(unknown) = slot_of.iter().position(Option::is_none) {
             let leaf = walk.slots()[unknown];
             let (dtype, shape) = (leaf.storage.dtype(), &leaf.layout.shape);
-            return fail(format!("the expressions use an array ({dtype}{shape}) that is not among the inputs"));
+            return fail(format!(
+                "the expressions use an array ({dtype}{shape}) that is not among the inputs"
+            ));
         }
         Ok(Kernel { recipe, inputs: declared, literals: walk.literals().to_vec(), options: options.clone() })
     }
@@ -144,7 +146,7 @@ impl Kernel {
                 return count("outputs", i + 1, self.recipe.roots().len());
             };
             check("output", i, out.dtype, out.bytes.len(), *dtype, shape.elements())?;
-            destinations.push(Destination::Given(contiguous_view(out.bytes, *dtype, shape)?));
+            destinations.push(Destination::Bytes(out.bytes));
         }
         count("outputs", destinations.len(), self.recipe.roots().len())?;
         Engine::global().run(&self.recipe, &slots, &self.literals, &self.options, destinations).map(drop)
@@ -158,7 +160,10 @@ impl Kernel {
 
 fn check(what: &str, i: usize, dtype: DType, bytes: usize, wanted: DType, elements: usize) -> Result<()> {
     if dtype != wanted {
-        return Err(Error::new(ErrorKind::DType, format!("kernel: {what} {i} is {dtype}, it was built for {wanted}")));
+        return Err(Error::new(
+            ErrorKind::DType,
+            format!("kernel: {what} {i} is {dtype}, it was built for {wanted}"),
+        ));
     }
     if bytes / dtype.size() != elements {
         let given = bytes / dtype.size();

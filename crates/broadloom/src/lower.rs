@@ -228,7 +228,8 @@ pub(crate) fn graph(
     let mut words = Words(key);
     loop {
         let word = words.next()?;
-        let (what, count, id) = ((word >> 8) as u8 as usize, (word >> 16) as u16 as usize, (word >> 32) as u32);
+        let (what, count, id) =
+            ((word >> 8) as u8 as usize, (word >> 16) as u16 as usize, (word >> 32) as u32);
         let node = |id: u32| ids.get(id as usize).copied().ok_or_else(malformed);
         ids.push(match word & 0xff {
             DATA => {
@@ -246,13 +247,15 @@ pub(crate) fn graph(
                 let rest = if count > 1 { words.next()? } else { 0 };
                 let args: [u32; 3] = [id, rest as u32, (rest >> 32) as u32];
                 let args = args.get(..count).ok_or_else(malformed)?;
-                let args = args.iter().map(|&a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
+                let args =
+                    args.iter().map(|&a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
                 graph.apply(op, &args)?
             }
             CAST => graph.cast(node(id)?, dtype(what)?)?,
             VIEW => graph.view(node(id)?, words.view(what as u64, count)?)?,
             ROOTS => {
-                let roots = words.take(id as usize)?.iter().map(|&root| node(root as u32)).collect::<Result<_>>()?;
+                let roots =
+                    words.take(id as usize)?.iter().map(|&root| node(root as u32)).collect::<Result<_>>()?;
                 return Ok((graph, roots));
             }
             _ => return Err(malformed()),

@@ -46,17 +46,15 @@ impl Column {
                 format!("{int:>left$}.{fraction:<right$}")
             }
             Column::Exponent(left, digits, width) => {
-                let (mut int, mut fraction, exponent) = scientific(x);
+                let (mut int, mut fraction, mut exponent) = scientific(x);
                 if fraction.len() < digits {
-                    // Further digits are the value's own, not zeros.
-                    let text = format!("{value:.digits$e}");
-                    let mantissa = text.split('e').next().unwrap_or_default();
-                    if let Some((i, f)) = mantissa.split_once('.') {
-                        (int, fraction) = (i.into(), f.into());
-                    }
+                    // Further digits are the value's own, not zeros: of 0.1 in float16, 9.9976e-02.
+                    let (mantissa, e) = split_exponent(&format!("{value:.digits$e}"));
+                    let at = sign_len(&mantissa) + 1;
+                    (int, fraction, exponent) = (mantissa[..at].into(), mantissa[at..].into(), e);
                 }
                 let sign = if exponent < 0 { '-' } else { '+' };
-                format!("{int:>left$}.{fraction}e{sign}{:0>width$}", exponent.unsigned_abs())
+                format!("{int:>left$}.{fraction:0<digits$}e{sign}{:0>width$}", exponent.unsigned_abs())
             }
         }
     }
@@ -95,12 +93,15 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
     let (low, high) = nonzero.fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)));
     let (mut left, right, column): (usize, usize, fn(usize, usize, usize) -> Column);
     let mut exponent_digits = 0;
-    if high > 0.0 && (high >= 10f64.powi(decimals(dtype)) || low < 1e-4 || ratio(dtype, high, low) > 1000.0) {
+    if high > 0.0
+        && (high >= 10f64.powi(decimals(dtype)) || low < least(dtype) || ratio(dtype, high, low) > 1000.0)
+    {
         let parts = finite.clone().map(scientific);
-        let (l, r, e) = parts.fold((0, 0, 2), |(l, r, e): (usize, usize, usize), (int, fraction, exponent)| {
-            let digits = exponent.unsigned_abs().to_string().len();
-            (l.max(int.len()), r.max(fraction.len()), e.max(digits))
-        });
+        let (l, r, e) =
+            parts.fold((0, 0, 2), |(l, r, e): (usize, usize, usize), (int, fraction, exponent)| {
+                let digits = exponent.unsigned_abs().to_string().len();
+                (l.max(int.len()), r.max(fraction.len()), e.max(digits))
+            });
         (left, right, exponent_digits) = (l, r, e);
         column = Column::Exponent;
     } else {
@@ -124,6 +125,15 @@ fn decimals(dtype: DType) -> i32 {
         DType::Float16 => 3,
         DType::Float32 => 6,
         _ => 8,
+    }
+}
+
+/// The least number without an exponent, as the dtype has it.
+fn least(dtype: DType) -> f64 {
+    match dtype {
+        DType::Float16 => f16::from_f64(1e-4).to_f64(),
+        DType::Float32 => f64::from(1e-4f32),
+        _ => 1e-4,
     }
 }
 
@@ -166,17 +176,21 @@ fn shortest(x: Scalar) -> (String, i32) {
         _ => text.parse().is_ok_and(|back: f64| back.to_bits64() == x.bits),
     };
     let text = match x.dtype {
-        DType::Float16 => (0..5)
-            .map(|digits| format!("{value:.digits$e}"))
-            .find(|text| gives_back(text))
-            .unwrap_or_else(|| format!("{value:e}")),
-        DType::Float32 => format!("{:e}", f32::from_bits64(x.bits)),
-        _ => format!("{value:e}"),
+        DType::Float16 => (0..5).find_map(|digits| near(value, digits).find(|text| gives_back(text))),
+        DType::Float32 => Some(format!("{:e}", f32::from_bits64(x.bits))),
+        _ => None,
     };
-    let (digits, exponent) = split_exponent(&text);
+    let (digits, exponent) = split_exponent(&text.unwrap_or_else(|| format!("{value:e}")));
     // Of two equally short and close ones NumPy takes the even one, Rust the greater.
     let even = format!("{value:.*e}", digits.len() - sign_len(&digits) - 1);
     if gives_back(&even) { split_exponent(&even) } else { (digits, exponent) }
+}
+
+/// The value rounded to so many digits after the first, and its neighbours among such numbers: above a power of
+/// two it may be a neighbour that gives the value back.
+fn near(value: f64, digits: usize) -> impl Iterator<Item = String> {
+    let unit = 10f64.powi(value.abs().log10().floor() as i32 - digits as i32);
+    [value, value + 0.6 * unit, value - 0.6 * unit].into_iter().map(move |x| format!("{x:.digits$e}"))
 }
 
 /// `-1.25e-7` as digits and exponent, without the point and trailing zeros.

@@ -1,4 +1,6 @@
 //! What most programs need: `use broadloom::prelude::*;`.
 
 pub use crate::functions::where_;
-pub use crate::{Array, DType, Element, Error, IntoArray, Promotion, Range, Result, eval_many, f16, with_promotion};
+pub use crate::{
+    Array, DType, Element, Error, IntoArray, Promotion, Range, Result, eval_many, f16, with_promotion,
+};

@@ -68,7 +68,8 @@ impl<'a> Array<'a> {
     /// # Errors
     /// If `axes` is not a permutation of the axes.
     pub fn permute_dims(&self, axes: &[isize]) -> Result<Array<'a>> {
-        let axes = axes.iter().map(|&a| self.axis("permute_dims", a).map(|a| a as u8)).collect::<Result<_>>()?;
+        let axes =
+            axes.iter().map(|&a| self.axis("permute_dims", a).map(|a| a as u8)).collect::<Result<_>>()?;
         expr::view(self, View::Permute(axes))
     }
 

@@ -162,7 +162,7 @@ fn panics_say_what_the_twin_returns_where_the_operator_stands() {
     for (call, line) in calls {
         let (message, file, at) = panicked(|| call(&a, &b));
         assert!(file.ends_with("errors.rs"), "{file}: {message}");
-        // A closure's body may be laid out on more lines by rustfmt; the array's start is what is known.
+        // Each call stands on a line of its own.
         assert_eq!(at, here + line, "{message}");
     }
     let (message, ..) = panicked(|| drop(&a + &b));

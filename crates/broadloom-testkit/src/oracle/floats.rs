@@ -43,16 +43,11 @@ pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Out
 }
 
 fn predicate(function: &str, args: &[Real]) -> Option<bool> {
-    let truth = |x: Real| !x.is_zero();
     Some(match (function, args) {
         ("isnan", &[x]) => matches!(x, Nan { .. }),
         ("isinf", &[x]) => matches!(x, Infinite { .. }),
         ("isfinite", &[x]) => matches!(x, Finite(_)),
         ("signbit", &[x]) => x.is_negative(),
-        ("logical_not", &[x]) => !truth(x),
-        ("logical_and", &[x, y]) => truth(x) && truth(y),
-        ("logical_or", &[x, y]) => truth(x) || truth(y),
-        ("logical_xor", &[x, y]) => truth(x) != truth(y),
         ("equal", &[x, y]) => x.compare(y) == Some(Ordering::Equal),
         ("not_equal", &[x, y]) => x.compare(y) != Some(Ordering::Equal),
         ("less", &[x, y]) => x.compare(y) == Some(Ordering::Less),

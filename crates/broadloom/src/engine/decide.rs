@@ -6,25 +6,72 @@
 
 use std::fmt;
 
-use broadloom_core::Kernel;
+use broadloom_core::DType;
+use broadloom_core::kernel::{Code, Kernel};
 
 use crate::engine::options::Executor;
 
-/// Nanoseconds of one vector instruction per element, in a fused loop.
-const FUSED: f64 = 0.10;
-/// The same in the interpreter's loops for cheap ops, which pay for loads and stores of tiles.
-const INTERPRETED: f64 = 0.18;
+/// Nanoseconds of one vector instruction per float32 element, in a fused loop; half as long for half the bytes.
+const FUSED: f64 = 0.05;
+/// The same in the interpreter's loops, which are wider but load and store tiles.
+const INTERPRETED: f64 = 0.10;
 /// Nanoseconds per step and tile of the interpreter.
 const DISPATCH: f64 = 20.0;
+/// float16 arithmetic in nanoseconds per element: machine code converts by 128-bit integer arithmetic, the loops by
+/// whatever width the host has.
+const FUSED_HALF: f64 = 1.5;
+const INTERPRETED_HALF: f64 = 0.4;
 /// Nanoseconds to compile a kernel, and per vector instruction of it.
 const COMPILE: f64 = 60_000.0;
 const COMPILE_PER_INSTRUCTION: f64 = 2_200.0;
 /// Nanoseconds of work below which a second thread costs more than it gives.
 const PARALLEL: f64 = 100_000.0;
 
+/// What a kernel is expected to cost, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// Per element, in a fused loop.
+    fused: f64,
+    /// Per element, in the interpreter's loops.
+    interpreted: f64,
+    /// Per tile of the interpreter.
+    dispatch: f64,
+    /// To compile.
+    compile: f64,
+}
+
+impl Estimate {
+    /// Reads the estimate off a kernel's instructions.
+    pub fn of(kernel: &Kernel) -> Estimate {
+        // Loads and stores: an instruction each.
+        let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
+        let bytes: usize = memory.map(DType::size).sum();
+        let mut estimate = Estimate {
+            fused: bytes as f64 / 4.0 * FUSED,
+            interpreted: bytes as f64 / 4.0 * FUSED,
+            dispatch: kernel.body.len() as f64 * DISPATCH,
+            compile: COMPILE + COMPILE_PER_INSTRUCTION * kernel.cost() as f64,
+        };
+        for inst in &kernel.body {
+            let (cost, width) =
+                (f64::from(inst.code.cost()), inst.code.operand(inst.code.operands() - 1).size());
+            let half = match inst.code {
+                Code::Apply(_, dtype) => dtype == DType::Float16,
+                Code::Cast(from, to) => from == DType::Float16 || to == DType::Float16,
+            };
+            let scale = width as f64 / 4.0;
+            estimate.fused += if half { FUSED_HALF } else { cost * scale * FUSED };
+            // What an op computes is wider in the loops, but each op is also a pass over tiles.
+            estimate.interpreted +=
+                if half { INTERPRETED_HALF } else { (cost * 0.6 + 0.8) * scale * INTERPRETED };
+        }
+        estimate
+    }
+}
+
 /// What is known of a stage when it is to run.
 pub struct Situation<'a> {
-    pub kernel: &'a Kernel,
+    pub estimate: Estimate,
     pub elements: usize,
     pub wanted: Executor,
     /// Machine code is there already.
@@ -54,6 +101,8 @@ pub enum Why<'a> {
     NoCompiler(&'a str),
     /// The code is there.
     Compiled,
+    /// The interpreter's loops are faster than machine code for these ops.
+    Faster,
     /// Interpreting costs more than compiling; both in nanoseconds.
     Pays { compile: f64, owed: f64 },
     /// It doesn't.
@@ -66,6 +115,7 @@ impl fmt::Display for Why<'_> {
             Why::Asked => f.write_str("as asked"),
             Why::NoCompiler(why) => f.write_str(why),
             Why::Compiled => f.write_str("its code is compiled already"),
+            Why::Faster => f.write_str("its precompiled loops are faster for these ops than machine code"),
             Why::Pays { compile, owed } => {
                 let (compile, owed) = (compile / 1e3, owed / 1e3);
                 write!(f, "compiling (~{compile:.0} µs) pays, interpreting costs ~{owed:.0} µs more")
@@ -80,18 +130,18 @@ impl fmt::Display for Why<'_> {
 
 /// Chooses the executor.
 pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
-    let cost = s.kernel.cost().max(1) as f64;
+    let Estimate { fused, interpreted, dispatch, compile } = s.estimate;
     let elements = s.elements as f64;
     let tiles = (elements / 256.0).ceil();
-    let fused = elements * cost * FUSED;
-    let interpreted = elements * cost * INTERPRETED + tiles * s.kernel.body.len() as f64 * DISPATCH;
+    let fused = elements * fused;
+    let interpreted = elements * interpreted + tiles * dispatch;
     let regret = (interpreted - fused).max(0.0);
-    let compile = COMPILE + COMPILE_PER_INSTRUCTION * cost;
     let owed = regret + s.regret;
     let (jit, why) = match (s.wanted, s.no_compiler) {
         (Executor::Interp, _) => (false, Why::Asked),
         (_, Some(why)) => (false, Why::NoCompiler(why)),
         (Executor::Jit, None) => (true, Why::Asked),
+        (Executor::Auto, None) if interpreted < fused => (false, Why::Faster),
         (Executor::Auto, None) if s.compiled => (true, Why::Compiled),
         (Executor::Auto, None) if owed > compile => (true, Why::Pays { compile, owed }),
         (Executor::Auto, None) => (false, Why::DoesNotPay { compile, owed }),

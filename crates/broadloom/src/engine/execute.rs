@@ -15,7 +15,7 @@ use broadloom_interp::{Program, Tiles};
 use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch};
 use smallvec::SmallVec;
 
-use crate::engine::decide::{self, Choice, Situation};
+use crate::engine::decide::{self, Choice, Estimate, Situation};
 use crate::engine::jit::Compiled;
 use crate::engine::options::Options;
 use crate::engine::{Engine, KernelKey};
@@ -23,6 +23,10 @@ use crate::engine::{Engine, KernelKey};
 /// A stage with what has been prepared for it.
 pub struct Prepared {
     pub stage: Stage,
+    /// Where the elements of every input follow each other (or one serves all) in the order of the index space: for
+    /// each input its first element, and whether it serves all.
+    pub flat: Option<SmallVec<[(usize, bool); 8]>>,
+    estimate: Estimate,
     ready: Mutex<Ready>,
 }
 
@@ -43,23 +47,42 @@ enum Runner {
 
 impl Prepared {
     pub fn new(stage: Stage) -> Prepared {
-        Prepared { stage, ready: Mutex::default() }
+        let flat = stage.inputs.iter().map(|input| {
+            let layout = &input.layout;
+            let repeat = layout.shape.rank() > 0 && layout.strides.iter().all(|&s| s == 0);
+            (repeat || layout.is_contiguous()).then_some((layout.offset as usize, repeat))
+        });
+        let flat = flat.collect();
+        let estimate = Estimate::of(&stage.kernel);
+        Prepared { stage, flat, estimate, ready: Mutex::default() }
     }
 
     /// Who would run the stage, were it run now.
-    pub fn would_choose<'e>(&'e self, engine: &'e Engine, options: &Options, access: &[Access]) -> Choice<'e> {
+    pub fn would_choose<'e>(
+        &'e self,
+        engine: &'e Engine,
+        options: &Options,
+        access: &[Access],
+    ) -> Choice<'e> {
         let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.into() };
-        let compiled = ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
+        let compiled =
+            ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
         self.choose(engine, options, compiled, ready.regret)
     }
 
-    fn choose<'e>(&'e self, engine: &'e Engine, options: &Options, compiled: bool, regret: f64) -> Choice<'e> {
+    fn choose<'e>(
+        &'e self,
+        engine: &'e Engine,
+        options: &Options,
+        compiled: bool,
+        regret: f64,
+    ) -> Choice<'e> {
         // Interpreting needs no compiler: a process that never compiles does not start one.
         let wanted = options.executor;
         let no_compiler = if wanted == crate::Executor::Interp { None } else { engine.no_compiler() };
         decide::executor(&Situation {
-            kernel: &self.stage.kernel,
+            estimate: self.estimate,
             elements: self.stage.shape.elements(),
             wanted,
             compiled,
@@ -110,7 +133,8 @@ impl Prepared {
     pub fn run(&self, engine: &Engine, options: &Options, nest: &mut Nest<'_>, params: &[u64]) -> Result<()> {
         let access: SmallVec<[Access; 8]> = (0..self.stage.inputs.len()).map(|i| nest.access(i)).collect();
         let (runner, time) = self.runner(engine, options, &access)?;
-        let sites = if self.stage.kernel.checks_division { self.stage.kernel.fault_sites().count() } else { 0 };
+        let sites =
+            if self.stage.kernel.checks_division { self.stage.kernel.fault_sites().count() } else { 0 };
         let faults: SmallVec<[AtomicU8; 8]> = (0..sites).map(|_| AtomicU8::new(0)).collect();
         let job = Job { runner: &runner, params, faults: &faults, failed: AtomicBool::new(false) };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
@@ -141,8 +165,10 @@ impl Prepared {
     fn check(&self, faults: &[AtomicU8]) -> Result<()> {
         let met = self.stage.kernel.fault_sites().zip(faults).find(|(_, f)| f.load(Ordering::Relaxed) != 0);
         match met {
-            Some(((_, op), _)) => Err(Error::new(ErrorKind::ZeroDivision, format!("{op}: integer division by zero"))
-                .with_help("the option int_division = Zero gives 0 instead")),
+            Some(((_, op), _)) => {
+                Err(Error::new(ErrorKind::ZeroDivision, format!("{op}: integer division by zero"))
+                    .with_help("the option int_division = Zero gives 0 instead"))
+            }
             None => Ok(()),
         }
     }

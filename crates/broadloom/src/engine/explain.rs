@@ -12,8 +12,8 @@ use broadloom_mem::{Access, Nest};
 
 use crate::array::Array;
 use crate::engine::execute::Prepared;
-use crate::engine::options::Options;
 use crate::engine::memory::{contiguous_mut, view};
+use crate::engine::options::Options;
 use crate::engine::{Engine, Recipe, decide};
 use crate::lower::{self, Walk};
 
@@ -28,7 +28,12 @@ pub(crate) enum Detail {
 }
 
 /// Explains the evaluation of the roots.
-pub(crate) fn explain(engine: &Engine, roots: &[&Array<'_>], options: &Options, detail: Detail) -> Result<String> {
+pub(crate) fn explain(
+    engine: &Engine,
+    roots: &[&Array<'_>],
+    options: &Options,
+    detail: Detail,
+) -> Result<String> {
     let walk = Walk::new(roots)?;
     let (graph, ids) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
     let before = graph.nodes().len();
@@ -37,7 +42,12 @@ pub(crate) fn explain(engine: &Engine, roots: &[&Array<'_>], options: &Options, 
     let mut out = String::new();
     let results: Vec<String> = ids.iter().map(|id| format!("{id:?}")).collect();
     // Writing to a String can't fail.
-    let _ = writeln!(out, "graph ({before} nodes, {} after rewriting; result {}):", graph.nodes().len(), results.join(", "));
+    let _ = writeln!(
+        out,
+        "graph ({before} nodes, {} after rewriting; result {}):",
+        graph.nodes().len(),
+        results.join(", ")
+    );
     graph.to_string().lines().for_each(|line| out += &format!("  {line}\n"));
     let _ = write!(out, "{plan}");
     let recipe = Recipe::new(plan)?;
@@ -79,7 +89,10 @@ fn stage(
         match engine.compiler() {
             Ok(compiler) => {
                 let (clif, disassembly) = compiler.explain(&stage.kernel, &access)?;
-                let _ = writeln!(out, "stage {number}, CLIF:\n{clif}\nstage {number}, machine code:\n{disassembly}");
+                let _ = writeln!(
+                    out,
+                    "stage {number}, CLIF:\n{clif}\nstage {number}, machine code:\n{disassembly}"
+                );
             }
             Err(why) => {
                 let _ = writeln!(out, "stage {number} has no machine code: {why}");

@@ -17,8 +17,10 @@ use crate::engine::{Engine, Recipe};
 pub(crate) enum Destination<'d> {
     /// To a new contiguous buffer.
     New,
+    /// To this memory, in row-major order.
+    Bytes(&'d mut [u8]),
     /// To this memory, of the root's shape and dtype.
-    Given(ViewMut<'d>),
+    Given(Box<ViewMut<'d>>),
 }
 
 /// The memory of an evaluation's roots and temporaries.
@@ -43,12 +45,17 @@ enum Place<'d> {
 pub(super) type Written = SmallVec<[(u32, DType, Buffer); 2]>;
 
 impl<'d> Memory<'d> {
-    pub fn new(engine: &Engine, recipe: &Recipe, destinations: SmallVec<[Destination<'d>; 2]>) -> Result<Memory<'d>> {
+    pub fn new(
+        engine: &Engine,
+        recipe: &Recipe,
+        destinations: SmallVec<[Destination<'d>; 2]>,
+    ) -> Result<Memory<'d>> {
         let mut roots = SmallVec::new();
         for ((dtype, shape), destination) in recipe.roots.iter().zip(destinations) {
             let place = match destination {
                 Destination::New => Place::New(engine.buffer(dtype.size() * shape.elements())?),
-                Destination::Given(view) => Place::Given(view),
+                Destination::Bytes(bytes) => Place::Given(contiguous_view(bytes, *dtype, shape)?),
+                Destination::Given(view) => Place::Given(*view),
             };
             roots.push(Root { dtype: *dtype, shape: shape.clone(), place });
         }
@@ -157,7 +164,8 @@ pub(super) fn contiguous_mut<'v>(buffer: &'v mut Buffer, dtype: DType, shape: &S
 pub(super) fn copy(from: View<'_>, to: ViewMut<'_>) -> Result<()> {
     let shape: SmallVec<[usize; 6]> = from.shape().into();
     let item = from.item();
-    let mut nest = Nest::new(&shape, &[from], [to]).map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))?;
+    let mut nest =
+        Nest::new(&shape, &[from], [to]).map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))?;
     let mut scratch = Scratch::new();
     let _ = nest.run(AliasPolicy::Copy, &mut scratch, &mut |block| {
         for row in 0..block.rows() {
@@ -182,4 +190,3 @@ pub(super) fn copy(from: View<'_>, to: ViewMut<'_>) -> Result<()> {
     });
     Ok(())
 }
-

@@ -30,8 +30,8 @@ use crate::storage::Storage;
 use cache::Cache;
 use execute::Prepared;
 use jit::{Compiled, Compiler};
+pub(crate) use memory::{Destination, view_mut};
 use memory::{Memory, contiguous_mut, copy, outputs, view};
-pub(crate) use memory::{Destination, contiguous_view, view_mut};
 pub use options::{Executor, Limits, Options};
 
 /// Evaluates expressions: caches of plans and compiled kernels, a pool of result buffers, and their limits.
@@ -134,8 +134,8 @@ impl Engine {
     }
 
     /// Writes an array's values into memory that may overlap the array's own inputs.
-    pub(crate) fn eval_into(&self, root: &Array<'_>, out: ViewMut<'_>, options: &Options) -> Result<()> {
-        self.evaluate(&[root], options, [Destination::Given(out)].into_iter().collect()).map(drop)
+    pub(crate) fn eval_into(&self, root: &Array<'_>, out: Destination<'_>, options: &Options) -> Result<()> {
+        self.evaluate(&[root], options, std::iter::once(out).collect()).map(drop)
     }
 
     /// The recipe of these roots, and whether it was made before.
@@ -183,6 +183,12 @@ impl Engine {
         options: &Options,
         destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
+        if let ([prepared], true) = (&recipe.stages[..], recipe.temps.is_empty())
+            && prepared.flat.is_some()
+            && destinations.iter().all(|d| !matches!(d, Destination::Given(_)))
+        {
+            return self.run_flat(prepared, slots, literals, options, destinations);
+        }
         let mut memory = Memory::new(self, recipe, destinations)?;
         let done = recipe.stages.iter().enumerate().try_for_each(|(i, stage)| {
             self.stage(stage, slots, literals, &mut memory, options)?;
@@ -190,6 +196,53 @@ impl Engine {
             Ok(())
         });
         memory.finish(&self.pool, done)
+    }
+
+    /// Runs the one stage of a recipe whose operands are all linear.
+    ///
+    /// PERF: the usual short call, for which binding views would take several times as long as the work.
+    fn run_flat(
+        &self,
+        prepared: &Prepared,
+        slots: &[&[u8]],
+        literals: &[Scalar],
+        options: &Options,
+        mut destinations: SmallVec<[Destination<'_>; 2]>,
+    ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
+        let stage = &prepared.stage;
+        let elements = stage.shape.elements();
+        let mut buffers: SmallVec<[Option<Buffer>; 2]> = SmallVec::new();
+        for (destination, dtype) in destinations.iter().zip(stage.kernel.output_dtypes()) {
+            let new = matches!(destination, Destination::New);
+            buffers.push(if new { Some(self.buffer(elements * dtype.size())?) } else { None });
+        }
+        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, literals)).collect();
+        let places = prepared.flat.iter().flatten();
+        let inputs =
+            stage.inputs.iter().zip(&stage.kernel.inputs).zip(places).map(|((input, dtype), place)| {
+                let bytes = match input.source {
+                    Source::Slot(slot) => slots[slot as usize],
+                    Source::Temp(_) => &[],
+                };
+                let (first, repeat) = *place;
+                (bytes.get(first * dtype.size()..).unwrap_or(&[]), dtype.size(), repeat)
+            });
+        let outputs = destinations.iter_mut().zip(&mut buffers).zip(stage.kernel.output_dtypes());
+        let outputs = outputs.map(|((destination, buffer), dtype)| {
+            let bytes = match (destination, buffer) {
+                (Destination::Bytes(bytes), _) => &mut **bytes,
+                (_, Some(buffer)) => buffer.as_bytes_mut().unwrap_or(&mut []),
+                (_, None) => &mut [],
+            };
+            (bytes, dtype.size())
+        });
+        let nest = Nest::flat(elements, inputs, outputs);
+        let mut nest = nest.map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))?;
+        if elements > 0 {
+            prepared.run(self, options, &mut nest, &params)?;
+        }
+        drop(nest);
+        Ok(buffers)
     }
 
     /// Runs a stage; through a temporary where an output overlaps an input other than element for element.
@@ -297,10 +350,15 @@ impl Run<'_> {
             };
             inputs.push(view(bytes, dtype, &input.layout)?);
         }
-        #[expect(clippy::map_identity, reason = "the views' lifetimes are shortened, one by one, to that of the inputs")]
+        #[expect(
+            clippy::map_identity,
+            reason = "the views' lifetimes are shortened, one by one, to that of the inputs"
+        )]
         let outputs = outputs.into_iter().map(|view| -> ViewMut<'_> { view });
         match Nest::new(&stage.shape, &inputs, outputs) {
-            Ok(mut nest) => self.prepared.run(self.engine, self.options, &mut nest, self.params).map(|()| true),
+            Ok(mut nest) => {
+                self.prepared.run(self.engine, self.options, &mut nest, self.params).map(|()| true)
+            }
             Err(NestError::Overlap { .. }) => Ok(false),
             Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
         }
@@ -344,10 +402,14 @@ fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
 pub(crate) use explain::{Detail, explain};
 
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
-pub(crate) fn evaluate_into_leaf(root: &Array<'_>, leaf: &mut Leaf<'static>, options: &Options) -> Result<()> {
+pub(crate) fn evaluate_into_leaf(
+    root: &Array<'_>,
+    leaf: &mut Leaf<'static>,
+    options: &Options,
+) -> Result<()> {
     let internal = || Error::new(ErrorKind::Internal, "the output's memory is held by another handle");
     let dtype = leaf.storage.dtype();
     let layout = leaf.layout.clone();
     let bytes = leaf.storage.bytes_mut().ok_or_else(internal)?;
-    Engine::global().eval_into(root, view_mut(bytes, dtype, &layout)?, options)
+    Engine::global().eval_into(root, Destination::Given(Box::new(view_mut(bytes, dtype, &layout)?)), options)
 }

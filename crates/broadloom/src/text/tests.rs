@@ -85,20 +85,12 @@ fn errors_have_places() {
         ("[frobnicate](x)", ErrorKind::Name, "there is no function `frobnicate`"),
         ("[canonical_nan](x)", ErrorKind::Name, "there is no function `canonical_nan`"),
         ("2 * [x](i)", ErrorKind::Name, "there is no function `x`; `x` is an array; to multiply, write `*`"),
-        (
-            "x[**]2",
-            ErrorKind::Name,
-            "powers are not part of this version; for `x ** 2`, write `square(x)`",
-        ),
+        ("x[**]2", ErrorKind::Name, "powers are not part of this version; for `x ** 2`, write `square(x)`"),
         ("1 + [sqrt](x, x)", ErrorKind::Arity, "`sqrt(x)` takes 1 argument, but is given 2"),
         ("[clip](x, 1)", ErrorKind::Arity, "`clip(x, lo, hi)` takes 3 arguments, but is given 2"),
         ("[where]()", ErrorKind::Arity, "`where(condition, x2, x3)` takes 3 arguments, but is given 0"),
         ("[astype](x)", ErrorKind::Arity, "`astype(x, dtype)` takes 2 arguments, but is given 1"),
-        (
-            "astype(x, [flot32])",
-            ErrorKind::Name,
-            "`flot32` is not a dtype; did you mean `float32`?",
-        ),
+        ("astype(x, [flot32])", ErrorKind::Name, "`flot32` is not a dtype; did you mean `float32`?"),
         (
             "astype(x, [1 + 1])",
             ErrorKind::Name,

@@ -1,0 +1,19 @@
+//! Random programs of array operations, what they must give, and how to make a failing one small.
+//!
+//! In: a seed. Out: a [`Program`] that types, over every op, dtype, conversion and view; [`Program::run`] gives
+//! what it must compute. Must hold: one seed is one program, on every host; the reference shares no code with the
+//! crates it judges, but for the names of ops and dtypes.
+
+mod affine;
+mod generate;
+mod program;
+mod reference;
+mod rng;
+mod shrink;
+mod typing;
+
+pub use generate::{Size, program};
+pub use program::{Arg, PySlice, Program, Step, Tensor, View};
+pub use reference::{Faults, Outcome};
+pub use rng::Rng;
+pub use shrink::shrink;

@@ -1,0 +1,169 @@
+//! Where each element of a view comes from.
+//!
+//! In: a view, and the shape that it is taken of. Out: an [`Affine`]: the view's shape, and for each of its elements
+//! the position of the source's element in row-major order. Must hold: written from the Array API's and Python's
+//! documentation of indexing, not from `broadloom-core`.
+
+use super::program::{PySlice, View};
+
+/// A view of row-major elements: element (i, j, …) of it is element `offset + i·steps[0] + j·steps[1] + …`.
+pub struct Affine {
+    pub shape: Vec<usize>,
+    steps: Vec<isize>,
+    offset: isize,
+}
+
+impl Affine {
+    /// The elements themselves.
+    pub fn whole(shape: &[usize]) -> Affine {
+        let mut steps = vec![1isize; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            steps[axis - 1] = steps[axis] * shape[axis].max(1) as isize;
+        }
+        Affine { shape: shape.to_vec(), steps, offset: 0 }
+    }
+
+    /// A view of an array of this shape.
+    pub fn of(view: &View, shape: &[usize]) -> Result<Affine, String> {
+        let mut out = Affine::whole(shape);
+        match view {
+            View::Slice(ranges) => {
+                if ranges.len() > shape.len() {
+                    return Err(format!("{view} of {shape:?}"));
+                }
+                for (axis, range) in ranges.iter().enumerate() {
+                    out.take(axis, *range)?;
+                }
+            }
+            View::PermuteDims(axes) => {
+                let axes = axes.iter().map(|&a| axis_of(a, shape.len())).collect::<Result<Vec<_>, _>>()?;
+                let mut sorted = axes.clone();
+                sorted.sort_unstable();
+                if sorted != (0..shape.len()).collect::<Vec<_>>() {
+                    return Err(format!("{view} of {shape:?}"));
+                }
+                out.shape = axes.iter().map(|&a| shape[a]).collect();
+                out.steps = axes.iter().map(|&a| Affine::whole(shape).steps[a]).collect();
+            }
+            View::BroadcastTo(to) => out.broadcast_to(to)?,
+            View::Reshape(to) => {
+                let elements = shape.iter().product::<usize>();
+                let known: usize = to.iter().filter(|&&e| e != -1).map(|&e| e as usize).product();
+                let open = to.iter().filter(|&&e| e == -1).count();
+                let ill = open > 1 || to.iter().any(|&e| e < -1) || open == 1 && known == 0;
+                if ill || known * if open == 1 { elements / known } else { 1 } != elements {
+                    return Err(format!("{view} of {shape:?}"));
+                }
+                let extent = |&e: &isize| if e == -1 { elements / known } else { e as usize };
+                return Ok(Affine::whole(&to.iter().map(extent).collect::<Vec<_>>()));
+            }
+            View::ExpandDims(axis) => {
+                let axis = axis_of(*axis, shape.len() + 1)?;
+                out.shape.insert(axis, 1);
+                out.steps.insert(axis, 0);
+            }
+            View::Squeeze(axis) => {
+                let axis = axis_of(*axis, shape.len())?;
+                if shape[axis] != 1 {
+                    return Err(format!("{view} of {shape:?}"));
+                }
+                out.shape.remove(axis);
+                out.steps.remove(axis);
+            }
+            View::Flip(axis) => {
+                let axis = axis_of(*axis, shape.len())?;
+                out.take(axis, PySlice { start: None, stop: None, step: -1 })?;
+            }
+            View::IndexAxis(axis, index) => {
+                let axis = axis_of(*axis, shape.len())?;
+                let index = axis_of(*index, shape[axis])?;
+                out.offset += index as isize * out.steps[axis];
+                out.shape.remove(axis);
+                out.steps.remove(axis);
+            }
+        }
+        Ok(out)
+    }
+
+    /// A range of an axis, by the definition: the indices that Python's `range(*slice.indices(n))` lists.
+    fn take(&mut self, axis: usize, range: PySlice) -> Result<(), String> {
+        let n = self.shape[axis] as isize;
+        let PySlice { start, stop, step } = range;
+        let (lowest, highest) = if step < 0 { (-1, n - 1) } else { (0, n) };
+        let bound = |given: Option<isize>, default: isize| match given {
+            None => default,
+            Some(x) if x < 0 => (x + n).max(lowest),
+            Some(x) => x.min(highest),
+        };
+        let (first, last) = if step < 0 { (highest, lowest) } else { (lowest, highest) };
+        let (start, stop) = (bound(start, first), bound(stop, last));
+        if step == 0 {
+            return Err("a step of 0".to_owned());
+        }
+        let mut len = 0;
+        let mut at = start;
+        while if step < 0 { at > stop } else { at < stop } {
+            len += 1;
+            at += step;
+        }
+        if len > 0 {
+            self.offset += start * self.steps[axis];
+        }
+        self.steps[axis] *= step;
+        self.shape[axis] = len;
+        Ok(())
+    }
+
+    fn broadcast_to(&mut self, to: &[usize]) -> Result<(), String> {
+        let new = to.len().checked_sub(self.shape.len()).ok_or("broadcast_to fewer axes")?;
+        let mut steps = vec![0; new];
+        for (axis, (&have, &want)) in self.shape.iter().zip(&to[new..]).enumerate() {
+            if have != want && have != 1 {
+                return Err(format!("broadcast_to {to:?} of {:?}", self.shape));
+            }
+            steps.push(if have == want { self.steps[axis] } else { 0 });
+        }
+        (self.shape, self.steps) = (to.to_vec(), steps);
+        Ok(())
+    }
+
+    /// The position in the source of each element, in row-major order.
+    pub fn positions(&self) -> Vec<usize> {
+        let elements = self.shape.iter().product();
+        let mut positions = Vec::with_capacity(elements);
+        let mut index = vec![0usize; self.shape.len()];
+        let mut at = self.offset;
+        for _ in 0..elements {
+            positions.push(at as usize);
+            for axis in (0..index.len()).rev() {
+                index[axis] += 1;
+                at += self.steps[axis];
+                if index[axis] < self.shape[axis] {
+                    break;
+                }
+                at -= self.steps[axis] * index[axis] as isize;
+                index[axis] = 0;
+            }
+        }
+        positions
+    }
+}
+
+/// An axis (or an index) that may count from the end, of `n`.
+fn axis_of(axis: isize, n: usize) -> Result<usize, String> {
+    let n = n as isize;
+    if (-n..n).contains(&axis) { Ok(axis.rem_euclid(n) as usize) } else { Err(format!("{axis} of {n}")) }
+}
+
+/// The shape that two shapes broadcast to.
+pub fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let rank = a.len().max(b.len());
+    let extent = |s: &[usize], axis: usize| (axis + s.len()).checked_sub(rank).map_or(1, |axis| s[axis]);
+    (0..rank)
+        .map(|axis| match (extent(a, axis), extent(b, axis)) {
+            (x, y) if x == y || y == 1 => Some(x),
+            (1, y) => Some(y),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,263 @@
+//! Random programs that type.
+//!
+//! In: a seed and a size. Out: a [`Program`] over all ops, dtypes, conversions, literals and views, with steps that
+//! several others use and several roots. Must hold: it types in its promotion mode; what each array holds is drawn
+//! from the values at which implementations go wrong, from random bits, or both.
+
+use broadloom_core::graph::IntDivision;
+use broadloom_core::{DType, Kind, Literal, Op, Promotion};
+
+use super::affine::broadcast;
+use super::program::{Arg, Program, Step, Tensor, View};
+use super::rng::Rng;
+use super::typing::{self, Type};
+use crate::{Value, oracle, spicy};
+
+mod shapes;
+
+/// How large the arrays of a program are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// At most some hundred elements, of any shape.
+    Small,
+    /// Tens of thousands of elements, so that work is shared between threads.
+    Large,
+}
+
+/// The program of a seed.
+///
+/// ```
+/// use broadloom_testkit::random::{Size, program};
+///
+/// let first = program(7, Size::Small);
+/// assert_eq!(first, program(7, Size::Small));
+/// assert!(first.run().is_ok(), "{first}");
+/// ```
+pub fn program(seed: u64, size: Size) -> Program {
+    // Neighbouring seeds give unlike streams after one step.
+    let mut rng = Rng::new(seed);
+    let mut rng = Rng::new(rng.next());
+    let promotion = if rng.chance(1, 8) { Promotion::NumPy } else { Promotion::Strict };
+    let int_division = if rng.chance(1, 5) { IntDivision::Error } else { IntDivision::Zero };
+    let shape = shapes::base(&mut rng, size);
+    let (limit, steps) = match size {
+        Size::Small => (700, 1 + rng.below(if rng.chance(1, 10) { 60 } else { 14 })),
+        Size::Large => (100_000, 12 + rng.below(20)),
+    };
+    let palette = rng.chance(1, 3) || size == Size::Large;
+    let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, int_division };
+    let mut generator = Generator { rng, program, types: Vec::new(), shape, limit, palette };
+    for _ in 0..1 + generator.rng.below(3) {
+        let dtype = generator.dtype();
+        generator.input(dtype);
+    }
+    let target = generator.program.steps.len() + steps;
+    while generator.program.steps.len() < target {
+        match generator.rng.below(20) {
+            0..=2 => generator.view(),
+            3..=4 => generator.cast(),
+            5 => {
+                let dtype = generator.dtype();
+                generator.input(dtype);
+            }
+            _ => generator.apply(),
+        }
+    }
+    generator.roots();
+    generator.program
+}
+
+struct Generator {
+    rng: Rng,
+    program: Program,
+    types: Vec<Type>,
+    /// The shape that most arrays have, or broadcast to.
+    shape: Vec<usize>,
+    /// The most elements of an array.
+    limit: usize,
+    /// Whether an array holds few distinct values.
+    palette: bool,
+}
+
+impl Generator {
+    /// Adds a step if it types and is not too large; its number.
+    fn push(&mut self, step: Step) -> Option<usize> {
+        let t = typing::type_of(&step, &self.types, self.program.promotion).ok()?;
+        if t.elements() > self.limit || t.shape.len() > 6 {
+            return None;
+        }
+        self.program.steps.push(step);
+        self.types.push(t);
+        Some(self.types.len() - 1)
+    }
+
+    fn dtype(&mut self) -> DType {
+        *self.rng.pick(DType::ALL).expect("dtypes")
+    }
+
+    /// An earlier step, the late ones more often.
+    fn earlier(&mut self) -> usize {
+        let n = self.types.len();
+        if self.rng.chance(1, 2) { n - 1 - self.rng.below(n.min(4)) } else { self.rng.below(n) }
+    }
+
+    fn bits(&mut self, dtype: DType) -> u64 {
+        let spicy = spicy::values(dtype);
+        match self.rng.below(8) {
+            0 if dtype != DType::Bool => self.rng.next() & (u64::MAX >> (64 - 8 * dtype.size())),
+            // Small numbers, so that there is something equal, divisible and in range.
+            1 | 2 => oracle::cast(Value::I8(self.rng.below(9) as i8 - 3), dtype.name()).bits(),
+            _ => self.rng.pick(&spicy).expect("spicy values").bits,
+        }
+    }
+
+    /// An array in memory, contiguous or seen through views, of the program's shape or one that broadcasts to it.
+    fn input(&mut self, dtype: DType) -> usize {
+        let shape = shapes::related(&mut self.rng, &self.shape);
+        let (base, views) = shapes::layout(&mut self.rng, &shape);
+        let elements: usize = base.iter().product();
+        let bits = if self.palette {
+            let few: Vec<u64> = (0..1 + self.rng.below(20)).map(|_| self.bits(dtype)).collect();
+            (0..elements).map(|_| few[self.rng.below(few.len())]).collect()
+        } else {
+            (0..elements).map(|_| self.bits(dtype)).collect()
+        };
+        // What views leave out may be a little more than the limit.
+        let step = Step::Input(Tensor { dtype, shape: base, bits });
+        self.types.push(typing::type_of(&step, &self.types, self.program.promotion).expect("a filled array"));
+        self.program.steps.push(step);
+        let mut number = self.types.len() - 1;
+        for view in views {
+            let step = Step::View(number, view);
+            self.types.push(typing::type_of(&step, &self.types, self.program.promotion).expect("a fitting view"));
+            self.program.steps.push(step);
+            number += 1;
+        }
+        number
+    }
+
+    fn view(&mut self) {
+        let arg = self.earlier();
+        if let Some(view) = shapes::view(&mut self.rng, &self.types[arg].shape) {
+            self.push(Step::View(arg, view));
+        }
+    }
+
+    fn cast(&mut self) {
+        let (arg, dtype) = (self.earlier(), self.dtype());
+        self.push(Step::Cast(arg, dtype));
+    }
+
+    fn apply(&mut self) {
+        let ops: Vec<Op> = Op::public().collect();
+        let op = *self.rng.pick(&ops).expect("ops");
+        let Ok(signature) = typing::signature(op) else { panic!("the oracle has no {op}") };
+        let taken: Vec<DType> = DType::ALL.iter().copied().filter(|d| signature.takes_dtype(d.name())).collect();
+        let mut first = self.earlier();
+        let is_taken = taken.contains(&self.types[first].dtype);
+        // NumPy's mode takes integers for floats too.
+        if !is_taken && (self.program.promotion == Promotion::Strict || self.rng.chance(1, 2)) {
+            let dtype = *self.rng.pick(&taken).expect("every function takes a dtype");
+            let Some(cast) = self.push(Step::Cast(first, dtype)) else { return };
+            first = cast;
+        }
+        let mut shape = self.types[first].shape.clone();
+        let mut args = vec![Arg::Step(first)];
+        let numbers = if op == Op::Where { 2 } else { signature.arity };
+        for _ in 1..numbers {
+            let arg = self.partner(first, &mut shape);
+            args.push(arg);
+        }
+        if args.len() > 1 {
+            let last = args.len() - 1;
+            args.swap(0, self.rng.below(last + 1));
+        }
+        if op == Op::Where {
+            let condition = self.condition(&mut shape);
+            args.insert(0, condition);
+        }
+        self.push(Step::Apply(op, args));
+    }
+
+    /// An operand beside a step: a literal, a constant, or an array of a shape and dtype that go together.
+    fn partner(&mut self, first: usize, shape: &mut Vec<usize>) -> Arg {
+        let dtype = self.types[first].dtype;
+        match self.rng.below(10) {
+            0 | 1 => return Arg::Literal(self.literal(dtype)),
+            2 => {
+                let bits = self.bits(dtype);
+                if let Some(constant) = self.push(Step::Constant(dtype, bits)) {
+                    return Arg::Step(constant);
+                }
+            }
+            _ => {}
+        }
+        let Some(mut arg) = self.fitting(shape, |_| true) else { return Arg::Literal(self.literal(dtype)) };
+        let met = typing::pair(dtype, self.types[arg].dtype, self.program.promotion);
+        if met.is_none() || self.rng.chance(1, 3) {
+            match self.push(Step::Cast(arg, dtype)) {
+                Some(cast) => arg = cast,
+                None => return Arg::Literal(self.literal(dtype)),
+            }
+        }
+        *shape = broadcast(shape, &self.types[arg].shape).unwrap_or_default();
+        Arg::Step(arg)
+    }
+
+    /// An earlier step of a shape that broadcasts with this one; sometimes a new array.
+    fn fitting(&mut self, shape: &[usize], also: impl Fn(&Type) -> bool) -> Option<usize> {
+        let fits = |t: &Type| {
+            also(t) && broadcast(shape, &t.shape).is_some_and(|s| s.iter().product::<usize>() <= self.limit)
+        };
+        let mut found: Vec<usize> = (0..self.types.len()).filter(|&i| fits(&self.types[i])).collect();
+        // The late ones more often.
+        if self.rng.chance(1, 2) && found.len() > 4 {
+            found.drain(..found.len() - 4);
+        }
+        self.rng.pick(&found).copied()
+    }
+
+    fn condition(&mut self, shape: &mut Vec<usize>) -> Arg {
+        if self.rng.chance(1, 12) {
+            return Arg::Literal(Literal::Bool(self.rng.chance(1, 2)));
+        }
+        let found = self.fitting(shape, |t| t.dtype == DType::Bool);
+        let made = match found {
+            Some(bool) => Some(bool),
+            None => self.fitting(shape, |_| true).and_then(|arg| self.push(Step::Cast(arg, DType::Bool))),
+        };
+        match made {
+            Some(condition) => Arg::Step(condition),
+            None => Arg::Literal(Literal::Bool(true)),
+        }
+    }
+
+    /// A literal that a dtype can hold.
+    fn literal(&mut self, dtype: DType) -> Literal {
+        let bits = self.bits(dtype);
+        match dtype.kind() {
+            Kind::Bool => Literal::Bool(bits == 1),
+            Kind::Signed => Literal::Int(oracle_int(dtype, bits)),
+            Kind::Unsigned => Literal::Int(i128::from(bits)),
+            Kind::Float if self.rng.chance(1, 4) => Literal::Int(self.rng.below(4000) as i128 - 2000),
+            Kind::Float => {
+                let x = Value::from_bits(dtype.name(), bits).expect("a float");
+                Literal::Float(f64::from_bits(oracle::cast(x, "float64").bits()))
+            }
+        }
+    }
+
+    fn roots(&mut self) {
+        let last = self.types.len() - 1;
+        self.program.roots.push(last);
+        while self.rng.chance(1, 3) && self.program.roots.len() < 5 {
+            let root = self.earlier();
+            self.program.roots.push(root);
+        }
+    }
+}
+
+fn oracle_int(dtype: DType, bits: u64) -> i128 {
+    let width = 8 * dtype.size();
+    i128::from((bits << (64 - width)) as i64 >> (64 - width))
+}

@@ -1,0 +1,187 @@
+//! Random shapes, layouts and views.
+//!
+//! In: the generator's random numbers, and shapes. Out: shapes around vector widths, ways to lay an array out, and
+//! views that fit an array. Must hold: a layout's views give exactly the wanted shape.
+
+use super::Size;
+use crate::random::program::{PySlice, View};
+use crate::random::rng::Rng;
+
+/// The shape that a program is about.
+pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
+    if size == Size::Large {
+        let shapes: [&[usize]; 6] =
+            [&[40_000], &[200, 200], &[13, 3001], &[9000, 5], &[30, 40, 33], &[5, 2, 3, 1400]];
+        return rng.pick(&shapes).expect("shapes").to_vec();
+    }
+    let rank = [0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4][rng.below(12)];
+    loop {
+        let mut shape: Vec<usize> = (0..rank).map(|_| extent(rng, rank)).collect();
+        // Square, so that a transpose meets the original.
+        if rank == 2 && rng.chance(1, 3) {
+            shape[1] = shape[0];
+        }
+        if shape.iter().product::<usize>() <= 600 {
+            return shape;
+        }
+    }
+}
+
+fn extent(rng: &mut Rng, rank: usize) -> usize {
+    match rng.below(40) {
+        0 => 0,
+        1..=3 => 1,
+        4..=8 if rank == 1 => 63 + rng.below(5),
+        9..=10 if rank <= 2 => 257,
+        11..=20 if rank > 2 => 1 + rng.below(5),
+        21..=30 if rank > 1 => 1 + rng.below(10),
+        _ => 1 + rng.below(40),
+    }
+}
+
+/// The shape itself as a rule, or one that broadcasts to it.
+pub fn related(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
+    let mut shape = shape.to_vec();
+    match rng.below(8) {
+        0 | 1 => shape.iter_mut().for_each(|e| {
+            if rng.chance(1, 2) {
+                *e = 1;
+            }
+        }),
+        2 => drop(shape.drain(..rng.below(shape.len() + 1))),
+        _ => {}
+    }
+    shape
+}
+
+/// The shape of memory, and the views through which an array of the wanted shape is seen in it.
+pub fn layout(rng: &mut Rng, wanted: &[usize]) -> (Vec<usize>, Vec<View>) {
+    let mut shape = wanted.to_vec();
+    let mut views = Vec::new();
+    for _ in 0..[0, 0, 1, 1, 1, 2, 3][rng.below(7)] {
+        if shape.is_empty() {
+            break;
+        }
+        let axis = rng.below(shape.len());
+        let whole = vec![PySlice { start: None, stop: None, step: 1 }; axis];
+        match rng.below(5) {
+            // Every k-th element of more.
+            0 => {
+                let (step, from) = (1 + rng.below(4), rng.below(4));
+                let stop = (from + shape[axis] * step) as isize;
+                let range = PySlice { start: Some(from as isize), stop: Some(stop), step: step as isize };
+                shape[axis] = from + shape[axis] * step + rng.below(3);
+                views.push(View::Slice([whole, vec![range]].concat()));
+            }
+            1 => views.push(View::Flip(axis as isize)),
+            // Backwards through more.
+            2 => {
+                let step = 1 + rng.below(3);
+                let last = shape[axis].saturating_sub(1) * step;
+                let range = PySlice { start: Some(last as isize), stop: None, step: -(step as isize) };
+                // Of no elements there is no last one to start from.
+                if shape[axis] > 0 {
+                    shape[axis] = last + 1 + rng.below(3);
+                    views.push(View::Slice([whole, vec![range]].concat()));
+                }
+            }
+            3 => {
+                let axes = rng.permutation(shape.len());
+                let mut source = shape.clone();
+                axes.iter().enumerate().for_each(|(to, &from)| source[from] = shape[to]);
+                views.push(View::PermuteDims(axes.into_iter().map(|a| a as isize).collect()));
+                shape = source;
+            }
+            _ => {
+                views.push(View::BroadcastTo(shape.clone()));
+                if rng.chance(1, 2) {
+                    shape.drain(..axis);
+                } else {
+                    shape[axis] = 1;
+                }
+            }
+        }
+    }
+    // They were found from the wanted shape backwards.
+    views.reverse();
+    (shape, views)
+}
+
+/// A view of an array of this shape.
+pub fn view(rng: &mut Rng, shape: &[usize]) -> Option<View> {
+    let rank = shape.len();
+    let signed = |rng: &mut Rng, axis: usize, of: usize| {
+        if rng.chance(1, 2) { axis as isize } else { axis as isize - of as isize }
+    };
+    let axis = rng.below(rank);
+    Some(match rng.below(10) {
+        0 | 1 => View::Slice((0..rng.below(rank + 1)).map(|axis| range(rng, shape[axis])).collect()),
+        2 | 3 => View::PermuteDims(rng.permutation(rank).into_iter().map(|a| signed(rng, a, rank)).collect()),
+        4 => {
+            let mut to: Vec<usize> = shape.to_vec();
+            to.iter_mut().filter(|e| **e == 1).for_each(|e| *e = 1 + rng.below(5));
+            for _ in 0..rng.below(2) {
+                to.insert(0, 1 + rng.below(3));
+            }
+            View::BroadcastTo(to)
+        }
+        5 | 6 => View::Reshape(reshape(rng, shape)),
+        7 => {
+            let position = rng.below(rank + 1);
+            View::ExpandDims(signed(rng, position, rank + 1))
+        }
+        8 if rank > 0 => match shape.iter().position(|&e| e == 1) {
+            Some(one) => View::Squeeze(signed(rng, one, rank)),
+            None if shape[axis] > 0 => {
+                let index = rng.below(shape[axis]);
+                View::IndexAxis(signed(rng, axis, rank), signed(rng, index, shape[axis]))
+            }
+            None => return None,
+        },
+        9 if rank > 0 => View::Flip(signed(rng, axis, rank)),
+        _ => return None,
+    })
+}
+
+/// A range of an axis, within it or beyond.
+fn range(rng: &mut Rng, extent: usize) -> PySlice {
+    let n = extent as isize;
+    let mut bound = || {
+        if rng.chance(1, 2) { None } else { Some(rng.below(2 * extent + 5) as isize - n - 2) }
+    };
+    let (start, stop) = (bound(), bound());
+    let step = [1, 1, 1, 2, 3, 7, -1, -1, -2, -5][rng.below(10)];
+    PySlice { start, stop, step }
+}
+
+/// The extents in other groups: all in one, some joined, or some split.
+fn reshape(rng: &mut Rng, shape: &[usize]) -> Vec<isize> {
+    let mut to: Vec<usize> = shape.to_vec();
+    for _ in 0..1 + rng.below(3) {
+        if to.is_empty() {
+            to.push(1);
+        }
+        let axis = rng.below(to.len());
+        match rng.below(4) {
+            0 => to = vec![to.iter().product()],
+            1 if axis + 1 < to.len() => {
+                let joined = to[axis] * to.remove(axis + 1);
+                to[axis] = joined;
+            }
+            2 => {
+                let divisors: Vec<usize> = (2..=to[axis] / 2).filter(|d| to[axis].is_multiple_of(*d)).collect();
+                if let Some(&divisor) = rng.pick(&divisors) {
+                    to[axis] /= divisor;
+                    to.insert(axis, divisor);
+                }
+            }
+            _ => to.insert(axis, 1),
+        }
+    }
+    let mut to: Vec<isize> = to.into_iter().map(|e| e as isize).collect();
+    let open = rng.below(to.len());
+    if rng.chance(1, 4) && !to.is_empty() && to.iter().enumerate().all(|(i, &e)| i == open || e != 0) {
+        to[open] = -1;
+    }
+    to
+}

@@ -1,0 +1,193 @@
+//! A program of array operations, as plain data.
+//!
+//! In: what a generator or a test writes down. Out: [`Program`], and its text. Must hold: a step refers to earlier
+//! steps only; whether it types is [`Program::run`]'s to say.
+
+use std::fmt;
+
+use broadloom_core::graph::IntDivision;
+use broadloom_core::{DType, Literal, Op, Promotion};
+
+use super::typing;
+
+/// Elements in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Their dtype.
+    pub dtype: DType,
+    /// The extents, outermost first.
+    pub shape: Vec<usize>,
+    /// The bits of each, zero-extended.
+    pub bits: Vec<u64>,
+}
+
+/// An operand of an op.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arg {
+    /// What an earlier step gives.
+    Step(usize),
+    /// A number without a dtype of its own.
+    Literal(Literal),
+}
+
+/// Python's `start:stop:step`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PySlice {
+    /// The first index, if given.
+    pub start: Option<isize>,
+    /// The index to stop before, if given.
+    pub stop: Option<isize>,
+    /// From one index to the next, not 0.
+    pub step: isize,
+}
+
+/// A change of shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Ranges of the first axes; the others are taken whole.
+    Slice(Vec<PySlice>),
+    /// Axis `i` of the result is this axis of the array.
+    PermuteDims(Vec<isize>),
+    /// Repeats along new leading axes and along axes of extent 1.
+    BroadcastTo(Vec<usize>),
+    /// The same elements in row-major order; one extent may be −1.
+    Reshape(Vec<isize>),
+    /// A new axis of extent 1.
+    ExpandDims(isize),
+    /// Without an axis of extent 1.
+    Squeeze(isize),
+    /// Reversed along an axis.
+    Flip(isize),
+    /// One index of an axis, without the axis: axis, index.
+    IndexAxis(isize, isize),
+}
+
+/// What a program does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// An array in memory, row by row.
+    Input(Tensor),
+    /// A number that has met a dtype: a 0-d array without memory.
+    Constant(DType, u64),
+    /// A function.
+    Apply(Op, Vec<Arg>),
+    /// A conversion.
+    Cast(usize, DType),
+    /// A view.
+    View(usize, View),
+}
+
+impl Step {
+    /// The earlier steps that it refers to.
+    pub fn args(&self) -> Vec<usize> {
+        match self {
+            Step::Input(_) | Step::Constant(..) => Vec::new(),
+            Step::Apply(_, args) => {
+                args.iter().filter_map(|arg| if let Arg::Step(i) = arg { Some(*i) } else { None }).collect()
+            }
+            Step::Cast(arg, _) | Step::View(arg, _) => vec![*arg],
+        }
+    }
+
+    /// The same step with other earlier steps.
+    pub fn map_args(&mut self, to: impl Fn(usize) -> usize) {
+        match self {
+            Step::Input(_) | Step::Constant(..) => {}
+            Step::Apply(_, args) => args.iter_mut().for_each(|arg| {
+                if let Arg::Step(i) = arg {
+                    *i = to(*i);
+                }
+            }),
+            Step::Cast(arg, _) | Step::View(arg, _) => *arg = to(*arg),
+        }
+    }
+}
+
+/// Steps, and which of their results are asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// In order; each may refer to those before it.
+    pub steps: Vec<Step>,
+    /// The steps whose values are asked for together, repetitions included.
+    pub roots: Vec<usize>,
+    /// How dtypes of different kinds meet.
+    pub promotion: Promotion,
+    /// What an integer division by zero does.
+    pub int_division: IntDivision,
+}
+
+impl fmt::Display for PySlice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = |x: Option<isize>| x.map_or(String::new(), |x| x.to_string());
+        write!(f, "{}:{}:{}", bound(self.start), bound(self.stop), self.step)
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            View::Slice(ranges) => {
+                let ranges: Vec<String> = ranges.iter().map(PySlice::to_string).collect();
+                write!(f, "slice [{}]", ranges.join(", "))
+            }
+            View::PermuteDims(axes) => write!(f, "permute_dims {axes:?}"),
+            View::BroadcastTo(shape) => write!(f, "broadcast_to {shape:?}"),
+            View::Reshape(shape) => write!(f, "reshape {shape:?}"),
+            View::ExpandDims(axis) => write!(f, "expand_dims {axis}"),
+            View::Squeeze(axis) => write!(f, "squeeze {axis}"),
+            View::Flip(axis) => write!(f, "flip {axis}"),
+            View::IndexAxis(axis, index) => write!(f, "index_axis {axis} {index}"),
+        }
+    }
+}
+
+/// The most elements that are written out.
+const SHOWN: usize = 72;
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Input(x) => {
+                write!(f, "input")?;
+                x.bits.iter().take(SHOWN).try_for_each(|bits| write!(f, " {bits:#x}"))?;
+                let more = x.bits.len().saturating_sub(SHOWN);
+                if more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+            }
+            Step::Constant(_, bits) => write!(f, "constant {bits:#x}"),
+            Step::Apply(op, args) => {
+                let args: Vec<String> = args
+                    .iter()
+                    .map(|arg| match arg {
+                        Arg::Step(i) => format!("s{i}"),
+                        Arg::Literal(x) => x.to_string(),
+                    })
+                    .collect();
+                write!(f, "{op}({})", args.join(", "))
+            }
+            Step::Cast(arg, dtype) => write!(f, "astype(s{arg}, {dtype})"),
+            Step::View(arg, view) => write!(f, "{view} of s{arg}"),
+        }
+    }
+}
+
+/// One line per step, with its type, and one for the roots.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let types = typing::types(self);
+        for (i, step) in self.steps.iter().enumerate() {
+            match types.get(i) {
+                Some(t) => writeln!(f, "s{i}: {}{:?} = {step}", t.dtype, t.shape)?,
+                None => writeln!(f, "s{i}: ? = {step}")?,
+            }
+        }
+        let roots: Vec<String> = self.roots.iter().map(|i| format!("s{i}")).collect();
+        write!(f, "roots {}", roots.join(", "))?;
+        if self.promotion == Promotion::NumPy {
+            write!(f, "; promoted as NumPy does")?;
+        }
+        if self.int_division == IntDivision::Error {
+            write!(f, "; integer division by zero fails")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! What a program must give, element by element.
+//!
+//! In: a [`Program`]. Out: an [`Outcome`]: every step's elements, and which divisions fail. Must hold: each element
+//! goes through the oracle. A computed NaN is the positive quiet one; one that is loaded keeps its sign through
+//! moves (where, abs, negative, positive, copysign, views), so that signbit has one right answer.
+
+use std::collections::BTreeSet;
+
+use broadloom_core::graph::IntDivision;
+use broadloom_core::{DType, Op};
+
+use super::affine::Affine;
+use super::program::{Arg, Program, Step, Tensor, View};
+use super::typing::{self, Type};
+use crate::{Value, oracle};
+
+/// What a program gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The elements of every step.
+    pub values: Vec<Tensor>,
+    /// The integer divisions by zero that fail the program, if it says that they do.
+    pub faults: Faults,
+}
+
+/// Names of ops that divide by zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// In an element that a root is computed from.
+    pub certain: BTreeSet<&'static str>,
+    /// In any element of a step that a root is computed from, be it one that a view leaves out.
+    pub possible: BTreeSet<&'static str>,
+}
+
+impl Program {
+    /// Computes every step.
+    ///
+    /// # Errors
+    /// Why the program does not type.
+    ///
+    /// ```
+    /// use broadloom_core::{DType, Literal, Op, Promotion, graph::IntDivision};
+    /// use broadloom_testkit::random::{Arg, Program, Step, Tensor};
+    ///
+    /// let x = Step::Input(Tensor { dtype: DType::UInt8, shape: vec![2], bits: vec![7, 255] });
+    /// let sum = Step::Apply(Op::Add, vec![Arg::Step(0), Arg::Literal(Literal::Int(2))]);
+    /// let program = Program {
+    ///     steps: vec![x, sum],
+    ///     roots: vec![1],
+    ///     promotion: Promotion::Strict,
+    ///     int_division: IntDivision::Zero,
+    /// };
+    /// assert_eq!(program.run()?.values[1].bits, [9, 1]);
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn run(&self) -> Result<Outcome, String> {
+        let mut types: Vec<Type> = Vec::new();
+        let mut values: Vec<Tensor> = Vec::new();
+        for step in &self.steps {
+            let t = typing::type_of(step, &types, self.promotion)?;
+            let bits = self.bits(step, &t, &values, &types)?;
+            values.push(Tensor { dtype: t.dtype, shape: t.shape.clone(), bits });
+            types.push(t);
+        }
+        if let Some(root) = self.roots.iter().find(|&&root| root >= values.len()) {
+            return Err(format!("there is no s{root}"));
+        }
+        let faults = match self.int_division {
+            IntDivision::Zero => Faults::default(),
+            IntDivision::Error => self.faults(&values, &types)?,
+        };
+        Ok(Outcome { values, faults })
+    }
+
+    fn bits(&self, step: &Step, t: &Type, values: &[Tensor], types: &[Type]) -> Result<Vec<u64>, String> {
+        match step {
+            Step::Input(x) => Ok(x.bits.clone()),
+            Step::Constant(_, bits) => Ok(vec![*bits]),
+            Step::Cast(arg, dtype) => Ok(cast(&values[*arg], *dtype)),
+            Step::View(arg, view) => {
+                let x = &values[*arg];
+                Ok(Affine::of(view, &x.shape)?.positions().into_iter().map(|i| x.bits[i]).collect())
+            }
+            Step::Apply(op, args) => {
+                let mut columns = Vec::new();
+                for (i, arg) in args.iter().enumerate() {
+                    let dtype = self.operand(*op, args, i, types)?;
+                    columns.push(column(*arg, dtype, &t.shape, values)?);
+                }
+                let mut function = Function::new(*op, t.dtype, self.operand(*op, args, args.len() - 1, types)?);
+                let at = |i: usize| columns.iter().map(move |(positions, bits)| bits[positions[i]]);
+                (0..t.elements()).map(|i| function.call(at(i))).collect()
+            }
+        }
+    }
+
+    /// The dtype that an operand is converted to.
+    fn operand(&self, op: Op, args: &[Arg], i: usize, types: &[Type]) -> Result<DType, String> {
+        match (op, i) {
+            (Op::Where, 0) => Ok(DType::Bool),
+            _ => typing::operand_dtype(op, args, types, self.promotion),
+        }
+    }
+
+    /// Divisions by zero, walking from the roots to what they are computed from.
+    fn faults(&self, values: &[Tensor], types: &[Type]) -> Result<Faults, String> {
+        let mut faults = Faults::default();
+        let mut is_needed = vec![false; values.len()];
+        let mut needed: Vec<Vec<bool>> = values.iter().map(|x| vec![false; x.bits.len()]).collect();
+        for &root in &self.roots {
+            is_needed[root] = true;
+            needed[root].fill(true);
+        }
+        for (number, step) in self.steps.iter().enumerate().rev() {
+            if !is_needed[number] {
+                continue;
+            }
+            step.args().iter().for_each(|&arg| is_needed[arg] = true);
+            let elements = std::mem::take(&mut needed[number]);
+            let mut pass = |arg: usize, positions: &[usize]| {
+                let taken = positions.iter().zip(&elements).filter(|(_, is_needed)| **is_needed);
+                taken.for_each(|(&i, _)| needed[arg][i] = true);
+            };
+            match step {
+                Step::Input(_) | Step::Constant(..) => {}
+                Step::Cast(arg, _) => pass(*arg, &(0..elements.len()).collect::<Vec<_>>()),
+                Step::View(arg, view) => pass(*arg, &Affine::of(view, &types[*arg].shape)?.positions()),
+                Step::Apply(op, args) => {
+                    for arg in args {
+                        if let Arg::Step(i) = *arg {
+                            let to = View::BroadcastTo(types[number].shape.clone());
+                            pass(i, &Affine::of(&to, &types[i].shape)?.positions());
+                        }
+                    }
+                    let dtype = self.operand(*op, args, args.len() - 1, types)?;
+                    if DIVIDE.contains(&op.name()) && dtype.is_integer() {
+                        let (positions, bits) = column(args[1], dtype, &types[number].shape, values)?;
+                        let zeros = || positions.iter().zip(&elements).filter(|(i, _)| bits[**i] == 0);
+                        if zeros().next().is_some() {
+                            faults.possible.insert(op.name());
+                        }
+                        if zeros().any(|(_, is_needed)| *is_needed) {
+                            faults.certain.insert(op.name());
+                        }
+                    }
+                }
+            }
+        }
+        Ok(faults)
+    }
+}
+
+/// The functions that an integer divisor of zero can fail.
+const DIVIDE: [&str; 3] = ["floor_divide", "remainder", "trunc_divide"];
+
+/// The functions that give a NaN operand itself, with a sign that is specified.
+const MOVE: [&str; 5] = ["abs", "copysign", "negative", "positive", "where"];
+
+/// An operand's elements in a dtype, and the position of the one for each element of the result.
+fn column(arg: Arg, dtype: DType, shape: &[usize], values: &[Tensor]) -> Result<(Vec<usize>, Vec<u64>), String> {
+    match arg {
+        Arg::Literal(x) => {
+            let bits = typing::literal(x, dtype).ok_or_else(|| format!("{x} is no {dtype}"))?;
+            Ok((vec![0; shape.iter().product()], vec![bits]))
+        }
+        Arg::Step(i) => {
+            let to = View::BroadcastTo(shape.to_vec());
+            Ok((Affine::of(&to, &values[i].shape)?.positions(), cast(&values[i], dtype)))
+        }
+    }
+}
+
+fn cast(x: &Tensor, dtype: DType) -> Vec<u64> {
+    if x.dtype == dtype {
+        return x.bits.clone();
+    }
+    let mut recent = Recent::new(x.bits.len());
+    let convert = |bits: u64| canonical(oracle::cast(value(x.dtype, bits), dtype.name()));
+    x.bits.iter().map(|&bits| recent.get([bits, 0, 0], || convert(bits))).collect()
+}
+
+fn value(dtype: DType, bits: u64) -> Value {
+    Value::from_bits(dtype.name(), bits).expect("a dtype of the oracle")
+}
+
+/// The bits of a computed value: those of the positive quiet NaN if it is one.
+fn canonical(x: Value) -> u64 {
+    match x {
+        x if !x.is_nan() => x.bits(),
+        Value::F16(_) => 0x7e00,
+        Value::F32(_) => 0x7fc0_0000,
+        _ => 0x7ff8_0000_0000_0000,
+    }
+}
+
+/// A function over bits of given dtypes.
+struct Function {
+    op: Op,
+    operand: DType,
+    result: DType,
+    recent: Recent,
+}
+
+impl Function {
+    fn new(op: Op, result: DType, operand: DType) -> Function {
+        Function { op, operand, result, recent: Recent::new(1000) }
+    }
+
+    fn call(&mut self, args: impl Iterator<Item = u64>) -> Result<u64, String> {
+        let mut key = [0; 3];
+        let mut n = 0;
+        for bits in args {
+            key[n] = bits;
+            n += 1;
+        }
+        let (op, operand, result) = (self.op, self.operand, self.result);
+        let compute = || {
+            let dtype = |i: usize| if op == Op::Where && i == 0 { DType::Bool } else { operand };
+            let args: Vec<Value> = (0..n).map(|i| value(dtype(i), key[i])).collect();
+            let got = oracle::apply(op.name(), &args)
+                .filter(|got| got.dtype() == result.name())
+                .unwrap_or_else(|| panic!("{op}({args:?}) is no {result} for the oracle"));
+            if MOVE.contains(&op.name()) { got.bits() } else { canonical(got) }
+        };
+        Ok(self.recent.get(key, compute))
+    }
+}
+
+/// What was computed lately, by its arguments: large arrays hold the same few values again and again.
+struct Recent(Vec<Option<([u64; 3], u64)>>);
+
+impl Recent {
+    fn new(uses: usize) -> Recent {
+        Recent(vec![None; if uses > 100 { 4096 } else { 64 }])
+    }
+
+    fn get(&mut self, key: [u64; 3], compute: impl FnOnce() -> u64) -> u64 {
+        let mixed = key.iter().fold(0u64, |h, k| (h ^ k).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
+        let slot = (mixed % self.0.len() as u64) as usize;
+        match self.0[slot] {
+            Some((known, bits)) if known == key => bits,
+            _ => {
+                let bits = compute();
+                self.0[slot] = Some((key, bits));
+                bits
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A failing program made small.
+//!
+//! In: a program that fails, and how to tell. Out: one that still fails, from which no single part can be taken.
+//! Must hold: every candidate types; each change that is kept makes the program smaller by the measure of the change
+//! (steps that compute, elements, distinct bits), so that this ends.
+
+use broadloom_core::Promotion;
+use broadloom_core::graph::IntDivision;
+
+use super::program::{Arg, Program, Step, View};
+
+/// The most candidates that are tried.
+const BUDGET: usize = 4000;
+
+/// Makes a failing program smaller while it fails.
+///
+/// ```
+/// use broadloom_core::Op;
+/// use broadloom_testkit::random::{Size, Step, program, shrink};
+///
+/// // "Fails" where a step is a floor.
+/// let fails = |p: &broadloom_testkit::random::Program| p.steps.iter().any(|s| matches!(s, Step::Apply(Op::Floor, _)));
+/// let found = (0..).map(|seed| program(seed, Size::Small)).find(|p| fails(p)).expect("a floor");
+/// let small = shrink(&found, fails);
+/// assert_eq!(small.steps.len(), 2, "{small}");
+/// ```
+pub fn shrink(program: &Program, mut fails: impl FnMut(&Program) -> bool) -> Program {
+    let mut smallest = program.clone();
+    let mut tried = 0;
+    loop {
+        let mut is_smaller = false;
+        for change in [roots, bypasses, inputs, modes, extents, values] {
+            let mut at = 0;
+            // Changes are numbered; after one that was kept, the same number means the next one.
+            while let Some(candidate) = change(&smallest, at) {
+                tried += 1;
+                if tried > BUDGET {
+                    return smallest;
+                }
+                let candidate = candidate.map(|c| without_unused(&c));
+                match candidate.filter(|c| *c != smallest && c.run().is_ok() && fails(c)) {
+                    Some(kept) => {
+                        smallest = kept;
+                        is_smaller = true;
+                    }
+                    None => at += 1,
+                }
+            }
+        }
+        if !is_smaller {
+            return smallest;
+        }
+    }
+}
+
+/// A numbered change: nothing beyond the last number, and an empty candidate where this number changes nothing.
+type Candidate = Option<Option<Program>>;
+
+/// Drops a root, or asks for a root's operand in its place.
+fn roots(p: &Program, at: usize) -> Candidate {
+    let (root, what) = (at / 5, at % 5);
+    let step = *p.roots.get(root)?;
+    let mut out = p.clone();
+    if what == 0 {
+        out.roots.remove(root);
+        return Some((!out.roots.is_empty()).then_some(out));
+    }
+    let operand = p.steps[step].args().get(what - 1).copied();
+    Some(operand.map(|operand| {
+        out.roots[root] = operand;
+        out
+    }))
+}
+
+/// Uses an operand of a step in the step's place.
+fn bypasses(p: &Program, at: usize) -> Candidate {
+    let (step, what) = (at / 4, at % 4);
+    let operand = p.steps.get(step)?.args().get(what).copied();
+    Some(operand.map(|operand| {
+        let mut out = p.clone();
+        let to = |i: usize| if i == step { operand } else { i };
+        out.steps[step + 1..].iter_mut().for_each(|s| s.map_args(to));
+        out.roots.iter_mut().for_each(|root| *root = to(*root));
+        out
+    }))
+}
+
+/// Makes a step that computes an array in memory.
+fn inputs(p: &Program, at: usize) -> Candidate {
+    let step = p.steps.len().checked_sub(at + 1)?;
+    if matches!(p.steps[step], Step::Input(_)) {
+        return Some(None);
+    }
+    let value = p.run().ok()?.values.swap_remove(step);
+    let mut out = p.clone();
+    out.steps[step] = Step::Input(value);
+    Some(Some(out))
+}
+
+fn modes(p: &Program, at: usize) -> Candidate {
+    let mut out = p.clone();
+    match at {
+        0 => out.promotion = Promotion::Strict,
+        1 => out.int_division = IntDivision::Zero,
+        _ => return None,
+    }
+    Some(Some(out))
+}
+
+/// Shortens every axis of one extent, or one axis of one array.
+fn extents(p: &Program, at: usize) -> Candidate {
+    let mut all: Vec<usize> = p.steps.iter().flat_map(extents_of).filter(|&e| e > 1).collect();
+    all.sort_unstable();
+    all.dedup();
+    let (which, how) = (at / 3, at % 3);
+    let shorter = |e: usize| [1, e / 2, e - 1][how];
+    if let Some(&extent) = all.get(which) {
+        let mut out = p.clone();
+        out.steps.iter_mut().for_each(|s| shorten(s, &|_, e| if e == extent { shorter(e) } else { e }));
+        return Some(Some(out));
+    }
+    let axes = p.steps.iter().enumerate().flat_map(|(i, s)| match s {
+        Step::Input(x) => (0..x.shape.len()).map(|axis| (i, axis)).collect(),
+        _ => Vec::new(),
+    });
+    let (step, axis) = axes.skip(which - all.len()).next()?;
+    let mut out = p.clone();
+    shorten(&mut out.steps[step], &|a, e| if a == axis && e > 1 { shorter(e) } else { e });
+    Some(Some(out))
+}
+
+fn extents_of(step: &Step) -> Vec<usize> {
+    match step {
+        Step::Input(x) => x.shape.clone(),
+        Step::View(_, View::BroadcastTo(shape)) => shape.clone(),
+        Step::View(_, View::Reshape(shape)) => shape.iter().filter_map(|&e| usize::try_from(e).ok()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Cuts an array, or a shape that a view names, to other extents, given axis and extent.
+fn shorten(step: &mut Step, to: &dyn Fn(usize, usize) -> usize) {
+    match step {
+        Step::Input(x) => {
+            let shape: Vec<usize> = x.shape.iter().enumerate().map(|(axis, &e)| to(axis, e)).collect();
+            let mut bits = Vec::new();
+            for (i, &b) in x.bits.iter().enumerate() {
+                let mut rest = i;
+                let is_kept = x.shape.iter().zip(&shape).rev().all(|(&from, &to)| {
+                    let index = rest % from;
+                    rest /= from;
+                    index < to
+                });
+                if is_kept {
+                    bits.push(b);
+                }
+            }
+            (x.shape, x.bits) = (shape, bits);
+        }
+        Step::View(_, View::BroadcastTo(shape)) => {
+            shape.iter_mut().enumerate().for_each(|(axis, e)| *e = to(axis, *e));
+        }
+        Step::View(_, View::Reshape(shape)) => shape.iter_mut().enumerate().for_each(|(axis, e)| {
+            if *e >= 0 {
+                *e = to(axis, *e as usize) as isize;
+            }
+        }),
+        _ => {}
+    }
+}
+
+/// Makes elements of an array zero: all, a half, or one.
+fn values(p: &Program, at: usize) -> Candidate {
+    const PARTS: usize = 3 + 40;
+    let (which, part) = (at / PARTS, at % PARTS);
+    let inputs: Vec<usize> =
+        (0..p.steps.len()).filter(|&i| matches!(p.steps[i], Step::Input(_))).collect();
+    let step = *inputs.get(which)?;
+    let mut out = p.clone();
+    let Step::Input(x) = &mut out.steps[step] else { return Some(None) };
+    let n = x.bits.len();
+    let zeroed = match part {
+        0 => 0..n,
+        1 => 0..n / 2,
+        2 => n / 2..n,
+        _ if part - 3 < n => part - 3..part - 2,
+        _ => return Some(None),
+    };
+    x.bits[zeroed].fill(0);
+    Some(Some(out))
+}
+
+/// The program without steps that no root needs.
+fn without_unused(p: &Program) -> Program {
+    let mut is_needed = vec![false; p.steps.len()];
+    p.roots.iter().for_each(|&root| is_needed[root] = true);
+    for (i, step) in p.steps.iter().enumerate().rev() {
+        if is_needed[i] {
+            step.args().into_iter().for_each(|arg| is_needed[arg] = true);
+        }
+    }
+    let mut number = vec![0; p.steps.len()];
+    let mut out = Program { steps: Vec::new(), ..p.clone() };
+    for (i, step) in p.steps.iter().enumerate().filter(|(i, _)| is_needed[*i]) {
+        number[i] = out.steps.len();
+        let mut step = step.clone();
+        step.map_args(|arg| number[arg]);
+        if let Step::Apply(_, args) = &step {
+            debug_assert!(args.iter().all(|arg| !matches!(arg, Arg::Step(a) if *a >= number[i])));
+        }
+        out.steps.push(step);
+    }
+    out.roots.iter_mut().for_each(|root| *root = number[*root]);
+    out
+}

@@ -1,0 +1,186 @@
+//! The dtypes and shapes of a program's steps.
+//!
+//! In: steps, and how dtypes of different kinds meet. Out: a [`Type`] for each, or why it has none. Must hold:
+//! written from the Array API standard's promotion tables and NumPy 2's, not from `broadloom-core`.
+
+use broadloom_core::{DType, Kind, Literal, Op, Promotion};
+
+use super::affine::{Affine, broadcast};
+use super::program::{Arg, Program, Step};
+use crate::Value;
+use crate::oracle::{self, Signature};
+
+/// What is known of a step without computing it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Type {
+    pub dtype: DType,
+    pub shape: Vec<usize>,
+}
+
+impl Type {
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+/// The types of the steps, up to the first that has none.
+pub fn types(program: &Program) -> Vec<Type> {
+    let mut types = Vec::new();
+    for step in &program.steps {
+        match type_of(step, &types, program.promotion) {
+            Ok(t) => types.push(t),
+            Err(_) => break,
+        }
+    }
+    types
+}
+
+/// The type of a step after steps of these types.
+pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Type, String> {
+    if let Some(later) = step.args().into_iter().find(|&arg| arg >= before.len()) {
+        return Err(format!("s{later} does not come before {step}"));
+    }
+    match step {
+        Step::Input(x) if x.shape.iter().product::<usize>() != x.bits.len() => Err("not filled".to_owned()),
+        Step::Input(x) => Ok(Type { dtype: x.dtype, shape: x.shape.clone() }),
+        Step::Constant(dtype, _) => Ok(Type { dtype: *dtype, shape: Vec::new() }),
+        Step::Cast(arg, dtype) => Ok(Type { dtype: *dtype, shape: before[*arg].shape.clone() }),
+        Step::View(arg, view) => {
+            let shape = Affine::of(view, &before[*arg].shape)?.shape;
+            Ok(Type { dtype: before[*arg].dtype, shape })
+        }
+        Step::Apply(op, args) => {
+            let operand = operand_dtype(*op, args, before, promotion)?;
+            let mut shape = Vec::new();
+            for arg in step.args() {
+                shape = broadcast(&shape, &before[arg].shape)
+                    .ok_or_else(|| format!("{op}: {shape:?} with {:?}", before[arg].shape))?;
+            }
+            let is_predicate = signature(*op)?.is_predicate;
+            Ok(Type { dtype: if is_predicate { DType::Bool } else { operand }, shape })
+        }
+    }
+}
+
+pub fn signature(op: Op) -> Result<&'static Signature, String> {
+    Signature::of(op.name()).ok_or_else(|| format!("the oracle has no {op}"))
+}
+
+/// The dtype that the operands are converted to (of `where`: the last two).
+pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> Result<DType, String> {
+    let signature = signature(op)?;
+    if args.len() != signature.arity {
+        return Err(format!("{op} takes {} operands", signature.arity));
+    }
+    let mut numbers = args;
+    if op == Op::Where {
+        let is_bool = match args[0] {
+            Arg::Step(i) => before[i].dtype == DType::Bool,
+            Arg::Literal(x) => matches!(x, Literal::Bool(_)),
+        };
+        if !is_bool {
+            return Err(format!("{op}: the condition is no bool"));
+        }
+        numbers = &args[1..];
+    }
+    let mut met: Option<DType> = None;
+    for arg in numbers {
+        if let Arg::Step(i) = *arg {
+            let dtype = before[i].dtype;
+            met = Some(match met {
+                None => dtype,
+                Some(other) => pair(other, dtype, mode).ok_or_else(|| format!("{op}: {other} and {dtype}"))?,
+            });
+        }
+    }
+    let mut dtype = met.ok_or_else(|| format!("{op}: literals only"))?;
+    for arg in numbers {
+        if let Arg::Literal(x) = *arg {
+            dtype = weak(dtype, x, mode).ok_or_else(|| format!("{op}: {dtype} and {x}"))?;
+        }
+    }
+    let takes = |dtype: DType| signature.takes_dtype(dtype.name());
+    let dtype = match dtype {
+        d if op == Op::Divide && d.is_integer() => DType::Float64,
+        d if takes(d) => d,
+        d if d.is_integer() && mode == Promotion::NumPy && takes(DType::Float64) => DType::Float64,
+        d => return Err(format!("{op} does not take {d}")),
+    };
+    for arg in numbers {
+        if let Arg::Literal(x) = *arg {
+            literal(x, dtype).ok_or_else(|| format!("{x} is no {dtype}"))?;
+        }
+    }
+    Ok(dtype)
+}
+
+/// Bits of an integer dtype.
+fn width(dtype: DType) -> usize {
+    8 * dtype.size()
+}
+
+/// The dtype in which two meet.
+pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
+    let (low, high) = if a.kind() <= b.kind() { (a, b) } else { (b, a) };
+    let wider = if low.size() >= high.size() { low } else { high };
+    match (low.kind(), high.kind()) {
+        (x, y) if x == y => Some(wider),
+        // The least signed dtype that holds both.
+        (Kind::Signed, Kind::Unsigned) => match width(low).max(2 * width(high)) {
+            16 => Some(DType::Int16),
+            32 => Some(DType::Int32),
+            64 => Some(DType::Int64),
+            _ if mode == Promotion::NumPy => Some(DType::Float64),
+            _ => None,
+        },
+        _ if mode == Promotion::Strict => None,
+        (Kind::Bool, _) => Some(high),
+        // The least float of at least twice the integer's width, float64 at most, and no less than the other.
+        _ => match (2 * width(low)).min(64).max(width(high)) {
+            16 => Some(DType::Float16),
+            32 => Some(DType::Float32),
+            _ => Some(DType::Float64),
+        },
+    }
+}
+
+/// The dtype in which an array meets a literal.
+fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
+    let is_kept = match literal {
+        Literal::Bool(_) => dtype == DType::Bool,
+        Literal::Int(_) => dtype.is_numeric(),
+        Literal::Float(_) => dtype.is_float(),
+    };
+    match literal {
+        _ if is_kept => Some(dtype),
+        Literal::Int(_) if mode == Promotion::NumPy => Some(DType::Int64),
+        Literal::Float(_) if mode == Promotion::NumPy => Some(DType::Float64),
+        _ => None,
+    }
+}
+
+/// The bits of a literal as an element of a dtype, if it has any.
+pub fn literal(x: Literal, dtype: DType) -> Option<u64> {
+    match (x, dtype.kind()) {
+        (Literal::Bool(x), Kind::Bool) => Some(u64::from(x)),
+        (Literal::Int(x), Kind::Signed | Kind::Unsigned) => {
+            let (width, is_signed) = (width(dtype), dtype.kind() == Kind::Signed);
+            let (low, end) = if is_signed { (-(1i128 << (width - 1)), 1i128 << (width - 1)) } else { (0, 1 << width) };
+            (low..end).contains(&x).then_some(x as u64 & (u64::MAX >> (64 - width)))
+        }
+        (Literal::Int(x), Kind::Float) => {
+            let exact = i64::try_from(x).map(Value::I64).or_else(|_| u64::try_from(x).map(Value::U64)).ok()?;
+            finite(oracle::cast(exact, dtype.name()))
+        }
+        (Literal::Float(x), Kind::Float) => {
+            let rounded = oracle::cast(Value::F64(x), dtype.name());
+            if x.is_finite() { finite(rounded) } else { Some(rounded.bits()) }
+        }
+        _ => None,
+    }
+}
+
+fn finite(x: Value) -> Option<u64> {
+    let is_finite = oracle::apply("isfinite", &[x]).is_some_and(|truth| truth.bits() == 1);
+    is_finite.then_some(x.bits())
+}
