@@ -27,9 +27,9 @@ pub fn eval(args: &EvalArgs) -> Result<(), Failure> {
     let expression = Expression::parse(&args.expression).map_err(Failure::Text)?;
     let inputs = open(args, &expression)?;
     let job = Job::new(expression, inputs, Settings::new(args), args.chunk_bytes.get())?;
+    notice_interrupts();
     let output = args.output.as_deref().map(|path| Output::begin(&job, path, args.force)).transpose()?;
     let drawing = args.plot.as_deref().map(|path| Drawing::begin(&job, path, args.force)).transpose()?;
-    notice_interrupts();
     if args.explain {
         print(&job.explain(output.as_ref().map_or(Order::C, |output| output.order))?)?;
     }

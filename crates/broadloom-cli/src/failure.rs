@@ -125,7 +125,8 @@ fn plain(message: impl Display, colored: bool, out: &mut impl Write) -> io::Resu
 fn caret(error: &TextError, expression: &str, colored: bool, out: &mut impl Write) -> io::Result<()> {
     plain(&error.message, colored, out)?;
     let excerpt = Excerpt::of(expression, &error.span);
-    let place = |span: &Range<u32>| ("expression", excerpt.place(span));
+    let source = &excerpt.name;
+    let place = |span: &Range<u32>| (source, excerpt.place(span));
     let label =
         |span: &Range<u32>, words: &str, color| Label::new(place(span)).with_message(words).with_color(color);
     let mut report = Report::build(ReportKind::Error, place(&error.span))
@@ -138,7 +139,7 @@ fn caret(error: &TextError, expression: &str, colored: bool, out: &mut impl Writ
         report.set_help(help);
     }
     let mut drawn = Vec::new();
-    report.finish().write(("expression", Source::from(&excerpt.text)), &mut drawn)?;
+    report.finish().write((source, Source::from(&excerpt.text)), &mut drawn)?;
     // The first line would be ariadne's way of saying "error:", without the message that stands above already.
     let body = drawn.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &drawn[end + 1..]);
     out.write_all(body)
@@ -146,6 +147,8 @@ fn caret(error: &TextError, expression: &str, colored: bool, out: &mut impl Writ
 
 /// What is shown of an expression: all of it, or some of what surrounds a place.
 struct Excerpt {
+    /// What its lines and columns are counted in.
+    name: String,
     text: String,
     /// Where in the expression it begins.
     start: usize,
@@ -171,7 +174,11 @@ impl Excerpt {
         let trail = if end < length { "…" } else { "" };
         // Something must be there for a caret to stand under.
         let text = format!("{lead}{}{trail} ", &expression[start..end]);
-        Excerpt { text, start, end, lead: lead.len() }
+        let name = match start {
+            0 => "expression".into(),
+            _ => format!("expression from byte {start}"),
+        };
+        Excerpt { name, text, start, end, lead: lead.len() }
     }
 
     fn shows(&self, span: &Range<u32>) -> bool {

@@ -79,19 +79,17 @@ impl Input {
     }
 
     fn load(&self, pieces: &Pieces) -> Result<Buffer, Failure> {
-        let size = self.header.dtype.size();
-        if pieces.count() <= 1 && !self.is_swapped() {
-            let offset = self.header.data_offset + pieces.first() as u64;
-            let mapped = self.map(offset, pieces.length * pieces.count())?;
+        let (size, bytes) = (self.header.dtype.size(), pieces.length * pieces.count());
+        if bytes > 0 && pieces.count() == 1 && !self.is_swapped() {
+            let mapped = self.map(self.header.data_offset + pieces.first() as u64, bytes)?;
             // Files that NumPy writes are aligned; the format does not ask for it.
             if mapped.as_bytes().as_ptr().addr().is_multiple_of(size) {
                 return Ok(mapped);
             }
         }
-        let mut copied = Buffer::for_overwrite(pieces.length * pieces.count())
-            .map_err(|error| Failure::file(&self.path, error))?;
+        let mut copied = Buffer::for_overwrite(bytes).map_err(|error| Failure::file(&self.path, error))?;
         if let Some(bytes) = copied.as_bytes_mut() {
-            self.copy(pieces, bytes)?;
+            self.copy(pieces, WINDOW, bytes)?;
             if self.is_swapped() {
                 swap(bytes, size);
             }
@@ -99,8 +97,8 @@ impl Input {
         Ok(copied)
     }
 
-    /// Copies the pieces, one after the other.
-    fn copy(&self, pieces: &Pieces, mut to: &mut [u8]) -> Result<(), Failure> {
+    /// Copies the pieces, one after the other, with so many bytes of the file mapped at a time.
+    fn copy(&self, pieces: &Pieces, window_len: usize, mut to: &mut [u8]) -> Result<(), Failure> {
         let data_len = self.header.data_len() as usize;
         let (mut window_at, mut window) = (0, self.map(self.header.data_offset, 0)?);
         for start in pieces.starts() {
@@ -110,7 +108,7 @@ impl Input {
                     window_at = at;
                     // The mapping before goes first.
                     drop(window);
-                    window = self.map(self.header.data_offset + at as u64, WINDOW.min(data_len - at))?;
+                    window = self.map(self.header.data_offset + at as u64, window_len.min(data_len - at))?;
                 }
                 let from = &window.as_bytes()[at - window_at..];
                 let n = from.len().min(start + pieces.length - at);
@@ -233,5 +231,49 @@ impl Pieces {
             }
             here
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::npy::NpyWriter;
+
+    /// Every box of a small array, through windows of every size, is what indexing gives.
+    #[test]
+    fn pieces_and_windows() -> Result<(), Box<dyn std::error::Error>> {
+        let extents = [2, 3, 4];
+        let data: Vec<u8> = (0..48).collect();
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("x.npy");
+        let mut writer = NpyWriter::create(&path, DType::UInt16, &extents, false, false)?;
+        writer.write(&data)?;
+        writer.finish()?;
+        let input = Input::open("x", &path).map_err(|failure| format!("{failure:?}"))?;
+        let ranges = |n: usize| (0..=n).flat_map(move |from| (from..=n).map(move |to| from..to));
+        for (a, b, c) in ranges(2).flat_map(|a| {
+            ranges(3).flat_map(move |b| {
+                let a = a.clone();
+                ranges(4).map(move |c| (a.clone(), b.clone(), c))
+            })
+        }) {
+            let ranges = [a.clone(), b.clone(), c.clone()];
+            let indices =
+                a.flat_map(|i| b.clone().flat_map(move |j| (0..4).map(move |k| (i * 3 + j) * 4 + k)));
+            let expected: Vec<u8> = indices
+                .filter(|at| c.contains(&(at % 4)))
+                .flat_map(|at| [2 * at as u8, 2 * at as u8 + 1])
+                .collect();
+            let pieces = Pieces::new(&extents, &ranges, 2);
+            assert_eq!(pieces.count() * pieces.length, expected.len(), "{ranges:?}");
+            for window in [1, 2, 3, 7, 48] {
+                let mut copied = vec![0; expected.len()];
+                input.copy(&pieces, window, &mut copied).map_err(|failure| format!("{failure:?}"))?;
+                assert_eq!(copied, expected, "{ranges:?} {window}");
+            }
+            let part = input.part(&ranges, Order::C).map_err(|failure| format!("{failure:?}"))?;
+            assert_eq!(part.buffer.as_bytes(), expected, "{ranges:?}");
+        }
+        Ok(())
     }
 }

@@ -185,3 +185,63 @@ impl fmt::Debug for Compiled {
         write!(f, "Compiled({} bytes, {} lanes)", self.0.size, self.0.lanes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_core::kernel::{Code as Instruction, Inst, ValueId};
+    use broadloom_core::{DType, Op};
+
+    fn codes() -> impl Iterator<Item = Instruction> {
+        let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().map(move |&d| Instruction::Apply(op, d)));
+        let casts = DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| Instruction::Cast(a, b)));
+        ops.chain(casts)
+    }
+
+    /// A kernel of one instruction beside a copy of a wider and a narrower dtype, so that lanes are mixed.
+    fn mixed(code: Instruction, other: DType) -> Kernel {
+        let operands = code.operands();
+        let mut args = [ValueId(0); 3];
+        (0..operands).for_each(|i| args[i] = ValueId(i as u32));
+        let mut inputs: Vec<DType> = (0..operands).map(|i| code.operand(i)).collect();
+        inputs.push(other);
+        let outputs = vec![ValueId(operands as u32 + 1), ValueId(operands as u32)];
+        Kernel { inputs, body: vec![Inst { code, args }], outputs, checks_division: true, ..Kernel::default() }
+    }
+
+    fn lowers_everything(triple: &str, features: &[&str]) {
+        let mut builder = cranelift_codegen::isa::lookup_by_name(triple).expect("a back end of this build");
+        features.iter().for_each(|f| builder.enable(f).expect("a feature"));
+        let isa = builder.finish(flags("backtracking").expect("settings")).expect("an instruction set");
+        for code in codes() {
+            for other in [DType::Bool, DType::Float32, DType::Int64] {
+                let kernel = mixed(code, other);
+                for all in [Access::Contiguous, Access::Splat] {
+                    let access = vec![all; kernel.inputs.len()];
+                    let (_, disassembly) = explain(&*isa, &kernel, &access).expect("lowers");
+                    assert!(!disassembly.is_empty());
+                }
+            }
+        }
+    }
+
+    /// By construction, not run: the back end has every instruction that is emitted.
+    #[test]
+    fn aarch64_lowers_everything() {
+        lowers_everything("aarch64-unknown-linux-gnu", &[]);
+    }
+
+    /// The least that the host check asks for.
+    #[test]
+    fn x86_64_with_avx_and_fma_lowers_everything() {
+        let features = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
+        lowers_everything("x86_64-unknown-linux-gnu", &features);
+    }
+
+    #[test]
+    fn x86_64_with_avx512_lowers_everything() {
+        let features = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_avx2", "has_fma"];
+        let wide = ["has_avx512bitalg", "has_avx512dq", "has_avx512f", "has_avx512vl", "has_avx512vbmi"];
+        lowers_everything("x86_64-unknown-linux-gnu", &[&features[..], &wide[..]].concat());
+    }
+}

@@ -8,7 +8,7 @@ use std::fmt;
 
 use broadloom_core::layout::Slice;
 use broadloom_core::{DType, Layout, Result, Scalar, Shape, View};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::array::Array;
 use crate::eval::eval_many;
@@ -175,14 +175,20 @@ fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> 
     let slice = |start, len| Slice { start, step: 1, len };
     let mut corners = vec![(Slices::new(), Slices::new())];
     for (&extent, &cut) in shape.iter().zip(cut) {
-        let ends: &[(Slice, Slice)] = if cut {
-            &[(slice(0, edge), slice(0, edge)), (slice(extent - edge, edge), slice(edge, edge))]
-        } else {
-            &[(slice(0, extent), slice(0, extent))]
+        let ends: SmallVec<[(Slice, Slice); 2]> = match (cut, edge) {
+            (false, _) => smallvec![(slice(0, extent), slice(0, extent))],
+            // Both ends at one step, so that many axes do not make many corners.
+            (true, 1) => {
+                smallvec![(Slice { start: 0, step: extent as isize - 1, len: 2 }, slice(0, 2))]
+            }
+            (true, _) => smallvec![
+                (slice(0, edge), slice(0, edge)),
+                (slice(extent - edge, edge), slice(edge, edge)),
+            ],
         };
         corners = corners
             .iter()
-            .flat_map(|corner| ends.iter().map(move |end| (corner.clone(), *end)))
+            .flat_map(|corner| ends.iter().map(move |&end| (corner.clone(), end)))
             .map(|((mut from, mut to), end)| {
                 from.push(end.0);
                 to.push(end.1);

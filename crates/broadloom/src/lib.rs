@@ -64,3 +64,7 @@ pub use operand::{IntoArray, Operand};
 pub use promote::{promotion, with_promotion};
 pub use range::Range;
 pub use storage::Element;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -332,3 +332,6 @@ impl<K: Hash + Eq + Copy> Memo<K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,11 +4,14 @@
 //! several others use and several roots. Must hold: it types in its promotion mode; what each array holds is drawn
 //! from the values at which implementations go wrong, from random bits, or both.
 
+use std::sync::OnceLock;
+
 use broadloom_core::graph::IntDivision;
-use broadloom_core::{DType, Kind, Literal, Op, Promotion};
+use broadloom_core::op::Law;
+use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
 use super::affine::broadcast;
-use super::program::{Arg, Program, Step, Tensor, View};
+use super::program::{Arg, Program, Step, Tensor};
 use super::rng::Rng;
 use super::typing::{self, Type};
 use crate::{Value, oracle, spicy};
@@ -41,15 +44,21 @@ pub fn program(seed: u64, size: Size) -> Program {
     let int_division = if rng.chance(1, 5) { IntDivision::Error } else { IntDivision::Zero };
     let shape = shapes::base(&mut rng, size);
     let (limit, steps) = match size {
-        Size::Small => (700, 1 + rng.below(if rng.chance(1, 10) { 60 } else { 14 })),
+        Size::Small if rng.chance(1, 10) => (700, 1 + rng.below(60)),
+        Size::Small => (700, 1 + rng.below(14)),
         Size::Large => (100_000, 12 + rng.below(20)),
     };
     let palette = rng.chance(1, 3) || size == Size::Large;
     let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, int_division };
-    let mut generator = Generator { rng, program, types: Vec::new(), shape, limit, palette };
-    for _ in 0..1 + generator.rng.below(3) {
-        let dtype = generator.dtype();
-        generator.input(dtype);
+    // Where zero divisors fail, most programs would fail if zeros were not rare.
+    let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
+    let mut generator = Generator { rng, program, types: Vec::new(), shape, limit, palette, rare_zeros };
+    for number in 0..1 + generator.rng.below(3) {
+        let shape = match number {
+            0 => generator.shape.clone(),
+            _ => shapes::related(&mut generator.rng, &generator.shape),
+        };
+        generator.input(&shape);
     }
     let target = generator.program.steps.len() + steps;
     while generator.program.steps.len() < target {
@@ -57,8 +66,8 @@ pub fn program(seed: u64, size: Size) -> Program {
             0..=2 => generator.view(),
             3..=4 => generator.cast(),
             5 => {
-                let dtype = generator.dtype();
-                generator.input(dtype);
+                let shape = shapes::related(&mut generator.rng, &generator.shape);
+                generator.input(&shape);
             }
             _ => generator.apply(),
         }
@@ -77,6 +86,8 @@ struct Generator {
     limit: usize,
     /// Whether an array holds few distinct values.
     palette: bool,
+    /// Whether few elements of arrays are zero.
+    rare_zeros: bool,
 }
 
 impl Generator {
@@ -102,26 +113,28 @@ impl Generator {
     }
 
     fn bits(&mut self, dtype: DType) -> u64 {
-        let spicy = spicy::values(dtype);
         match self.rng.below(8) {
             0 if dtype != DType::Bool => self.rng.next() & (u64::MAX >> (64 - 8 * dtype.size())),
             // Small numbers, so that there is something equal, divisible and in range.
             1 | 2 => oracle::cast(Value::I8(self.rng.below(9) as i8 - 3), dtype.name()).bits(),
-            _ => self.rng.pick(&spicy).expect("spicy values").bits,
+            _ => self.rng.pick(spicy_values(dtype)).expect("spicy values").bits,
         }
     }
 
-    /// An array in memory, contiguous or seen through views, of the program's shape or one that broadcasts to it.
-    fn input(&mut self, dtype: DType) -> usize {
-        let shape = shapes::related(&mut self.rng, &self.shape);
-        let (base, views) = shapes::layout(&mut self.rng, &shape);
+    /// An array of this shape in memory, contiguous or seen through views.
+    fn input(&mut self, shape: &[usize]) {
+        let dtype = self.dtype();
+        let (base, views) = shapes::layout(&mut self.rng, shape);
         let elements: usize = base.iter().product();
-        let bits = if self.palette {
+        let mut bits: Vec<u64> = if self.palette {
             let few: Vec<u64> = (0..1 + self.rng.below(20)).map(|_| self.bits(dtype)).collect();
             (0..elements).map(|_| few[self.rng.below(few.len())]).collect()
         } else {
             (0..elements).map(|_| self.bits(dtype)).collect()
         };
+        if self.rare_zeros && dtype.is_integer() {
+            bits.iter_mut().filter(|b| **b == 0).for_each(|b| *b = u64::from(!self.rng.chance(1, 30)));
+        }
         // What views leave out may be a little more than the limit.
         let step = Step::Input(Tensor { dtype, shape: base, bits });
         self.types.push(typing::type_of(&step, &self.types, self.program.promotion).expect("a filled array"));
@@ -133,7 +146,6 @@ impl Generator {
             self.program.steps.push(step);
             number += 1;
         }
-        number
     }
 
     fn view(&mut self) {
@@ -150,7 +162,11 @@ impl Generator {
 
     fn apply(&mut self) {
         let ops: Vec<Op> = Op::public().collect();
-        let op = *self.rng.pick(&ops).expect("ops");
+        let mut op = *self.rng.pick(&ops).expect("ops");
+        if self.program.int_division == IntDivision::Error && self.rng.chance(1, 5) {
+            let divide: Vec<Op> = Op::public().filter(|op| op.has(Law::Faults)).collect();
+            op = *self.rng.pick(&divide).expect("ops that divide");
+        }
         let Ok(signature) = typing::signature(op) else { panic!("the oracle has no {op}") };
         let taken: Vec<DType> = DType::ALL.iter().copied().filter(|d| signature.takes_dtype(d.name())).collect();
         let mut first = self.earlier();
@@ -237,7 +253,7 @@ impl Generator {
         let bits = self.bits(dtype);
         match dtype.kind() {
             Kind::Bool => Literal::Bool(bits == 1),
-            Kind::Signed => Literal::Int(oracle_int(dtype, bits)),
+            Kind::Signed => Literal::Int(signed(dtype, bits)),
             Kind::Unsigned => Literal::Int(i128::from(bits)),
             Kind::Float if self.rng.chance(1, 4) => Literal::Int(self.rng.below(4000) as i128 - 2000),
             Kind::Float => {
@@ -250,6 +266,11 @@ impl Generator {
     fn roots(&mut self) {
         let last = self.types.len() - 1;
         self.program.roots.push(last);
+        // One that is as large as any, and late.
+        let largest = (0..=last).max_by_key(|&i| self.types[i].elements()).unwrap_or(last);
+        if self.limit > 1000 && largest != last {
+            self.program.roots.push(largest);
+        }
         while self.rng.chance(1, 3) && self.program.roots.len() < 5 {
             let root = self.earlier();
             self.program.roots.push(root);
@@ -257,7 +278,13 @@ impl Generator {
     }
 }
 
-fn oracle_int(dtype: DType, bits: u64) -> i128 {
+/// The values at which implementations go wrong, listed once.
+fn spicy_values(dtype: DType) -> &'static [Scalar] {
+    static LISTS: OnceLock<Vec<Vec<Scalar>>> = OnceLock::new();
+    &LISTS.get_or_init(|| DType::ALL.iter().map(|&d| spicy::values(d)).collect())[dtype as usize]
+}
+
+fn signed(dtype: DType, bits: u64) -> i128 {
     let width = 8 * dtype.size();
     i128::from((bits << (64 - width)) as i64 >> (64 - width))
 }

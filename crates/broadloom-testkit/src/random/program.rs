@@ -22,12 +22,24 @@ pub struct Tensor {
 }
 
 /// An operand of an op.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Arg {
     /// What an earlier step gives.
     Step(usize),
     /// A number without a dtype of its own.
     Literal(Literal),
+}
+
+impl PartialEq for Arg {
+    /// Literals are equal if their bits are, NaNs too.
+    fn eq(&self, other: &Arg) -> bool {
+        match (*self, *other) {
+            (Arg::Step(a), Arg::Step(b)) => a == b,
+            (Arg::Literal(Literal::Float(a)), Arg::Literal(Literal::Float(b))) => a.to_bits() == b.to_bits(),
+            (Arg::Literal(a), Arg::Literal(b)) => a == b,
+            _ => false,
+        }
+    }
 }
 
 /// Python's `start:stop:step`.

@@ -112,11 +112,13 @@ fn extents(p: &Program, at: usize) -> Candidate {
     let mut all: Vec<usize> = p.steps.iter().flat_map(extents_of).filter(|&e| e > 1).collect();
     all.sort_unstable();
     all.dedup();
-    let (which, how) = (at / 3, at % 3);
-    let shorter = |e: usize| [1, e / 2, e - 1][how];
+    let (which, how) = (at / 5, at % 5);
+    let shorter = |e: usize| [1, 1, e / 2, e / 2, e - 1][how];
+    let is_tail = how % 2 == 1;
     if let Some(&extent) = all.get(which) {
         let mut out = p.clone();
-        out.steps.iter_mut().for_each(|s| shorten(s, &|_, e| if e == extent { shorter(e) } else { e }));
+        let to = |_: usize, e: usize| if e == extent { shorter(e) } else { e };
+        out.steps.iter_mut().for_each(|s| shorten(s, is_tail, &to));
         return Some(Some(out));
     }
     let axes = p.steps.iter().enumerate().flat_map(|(i, s)| match s {
@@ -125,7 +127,7 @@ fn extents(p: &Program, at: usize) -> Candidate {
     });
     let (step, axis) = axes.skip(which - all.len()).next()?;
     let mut out = p.clone();
-    shorten(&mut out.steps[step], &|a, e| if a == axis && e > 1 { shorter(e) } else { e });
+    shorten(&mut out.steps[step], is_tail, &|a, e| if a == axis && e > 1 { shorter(e) } else { e });
     Some(Some(out))
 }
 
@@ -138,8 +140,9 @@ fn extents_of(step: &Step) -> Vec<usize> {
     }
 }
 
-/// Cuts an array, or a shape that a view names, to other extents, given axis and extent.
-fn shorten(step: &mut Step, to: &dyn Fn(usize, usize) -> usize) {
+/// Cuts an array, or a shape that a view names, to other extents, given axis and extent; of an array, the first
+/// elements along each axis stay, or the last.
+fn shorten(step: &mut Step, is_tail: bool, to: &dyn Fn(usize, usize) -> usize) {
     match step {
         Step::Input(x) => {
             let shape: Vec<usize> = x.shape.iter().enumerate().map(|(axis, &e)| to(axis, e)).collect();
@@ -149,7 +152,7 @@ fn shorten(step: &mut Step, to: &dyn Fn(usize, usize) -> usize) {
                 let is_kept = x.shape.iter().zip(&shape).rev().all(|(&from, &to)| {
                     let index = rest % from;
                     rest /= from;
-                    index < to
+                    if is_tail { index + to >= from } else { index < to }
                 });
                 if is_kept {
                     bits.push(b);

@@ -1,0 +1,262 @@
+//! The command on good input: every dtype, order and shape, chunks of every size, text, pictures and plans.
+
+mod support;
+
+use support::{Dir, Npy, Number, header};
+
+/// Every dtype's descriptor with the bytes of six elements, little-endian, that are telling for it.
+fn dtypes() -> Vec<(&'static str, Vec<u8>)> {
+    fn row<T: Number>(values: [T; 6]) -> (&'static str, Vec<u8>) {
+        (T::DESCR, T::bytes(&values))
+    }
+    vec![
+        row([true, false, false, true, true, false]),
+        row([0, 1, -1, i8::MIN, i8::MAX, 5]),
+        row([0, 1, -1, i16::MIN, i16::MAX, 0x1234]),
+        row([0, 1, -1, i32::MIN, i32::MAX, 0x1234_5678]),
+        row([0, 1, -1, i64::MIN, i64::MAX, 0x1234_5678_9abc_def0]),
+        row([0, 1, 2, u8::MAX, 5, 6]),
+        row([0, 1, 2, u16::MAX, 0x1234, 6]),
+        row([0, 1, 2, u32::MAX, 0x1234_5678, 6]),
+        row([0, 1, 2, u64::MAX, 0x1234_5678_9abc_def0, 6]),
+        row([0.5, -0.0, 65504.0, 6e-8, f32::INFINITY, 1.0].map(half::f16::from_f32)),
+        row([0.5, -0.0, f32::MAX, 1e-45, f32::NEG_INFINITY, 1.0]),
+        row([0.5, -0.0, f64::MAX, 5e-324, f64::NEG_INFINITY, 1.0]),
+    ]
+}
+
+/// The elements of a 2 × 3 matrix in the other order.
+fn transposed(data: &[u8]) -> Vec<u8> {
+    let size = data.len() / 6;
+    [0, 3, 1, 4, 2, 5].iter().flat_map(|&i| data[i * size..(i + 1) * size].to_vec()).collect()
+}
+
+#[test]
+fn every_dtype_order_and_endianness() {
+    let dir = Dir::new();
+    for (descr, data) in dtypes() {
+        let size = data.len() / 6;
+        let mut big = data.clone();
+        big.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+        let big_descr = descr.replace('<', ">");
+        dir.npy("c.npy", descr, &[2, 3], false, &data);
+        dir.npy("f.npy", descr, &[2, 3], true, &transposed(&data));
+        dir.npy("big.npy", &big_descr, &[2, 3], false, &big);
+        dir.npy("bigf.npy", &big_descr, &[2, 3], true, &transposed(&big));
+        let result = |fortran: bool| Npy {
+            descr: descr.into(),
+            shape: vec![2, 3],
+            fortran,
+            data: if fortran { transposed(&data) } else { data.clone() },
+        };
+        for chunk in ["1", "33554432"] {
+            for file in ["c", "f", "big", "bigf"] {
+                let x = format!("x={file}.npy");
+                dir.ok(&["eval", "x", &x, "-o", "out.npy", "--force", "--chunk-bytes", chunk]);
+                assert_eq!(dir.read("out.npy"), result(file.ends_with('f')), "{descr} {file} {chunk}");
+                // Together with a file in C order the result has that order.
+                let call = "where(x == x, x, y)";
+                let args = ["eval", call, &x, "y=c.npy", "-o", "out.npy", "--force", "--chunk-bytes", chunk];
+                dir.ok(&args);
+                assert_eq!(dir.read("out.npy"), result(false), "{descr} {file} {chunk}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_other_than_1_are_true() {
+    let dir = Dir::new();
+    dir.npy("b.npy", "|b1", &[4], false, &[0, 1, 2, 255]);
+    dir.ok(&["eval", "b", "b=b.npy", "-o", "out.npy"]);
+    assert_eq!(dir.read("out.npy").data, [0, 1, 1, 1]);
+    assert_eq!(dir.ok(&["eval", "~b", "b=b.npy"]), "[ True False False False]\n");
+}
+
+#[test]
+fn shapes_without_axes_and_without_elements() {
+    let dir = Dir::new();
+    dir.array("zero.npy", &[], &[2.5f32]);
+    dir.array::<f32>("none.npy", &[0, 3], &[]);
+    dir.array::<f32>("nil.npy", &[2, 0], &[]);
+    dir.array("row.npy", &[3], &[1.0f32, 2.0, 3.0]);
+    for (expression, args, shape, data) in [
+        ("zero * 2", &["zero=zero.npy"][..], &[][..], vec![5.0f32]),
+        ("zero + row", &["zero=zero.npy", "row=row.npy"], &[3], vec![3.5, 4.5, 5.5]),
+        ("none + row", &["none=none.npy", "row=row.npy"], &[0, 3], vec![]),
+        ("nil * zero", &["nil=nil.npy", "zero=zero.npy"], &[2, 0], vec![]),
+        ("astype(1 + 2, float32)", &[], &[], vec![3.0]),
+    ] {
+        dir.ok(&[&["eval", expression, "-o", "out.npy", "--force"], args].concat());
+        let shape: Vec<u64> = shape.to_vec();
+        let expected = Npy { descr: "<f4".into(), shape, fortran: false, data: f32::bytes(&data) };
+        assert_eq!(dir.read("out.npy"), expected, "{expression}");
+    }
+    assert_eq!(dir.ok(&["eval", "zero", "zero=zero.npy"]), "2.5\n");
+    assert_eq!(dir.ok(&["eval", "none", "none=none.npy"]), "[]\n");
+    assert_eq!(dir.ok(&["eval", "1 / 4"]), "0.25\n");
+}
+
+#[test]
+fn chunks_do_not_show() {
+    let dir = Dir::new();
+    let counted: Vec<f64> = (0..60).map(|i| f64::from(i) * 0.75 - 20.0).collect();
+    dir.array("c.npy", &[5, 4, 3], &counted);
+    dir.npy("f.npy", "<f8", &[5, 4, 3], true, &f64::bytes(&counted));
+    let mut big = f64::bytes(&counted);
+    big.chunks_exact_mut(8).for_each(<[u8]>::reverse);
+    dir.npy("big.npy", ">f8", &[5, 4, 3], true, &big);
+    // Data that is not aligned to its elements.
+    dir.write("odd.npy", &[header("<f8", &[5, 4, 3], false, 3), f64::bytes(&counted)].concat());
+    assert_ne!(header("<f8", &[5, 4, 3], false, 3).len() % 8, 0);
+    dir.array("row.npy", &[3], &[10.0f32, 20.0, 30.0]);
+    dir.npy("plane.npy", "<i2", &[1, 4, 3], true, &i16::bytes(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]));
+    dir.array("mask.npy", &[5, 1, 1], &[true, false, true, true, false]);
+    let expressions = [
+        "where(mask, c, astype(plane, float64)) * astype(row, float64) + f",
+        "c + f * big - odd",
+        "f + big",
+        "odd > astype(row, float64)",
+        "astype(row, float64)",
+        "astype(plane, float64) + big",
+    ];
+    let names = ["c", "f", "big", "odd", "row", "plane", "mask"];
+    for expression in expressions {
+        let used = names.iter().filter(|name| mentions(expression, name));
+        let inputs: Vec<String> = used.map(|name| format!("{name}={name}.npy")).collect();
+        let args = |chunk: &str, out: &str| {
+            let mut args = vec!["eval".to_owned(), expression.to_owned()];
+            args.extend(inputs.iter().cloned());
+            args.extend(["--chunk-bytes", chunk, "-o", out, "--force"].map(str::to_owned));
+            args
+        };
+        let run = |chunk: &str, out: &str| {
+            let args = args(chunk, out);
+            dir.ok(&args.iter().map(String::as_str).collect::<Vec<_>>());
+            dir.read(out)
+        };
+        let whole = run("33554432", "whole.npy");
+        for chunk in ["1", "8", "16", "23", "24", "40", "96", "97", "192", "300"] {
+            assert_eq!(run(chunk, "out.npy"), whole, "{expression} {chunk}");
+        }
+    }
+}
+
+fn mentions(expression: &str, name: &str) -> bool {
+    expression.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name)
+}
+
+#[test]
+fn matrices_in_fortran_order_give_one() {
+    let dir = Dir::new();
+    dir.npy("f.npy", "<i4", &[2, 3], true, &i32::bytes(&[1, 4, 2, 5, 3, 6]));
+    dir.array("row.npy", &[3], &[10i32, 20, 30]);
+    dir.array("table.npy", &[2, 3], &[0i32; 6]);
+    dir.ok(&["eval", "f + row", "f=f.npy", "row=row.npy", "-o", "out.npy"]);
+    let sum = [11, 14, 22, 25, 33, 36];
+    assert_eq!(
+        dir.read("out.npy"),
+        Npy { descr: "<i4".into(), shape: vec![2, 3], fortran: true, data: i32::bytes(&sum) }
+    );
+    dir.ok(&["eval", "f + table", "f=f.npy", "table=table.npy", "-o", "out.npy", "--force"]);
+    assert!(!dir.read("out.npy").fortran);
+    assert_eq!(dir.ok(&["eval", "f + row", "f=f.npy", "row=row.npy"]), "[[11 22 33]\n [14 25 36]]\n");
+}
+
+#[test]
+fn options_have_their_effect() {
+    let dir = Dir::new();
+    dir.array("i.npy", &[3], &[7i32, -7, 0]);
+    dir.array("x.npy", &[3], &[0.5f32, 1.5, 2.5]);
+    let numpy = ["eval", "i * x", "i=i.npy", "x=x.npy", "--promotion", "numpy"];
+    assert_eq!(dir.ok(&numpy), "[  3.5 -10.5   0. ]\n");
+    for (executor, threads) in [("interp", "1"), ("jit", "2"), ("auto", "1")] {
+        let args = ["eval", "x * 0 + x", "x=x.npy", "--executor", executor, "--threads", threads];
+        assert_eq!(dir.ok(&args), "[0.5 1.5 2.5]\n");
+    }
+    assert_eq!(dir.ok(&["eval", "i // i", "i=i.npy", "--int-div-zero", "zero"]), "[1 1 0]\n");
+    assert_eq!(dir.ok(&["eval", "-i", "i=i.npy"]), "[-7  7  0]\n");
+    for executor in ["interp", "jit"] {
+        let plan = dir.ok(&[
+            "eval",
+            "x * 2 + 1",
+            "x=x.npy",
+            "--explain",
+            "--executor",
+            executor,
+            "-o",
+            "o",
+            "--force",
+        ]);
+        assert!(plan.starts_with("float32[3] in one chunk\n"), "{plan}");
+        assert!(plan.contains("multiply") && plan.contains("stage 0"), "{plan}");
+    }
+    let plan = dir.ok(&["eval", "x + 1", "x=x.npy", "--explain", "--chunk-bytes", "8"]);
+    assert!(plan.starts_with("float32[3] in 2 chunks of 2 elements or fewer; of the first:\n"), "{plan}");
+    assert!(plan.ends_with("[1.5 2.5 3.5]\n"), "{plan}");
+}
+
+#[test]
+fn an_input_that_is_not_used_is_a_warning() {
+    let dir = Dir::new();
+    dir.array("x.npy", &[1], &[1u8]);
+    let outcome = dir.run(&["eval", "x", "x=x.npy", "y=x.npy"]);
+    assert_eq!((outcome.status, &*outcome.stdout), (Some(0), "[1]\n"));
+    assert_eq!(outcome.stderr, "warning: the expression does not use `y`\n");
+}
+
+#[test]
+fn large_results_print_as_a_summary() {
+    let dir = Dir::new();
+    dir.array("x.npy", &[2000], &(0..2000).collect::<Vec<i32>>());
+    for chunk in ["33554432", "64"] {
+        for option in ["zero", "error"] {
+            let args = ["eval", "x * 2 // 2", "x=x.npy", "--chunk-bytes", chunk, "--int-div-zero", option];
+            assert_eq!(dir.ok(&args), "[   0    1    2 ... 1997 1998 1999]\n");
+        }
+    }
+}
+
+#[test]
+fn pictures_are_png() {
+    let dir = Dir::new();
+    dir.array("x.npy", &[100], &(0..100).map(|i| f64::from(i * i)).collect::<Vec<_>>());
+    dir.npy("f.npy", "<f4", &[20, 30], true, &f32::bytes(&(0..600).map(|i| i as f32).collect::<Vec<_>>()));
+    let png = |name: &str| {
+        let bytes = std::fs::read(dir.path(name)).expect("a picture");
+        assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");
+        bytes
+    };
+    assert_eq!(dir.ok(&["eval", "x / 2", "x=x.npy", "--plot", "line.png"]), "");
+    png("line.png");
+    // However it is cut, and whether it is drawn from what was written.
+    dir.ok(&["eval", "f * 2", "f=f.npy", "--plot", "map.png"]);
+    let map = png("map.png");
+    for chunk in ["4", "100", "1000"] {
+        dir.ok(&["eval", "f * 2", "f=f.npy", "--plot", "map.png", "--chunk-bytes", chunk, "--force"]);
+        assert_eq!(png("map.png"), map);
+        let args =
+            ["eval", "f * 2", "f=f.npy", "--plot", "map.png", "-o", "o", "--chunk-bytes", chunk, "--force"];
+        dir.ok(&args);
+        assert_eq!(png("map.png"), map);
+        assert!(dir.read("o").fortran);
+    }
+    assert_eq!(dir.names(), ["f.npy", "line.png", "map.png", "o", "x.npy"]);
+}
+
+#[test]
+fn the_functions_are_listed() {
+    let dir = Dir::new();
+    let list = dir.ok(&["ops"]);
+    assert_eq!(list.lines().count(), broadloom::Op::public().count() + 1);
+    assert!(list.lines().any(|line| line.starts_with("where(condition, x2, x3) ")), "{list}");
+    let version = dir.ok(&["--version"]);
+    assert_eq!(version, format!("broadloom {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// To make the page anew: `cargo run -p broadloom-cli -- ops --markdown > docs/ops.md`
+#[test]
+fn the_page_of_functions_is_current() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ops.md");
+    assert_eq!(std::fs::read_to_string(page).expect("the page"), Dir::new().ok(&["ops", "--markdown"]));
+}

@@ -1,0 +1,72 @@
+//! Inputs larger than the memory that the command may have, and an end before the end.
+//!
+//! In: sparse files, which take no room on the disk. Out: what the command makes of them. Must hold: each of these
+//! takes seconds at most.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs::File;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{Dir, header};
+
+/// Writes a file of zeros that is not there on the disk.
+fn sparse(dir: &Dir, name: &str, descr: &str, shape: &[usize], fortran: bool, bytes: u64) {
+    let header = header(descr, shape, fortran, 0);
+    let mut file = File::create(dir.path(name)).expect("a file");
+    file.write_all(&header).expect("a header");
+    file.set_len(header.len() as u64 + bytes).expect("a sparse file");
+}
+
+/// 768 MiB of each input, and 512 MiB of address space for everything; a machine with many cores would use more of it
+/// for the stacks and heaps of its threads, hence the variables.
+#[test]
+fn inputs_larger_than_memory() {
+    let dir = Dir::new();
+    let bytes = 768 << 20;
+    let rows = bytes as usize / 8 / 1024;
+    sparse(&dir, "c.npy", "<f8", &[rows, 1024], false, bytes);
+    sparse(&dir, "f.npy", "<f8", &[rows, 1024], true, bytes);
+    dir.array("row.npy", &[1024], &[1.0f64; 1024]);
+    for (expression, inputs, fortran) in [
+        ("c < row", "c=c.npy row=row.npy", false),
+        ("f < row", "f=f.npy row=row.npy", true),
+        ("c == f", "c=c.npy f=f.npy", false),
+    ] {
+        let script = format!(
+            "export MALLOC_ARENA_MAX=1 RAYON_NUM_THREADS=2; ulimit -v 524288; exec \"$broadloom\" eval '{expression}' {inputs} -o out.npy --force"
+        );
+        let outcome = dir.shell(&script);
+        assert_eq!((outcome.status, &*outcome.stderr), (Some(0), ""), "{expression}");
+        let out = dir.read("out.npy");
+        assert_eq!((&out.shape[..], out.fortran), (&[rows as u64, 1024][..], fortran), "{expression}");
+        assert!(out.data == vec![1; rows * 1024], "{expression}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing_behind() {
+    let dir = Dir::new();
+    sparse(&dir, "x.npy", "<f8", &[1 << 27], false, 1 << 30);
+    let child = Command::new(env!("CARGO_BIN_EXE_broadloom"))
+        .args(["eval", "x + 1", "x=x.npy", "-o", "out.npy", "--chunk-bytes", "4096"])
+        .current_dir(dir.path(""))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let began = Instant::now();
+    while !dir.names().iter().any(|name| name.ends_with(".part")) {
+        assert!(began.elapsed() < Duration::from_secs(20), "no output was begun");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
+    let output = child.wait_with_output().expect("the command ends");
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "error: interrupted\n");
+    assert_eq!(dir.names(), ["x.npy"]);
+}

@@ -1,0 +1,149 @@
+//! The key of expressions, row by row; and that the graph follows from it.
+
+use broadloom_core::verify;
+
+use super::*;
+use crate::IntDivision;
+use crate::range::Range;
+
+fn key(roots: &[&Array<'_>]) -> Vec<u64> {
+    Walk::new(roots).expect("small").key().to_vec()
+}
+
+fn floats(n: usize) -> Array<'static> {
+    Array::from_vec(vec![0.5f32; n])
+}
+
+/// The expressions of the rows below, over fresh data each time.
+fn rows() -> Vec<(&'static str, Array<'static>)> {
+    let (x, y) = (floats(6), floats(6));
+    let table = x.reshape(&[2, 3]).expect("6");
+    let view = |r: Result<Array<'static>>| r.expect("fits");
+    vec![
+        ("data", x.clone()),
+        ("other length", floats(5)),
+        ("other dtype", Array::from_vec(vec![1i32; 6])),
+        ("other shape", table.clone()),
+        ("other strides", x.flip(0).expect("axis 0")),
+        ("other offset", view(x.slice(&[Range::from(1..)]))),
+        ("other length and offset", view(x.slice(&[Range::from(1..5)]))),
+        ("one memory twice", &x + &x),
+        ("two memories", &x + &y),
+        ("one memory, two layouts", &x + view(x.flip(0))),
+        ("other op", &x - &y),
+        ("operands exchanged", &y - (&x + &y)),
+        ("operands not exchanged", &x - (&x + &y)),
+        ("a literal", &x + 3),
+        ("a literal of another class", &x + 2),
+        ("a literal of another dtype", x.astype(DType::Float64) + 3),
+        ("one literal twice", (&x + 3) * 3),
+        ("two literals", (&x + 3) * 5),
+        ("a conversion", x.astype(DType::Float64)),
+        ("another conversion", x.astype(DType::Float16)),
+        ("a view of an expression", view((&x + &y).reshape(&[2, 3]))),
+        ("another shape of it", view((&x + &y).reshape(&[3, 2]))),
+        ("broadcast", view((&x + &y).broadcast_to(&[2, 6]))),
+        ("sliced", view((&x + &y).slice(&[Range::from(..2)]))),
+        ("sliced elsewhere", view((&x + &y).slice(&[Range::from(1..3)]))),
+        ("turned", (&table + 3).t()),
+        ("a choice", crate::functions::where_(x.less(&y), &x, &y)),
+        ("a literal alone", Array::scalar(3)),
+        ("zeros", view(Array::zeros(&[6], DType::Float32))),
+        ("two conversions to one dtype", x.astype(DType::Float16).astype(DType::Float64)),
+    ]
+}
+
+#[test]
+fn equal_structure_equal_key_and_no_other() {
+    let (first, second) = (rows(), rows());
+    for (i, (what, a)) in first.iter().enumerate() {
+        for (j, (other, b)) in second.iter().enumerate() {
+            assert_eq!(key(&[a]) == key(&[b]), i == j, "{what} / {other}");
+        }
+    }
+}
+
+#[test]
+fn values_of_literals_are_not_in_the_key() -> Result<()> {
+    let x = floats(3);
+    let (a, b) = (&x * 3.5 + 7, &x * 4.5 + 9);
+    assert_eq!(key(&[&a]), key(&[&b]));
+    let scalars = |x: &Array<'_>| Walk::new(&[x]).map(|w| w.literals().to_vec());
+    assert_eq!(scalars(&a)?, [Scalar::of(3.5f32), Scalar::of(7f32)]);
+    assert_eq!(scalars(&b)?, [Scalar::of(4.5f32), Scalar::of(9f32)]);
+    // The same bits of another dtype are another literal.
+    let mixed = (Array::from_vec(vec![0i16]) + 3).astype(DType::Int32) + 3;
+    assert_eq!(scalars(&mixed)?, [Scalar::of(3i16), Scalar::of(3i32)]);
+    Ok(())
+}
+
+#[test]
+fn roots_have_an_order_and_may_repeat() {
+    let x = floats(3);
+    let (a, b) = (&x + 3, &x * 3);
+    let keys = [key(&[&a]), key(&[&a, &b]), key(&[&b, &a]), key(&[&a, &a]), key(&[&a, &(&x + 3)])];
+    for (i, k) in keys.iter().enumerate() {
+        assert_eq!(keys.iter().position(|other| other == k), Some(i));
+    }
+    let (graph, roots) = graph(&keys[3], &[Scalar::of(3f32)], IntDivision::Zero).expect("a key");
+    assert_eq!((roots.len(), roots[0]), (2, roots[1]));
+    assert_eq!(graph.nodes().len(), 3);
+}
+
+#[test]
+fn memory_is_told_apart_by_more_than_its_address() -> Result<()> {
+    let data = [1i32, 2, 3, 4];
+    let none = Array::from_slice(&data[..0]);
+    let whole = Array::from_slice(&data);
+    let row = whole.slice(&[Range::from(1..2)])?;
+    let sum = none.sign() + row * whole.reshape(&[4, 1])?;
+    let walk = Walk::new(&[&sum])?;
+    let lengths: Vec<usize> = walk.slots().iter().map(|leaf| leaf.storage.len()).collect();
+    assert_eq!(lengths, [0, 4]);
+    Ok(())
+}
+
+#[test]
+fn more_nodes_than_are_searched_one_by_one() -> Result<()> {
+    let data: Vec<Array<'static>> = (0..50).map(|i| Array::from_vec(vec![i; 2])).collect();
+    let mut sum = data[0].clone();
+    for x in &data {
+        // Each of these is shared by two.
+        let y = x + 100;
+        sum = sum + &y * (&y + x.to_vec::<i32>()?[0] + 1000);
+    }
+    let walk = Walk::new(&[&sum])?;
+    assert_eq!(walk.slots().len(), 50);
+    assert_eq!(walk.literals().len(), 52);
+    let expected: i32 = (0..50).map(|i| (i + 100) * (i + 100 + i + 1000)).sum();
+    assert_eq!(sum.to_vec::<i32>()?, [expected; 2]);
+    Ok(())
+}
+
+#[test]
+fn the_graph_is_what_the_handle_says() -> Result<()> {
+    for (what, x) in rows() {
+        let walk = Walk::new(&[&x])?;
+        for mode in [IntDivision::Zero, IntDivision::Error] {
+            let (graph, roots) = graph(walk.key(), walk.literals(), mode)?;
+            verify::graph(&graph)?;
+            let root = graph.node(roots[0]);
+            assert_eq!((root.dtype, &root.shape[..]), (x.dtype(), x.shape()), "{what}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn words_that_are_no_key_are_an_error() {
+    for (what, x) in rows() {
+        let walk = Walk::new(&[&x]).expect("small");
+        let words = walk.key();
+        for n in 0..words.len() {
+            let cut = graph(&words[..n], walk.literals(), IntDivision::Zero);
+            assert_eq!(cut.map(|_| ()).unwrap_err().kind(), ErrorKind::Internal, "{what}, {n} words");
+        }
+        let unknown = graph(words, &[], IntDivision::Zero);
+        assert_eq!(unknown.is_err(), !walk.literals().is_empty(), "{what}");
+    }
+}

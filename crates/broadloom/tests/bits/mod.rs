@@ -1,0 +1,58 @@
+//! Arrays from bits, and bits from arrays, for tests whose values are data.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use broadloom::{Array, DType, Element, In, Result};
+use broadloom_math::Elem;
+
+macro_rules! by_dtype {
+    ($(($variant:ident, $rust:ty, $name:literal))*) => {
+        /// An array that owns these elements.
+        pub fn array(dtype: DType, shape: &[usize], bits: &[u64]) -> Array<'static> {
+            match dtype {
+                $(DType::$variant => Array::from_shape_vec(shape, values::<$rust>(bits)),)*
+            }
+            .expect("as many elements as the shape has")
+        }
+
+        /// The elements of an array, evaluated if need be.
+        pub fn bits(x: &Array<'_>) -> Result<Vec<u64>> {
+            match x.dtype() {
+                $(DType::$variant => x.to_vec::<$rust>().map(|v| v.into_iter().map(Elem::to_bits64).collect()),)*
+            }
+        }
+
+        /// Calls a function with a slice of these elements as a kernel takes it.
+        pub fn with_input<R>(dtype: DType, bits: &[u64], then: impl FnOnce(In<'_>) -> R) -> R {
+            match dtype {
+                $(DType::$variant => then((&values::<$rust>(bits)[..]).into()),)*
+            }
+        }
+    };
+}
+broadloom_math::for_each_dtype!(by_dtype);
+
+/// Typed elements.
+pub fn values<T: Element>(bits: &[u64]) -> Vec<T> {
+    bits.iter().map(|&b| T::from_bits64(b)).collect()
+}
+
+/// Whether the bits of an element are a NaN's.
+pub fn is_nan(dtype: DType, bits: u64) -> bool {
+    match dtype {
+        DType::Float16 => bits & 0x7fff > 0x7c00,
+        DType::Float32 => bits & 0x7fff_ffff > 0x7f80_0000,
+        DType::Float64 => bits << 1 > 0x7ff0_0000_0000_0000 << 1,
+        _ => false,
+    }
+}
+
+/// Where two lists of elements first differ, any NaN being equal to any other.
+pub fn difference(dtype: DType, got: &[u64], want: &[u64]) -> Option<String> {
+    if got.len() != want.len() {
+        return Some(format!("{} elements, not {}", got.len(), want.len()));
+    }
+    let same = |g: u64, w: u64| g == w || is_nan(dtype, g) && is_nan(dtype, w);
+    let at = got.iter().zip(want).position(|(&g, &w)| !same(g, w))?;
+    let wrong = got.iter().zip(want).filter(|&(&g, &w)| !same(g, w)).count();
+    Some(format!("element {at} is {:#x}, not {:#x} ({wrong} of {} are wrong)", got[at], want[at], got.len()))
+}

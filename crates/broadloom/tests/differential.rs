@@ -1,0 +1,223 @@
+//! Random programs through every way of evaluating them, against the reference interpreter of the testkit, bit for
+//! bit. `BROADLOOM_SEEDS=100000` runs that many, `BROADLOOM_SEEDS=42..43` these.
+
+mod bits;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use broadloom::{
+    Array, ErrorKind, Executor, IntDivision, Literal, Options, Range, Result, eval_many_with, with_promotion,
+};
+use broadloom_core::Scalar;
+use broadloom_core::rewrite::Rules;
+use broadloom_math::{DTypeVisitor, Elem};
+use broadloom_testkit::random::{self, Arg, Outcome, Program, Size, Step, View, shrink};
+
+/// One way of evaluating: rules, executor, the most threads.
+type Way = (Rules, Executor, Option<usize>);
+
+const SMALL: [Way; 5] = [
+    (Rules::Off, Executor::Interp, Some(1)),
+    (Rules::On, Executor::Interp, Some(1)),
+    (Rules::Off, Executor::Jit, Some(1)),
+    (Rules::On, Executor::Jit, Some(1)),
+    (Rules::On, Executor::Auto, None),
+];
+
+const LARGE: [Way; 8] = [
+    (Rules::Off, Executor::Interp, Some(2)),
+    (Rules::On, Executor::Interp, Some(1)),
+    (Rules::On, Executor::Interp, Some(2)),
+    (Rules::Off, Executor::Jit, Some(2)),
+    (Rules::On, Executor::Jit, Some(1)),
+    (Rules::On, Executor::Jit, Some(2)),
+    (Rules::On, Executor::Jit, None),
+    (Rules::On, Executor::Auto, None),
+];
+
+fn ways(size: Size) -> &'static [Way] {
+    match size {
+        Size::Small => &SMALL,
+        Size::Large => &LARGE,
+    }
+}
+
+/// The arrays that a program's steps stand for.
+fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
+    let mut arrays: Vec<Array<'static>> = Vec::new();
+    for step in &program.steps {
+        let array = match step {
+            Step::Input(x) => bits::array(x.dtype, &x.shape, &x.bits),
+            Step::Constant(dtype, bits) => Array::scalar(literal(Scalar { dtype: *dtype, bits: *bits })).astype(*dtype),
+            Step::Cast(arg, dtype) => arrays[*arg].astype(*dtype),
+            Step::View(arg, view) => self::view(&arrays[*arg], view)?,
+            Step::Apply(op, args) => {
+                let operands: Vec<Array<'static>> = args
+                    .iter()
+                    .map(|arg| match arg {
+                        Arg::Step(i) => arrays[*i].clone(),
+                        Arg::Literal(x) => Array::scalar(*x),
+                    })
+                    .collect();
+                Array::apply(*op, &operands)?
+            }
+        };
+        arrays.push(array);
+    }
+    Ok(arrays)
+}
+
+/// The literal that becomes exactly this scalar.
+fn literal(x: Scalar) -> Literal {
+    struct Visit(u64);
+    impl DTypeVisitor for Visit {
+        type Out = Literal;
+        fn visit<T: Elem>(self) -> Literal {
+            let x = Scalar { dtype: T::DTYPE, bits: self.0 };
+            match (x.get::<bool>(), x.get::<u64>()) {
+                (Some(x), _) => x.into(),
+                (_, Some(x)) => x.into(),
+                _ if T::DTYPE.is_float() => Literal::Float(float(x)),
+                // The sign or zero extension of the narrow integer.
+                _ => Literal::Int(format!("{x}").parse().expect("an integer prints as one")),
+            }
+        }
+    }
+    x.dtype.visit(Visit(x.bits))
+}
+
+/// A float as a float64, exactly.
+fn float(x: Scalar) -> f64 {
+    let half = x.get::<broadloom::f16>().map(f64::from);
+    half.or(x.get::<f32>().map(f64::from)).or(x.get::<f64>()).expect("a float")
+}
+
+fn view(x: &Array<'static>, view: &View) -> Result<Array<'static>> {
+    match view {
+        View::Slice(ranges) => {
+            let ranges: Vec<Range> = ranges.iter().map(|r| Range::new(r.start, r.stop, r.step)).collect();
+            x.slice(&ranges)
+        }
+        View::PermuteDims(axes) => x.permute_dims(axes),
+        View::BroadcastTo(shape) => x.broadcast_to(shape),
+        View::Reshape(shape) => x.reshape(shape),
+        View::ExpandDims(axis) => x.expand_dims(*axis),
+        View::Squeeze(axis) => x.squeeze(*axis),
+        View::Flip(axis) => x.flip(*axis),
+        View::IndexAxis(axis, index) => x.index_axis(*axis, *index),
+    }
+}
+
+/// Evaluates a program in every way; what is wrong, if anything is.
+fn check(program: &Program, ways: &[Way]) -> std::result::Result<(), String> {
+    let outcome = program.run().map_err(|e| format!("the reference: {e}"))?;
+    let arrays = with_promotion(program.promotion, || arrays(program)).map_err(|e| format!("building: {e}"))?;
+    for (i, (array, want)) in arrays.iter().zip(&outcome.values).enumerate() {
+        if (array.dtype(), array.shape()) != (want.dtype, &want.shape[..]) {
+            return Err(format!("s{i} is {}{:?}", array.dtype(), array.shape()));
+        }
+    }
+    let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
+    let mut failures: Vec<String> = Vec::new();
+    for &(rules, executor, threads) in ways {
+        let int_division = program.int_division;
+        let options = Options { executor, threads, int_division, rules, ..Options::default() };
+        let way = format!("rules {rules:?}, {executor:?}, threads {threads:?}");
+        match eval_many_with(&roots, &options) {
+            Ok(results) => {
+                if !outcome.faults.certain.is_empty() {
+                    return Err(format!("{way}: no error, though {:?}", outcome.faults));
+                }
+                compare(program, &outcome, &results).map_err(|e| format!("{way}: {e}"))?;
+                failures.push(String::new());
+            }
+            Err(e) => {
+                let named = e.message().split(':').next().unwrap_or_default();
+                if e.kind() != ErrorKind::ZeroDivision || !outcome.faults.possible.contains(named) {
+                    return Err(format!("{way}: {e}, though {:?}", outcome.faults));
+                }
+                failures.push(e.to_string());
+            }
+        }
+    }
+    match failures.iter().find(|f| **f != failures[0]) {
+        Some(other) => Err(format!("one way gives {:?}, another {other:?}", failures[0])),
+        None => Ok(()),
+    }
+}
+
+fn compare(program: &Program, outcome: &Outcome, results: &[Array<'static>]) -> std::result::Result<(), String> {
+    for (&root, result) in program.roots.iter().zip(results) {
+        let want = &outcome.values[root];
+        if (result.dtype(), result.shape()) != (want.dtype, &want.shape[..]) {
+            return Err(format!("s{root} became {}{:?}", result.dtype(), result.shape()));
+        }
+        let got = bits::bits(result).map_err(|e| format!("s{root}: {e}"))?;
+        if let Some(difference) = bits::difference(want.dtype, &got, &want.bits) {
+            return Err(format!("s{root}: {difference}"));
+        }
+    }
+    Ok(())
+}
+
+/// [`check`], a panic being an error too.
+fn failure(program: &Program, ways: &[Way]) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(|| check(program, ways))) {
+        Ok(done) => done.err(),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            Some(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
+        }
+    }
+}
+
+/// The seeds to run.
+fn seeds(default: u64) -> std::ops::Range<u64> {
+    let Ok(asked) = std::env::var("BROADLOOM_SEEDS") else { return 0..default };
+    let number = |text: &str| text.trim().parse::<u64>().expect("BROADLOOM_SEEDS is N or A..B");
+    match asked.split_once("..") {
+        Some((from, to)) => number(from)..number(to),
+        None => 0..number(&asked),
+    }
+}
+
+/// Checks the programs of seeds on all processors; panics with the first that fails, made small.
+fn check_all(seeds: std::ops::Range<u64>, size: Size) {
+    let next = AtomicU64::new(seeds.start);
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let found = std::thread::scope(|scope| {
+        let worker = || loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return None;
+            }
+            let program = random::program(seed, size);
+            if let Some(error) = failure(&program, ways(size)) {
+                next.store(seeds.end, Ordering::Relaxed);
+                return Some((seed, program, error));
+            }
+        };
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().filter_map(|w| w.join().expect("failures are caught")).min_by_key(|f| f.0)
+    });
+    let Some((seed, program, error)) = found else { return };
+    std::panic::set_hook(Box::new(|_| {}));
+    let small = shrink(&program, |p| failure(p, ways(size)).is_some());
+    let error_of_small = failure(&small, ways(size)).unwrap_or_default();
+    let _ = std::panic::take_hook();
+    panic!("seed {seed}: {error}\nmade small: {error_of_small}\n{small}");
+}
+
+#[test]
+fn random_programs_give_the_references_bits() {
+    check_all(seeds(4000), Size::Small);
+}
+
+#[test]
+fn large_random_programs_give_the_references_bits_on_any_number_of_threads() {
+    // More threads than the machine may have processors.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+    let seeds = seeds(4000);
+    pool.install(|| check_all(seeds.start..seeds.start + (seeds.end - seeds.start).div_ceil(100), Size::Large));
+}

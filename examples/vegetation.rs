@@ -1,0 +1,18 @@
+//! A vegetation index: two bands in, one fused loop, a masked index out, and how it was done.
+//!
+//! `cargo run --release -p broadloom --example vegetation`
+
+use broadloom::prelude::*;
+
+fn main() -> Result<()> {
+    let nir = Array::from_shape_vec(&[2, 3], vec![4000_u16, 5200, 3100, 800, 4700, 900])?;
+    let red = Array::from_shape_vec(&[2, 3], vec![1000_u16, 700, 1500, 790, 650, 1200])?;
+    let (nir, red) = (nir.astype(DType::Float32), red.astype(DType::Float32));
+
+    let index = (&nir - &red) / (&nir + &red);
+    let masked = where_(index.greater(0.2), &index, 0.0);
+
+    println!("{}\n", masked.eval()?);
+    println!("{}", masked.explain()?);
+    Ok(())
+}
