@@ -90,6 +90,10 @@ impl Failure {
             Failure::File(path, message) => {
                 plain(format_args!("{}: {message}", path.display()), colored, &mut words)
             }
+            Failure::Eval(error) if error.is_zero_division() => {
+                let option = "--int-div-zero zero gives 0 instead";
+                plain(format_args!("{}; {option}", error.message()), colored, &mut words)
+            }
             Failure::Eval(error) => plain(error, colored, &mut words),
             Failure::Stdout(error) => plain(format_args!("standard output: {error}"), colored, &mut words),
             Failure::Interrupted => plain("interrupted", colored, &mut words),

@@ -155,6 +155,16 @@ impl Graph {
         Graph { promotion, int_division, ..Graph::default() }
     }
 
+    /// An empty graph with the rules of this one, to rewrite this one into: it stands for as few values.
+    pub(crate) fn successor(&self) -> Graph {
+        Graph {
+            promotion: self.promotion,
+            int_division: self.int_division,
+            depends_on_values: self.depends_on_values,
+            ..Graph::default()
+        }
+    }
+
     /// How dtypes of different kinds meet.
     pub fn promotion(&self) -> Promotion {
         self.promotion

@@ -30,7 +30,7 @@ pub enum Rules {
 /// Only what building a graph can give.
 pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<NodeId>)> {
     let (needed, sign_read) = mark(graph, roots);
-    let mut out = Graph::new(graph.promotion(), graph.int_division());
+    let mut out = graph.successor();
     let mut new: Vec<Option<NodeId>> = vec![None; graph.nodes().len()];
     for id in graph.ids().filter(|id| needed[id.index()]) {
         let mut rebuilt = rebuild(graph, id, &new, &mut out)?;

@@ -12,7 +12,7 @@ mod rng;
 mod shrink;
 mod typing;
 
-pub use generate::{Size, program};
+pub use generate::{Size, program, with_other_values};
 pub use program::{Arg, PySlice, Program, Step, Tensor, View};
 pub use reference::{Faults, Outcome};
 pub use rng::Rng;

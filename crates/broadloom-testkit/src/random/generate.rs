@@ -76,6 +76,54 @@ pub fn program(seed: u64, size: Size) -> Program {
     generator.program
 }
 
+/// The same program with other elements, constants and literals: what it shares with the first is what a cache of
+/// plans may share.
+///
+/// ```
+/// use broadloom_testkit::random::{Size, program, with_other_values};
+///
+/// let first = program(7, Size::Small);
+/// let second = with_other_values(&first, 1);
+/// assert!(second.run().is_ok() && second.steps.len() == first.steps.len());
+/// ```
+pub fn with_other_values(program: &Program, seed: u64) -> Program {
+    let rng = Rng::new(seed);
+    let types = typing::types(program);
+    let mut generator =
+        Generator { rng, program: program.clone(), types, shape: Vec::new(), limit: 0, palette: false, rare_zeros: false };
+    for number in 0..program.steps.len() {
+        let mut step = program.steps[number].clone();
+        match &mut step {
+            // All elements move on by some: the reference computes as little anew as it can.
+            Step::Input(x) => {
+                let by = generator.rng.below(x.bits.len());
+                x.bits.rotate_left(by);
+            }
+            Step::Constant(dtype, bits) => *bits = generator.bits(*dtype),
+            Step::Apply(op, args) => {
+                let operand = typing::operand_dtype(*op, args, &generator.types, program.promotion);
+                for arg in args.iter_mut() {
+                    match (arg, &operand) {
+                        (Arg::Literal(x @ Literal::Float(_)), Ok(dtype)) if dtype.is_float() => {
+                            *x = generator.literal(*dtype);
+                        }
+                        (Arg::Literal(x @ Literal::Int(_)), Ok(dtype)) if dtype.is_integer() => {
+                            *x = generator.literal(*dtype);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Step::Cast(..) | Step::View(..) => {}
+        }
+        // A literal of another kind, where one was drawn, may not type.
+        if typing::type_of(&step, &generator.types[..number], program.promotion).as_ref() == Ok(&generator.types[number]) {
+            generator.program.steps[number] = step;
+        }
+    }
+    generator.program
+}
+
 struct Generator {
     rng: Rng,
     program: Program,
