@@ -5,12 +5,14 @@
 //! Must hold: the pool never keeps more than `max_bytes`, and only memory that [`Buffer`] allocated itself.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::buffer::{AllocError, Buffer};
 
 /// Smaller buffers are the allocator's business: it recycles them itself.
 const MIN: usize = 64 << 10;
+/// How often a held lock is tried again before the pool is passed by.
+const TRIES: usize = 64;
 /// A bound on the search in [`Pool::take`].
 const MAX_COUNT: usize = 64;
 
@@ -43,8 +45,9 @@ impl Pool {
     /// # Errors
     /// Where nothing fits and a new buffer can't be allocated.
     pub fn take(&self, bytes: usize) -> Result<Buffer, AllocError> {
-        if bytes >= MIN {
-            let mut kept = self.lock();
+        if bytes >= MIN
+            && let Some(mut kept) = self.lock()
+        {
             let size = |b: &Buffer| b.recyclable().unwrap_or(0);
             // The tightest fit; one of more than twice the size is left for a larger request.
             let fits = |b: &Buffer| size(b) >= bytes && size(b) / 2 <= bytes;
@@ -64,7 +67,7 @@ impl Pool {
     pub fn give(&self, buffer: Buffer) {
         let Some(bytes) = buffer.recyclable().filter(|b| (MIN..=self.max_bytes).contains(b)) else { return };
         let mut evicted = Vec::new();
-        let mut kept = self.lock();
+        let Some(mut kept) = self.lock() else { return };
         while kept.bytes > self.max_bytes - bytes || kept.buffers.len() >= MAX_COUNT {
             let Some(oldest) = kept.buffers.pop_front() else { break };
             kept.bytes -= oldest.recyclable().unwrap_or(0);
@@ -79,18 +82,27 @@ impl Pool {
 
     /// The bytes that the pool keeps now.
     pub fn bytes(&self) -> usize {
-        self.lock().bytes
+        self.lock().map_or(0, |kept| kept.bytes)
     }
 
     /// Drops everything that the pool keeps.
     pub fn clear(&self) {
-        let kept = std::mem::take(&mut *self.lock());
+        let kept = self.lock().map(|mut kept| std::mem::take(&mut *kept));
         drop(kept);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        // No code of ours panics while it holds the lock, and the state is consistent between statements.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The store, unless its lock stays held: another thread may have held it when the process was forked, and then
+    /// nobody releases it.
+    fn lock(&self) -> Option<MutexGuard<'_, Kept>> {
+        for _ in 0..TRIES {
+            match self.kept.try_lock() {
+                Ok(kept) => return Some(kept),
+                // No code of ours panics while it holds the lock, and the state is consistent between statements.
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+        None
     }
 }
 

@@ -7,11 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use broadloom::{
-    Array, ErrorKind, Executor, Literal, Options, Range, Result, eval_many_with, with_promotion,
+    Array, ErrorKind, Executor, Options, Range, Result, eval_many_with, with_promotion,
 };
-use broadloom_core::Scalar;
 use broadloom_core::rewrite::Rules;
-use broadloom_math::{DTypeVisitor, Elem};
 use broadloom_testkit::random::{self, Arg, Outcome, Program, Size, Step, View, shrink};
 
 /// One way of evaluating: rules, executor, the most threads.
@@ -42,7 +40,7 @@ fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
     for step in &program.steps {
         let array = match step {
             Step::Input(x) => bits::array(x.dtype, &x.shape, &x.bits),
-            Step::Constant(dtype, bits) => Array::scalar(literal(Scalar { dtype: *dtype, bits: *bits })).astype(*dtype),
+            Step::Constant(dtype, bits) => Array::scalar(bits::literal(*dtype, *bits)).astype(*dtype),
             Step::Cast(arg, dtype) => arrays[*arg].astype(*dtype),
             Step::View(arg, view) => self::view(&arrays[*arg], view)?,
             Step::Apply(op, args) => {
@@ -59,31 +57,6 @@ fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
         arrays.push(array);
     }
     Ok(arrays)
-}
-
-/// The literal that becomes exactly this scalar.
-fn literal(x: Scalar) -> Literal {
-    struct Visit(u64);
-    impl DTypeVisitor for Visit {
-        type Out = Literal;
-        fn visit<T: Elem>(self) -> Literal {
-            let x = Scalar { dtype: T::DTYPE, bits: self.0 };
-            match (x.get::<bool>(), x.get::<u64>()) {
-                (Some(x), _) => x.into(),
-                (_, Some(x)) => x.into(),
-                _ if T::DTYPE.is_float() => Literal::Float(float(x)),
-                // The sign or zero extension of the narrow integer.
-                _ => Literal::Int(format!("{x}").parse().expect("an integer prints as one")),
-            }
-        }
-    }
-    x.dtype.visit(Visit(x.bits))
-}
-
-/// A float as a float64, exactly.
-fn float(x: Scalar) -> f64 {
-    let half = x.get::<broadloom::f16>().map(f64::from);
-    half.or(x.get::<f32>().map(f64::from)).or(x.get::<f64>()).expect("a float")
 }
 
 fn view(x: &Array<'static>, view: &View) -> Result<Array<'static>> {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use broadloom_core::fuse::Stage;
 use broadloom_core::{Error, ErrorKind, Result};
@@ -64,7 +64,9 @@ impl Prepared {
         options: &Options,
         access: &[Access],
     ) -> Choice<'e> {
-        let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = self.ready.try_lock();
+        let alone = Ready::default();
+        let ready = ready.as_deref().unwrap_or(&alone);
         let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.into() };
         let compiled =
             ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();

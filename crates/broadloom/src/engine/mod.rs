@@ -88,7 +88,7 @@ impl Engine {
     /// An engine with these limits.
     pub fn new(limits: Limits) -> Engine {
         Engine {
-            plans: Cache::new(limits.plans, usize::MAX),
+            plans: Cache::new(limits.plans, limits.plan_words),
             kernels: Cache::new(limits.kernels, limits.code_bytes),
             pool: Arc::new(Pool::new(limits.pool_bytes)),
             compiler: OnceLock::new(),
@@ -151,7 +151,7 @@ impl Engine {
         let plan = fuse::run(&graph, &roots)?;
         let recipe = Arc::new(Recipe::new(plan)?);
         if !graph.depends_on_values() {
-            self.plans.insert(PlanKey { words: walk.key().into(), mode }, recipe.clone(), 1);
+            self.plans.insert(PlanKey { words: walk.key().into(), mode }, recipe.clone(), walk.key().len());
         }
         Ok(recipe)
     }

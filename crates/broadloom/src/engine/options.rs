@@ -73,6 +73,9 @@ impl Default for Options {
 pub struct Limits {
     /// Plans of expressions: which kernels, over which memory.
     pub plans: usize,
+    /// Words that describe the planned expressions, some two per operation: very long expressions are planned anew
+    /// each time.
+    pub plan_words: usize,
     /// Compiled kernels.
     pub kernels: usize,
     /// Bytes of machine code of compiled kernels.
@@ -83,6 +86,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { plans: 512, kernels: 512, code_bytes: 16 << 20, pool_bytes: 256 << 20 }
+        Limits { plans: 512, plan_words: 1 << 18, kernels: 512, code_bytes: 16 << 20, pool_bytes: 256 << 20 }
     }
 }

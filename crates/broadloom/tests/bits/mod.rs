@@ -1,7 +1,7 @@
 //! Arrays from bits, and bits from arrays, for tests whose values are data.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use broadloom::{Array, DType, Element, In, Result};
+use broadloom::{Array, DType, Element, In, Literal, Result};
 use broadloom_math::Elem;
 
 macro_rules! by_dtype {
@@ -18,6 +18,13 @@ macro_rules! by_dtype {
         pub fn bits(x: &Array<'_>) -> Result<Vec<u64>> {
             match x.dtype() {
                 $(DType::$variant => x.to_vec::<$rust>().map(|v| v.into_iter().map(Elem::to_bits64).collect()),)*
+            }
+        }
+
+        /// The literal that is exactly this element.
+        pub fn literal(dtype: DType, bits: u64) -> Literal {
+            match dtype {
+                $(DType::$variant => <$rust>::from_bits64(bits).into(),)*
             }
         }
 
