@@ -66,7 +66,7 @@ impl Input {
         if order == Order::Fortran {
             extents.reverse();
         }
-        let needed = extents.iter().zip(block).map(|(&n, range)| if false { 0..1 } else { range.clone() });
+        let needed = extents.iter().zip(block).map(|(&n, range)| if n == 1 { 0..1 } else { range.clone() });
         let mut ranges: Vec<Range<usize>> = needed.collect();
         if is_other_order {
             extents.reverse();

@@ -196,6 +196,19 @@ fn options_have_their_effect() {
     assert!(plan.ends_with("[1.5 2.5 3.5]\n"), "{plan}");
 }
 
+#[cfg(unix)]
+#[test]
+fn threads_are_limited() {
+    let dir = Dir::new();
+    dir.array("x.npy", &[1 << 20], &vec![2.0f64; 1 << 20]);
+    let plan = |threads: &str| {
+        let command = format!("eval 'sqrt(x) + x / 3' x=x.npy --explain --threads {threads}");
+        dir.shell(&format!("RAYON_NUM_THREADS=2 \"$broadloom\" {command}")).stdout
+    };
+    assert!(plan("1").contains("(1 thread,"), "{}", plan("1"));
+    assert!(plan("2").contains("(2 threads,"), "{}", plan("2"));
+}
+
 #[test]
 fn an_input_that_is_not_used_is_a_warning() {
     let dir = Dir::new();

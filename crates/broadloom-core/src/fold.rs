@@ -1,11 +1,12 @@
 //! Constant folding: the functions of `broadloom-math` on single values.
 //!
 //! In: an op and typed scalars. Out: a typed scalar. Must hold: the same definition as in the executors, through
-//! the scalar instance; this is also the oracle that tests hold the executors to.
+//! the scalar instance; this is also what tests hold the executors to. A NaN that is computed, not moved, is the
+//! positive quiet one: its sign may be read later, and hosts differ in it.
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Scalar as Host, Ternary, Unary};
 
-use crate::op::{self, Op, Visitor};
+use crate::op::{self, Law, Op, Visitor};
 use crate::scalar::Scalar;
 
 /// The op of the operands; `None` where it does not take them.
@@ -14,13 +15,24 @@ pub fn apply(op: Op, operands: &[Scalar]) -> Option<Scalar> {
     if operands.len() != op.operands() {
         return None;
     }
-    op::dispatch(op, dtype, Fold(operands)).flatten()
+    let value = op::dispatch(op, dtype, Fold(operands)).flatten()?;
+    Some(if op.has(Law::Moves) { value } else { canonical(value) })
 }
 
 /// The value converted to another dtype.
 pub fn cast(x: Scalar, to: DType) -> Scalar {
+    if x.dtype == to {
+        return x;
+    }
     // The visitor gets a value of exactly the dtype that it is dispatched on.
-    op::dispatch_cast(x.dtype, to, Fold(&[x])).unwrap_or(x)
+    canonical(op::dispatch_cast(x.dtype, to, Fold(&[x])).unwrap_or(x))
+}
+
+fn canonical(x: Scalar) -> Scalar {
+    if !x.is_nan() {
+        return x;
+    }
+    op::dispatch(Op::CanonicalNan, x.dtype, Fold(&[x])).flatten().unwrap_or(x)
 }
 
 struct Fold<'a>(&'a [Scalar]);

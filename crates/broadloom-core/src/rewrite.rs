@@ -219,6 +219,8 @@ rules! {
     "abs(negative(x)) -> abs(x)"          => |at| {
         let x = want!(at.op(Op::Abs))[0];
         let x = want!(at.inner(x, Op::Negative));
+        // An unsigned −x wraps, and is its own absolute value.
+        if at.dtype(x).kind() == Kind::Unsigned { return Ok(None) }
         at.apply(Op::Abs, &[x])
     };
     "round to integral(integer) -> it"    => |at| {

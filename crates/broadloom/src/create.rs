@@ -5,6 +5,7 @@
 
 use broadloom_core::{DType, Error, ErrorKind, Kind, Layout, Literal, Result, Scalar, Shape, View, fold};
 use broadloom_math::Real;
+use broadloom_mem::FloatEnv;
 
 use crate::array::Array;
 use crate::expr;
@@ -126,6 +127,7 @@ impl<'a> Array<'a> {
                 collect("arange", len.max(0) as f64, |i| T::of_i64((start + i as i128 * step) as i64))?
             }
             Kind::Float => {
+                let _ieee = FloatEnv::ieee();
                 let [start, stop, step] = [start, stop, step].map(real);
                 if step == 0.0 {
                     return Err(fail("the step is 0"));
@@ -154,6 +156,7 @@ impl<'a> Array<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn linspace<T: Element + Real>(start: T, stop: T, num: usize) -> Result<Array<'a>> {
+        let _ieee = FloatEnv::ieee();
         let (from, to) = (real(start), real(stop));
         let step = (to - from) / num.saturating_sub(1) as f64;
         let data = collect("linspace", num as f64, |i| match i {

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Literal, Op, Result, Scalar, Shape, View};
-use broadloom_core::{fold, infer, op::Law};
+use broadloom_core::{fold, infer};
+use broadloom_mem::FloatEnv;
 use smallvec::SmallVec;
 
 use crate::array::Array;
@@ -46,6 +47,8 @@ pub(crate) struct Leaf<'a> {
 
 /// The op of these operands, promoted and broadcast.
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
+    // Literals are rounded and folded, whatever the host has set.
+    let _ieee = operands.iter().any(|x| x.literal().is_some()).then(FloatEnv::ieee);
     let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
     let signature = infer::apply(op, &known, promotion())?;
     let literals_only = known.iter().all(|x| matches!(x, infer::Operand::Literal(_)));
@@ -77,13 +80,9 @@ fn fold_literals<'a>(
     if op.faults(signature.operand) && values.last().is_none_or(|divisor| divisor.bits == 0) {
         return Ok(None);
     }
-    let Some(mut value) = fold::apply(op, &values) else {
+    let Some(value) = fold::apply(op, &values) else {
         return Err(Error::new(ErrorKind::Internal, format!("{op} of {values:?}")));
     };
-    // The sign of a computed NaN differs between hosts, and may be read later.
-    if value.is_nan() && !op.has(Law::Moves) {
-        value = fold::apply(Op::CanonicalNan, &[value]).unwrap_or(value);
-    }
     Ok(Some(match (value.get::<bool>(), value.get::<i64>(), value.get::<f64>()) {
         (Some(x), ..) => Array::scalar(x),
         (_, Some(x), _) => Array::scalar(x),
@@ -100,9 +99,15 @@ pub(crate) fn constant<'a>(value: Scalar) -> Array<'a> {
 /// The array converted to a dtype; the array itself if it has it, and is no literal.
 pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     match arg.0.kind {
-        Kind::Literal(x) => constant(cast_literal(x, dtype)),
+        Kind::Literal(x) => {
+            let _ieee = FloatEnv::ieee();
+            constant(cast_literal(x, dtype))
+        }
         _ if arg.0.dtype == dtype => arg,
-        Kind::Const(value) => constant(fold::cast(value, dtype)),
+        Kind::Const(value) => {
+            let _ieee = FloatEnv::ieee();
+            constant(fold::cast(value, dtype))
+        }
         _ => {
             let shape = arg.0.shape.clone();
             Array::of(Kind::Cast { arg }, dtype, shape)

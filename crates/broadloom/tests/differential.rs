@@ -191,3 +191,58 @@ fn large_random_programs_give_the_references_bits_on_any_number_of_threads() {
     let some = seeds.start..seeds.start + (seeds.end - seeds.start).div_ceil(100);
     check_all(some, Size::Large, |program| pool.install(|| failure(program, &LARGE)));
 }
+
+/// Programs that were wrong once, or that the random ones are unlikely to meet, with the reason.
+#[test]
+fn known_programs() {
+    use broadloom::{DType::*, IntDivision, Op, Promotion};
+    let constant = |dtype, bits| Step::Constant(dtype, bits);
+    let apply = |op: Op, args: &[usize]| Step::Apply(op, args.iter().map(|&i| Arg::Step(i)).collect());
+    let input = |dtype, shape: &[usize], bits: &[u64]| {
+        Step::Input(random::Tensor { dtype, shape: shape.to_vec(), bits: bits.to_vec() })
+    };
+    let rows: Vec<(&str, Vec<Step>)> = vec![
+        (
+            "a plan with folded constants was kept and used for other constants",
+            vec![constant(Float32, 0x4040_0000), apply(Op::Square, &[0])],
+        ),
+        ("the same with another constant", vec![constant(Float32, 0x40a0_0000), apply(Op::Square, &[0])]),
+        (
+            "a NaN computed from constants is the positive one where its sign is read",
+            vec![constant(Float32, 0x7f80_0000), apply(Op::Subtract, &[0, 0]), apply(Op::SignBit, &[1])],
+        ),
+        (
+            "a NaN computed from a negative one",
+            vec![constant(Float64, 0xfff8 << 48), apply(Op::Square, &[0]), apply(Op::SignBit, &[1])],
+        ),
+        (
+            "a conversion computes its NaN",
+            vec![constant(Float32, 0xffc0_0000), Step::Cast(0, Float64), apply(Op::SignBit, &[1])],
+        ),
+        (
+            "a conversion computes its NaN, of an array too",
+            vec![input(Float32, &[2], &[0xffc0_0000; 2]), Step::Cast(0, Float64), apply(Op::SignBit, &[1])],
+        ),
+        (
+            "a conversion computes its NaN, to float16 and back",
+            vec![
+                input(Float16, &[2], &[0xfe00; 2]),
+                Step::Cast(0, Float64),
+                Step::Cast(1, Float16),
+                apply(Op::SignBit, &[2]),
+            ],
+        ),
+        ("a constant NaN is loaded", vec![constant(Float32, 0xffc0_0000), apply(Op::SignBit, &[0])]),
+        ("a constant NaN is loaded", vec![constant(Float16, 0xfe00), apply(Op::SignBit, &[0])]),
+    ];
+    let wrong: Vec<String> = rows
+        .into_iter()
+        .filter_map(|(name, steps)| {
+            let roots = vec![steps.len() - 1];
+            let program =
+                Program { steps, roots, promotion: Promotion::Strict, int_division: IntDivision::Zero };
+            failure(&program, &SMALL).map(|error| format!("{name}: {error}\n{program}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

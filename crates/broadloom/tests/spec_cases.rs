@@ -124,7 +124,8 @@ fn batches() -> Vec<Batch> {
 /// Runs a check on every batch, on all processors.
 fn each(check: impl Fn(&Batch) + Sync) {
     let batches = batches();
-    assert!(batches.len() > 400 && batches.iter().map(|b| b.rows.len()).sum::<usize>() > 10_000);
+    let rows: usize = batches.iter().map(|b| b.rows.len()).sum();
+    assert!(batches.len() > 400 && rows > 6000, "{rows} rows in {} batches", batches.len());
     let next = std::sync::atomic::AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
     std::thread::scope(|scope| {
