@@ -206,7 +206,13 @@ mod tests {
         let mut inputs: Vec<DType> = (0..operands).map(|i| code.operand(i)).collect();
         inputs.push(other);
         let outputs = vec![ValueId(operands as u32 + 1), ValueId(operands as u32)];
-        Kernel { inputs, body: vec![Inst { code, args }], outputs, checks_division: true, ..Kernel::default() }
+        Kernel {
+            inputs,
+            body: vec![Inst { code, args }],
+            outputs,
+            checks_division: true,
+            ..Kernel::default()
+        }
     }
 
     fn lowers_everything(triple: &str, features: &[&str]) {

@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use broadloom_core::kernel::{Code, Definition, Kernel, ValueId};
+use broadloom_core::kernel::{Code, Depth, Kernel, ValueId};
 use broadloom_core::op::{self, Visitor};
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
@@ -111,7 +111,7 @@ impl Emitter<'_> {
                 self.builder.ins().load(scalar_of(dtype), MemFlagsData::trusted(), params, 8 * i as i32);
             values[kernel.param(i).index()] = Some(self.splat_scalar(dtype, scalar));
         }
-        let depth = depths(kernel, access);
+        let depth = kernel.depths(|i| access[i] == Access::Splat);
         self.instructions(kernel, &mut values, &depth, Depth::Call, faults)?;
 
         let row = self.builder.create_block();
@@ -340,36 +340,6 @@ fn undefined() -> Error {
 /// Elements are aligned as NumPy aligns them, not to vectors; the caller vouches for every address.
 fn element_flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
-}
-
-/// How often a value is computed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Depth {
-    /// Once per call.
-    Call,
-    /// Once per row.
-    Row,
-    /// For each block of elements.
-    Element,
-}
-
-/// The outermost loop level at which each value can be computed.
-fn depths(kernel: &Kernel, access: &[Access]) -> Vec<Depth> {
-    let mut depths: Vec<Depth> = Vec::with_capacity(kernel.values());
-    for v in 0..kernel.values() as u32 {
-        depths.push(match kernel.definition(ValueId(v)) {
-            Definition::Input(i) => match access[i] {
-                Access::Contiguous => Depth::Element,
-                Access::Splat => Depth::Row,
-            },
-            Definition::Param(_) => Depth::Call,
-            Definition::Inst(i) => {
-                let args = kernel.body[i].args().iter().map(|a| depths[a.index()]);
-                args.max().unwrap_or(Depth::Call)
-            }
-        });
-    }
-    depths
 }
 
 /// Emits one function of values.

@@ -155,6 +155,24 @@ impl Kernel {
         }
     }
 
+    /// The outermost loop level at which each value can be computed, given which inputs have one element for a whole
+    /// row.
+    pub fn depths(&self, per_row: impl Fn(usize) -> bool) -> Vec<Depth> {
+        let mut depths: Vec<Depth> = Vec::with_capacity(self.values());
+        for v in 0..self.values() as u32 {
+            depths.push(match self.definition(ValueId(v)) {
+                Definition::Input(i) if per_row(i) => Depth::Row,
+                Definition::Input(_) => Depth::Element,
+                Definition::Param(_) => Depth::Call,
+                Definition::Inst(i) => {
+                    let args = self.body[i].args().iter().map(|a| depths[a.index()]);
+                    args.max().unwrap_or(Depth::Call)
+                }
+            });
+        }
+        depths
+    }
+
     /// The dtypes of the arrays written.
     pub fn output_dtypes(&self) -> impl Iterator<Item = DType> {
         self.outputs.iter().map(|&id| self.dtype(id))
@@ -200,6 +218,17 @@ impl Kernel {
     }
 }
 
+/// How often a value has to be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Once: it depends on parameters only.
+    Call,
+    /// Once per row of elements.
+    Row,
+    /// For each element.
+    Element,
+}
+
 /// What a value of a kernel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition {
@@ -237,7 +266,10 @@ mod tests {
     use super::*;
 
     fn triad() -> Kernel {
-        let inst = |op, a, b| Inst { code: Code::Apply(op, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] };
+        let inst = |op, a, b| Inst {
+            code: Code::Apply(op, DType::Float32),
+            args: [ValueId(a), ValueId(b), ValueId(0)],
+        };
         Kernel {
             inputs: vec![DType::Float32; 2],
             params: vec![DType::Float32],

@@ -1,8 +1,8 @@
 //! The tile loops: one precompiled loop per function and dtype, for each CPU feature level.
 //!
 //! In: tiles as bytes. Out: a tile as bytes. Must hold: everything from the loop to the primitives is inlined into
-//! the one function that is compiled for the features (a missed inline costs 50×, silently; the benchmark
-//! `tile_loops` shows it). A lane that needs the long way round is noted, and the tile done again by [`Scalar`].
+//! the one function that is compiled for the features (a missed inline costs 50×, silently: the interpreter's rows
+//! of the benchmark `figures` show it). A lane that needs the long way round is noted, and the tile done again by [`Scalar`].
 
 use broadloom_core::kernel::Code;
 use broadloom_core::op::{self, Visitor};

@@ -4,7 +4,7 @@
 //! operands are, and which tile takes its result. Must hold: a tile is written by one live value at a time; values
 //! that are the same for all elements, or all of a row, are computed once for each.
 
-use broadloom_core::kernel::{Definition, Inst, Kernel, ValueId};
+use broadloom_core::kernel::{Definition, Depth, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Result};
 use broadloom_mem::Access;
 use pulp::Arch;
@@ -18,17 +18,6 @@ pub(crate) enum Place {
     Input(usize),
     /// In a tile of scratch memory.
     Tile(usize),
-}
-
-/// How often a value is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Depth {
-    /// Once per block.
-    Block,
-    /// Once per row.
-    Row,
-    /// For each tile.
-    Tile,
 }
 
 /// One instruction.
@@ -98,7 +87,7 @@ impl<'a> Builder<'a> {
         Builder {
             kernel,
             access,
-            depths: depths(kernel, access),
+            depths: kernel.depths(|i| access[i] == Access::Splat),
             last_use,
             last_read,
             places: vec![None; kernel.values()],
@@ -161,12 +150,12 @@ impl<'a> Builder<'a> {
         }
         let mut written = kernel.outputs.iter().enumerate().filter(|(_, o)| **o == id).map(|(j, _)| j);
         // A result that only goes to one output, and is not the same for a whole row, needs no tile.
-        let direct = written
-            .next()
-            .filter(|_| written.next().is_none() && depth == Depth::Tile && self.last_read[id.index()] <= i);
+        let direct = written.next().filter(|_| {
+            written.next().is_none() && depth == Depth::Element && self.last_read[id.index()] <= i
+        });
         let out = match (direct, depth) {
             (Some(_), _) => usize::MAX,
-            (None, Depth::Tile) => self.take(dtype.size()),
+            (None, Depth::Element) => self.take(dtype.size()),
             (None, _) => self.pinned(id, dtype),
         };
         self.places[id.index()] = Some(Place::Tile(out));
@@ -197,26 +186,10 @@ impl<'a> Builder<'a> {
 
     fn release(&mut self, id: ValueId) {
         let computed = matches!(self.kernel.definition(id), Definition::Inst(_));
-        if let (true, Depth::Tile, Some(Place::Tile(tile))) =
+        if let (true, Depth::Element, Some(Place::Tile(tile))) =
             (computed, self.depths[id.index()], self.places[id.index()])
         {
             self.free.push(tile);
         }
     }
-}
-
-/// The outermost level at which each value can be computed.
-fn depths(kernel: &Kernel, access: &[Access]) -> Vec<Depth> {
-    let mut depths: Vec<Depth> = Vec::with_capacity(kernel.values());
-    for v in 0..kernel.values() as u32 {
-        depths.push(match kernel.definition(ValueId(v)) {
-            Definition::Input(i) if access[i] == Access::Splat => Depth::Row,
-            Definition::Input(_) => Depth::Tile,
-            Definition::Param(_) => Depth::Block,
-            Definition::Inst(i) => {
-                kernel.body[i].args().iter().map(|a| depths[a.index()]).max().unwrap_or(Depth::Block)
-            }
-        });
-    }
-    depths
 }

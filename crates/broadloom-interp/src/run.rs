@@ -3,12 +3,13 @@
 //! In: a block of a nest, parameters, a byte per fault site. Out: the block's outputs are written, and the bytes of
 //! sites that met a zero divisor set. Must hold: nothing is allocated once the scratch tiles are there.
 
+use broadloom_core::kernel::Depth;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_math::Elem;
 use broadloom_mem::{Block, Inputs, Operand, Outputs, bytes_of, bytes_of_mut};
 
 use crate::loops::{TileLoop, any_zero};
-use crate::program::{Depth, Place, Program, Step};
+use crate::program::{Place, Program, Step};
 
 /// Elements per tile: 128 to 512 were equally fast where it was measured.
 pub const TILE: usize = 256;
@@ -57,7 +58,7 @@ impl Program {
         for (i, &tile) in self.param_tiles.iter().enumerate() {
             fill(&mut tiles.0[tile], params[i], self.params[i].size(), filled);
         }
-        for step in self.steps.iter().filter(|s| s.depth == Depth::Block) {
+        for step in self.steps.iter().filter(|s| s.depth == Depth::Call) {
             uniform(self, step, &mut tiles.0, faults, filled);
         }
         for row in 0..block.rows() {
@@ -87,7 +88,7 @@ impl Program {
         while start < cols {
             let n = TILE.min(cols - start);
             let at = Span { inputs, program: self, start, n };
-            for step in self.steps.iter().filter(|s| s.depth == Depth::Tile) {
+            for step in self.steps.iter().filter(|s| s.depth == Depth::Element) {
                 at.step(step, outputs, tiles, faults);
             }
             for &(output, place) in &self.copies {

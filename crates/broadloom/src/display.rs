@@ -8,6 +8,7 @@ use std::fmt;
 
 use broadloom_core::layout::Slice;
 use broadloom_core::{DType, Layout, Result, Scalar, Shape, View};
+use broadloom_mem::FloatEnv;
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::Array;
@@ -34,6 +35,8 @@ const LINE: usize = 75;
 /// ```
 impl fmt::Display for Array<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Elements are compared and converted to be written, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
         let shown = match Shown::of(self) {
             Ok(shown) => shown,
             Err(e) => return write!(f, "<{}{} not shown: {e}>", self.dtype(), self.0.shape),
@@ -48,6 +51,7 @@ impl fmt::Display for Array<'_> {
 /// As NumPy's `repr` of the array: evaluates what it shows.
 impl fmt::Debug for Array<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let _ieee = FloatEnv::ieee();
         let prefix = "array(";
         let shown = match Shown::of(self) {
             Ok(shown) => shown,

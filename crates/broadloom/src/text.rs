@@ -27,6 +27,7 @@ use std::fmt;
 use broadloom_core::op::Arity;
 use broadloom_core::text::{Ast, AstId, Kind, Node, SyntaxError, nearest, parse};
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op};
+use broadloom_mem::FloatEnv;
 use rustc_hash::FxHashMap;
 
 use crate::array::Array;
@@ -77,6 +78,8 @@ impl Expression {
     /// # Errors
     /// If the text is not an expression, or exceeds a limit.
     pub fn parse_with(text: &str, options: &ParseOptions) -> Result<Expression, TextError> {
+        // Reading a decimal may multiply by a power of ten, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
         Ok(Expression { ast: parse(text, options)? })
     }
 

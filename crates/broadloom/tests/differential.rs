@@ -234,6 +234,10 @@ fn known_programs() {
         ),
         ("a constant NaN is loaded", vec![constant(Float32, 0xffc0_0000), apply(Op::SignBit, &[0])]),
         ("a constant NaN is loaded", vec![constant(Float16, 0xfe00), apply(Op::SignBit, &[0])]),
+        (
+            "an unsigned −x is its own absolute value",
+            vec![input(UInt32, &[1], &[5]), apply(Op::Negative, &[0]), apply(Op::Abs, &[1])],
+        ),
     ];
     let wrong: Vec<String> = rows
         .into_iter()

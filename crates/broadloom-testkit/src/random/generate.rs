@@ -11,7 +11,7 @@ use broadloom_core::op::Law;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
 use super::affine::broadcast;
-use super::program::{Arg, Program, Step, Tensor};
+use super::program::{Arg, Program, PySlice, Step, Tensor, View};
 use super::rng::Rng;
 use super::typing::{self, Type};
 use crate::{Value, oracle, spicy};
@@ -215,9 +215,18 @@ impl Generator {
             let divide: Vec<Op> = Op::public().filter(|op| op.has(Law::Faults)).collect();
             op = *self.rng.pick(&divide).expect("ops that divide");
         }
+        let mut first = self.earlier();
+        // An op of an op, so that rewrite rules have something to find.
+        let last = self.types.len() - 1;
+        if let Step::Apply(inner, args) = &self.program.steps[last]
+            && args.len() == 1
+            && self.rng.chance(1, 3)
+        {
+            let near = [*inner, Op::Abs, Op::Negative, Op::Round, Op::Trunc, Op::LogicalNot, Op::BitwiseInvert];
+            (op, first) = (*self.rng.pick(&near).expect("ops"), last);
+        }
         let Ok(signature) = typing::signature(op) else { panic!("the oracle has no {op}") };
         let taken: Vec<DType> = DType::ALL.iter().copied().filter(|d| signature.takes_dtype(d.name())).collect();
-        let mut first = self.earlier();
         let is_taken = taken.contains(&self.types[first].dtype);
         // NumPy's mode takes integers for floats too.
         if !is_taken && (self.program.promotion == Promotion::Strict || self.rng.chance(1, 2)) {
@@ -240,15 +249,26 @@ impl Generator {
             let condition = self.condition(&mut shape);
             args.insert(0, condition);
         }
-        self.push(Step::Apply(op, args));
+        let done = self.push(Step::Apply(op, args));
+        // What a view leaves out of a division may have failed.
+        if op.has(Law::Faults)
+            && let Some(quotient) = done
+            && self.rng.chance(1, 4)
+        {
+            let rank = self.types[quotient].shape.len();
+            let half = PySlice { start: None, stop: None, step: 2 };
+            self.push(Step::View(quotient, View::Slice(vec![half; rank])));
+        }
     }
 
     /// An operand beside a step: a literal, a constant, or an array of a shape and dtype that go together.
     fn partner(&mut self, first: usize, shape: &mut Vec<usize>) -> Arg {
         let dtype = self.types[first].dtype;
-        match self.rng.below(10) {
+        match self.rng.below(12) {
             0 | 1 => return Arg::Literal(self.literal(dtype)),
-            2 => {
+            2 => return Arg::Literal(self.plain_literal(dtype)),
+            3 => return Arg::Step(first),
+            4 => {
                 let bits = self.bits(dtype);
                 if let Some(constant) = self.push(Step::Constant(dtype, bits)) {
                     return Arg::Step(constant);
@@ -308,6 +328,17 @@ impl Generator {
                 let x = Value::from_bits(dtype.name(), bits).expect("a float");
                 Literal::Float(f64::from_bits(oracle::cast(x, "float64").bits()))
             }
+        }
+    }
+
+    /// A literal that rewrite rules look for.
+    fn plain_literal(&mut self, dtype: DType) -> Literal {
+        let ones = u64::MAX >> (64 - 8 * dtype.size());
+        match dtype.kind() {
+            Kind::Bool => Literal::Bool(self.rng.chance(1, 2)),
+            Kind::Signed => Literal::Int([0, 1, 2, -1][self.rng.below(4)]),
+            Kind::Unsigned => Literal::Int([0, 1, 2, i128::from(ones)][self.rng.below(4)]),
+            Kind::Float => Literal::Float([0.0, -0.0, 1.0, 2.0, -1.0, 0.5][self.rng.below(6)]),
         }
     }
 
