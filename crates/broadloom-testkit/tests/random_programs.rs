@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use broadloom_core::graph::IntDivision;
-use broadloom_core::{DType, Kind, Literal, Op, Promotion};
+use broadloom_core::{DType, Literal, Op, Promotion};
 use broadloom_testkit::random::{Arg, Program, PySlice, Rng, Size, Step, Tensor, View, program, shrink};
 
 fn run(steps: Vec<Step>) -> Result<Vec<Tensor>, String> {
@@ -77,6 +77,9 @@ fn everything_is_reached() {
                     let skip = usize::from(*op == Op::Where);
                     for arg in &args[skip..] {
                         reached.insert(format!("{op} of {}", dtype(arg)));
+                        if op.dtypes().iter().all(|d| d.is_float()) && *op != Op::Divide {
+                            reached.insert(format!("{} where a float is taken", dtype(arg)));
+                        }
                     }
                     if let Arg::Literal(_) = args[0] {
                         reached.insert(format!("{op} of a literal first"));
@@ -121,9 +124,8 @@ fn everything_is_reached() {
     }
     for &dtype in DType::ALL {
         wanted.extend([format!("input {dtype}"), format!("constant {dtype}")]);
-        // Of integers, and in NumPy's mode only, or of `divide`.
-        if dtype.kind() == Kind::Signed {
-            wanted.extend([format!("divide of {dtype}"), format!("sqrt of {dtype}")]);
+        if dtype.is_integer() {
+            wanted.extend([format!("divide of {dtype}"), format!("{dtype} where a float is taken")]);
         }
         wanted.extend(DType::ALL.iter().map(|to| format!("{dtype} to {to}")));
     }

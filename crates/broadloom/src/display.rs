@@ -56,7 +56,12 @@ impl fmt::Debug for Array<'_> {
         let shown = match Shown::of(self) {
             Ok(shown) => shown,
             Err(e) => {
-                return write!(f, "{prefix}<not shown: {e}>, shape={}, dtype={})", self.0.shape, self.dtype());
+                return write!(
+                    f,
+                    "{prefix}<not shown: {e}>, shape={}, dtype={})",
+                    self.0.shape,
+                    self.dtype()
+                );
             }
         };
         let text = shown.text(prefix, ", ", LINE - 1);
@@ -185,10 +190,9 @@ fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> 
             (true, 1) => {
                 smallvec![(Slice { start: 0, step: extent as isize - 1, len: 2 }, slice(0, 2))]
             }
-            (true, _) => smallvec![
-                (slice(0, edge), slice(0, edge)),
-                (slice(extent - edge, edge), slice(edge, edge)),
-            ],
+            (true, _) => {
+                smallvec![(slice(0, edge), slice(0, edge)), (slice(extent - edge, edge), slice(edge, edge)),]
+            }
         };
         corners = corners
             .iter()

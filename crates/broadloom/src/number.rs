@@ -91,32 +91,26 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
     let finite = shown.clone().filter(|&x| as_f64(x).is_finite());
     let nonzero = finite.clone().map(|x| as_f64(x).abs()).filter(|&x| x != 0.0);
     let (low, high) = nonzero.fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)));
-    let (mut left, right, column): (usize, usize, fn(usize, usize, usize) -> Column);
-    let mut exponent_digits = 0;
-    if high > 0.0
-        && (high >= 10f64.powi(decimals(dtype)) || low < least(dtype) || ratio(dtype, high, low) > 1000.0)
-    {
-        let parts = finite.clone().map(scientific);
-        let (l, r, e) =
-            parts.fold((0, 0, 2), |(l, r, e): (usize, usize, usize), (int, fraction, exponent)| {
-                let digits = exponent.unsigned_abs().to_string().len();
-                (l.max(int.len()), r.max(fraction.len()), e.max(digits))
-            });
-        (left, right, exponent_digits) = (l, r, e);
-        column = Column::Exponent;
-    } else {
-        let parts = finite.clone().map(fixed);
-        (left, right) = parts.fold((0, 0), |(l, r): (usize, usize), (int, fraction)| {
-            (l.max(int.len()), r.max(fraction.len()))
-        });
-        column = |left, right, _| Column::Fixed(left, right);
+    let exponents = high > 0.0
+        && (high >= 10f64.powi(decimals(dtype)) || low < least(dtype) || ratio(dtype, high, low) > 1000.0);
+    // Characters before the point, after it, and of the exponent.
+    let (mut left, mut right, mut exponent) = (0, 0, 0);
+    for x in finite {
+        let (int, fraction) = if exponents {
+            let (int, fraction, e) = scientific(x);
+            exponent = exponent.max(e.unsigned_abs().to_string().len()).max(2);
+            (int, fraction)
+        } else {
+            fixed(x)
+        };
+        (left, right) = (left.max(int.len()), right.max(fraction.len()));
     }
     // What is not finite may need more room than the numbers, counted from the end of the column.
-    let tail = if exponent_digits == 0 { right + 1 } else { right + exponent_digits + 3 };
+    let tail = if exponents { right + exponent + 3 } else { right + 1 };
     for text in shown.map(as_f64).filter(|x| !x.is_finite()).map(not_finite) {
         left = left.max(text.len().saturating_sub(tail));
     }
-    column(left, right, exponent_digits)
+    if exponents { Column::Exponent(left, right, exponent) } else { Column::Fixed(left, right) }
 }
 
 /// Digits that a float of the dtype surely has, 8 at most: greater numbers get an exponent.

@@ -147,9 +147,10 @@ fn panicked(f: impl FnOnce()) -> (String, String, u32) {
 
 #[test]
 fn panics_say_what_the_twin_returns_where_the_operator_stands() {
+    type Call = fn(&Array<'static>, &Array<'static>);
     let (a, b) = (floats(&[3]), floats(&[4]));
     let here = Location::caller().line();
-    let calls: [(fn(&Array<'static>, &Array<'static>), u32); 8] = [
+    let calls: [(Call, u32); 8] = [
         (|a, b| drop(a + b), 2),
         (|a, b| drop(a.clone() * b.clone()), 3),
         (|a, b| drop(a.maximum(b)), 4),

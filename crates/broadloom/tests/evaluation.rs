@@ -87,8 +87,9 @@ fn strided_outputs_are_written_in_place() -> Result<()> {
 
 #[test]
 fn a_lazy_handle_means_the_values_at_the_time_it_was_built() -> Result<()> {
+    type Hold = fn(&Array<'static>) -> Array<'static>;
     // Every way of holding the output's memory, and what the holder has to show afterwards.
-    let holders: [(&str, fn(&Array<'static>) -> Array<'static>); 6] = [
+    let holders: [(&str, Hold); 6] = [
         ("a clone", |x| x.clone()),
         ("an expression", |x| x * 1),
         ("a view", |x| x.flip(0).and_then(|x| x.flip(0)).expect("has an axis")),

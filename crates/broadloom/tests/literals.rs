@@ -32,7 +32,7 @@ fn all_literal_expressions_are_int64_float64_or_bool() -> Result<()> {
     assert_eq!((two.dtype(), two.item::<i64>()?), (DType::Int64, 2));
     assert_eq!((&two + 0.5f32).item::<f64>()?, 2.5);
     assert_eq!((&two / 4).item::<f64>()?, 0.5);
-    assert_eq!(two.less(3).item::<bool>()?, true);
+    assert!(two.less(3).item::<bool>()?);
     assert_eq!(where_(two.less(3), 1, 2).item::<i64>()?, 1);
     assert_eq!(two.eval()?.to_vec::<i64>()?, [2]);
     // What may have to fail at evaluation is no literal any more, and has a dtype.

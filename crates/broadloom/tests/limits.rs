@@ -1,0 +1,278 @@
+//! What is too deep, too wide or too large: it works, or it is a typed error; no stack overflows, no work grows
+//! exponentially, no signal is raised.
+
+mod bits;
+
+use std::time::{Duration, Instant};
+
+use broadloom::prelude::*;
+use broadloom::{ErrorKind, Executor, IntDivision, Op, Options};
+
+const EXECUTORS: [Executor; 3] = [Executor::Interp, Executor::Jit, Executor::Auto];
+
+fn options(executor: Executor) -> Options {
+    Options { executor, threads: Some(1), ..Options::default() }
+}
+
+/// Runs on a stack that recursion over the nodes would overflow.
+fn on_a_small_stack(f: impl FnOnce() + Send) {
+    std::thread::scope(|s| {
+        let thread = std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(s, f);
+        let done = thread.expect("spawns").join();
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+/// Fails where something takes far longer than it ought to: exponential growth would take years.
+fn soon<R>(what: &str, f: impl FnOnce() -> R) -> R {
+    let start = Instant::now();
+    let result = f();
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(60), "{what} took {took:?}");
+    result
+}
+
+#[test]
+fn a_million_nodes_in_a_row() {
+    const NODES: i64 = 1_000_000;
+    for executor in EXECUTORS {
+        on_a_small_stack(move || {
+            let mut x = Array::from_vec(vec![1i64, -5, 7]);
+            for _ in 0..NODES / 2 {
+                x = x * 3 + 1;
+            }
+            let mut want = [1i64, -5, 7];
+            for _ in 0..NODES / 2 {
+                want = want.map(|x| x.wrapping_mul(3).wrapping_add(1));
+            }
+            let got = soon("a chain", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<i64>());
+            assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
+        });
+    }
+}
+
+/// Every node is used twice, by nodes that are used twice.
+#[test]
+fn a_lattice_of_shared_nodes() {
+    for executor in EXECUTORS {
+        on_a_small_stack(move || {
+            let (mut x, mut y) = (Array::from_vec(vec![1u32; 9]), Array::from_vec(vec![2u32; 9]));
+            let (mut a, mut b) = (1u32, 2u32);
+            for _ in 0..20_000 {
+                (x, y) = (&x + &y, &x ^ &y);
+                (a, b) = (a.wrapping_add(b), a ^ b);
+            }
+            let got = soon("a lattice", || eval_both(&x, &y, executor));
+            assert_eq!(got, (vec![a; 9], vec![b; 9]), "{executor:?}");
+        });
+    }
+}
+
+fn eval_both(x: &Array<'_>, y: &Array<'_>, executor: Executor) -> (Vec<u32>, Vec<u32>) {
+    let results = broadloom::eval_many_with(&[x, y], &options(executor)).expect("evaluates");
+    let values = |i: usize| results[i].to_vec::<u32>().expect("uint32");
+    (values(0), values(1))
+}
+
+#[test]
+fn a_deep_chain_of_views() {
+    for executor in EXECUTORS {
+        on_a_small_stack(move || {
+            // Of memory at once, and of a node that is not evaluated.
+            for of in [Array::from_vec(vec![1i32, 2, 3]), Array::from_vec(vec![0i32, 1, 2]) + 1] {
+                let mut x = of;
+                for _ in 0..33_333 {
+                    x = x.flip(0).and_then(|x| x.expand_dims(0)).and_then(|x| x.squeeze(0)).expect("fits");
+                }
+                let got = soon("views", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<i32>());
+                assert_eq!(got.as_deref(), Ok(&[3, 2, 1][..]), "{executor:?}");
+            }
+        });
+    }
+}
+
+/// No strides express these: each is brought into order in memory.
+#[test]
+fn a_thousand_reshapes_of_transposes() {
+    for executor in EXECUTORS {
+        on_a_small_stack(move || {
+            let mut x = Array::from_shape_vec(&[3, 4], (0..12i16).collect()).expect("12") + 0;
+            let mut want: Vec<i16> = (0..12).collect();
+            for _ in 0..1000 {
+                x = x.t().reshape(&[3, 4]).expect("12 elements") + 1;
+                want = (0..12).map(|i| want[(i % 3) * 4 + i / 3] + 1).collect();
+            }
+            let got = soon("reshapes", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<i16>());
+            assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
+        });
+    }
+}
+
+/// Forty levels have 2^40 paths, through views that all differ.
+#[test]
+fn sums_of_neighbours_forty_times() {
+    for executor in EXECUTORS {
+        let mut x = Array::from_vec((0..100u64).map(|i| i * i).collect());
+        let mut want: Vec<u64> = (0..100u64).map(|i| i * i).collect();
+        for _ in 0..40 {
+            x = x.slice(&[(1..).into()]).expect("an axis") + x.slice(&[(..-1).into()]).expect("an axis");
+            want = want.windows(2).map(|w| w[1] + w[0]).collect();
+        }
+        let got = soon("a stencil", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<u64>());
+        assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
+    }
+}
+
+#[test]
+fn sums_with_the_transpose_twenty_times() {
+    const N: usize = 9;
+    for executor in EXECUTORS {
+        let data: Vec<i64> = (0..81).map(|i| i * 37 % 101).collect();
+        let mut x = Array::from_shape_vec(&[N, N], data.clone()).expect("81");
+        let mut want = data;
+        for level in 0..20 {
+            x = &x + &x.t() * level;
+            want = (0..N * N).map(|i| want[i].wrapping_add(want[i % N * N + i / N].wrapping_mul(level))).collect();
+        }
+        let got = soon("transposes", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<i64>());
+        assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
+    }
+}
+
+#[test]
+fn rank_64_and_no_more() {
+    let mut x = Array::from_vec(vec![1.0f32, 2.0]);
+    for _ in 0..63 {
+        x = (x + 1).expand_dims(0).expect("rank below 64");
+    }
+    for executor in EXECUTORS {
+        let got = x.eval_with(&options(executor)).and_then(|x| x.to_vec::<f32>());
+        assert_eq!(got.as_deref(), Ok(&[64.0, 65.0][..]));
+    }
+    assert_eq!(x.expand_dims(0).map(|_| ()).map_err(|e| e.kind()), Err(ErrorKind::Limit));
+}
+
+#[test]
+fn more_elements_than_memory_can_address() {
+    let limit = |x: Result<Array<'_>>| match x {
+        Ok(x) => panic!("no error, but {}{:?}", x.dtype(), x.shape()),
+        Err(e) => assert_eq!(e.kind(), ErrorKind::Limit, "{e}"),
+    };
+    let bytes = |shape: &[usize]| Array::zeros(shape, DType::UInt8);
+    limit(bytes(&[usize::MAX, 2]));
+    limit(bytes(&[1 << 32, 1 << 32]));
+    limit(bytes(&[0, usize::MAX, usize::MAX]));
+    let one = Array::from_vec(vec![1u8]);
+    let (row, column) = (one.broadcast_to(&[1, 1 << 40]), one.broadcast_to(&[1 << 40, 1]));
+    let (row, column) = (row.expect("repeats"), column.expect("repeats"));
+    limit(row.try_add(&column));
+    limit(one.broadcast_to(&[1 << 40, 1 << 40]));
+    limit(Array::arange(0, i64::MAX, 1));
+    limit(Array::linspace(0.0, 1.0, usize::MAX));
+    limit(Array::from_fn(&[1 << 50, 1 << 9], |_| 0u8));
+    // Within what can be addressed, and more than there is.
+    limit((row.reshape(&[1 << 20, 1 << 20]).expect("2^40 elements") + 1).astype(DType::Float64).broadcast_to(&[1 << 16, 1 << 20, 1 << 20]).and_then(|x| x.eval()));
+    limit(bytes(&[1 << 59]).and_then(|x| x.eval()));
+    // A part of it can be had.
+    let part = (row + 1).slice(&[(..).into(), (7..10).into()]).and_then(|x| x.to_vec::<u8>());
+    assert_eq!(part.as_deref(), Ok(&[2, 2, 2][..]));
+}
+
+#[test]
+fn a_limit_of_bytes() {
+    let x = Array::from_vec(vec![1.0f64; 1000]);
+    for executor in EXECUTORS {
+        let within = |max_bytes: usize| Options { max_bytes, ..options(executor) };
+        assert!((&x + 1).eval_with(&within(8000)).is_ok());
+        let error = (&x + 1).eval_with(&within(7999)).map(|_| ()).expect_err("a byte too many");
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::Limit, "the evaluation takes 8000 bytes, the limit is 7999")
+        );
+        // Temporaries count.
+        let turned = (x.reshape(&[10, 100]).expect("1000 elements") + 1).t().reshape(&[1000]).expect("1000 elements");
+        let both = turned.eval_with(&within(8000)).map(|_| ()).map_err(|e| e.kind());
+        assert_eq!(both, Err(ErrorKind::Limit), "{executor:?}");
+        assert!(turned.eval_with(&within(16_000)).is_ok());
+    }
+}
+
+const DIVISIONS: [Op; 3] = [Op::FloorDivide, Op::Remainder, Op::TruncDivide];
+
+/// The value of an integer's bits.
+fn value(dtype: DType, bits: u64) -> i128 {
+    let width = 8 * dtype.size();
+    let is_negative = dtype.kind() == broadloom::Kind::Signed && bits >> (width - 1) == 1;
+    i128::from(bits) - if is_negative { 1 << width } else { 0 }
+}
+
+/// What the design says, in mathematical integers.
+fn divided(op: Op, x: i128, y: i128) -> i128 {
+    let truncated = if y == 0 { 0 } else { x / y };
+    let floor = if y != 0 && x % y != 0 && (x < 0) != (y < 0) { truncated - 1 } else { truncated };
+    match op {
+        Op::FloorDivide => floor,
+        Op::Remainder if y == 0 => 0,
+        Op::Remainder => x - y * floor,
+        _ => truncated,
+    }
+}
+
+#[test]
+fn integer_division_by_zero_and_by_minus_one() {
+    for &dtype in DType::ALL.iter().filter(|d| d.is_integer()) {
+        let mask = u64::MAX >> (64 - 8 * dtype.size());
+        let (min, max) = (mask ^ (mask >> 1), mask >> 1);
+        let values = [0, 1, 2, 3, 7, mask, mask - 1, min, max, min + 1, max - 1];
+        // All pairs, and more of them, so that zeros stand at every lane.
+        let pairs: Vec<(u64, u64)> = (0..3 * 121).map(|i| (values[i % 11], values[i / 11 % 11])).collect();
+        let (xs, ys): (Vec<u64>, Vec<u64>) = pairs.iter().copied().unzip();
+        let (x, y) = (bits::array(dtype, &[pairs.len()], &xs), bits::array(dtype, &[pairs.len()], &ys));
+        for op in DIVISIONS {
+            let quotient = |x: u64, y: u64| divided(op, value(dtype, x), value(dtype, y)) as u64 & mask;
+            let want: Vec<u64> = pairs.iter().map(|&(x, y)| quotient(x, y)).collect();
+            for executor in EXECUTORS {
+                let check = |x: &Array<'static>, y: &Array<'static>, want: &[u64], how: &str| {
+                    let got = Array::apply(op, &[x.clone(), y.clone()]).and_then(|q| q.eval_with(&options(executor)));
+                    let got = got.and_then(|q| bits::bits(&q)).unwrap_or_else(|e| panic!("{op} {dtype}: {e}"));
+                    let difference = bits::difference(dtype, &got, want);
+                    assert_eq!(difference, None, "{op} {dtype} {how} {executor:?}");
+                };
+                check(&x, &y, &want, "arrays");
+                for &divisor in &values {
+                    let want: Vec<u64> = xs.iter().map(|&x| quotient(x, divisor)).collect();
+                    check(&x, &Array::scalar(bits::literal(dtype, divisor)), &want, "by a literal");
+                    check(&x, &bits::array(dtype, &[], &[divisor]), &want, "by one element");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn integer_division_by_zero_as_an_error() {
+    for &dtype in DType::ALL.iter().filter(|d| d.is_integer()) {
+        let mask = u64::MAX >> (64 - 8 * dtype.size());
+        let min = mask ^ (mask >> 1);
+        for op in DIVISIONS {
+            for executor in EXECUTORS {
+                let options = Options { int_division: IntDivision::Error, ..options(executor) };
+                let divide = |n: usize, zero_at: Option<usize>| {
+                    let mut divisors = vec![mask; n];
+                    zero_at.into_iter().for_each(|at| divisors[at] = 0);
+                    let (x, y) = (bits::array(dtype, &[n], &vec![min; n]), bits::array(dtype, &[n], &divisors));
+                    let quotient = Array::apply(op, &[x, y]).expect("integers");
+                    quotient.eval_with(&options).map(|_| ()).map_err(|e| (e.kind(), e.message().to_owned()))
+                };
+                let failed = Err((ErrorKind::ZeroDivision, format!("{op}: integer division by zero")));
+                // The least integer by −1 is no error, nor is what pads a vector.
+                for n in [0, 1, 5, 16, 37] {
+                    assert_eq!(divide(n, None), Ok(()), "{op} {dtype} {n} {executor:?}");
+                }
+                for (n, at) in [(1, 0), (5, 4), (16, 0), (37, 36), (37, 17), (1000, 999)] {
+                    assert_eq!(divide(n, Some(at)), failed, "{op} {dtype} {at} of {n} {executor:?}");
+                }
+            }
+        }
+    }
+}
