@@ -91,7 +91,7 @@ fn apply_checks_the_number_of_operands_and_hides_internal_ops() {
     let x = ints(&[1]);
     let message =
         |op, operands: &[Array<'_>]| Array::apply(op, operands).map(|_| ()).unwrap_err().to_string();
-    assert_eq!(message(Op::Add, &[x.clone()]), "add takes 2 operands, not 1");
+    assert_eq!(message(Op::Add, std::slice::from_ref(&x)), "add takes 2 operands, not 1");
     assert_eq!(message(Op::Add, &[]), "add takes 2 operands, not 0");
     assert_eq!(message(Op::Sqrt, &vec![x.clone(); 5]), "sqrt takes 1 operand, not 5");
     let x = x.astype(DType::Float32);
@@ -110,6 +110,8 @@ fn conversions() -> Result<()> {
     // A literal that is converted has met its dtype.
     let three = Array::scalar(3).astype(DType::Int8);
     assert_eq!((three + Array::from_vec(vec![1i16])).dtype(), DType::Int16);
+    let three = Array::scalar(3).astype(DType::Int64);
+    assert_eq!((three + Array::from_vec(vec![1i16])).dtype(), DType::Int64);
     assert_eq!(Array::scalar(u64::MAX).astype(DType::UInt64).item::<u64>()?, u64::MAX);
     Ok(())
 }

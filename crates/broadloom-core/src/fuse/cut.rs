@@ -1,13 +1,15 @@
 //! Which nodes are cut off into kernels of their own, before any is built.
 //!
-//! In: the graph and its roots. Out: the set of nodes to materialise, with a note for each. Two reasons: a reshape
-//! that no strides can express, and a broadcast operand that is cheaper to compute once.
+//! In: the graph and its roots. Out: the set of nodes to materialise, with a note for each. Three reasons: a reshape
+//! that no strides can express, a broadcast operand that is cheaper to compute once, and a node that may fail in
+//! elements that nobody reads.
 
 use std::collections::HashSet;
 
 use crate::fuse::cost;
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::layout::{Layout, View};
+use crate::shape::Shape;
 
 /// The nodes to materialise.
 pub type Cuts = HashSet<NodeId, rustc_hash::FxBuildHasher>;
@@ -49,6 +51,9 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, notes: &m
             let mut total = cost::of_node(graph, node);
             for &arg in node.args() {
                 let (shape, below) = (&graph.node(arg).shape, &leaves[arg.index()]);
+                if loses_elements(graph, arg, &node.shape) {
+                    cut_for_faults(graph, arg, cuts, notes);
+                }
                 flat &= below.flat && (*shape == node.shape || shape.rank() == 0);
                 let size = node.shape.elements();
                 if below.total > 0 && *shape != node.shape && cost::materialise(graph, arg, below.total, size)
@@ -70,6 +75,24 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, notes: &m
     }
 }
 
+/// Whether a node that may fail is only read by a loop without elements, which would never compute it.
+fn loses_elements(graph: &Graph, arg: NodeId, reader: &Shape) -> bool {
+    let node = graph.node(arg);
+    node.faults && reader.elements() == 0 && node.shape.elements() > 0
+}
+
+/// A zero divisor in any element of a node fails the evaluation, whether the element is used or not: the node is
+/// computed whole.
+fn cut_for_faults(graph: &Graph, arg: NodeId, cuts: &mut Cuts, notes: &mut Vec<String>) {
+    if cuts.insert(arg) {
+        let node = graph.node(arg);
+        notes.push(format!(
+            "{arg:?} ({}{}) is materialised: it may divide by zero in elements that are not read",
+            node.dtype, node.shape
+        ));
+    }
+}
+
 fn view_leaves(
     graph: &Graph,
     arg: NodeId,
@@ -80,6 +103,9 @@ fn view_leaves(
 ) -> Leaves {
     let below = &leaves[arg.index()];
     let shape = &graph.node(arg).shape;
+    if graph.node(arg).faults && (matches!(view, View::Slice(_)) || loses_elements(graph, arg, &view.shape(shape))) {
+        cut_for_faults(graph, arg, cuts, notes);
+    }
     let layout = below.layout.as_ref().and_then(|l| l.view(view));
     let expressible = layout.is_some() || below.layout.is_none() && (below.flat || !view.merges_axes(shape));
     if !expressible {

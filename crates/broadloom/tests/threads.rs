@@ -1,0 +1,125 @@
+//! Many threads compile, evaluate and drop at once, with caches so small that everything is evicted all the time:
+//! results are right, and the limits hold.
+
+mod bits;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use broadloom::prelude::*;
+use broadloom::{Engine, Executor, Limits, Options};
+use broadloom_testkit::random::Rng;
+
+const THREADS: usize = 8;
+const TIME: Duration = Duration::from_millis(1500);
+
+const TINY: Limits =
+    Limits { plans: 3, plan_words: 300, kernels: 2, code_bytes: 64 << 10, pool_bytes: 100_000 };
+
+/// One expression of several hundred, and what it gives for one element.
+fn expression(choice: usize, x: &Array<'static>, y: &Array<'static>) -> Array<'static> {
+    let steps = 1 + choice % 7;
+    (0..steps).fold(x.clone(), |z, i| match (choice / 7 + i) % 5 {
+        0 => z * 3 + y,
+        1 => (z ^ y) - 7,
+        2 => z.maximum(y) * choice as i32,
+        3 => z.negative() + y.square(),
+        _ => where_(z.less(y), &z + 1, y - &z),
+    })
+}
+
+fn modelled(choice: usize, x: i32, y: i32) -> i32 {
+    let steps = 1 + choice % 7;
+    (0..steps).fold(x, |z, i| match (choice / 7 + i) % 5 {
+        0 => z.wrapping_mul(3).wrapping_add(y),
+        1 => (z ^ y).wrapping_sub(7),
+        2 => z.max(y).wrapping_mul(choice as i32),
+        3 => z.wrapping_neg().wrapping_add(y.wrapping_mul(y)),
+        _ if z < y => z.wrapping_add(1),
+        _ => y.wrapping_sub(z),
+    })
+}
+
+/// Evaluates random expressions until the time is over; how many.
+fn work(engine: &Engine, seed: u64, held: &Array<'static>) -> usize {
+    let mut rng = Rng::new(seed);
+    let start = Instant::now();
+    let mut done = 0;
+    while start.elapsed() < TIME {
+        let n = [0, 1, 16, 37, 1000, 30_000][rng.below(6)];
+        let choice = rng.below(300);
+        let values = |rng: &mut Rng| -> Vec<i32> { (0..n).map(|_| rng.next() as i32).collect() };
+        let (xs, ys) = (values(&mut rng), values(&mut rng));
+        let (x, y) = (Array::from_vec(xs.clone()), Array::from_vec(ys.clone()));
+        let executor = [Executor::Interp, Executor::Jit, Executor::Auto][rng.below(3)];
+        let threads = [None, Some(1), Some(2)][rng.below(3)];
+        let options = Options { executor, threads, ..Options::default() };
+        let roots = [expression(choice, &x, &y), &x + held.slice(&[(..1).into()]).expect("an axis")];
+        // Sharing nodes with expressions that other threads evaluate and drop.
+        let results = engine.eval_many(&[&roots[0], &roots[1]], &options).expect("evaluates");
+        let want: Vec<i32> = xs.iter().zip(&ys).map(|(&x, &y)| modelled(choice, x, y)).collect();
+        assert_eq!(results[0].to_vec::<i32>().as_ref(), Ok(&want), "{choice} {n} {executor:?} {threads:?}");
+        let want: Vec<i32> = xs.iter().map(|x| x.wrapping_add(5)).collect();
+        assert_eq!(results[1].to_vec::<i32>().as_ref(), Ok(&want), "{choice} {n} {executor:?} {threads:?}");
+        done += 1;
+        if rng.chance(1, 50) {
+            engine.clear();
+        }
+        // Another thread may have inserted before it evicted: the limit holds between calls.
+        assert!(engine.compiled_kernels() <= TINY.kernels + THREADS, "{}", engine.compiled_kernels());
+    }
+    done
+}
+
+#[test]
+fn eight_threads_share_a_tiny_engine() {
+    let engine = Engine::new(TINY);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+    let held = Array::from_vec(vec![2i32, 3]) + 3;
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for seed in 0..THREADS as u64 {
+            let (engine, pool, held, done) = (&engine, &pool, &held, &done);
+            scope.spawn(move || {
+                // Half of them from threads of the pool that shares the work.
+                let own = || work(engine, seed, held);
+                let count = if seed % 2 == 0 { own() } else { pool.install(own) };
+                done.fetch_add(count, Ordering::Relaxed);
+            });
+        }
+    });
+    let done = done.into_inner();
+    assert!(done > 10 * THREADS, "only {done} evaluations");
+    assert!(engine.compiled_kernels() <= TINY.kernels);
+    engine.clear();
+    assert_eq!(engine.compiled_kernels(), 0);
+}
+
+/// One array, evaluated by all threads at once while its handles come and go.
+#[test]
+fn threads_share_an_expression() {
+    let data: Vec<u64> = (0..5000).collect();
+    let x = Array::from_vec(data.clone());
+    let y = (0..30).fold(x.clone(), |y, i| y * 3 + &x + i);
+    let want: Vec<u64> = data
+        .iter()
+        .map(|&x| (0..30u64).fold(x, |y, i| y.wrapping_mul(3).wrapping_add(x).wrapping_add(i)))
+        .collect();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (y, want) = (y.clone(), &want);
+            scope.spawn(move || {
+                for round in 0..40 {
+                    let executor = [Executor::Interp, Executor::Jit, Executor::Auto][(thread + round) % 3];
+                    let options = Options { executor, ..Options::default() };
+                    let got = y.clone().eval_with(&options).and_then(|y| y.to_vec::<u64>());
+                    assert_eq!(got.as_ref(), Ok(want), "{executor:?}");
+                    // A node on top that only this thread has.
+                    let top = &y + round as i32;
+                    let first = top.slice(&[(..1).into()]).and_then(|top| top.item::<u64>());
+                    assert_eq!(first, Ok(want[0].wrapping_add(round as u64)));
+                }
+            });
+        }
+    });
+}
