@@ -4,6 +4,8 @@
 //! sites that met a zero divisor set. Must hold: compiled code is entered only with at least as many columns as it
 //! has lanes, and through operands that have the sizes and access classes that it was compiled for.
 
+use std::mem::MaybeUninit;
+
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_mem::{Access, Block, RawBlock};
 use smallvec::SmallVec;
@@ -37,7 +39,33 @@ const PAD: usize = 128;
 /// Room for one block of an operand.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-struct Pad([u8; PAD]);
+struct Pad(MaybeUninit<[u8; PAD]>);
+
+impl Pad {
+    /// Copies `count` elements of `size` bytes, and the last of them into the places up to `lanes`.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of `count` elements, at least one; `lanes` elements fit into the pad.
+    unsafe fn fill(&mut self, from: *const u8, size: usize, count: usize, lanes: usize) {
+        let to = self.0.as_mut_ptr().cast::<u8>();
+        macro_rules! fill {
+            ($t:ty) => {{
+                let (from, to) = (from.cast::<$t>(), to.cast::<$t>());
+                for lane in 0..lanes {
+                    // SAFETY: below `count` in `from`, below `lanes` in the pad; either may be aligned to less than
+                    // the type.
+                    unsafe { to.add(lane).write_unaligned(from.add(lane.min(count - 1)).read_unaligned()) };
+                }
+            }};
+        }
+        match size {
+            1 => fill!(u8),
+            2 => fill!(u16),
+            4 => fill!(u32),
+            _ => fill!(u64),
+        }
+    }
+}
 
 impl Compiled {
     /// Computes a block.
@@ -114,7 +142,7 @@ impl Call<'_> {
     ) {
         let lanes = self.inner.lanes as usize;
         let inputs = raw.inputs.len();
-        let mut pads: SmallVec<[Pad; 8]> = SmallVec::from_elem(Pad([0; PAD]), operands.len());
+        let mut pads: SmallVec<[Pad; 8]> = SmallVec::from_elem(Pad(MaybeUninit::uninit()), operands.len());
         let mut padded: SmallVec<[Operand; 12]> = SmallVec::new();
         let at = |o: &Operand, size: usize| {
             // SAFETY: the address of a column of the row, inside the block.
@@ -129,13 +157,10 @@ impl Call<'_> {
             }
             if i < inputs {
                 let size = self.inner.inputs[i].size();
-                // SAFETY: `count` elements of the row are read into a buffer that holds `lanes` of them.
-                unsafe { std::ptr::copy_nonoverlapping(at(operand, size), pad.0.as_mut_ptr(), count * size) };
-                for lane in count..lanes {
-                    pad.0.copy_within((count - 1) * size..count * size, lane * size);
-                }
+                // SAFETY: `count` elements of the row; a pad holds `lanes` elements of any size.
+                unsafe { pad.fill(at(operand, size), size, count, lanes) };
             }
-            padded.push(Operand { ptr: pad.0.as_mut_ptr(), row_stride: 0 });
+            padded.push(Operand { ptr: pad.0.as_mut_ptr().cast(), row_stride: 0 });
         }
         // SAFETY: one row of `lanes` elements, in buffers that hold as many.
         unsafe { self.enter(&padded, 1, lanes) };

@@ -6,8 +6,9 @@ mod bits;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bits::Typed;
 use broadloom::{
-    Array, ErrorKind, Executor, Options, Range, Result, eval_many_with, with_promotion,
+    Array, ErrorKind, Executor, In, Kernel, Options, Out, Range, Result, eval_many_with, with_promotion,
 };
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::random::{self, Arg, Outcome, Program, Size, Step, View, shrink};
@@ -107,10 +108,50 @@ fn check(program: &Program, ways: &[Way]) -> std::result::Result<(), String> {
             }
         }
     }
-    match failures.iter().find(|f| **f != failures[0]) {
-        Some(other) => Err(format!("one way gives {:?}, another {other:?}", failures[0])),
-        None => Ok(()),
+    if let Some(other) = failures.iter().find(|f| **f != failures[0]) {
+        return Err(format!("one way gives {:?}, another {other:?}", failures[0]));
     }
+    if failures[0].is_empty() {
+        for executor in [Executor::Interp, Executor::Jit] {
+            as_kernel(program, &outcome, executor).map_err(|e| format!("as a {executor:?} kernel: {e}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Compiles the program over zeros and runs it on its own arrays.
+fn as_kernel(program: &Program, outcome: &Outcome, executor: Executor) -> std::result::Result<(), String> {
+    let mut zeroed = program.clone();
+    let (mut inputs, mut numbers) = (Vec::new(), Vec::new());
+    for (number, step) in zeroed.steps.iter_mut().enumerate() {
+        if let Step::Input(x) = step {
+            inputs.push(Typed::of(x.dtype, &x.bits));
+            numbers.push(number);
+            x.bits.fill(0);
+        }
+    }
+    let mut outputs: Vec<Typed> = program
+        .roots
+        .iter()
+        .map(|&root| Typed::of(outcome.values[root].dtype, &vec![1; outcome.values[root].bits.len()]))
+        .collect();
+    let targets: Option<Vec<Out<'_>>> = outputs.iter_mut().map(Typed::output).collect();
+    // Bools have no slice to go to.
+    let Some(targets) = targets else { return Ok(()) };
+    let arrays = with_promotion(program.promotion, || arrays(&zeroed)).map_err(|e| e.to_string())?;
+    let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
+    let declared: Vec<&Array<'static>> = numbers.iter().map(|&number| &arrays[number]).collect();
+    let options = Options { executor, int_division: program.int_division, ..Options::default() };
+    let kernel = Kernel::new(&roots, &declared, &options).map_err(|e| e.to_string())?;
+    let given: Vec<In<'_>> = inputs.iter().map(Typed::input).collect();
+    kernel.run(&given, targets).map_err(|e| e.to_string())?;
+    for (&root, output) in program.roots.iter().zip(&outputs) {
+        let want = &outcome.values[root];
+        if let Some(difference) = bits::difference(want.dtype, &output.bits(), &want.bits) {
+            return Err(format!("s{root}: {difference}"));
+        }
+    }
+    Ok(())
 }
 
 fn compare(program: &Program, outcome: &Outcome, results: &[Array<'static>]) -> std::result::Result<(), String> {

@@ -1,8 +1,18 @@
 //! Arrays from bits, and bits from arrays, for tests whose values are data.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use broadloom::{Array, DType, Element, In, Literal, Result};
+use broadloom::{Array, DType, Element, In, Literal, Out, Result};
 use broadloom_math::Elem;
+
+macro_rules! output {
+    (Bool $v:ident) => {{
+        let _ = $v;
+        None
+    }};
+    ($number:ident $v:ident) => {
+        Some((&mut $v[..]).into())
+    };
+}
 
 macro_rules! by_dtype {
     ($(($variant:ident, $rust:ty, $name:literal))*) => {
@@ -28,10 +38,38 @@ macro_rules! by_dtype {
             }
         }
 
-        /// Calls a function with a slice of these elements as a kernel takes it.
-        pub fn with_input<R>(dtype: DType, bits: &[u64], then: impl FnOnce(In<'_>) -> R) -> R {
-            match dtype {
-                $(DType::$variant => then((&values::<$rust>(bits)[..]).into()),)*
+        /// Elements in a vector of their type.
+        pub enum Typed {
+            $(#[doc = $name] $variant(Vec<$rust>),)*
+        }
+
+        impl Typed {
+            /// The elements of these bits.
+            pub fn of(dtype: DType, bits: &[u64]) -> Typed {
+                match dtype {
+                    $(DType::$variant => Typed::$variant(values(bits)),)*
+                }
+            }
+
+            /// The elements' bits.
+            pub fn bits(&self) -> Vec<u64> {
+                match self {
+                    $(Typed::$variant(v) => v.iter().map(|x| x.to_bits64()).collect(),)*
+                }
+            }
+
+            /// The elements as a kernel reads them.
+            pub fn input(&self) -> In<'_> {
+                match self {
+                    $(Typed::$variant(v) => (&v[..]).into(),)*
+                }
+            }
+
+            /// The elements as a kernel writes them; nothing for bools.
+            pub fn output(&mut self) -> Option<Out<'_>> {
+                match self {
+                    $(Typed::$variant(v) => output!($variant v),)*
+                }
             }
         }
     };
