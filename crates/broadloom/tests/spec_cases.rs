@@ -6,7 +6,7 @@ mod bits;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use broadloom::{Array, DType, Executor, Options, Range, Result, functions};
+use broadloom::{Array, DType, Executor, Options, Range, Result, functions, text};
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::{Value, cases, oracle};
 
@@ -164,6 +164,21 @@ fn folded_from_constants() {
                 batch.check_way(&batch.apply(&operands), &[*want], row, Executor::Interp, rules);
             }
         }
+    });
+}
+
+#[test]
+fn written_as_text() {
+    each(|batch| {
+        let names = ["x", "y", "z"];
+        let mut args: Vec<&str> = names[..batch.operands.len()].to_vec();
+        args.extend(batch.cast_to.map(DType::name));
+        let columns = batch.operands.iter().enumerate();
+        let columns = columns.map(|(i, &dtype)| bits::array(dtype, &[batch.rows.len()], &batch.column(i, 0)));
+        let bound: Vec<(&str, Array<'_>)> = names.into_iter().zip(columns).collect();
+        let text = format!("{}({})", batch.function, args.join(", "));
+        let x = text::expression(&text, &bound).unwrap_or_else(|e| panic!("{text}: {e}"));
+        batch.check_way(&x, &batch.expected(0), &text, Executor::Auto, Rules::On);
     });
 }
 
