@@ -13,7 +13,7 @@ mod shrink;
 mod typing;
 
 pub use generate::{Size, program, with_other_values};
-pub use program::{Arg, PySlice, Program, Step, Tensor, View};
+pub use program::{Arg, Program, PySlice, Step, Tensor, View};
 pub use reference::{Faults, Outcome};
 pub use rng::Rng;
 pub use shrink::shrink;

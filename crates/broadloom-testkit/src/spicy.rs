@@ -46,11 +46,23 @@ fn floats(fraction: u32, exponent: u32) -> Vec<u64> {
     for e in exponents.into_iter().chain([precision - 1, precision, precision + 1, 31, 32, 63, 64]) {
         if e.unsigned_abs() < bias {
             let power = one.wrapping_add_signed(e << fraction);
-            out.extend([power - 1, power, power + 1, power + unit / 2, power + unit / 4 * 3, power + unit / 3]);
+            out.extend([
+                power - 1,
+                power,
+                power + 1,
+                power + unit / 2,
+                power + unit / 4 * 3,
+                power + unit / 3,
+            ]);
         }
     }
     // A significand of all ones and an irregular one at a few exponents.
-    out.extend([one + unit - 1, one + (0x5_a5a5_a5a5_a5a5 & (unit - 1)), unit * 7 + 12345 % unit, infinity - unit]);
+    out.extend([
+        one + unit - 1,
+        one + (0x5_a5a5_a5a5_a5a5 & (unit - 1)),
+        unit * 7 + 12345 % unit,
+        infinity - unit,
+    ]);
     let sign = 1u64 << (fraction + exponent);
     let negative: Vec<u64> = out.iter().map(|x| x | sign).collect();
     out.into_iter().chain(negative).collect()

@@ -150,7 +150,8 @@ pub fn operands_that_serve_a_whole_row(executor: &dyn Executor) {
             let mut splat = vec![false; whole.len()];
             splat[splat_at] = true;
             for start in [0, whole[0].len() / 3, whole[0].len() / 2] {
-                let part: Vec<Vec<Scalar>> = whole.iter().map(|c| c[start..].iter().take(37).copied().collect()).collect();
+                let part: Vec<Vec<Scalar>> =
+                    whole.iter().map(|c| c[start..].iter().take(37).copied().collect()).collect();
                 check(executor, code, &part, &splat);
             }
         }
@@ -174,7 +175,8 @@ pub fn every_length_and_tail(executor: &dyn Executor) {
     for code in codes {
         let whole = columns(code);
         for n in 1..=70 {
-            let part: Vec<Vec<Scalar>> = whole.iter().map(|c| c[c.len() / 4..][..n.min(c.len() - c.len() / 4)].to_vec()).collect();
+            let part: Vec<Vec<Scalar>> =
+                whole.iter().map(|c| c[c.len() / 4..][..n.min(c.len() - c.len() / 4)].to_vec()).collect();
             check(executor, code, &part, &vec![false; whole.len()]);
         }
     }

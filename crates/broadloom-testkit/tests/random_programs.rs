@@ -131,10 +131,12 @@ fn everything_is_reached() {
     }
     wanted.extend((0..=4).map(|rank| format!("rank {rank}")));
     wanted.extend((0..=40).chain(63..=67).chain([257]).map(|extent| format!("extent {extent}")));
-    let views = ["slice", "permute_dims", "broadcast_to", "reshape", "expand_dims", "squeeze", "flip", "index_axis"];
+    let views =
+        ["slice", "permute_dims", "broadcast_to", "reshape", "expand_dims", "squeeze", "flip", "index_axis"];
     wanted.extend(views.map(str::to_owned));
     wanted.extend((2..=4).map(|uses| format!("{uses} uses")));
-    let others = ["1 roots of 1 shapes", "2 roots of 1 shapes", "2 roots of 2 shapes", "promotes as NumPy does"];
+    let others =
+        ["1 roots of 1 shapes", "2 roots of 1 shapes", "2 roots of 2 shapes", "promotes as NumPy does"];
     wanted.extend(others.map(str::to_owned));
     let divisors = ["zero divisors: some", "zero divisors: none", "zero divisors that a view leaves out"];
     wanted.extend(divisors.map(str::to_owned));
@@ -260,17 +262,16 @@ fn the_shrinker_leaves_what_makes_a_program_fail() {
         let Ok(outcome) = p.run() else { return false };
         p.roots.iter().any(|&root| {
             let x = &outcome.values[root];
-            matches!(p.steps[root], Step::Apply(Op::Square, _)) && x.dtype == DType::Float16 && x.bits.contains(&0x7c00)
+            matches!(p.steps[root], Step::Apply(Op::Square, _))
+                && x.dtype == DType::Float16
+                && x.bits.contains(&0x7c00)
         })
     };
     let found: Vec<Program> = (0..).map(|seed| program(seed, Size::Small)).filter(fails).take(5).collect();
     for p in found {
         let small = shrink(&p, fails);
-        let elements: usize = small
-            .steps
-            .iter()
-            .map(|s| if let Step::Input(x) = s { x.bits.len() } else { 0 })
-            .sum();
+        let elements: usize =
+            small.steps.iter().map(|s| if let Step::Input(x) = s { x.bits.len() } else { 0 }).sum();
         assert_eq!((small.steps.len(), elements, small.roots.len()), (2, 1, 1), "{p}\nbecame\n{small}");
     }
 }

@@ -66,7 +66,8 @@ fn every_float16_in_unary_functions_and_casts() {
     for bits in 0..=u16::MAX {
         let x = Scalar { dtype: DType::Float16, bits: bits.into() };
         for op in Op::public().filter(|op| op.operands() == 1 && op.dtypes().contains(&DType::Float16)) {
-            let (got, want) = (fold::apply(op, &[x]).unwrap(), oracle::apply(op.name(), &[value(x)]).unwrap());
+            let (got, want) =
+                (fold::apply(op, &[x]).unwrap(), oracle::apply(op.name(), &[value(x)]).unwrap());
             assert!(value(got).same(&want), "{op}({x:?}): got {got:?}, want {want:?}");
         }
         for &to in DType::ALL {

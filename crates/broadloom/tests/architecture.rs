@@ -9,7 +9,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-mem", &["broadloom-math"]),
     ("broadloom-interp", &["broadloom-core", "broadloom-math", "broadloom-mem"]),
     ("broadloom-clif", &["broadloom-core", "broadloom-math", "broadloom-mem"]),
-    ("broadloom", &["broadloom-clif", "broadloom-core", "broadloom-interp", "broadloom-math", "broadloom-mem"]),
+    (
+        "broadloom",
+        &["broadloom-clif", "broadloom-core", "broadloom-interp", "broadloom-math", "broadloom-mem"],
+    ),
     ("broadloom-cli", &["broadloom", "broadloom-core", "broadloom-math", "broadloom-mem"]),
     ("broadloom-testkit", &["broadloom-core", "broadloom-math", "broadloom-mem"]),
 ];

@@ -79,7 +79,8 @@ fn view(x: &Array<'static>, view: &View) -> Result<Array<'static>> {
 /// Evaluates a program in every way; what is wrong, if anything is.
 fn check(program: &Program, ways: &[Way]) -> std::result::Result<(), String> {
     let outcome = program.run().map_err(|e| format!("the reference: {e}"))?;
-    let arrays = with_promotion(program.promotion, || arrays(program)).map_err(|e| format!("building: {e}"))?;
+    let arrays =
+        with_promotion(program.promotion, || arrays(program)).map_err(|e| format!("building: {e}"))?;
     for (i, (array, want)) in arrays.iter().zip(&outcome.values).enumerate() {
         if (array.dtype(), array.shape()) != (want.dtype, &want.shape[..]) {
             return Err(format!("s{i} is {}{:?}", array.dtype(), array.shape()));
@@ -154,7 +155,11 @@ fn as_kernel(program: &Program, outcome: &Outcome, executor: Executor) -> std::r
     Ok(())
 }
 
-fn compare(program: &Program, outcome: &Outcome, results: &[Array<'static>]) -> std::result::Result<(), String> {
+fn compare(
+    program: &Program,
+    outcome: &Outcome,
+    results: &[Array<'static>],
+) -> std::result::Result<(), String> {
     for (&root, result) in program.roots.iter().zip(results) {
         let want = &outcome.values[root];
         if (result.dtype(), result.shape()) != (want.dtype, &want.shape[..]) {

@@ -55,7 +55,8 @@ type Build = fn() -> Result<Array<'static>>;
 fn floats(dtype: DType) -> Array<'static> {
     static ALL: std::sync::OnceLock<Vec<Vec<u64>>> = std::sync::OnceLock::new();
     let all = ALL.get_or_init(|| {
-        let bits_of = |&dtype: &DType| bits::bits(&Array::from_slice(&FLOATS).astype(dtype)).expect("float64");
+        let bits_of =
+            |&dtype: &DType| bits::bits(&Array::from_slice(&FLOATS).astype(dtype)).expect("float64");
         DType::ALL.iter().map(bits_of).collect()
     });
     bits::array(dtype, &[FLOATS.len()], &all[dtype as usize])
@@ -81,7 +82,9 @@ const ROWS: &[(&str, Build)] = &[
     ("float32 to float64", || Ok(floats(DType::Float32).astype(DType::Float64))),
     ("float16 to float32", || Ok(floats(DType::Float16).astype(DType::Float32))),
     ("to bool", || Ok(floats(DType::Float64).astype(DType::Bool))),
-    ("int64 to float32", || Ok(Array::from_vec(vec![16_777_217i64, -16_777_217, i64::MAX]).astype(DType::Float32))),
+    ("int64 to float32", || {
+        Ok(Array::from_vec(vec![16_777_217i64, -16_777_217, i64::MAX]).astype(DType::Float32))
+    }),
     ("uint64 to float64", || Ok(Array::from_vec(vec![u64::MAX, (1 << 53) + 1]).astype(DType::Float64))),
     ("an integer quotient", || Array::from_vec(vec![1i32, -1, 2]).try_divide(3)),
     ("a literal rounded to float32", || floats(DType::Float32).try_multiply(0.1)),

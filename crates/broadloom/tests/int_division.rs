@@ -17,13 +17,37 @@ type Row = (&'static str, fn() -> Array<'static>, Option<&'static str>);
 const ROWS: &[Row] = &[
     ("no zero", || ints(&[7, 8]).floor_divide(ints(&[2, 3])), None),
     ("a zero", || ints(&[7, 8]).floor_divide(ints(&[2, 0])), Some("floor_divide")),
-    ("a zero that where does not select", || where_(ints(&[0, 1]).equal(1), ints(&[7, 8]).remainder(ints(&[0, 3])), 5), Some("remainder")),
-    ("a zero that a slice leaves out", || slice(&ints(&[7, 8, 9]).trunc_divide(ints(&[0, 1, 2])), 1, 3), Some("trunc_divide")),
-    ("a zero in an element that meets an empty array", || ints(&[1]).floor_divide(ints(&[0])) + ints(&[]), Some("floor_divide")),
-    ("a zero that is broadcast to nothing", || ints(&[1]).floor_divide(ints(&[0])).broadcast_to(&[0]).expect("fits"), Some("floor_divide")),
+    (
+        "a zero that where does not select",
+        || where_(ints(&[0, 1]).equal(1), ints(&[7, 8]).remainder(ints(&[0, 3])), 5),
+        Some("remainder"),
+    ),
+    (
+        "a zero that a slice leaves out",
+        || slice(&ints(&[7, 8, 9]).trunc_divide(ints(&[0, 1, 2])), 1, 3),
+        Some("trunc_divide"),
+    ),
+    (
+        "a zero in an element that meets an empty array",
+        || ints(&[1]).floor_divide(ints(&[0])) + ints(&[]),
+        Some("floor_divide"),
+    ),
+    (
+        "a zero that is broadcast to nothing",
+        || ints(&[1]).floor_divide(ints(&[0])).broadcast_to(&[0]).expect("fits"),
+        Some("floor_divide"),
+    ),
     ("a node without elements", || ints(&[]).floor_divide(ints(&[0])), None),
-    ("a product with zero does not hide it", || ints(&[7, 8]).floor_divide(ints(&[2, 0])) * 0, Some("floor_divide")),
-    ("the first of two in evaluation order", || ints(&[1]).remainder(ints(&[0])) + ints(&[1]).floor_divide(ints(&[0])), Some("remainder")),
+    (
+        "a product with zero does not hide it",
+        || ints(&[7, 8]).floor_divide(ints(&[2, 0])) * 0,
+        Some("floor_divide"),
+    ),
+    (
+        "the first of two in evaluation order",
+        || ints(&[1]).remainder(ints(&[0])) + ints(&[1]).floor_divide(ints(&[0])),
+        Some("remainder"),
+    ),
     ("a literal divisor", || ints(&[1, 2]).remainder(0), Some("remainder")),
     ("literals only", || Array::scalar(1).floor_divide(0), Some("floor_divide")),
     ("floats divide by zero", || ints(&[1]).astype(DType::Float32).floor_divide(0), None),

@@ -99,7 +99,8 @@ impl Lie {
             Mirrored => Ok(memory.clone()),
             Transposed => Ok(memory.t()),
             Rotated => {
-                let axes: Vec<isize> = (0..rank).map(|axis| ((axis + rank.max(1) - 1) % rank) as isize).collect();
+                let axes: Vec<isize> =
+                    (0..rank).map(|axis| ((axis + rank.max(1) - 1) % rank) as isize).collect();
                 memory.permute_dims(&axes)
             }
             Row | Column | Scalar => memory.broadcast_to(shape),
@@ -133,7 +134,11 @@ const KERNELS: [Kernel; 5] = [
         inputs: &[DType::Int16, DType::UInt8, DType::Int32],
         outputs: &[DType::Int32],
         build: |x| vec![&x[0] * &x[1] + &x[2]],
-        model: |x| vec![u64::from(i32::from((x[0] as i16).wrapping_mul(x[1] as i16)).wrapping_add(x[2] as i32) as u32)],
+        model: |x| {
+            vec![u64::from(
+                i32::from((x[0] as i16).wrapping_mul(x[1] as i16)).wrapping_add(x[2] as i32) as u32
+            )]
+        },
     },
     Kernel {
         name: "a*b + c of float32, float64, float16",
@@ -141,7 +146,8 @@ const KERNELS: [Kernel; 5] = [
         outputs: &[DType::Float64],
         build: |x| vec![&x[0] * &x[1] + &x[2]],
         model: |x| {
-            let (a, b, c) = (f64::from(f32s(x[0])), f64::from_bits(x[1]), f64::from(f16::from_bits(x[2] as u16)));
+            let (a, b, c) =
+                (f64::from(f32s(x[0])), f64::from_bits(x[1]), f64::from(f16::from_bits(x[2] as u16)));
             vec![(a * b + c).to_bits()]
         },
     },
@@ -230,7 +236,10 @@ fn modelled(kernel: &Kernel, operands: &[(Array<'static>, Vec<u64>)]) -> Vec<Vec
 
 /// Each of these ways of lying, taken up in turn by the operands beside one another.
 fn combinations(n: usize) -> Vec<Vec<Lie>> {
-    let pairs = INPUTS.iter().enumerate().flat_map(|(i, &a)| INPUTS.iter().enumerate().map(move |(j, &b)| (i + j, a, b)));
+    let pairs = INPUTS
+        .iter()
+        .enumerate()
+        .flat_map(|(i, &a)| INPUTS.iter().enumerate().map(move |(j, &b)| (i + j, a, b)));
     pairs.map(|(k, a, b)| [a, b, INPUTS[k % INPUTS.len()]][..n].to_vec()).collect()
 }
 
@@ -280,10 +289,16 @@ fn every_layout_of_outputs() {
                         let (mut out, _) = operand(out_lie, kernel.outputs[0], &shape, 9);
                         let strides = out.strides().map(<[isize]>::to_vec);
                         root.eval_into_array_with(&mut out, &options(executor)).expect("evaluates");
-                        let name = format!("{} {shape:?} {lies:?} into {out_lie:?} {executor:?}", kernel.name);
-                        assert_eq!(out.strides().map(<[isize]>::to_vec), strides, "{name}: it was not written in place");
+                        let name =
+                            format!("{} {shape:?} {lies:?} into {out_lie:?} {executor:?}", kernel.name);
+                        assert_eq!(
+                            out.strides().map(<[isize]>::to_vec),
+                            strides,
+                            "{name}: it was not written in place"
+                        );
                         let got = bits::bits(&out).expect("evaluated");
-                        let difference = bits::difference(kernel.outputs[0], &got, &modelled(kernel, &operands)[0]);
+                        let difference =
+                            bits::difference(kernel.outputs[0], &got, &modelled(kernel, &operands)[0]);
                         assert_eq!(difference, None, "{name}");
                     }
                 }

@@ -132,7 +132,9 @@ fn sums_with_the_transpose_twenty_times() {
         let mut want = data;
         for level in 0..20 {
             x = &x + &x.t() * level;
-            want = (0..N * N).map(|i| want[i].wrapping_add(want[i % N * N + i / N].wrapping_mul(level))).collect();
+            want = (0..N * N)
+                .map(|i| want[i].wrapping_add(want[i % N * N + i / N].wrapping_mul(level)))
+                .collect();
         }
         let got = soon("transposes", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<i64>());
         assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
@@ -171,7 +173,12 @@ fn more_elements_than_memory_can_address() {
     limit(Array::linspace(0.0, 1.0, usize::MAX));
     limit(Array::from_fn(&[1 << 50, 1 << 9], |_| 0u8));
     // Within what can be addressed, and more than there is.
-    limit((row.reshape(&[1 << 20, 1 << 20]).expect("2^40 elements") + 1).astype(DType::Float64).broadcast_to(&[1 << 16, 1 << 20, 1 << 20]).and_then(|x| x.eval()));
+    limit(
+        (row.reshape(&[1 << 20, 1 << 20]).expect("2^40 elements") + 1)
+            .astype(DType::Float64)
+            .broadcast_to(&[1 << 16, 1 << 20, 1 << 20])
+            .and_then(|x| x.eval()),
+    );
     limit(bytes(&[1 << 59]).and_then(|x| x.eval()));
     // A part of it can be had.
     let part = (row + 1).slice(&[(..).into(), (7..10).into()]).and_then(|x| x.to_vec::<u8>());
@@ -190,7 +197,8 @@ fn a_limit_of_bytes() {
             (ErrorKind::Limit, "the evaluation takes 8000 bytes, the limit is 7999")
         );
         // Temporaries count.
-        let turned = (x.reshape(&[10, 100]).expect("1000 elements") + 1).t().reshape(&[1000]).expect("1000 elements");
+        let turned =
+            (x.reshape(&[10, 100]).expect("1000 elements") + 1).t().reshape(&[1000]).expect("1000 elements");
         let both = turned.eval_with(&within(8000)).map(|_| ()).map_err(|e| e.kind());
         assert_eq!(both, Err(ErrorKind::Limit), "{executor:?}");
         assert!(turned.eval_with(&within(16_000)).is_ok());
@@ -233,8 +241,10 @@ fn integer_division_by_zero_and_by_minus_one() {
             let want: Vec<u64> = pairs.iter().map(|&(x, y)| quotient(x, y)).collect();
             for executor in EXECUTORS {
                 let check = |x: &Array<'static>, y: &Array<'static>, want: &[u64], how: &str| {
-                    let got = Array::apply(op, &[x.clone(), y.clone()]).and_then(|q| q.eval_with(&options(executor)));
-                    let got = got.and_then(|q| bits::bits(&q)).unwrap_or_else(|e| panic!("{op} {dtype}: {e}"));
+                    let got = Array::apply(op, &[x.clone(), y.clone()])
+                        .and_then(|q| q.eval_with(&options(executor)));
+                    let got =
+                        got.and_then(|q| bits::bits(&q)).unwrap_or_else(|e| panic!("{op} {dtype}: {e}"));
                     let difference = bits::difference(dtype, &got, want);
                     assert_eq!(difference, None, "{op} {dtype} {how} {executor:?}");
                 };
@@ -260,7 +270,8 @@ fn integer_division_by_zero_as_an_error() {
                 let divide = |n: usize, zero_at: Option<usize>| {
                     let mut divisors = vec![mask; n];
                     zero_at.into_iter().for_each(|at| divisors[at] = 0);
-                    let (x, y) = (bits::array(dtype, &[n], &vec![min; n]), bits::array(dtype, &[n], &divisors));
+                    let (x, y) =
+                        (bits::array(dtype, &[n], &vec![min; n]), bits::array(dtype, &[n], &divisors));
                     let quotient = Array::apply(op, &[x, y]).expect("integers");
                     quotient.eval_with(&options).map(|_| ()).map_err(|e| (e.kind(), e.message().to_owned()))
                 };

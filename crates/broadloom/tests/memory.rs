@@ -22,7 +22,8 @@ fn distinct<'a>(x: &Array<'a>, i: usize) -> Array<'a> {
 
 #[test]
 fn ten_thousand_expressions_leave_nothing_behind() {
-    let count: usize = std::env::var("BROADLOOM_EXPRESSIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(3000);
+    let count: usize =
+        std::env::var("BROADLOOM_EXPRESSIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(3000);
     let x = Array::from_vec(vec![1.0_f32; 64]);
     let options = Options { executor: Executor::Jit, ..Options::default() };
     let mut after_first = 0;

@@ -187,7 +187,12 @@ fn written_as_text() {
 fn literals_alone() {
     each(|batch| {
         let operands_of = |args: &[u64]| -> Vec<Array<'_>> {
-            batch.operands.iter().zip(args).map(|(&dtype, &x)| Array::scalar(bits::literal(dtype, x))).collect()
+            batch
+                .operands
+                .iter()
+                .zip(args)
+                .map(|(&dtype, &x)| Array::scalar(bits::literal(dtype, x)))
+                .collect()
         };
         let alone = [DType::Bool, DType::Int64, DType::Float64];
         for (row, args, want) in &batch.rows {
@@ -280,7 +285,8 @@ fn broadcast_against_each_other() {
                 bits::array(batch.operands[i], &shape, &batch.column(i, 0))
             };
             let operands: Vec<_> = (0..batch.operands.len()).map(operand).collect();
-            let value = |i: usize, row: usize| Value::from_bits(batch.operands[i].name(), batch.rows[row].1[i]);
+            let value =
+                |i: usize, row: usize| Value::from_bits(batch.operands[i].name(), batch.rows[row].1[i]);
             let want: Vec<u64> = (0..n * n)
                 .map(|at| {
                     let (row, column) = (at / n, at % n);

@@ -103,7 +103,9 @@ fn view_leaves(
 ) -> Leaves {
     let below = &leaves[arg.index()];
     let shape = &graph.node(arg).shape;
-    if graph.node(arg).faults && (matches!(view, View::Slice(_)) || loses_elements(graph, arg, &view.shape(shape))) {
+    if graph.node(arg).faults
+        && (matches!(view, View::Slice(_)) || loses_elements(graph, arg, &view.shape(shape)))
+    {
         cut_for_faults(graph, arg, cuts, notes);
     }
     let layout = below.layout.as_ref().and_then(|l| l.view(view));

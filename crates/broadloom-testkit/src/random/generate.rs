@@ -89,8 +89,15 @@ pub fn program(seed: u64, size: Size) -> Program {
 pub fn with_other_values(program: &Program, seed: u64) -> Program {
     let rng = Rng::new(seed);
     let types = typing::types(program);
-    let mut generator =
-        Generator { rng, program: program.clone(), types, shape: Vec::new(), limit: 0, palette: false, rare_zeros: false };
+    let mut generator = Generator {
+        rng,
+        program: program.clone(),
+        types,
+        shape: Vec::new(),
+        limit: 0,
+        palette: false,
+        rare_zeros: false,
+    };
     for number in 0..program.steps.len() {
         let mut step = program.steps[number].clone();
         match &mut step {
@@ -117,7 +124,9 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
             Step::Cast(..) | Step::View(..) => {}
         }
         // A literal of another kind, where one was drawn, may not type.
-        if typing::type_of(&step, &generator.types[..number], program.promotion).as_ref() == Ok(&generator.types[number]) {
+        if typing::type_of(&step, &generator.types[..number], program.promotion).as_ref()
+            == Ok(&generator.types[number])
+        {
             generator.program.steps[number] = step;
         }
     }
@@ -190,7 +199,8 @@ impl Generator {
         let mut number = self.types.len() - 1;
         for view in views {
             let step = Step::View(number, view);
-            self.types.push(typing::type_of(&step, &self.types, self.program.promotion).expect("a fitting view"));
+            self.types
+                .push(typing::type_of(&step, &self.types, self.program.promotion).expect("a fitting view"));
             self.program.steps.push(step);
             number += 1;
         }
@@ -222,11 +232,13 @@ impl Generator {
             && args.len() == 1
             && self.rng.chance(1, 3)
         {
-            let near = [*inner, Op::Abs, Op::Negative, Op::Round, Op::Trunc, Op::LogicalNot, Op::BitwiseInvert];
+            let near =
+                [*inner, Op::Abs, Op::Negative, Op::Round, Op::Trunc, Op::LogicalNot, Op::BitwiseInvert];
             (op, first) = (*self.rng.pick(&near).expect("ops"), last);
         }
         let Ok(signature) = typing::signature(op) else { panic!("the oracle has no {op}") };
-        let taken: Vec<DType> = DType::ALL.iter().copied().filter(|d| signature.takes_dtype(d.name())).collect();
+        let taken: Vec<DType> =
+            DType::ALL.iter().copied().filter(|d| signature.takes_dtype(d.name())).collect();
         let is_taken = taken.contains(&self.types[first].dtype);
         // NumPy's mode takes integers for floats too.
         if !is_taken && (self.program.promotion == Promotion::Strict || self.rng.chance(1, 2)) {

@@ -87,7 +87,8 @@ impl Program {
                     let dtype = self.operand(*op, args, i, types)?;
                     columns.push(column(*arg, dtype, &t.shape, values)?);
                 }
-                let mut function = Function::new(*op, t.dtype, self.operand(*op, args, args.len() - 1, types)?);
+                let mut function =
+                    Function::new(*op, t.dtype, self.operand(*op, args, args.len() - 1, types)?);
                 let at = |i: usize| columns.iter().map(move |(positions, bits)| bits[positions[i]]);
                 (0..t.elements()).map(|i| function.call(at(i))).collect()
             }
@@ -157,7 +158,12 @@ const DIVIDE: [&str; 3] = ["floor_divide", "remainder", "trunc_divide"];
 const MOVE: [&str; 5] = ["abs", "copysign", "negative", "positive", "where"];
 
 /// An operand's elements in a dtype, and the position of the one for each element of the result.
-fn column(arg: Arg, dtype: DType, shape: &[usize], values: &[Tensor]) -> Result<(Vec<usize>, Vec<u64>), String> {
+fn column(
+    arg: Arg,
+    dtype: DType,
+    shape: &[usize],
+    values: &[Tensor],
+) -> Result<(Vec<usize>, Vec<u64>), String> {
     match arg {
         Arg::Literal(x) => {
             let bits = typing::literal(x, dtype).ok_or_else(|| format!("{x} is no {dtype}"))?;

@@ -135,7 +135,9 @@ fn extents_of(step: &Step) -> Vec<usize> {
     match step {
         Step::Input(x) => x.shape.clone(),
         Step::View(_, View::BroadcastTo(shape)) => shape.clone(),
-        Step::View(_, View::Reshape(shape)) => shape.iter().filter_map(|&e| usize::try_from(e).ok()).collect(),
+        Step::View(_, View::Reshape(shape)) => {
+            shape.iter().filter_map(|&e| usize::try_from(e).ok()).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -176,8 +178,7 @@ fn shorten(step: &mut Step, is_tail: bool, to: &dyn Fn(usize, usize) -> usize) {
 fn values(p: &Program, at: usize) -> Candidate {
     const PARTS: usize = 3 + 40;
     let (which, part) = (at / PARTS, at % PARTS);
-    let inputs: Vec<usize> =
-        (0..p.steps.len()).filter(|&i| matches!(p.steps[i], Step::Input(_))).collect();
+    let inputs: Vec<usize> = (0..p.steps.len()).filter(|&i| matches!(p.steps[i], Step::Input(_))).collect();
     let step = *inputs.get(which)?;
     let mut out = p.clone();
     let Step::Input(x) = &mut out.steps[step] else { return Some(None) };

@@ -89,7 +89,9 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
             let dtype = before[i].dtype;
             met = Some(match met {
                 None => dtype,
-                Some(other) => pair(other, dtype, mode).ok_or_else(|| format!("{op}: {other} and {dtype}"))?,
+                Some(other) => {
+                    pair(other, dtype, mode).ok_or_else(|| format!("{op}: {other} and {dtype}"))?
+                }
             });
         }
     }
@@ -165,11 +167,13 @@ pub fn literal(x: Literal, dtype: DType) -> Option<u64> {
         (Literal::Bool(x), Kind::Bool) => Some(u64::from(x)),
         (Literal::Int(x), Kind::Signed | Kind::Unsigned) => {
             let (width, is_signed) = (width(dtype), dtype.kind() == Kind::Signed);
-            let (low, end) = if is_signed { (-(1i128 << (width - 1)), 1i128 << (width - 1)) } else { (0, 1 << width) };
+            let (low, end) =
+                if is_signed { (-(1i128 << (width - 1)), 1i128 << (width - 1)) } else { (0, 1 << width) };
             (low..end).contains(&x).then_some(x as u64 & (u64::MAX >> (64 - width)))
         }
         (Literal::Int(x), Kind::Float) => {
-            let exact = i64::try_from(x).map(Value::I64).or_else(|_| u64::try_from(x).map(Value::U64)).ok()?;
+            let exact =
+                i64::try_from(x).map(Value::I64).or_else(|_| u64::try_from(x).map(Value::U64)).ok()?;
             finite(oracle::cast(exact, dtype.name()))
         }
         (Literal::Float(x), Kind::Float) => {

@@ -169,7 +169,8 @@ fn reshape(rng: &mut Rng, shape: &[usize]) -> Vec<isize> {
                 to[axis] = joined;
             }
             2 => {
-                let divisors: Vec<usize> = (2..=to[axis] / 2).filter(|d| to[axis].is_multiple_of(*d)).collect();
+                let divisors: Vec<usize> =
+                    (2..=to[axis] / 2).filter(|d| to[axis].is_multiple_of(*d)).collect();
                 if let Some(&divisor) = rng.pick(&divisors) {
                     to[axis] /= divisor;
                     to.insert(axis, divisor);
