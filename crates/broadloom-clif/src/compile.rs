@@ -7,7 +7,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use broadloom_core::{Error, ErrorKind, Kernel, Result};
+use broadloom_core::{Error, ErrorKind, Kernel, Result, verify};
 use broadloom_mem::Access;
 use cranelift_codegen::Context;
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
@@ -23,6 +23,9 @@ use crate::run::Entry;
 /// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
 /// fifth faster, but its time grows faster than the body does.
 const SINGLE_PASS_ABOVE: usize = 300;
+
+/// The most stack that compiled code may take, in bytes: threads of some platforms have no more than 128 KiB.
+const MAX_FRAME: u32 = 64 << 10;
 
 /// Compiles kernels for this host.
 pub struct Compiler {
@@ -47,8 +50,10 @@ impl Compiler {
     /// Compiles a kernel.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Internal`] for a defect.
+    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] for a kernel that would need more
+    /// than 64 KiB of stack; [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(&self, kernel: &Kernel, access: &[Access]) -> Result<Compiled> {
+        check(kernel, access)?;
         let isa = self.isa_for(kernel);
         let mut module = Code(ManuallyDrop::new(JITModule::new(JITBuilder::with_isa(
             isa.clone(),
@@ -58,7 +63,15 @@ impl Compiler {
         context.func = emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new())?;
         let id = module.0.declare_anonymous_function(&context.func.signature).map_err(defect)?;
         module.0.define_function(id, &mut context).map_err(defect)?;
-        let size = context.compiled_code().map_or(0, |c| c.code_buffer().len());
+        let code = context.compiled_code();
+        let size = code.map_or(0, |c| c.code_buffer().len());
+        let frame = code.and_then(|c| c.buffer.frame_layout()).map_or(0, |f| f.frame_to_fp_offset);
+        if frame > MAX_FRAME {
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!("the kernel would need {frame} bytes of stack, the limit is {MAX_FRAME}"),
+            ));
+        }
         module
             .0
             .finalize_definitions()
@@ -82,8 +95,18 @@ impl Compiler {
     /// # Errors
     /// [`ErrorKind::Internal`] for a defect.
     pub fn explain(&self, kernel: &Kernel, access: &[Access]) -> Result<(String, String)> {
+        check(kernel, access)?;
         explain(&**self.isa_for(kernel), kernel, access)
     }
+}
+
+/// The emitter relies on it: a store is as wide as the value is, whatever the output's dtype.
+fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
+    verify::kernel(kernel)?;
+    if access.len() != kernel.inputs.len() {
+        return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
+    }
+    Ok(())
 }
 
 /// [`Compiler::explain`] for any instruction set that the emitter supports.

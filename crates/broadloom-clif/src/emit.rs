@@ -20,7 +20,8 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 use broadloom_mem::Access;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, ConstantData, Function, InstBuilder, MemFlagsData, Type, UserFuncName, Value, types,
+    AbiParam, Block, ConstantData, Function, InstBuilder, MemFlagsData, StackSlot, Type, UserFuncName, Value,
+    types,
 };
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -35,6 +36,7 @@ pub struct Emitter<'a> {
     pub(crate) lanes: u32,
     pub(crate) call_conv: CallConv,
     constants: HashMap<(Type, u64), Value, FxBuildHasher>,
+    pub(crate) rare_frame: Option<StackSlot>,
 }
 
 /// Bytes of one operand in the argument array: a pointer and a row stride.
@@ -73,7 +75,7 @@ pub fn function(
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);
     let lanes = lanes(kernel);
-    let mut emitter = Emitter { builder, lanes, call_conv, constants: HashMap::default() };
+    let mut emitter = Emitter { builder, lanes, call_conv, constants: HashMap::default(), rare_frame: None };
     emitter.kernel(kernel, access)?;
     emitter.builder.seal_all_blocks();
     emitter.builder.finalize(isa.frontend_config());

@@ -6,11 +6,12 @@
 
 use broadloom_math::{Float, Rare2};
 use cranelift_codegen::ir::{
-    AbiParam, BlockArg, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind, Value, types,
+    AbiParam, BlockArg, InstBuilder, MemFlagsData, Signature, StackSlot, StackSlotData, StackSlotKind, Value,
+    types,
 };
 
 use crate::emit::Emitter;
-use crate::value::{Lanes, VECTOR, vector_type};
+use crate::value::{Lanes, MAX_VECTORS, VECTOR, vector_type};
 
 /// Calls `F` for each lane whose mask is not zero.
 ///
@@ -27,6 +28,17 @@ unsafe extern "C" fn flagged_lanes<F: Rare2<T>, T: Float>(frame: *mut T, lanes: 
                 frame.add(3 * lanes + lane).write(F::call(a, b));
             }
         }
+    }
+}
+
+impl Emitter<'_> {
+    /// The frame of every `rare`: no two are in use at once.
+    fn rare_frame(&mut self) -> StackSlot {
+        let builder = &mut self.builder;
+        *self.rare_frame.get_or_insert_with(|| {
+            let bytes = 4 * MAX_VECTORS as u32 * VECTOR;
+            builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4))
+        })
     }
 }
 
@@ -50,8 +62,7 @@ pub fn emit<F: Rare2<T>, T: Float>(
     e.builder.switch_to_block(cold);
     e.builder.seal_block(cold);
     let part = fast.vectors().len() as u32 * VECTOR;
-    let slot =
-        e.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 4 * part, 4));
+    let slot = e.rare_frame();
     let frame = e.builder.ins().stack_addr(types::I64, slot, 0);
     for (i, lanes) in [flagged, a, b, fast].iter().enumerate() {
         for (j, &v) in lanes.vectors().iter().enumerate() {

@@ -105,7 +105,11 @@ fn require_condition(op: Op, condition: &Operand<'_>) -> Result<()> {
 /// The dtype that operands meet in, before the op has its say.
 fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     let mut met: Option<DType> = None;
-    for x in operands {
+    // Floats first: the order of operands must not matter, and int16 with uint16 alone would be int32.
+    let arrays = |float: bool| {
+        operands.iter().filter(move |x| matches!(x, Operand::Array(d, _) if d.is_float() == float))
+    };
+    for x in arrays(true).chain(arrays(false)) {
         if let Operand::Array(dtype, _) = *x {
             met = Some(match met {
                 None => dtype,

@@ -103,7 +103,8 @@ impl Layout {
                 let mut strides = self.strides.clone();
                 for (s, stride) in slices.iter().zip(&mut strides) {
                     offset += s.start as isize * *stride;
-                    *stride *= s.step;
+                    // One index has no next; and its step may be anything.
+                    *stride = if s.len > 1 { *stride * s.step } else { 0 };
                 }
                 Some(Layout { shape: view.shape(&self.shape), strides, offset })
             }

@@ -5,7 +5,7 @@
 //! that are the same for all elements, or all of a row, are computed once for each.
 
 use broadloom_core::kernel::{Definition, Depth, Inst, Kernel, ValueId};
-use broadloom_core::{DType, Result};
+use broadloom_core::{DType, Error, ErrorKind, Result, verify};
 use broadloom_mem::Access;
 use pulp::Arch;
 
@@ -59,6 +59,10 @@ impl Program {
     /// # Errors
     /// [`broadloom_core::ErrorKind::Internal`]: the kernel does not verify.
     pub fn new(kernel: &Kernel, access: &[Access]) -> Result<Program> {
+        verify::kernel(kernel)?;
+        if access.len() != kernel.inputs.len() {
+            return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
+        }
         Builder::new(kernel, access).build()
     }
 }

@@ -144,7 +144,8 @@ mod tests {
             pool.give(Buffer::zeroed(MIN)?);
             assert!(pool.bytes() <= 10 * M);
         }
-        let kept = pool.lock().buffers.iter().map(|b| b.recyclable().expect("ours")).sum::<usize>();
+        let kept =
+            pool.lock().expect("free").buffers.iter().map(|b| b.recyclable().expect("ours")).sum::<usize>();
         assert_eq!(kept, pool.bytes());
         Ok(())
     }

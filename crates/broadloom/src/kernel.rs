@@ -105,6 +105,11 @@ impl Kernel {
             let memory = |leaf: &Leaf<'_>| (leaf.storage.address(), leaf.storage.len(), leaf.storage.dtype());
             let slot = walk.slots().iter().position(|s| memory(s) == memory(leaf));
             if let Some(slot) = slot {
+                if let Some(first) = slot_of[slot]
+                    && !array.is_empty()
+                {
+                    return fail(format!("inputs {first} and {i} are the same memory"));
+                }
                 slot_of[slot] = Some(i);
             }
             declared.push(Input { dtype: array.dtype(), elements: array.len(), slot });

@@ -14,7 +14,7 @@ const THREADS: usize = 8;
 const TIME: Duration = Duration::from_millis(1500);
 
 const TINY: Limits =
-    Limits { plans: 3, plan_words: 300, kernels: 2, code_bytes: 64 << 10, pool_bytes: 100_000 };
+    Limits { plans: 3, plan_words: 300, kernels: 2, code_bytes: 1 << 20, pool_bytes: 100_000 };
 
 /// One expression of several hundred, and what it gives for one element.
 fn expression(choice: usize, x: &Array<'static>, y: &Array<'static>) -> Array<'static> {
@@ -62,7 +62,7 @@ fn work(engine: &Engine, seed: u64, held: &Array<'static>) -> usize {
         let want: Vec<i32> = xs.iter().map(|x| x.wrapping_add(5)).collect();
         assert_eq!(results[1].to_vec::<i32>().as_ref(), Ok(&want), "{choice} {n} {executor:?} {threads:?}");
         done += 1;
-        if rng.chance(1, 50) {
+        if rng.chance(1, 300) {
             engine.clear();
         }
         // Another thread may have inserted before it evicted: the limit holds between calls.

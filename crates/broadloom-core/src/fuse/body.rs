@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::cut::Cuts;
 use crate::fuse::{Draft, Output, ParamSource};
 use crate::graph::{Graph, IntDivision, NodeId, NodeKind};
@@ -18,43 +19,6 @@ use crate::shape::Shape;
 pub enum Leaf {
     Slot(u32),
     Node(NodeId),
-}
-
-/// Views from a node up to the loop, the innermost first; chains share their tails.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct ChainId(u32);
-
-/// The empty chain.
-const STRAIGHT: ChainId = ChainId(0);
-
-/// A node may be computed for this many chains before it is materialised instead.
-const MAX_CHAINS: u32 = 4;
-
-struct Chains {
-    links: Vec<(View, ChainId)>,
-    known: FxHashMap<(View, ChainId), ChainId>,
-}
-
-impl Chains {
-    fn push(&mut self, view: View, rest: ChainId) -> ChainId {
-        if let Some(&id) = self.known.get(&(view.clone(), rest)) {
-            return id;
-        }
-        self.links.push((view.clone(), rest));
-        let id = ChainId(self.links.len() as u32);
-        self.known.insert((view, rest), id);
-        id
-    }
-
-    /// The layout after every view of the chain.
-    fn apply(&self, mut layout: Layout, mut chain: ChainId) -> Option<Layout> {
-        while chain != STRAIGHT {
-            let (view, rest) = &self.links[chain.0 as usize - 1];
-            layout = layout.view(view)?;
-            chain = *rest;
-        }
-        Some(layout)
-    }
 }
 
 /// A value's definition while kinds are still numbered apart.
@@ -71,7 +35,6 @@ struct Builder<'a> {
     shape: Shape,
     chains: Chains,
     done: FxHashMap<(NodeId, ChainId), Early>,
-    chains_of: FxHashMap<NodeId, u32>,
     inputs: Vec<(Leaf, Layout)>,
     input_of: FxHashMap<(Leaf, Layout), u32>,
     params: Vec<ParamSource>,
@@ -80,21 +43,13 @@ struct Builder<'a> {
 }
 
 /// Builds the body that computes the members, all of the given shape.
-///
-/// `Err`: nodes that are read through so many views that they are better materialised.
-pub fn build(
-    graph: &Graph,
-    shape: Shape,
-    members: &[(NodeId, Output)],
-    cuts: &Cuts,
-) -> Result<Draft, Vec<NodeId>> {
+pub fn build(graph: &Graph, shape: Shape, members: &[(NodeId, Output)], cuts: &Cuts) -> Draft {
     let mut builder = Builder {
         graph,
         cuts,
         shape,
-        chains: Chains { links: Vec::new(), known: FxHashMap::default() },
+        chains: Chains::default(),
         done: FxHashMap::default(),
-        chains_of: FxHashMap::default(),
         inputs: Vec::new(),
         input_of: FxHashMap::default(),
         params: Vec::new(),
@@ -105,14 +60,14 @@ pub fn build(
     for &(id, output) in members {
         // A cut node's own kernel computes it; everyone else reads it.
         let own = matches!(output, Output::Node(_));
-        outputs.push(builder.compute(id, own)?);
+        outputs.push(builder.compute(id, own));
     }
-    Ok(builder.finish(outputs, members.iter().map(|m| m.1).collect()))
+    builder.finish(outputs, members.iter().map(|m| m.1).collect())
 }
 
 impl Builder<'_> {
     /// Emits a node of the loop's shape and everything below it.
-    fn compute(&mut self, root: NodeId, own: bool) -> Result<Early, Vec<NodeId>> {
+    fn compute(&mut self, root: NodeId, own: bool) -> Early {
         let mut stack = vec![(root, STRAIGHT, false)];
         while let Some((id, chain, ready)) = stack.pop() {
             if self.done.contains_key(&(id, chain)) {
@@ -124,19 +79,14 @@ impl Builder<'_> {
             } else if ready {
                 self.emit(id, chain);
             } else {
-                self.open(id, chain, &mut stack)?;
+                self.open(id, chain, &mut stack);
             }
         }
-        Ok(self.done[&(root, STRAIGHT)])
+        self.done[&(root, STRAIGHT)]
     }
 
     /// Handles a node met for the first time: a leaf at once, others after their operands.
-    fn open(
-        &mut self,
-        id: NodeId,
-        chain: ChainId,
-        stack: &mut Vec<(NodeId, ChainId, bool)>,
-    ) -> Result<(), Vec<NodeId>> {
+    fn open(&mut self, id: NodeId, chain: ChainId, stack: &mut Vec<(NodeId, ChainId, bool)>) {
         let node = self.graph.node(id);
         match &node.kind {
             NodeKind::Input { slot, layout } => self.leaf(id, chain, Leaf::Slot(*slot), layout.clone()),
@@ -154,28 +104,12 @@ impl Builder<'_> {
                 self.done.insert((id, chain), early);
             }
             _ => {
-                let times = self.chains_of.entry(id).or_insert(0);
-                *times += 1;
-                if *times > MAX_CHAINS && !matches!(node.kind, NodeKind::View { .. }) {
-                    let mut repeated: Vec<NodeId> = self
-                        .chains_of
-                        .iter()
-                        .filter(|(n, times)| {
-                            **times > MAX_CHAINS
-                                && !matches!(self.graph.node(**n).kind, NodeKind::View { .. })
-                        })
-                        .map(|(n, _)| *n)
-                        .collect();
-                    repeated.sort_unstable();
-                    return Err(repeated);
-                }
                 stack.push((id, chain, true));
                 for (arg, chain) in self.operands(id, chain).into_iter().rev() {
                     stack.push((arg, chain, false));
                 }
             }
         }
-        Ok(())
     }
 
     /// A node's operands with the chains under which they are needed.

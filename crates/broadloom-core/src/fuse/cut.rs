@@ -1,11 +1,14 @@
 //! Which nodes are cut off into kernels of their own, before any is built.
 //!
-//! In: the graph and its roots. Out: the set of nodes to materialise, with a note for each. Three reasons: a reshape
-//! that no strides can express, a broadcast operand that is cheaper to compute once, and a node that may fail in
-//! elements that nobody reads.
+//! In: the graph and its roots. Out: the set of nodes to materialise, with a note for each. The reasons: a
+//! reshape that no strides can express, a broadcast operand that is cheaper to compute once, a node that may fail in
+//! elements that nobody reads, and one that many different views read.
 
 use std::collections::HashSet;
 
+use smallvec::SmallVec;
+
+use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::cost;
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::layout::{Layout, View};
@@ -25,17 +28,78 @@ struct Leaves {
     total: u64,
 }
 
-/// Finds the nodes to cut.
+/// A node is computed for at most so many chains of views; one that is read through more is materialised.
+const MAX_CHAINS: usize = 4;
+
+/// A chain has at most so many views; the node below is materialised.
+const MAX_VIEWS: u32 = 64;
+
+/// Finds the nodes to cut, in time linear in the graph.
 pub fn find(graph: &Graph, roots: &[NodeId], notes: &mut Vec<String>) -> Cuts {
     let mut cuts = Cuts::default();
     let mut leaves: Vec<Leaves> = Vec::with_capacity(graph.nodes().len());
+    let mut all = 0u64;
     for id in graph.ids() {
-        let found = look(graph, id, &leaves, &mut cuts, notes);
+        let mut found = look(graph, id, &leaves, &mut cuts, notes);
+        // What several operands share is counted for each: never more than everything up to here.
+        all += cost::of_node(graph, graph.node(id));
+        found.total = found.total.min(all);
         leaves.push(found);
     }
-    // A root that is cut for someone else is still written as a root, from its own kernel.
-    debug_assert!(roots.iter().all(|r| r.index() < leaves.len()));
+    many_chains(graph, roots, &mut cuts, notes);
     cuts
+}
+
+/// Cuts nodes that would be computed for many chains of views, or whose chains would be long: readers come after
+/// what they read, so one pass from the last node to the first knows all chains of a node when it gets there.
+fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, notes: &mut Vec<String>) {
+    let mut chains = Chains::default();
+    let mut of: Vec<SmallVec<[ChainId; MAX_CHAINS]>> = vec![SmallVec::new(); graph.nodes().len()];
+    roots.iter().for_each(|r| of[r.index()].push(STRAIGHT));
+    for id in graph.ids().rev() {
+        let node = graph.node(id);
+        if matches!(node.kind, NodeKind::Input { .. } | NodeKind::Const { .. }) {
+            continue;
+        }
+        let mut own = std::mem::take(&mut of[id.index()]);
+        if own.is_empty() {
+            continue;
+        }
+        let long = own.iter().any(|&c| chains.len(c) > MAX_VIEWS);
+        if own.len() > MAX_CHAINS || long {
+            let why = if long { "a long chain of views" } else { "many chains of views" };
+            if cuts.insert(id) {
+                notes.push(format!(
+                    "{id:?} ({}{}) is materialised: it is read through {why}",
+                    node.dtype, node.shape
+                ));
+            }
+        }
+        if cuts.contains(&id) {
+            own = SmallVec::from_elem(STRAIGHT, 1);
+        }
+        for &arg in node.args() {
+            let shape = &graph.node(arg).shape;
+            // A 0-d operand is the same through any view.
+            let view = match &node.kind {
+                _ if shape.rank() == 0 => None,
+                NodeKind::View { view, .. } => Some(view.clone()),
+                _ if *shape == node.shape => None,
+                _ => Some(View::BroadcastTo(node.shape.clone())),
+            };
+            for &chain in &own {
+                let chain = match &view {
+                    _ if shape.rank() == 0 => STRAIGHT,
+                    Some(view) => chains.push(view.clone(), chain),
+                    None => chain,
+                };
+                let reached = &mut of[arg.index()];
+                if reached.len() <= MAX_CHAINS && !reached.contains(&chain) {
+                    reached.push(chain);
+                }
+            }
+        }
+    }
 }
 
 fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, notes: &mut Vec<String>) -> Leaves {

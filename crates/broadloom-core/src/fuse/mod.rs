@@ -5,6 +5,7 @@
 //! view of a node that is not evaluated is pushed to the inputs, or the node is cut off where it can't be.
 
 mod body;
+mod chain;
 mod cost;
 mod cut;
 mod split;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use broadloom_math::DType;
 
 use crate::error::Result;
-use crate::graph::{Graph, IntDivision, NodeId};
+use crate::graph::{Graph, NodeId};
 use crate::kernel::Kernel;
 use crate::layout::Layout;
 use crate::scalar::Scalar;
@@ -98,24 +99,9 @@ pub fn run(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
         roots: roots.iter().map(|&r| (graph.node(r).dtype, graph.node(r).shape.clone())).collect(),
         ..Plan::default()
     };
-    let mut cuts = cut::find(graph, roots, &mut plan.notes);
-    let stages = loop {
-        match stages(graph, roots, &cuts)? {
-            Ok(stages) => break stages,
-            Err(repeated) => {
-                for id in repeated {
-                    let node = graph.node(id);
-                    plan.notes.push(format!(
-                        "{id:?} ({}{}) is materialised: it is read through many views",
-                        node.dtype, node.shape
-                    ));
-                    cuts.insert(id);
-                }
-            }
-        }
-    };
+    let cuts = cut::find(graph, roots, &mut plan.notes);
     let mut placed = split::Placed::default();
-    for stage in stages {
+    for stage in stages(graph, roots, &cuts) {
         split::push(&mut plan, &mut placed, stage);
     }
     if cfg!(debug_assertions) {
@@ -142,13 +128,8 @@ enum Output {
     Node(NodeId),
 }
 
-/// One draft per cut node that is needed, then one per shape of roots; or the nodes that are read through too
-/// many views to be recomputed for each.
-fn stages(
-    graph: &Graph,
-    roots: &[NodeId],
-    cuts: &cut::Cuts,
-) -> Result<std::result::Result<Vec<Draft>, Vec<NodeId>>> {
+/// One draft per cut node that is needed, then one per shape of roots.
+fn stages(graph: &Graph, roots: &[NodeId], cuts: &cut::Cuts) -> Vec<Draft> {
     let mut groups: Vec<(Shape, Vec<(NodeId, Output)>)> = Vec::new();
     for (i, &root) in roots.iter().enumerate() {
         let shape = &graph.node(root).shape;
@@ -160,18 +141,13 @@ fn stages(
     }
     let mut drafts = Vec::new();
     let mut needed: Vec<NodeId> = Vec::new();
-    let mut repeated = Vec::new();
-    let mut draft = |shape: Shape, members: &[(NodeId, Output)], needed: &mut Vec<NodeId>| match body::build(
-        graph, shape, members, cuts,
-    ) {
-        Ok(draft) => {
-            needed.extend(draft.inputs.iter().filter_map(|(leaf, _)| match leaf {
-                body::Leaf::Node(id) => Some(*id),
-                body::Leaf::Slot(_) => None,
-            }));
-            drafts.push(draft);
-        }
-        Err(nodes) => repeated.extend(nodes),
+    let mut draft = |shape: Shape, members: &[(NodeId, Output)], needed: &mut Vec<NodeId>| {
+        let draft = body::build(graph, shape, members, cuts);
+        needed.extend(draft.inputs.iter().filter_map(|(leaf, _)| match leaf {
+            body::Leaf::Node(id) => Some(*id),
+            body::Leaf::Slot(_) => None,
+        }));
+        drafts.push(draft);
     };
     for (shape, members) in groups {
         draft(shape, &members, &mut needed);
@@ -182,25 +158,12 @@ fn stages(
             draft(graph.node(id).shape.clone(), &[(id, Output::Node(id))], &mut needed);
         }
     }
-    if !repeated.is_empty() {
-        repeated.sort_unstable();
-        repeated.dedup();
-        return Ok(Err(repeated));
-    }
     // A cut node depends on earlier nodes only, and roots' kernels may read any of them.
     drafts.sort_by_key(|d| match d.outputs[0] {
         Output::Node(id) => (0, id.index()),
         Output::Root(i) => (1, i as usize),
     });
-    Ok(Ok(drafts))
-}
-
-impl Plan {
-    /// Whether the graph asked for zero divisors to fail.
-    pub fn checks_division(&self) -> IntDivision {
-        let checks = self.stages.iter().any(|s| s.kernel.checks_division);
-        if checks { IntDivision::Error } else { IntDivision::Zero }
-    }
+    drafts
 }
 
 impl fmt::Display for Plan {

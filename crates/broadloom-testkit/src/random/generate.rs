@@ -196,13 +196,11 @@ impl Generator {
         let step = Step::Input(Tensor { dtype, shape: base, bits });
         self.types.push(typing::type_of(&step, &self.types, self.program.promotion).expect("a filled array"));
         self.program.steps.push(step);
-        let mut number = self.types.len() - 1;
         for view in views {
-            let step = Step::View(number, view);
+            let step = Step::View(self.types.len() - 1, view);
             self.types
                 .push(typing::type_of(&step, &self.types, self.program.promotion).expect("a fitting view"));
             self.program.steps.push(step);
-            number += 1;
         }
     }
 
@@ -313,7 +311,7 @@ impl Generator {
         self.rng.pick(&found).copied()
     }
 
-    fn condition(&mut self, shape: &mut Vec<usize>) -> Arg {
+    fn condition(&mut self, shape: &mut [usize]) -> Arg {
         if self.rng.chance(1, 12) {
             return Arg::Literal(Literal::Bool(self.rng.chance(1, 2)));
         }

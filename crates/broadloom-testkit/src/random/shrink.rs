@@ -121,11 +121,11 @@ fn extents(p: &Program, at: usize) -> Candidate {
         out.steps.iter_mut().for_each(|s| shorten(s, is_tail, &to));
         return Some(Some(out));
     }
-    let axes = p.steps.iter().enumerate().flat_map(|(i, s)| match s {
+    let mut axes = p.steps.iter().enumerate().flat_map(|(i, s)| match s {
         Step::Input(x) => (0..x.shape.len()).map(|axis| (i, axis)).collect(),
         _ => Vec::new(),
     });
-    let (step, axis) = axes.skip(which - all.len()).next()?;
+    let (step, axis) = axes.nth(which - all.len())?;
     let mut out = p.clone();
     shorten(&mut out.steps[step], is_tail, &|a, e| if a == axis && e > 1 { shorter(e) } else { e });
     Some(Some(out))

@@ -62,6 +62,10 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
 
     /// Keeps a value; those that were not used for longest make room.
     pub fn insert(&self, key: K, value: V, weight: usize) {
+        // What would push everything else out is not worth keeping.
+        if weight > self.max_weight / 2 {
+            return;
+        }
         let mut dropped = Vec::new();
         if let Some(mut inner) = self.lock() {
             inner.clock += 1;
@@ -103,7 +107,7 @@ impl<K: Hash + Eq, V> Inner<K, V> {
         for (used, w) in ages {
             count += 1;
             weight += w;
-            if count > max_count / 2 || weight > max_weight / 2 {
+            if count > (max_count / 2).max(1) || weight > max_weight / 2 {
                 break;
             }
             oldest = used;
@@ -138,7 +142,17 @@ mod tests {
             cache.insert(i, (), 30);
             assert!(cache.len() <= 3);
         }
-        cache.insert(7, (), 1_000_000);
-        assert!(cache.len() <= 1);
+        let kept = cache.len();
+        cache.insert(99, (), 1_000_000);
+        assert_eq!((cache.get(&99), cache.len()), (None, kept), "too heavy to keep");
+    }
+
+    #[test]
+    fn a_cache_of_one_keeps_the_last() {
+        let cache: Cache<u32, ()> = Cache::new(1, 1000);
+        for i in 0..10 {
+            cache.insert(i, (), 1);
+            assert_eq!((cache.get(&i), cache.len()), (Some(()), 1));
+        }
     }
 }

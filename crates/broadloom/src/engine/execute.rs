@@ -192,13 +192,19 @@ thread_local! {
 impl Job<'_> {
     fn part(&self, part: Part<'_>) {
         let _ieee = FloatEnv::ieee();
-        WORKSPACE.with(|workspace| match workspace.try_borrow_mut() {
-            Ok(mut workspace) => {
+        let mut part = Some(part);
+        // Not to be had while the thread ends, or while it is in use further up this thread.
+        let _ = WORKSPACE.try_with(|workspace| {
+            if let Ok(mut workspace) = workspace.try_borrow_mut()
+                && let Some(part) = part.take()
+            {
                 let (scratch, tiles) = &mut *workspace;
                 self.blocks(part, scratch, tiles);
             }
-            Err(_) => self.blocks(part, &mut Scratch::new(), &mut Tiles::default()),
         });
+        if let Some(part) = part {
+            self.blocks(part, &mut Scratch::new(), &mut Tiles::default());
+        }
     }
 
     fn blocks(&self, part: Part<'_>, scratch: &mut Scratch, tiles: &mut Tiles) {

@@ -6,16 +6,16 @@
 
 use std::fmt::Write;
 
-use broadloom_core::fuse::{self, Source};
-use broadloom_core::{Result, rewrite};
+use broadloom_core::Result;
+use broadloom_core::fuse::Source;
 use broadloom_mem::{Access, Nest};
 
 use crate::array::Array;
 use crate::engine::execute::Prepared;
 use crate::engine::memory::{contiguous_mut, view};
 use crate::engine::options::Options;
-use crate::engine::{Engine, Recipe, decide};
-use crate::lower::{self, Walk};
+use crate::engine::{Engine, Planned, Recipe, decide, plan};
+use crate::lower::Walk;
 
 /// How much to say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,10 +35,7 @@ pub(crate) fn explain(
     detail: Detail,
 ) -> Result<String> {
     let walk = Walk::new(roots)?;
-    let (graph, ids) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
-    let before = graph.nodes().len();
-    let (graph, ids) = rewrite::run(&graph, &ids, options.rules)?;
-    let plan = fuse::run(&graph, &ids)?;
+    let Planned { nodes_before: before, graph, roots: ids, plan } = plan(&walk, options)?;
     let mut out = String::new();
     let results: Vec<String> = ids.iter().map(|id| format!("{id:?}")).collect();
     // Writing to a String can't fail.
@@ -102,9 +99,20 @@ fn stage(
     Ok(())
 }
 
+/// Above so many bytes of operands no memory is bound only to explain.
+const MAX_BOUND: usize = 1 << 30;
+
 /// How the stage's inputs would be accessed with contiguous outputs.
 fn access(engine: &Engine, walk: &Walk<'_, '_>, recipe: &Recipe, prepared: &Prepared) -> Result<Vec<Access>> {
     let stage = &prepared.stage;
+    if let Some(flat) = &prepared.flat {
+        let class = |&(_, repeat): &(usize, bool)| if repeat { Access::Splat } else { Access::Contiguous };
+        return Ok(flat.iter().map(class).collect());
+    }
+    let assumed = vec![Access::Contiguous; stage.inputs.len()];
+    if recipe.bytes > MAX_BOUND {
+        return Ok(assumed);
+    }
     let mut temps = Vec::new();
     for (dtype, shape) in &recipe.temps {
         temps.push(engine.buffer(dtype.size() * shape.elements())?);
@@ -128,6 +136,6 @@ fn access(engine: &Engine, walk: &Walk<'_, '_>, recipe: &Recipe, prepared: &Prep
     let nest = Nest::new(&stage.shape, &inputs, outputs);
     Ok(match nest {
         Ok(nest) => (0..inputs.len()).map(|i| nest.access(i)).collect(),
-        Err(_) => vec![Access::Contiguous; inputs.len()],
+        Err(_) => assumed,
     })
 }

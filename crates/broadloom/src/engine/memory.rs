@@ -1,8 +1,8 @@
 //! The memory that an evaluation writes: roots, given or new, and temporaries.
 //!
 //! In: a recipe, where its roots go, and a stage at a time. Out: views of what the stage writes. Must hold: a
-//! temporary exists from the stage that writes it to the last that reads it; on an error every buffer goes back to
-//! the pool.
+//! temporary exists from the stage that writes it to the last that reads it; on an error the buffers
+//! of roots and of finished temporaries go back to the pool.
 
 use std::ops::ControlFlow;
 
@@ -90,7 +90,7 @@ impl<'d> Memory<'d> {
         }
     }
 
-    /// The new buffers of the roots; on an error everything goes back to the pool.
+    /// The new buffers of the roots; on an error they go back to the pool.
     pub fn finish(self, pool: &Pool, done: Result<()>) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         self.temps.into_iter().flatten().for_each(|b| pool.give(b));
         let buffers = self.roots.into_iter().map(|root| match root.place {

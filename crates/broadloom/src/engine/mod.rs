@@ -15,7 +15,7 @@ mod options;
 use std::sync::{Arc, OnceLock};
 
 use broadloom_core::fuse::{self, ParamSource, Source};
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::{Graph, IntDivision, NodeId};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Scalar, Shape};
 use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, View, ViewMut};
@@ -144,11 +144,7 @@ impl Engine {
         if let Some(recipe) = self.plans.get(&PlanLookup { words: walk.key(), mode }) {
             return Ok(recipe);
         }
-        // Building and rewriting fold constants.
-        let _ieee = FloatEnv::ieee();
-        let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
-        let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
-        let plan = fuse::run(&graph, &roots)?;
+        let Planned { graph, plan, .. } = plan(walk, options)?;
         let recipe = Arc::new(Recipe::new(plan)?);
         if !graph.depends_on_values() {
             self.plans.insert(PlanKey { words: walk.key().into(), mode }, recipe.clone(), walk.key().len());
@@ -164,12 +160,6 @@ impl Engine {
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         let walk = Walk::new(roots)?;
         let recipe = self.recipe(&walk, options)?;
-        if recipe.bytes > options.max_bytes {
-            return Err(Error::new(
-                ErrorKind::Limit,
-                format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes),
-            ));
-        }
         let slots: SmallVec<[&[u8]; 8]> = walk.slots().iter().map(|leaf| leaf.storage.bytes()).collect();
         self.run(&recipe, &slots, walk.literals(), options, destinations)
     }
@@ -183,6 +173,12 @@ impl Engine {
         options: &Options,
         destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
+        if recipe.bytes > options.max_bytes {
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes),
+            ));
+        }
         if let ([prepared], true) = (&recipe.stages[..], recipe.temps.is_empty())
             && prepared.flat.is_some()
             && destinations.iter().all(|d| !matches!(d, Destination::Given(_)))
@@ -313,6 +309,8 @@ impl Engine {
                 let _ = self.refused.set(e.to_string());
                 Ok(None)
             }
+            // This kernel is too much for the compiler; others are not.
+            Err(e) if e.kind() == ErrorKind::Limit => Ok(None),
             Err(e) => Err(e),
         }
     }
@@ -363,6 +361,26 @@ impl Run<'_> {
             Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
         }
     }
+}
+
+/// A graph after rewriting, and its kernels.
+struct Planned {
+    /// How many nodes there were before rewriting.
+    nodes_before: usize,
+    graph: Graph,
+    roots: Vec<NodeId>,
+    plan: fuse::Plan,
+}
+
+/// From what was walked to kernels.
+fn plan(walk: &Walk<'_, '_>, options: &Options) -> Result<Planned> {
+    // Building and rewriting fold constants.
+    let _ieee = FloatEnv::ieee();
+    let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
+    let nodes_before = graph.nodes().len();
+    let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
+    let plan = fuse::run(&graph, &roots)?;
+    Ok(Planned { nodes_before, graph, roots, plan })
 }
 
 impl Recipe {

@@ -1,0 +1,51 @@
+//! Chains of views, from a node up to the loop that reads it.
+//!
+//! In: views met on the way from a root down. Out: a number per distinct chain, and a leaf's layout under it. Must
+//! hold: chains share their tails, so that each takes constant room.
+
+use rustc_hash::FxHashMap;
+
+use crate::layout::{Layout, View};
+
+/// A chain of one [`Chains`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ChainId(u32);
+
+/// The empty chain.
+pub const STRAIGHT: ChainId = ChainId(0);
+
+/// Chains: a view of the node first, then the chain of what reads it.
+#[derive(Default)]
+pub struct Chains {
+    links: Vec<(View, ChainId, u32)>,
+    known: FxHashMap<(View, ChainId), ChainId>,
+}
+
+impl Chains {
+    /// The chain of a node that is seen through a view by a reader with a chain of its own.
+    pub fn push(&mut self, view: View, rest: ChainId) -> ChainId {
+        if let Some(&id) = self.known.get(&(view.clone(), rest)) {
+            return id;
+        }
+        let length = self.len(rest) + 1;
+        self.links.push((view.clone(), rest, length));
+        let id = ChainId(self.links.len() as u32);
+        self.known.insert((view, rest), id);
+        id
+    }
+
+    /// How many views the chain has.
+    pub fn len(&self, chain: ChainId) -> u32 {
+        if chain == STRAIGHT { 0 } else { self.links[chain.0 as usize - 1].2 }
+    }
+
+    /// The layout after every view of the chain.
+    pub fn apply(&self, mut layout: Layout, mut chain: ChainId) -> Option<Layout> {
+        while chain != STRAIGHT {
+            let (view, rest, _) = &self.links[chain.0 as usize - 1];
+            layout = layout.view(view)?;
+            chain = *rest;
+        }
+        Some(layout)
+    }
+}
