@@ -14,6 +14,6 @@ mod typing;
 
 pub use generate::{Size, program, with_other_values};
 pub use program::{Arg, Program, PySlice, Step, Tensor, View};
-pub use reference::{Faults, Outcome};
+pub use reference::Outcome;
 pub use rng::Rng;
 pub use shrink::shrink;

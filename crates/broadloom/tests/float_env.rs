@@ -100,7 +100,7 @@ const ROWS: &[(&str, Build)] = &[
     }),
     ("subnormal constants", || {
         let tiny = Array::scalar(1e-42).astype(DType::Float32);
-        tiny.try_multiply(&Array::scalar(0.5).astype(DType::Float32))
+        tiny.try_multiply(Array::scalar(0.5).astype(DType::Float32))
     }),
     ("constants converted", || Ok(Array::scalar(0.1).astype(DType::Float64).astype(DType::Float16))),
     ("a large integer converted", || Ok(Array::scalar(16_777_217).astype(DType::Float32))),

@@ -258,6 +258,8 @@ fn every_layout_of_inputs() {
                 let arrays: Vec<_> = operands.iter().map(|(x, _)| x.clone()).collect();
                 let roots = (kernel.build)(&arrays);
                 let want = modelled(kernel, &operands);
+                // Kept, so that no executor is given memory in which another has left the right values.
+                let mut kept = Vec::new();
                 for executor in EXECUTORS {
                     let results = eval_many_with(&roots.iter().collect::<Vec<_>>(), &options(executor));
                     let results = results.unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
@@ -267,6 +269,7 @@ fn every_layout_of_inputs() {
                         let difference = bits::difference(dtype, &got, want);
                         assert_eq!(difference, None, "{} {shape:?} {lies:?} {executor:?}", kernel.name);
                     }
+                    kept.push(results);
                 }
             }
         }

@@ -3,7 +3,8 @@
 
 mod bits;
 
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, IntDivision, Op, Options};
@@ -14,22 +15,20 @@ fn options(executor: Executor) -> Options {
     Options { executor, threads: Some(1), ..Options::default() }
 }
 
-/// Runs on a stack that recursion over the nodes would overflow.
-fn on_a_small_stack(f: impl FnOnce() + Send) {
-    std::thread::scope(|s| {
-        let thread = std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(s, f);
-        let done = thread.expect("spawns").join();
-        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+/// Runs on a stack that recursion over the nodes would overflow, and fails where that takes far longer than it ought
+/// to: exponential growth would take years.
+fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
+    let (done, finished) = mpsc::channel();
+    let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(move || {
+        f();
+        let _ = done.send(());
     });
-}
-
-/// Fails where something takes far longer than it ought to: exponential growth would take years.
-fn soon<R>(what: &str, f: impl FnOnce() -> R) -> R {
-    let start = Instant::now();
-    let result = f();
-    let took = start.elapsed();
-    assert!(took < Duration::from_secs(60), "{what} took {took:?}");
-    result
+    let thread = thread.expect("spawns");
+    match finished.recv_timeout(Duration::from_secs(120)) {
+        Err(RecvTimeoutError::Timeout) => panic!("it is not done after two minutes"),
+        // A panic drops the sender; joining gives the panic.
+        _ => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+    }
 }
 
 #[test]
@@ -45,7 +44,7 @@ fn a_million_nodes_in_a_row() {
             for _ in 0..NODES / 2 {
                 want = want.map(|x| x.wrapping_mul(3).wrapping_add(1));
             }
-            let got = soon("a chain", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<i64>());
+            let got = x.eval_with(&options(executor)).and_then(|x| x.to_vec::<i64>());
             assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
         });
     }
@@ -62,7 +61,7 @@ fn a_lattice_of_shared_nodes() {
                 (x, y) = (&x + &y, &x ^ &y);
                 (a, b) = (a.wrapping_add(b), a ^ b);
             }
-            let got = soon("a lattice", || eval_both(&x, &y, executor));
+            let got = eval_both(&x, &y, executor);
             assert_eq!(got, (vec![a; 9], vec![b; 9]), "{executor:?}");
         });
     }
@@ -84,7 +83,7 @@ fn a_deep_chain_of_views() {
                 for _ in 0..33_333 {
                     x = x.flip(0).and_then(|x| x.expand_dims(0)).and_then(|x| x.squeeze(0)).expect("fits");
                 }
-                let got = soon("views", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<i32>());
+                let got = x.eval_with(&options(executor)).and_then(|x| x.to_vec::<i32>());
                 assert_eq!(got.as_deref(), Ok(&[3, 2, 1][..]), "{executor:?}");
             }
         });
@@ -102,7 +101,7 @@ fn a_thousand_reshapes_of_transposes() {
                 x = x.t().reshape(&[3, 4]).expect("12 elements") + 1;
                 want = (0..12).map(|i| want[(i % 3) * 4 + i / 3] + 1).collect();
             }
-            let got = soon("reshapes", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<i16>());
+            let got = x.eval_with(&options(executor)).and_then(|x| x.to_vec::<i16>());
             assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
         });
     }
@@ -112,14 +111,16 @@ fn a_thousand_reshapes_of_transposes() {
 #[test]
 fn sums_of_neighbours_forty_times() {
     for executor in EXECUTORS {
-        let mut x = Array::from_vec((0..100u64).map(|i| i * i).collect());
-        let mut want: Vec<u64> = (0..100u64).map(|i| i * i).collect();
-        for _ in 0..40 {
-            x = x.slice(&[(1..).into()]).expect("an axis") + x.slice(&[(..-1).into()]).expect("an axis");
-            want = want.windows(2).map(|w| w[1] + w[0]).collect();
-        }
-        let got = soon("a stencil", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<u64>());
-        assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
+        on_a_small_stack(move || {
+            let mut x = Array::from_vec((0..100u64).map(|i| i * i).collect());
+            let mut want: Vec<u64> = (0..100u64).map(|i| i * i).collect();
+            for _ in 0..40 {
+                x = x.slice(&[(1..).into()]).expect("an axis") + x.slice(&[(..-1).into()]).expect("an axis");
+                want = want.windows(2).map(|w| w[1] + w[0]).collect();
+            }
+            let got = x.eval_with(&options(executor)).and_then(|x| x.to_vec::<u64>());
+            assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
+        });
     }
 }
 
@@ -127,17 +128,19 @@ fn sums_of_neighbours_forty_times() {
 fn sums_with_the_transpose_twenty_times() {
     const N: usize = 9;
     for executor in EXECUTORS {
-        let data: Vec<i64> = (0..81).map(|i| i * 37 % 101).collect();
-        let mut x = Array::from_shape_vec(&[N, N], data.clone()).expect("81");
-        let mut want = data;
-        for level in 0..20 {
-            x = &x + &x.t() * level;
-            want = (0..N * N)
-                .map(|i| want[i].wrapping_add(want[i % N * N + i / N].wrapping_mul(level)))
-                .collect();
-        }
-        let got = soon("transposes", || x.eval_with(&options(executor))).and_then(|x| x.to_vec::<i64>());
-        assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
+        on_a_small_stack(move || {
+            let data: Vec<i64> = (0..81).map(|i| i * 37 % 101).collect();
+            let mut x = Array::from_shape_vec(&[N, N], data.clone()).expect("81");
+            let mut want = data;
+            for level in 0..20 {
+                x = &x + &x.t() * level;
+                want = (0..N * N)
+                    .map(|i| want[i].wrapping_add(want[i % N * N + i / N].wrapping_mul(level)))
+                    .collect();
+            }
+            let got = x.eval_with(&options(executor)).and_then(|x| x.to_vec::<i64>());
+            assert_eq!(got.as_deref(), Ok(&want[..]), "{executor:?}");
+        });
     }
 }
 

@@ -19,17 +19,9 @@ use crate::{Value, oracle};
 pub struct Outcome {
     /// The elements of every step.
     pub values: Vec<Tensor>,
-    /// The integer divisions by zero that fail the program, if it says that they do.
-    pub faults: Faults,
-}
-
-/// Names of ops that divide by zero.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
-    /// In an element that a root is computed from.
-    pub certain: BTreeSet<&'static str>,
-    /// In any element of a step that a root is computed from, be it one that a view leaves out.
-    pub possible: BTreeSet<&'static str>,
+    /// The integer divisions by zero that fail the program, if it says that they do: in any element of a step that a
+    /// root is computed from, be it one that a view leaves out.
+    pub faults: BTreeSet<&'static str>,
 }
 
 impl Program {
@@ -66,7 +58,7 @@ impl Program {
             return Err(format!("there is no s{root}"));
         }
         let faults = match self.int_division {
-            IntDivision::Zero => Faults::default(),
+            IntDivision::Zero => BTreeSet::new(),
             IntDivision::Error => self.faults(&values, &types)?,
         };
         Ok(Outcome { values, faults })
@@ -104,47 +96,23 @@ impl Program {
     }
 
     /// Divisions by zero, walking from the roots to what they are computed from.
-    fn faults(&self, values: &[Tensor], types: &[Type]) -> Result<Faults, String> {
-        let mut faults = Faults::default();
+    fn faults(&self, values: &[Tensor], types: &[Type]) -> Result<BTreeSet<&'static str>, String> {
+        let mut faults = BTreeSet::new();
         let mut is_needed = vec![false; values.len()];
-        let mut needed: Vec<Vec<bool>> = values.iter().map(|x| vec![false; x.bits.len()]).collect();
-        for &root in &self.roots {
-            is_needed[root] = true;
-            needed[root].fill(true);
-        }
+        self.roots.iter().for_each(|&root| is_needed[root] = true);
         for (number, step) in self.steps.iter().enumerate().rev() {
             if !is_needed[number] {
                 continue;
             }
             step.args().iter().for_each(|&arg| is_needed[arg] = true);
-            let elements = std::mem::take(&mut needed[number]);
-            let mut pass = |arg: usize, positions: &[usize]| {
-                let taken = positions.iter().zip(&elements).filter(|(_, is_needed)| **is_needed);
-                taken.for_each(|(&i, _)| needed[arg][i] = true);
-            };
-            match step {
-                Step::Input(_) | Step::Constant(..) => {}
-                Step::Cast(arg, _) => pass(*arg, &(0..elements.len()).collect::<Vec<_>>()),
-                Step::View(arg, view) => pass(*arg, &Affine::of(view, &types[*arg].shape)?.positions()),
-                Step::Apply(op, args) => {
-                    for arg in args {
-                        if let Arg::Step(i) = *arg {
-                            let to = View::BroadcastTo(types[number].shape.clone());
-                            pass(i, &Affine::of(&to, &types[i].shape)?.positions());
-                        }
-                    }
-                    let dtype = self.operand(*op, args, args.len() - 1, types)?;
-                    if DIVIDE.contains(&op.name()) && dtype.is_integer() {
-                        let (positions, bits) = column(args[1], dtype, &types[number].shape, values)?;
-                        let zeros = || positions.iter().zip(&elements).filter(|(i, _)| bits[**i] == 0);
-                        if zeros().next().is_some() {
-                            faults.possible.insert(op.name());
-                        }
-                        if zeros().any(|(_, is_needed)| *is_needed) {
-                            faults.certain.insert(op.name());
-                        }
-                    }
-                }
+            let Step::Apply(op, args) = step else { continue };
+            let dtype = self.operand(*op, args, args.len() - 1, types)?;
+            if !DIVIDE.contains(&op.name()) || !dtype.is_integer() {
+                continue;
+            }
+            let (positions, bits) = column(args[1], dtype, &types[number].shape, values)?;
+            if positions.iter().any(|&i| bits[i] == 0) {
+                faults.insert(op.name());
             }
         }
         Ok(faults)
