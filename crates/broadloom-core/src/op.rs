@@ -1,8 +1,8 @@
 //! The op table: one row per function. Everything that lists functions is made from it.
 //!
-//! In: [`for_each_op!`]'s rows. Out: the enum [`Op`], its properties, and [`dispatch`], which turns an op and
-//! a dtype into the generic function of `broadloom-math` for an executor's visitor. Must hold: an op without a
-//! function, or a function that an executor can't take, does not compile.
+//! In: the rows of [`for_each_op!`](crate::for_each_op). Out: the enum [`Op`], its properties, and [`dispatch`],
+//! which turns an op and a dtype into the generic function of `broadloom-math` for an executor's visitor. Must hold:
+//! an op without a function, or a function that an executor can't take, does not compile.
 
 use std::fmt;
 
@@ -82,7 +82,7 @@ pub enum Arity {
     Choice,
 }
 
-/// A property of an op; see [`for_each_op!`].
+/// A property of an op; see [`for_each_op!`](crate::for_each_op).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Law {
     /// `f(a, b)` is `f(b, a)`.

@@ -244,6 +244,14 @@ fn large_random_programs_give_the_references_bits_on_any_number_of_threads() {
     check_all(some, Size::Large, |program| pool.install(|| failure(program, &LARGE)));
 }
 
+/// More than one kernel takes: bodies are cut.
+#[test]
+fn long_random_programs_give_the_references_bits() {
+    let seeds = seeds(DEFAULT_SEEDS);
+    let some = seeds.start..seeds.start + (seeds.end - seeds.start).div_ceil(2000);
+    check_all(some, Size::Long, |program| failure(program, &SMALL));
+}
+
 /// Programs that were wrong once, or that the random ones are unlikely to meet, with the reason.
 #[test]
 fn known_programs() {

@@ -25,6 +25,8 @@ pub enum Size {
     Small,
     /// Tens of thousands of elements, so that work is shared between threads.
     Large,
+    /// Few elements and thousands of steps, more than one kernel takes.
+    Long,
 }
 
 /// The program of a seed.
@@ -47,12 +49,14 @@ pub fn program(seed: u64, size: Size) -> Program {
         Size::Small if rng.chance(1, 10) => (700, 1 + rng.below(60)),
         Size::Small => (700, 1 + rng.below(14)),
         Size::Large => (100_000, 12 + rng.below(20)),
+        Size::Long => (24, 3000 + rng.below(6000)),
     };
     let palette = rng.chance(1, 3) || size == Size::Large;
     let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, int_division };
     // Where zero divisors fail, most programs would fail if zeros were not rare.
     let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
-    let mut generator = Generator { rng, program, types: Vec::new(), shape, limit, palette, rare_zeros };
+    let is_long = size == Size::Long;
+    let mut generator = Generator { rng, program, types: Vec::new(), shape, limit, palette, rare_zeros, is_long, current: 0 };
     for number in 0..1 + generator.rng.below(3) {
         let shape = match number {
             0 => generator.shape.clone(),
@@ -97,6 +101,8 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
         limit: 0,
         palette: false,
         rare_zeros: false,
+        is_long: false,
+        current: 0,
     };
     for number in 0..program.steps.len() {
         let mut step = program.steps[number].clone();
@@ -145,13 +151,18 @@ struct Generator {
     palette: bool,
     /// Whether few elements of arrays are zero.
     rare_zeros: bool,
+    /// Whether each step is to build on the last, or else few of thousands would be needed for the roots.
+    is_long: bool,
+    /// What the last choice of a step gave, operands that were made for it aside.
+    current: usize,
 }
 
 impl Generator {
     /// Adds a step if it types and is not too large; its number.
     fn push(&mut self, step: Step) -> Option<usize> {
         let t = typing::type_of(&step, &self.types, self.program.promotion).ok()?;
-        if t.elements() > self.limit || t.shape.len() > 6 {
+        let is_lost = self.is_long && t.elements() < self.shape.iter().product::<usize>().div_ceil(2);
+        if t.elements() > self.limit || t.shape.len() > 6 || is_lost && !matches!(step, Step::Constant(..)) {
             return None;
         }
         self.program.steps.push(step);
@@ -166,6 +177,9 @@ impl Generator {
     /// An earlier step, the late ones more often.
     fn earlier(&mut self) -> usize {
         let n = self.types.len();
+        if self.is_long {
+            return self.current;
+        }
         if self.rng.chance(1, 2) { n - 1 - self.rng.below(n.min(4)) } else { self.rng.below(n) }
     }
 
@@ -207,13 +221,15 @@ impl Generator {
     fn view(&mut self) {
         let arg = self.earlier();
         if let Some(view) = shapes::view(&mut self.rng, &self.types[arg].shape) {
-            self.push(Step::View(arg, view));
+            let made = self.push(Step::View(arg, view));
+            self.current = made.unwrap_or(self.current);
         }
     }
 
     fn cast(&mut self) {
         let (arg, dtype) = (self.earlier(), self.dtype());
-        self.push(Step::Cast(arg, dtype));
+        let made = self.push(Step::Cast(arg, dtype));
+        self.current = made.unwrap_or(self.current);
     }
 
     fn apply(&mut self) {
@@ -225,7 +241,7 @@ impl Generator {
         }
         let mut first = self.earlier();
         // An op of an op, so that rewrite rules have something to find.
-        let last = self.types.len() - 1;
+        let last = if self.is_long { self.current } else { self.types.len() - 1 };
         if let Step::Apply(inner, args) = &self.program.steps[last]
             && args.len() == 1
             && self.rng.chance(1, 3)
@@ -260,6 +276,7 @@ impl Generator {
             args.insert(0, condition);
         }
         let done = self.push(Step::Apply(op, args));
+        self.current = done.unwrap_or(self.current);
         // What a view leaves out of a division may have failed.
         if op.has(Law::Faults)
             && let Some(quotient) = done
@@ -353,7 +370,7 @@ impl Generator {
     }
 
     fn roots(&mut self) {
-        let last = self.types.len() - 1;
+        let last = if self.is_long { self.current } else { self.types.len() - 1 };
         self.program.roots.push(last);
         // One that is as large as any, and late.
         let largest = (0..=last).max_by_key(|&i| self.types[i].elements()).unwrap_or(last);
@@ -361,7 +378,7 @@ impl Generator {
             self.program.roots.push(largest);
         }
         while self.rng.chance(1, 3) && self.program.roots.len() < 5 {
-            let root = self.earlier();
+            let root = if self.is_long { self.rng.below(last) } else { self.earlier() };
             self.program.roots.push(root);
         }
     }

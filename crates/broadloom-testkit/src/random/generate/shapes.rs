@@ -14,6 +14,10 @@ pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
             [&[40_000], &[200, 200], &[13, 3001], &[9000, 5], &[30, 40, 33], &[5, 2, 3, 1400]];
         return rng.pick(&shapes).expect("shapes").to_vec();
     }
+    if size == Size::Long {
+        let shapes: [&[usize]; 6] = [&[1], &[9], &[17], &[4, 4], &[3, 5], &[]];
+        return rng.pick(&shapes).expect("shapes").to_vec();
+    }
     let rank = [0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4][rng.below(12)];
     loop {
         let mut shape: Vec<usize> = (0..rank).map(|_| extent(rng, rank)).collect();
