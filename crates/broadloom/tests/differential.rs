@@ -252,6 +252,21 @@ fn long_random_programs_give_the_references_bits() {
     check_all(some, Size::Long, |program| failure(program, &SMALL));
 }
 
+/// Or else all of this would compare the interpreter with itself.
+#[cfg(feature = "jit")]
+#[test]
+fn the_jit_compiles() {
+    #[cfg(target_arch = "x86_64")]
+    let is_host = is_x86_feature_detected!("avx") && is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    let is_host = cfg!(target_arch = "aarch64");
+    let engine = broadloom::Engine::new(broadloom::Limits::default());
+    let options = Options { executor: Executor::Jit, ..Options::default() };
+    let x = Array::from_vec(vec![1.0f32, 2.0]);
+    engine.eval_many(&[&(x + 1)], &options).expect("evaluates");
+    assert_eq!(engine.compiled_kernels(), usize::from(is_host));
+}
+
 /// Programs that were wrong once, or that the random ones are unlikely to meet, with the reason.
 #[test]
 fn known_programs() {

@@ -56,7 +56,8 @@ pub fn program(seed: u64, size: Size) -> Program {
     // Where zero divisors fail, most programs would fail if zeros were not rare.
     let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
     let is_long = size == Size::Long;
-    let mut generator = Generator { rng, program, types: Vec::new(), shape, limit, palette, rare_zeros, is_long, current: 0 };
+    let mut generator =
+        Generator { rng, program, types: Vec::new(), shape, limit, palette, rare_zeros, is_long, current: 0 };
     for number in 0..1 + generator.rng.below(3) {
         let shape = match number {
             0 => generator.shape.clone(),
