@@ -60,7 +60,7 @@ fn rows() -> Vec<Row> {
 
 /// Each operator with the function that the parser makes of it.
 fn operators() -> Vec<(String, String)> {
-    let binary = "+ - * / // % & | ^ << >> == != < <= > >=".split(' ').map(|op| format!("x1 {op} x2"));
+    let binary = "+ - * / // % ** & | ^ << >> == != < <= > >=".split(' ').map(|op| format!("x1 {op} x2"));
     let unary = "+ - ~".split(' ').map(|op| format!("{op}x"));
     let function = |text: String| {
         let ast = language::parse(&text, &ParseOptions::default()).ok()?;
@@ -94,6 +94,7 @@ fn gives(op: Op) -> &'static str {
     match op {
         _ if op.dtypes().iter().any(is_bool) => "bool",
         _ if op.has(Law::Divides) => "float",
+        _ if op.has(Law::Approximate) => "the same ≈",
         _ => "the same",
     }
 }
@@ -109,7 +110,7 @@ fn plain() -> String {
     let mut text = String::new();
     for row in &rows {
         text += &format!(
-            "{:call$}  {:operators$}  {:takes$} → {:8}  {}\n",
+            "{:call$}  {:operators$}  {:takes$} → {:10}  {}\n",
             row.call,
             operator(row),
             row.takes,
@@ -127,7 +128,8 @@ fn markdown() -> String {
          <!-- Made by `broadloom ops --markdown`. A test fails where this page is not what that prints. -->\n\n\
          Every function works element by element. Operands broadcast, and promote to one dtype before the function \
          sees them; a function gives the dtype that they promote to, or bool. `integer` stands for the eight signed \
-         and unsigned dtypes, `float` for float16, float32 and float64.\n\n\
+         and unsigned dtypes, `float` for float16, float32 and float64. ≈: a float result may not be the nearest to \
+         the exact one, but is off by less than a unit in the last place ([accuracy.md](accuracy.md)).\n\n\
          | function | operator | takes | gives | |\n| --- | --- | --- | --- | --- |\n",
     );
     for row in rows() {
@@ -164,7 +166,7 @@ mod tests {
 
     #[test]
     fn every_operator_stands_for_a_function() {
-        assert_eq!(operators().len(), 20);
+        assert_eq!(operators().len(), 21);
         for (text, function) in operators() {
             assert!(Op::from_name(&function).is_some(), "{text}");
         }
@@ -179,5 +181,6 @@ mod tests {
         assert_eq!(cells("less(x1, x2)"), ("x1 < x2".into(), "integer, float".into(), "bool"));
         assert_eq!(cells("divide(x1, x2)"), ("x1 / x2".into(), "integer, float".into(), "float"));
         assert_eq!(cells("logical_not(x)"), ("".into(), "bool".into(), "the same"));
+        assert_eq!(cells("pow(x1, x2)"), ("x1 ** x2".into(), "integer, float".into(), "the same ≈"));
     }
 }

@@ -196,6 +196,39 @@ fn options_have_their_effect() {
     assert!(plan.ends_with("[1.5 2.5 3.5]\n"), "{plan}");
 }
 
+/// Powers, and functions whose exact results are numbers, by both executors and in chunks.
+#[test]
+fn powers_and_transcendental_functions() {
+    let dir = Dir::new();
+    dir.array("i.npy", &[4], &[-3i32, -1, 0, 2]);
+    dir.array("x.npy", &[2, 2], &[1.0f32, 4.0, 9.0, 0.25]);
+    dir.array("h.npy", &[3], &[0.0, 1.0, 2.0].map(half::f16::from_f32));
+    for (expression, file, text) in [
+        ("-2**2", "", "-4\n"),
+        ("2**-1", "", "0\n"),
+        ("2.0**-1", "", "0.5\n"),
+        ("2**3**2", "", "512\n"),
+        ("i**3", "i", "[-27  -1   0   8]\n"),
+        ("i**-1", "i", "[ 0 -1  0  0]\n"),
+        ("2.0**astype(i, float64)", "i", "[0.125 0.5   1.    4.   ]\n"),
+        ("x**0.5", "x", "[[1.  2. ]\n [3.  0.5]]\n"),
+        ("x**2 - x*x", "x", "[[0. 0.]\n [0. 0.]]\n"),
+        ("x**-1", "x", "[[1.         0.25      ]\n [0.11111111 4.        ]]\n"),
+        ("h**h**h", "h", "[ 0.  1. 16.]\n"),
+        ("exp(h * 0) + log2(2.0**h)", "h", "[1. 2. 3.]\n"),
+        ("hypot(h * 3, h * 4)", "h", "[ 0.  5. 10.]\n"),
+        ("round(sin(x * 0) + cos(x * 0))", "x", "[[1. 1.]\n [1. 1.]]\n"),
+    ] {
+        let input = format!("{file}={file}.npy");
+        for options in [&["--executor", "interp"][..], &["--executor", "jit"], &["--chunk-bytes", "1"]] {
+            let inputs = if file.is_empty() { vec![] } else { vec![&*input] };
+            assert_eq!(dir.ok(&[&["eval", expression], &inputs[..], options].concat()), text, "{expression}");
+        }
+    }
+    let numpy = dir.ok(&["eval", "exp(i * 0) + i**2", "i=i.npy", "--promotion", "numpy"]);
+    assert_eq!(numpy, "[10.  2.  1.  5.]\n");
+}
+
 #[cfg(unix)]
 #[test]
 fn threads_are_limited() {
@@ -263,6 +296,10 @@ fn the_functions_are_listed() {
     let list = dir.ok(&["ops"]);
     assert_eq!(list.lines().count(), broadloom::Op::public().count() + 1);
     assert!(list.lines().any(|line| line.starts_with("where(condition, x2, x3) ")), "{list}");
+    assert!(
+        list.lines().any(|line| line.starts_with("pow(x1, x2) ") && line.contains(" x1 ** x2 ")),
+        "{list}"
+    );
     let version = dir.ok(&["--version"]);
     assert_eq!(version, format!("broadloom {}\n", env!("CARGO_PKG_VERSION")));
 }

@@ -41,7 +41,9 @@ fn expressions() {
         ("x and y", 2, "write `&`"),
         ("x + z", 2, "`z` is not known"),
         ("abd(x)", 2, "did you mean `abs`?"),
-        ("x ** 2", 2, "write `square(x)`"),
+        ("x **", 2, "expected an operand after `**`"),
+        ("x * * 2", 2, "expected an operand after `*`"),
+        ("exp(x, x)", 2, "`exp(x)` takes 1 argument, but is given 2"),
         ("sqrt(x, y)", 2, "`sqrt(x)` takes 1 argument, but is given 2"),
         ("where(x)", 2, "`where(condition, x2, x3)` takes 3 arguments, but is given 1"),
         ("astype(x, float31)", 2, "did you mean `float32`?"),
@@ -53,6 +55,9 @@ fn expressions() {
         ("u + 300", 1, "add: 300 cannot be represented as uint8"),
         ("i * 0.5", 1, "multiply: int32 with the literal 0.5"),
         ("sqrt(i)", 1, "sqrt: does not take int32"),
+        ("exp(i)", 1, "exp: does not take int32"),
+        ("i ** 0.5", 1, "pow: int32 with the literal 0.5"),
+        ("u ** -1", 1, "pow: -1 cannot be represented as uint8"),
         ("where(x, x, x)", 1, "where: the condition must be bool"),
     ] {
         for output in [&[][..], &["-o", "out.npy"], &["--plot", "out.png"]] {

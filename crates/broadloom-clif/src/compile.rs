@@ -60,7 +60,9 @@ impl Compiler {
             default_libcall_names(),
         ))));
         let mut context = Context::new();
-        context.func = emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new())?;
+        let (function, constants) =
+            emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new())?;
+        context.func = function;
         let id = module.0.declare_anonymous_function(&context.func.signature).map_err(defect)?;
         module.0.define_function(id, &mut context).map_err(defect)?;
         let code = context.compiled_code();
@@ -85,6 +87,7 @@ impl Compiler {
             access: access.to_vec(),
             params: kernel.params.len(),
             fault_sites: kernel.fault_sites().count(),
+            constants: constants.into_iter().map(Constant).collect(),
             size,
             _code: module,
         })))
@@ -113,7 +116,7 @@ fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
 pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -> Result<(String, String)> {
     let mut context = Context::new();
     context.set_disasm(true);
-    context.func = emit::function(kernel, access, isa, &mut FunctionBuilderContext::new())?;
+    context.func = emit::function(kernel, access, isa, &mut FunctionBuilderContext::new())?.0;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
     let clif = context.func.display().to_string();
@@ -181,9 +184,15 @@ pub(crate) struct Inner {
     pub access: Vec<Access>,
     pub params: usize,
     pub fault_sites: usize,
+    /// What the code reads its constants from.
+    pub constants: Box<[Constant]>,
     pub size: usize,
     _code: Code,
 }
+
+/// A constant vector, aligned as a memory operand may ask.
+#[repr(align(16))]
+pub(crate) struct Constant(#[expect(dead_code, reason = "read by compiled code only")] [u8; 16]);
 
 // SAFETY: after compilation the module is only held to be freed; nothing reads or changes it through `&Inner`, and
 // freeing it is sound on any thread. The other fields are Send and Sync by themselves.

@@ -20,8 +20,8 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 use broadloom_mem::Access;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, ConstantData, Function, InstBuilder, MemFlagsData, StackSlot, Type, UserFuncName, Value,
-    types,
+    AbiParam, Block, BlockArg, ConstantData, Function, InstBuilder, MemFlagsData, StackSlot, Type,
+    UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -35,9 +35,27 @@ pub struct Emitter<'a> {
     /// Elements per block.
     pub(crate) lanes: u32,
     pub(crate) call_conv: CallConv,
-    constants: HashMap<(Type, u64), Value, FxBuildHasher>,
+    constants: Constants,
     pub(crate) rare_frame: Option<StackSlot>,
 }
+
+/// The constants of a function.
+///
+/// A short body's are defined once and stay in registers. A long one has more than there are registers: hoisted out of
+/// the loop, they would be spilled there and read back by one instruction each; read from a table, each is the memory
+/// operand of the instruction that uses it.
+#[derive(Default)]
+struct Constants {
+    /// The table's address, if there is one.
+    base: Option<Value>,
+    defined: HashMap<(Type, u64), Value, FxBuildHasher>,
+    table: Vec<[u8; VECTOR as usize]>,
+    /// Lane bits of the values that are constants, for the instructions that are shorter with one.
+    bits: HashMap<Value, u64, FxBuildHasher>,
+}
+
+/// Kernels of a higher cost read their constants from a table.
+const TABLE_ABOVE: u64 = 24;
 
 /// Bytes of one operand in the argument array: a pointer and a row stride.
 const OPERAND: i32 = 16;
@@ -61,7 +79,7 @@ pub fn lanes(kernel: &Kernel) -> u32 {
     (base * unroll).min(16)
 }
 
-/// Builds the function.
+/// Builds the function, and the table of constants that it is called with.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`]: the kernel does not verify.
@@ -70,22 +88,24 @@ pub fn function(
     access: &[Access],
     isa: &dyn TargetIsa,
     context: &mut FunctionBuilderContext,
-) -> Result<Function> {
+) -> Result<(Function, Vec<[u8; VECTOR as usize]>)> {
     let call_conv = isa.default_call_conv();
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);
     let lanes = lanes(kernel);
-    let mut emitter = Emitter { builder, lanes, call_conv, constants: HashMap::default(), rare_frame: None };
+    let mut emitter =
+        Emitter { builder, lanes, call_conv, constants: Constants::default(), rare_frame: None };
     emitter.kernel(kernel, access)?;
     emitter.builder.seal_all_blocks();
+    let table = std::mem::take(&mut emitter.constants.table);
     emitter.builder.finalize(isa.frontend_config());
-    Ok(function)
+    Ok((function, table))
 }
 
-/// `(operands, params, faults, rows, cols)`.
+/// `(operands, params, faults, rows, cols, constants)`.
 pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
     let mut signature = cranelift_codegen::ir::Signature::new(call_conv);
-    signature.params.extend([AbiParam::new(types::I64); 5]);
+    signature.params.extend([AbiParam::new(types::I64); 6]);
     signature
 }
 
@@ -104,9 +124,10 @@ impl Emitter<'_> {
         self.builder.append_block_params_for_function_params(entry);
         self.builder.switch_to_block(entry);
         let given = self.builder.block_params(entry).to_vec();
-        let [operands, params, faults, rows, cols] = given[..] else {
+        let [operands, params, faults, rows, cols, constants] = given[..] else {
             return Err(Error::new(ErrorKind::Internal, "the entry block has other parameters"));
         };
+        self.constants.base = (kernel.cost() > TABLE_ABOVE).then_some(constants);
         let mut values: Vec<Option<Lanes>> = vec![None; kernel.values()];
         for (i, &dtype) in kernel.params.iter().enumerate() {
             let scalar =
@@ -147,7 +168,14 @@ impl Emitter<'_> {
         let index = self.builder.append_block_param(block, types::I64);
         let zero = self.builder.ins().iconst(types::I64, 0);
         let last = self.builder.ins().iadd_imm_s(loops.cols, -i64::from(self.lanes));
-        self.builder.ins().jump(block, &[zero.into()]);
+        let outer = self.constants.base;
+        let mut first = vec![BlockArg::from(zero)];
+        if let Some(base) = outer {
+            let carried = self.builder.append_block_param(block, types::I64);
+            self.constants.base = Some(carried);
+            first.push(base.into());
+        }
+        self.builder.ins().jump(block, &first);
         self.builder.switch_to_block(block);
         for (i, &dtype) in kernel.inputs.iter().enumerate().filter(|(i, _)| access[*i] == Access::Contiguous)
         {
@@ -163,7 +191,16 @@ impl Emitter<'_> {
         let next = self.builder.ins().iadd_imm_s(index, i64::from(self.lanes));
         let beyond = self.builder.ins().icmp(IntCC::SignedGreaterThan, next, last);
         let next = self.builder.ins().select(beyond, last, next);
-        self.builder.ins().brif(at_last, next_row, &[], block, &[next.into()]);
+        let mut following = vec![BlockArg::from(next)];
+        if let (Some(base), Some(carried)) = (outer, self.constants.base) {
+            // Zero for any number of rows that there can be, which the optimiser doesn't know: the reads of constants
+            // stay in the loop, as memory operands.
+            let nothing = self.builder.ins().ushr_imm_u(loops.rows, 63);
+            let same = self.builder.ins().iadd(carried, nothing);
+            following.push(same.into());
+            self.constants.base = Some(base);
+        }
+        self.builder.ins().brif(at_last, next_row, &[], block, &following);
 
         self.builder.switch_to_block(next_row);
         let following = self.builder.ins().iadd_imm_s(row_number, 1);
@@ -316,18 +353,47 @@ impl Emitter<'_> {
         if dtype == DType::Bool { self.loaded(dtype, lanes) } else { lanes.with_uniform(Some(scalar)) }
     }
 
-    /// A vector constant with `bits` in each lane. One definition serves the rest of the function: control flow
-    /// only ever goes on from where a constant was first needed, but for cold blocks, which need none.
+    /// A vector constant with `bits` in each lane.
+    ///
+    /// One definition in a register serves the rest of the function: control flow only ever goes on from where a
+    /// constant was first needed, but for cold blocks, which need none.
     pub(crate) fn constant(&mut self, ty: Type, bits: u64) -> Value {
-        if let Some(&v) = self.constants.get(&(ty, bits)) {
+        if let Some(&v) = self.constants.defined.get(&(ty, bits)) {
             return v;
         }
         let lane = &bits.to_le_bytes()[..(ty.lane_bits() / 8) as usize];
-        let bytes: Vec<u8> = lane.iter().copied().cycle().take(VECTOR as usize).collect();
-        let data = self.builder.func.dfg.constants.insert(ConstantData::from(&bytes[..]));
-        let v = self.builder.ins().vconst(ty, data);
-        self.constants.insert((ty, bits), v);
+        let mut bytes = [0; VECTOR as usize];
+        bytes.chunks_exact_mut(lane.len()).for_each(|place| place.copy_from_slice(lane));
+        // Zero is made without memory.
+        let v = match self.constants.base {
+            Some(base) if bits != 0 => self.constant_from_table(base, ty, bytes),
+            _ => {
+                let data = self.builder.func.dfg.constants.insert(ConstantData::from(&bytes[..]));
+                let v = self.builder.ins().vconst(ty, data);
+                self.constants.defined.insert((ty, bits), v);
+                v
+            }
+        };
+        self.constants.bits.insert(v, bits);
         v
+    }
+
+    fn constant_from_table(&mut self, base: Value, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
+        // One place per constant, so that the optimiser sees what two functions have in common.
+        let table = &mut self.constants.table;
+        let place = table.iter().position(|b| *b == bytes).unwrap_or_else(|| {
+            table.push(bytes);
+            table.len() - 1
+        });
+        let at = (place * VECTOR as usize) as i32;
+        // A pure load: it goes where it is used.
+        let flags = MemFlagsData::trusted().with_readonly().with_can_move();
+        self.builder.ins().load(ty, flags, base, at)
+    }
+
+    /// The bits that every lane of a constant has, if it is one.
+    pub(crate) fn constant_bits(&self, x: &Lanes) -> Option<u64> {
+        self.constants.bits.get(x.vectors().first()?).copied()
     }
 
     pub(crate) fn zero(&mut self, ty: Type) -> Value {

@@ -178,6 +178,10 @@ impl Ops for Emitter<'_> {
         a.zip(&b, |x, y| self.builder.ins().fdiv(x, y))
     }
 
+    fn neg<T: Float>(&mut self, x: Lanes) -> Lanes {
+        x.map(|v| self.builder.ins().fneg(v))
+    }
+
     fn sqrt<T: Float>(&mut self, x: Lanes) -> Lanes {
         x.map(|v| self.builder.ins().sqrt(v))
     }
@@ -278,7 +282,41 @@ impl Ops for Emitter<'_> {
             let (a, b) = (self.resize(a, m.width.into()), self.resize(b, m.width.into()));
             return self.bit_select(m, a, b);
         }
-        self.bit_select(m, a, b)
+        // A blend takes three steps on current hosts; next to a constant it takes one or two.
+        let masks = |e: &mut Self, x: &Lanes| {
+            let m: smallvec::SmallVec<[Value; 8]> = m
+                .vectors()
+                .iter()
+                .zip(x.vectors())
+                .map(|(&m, &x)| {
+                    let ty = e.builder.func.dfg.value_type(x);
+                    e.cast_bits(ty, m)
+                })
+                .collect();
+            Lanes::new(width::<T>(), m)
+        };
+        match (self.constant_bits(&a), self.constant_bits(&b)) {
+            // A mask that is a value already: all ones are a NaN.
+            (Some(ones), Some(0)) if ones == u64::MAX >> (64 - 8 * width::<T>()) => masks(self, &a),
+            (_, Some(0)) => {
+                let m = masks(self, &a);
+                m.zip(&a, |m, x| self.builder.ins().band(m, x))
+            }
+            (Some(0), _) => {
+                let m = masks(self, &b);
+                m.zip(&b, |m, x| self.builder.ins().band_not(x, m))
+            }
+            (Some(x), Some(y)) => {
+                let m = masks(self, &a);
+                let ty = vector_type::<T>();
+                let (differ, other) = (self.constant(ty, x ^ y), self.constant(ty, y));
+                m.map(|m| {
+                    let differ = self.builder.ins().band(m, differ);
+                    self.builder.ins().bxor(differ, other)
+                })
+            }
+            _ => self.bit_select(m, a, b),
+        }
     }
 
     fn mask_and<T: Elem>(&mut self, a: Lanes, b: Lanes) -> Lanes {
@@ -424,7 +462,7 @@ impl Ops for Emitter<'_> {
         }
     }
 
-    fn rare2<F: Rare2<T>, T: Float>(&mut self, flagged: Lanes, a: Lanes, b: Lanes, fast: Lanes) -> Lanes {
+    fn rare2<F: Rare2<T>, T: Num>(&mut self, flagged: Lanes, a: Lanes, b: Lanes, fast: Lanes) -> Lanes {
         rare::emit::<F, T>(self, flagged, a, b, fast)
     }
 }

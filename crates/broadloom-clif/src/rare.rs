@@ -4,7 +4,7 @@
 //! block that ordinary lanes never enter. Must hold: the frame that the block and the helper share has the lanes
 //! of the mask, the arguments and the result one after the other.
 
-use broadloom_math::{Float, Rare2};
+use broadloom_math::{Num, Rare2};
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, InstBuilder, MemFlagsData, Signature, StackSlot, StackSlotData, StackSlotKind, Value,
     types,
@@ -18,7 +18,7 @@ use crate::value::{Lanes, MAX_VECTORS, VECTOR, vector_type};
 /// # Safety
 /// `frame` points to four arrays of `lanes` values, aligned for `T`: the masks (as wide as `T`), both arguments
 /// and the results, which may be written; no one else uses them during the call.
-unsafe extern "C" fn flagged_lanes<F: Rare2<T>, T: Float>(frame: *mut T, lanes: usize) {
+unsafe extern "C" fn flagged_lanes<F: Rare2<T>, T: Num>(frame: *mut T, lanes: usize) {
     for lane in 0..lanes {
         // SAFETY: each index is below 4 · lanes, inside the frame that the caller vouches for; a mask lane is all
         // ones or all zeros, which is a valid T either way.
@@ -43,7 +43,7 @@ impl Emitter<'_> {
 }
 
 /// Emits the test, the cold block and the join.
-pub fn emit<F: Rare2<T>, T: Float>(
+pub fn emit<F: Rare2<T>, T: Num>(
     e: &mut Emitter<'_>,
     flagged: Lanes,
     a: Lanes,

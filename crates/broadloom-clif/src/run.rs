@@ -10,7 +10,7 @@ use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_mem::{Access, Block, RawBlock};
 use smallvec::SmallVec;
 
-use crate::compile::{Compiled, Inner};
+use crate::compile::{Compiled, Constant, Inner};
 
 /// An operand as compiled code sees it: the first row, and bytes from row to row.
 #[derive(Clone, Copy)]
@@ -20,16 +20,19 @@ struct Operand {
     row_stride: isize,
 }
 
-/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, columns.
+/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, columns,
+/// constants.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry(unsafe extern "C" fn(*const Operand, *const u64, *mut u8, usize, usize));
+pub(crate) struct Entry(
+    unsafe extern "C" fn(*const Operand, *const u64, *mut u8, usize, usize, *const Constant),
+);
 
 impl Entry {
     /// The entry at a finalized function with the signature of [`crate::emit::signature`].
     pub fn new(code: *const u8) -> Entry {
         // SAFETY: `code` is a finalized function of this signature in the platform's calling convention, as
         // `Compiler::compile` declares it; its owner is stored beside the entry.
-        Entry(unsafe { std::mem::transmute::<*const u8, unsafe extern "C" fn(_, _, _, _, _)>(code) })
+        Entry(unsafe { std::mem::transmute::<*const u8, unsafe extern "C" fn(_, _, _, _, _, _)>(code) })
     }
 }
 
@@ -124,7 +127,10 @@ impl Call<'_> {
     /// lane count, and `faults` points to a byte per fault site.
     unsafe fn enter(&self, operands: &[Operand], rows: usize, cols: usize) {
         // SAFETY: what the caller vouches for is what the function needs; the code is alive through `inner`.
-        unsafe { (self.inner.entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, cols) }
+        unsafe {
+            let constants = self.inner.constants.as_ptr();
+            (self.inner.entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, cols, constants)
+        }
     }
 
     /// Runs the last `count` columns of a row through buffers that are filled up with the last valid element, so

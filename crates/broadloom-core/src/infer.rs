@@ -223,6 +223,9 @@ fn accepted(op: Op, dtype: DType, operands: &[Operand<'_>], mode: Promotion) -> 
     }
     let error = Error::new(ErrorKind::DType, format!("{op}: does not take {}", list(operands, |_| true)));
     Err(match dtype {
+        DType::Bool if float_function => {
+            error.with_help("write astype(x, float64), or the float that you mean")
+        }
         DType::Bool => error.with_help("write astype(x, uint8), or the dtype that you mean"),
         _ if float_function => error.with_help("write astype(x, float64), or promote as NumPy does"),
         _ => error.with_help(format!(
@@ -307,6 +310,117 @@ mod tests {
             ("int8", "uint64", "float64"),
         ] {
             assert_eq!(promoted(a, b, Promotion::NumPy), Some(out), "{a} {b}");
+        }
+    }
+
+    /// The dtypes that operands are converted to and that come out, or the error.
+    fn typed(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<(DType, DType)> {
+        apply(op, operands, mode).map(|signature| (signature.operand, signature.result))
+    }
+
+    #[test]
+    fn integers_of_float_functions_are_errors_or_float64() {
+        let shape = Shape::new(&[3]).unwrap();
+        let of_floats = |op: &Op| op.dtypes().iter().all(|d| d.is_float()) && !op.has(Law::Internal);
+        let mut unary = 0;
+        for op in Op::ALL.iter().copied().filter(of_floats) {
+            unary += usize::from(op.operands() == 1);
+            let result = op.result(DType::Float64).unwrap();
+            for &dtype in DType::ALL.iter().filter(|d| d.is_integer()) {
+                let x = Operand::Array(dtype, &shape);
+                let two = Operand::Literal(Literal::Int(2));
+                let cases = if op.operands() == 1 { vec![vec![x]] } else { vec![vec![x, x], vec![x, two]] };
+                for operands in cases {
+                    assert_eq!(typed(op, &operands, Promotion::NumPy), Ok((DType::Float64, result)), "{op}");
+                    let strict = typed(op, &operands, Promotion::Strict);
+                    if op.has(Law::Divides) {
+                        assert_eq!(strict, Ok((DType::Float64, result)), "{op}");
+                        continue;
+                    }
+                    let given = list(&operands, |_| true);
+                    let words = format!(
+                        "{op}: does not take {given}; write astype(x, float64), or promote as NumPy does"
+                    );
+                    let error = strict.expect_err("strict");
+                    assert_eq!((error.kind(), error.to_string()), (ErrorKind::DType, words));
+                }
+            }
+            // Bool is no number in either mode; literals alone are float64 in both.
+            let bools = vec![Operand::Array(DType::Bool, &shape); op.operands()];
+            let literals = vec![Operand::Literal(Literal::Int(2)); op.operands()];
+            for mode in [Promotion::Strict, Promotion::NumPy] {
+                let error = typed(op, &bools, mode).expect_err("bool");
+                assert!(error.to_string().contains("write astype(x, float64)"), "{error}");
+                assert_eq!(typed(op, &literals, mode), Ok((DType::Float64, result)), "{op}");
+            }
+        }
+        // 18 approximate ones, reciprocal, signbit and sqrt.
+        assert_eq!(unary, 21);
+    }
+
+    #[test]
+    fn floats_and_integers_meet_in_functions_of_two_floats_as_promotion_says() {
+        let shape = Shape::new(&[3]).unwrap();
+        for op in [Op::Atan2, Op::Hypot, Op::LogAddExp, Op::NextAfter, Op::CopySign] {
+            let meet = |a, b, mode| {
+                typed(op, &[Operand::Array(a, &shape), Operand::Array(b, &shape)], mode).map(|(_, out)| out)
+            };
+            assert_eq!(meet(DType::Float16, DType::Float32, Promotion::Strict), Ok(DType::Float32));
+            assert_eq!(meet(DType::Int8, DType::Float16, Promotion::NumPy), Ok(DType::Float16));
+            assert_eq!(meet(DType::Float32, DType::Int32, Promotion::NumPy), Ok(DType::Float64));
+            assert_eq!(meet(DType::Int8, DType::UInt64, Promotion::NumPy), Ok(DType::Float64));
+            assert_eq!(
+                meet(DType::Float32, DType::Int32, Promotion::Strict).expect_err("mixed").to_string(),
+                format!(
+                    "{op}: cannot promote float32 and int32; write astype(x, float32) for the int32 operand"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn integers_stay_integers_in_pow() {
+        let shape = Shape::new(&[3]).unwrap();
+        let array = |dtype| Operand::Array(dtype, &shape);
+        let (two, minus, half) = (Literal::Int(2), Literal::Int(-1), Literal::Float(0.5));
+        let [two, minus, half] = [two, minus, half].map(Operand::Literal);
+        use DType::*;
+        use Promotion::{NumPy, Strict};
+        for (operands, mode, out) in [
+            ([array(Int32), array(Int32)], Strict, Ok(Int32)),
+            ([array(Int32), array(Int32)], NumPy, Ok(Int32)),
+            ([array(Int8), array(UInt8)], Strict, Ok(Int16)),
+            ([array(UInt8), two], Strict, Ok(UInt8)),
+            ([two, array(Int16)], Strict, Ok(Int16)),
+            ([array(Int16), minus], Strict, Ok(Int16)),
+            ([two, minus], Strict, Ok(Int64)),
+            ([two, half], Strict, Ok(Float64)),
+            ([array(Float16), two], Strict, Ok(Float16)),
+            ([half, array(Float32)], Strict, Ok(Float32)),
+            ([array(Int32), half], NumPy, Ok(Float64)),
+            ([array(Int8), array(Float16)], NumPy, Ok(Float16)),
+            ([array(Int32), array(Float32)], NumPy, Ok(Float64)),
+            (
+                [array(Int32), half],
+                Strict,
+                Err(
+                    "pow: int32 with the literal 0.5; write astype(x, float64), or promote as NumPy does; int32 holds no 0.5",
+                ),
+            ),
+            (
+                [array(Int32), array(Float32)],
+                Strict,
+                Err("pow: cannot promote int32 and float32; write astype(x, float32) for the int32 operand"),
+            ),
+            ([array(UInt8), minus], Strict, Err("pow: -1 cannot be represented as uint8")),
+            (
+                [array(Bool), array(Bool)],
+                NumPy,
+                Err("pow: does not take bool and bool; write astype(x, uint8), or the dtype that you mean"),
+            ),
+        ] {
+            let got = typed(Op::Pow, &operands, mode).map(|(_, out)| out).map_err(|e| e.to_string());
+            assert_eq!(got, out.map_err(str::to_owned), "{mode:?}");
         }
     }
 

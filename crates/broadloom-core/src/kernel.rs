@@ -197,7 +197,7 @@ impl Kernel {
     ///
     /// It covers the body and the dtypes, and neither parameter values nor anything of the host.
     pub fn content_hash(&self) -> u128 {
-        let mut bytes = Vec::with_capacity(16 * self.body.len() + 64);
+        let mut bytes = Vec::with_capacity(32 * self.body.len() + 64);
         let mut word = |x: usize| bytes.extend_from_slice(&(x as u32).to_le_bytes());
         for dtypes in [&self.inputs, &self.params] {
             word(dtypes.len());
@@ -206,9 +206,14 @@ impl Kernel {
         word(self.body.len());
         for inst in &self.body {
             match inst.code {
-                Code::Apply(op, dtype) => [0, op as usize, dtype as usize].map(&mut word),
-                Code::Cast(from, to) => [1, from as usize, to as usize].map(&mut word),
-            };
+                Code::Apply(op, dtype) => {
+                    // By its name, which outlives its place in the table.
+                    word(op.name().len());
+                    op.name().bytes().for_each(|b| word(b.into()));
+                    word(dtype as usize);
+                }
+                Code::Cast(from, to) => [0, from as usize, to as usize].into_iter().for_each(&mut word),
+            }
             inst.args.iter().for_each(|a| word(a.index()));
         }
         word(self.outputs.len());
@@ -310,5 +315,5 @@ mod tests {
         assert_eq!(format!("{:032x}", triad().content_hash()), HASH_OF_TRIAD);
     }
 
-    const HASH_OF_TRIAD: &str = "0e44aa1fadce9230c51f8d59530c5f44";
+    const HASH_OF_TRIAD: &str = "2cf796190e6103a6fe2febea48f93b19";
 }

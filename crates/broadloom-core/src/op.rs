@@ -13,15 +13,24 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions
 ///
 /// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool and two of one dtype)
 /// - dtypes that it takes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`
-/// - cost: vector instructions per element, roughly; read off the definitions, not measured
+/// - cost: vector instructions per element, roughly; read off the definitions, and for the approximate functions
+///   what their machine code took, against an addition's
 /// - laws: `commutative`; `faults` (integer zero divisors); `moves` (gives a NaN operand's own bits);
-///   `reads_sign` (of its last operand); `divides` (integers go to float64); `internal` (not a user's)
+///   `reads_sign` (of its last operand); `divides` (integers go to float64); `approximate` (a float result may not be
+///   the nearest); `internal` (not a user's)
 #[macro_export]
 macro_rules! for_each_op {
     ($callback:ident) => {
         $callback! {
             (Abs, "abs", unary, numeric, 1, [moves], "Absolute value; the least integer of a signed dtype stays as it is.")
+            (Acos, "acos", unary, floating, 50, [approximate], "The angle whose cosine is x, in [0, π]; NaN outside [−1, 1].")
+            (Acosh, "acosh", unary, floating, 61, [approximate], "Inverse hyperbolic cosine; NaN below 1.")
             (Add, "add", binary, numeric, 1, [commutative], "Sum; integers wrap.")
+            (Asin, "asin", unary, floating, 46, [approximate], "The angle whose sine is x, in [−π/2, π/2]; NaN outside [−1, 1].")
+            (Asinh, "asinh", unary, floating, 75, [approximate], "Inverse hyperbolic sine.")
+            (Atan, "atan", unary, floating, 55, [approximate], "The angle whose tangent is x, in [−π/2, π/2].")
+            (Atan2, "atan2", binary, floating, 87, [approximate], "The angle of the point (x2, x1), in [−π, π].")
+            (Atanh, "atanh", unary, floating, 75, [approximate], "Inverse hyperbolic tangent; ±infinity at ±1, NaN beyond.")
             (BitwiseAnd, "bitwise_and", binary, bitlike, 1, [commutative], "Bitwise and.")
             (BitwiseInvert, "bitwise_invert", unary, bitlike, 1, [], "Every bit inverted; not, for bool.")
             (BitwiseLeftShift, "bitwise_left_shift", binary, integer, 3, [], "Left shift; 0 for a count outside 0…width−1.")
@@ -31,17 +40,27 @@ macro_rules! for_each_op {
             (Ceil, "ceil", unary, numeric, 1, [], "The least integral value not less than x.")
             (Clip, "clip", ternary, numeric, 8, [], "minimum(maximum(x, lo), hi); NaN in any operand gives NaN.")
             (CopySign, "copysign", binary, floating, 2, [moves, reads_sign], "x1 with the sign bit of x2, a stored NaN's included.")
+            (Cos, "cos", unary, floating, 42, [approximate], "Cosine of an angle in radians, of any size.")
+            (Cosh, "cosh", unary, floating, 44, [approximate], "Hyperbolic cosine.")
             (Divide, "divide", binary, floating, 4, [divides], "Quotient; integers are converted to float64 first.")
             (Equal, "equal", binary, any, 1, [commutative], "x1 == x2.")
+            (Exp, "exp", unary, floating, 20, [approximate], "e to the power x.")
+            (ExpM1, "expm1", unary, floating, 48, [approximate], "exp(x) − 1, without a loss of digits near 0.")
             (Floor, "floor", unary, numeric, 1, [], "The greatest integral value not greater than x.")
             (FloorDivide, "floor_divide", binary, numeric, 8, [faults], "Floor of the quotient; of floats, of the rounded quotient. Integer x/0 is 0, MIN/−1 wraps.")
             (Greater, "greater", binary, numeric, 1, [], "x1 > x2.")
             (GreaterEqual, "greater_equal", binary, numeric, 1, [], "x1 >= x2.")
+            (Hypot, "hypot", binary, floating, 28, [commutative, approximate], "The square root of x1² + x2², without overflow on the way.")
             (IsFinite, "isfinite", unary, numeric, 2, [], "Whether x is neither infinite nor NaN.")
             (IsInf, "isinf", unary, numeric, 2, [], "Whether x is infinite.")
             (IsNan, "isnan", unary, numeric, 2, [], "Whether x is NaN.")
             (Less, "less", binary, numeric, 1, [], "x1 < x2.")
             (LessEqual, "less_equal", binary, numeric, 1, [], "x1 <= x2.")
+            (Log, "log", unary, floating, 30, [approximate], "Natural logarithm; −infinity at 0, NaN below.")
+            (Log1p, "log1p", unary, floating, 55, [approximate], "log(1 + x), without a loss of digits near 0.")
+            (Log2, "log2", unary, floating, 36, [approximate], "Logarithm to base 2.")
+            (Log10, "log10", unary, floating, 46, [approximate], "Logarithm to base 10.")
+            (LogAddExp, "logaddexp", binary, floating, 127, [commutative, approximate], "log(exp(x1) + exp(x2)), without overflow on the way.")
             (LogicalAnd, "logical_and", binary, boolean, 1, [commutative], "Both.")
             (LogicalNot, "logical_not", unary, boolean, 1, [], "Not.")
             (LogicalOr, "logical_or", binary, boolean, 1, [commutative], "Either.")
@@ -53,14 +72,19 @@ macro_rules! for_each_op {
             (NextAfter, "nextafter", binary, floating, 8, [], "The next value of the dtype after x1 towards x2; x2 where they are equal.")
             (NotEqual, "not_equal", binary, any, 1, [commutative], "x1 != x2.")
             (Positive, "positive", unary, numeric, 0, [moves], "x.")
+            (Pow, "pow", binary, numeric, 140, [approximate], "x1 to the power x2. Integers wrap; a negative integer exponent gives the exact value truncated, and 0 for base 0.")
             (Reciprocal, "reciprocal", unary, floating, 4, [], "1/x.")
             (Remainder, "remainder", binary, numeric, 14, [faults], "Remainder with the sign of x2, as Python's %. Integer x%0 is 0, MIN%−1 is 0.")
             (Round, "round", unary, numeric, 1, [], "The nearest integral value, ties to even.")
             (Sign, "sign", unary, numeric, 3, [], "−1, 0 or 1; NaN for NaN.")
             (SignBit, "signbit", unary, floating, 1, [reads_sign], "Whether the sign bit is set, a stored NaN's included.")
+            (Sin, "sin", unary, floating, 42, [approximate], "Sine of an angle in radians, of any size.")
+            (Sinh, "sinh", unary, floating, 44, [approximate], "Hyperbolic sine.")
             (Sqrt, "sqrt", unary, floating, 5, [], "Square root, correctly rounded.")
             (Square, "square", unary, numeric, 1, [], "x·x; integers wrap.")
             (Subtract, "subtract", binary, numeric, 1, [], "Difference; integers wrap.")
+            (Tan, "tan", unary, floating, 56, [approximate], "Tangent of an angle in radians, of any size.")
+            (Tanh, "tanh", unary, floating, 57, [approximate], "Hyperbolic tangent.")
             (TruncDivide, "trunc_divide", binary, integer, 6, [faults], "Quotient without its fraction (ONNX Div on integers); x/0 is 0, MIN/−1 wraps.")
             (Trunc, "trunc", unary, numeric, 1, [], "The integer part, toward zero.")
             (Where, "where", choice, any, 1, [moves], "x2 where the condition holds, else x3.")
@@ -95,6 +119,8 @@ pub enum Law {
     ReadsSign,
     /// Integer operands are converted to float64.
     Divides,
+    /// A float result may not be the exact one rounded to nearest, but is off by less than a unit in the last place.
+    Approximate,
     /// Not for users to name.
     Internal,
 }
@@ -129,6 +155,9 @@ macro_rules! law {
     };
     (divides) => {
         Law::Divides
+    };
+    (approximate) => {
+        Law::Approximate
     };
     (internal) => {
         Law::Internal
@@ -315,6 +344,7 @@ impl fmt::Display for Op {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Scalar, fold};
 
     #[test]
     fn names_are_unique_and_found() {
@@ -322,6 +352,80 @@ mod tests {
             assert_eq!(Op::from_name(op.name()), Some(op));
         }
         assert_eq!(Op::from_name("canonical_nan"), None);
+    }
+
+    /// Zeros, units, ends, infinities, NaNs of both signs, and numbers between.
+    fn spicy(dtype: DType) -> Vec<Scalar> {
+        let width = 8 * dtype.size() as u32;
+        let (ones, top) = (u64::MAX >> (64 - width), 1u64 << (width - 1));
+        let starts: Vec<u64> = match dtype {
+            DType::Bool => return [false, true].map(Scalar::of).to_vec(),
+            DType::Float16 => vec![0, 0x0400, 0x3800, 0x3c00, 0x4248, 0x4c00, 0x6400, 0x7c00, 0x7e00],
+            DType::Float32 => {
+                [0.0, f32::MIN_POSITIVE, 1e-20, 0.5, 1.0, 3.14, 17.0, 88.0, 1e30, f32::INFINITY]
+                    .map(|x| u64::from(x.to_bits()))
+                    .into_iter()
+                    .chain([0x7fc0_0000])
+                    .collect()
+            }
+            DType::Float64 => {
+                [0.0, f64::MIN_POSITIVE, 1e-160, 0.5, 1.0, 3.14, 36.0, 709.0, 1e200, f64::INFINITY]
+                    .map(f64::to_bits)
+                    .into_iter()
+                    .chain([0x7ff8_0000_0000_0000])
+                    .collect()
+            }
+            _ => (0..width).map(|bit| 1 << bit).collect(),
+        };
+        let near = starts.into_iter().flat_map(|x| [x.wrapping_sub(1), x, x + 1]);
+        let both = near.flat_map(|x| [x & ones, (x ^ top) & ones, x.wrapping_neg() & ones]);
+        both.map(|bits| Scalar { dtype, bits }).collect()
+    }
+
+    /// Of the functions of two operands of one dtype, exactly those have the law that the numbers bear out.
+    #[test]
+    fn what_commutes_is_commutative() {
+        for op in Op::ALL.iter().copied().filter(|op| op.arity() == Arity::Binary) {
+            let mut commutes = true;
+            for &dtype in op.dtypes() {
+                let values = spicy(dtype);
+                for (i, &a) in values.iter().enumerate() {
+                    for &b in &values[i..] {
+                        let [x, y] = [[a, b], [b, a]].map(|pair| fold::apply(op, &pair).expect("takes both"));
+                        let same = x.same(y);
+                        assert!(
+                            same || !op.has(Law::Commutative),
+                            "{op} of {a:?} and {b:?}: {x:?} and {y:?}"
+                        );
+                        commutes &= same;
+                    }
+                }
+            }
+            assert_eq!(commutes, op.has(Law::Commutative), "{op}");
+        }
+    }
+
+    /// What is approximate computes its NaN; it neither moves one nor reads its sign.
+    #[test]
+    fn approximate_functions_take_floats_and_no_nan_sign() {
+        for op in Op::ALL.iter().copied().filter(|op| op.has(Law::Approximate)) {
+            assert!(!op.has(Law::Moves) && !op.has(Law::ReadsSign) && !op.has(Law::Faults), "{op}");
+            for dtype in [DType::Float16, DType::Float32, DType::Float64] {
+                assert_eq!(op.result(dtype), Some(dtype), "{op}");
+                let values = spicy(dtype);
+                let flip = |x: Scalar| match x.is_nan() {
+                    true => Scalar { bits: x.bits ^ 1 << (8 * dtype.size() - 1), ..x },
+                    false => x,
+                };
+                for &a in &values {
+                    for &b in &values[..if op.operands() == 1 { 1 } else { values.len() }] {
+                        let [there, back] = [[a, b], [flip(a), flip(b)]]
+                            .map(|args| fold::apply(op, &args[..op.operands()]).expect("takes both"));
+                        assert!(there.same(back), "{op} of {a:?} and {b:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

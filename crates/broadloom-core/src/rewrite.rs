@@ -260,6 +260,30 @@ rules! {
         if !at.is(a[0], Class::One) { return Ok(None) }
         at.apply(Op::Reciprocal, &[a[1]])
     };
+    "x ** 0 -> 1"                         => |at| {
+        let a = want!(at.op(Op::Pow));
+        let is_zero = at.is(a[1], Class::Zero) || at.is(a[1], Class::NegativeZero);
+        // Of NaN, too.
+        if !is_zero || !at.may_drop(a[0]) { return Ok(None) }
+        let dtype = at.dtype(a[0]);
+        at.literal(Literal::Int(1), dtype)
+    };
+    "x ** 1 -> x"                         => |at| {
+        let a = want!(at.op(Op::Pow));
+        Ok(at.is(a[1], Class::One).then_some(a[0]))
+    };
+    "x ** 2 -> square(x)"                 => |at| {
+        let a = want!(at.op(Op::Pow));
+        if !at.is(a[1], Class::Two) { return Ok(None) }
+        at.apply(Op::Square, &[a[0]])
+    };
+    "float x ** -1 -> reciprocal(x)"      => |at| {
+        let a = want!(at.op(Op::Pow));
+        if !at.float(a[0]) || !at.is(a[1], Class::MinusOne) { return Ok(None) }
+        at.apply(Op::Reciprocal, &[a[0]])
+    };
+    "even(negative(x)) -> even(x)"        => |at| even(at, Op::Negative);
+    "even(abs(x)) -> even(x)"             => |at| even(at, Op::Abs);
     "float x + -0 -> x"                   => |at| Ok(at.op(Op::Add).and_then(|a| at.beside(&a, Class::NegativeZero)));
     "float x - +0 -> x"                   => |at| {
         let a = want!(at.op(Op::Subtract));
@@ -329,6 +353,15 @@ rules! {
 }
 
 const ROUNDINGS: &[Op] = &[Op::Ceil, Op::Floor, Op::Round, Op::Trunc];
+
+/// Functions that give the same bits for x and −x.
+const EVEN: &[Op] = &[Op::Cos, Op::Cosh, Op::Square];
+
+fn even(at: &mut At<'_>, sign: Op) -> Result<Option<NodeId>> {
+    let (op, x) = want!(EVEN.iter().find_map(|&op| at.op(op).map(|args| (op, args[0]))));
+    let x = want!(at.inner(x, sign));
+    at.apply(op, &[x])
+}
 
 fn cancel(at: &mut At<'_>, op: Op) -> Result<Option<NodeId>> {
     let x = want!(at.op(op))[0];

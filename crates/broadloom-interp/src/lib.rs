@@ -10,5 +10,6 @@ mod loops;
 mod program;
 mod run;
 
+pub use loops::lanes;
 pub use program::Program;
 pub use run::{TILE, Tiles};

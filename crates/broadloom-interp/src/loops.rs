@@ -4,12 +4,14 @@
 //! the one function that is compiled for the features (a missed inline costs 50×, silently: the interpreter's rows
 //! of the benchmark `figures` show it). A lane that needs the long way round is noted, and the tile done again by [`Scalar`].
 
+use std::marker::PhantomData;
+
 use broadloom_core::kernel::Code;
 use broadloom_core::op::{self, Visitor};
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Ternary, Unary};
 use broadloom_mem::{typed, typed_mut};
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
 /// A loop over tiles, by arity: operands, then the result.
 #[derive(Clone, Copy)]
@@ -35,6 +37,20 @@ pub fn tile_loop(code: Code) -> Result<TileLoop> {
             .ok_or_else(|| Error::new(ErrorKind::Internal, format!("{op} does not take {dtype}"))),
         Code::Cast(from, to) => Ok(op::dispatch_cast(from, to, Pick)),
     }
+}
+
+/// How many float32 lanes the vectors of this host's loops have; 1 where there are none with fused multiply-add.
+pub fn lanes() -> usize {
+    struct Width;
+    impl WithSimd for Width {
+        type Output = usize;
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> usize {
+            S::F32_LANES
+        }
+    }
+    Arch::new().dispatch(Width)
 }
 
 /// Whether any element of `size` bytes is zero, for the integer division option.
@@ -82,7 +98,7 @@ trait Map<T: Elem, U: Elem> {
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<U>;
 }
 
-struct Function<F>(std::marker::PhantomData<F>);
+struct Function<F>(PhantomData<F>);
 
 impl<F: Unary<T>, T: Elem> Map<T, F::Out> for Function<F> {
     #[inline(always)]
@@ -100,58 +116,93 @@ impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
     }
 }
 
+/// The loop of one tile, for whichever features it is compiled: it says whether a lane was flagged.
+///
+/// A type of its own and not a closure: a closure is called through a shim that large functions are not inlined out
+/// of, and outside of the dispatched function they are compiled without its features.
+struct Tile<F, In, Out> {
+    function: PhantomData<F>,
+    operands: In,
+    out: Out,
+}
+
+impl<F, In, Out> Tile<F, In, Out> {
+    fn new(operands: In, out: Out) -> Self {
+        Tile { function: PhantomData, operands, out }
+    }
+}
+
+/// One operand and the types of it and of the result.
+struct One<'a, T: Elem, U: Elem>(&'a [T::Store], PhantomData<U>);
+
+impl<F: Map<T, U>, T: Elem, U: Elem> NullaryFnOnce for Tile<F, One<'_, T, U>, &mut [U::Store]> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn call(self) -> u32 {
+        let mut lanes = Lanes::default();
+        for (out, &x) in self.out.iter_mut().zip(self.operands.0) {
+            *out = F::call(&mut lanes, T::load(x)).store();
+        }
+        lanes.flagged
+    }
+}
+
 fn tile1<F: Map<T, U>, T: Elem, U: Elem>(arch: Arch, a: &[u8], out: &mut [u8]) {
     let (a, out) = (elements::<T>(a), elements_mut::<U>(out));
-    let flagged = arch.dispatch(
-        #[inline(always)]
-        || {
-            let mut lanes = Lanes::default();
-            for (out, &x) in out.iter_mut().zip(a) {
-                *out = F::call(&mut lanes, T::load(x)).store();
-            }
-            lanes.flagged
-        },
-    );
-    if flagged != 0 {
+    if arch.dispatch(Tile::<F, _, _>::new(One::<T, U>(a, PhantomData), &mut *out)) != 0 {
         for (out, &x) in out.iter_mut().zip(a) {
             *out = F::call(&mut Scalar, T::load(x)).store();
         }
     }
 }
 
+/// Two operands of one type.
+struct Two<'a, T: Elem>(&'a [T::Store], &'a [T::Store]);
+
+impl<F: Binary<T>, T: Elem> NullaryFnOnce for Tile<F, Two<'_, T>, &mut [<F::Out as Elem>::Store]> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn call(self) -> u32 {
+        let mut lanes = Lanes::default();
+        for ((out, &x), &y) in self.out.iter_mut().zip(self.operands.0).zip(self.operands.1) {
+            *out = F::call(&mut lanes, T::load(x), T::load(y)).store();
+        }
+        lanes.flagged
+    }
+}
+
 fn tile2<F: Binary<T>, T: Elem>(arch: Arch, a: &[u8], b: &[u8], out: &mut [u8]) {
     let (a, b, out) = (elements::<T>(a), elements::<T>(b), elements_mut::<F::Out>(out));
-    let flagged = arch.dispatch(
-        #[inline(always)]
-        || {
-            let mut lanes = Lanes::default();
-            for ((out, &x), &y) in out.iter_mut().zip(a).zip(b) {
-                *out = F::call(&mut lanes, T::load(x), T::load(y)).store();
-            }
-            lanes.flagged
-        },
-    );
-    if flagged != 0 {
+    if arch.dispatch(Tile::<F, _, _>::new(Two::<T>(a, b), &mut *out)) != 0 {
         for ((out, &x), &y) in out.iter_mut().zip(a).zip(b) {
             *out = F::call(&mut Scalar, T::load(x), T::load(y)).store();
         }
     }
 }
 
+/// Three operands, the last two of one type.
+struct Three<'a, C: Elem, T: Elem>(&'a [C::Store], &'a [T::Store], &'a [T::Store]);
+
+impl<F: Ternary<T>, T: Elem> NullaryFnOnce for Tile<F, Three<'_, F::First, T>, &mut [T::Store]> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn call(self) -> u32 {
+        let mut lanes = Lanes::default();
+        let Three(a, b, c) = self.operands;
+        for (((out, &x), &y), &z) in self.out.iter_mut().zip(a).zip(b).zip(c) {
+            *out = F::call(&mut lanes, F::First::load(x), T::load(y), T::load(z)).store();
+        }
+        lanes.flagged
+    }
+}
+
 fn tile3<F: Ternary<T>, T: Elem>(arch: Arch, a: &[u8], b: &[u8], c: &[u8], out: &mut [u8]) {
     let (a, b, c) = (elements::<F::First>(a), elements::<T>(b), elements::<T>(c));
     let out = elements_mut::<T>(out);
-    let flagged = arch.dispatch(
-        #[inline(always)]
-        || {
-            let mut lanes = Lanes::default();
-            for (((out, &x), &y), &z) in out.iter_mut().zip(a).zip(b).zip(c) {
-                *out = F::call(&mut lanes, F::First::load(x), T::load(y), T::load(z)).store();
-            }
-            lanes.flagged
-        },
-    );
-    if flagged != 0 {
+    if arch.dispatch(Tile::<F, _, _>::new(Three::<F::First, T>(a, b, c), &mut *out)) != 0 {
         for (((out, &x), &y), &z) in out.iter_mut().zip(a).zip(b).zip(c) {
             *out = F::call(&mut Scalar, F::First::load(x), T::load(y), T::load(z)).store();
         }

@@ -222,6 +222,8 @@ pub trait Float: Num + Real {
     fn from_u64(x: u64) -> Self;
     /// Quotient, rounded to nearest even.
     fn over(self, other: Self) -> Self;
+    /// The other sign; a NaN's too.
+    fn opposite(self) -> Self;
     /// Square root, rounded to nearest even.
     fn root(self) -> Self;
     /// `self * b + c`, rounded once.
@@ -373,6 +375,8 @@ macro_rules! float_elem {
             fn from_u64(x: u64) -> $t { x as $t }
             #[inline(always)]
             fn over(self, other: $t) -> $t { self / other }
+            #[inline(always)]
+            fn opposite(self) -> $t { -self }
             #[inline(always)]
             fn root(self) -> $t { self.sqrt() }
             #[inline(always)]

@@ -92,6 +92,10 @@ macro_rules! host_instance {
                 a.over(b)
             }
             #[inline(always)]
+            fn neg<T: Float>(&mut self, x: T) -> T {
+                x.opposite()
+            }
+            #[inline(always)]
             fn sqrt<T: Float>(&mut self, x: T) -> T {
                 x.root()
             }
@@ -215,7 +219,7 @@ macro_rules! host_instance {
                 U::from_f64(x.to_f64())
             }
             #[inline(always)]
-            fn rare2<F: Rare2<T>, T: Float>(&mut $self, $flagged: bool, $a: T, $b: T, $fast: T) -> T {
+            fn rare2<F: Rare2<T>, T: Num>(&mut $self, $flagged: bool, $a: T, $b: T, $fast: T) -> T {
                 $rare
             }
         }

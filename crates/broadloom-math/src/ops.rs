@@ -44,6 +44,8 @@ pub trait Ops: Sized {
     fn mul<T: Num>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
     /// Quotient, rounded to nearest even.
     fn div<T: Float>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// The other sign; a NaN's too.
+    fn neg<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
     /// Square root, rounded to nearest even.
     fn sqrt<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
     /// `a * b + c` rounded once.
@@ -113,7 +115,7 @@ pub trait Ops: Sized {
     ///
     /// The long way round for lanes that need a loop. An instance tests whether any lane is flagged
     /// before it pays for a call.
-    fn rare2<F: Rare2<T>, T: Float>(
+    fn rare2<F: Rare2<T>, T: Num>(
         &mut self,
         flagged: Self::M<T>,
         a: Self::V<T>,
@@ -153,7 +155,7 @@ pub trait CastTo<U: Elem>: Elem {
 }
 
 /// A scalar function for flagged lanes; see [`Ops::rare2`]. It must not panic: compiled code calls it.
-pub trait Rare2<T: Float> {
+pub trait Rare2<T: Num> {
     /// The function.
     fn call(a: T, b: T) -> T;
 }

@@ -10,6 +10,7 @@
 pub mod cases;
 pub mod oracle;
 pub mod random;
+pub mod reference;
 pub mod spicy;
 pub mod suite;
 mod value;

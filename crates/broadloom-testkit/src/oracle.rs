@@ -1,14 +1,19 @@
-//! An independent model of the exact functions, on single values.
+//! An independent model of the functions, on single values.
 //!
-//! In: a function's name in the Array API's spelling and its arguments. Out: the one right result, or nothing
-//! where the function does not take those dtypes.
-//! Must hold: written from the Array API standard and the SONNX Div text alone, and never from an executor.
-//! Integers go through `i128`, floats through exact integer arithmetic that rounds once.
+//! In: a function's name in the Array API's spelling and its arguments. Out: the one right result, or nothing where the
+//! function does not take those dtypes; and whether a result is right, for the functions that may miss it by less
+//! than a unit in the last place.
+//! Must hold: written from the Array API standard and the SONNX Div text alone, and never from an executor. Integers go
+//! through `i128`, floats through exact integer arithmetic that rounds once; what is not exact comes to 100 bits from
+//! [`reference`](crate::reference), which no executor is made from either.
 
 mod casts;
 mod exact;
 mod floats;
 mod integers;
+mod transcendental;
+
+use std::cmp::Ordering;
 
 use crate::value::Kind;
 pub use crate::value::Value;
@@ -28,67 +33,92 @@ pub struct Signature {
     pub takes: [bool; 3],
     /// Whether the result is of dtype bool, whatever the arguments' dtype is.
     pub is_predicate: bool,
+    /// Whether float results may be off by less than a unit in the last place; see [`accepts`].
+    pub is_approximate: bool,
 }
 
-/// Declares the table of signatures: name, arity, kinds taken (`b`ool, `i`nteger, `f`loat), result.
+/// Declares the table of signatures: name, arity, kinds taken (`b`ool, `i`nteger, `f`loat), result, accuracy.
 macro_rules! signatures {
-    ($($name:ident $arity:literal $b:literal $i:literal $f:literal $predicate:literal;)*) => {
+    ($($name:ident $arity:literal $b:literal $i:literal $f:literal $predicate:literal $approximate:literal;)*) => {
         /// Every function that the model knows, by name. Casts are apart, in [`cast`].
         pub const SIGNATURES: &[Signature] = &[$(Signature {
             name: stringify!($name),
             arity: $arity,
             takes: [$b == 1, $i == 1, $f == 1],
             is_predicate: $predicate == 1,
+            is_approximate: $approximate == 1,
         }),*];
     };
 }
 
 signatures! {
-    // name          arity bool int float predicate
-    abs                 1    0   1    1     0;
-    add                 2    0   1    1     0;
-    bitwise_and         2    1   1    0     0;
-    bitwise_invert      1    1   1    0     0;
-    bitwise_left_shift  2    0   1    0     0;
-    bitwise_or          2    1   1    0     0;
-    bitwise_right_shift 2    0   1    0     0;
-    bitwise_xor         2    1   1    0     0;
-    ceil                1    0   1    1     0;
-    clip                3    0   1    1     0;
-    copysign            2    0   0    1     0;
-    divide              2    0   1    1     0;
-    equal               2    1   1    1     1;
-    floor               1    0   1    1     0;
-    floor_divide        2    0   1    1     0;
-    greater             2    0   1    1     1;
-    greater_equal       2    0   1    1     1;
-    isfinite            1    0   1    1     1;
-    isinf               1    0   1    1     1;
-    isnan               1    0   1    1     1;
-    less                2    0   1    1     1;
-    less_equal          2    0   1    1     1;
-    logical_and         2    1   0    0     1;
-    logical_not         1    1   0    0     1;
-    logical_or          2    1   0    0     1;
-    logical_xor         2    1   0    0     1;
-    maximum             2    0   1    1     0;
-    minimum             2    0   1    1     0;
-    multiply            2    0   1    1     0;
-    negative            1    0   1    1     0;
-    nextafter           2    0   0    1     0;
-    not_equal           2    1   1    1     1;
-    positive            1    0   1    1     0;
-    reciprocal          1    0   0    1     0;
-    remainder           2    0   1    1     0;
-    round               1    0   1    1     0;
-    sign                1    0   1    1     0;
-    signbit             1    0   0    1     1;
-    sqrt                1    0   0    1     0;
-    square              1    0   1    1     0;
-    subtract            2    0   1    1     0;
-    trunc               1    0   1    1     0;
-    trunc_divide        2    0   1    0     0;
-    where               3    1   1    1     0;
+    // name          arity bool int float predicate approximate
+    abs                 1    0   1    1     0           0;
+    acos                1    0   0    1     0           1;
+    acosh               1    0   0    1     0           1;
+    add                 2    0   1    1     0           0;
+    asin                1    0   0    1     0           1;
+    asinh               1    0   0    1     0           1;
+    atan                1    0   0    1     0           1;
+    atan2               2    0   0    1     0           1;
+    atanh               1    0   0    1     0           1;
+    bitwise_and         2    1   1    0     0           0;
+    bitwise_invert      1    1   1    0     0           0;
+    bitwise_left_shift  2    0   1    0     0           0;
+    bitwise_or          2    1   1    0     0           0;
+    bitwise_right_shift 2    0   1    0     0           0;
+    bitwise_xor         2    1   1    0     0           0;
+    ceil                1    0   1    1     0           0;
+    clip                3    0   1    1     0           0;
+    copysign            2    0   0    1     0           0;
+    cos                 1    0   0    1     0           1;
+    cosh                1    0   0    1     0           1;
+    divide              2    0   1    1     0           0;
+    equal               2    1   1    1     1           0;
+    exp                 1    0   0    1     0           1;
+    expm1               1    0   0    1     0           1;
+    floor               1    0   1    1     0           0;
+    floor_divide        2    0   1    1     0           0;
+    greater             2    0   1    1     1           0;
+    greater_equal       2    0   1    1     1           0;
+    hypot               2    0   0    1     0           1;
+    isfinite            1    0   1    1     1           0;
+    isinf               1    0   1    1     1           0;
+    isnan               1    0   1    1     1           0;
+    less                2    0   1    1     1           0;
+    less_equal          2    0   1    1     1           0;
+    log                 1    0   0    1     0           1;
+    log10               1    0   0    1     0           1;
+    log1p               1    0   0    1     0           1;
+    log2                1    0   0    1     0           1;
+    logaddexp           2    0   0    1     0           1;
+    logical_and         2    1   0    0     1           0;
+    logical_not         1    1   0    0     1           0;
+    logical_or          2    1   0    0     1           0;
+    logical_xor         2    1   0    0     1           0;
+    maximum             2    0   1    1     0           0;
+    minimum             2    0   1    1     0           0;
+    multiply            2    0   1    1     0           0;
+    negative            1    0   1    1     0           0;
+    nextafter           2    0   0    1     0           0;
+    not_equal           2    1   1    1     1           0;
+    positive            1    0   1    1     0           0;
+    pow                 2    0   1    1     0           1;
+    reciprocal          1    0   0    1     0           0;
+    remainder           2    0   1    1     0           0;
+    round               1    0   1    1     0           0;
+    sign                1    0   1    1     0           0;
+    signbit             1    0   0    1     1           0;
+    sin                 1    0   0    1     0           1;
+    sinh                1    0   0    1     0           1;
+    sqrt                1    0   0    1     0           0;
+    square              1    0   1    1     0           0;
+    subtract            2    0   1    1     0           0;
+    tan                 1    0   0    1     0           1;
+    tanh                1    0   0    1     0           1;
+    trunc               1    0   1    1     0           0;
+    trunc_divide        2    0   1    0     0           0;
+    where               3    1   1    1     0           0;
 }
 
 impl Signature {
@@ -133,7 +163,8 @@ enum Outcome {
 ///
 /// All arguments have one dtype, but for the condition of `where`, which is bool. Integer arithmetic wraps,
 /// and an integer divided by zero gives 0; floats follow IEEE 754 with the Array API's special cases,
-/// rounding to nearest even.
+/// rounding to nearest even. Of an approximate function this is the exact result, rounded; others may be right, too:
+/// see [`accepts`].
 ///
 /// ```
 /// use broadloom_testkit::{Value, oracle};
@@ -178,6 +209,62 @@ pub fn apply(function: &str, args: &[Value]) -> Option<Value> {
         ),
     }?;
     Some(store(outcome, if signature.is_predicate { Kind::Bool } else { kind }))
+}
+
+/// Whether a result is right, or nothing where [`apply`] gives nothing.
+///
+/// That is the result of [`apply`] to the bit, any NaN being as good as another. Of an approximate function of floats,
+/// it may also be another float that is less than a unit in the last place away from the exact result, unless the
+/// result is defined (the special cases of the text; `pow` with an exponent of 1, 2 or -1), is a float within next to
+/// nothing (2^-40 units), or is a float16 of one argument. The unit is the distance between floats in the exact
+/// result's binade; an infinity counts as the power of two after the largest number. Where the terms of `logaddexp`
+/// cancel, so that the result is less than 2^-10 of the greater, next to nothing beside a unit of that is no error.
+///
+/// ```
+/// use broadloom_testkit::{Value, oracle};
+///
+/// let (nearest, other) = (1.6487212707001282, 1.648721270700128);
+/// assert_eq!(oracle::accepts("exp", &[Value::F64(0.5)], Value::F64(nearest)), Some(true));
+/// assert_eq!(oracle::accepts("exp", &[Value::F64(0.5)], Value::F64(other)), Some(true));
+/// assert_eq!(oracle::accepts("exp", &[Value::F64(0.5)], Value::F64(1.6487212707001278)), Some(false));
+/// assert_eq!(oracle::accepts("exp", &[Value::F64(0.0)], Value::F64(1.0000000000000002)), Some(false));
+/// ```
+pub fn accepts(function: &str, args: &[Value], got: Value) -> Option<bool> {
+    let nearest = apply(function, args)?;
+    match got.kind() {
+        _ if got.same(&nearest) => Some(true),
+        Kind::Float(format) if got.kind() == nearest.kind() && may_be_off(function, args) => {
+            let args: Vec<Real> = args.iter().map(|x| Real::decode(x.raw(), format)).collect();
+            let exact = transcendental::apply(function, &args)?;
+            let slack = if function == "logaddexp" { cancelled(&args, exact) } else { None };
+            Some(transcendental::is_near(exact, Real::decode(got.raw(), format), format, slack))
+        }
+        _ => Some(false),
+    }
+}
+
+/// The greater of two numbers, if a result is less than 2^-10 of it.
+fn cancelled(args: &[Real], result: Real) -> Option<Dyadic> {
+    let [Real::Finite(x), Real::Finite(y)] = *args else { return None };
+    let greater = if Real::Finite(x).compare(Real::Finite(y)) == Some(Ordering::Less) { y } else { x };
+    let limit = Dyadic { negative: false, exponent: greater.exponent - 10, ..greater };
+    let is_less = result.with_sign(false).compare(Real::Finite(limit)) == Some(Ordering::Less);
+    (is_less && greater.magnitude != 0).then_some(greater)
+}
+
+/// Whether the result need not be that of [`apply`] to the bit.
+fn may_be_off(function: &str, args: &[Value]) -> bool {
+    match args {
+        [Value::F16(_)] => false,
+        [_, exponent] if function == "pow" => match exponent.kind() {
+            Kind::Float(format) => {
+                let exponent = Real::decode(exponent.raw(), format);
+                ![1, 2, -1].into_iter().any(|defined| exponent.is(defined))
+            }
+            _ => false,
+        },
+        _ => Signature::of(function).is_some_and(|s| s.is_approximate),
+    }
 }
 
 /// Puts a result into its dtype: integers wrap, reals are rounded.

@@ -2,7 +2,7 @@
 //!
 //! In: a seed. Out: a [`Program`] that types, over every op, dtype, conversion and view; [`Program::run`] gives
 //! what it must compute. Must hold: one seed is one program, on every host; the reference shares no code with the
-//! crates it judges, but for the names of ops and dtypes.
+//! crates it judges, but for the names of ops and dtypes, and the scalar instance of functions that are approximate.
 
 mod affine;
 mod generate;

@@ -13,6 +13,69 @@
 //! assert_eq!(where_(x.greater(1), 1, &x).to_vec::<f32>()?, [-2.0, 0.5, 1.0]);
 //! # Ok::<(), Error>(())
 //! ```
+//!
+//! # Powers, exponentials and logarithms
+//!
+//! A float result is off by less than one unit in the last place; `docs/accuracy.md` has the errors that were measured.
+//! By definition x to the power of 1 is x, of 2 is x·x, of −1 is 1/x and of 0 is 1, the power of NaN included.
+//!
+//! ```
+//! use broadloom::functions::{hypot, logaddexp, pow};
+//! use broadloom::prelude::*;
+//!
+//! let x = Array::from_vec(vec![0.0_f64, 1.0, 3.0]);
+//! assert_eq!(x.pow(2).to_vec::<f64>()?, [0.0, 1.0, 9.0]);
+//! assert_eq!(x.pow(&x).to_vec::<f64>()?, [1.0, 1.0, 27.0]);
+//! assert_eq!(pow(2.0, &x).log2().to_vec::<f64>()?, x.to_vec::<f64>()?);
+//! assert_eq!(pow(10.0, &x).log10().to_vec::<f64>()?, x.to_vec::<f64>()?);
+//! assert_eq!((x.exp().to_vec::<f64>()?[0], x.log().to_vec::<f64>()?[1]), (1.0, 0.0));
+//! // Where 1 + x loses the digits of a small x.
+//! let small = Array::from_vec(vec![1e-20_f64]);
+//! assert_eq!((small.expm1().item::<f64>()?, small.log1p().item::<f64>()?), (1e-20, 1e-20));
+//! // Where squares or exponentials would overflow.
+//! assert_eq!(hypot(3e300, 4e300).item::<f64>()?, 5e300);
+//! assert_eq!(logaddexp(f64::NEG_INFINITY, &x).to_vec::<f64>()?, x.to_vec::<f64>()?);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Angles and hyperbolic functions
+//!
+//! Angles are in radians, and may be as large as a float: they are reduced by as many digits of π as that takes.
+//!
+//! ```
+//! use broadloom::functions::atan2;
+//! use broadloom::prelude::*;
+//!
+//! let x = Array::from_vec(vec![-1.0_f32, 0.0, 1.0]);
+//! for odd in [x.sin().asin(), x.tan().atan(), x.sinh().asinh(), x.tanh().atanh(), atan2(&x, 1)] {
+//!     assert_eq!(odd.sign().to_vec::<f32>()?, [-1.0, 0.0, 1.0]);
+//! }
+//! assert_eq!((x.cos().to_vec::<f32>()?[1], x.cosh().to_vec::<f32>()?[1]), (1.0, 1.0));
+//! assert_eq!((x.acos().to_vec::<f32>()?[2], x.acosh().to_vec::<f32>()?[2]), (0.0, 0.0));
+//! assert!(x.acosh().less(0).to_vec::<bool>()?.iter().all(|below| !below));
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Integers
+//!
+//! pow takes integers and stays with them; of the others named above the standard leaves it open, so that integers are an
+//! error, or float64 under [`Promotion::NumPy`](crate::Promotion::NumPy).
+//!
+//! ```
+//! use broadloom::prelude::*;
+//!
+//! let n = Array::from_vec(vec![-2_i32, -1, 3]);
+//! assert_eq!(n.pow(3).to_vec::<i32>()?, [-8, -1, 27]);
+//! assert_eq!(n.pow(-1).to_vec::<i32>()?, [0, -1, 0], "without the fraction");
+//! let Err(error) = n.try_exp() else { panic!("not for integers") };
+//! assert_eq!(
+//!     error.to_string(),
+//!     "exp: does not take int32; write astype(x, float64), or promote as NumPy does"
+//! );
+//! assert_eq!(n.astype(DType::Float32).exp().dtype(), DType::Float32);
+//! assert_eq!(with_promotion(Promotion::NumPy, || n.exp()).dtype(), DType::Float64);
+//! # Ok::<(), Error>(())
+//! ```
 
 use broadloom_core::op::Law;
 use broadloom_core::{DType, Error, ErrorKind, Op, Result};
@@ -24,12 +87,36 @@ use crate::expr;
 use crate::operand::IntoArray;
 use crate::operators::located;
 
+/// What a row of the op table says of a function: its meaning, the dtypes, the digits.
+macro_rules! about {
+    ($operands:ident $class:ident $laws:tt $doc:literal) => {
+        concat!($doc, "\n\n", about!(@takes $class $laws), about!(@digits $operands $laws))
+    };
+    (@takes any $laws:tt) => { "Takes every dtype." };
+    (@takes numeric $laws:tt) => { "Takes integers and floats." };
+    (@takes integer $laws:tt) => { "Takes integers." };
+    (@takes bitlike $laws:tt) => { "Takes bool and integers." };
+    (@takes boolean $laws:tt) => { "Takes bool." };
+    (@takes floating [divides]) => { "Takes floats, and integers, which become float64." };
+    (@takes floating $laws:tt) => {
+        "Takes floats; integers are an error, unless [`Promotion::NumPy`](crate::Promotion::NumPy) makes them float64."
+    };
+    (@digits $operands:ident []) => { "" };
+    (@digits unary [approximate $($laws:tt)*]) => {
+        "\n\nThe result is off by less than a unit in the last place; that of a float16 is the nearest."
+    };
+    (@digits more [approximate $($laws:tt)*]) => {
+        "\n\nA float result is off by less than a unit in the last place."
+    };
+    (@digits $operands:ident [$law:ident $(, $($laws:tt)*)?]) => { about!(@digits $operands [$($($laws)*)?]) };
+}
+
 /// A row of the op table as a method, a free function and their `try_` twins.
 macro_rules! function {
-    ($arity:ident [internal] $op:ident $name:literal $doc:literal) => {};
-    (unary $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
+    ($arity:ident $class:ident [internal] $op:ident $name:literal $doc:literal) => {};
+    (unary $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
         impl<'a> Array<'a> {
-            #[doc = $doc]
+            #[doc = about!(unary $class $laws $doc)]
             ///
             /// # Panics
             #[doc = "With the error of [`try_" $name "`](Array::try_" $name ")."]
@@ -38,7 +125,7 @@ macro_rules! function {
                 located(self.[<try_ $name>]())
             }
 
-            #[doc = $doc]
+            #[doc = about!(unary $class $laws $doc)]
             ///
             /// # Errors
             /// For a dtype that the function does not take.
@@ -47,7 +134,7 @@ macro_rules! function {
             }
         }
 
-        #[doc = $doc]
+        #[doc = about!(unary $class $laws $doc)]
         ///
         /// # Panics
         #[doc = "With the error of [`try_" $name "`]."]
@@ -56,7 +143,7 @@ macro_rules! function {
             located([<try_ $name>](x))
         }
 
-        #[doc = $doc]
+        #[doc = about!(unary $class $laws $doc)]
         ///
         /// # Errors
         /// For a dtype that the function does not take.
@@ -64,9 +151,9 @@ macro_rules! function {
             expr::apply(Op::$op, smallvec![x.into_operand()])
         }
     } };
-    (binary $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
+    (binary $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
         impl<'a> Array<'a> {
-            #[doc = $doc]
+            #[doc = about!(more $class $laws $doc)]
             ///
             /// # Panics
             #[doc = "With the error of [`try_" $name "`](Array::try_" $name ")."]
@@ -75,7 +162,7 @@ macro_rules! function {
                 located(self.[<try_ $name>](x2))
             }
 
-            #[doc = $doc]
+            #[doc = about!(more $class $laws $doc)]
             ///
             /// # Errors
             /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast,
@@ -85,7 +172,7 @@ macro_rules! function {
             }
         }
 
-        #[doc = $doc]
+        #[doc = about!(more $class $laws $doc)]
         ///
         /// # Panics
         #[doc = "With the error of [`try_" $name "`]."]
@@ -94,7 +181,7 @@ macro_rules! function {
             located([<try_ $name>](x1, x2))
         }
 
-        #[doc = $doc]
+        #[doc = about!(more $class $laws $doc)]
         ///
         /// # Errors
         /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast, and a
@@ -103,9 +190,9 @@ macro_rules! function {
             expr::apply(Op::$op, smallvec![x1.into_operand(), x2.into_operand()])
         }
     } };
-    (ternary $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
+    (ternary $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
         impl<'a> Array<'a> {
-            #[doc = $doc]
+            #[doc = about!(more $class $laws $doc)]
             ///
             /// # Panics
             #[doc = "With the error of [`try_" $name "`](Array::try_" $name ")."]
@@ -114,7 +201,7 @@ macro_rules! function {
                 located(self.[<try_ $name>](x2, x3))
             }
 
-            #[doc = $doc]
+            #[doc = about!(more $class $laws $doc)]
             ///
             /// # Errors
             /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast,
@@ -124,14 +211,14 @@ macro_rules! function {
             }
         }
 
-        function!(three $op [<$name>] [<try_ $name>] $doc);
+        function!(three $class $laws $op [<$name>] [<try_ $name>] $doc);
     } };
     // No method: the condition is not the array that the call is about; and `where` is a word of Rust's.
-    (choice $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
-        function!(three $op [<$name _>] [<try_ $name>] $doc);
+    (choice $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
+        function!(three $class $laws $op [<$name _>] [<try_ $name>] $doc);
     } };
-    (three $op:ident $function:ident $twin:ident $doc:literal) => {
-        #[doc = $doc]
+    (three $class:ident $laws:tt $op:ident $function:ident $twin:ident $doc:literal) => {
+        #[doc = about!(more $class $laws $doc)]
         ///
         /// # Panics
         #[doc = concat!("With the error of [`", stringify!($twin), "`].")]
@@ -144,7 +231,7 @@ macro_rules! function {
             located($twin(x1, x2, x3))
         }
 
-        #[doc = $doc]
+        #[doc = about!(more $class $laws $doc)]
         ///
         /// # Errors
         /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast, and a
@@ -161,7 +248,7 @@ macro_rules! function {
 
 macro_rules! functions {
     ($(($op:ident, $name:literal, $arity:ident, $class:ident, $cost:literal, $laws:tt, $doc:literal))*) => {
-        $(function!($arity $laws $op $name $doc);)*
+        $(function!($arity $class $laws $op $name $doc);)*
     };
 }
 broadloom_core::for_each_op!(functions);

@@ -230,11 +230,6 @@ impl<'a> Build<'_, '_, 'a> {
     }
 
     fn unknown_function(&self, function: &str, span: &Span) -> TextError {
-        // The parser knows `**`, which no function stands for yet.
-        if function == "pow" {
-            let message = "powers are not part of this version";
-            return error(ErrorKind::Name, span, message, Some("for `x ** 2`, write `square(x)`".into()));
-        }
         let help = if self.known.contains_key(function) {
             Some(format!("`{function}` is an array; to multiply, write `*`"))
         } else {

@@ -7,22 +7,37 @@
 mod arithmetic;
 mod bitwise;
 mod cast;
+mod coefficients;
 mod compare;
 mod division;
+mod exponential;
+mod float64;
 mod half;
+mod hyperbolic;
+mod inverse_trigonometric;
+mod logarithm;
+mod power;
 mod rounding;
 mod select;
 mod sign;
+mod single;
+mod trigonometric;
 
 pub use arithmetic::*;
 pub use bitwise::*;
 pub use compare::*;
 pub use division::*;
+pub use exponential::{Exp, ExpM1};
+pub use hyperbolic::{Acosh, Asinh, Atanh, Cosh, Sinh, Tanh};
+pub use inverse_trigonometric::{Acos, Asin, Atan, Atan2};
+pub use logarithm::{Log, Log1p, Log2, Log10, LogAddExp};
+pub use power::{Hypot, Pow};
 pub use rounding::*;
 pub use select::*;
 pub use sign::*;
+pub use trigonometric::{Cos, Sin, Tan};
 
-pub(crate) use self::half::{narrow, widen};
+pub(crate) use self::half::{narrow, narrow_f64, widen};
 
 /// Declares a function type.
 macro_rules! function {

@@ -131,6 +131,12 @@ impl Real {
         }
     }
 
+    /// Whether it is an integer's value.
+    pub fn is(self, integer: i64) -> bool {
+        let exact = Real::finite(integer < 0, integer.unsigned_abs().into(), 0);
+        self.compare(exact) == Some(Ordering::Equal)
+    }
+
     /// The order of two numbers, zeros being equal; nothing if either is NaN.
     pub fn compare(self, other: Real) -> Option<Ordering> {
         let rank = |x: Real| match x {

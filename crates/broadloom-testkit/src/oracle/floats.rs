@@ -5,8 +5,8 @@
 
 use std::cmp::Ordering;
 
-use super::Outcome;
 use super::exact::{Real, Toward};
+use super::{Outcome, transcendental};
 use crate::value::Format;
 use Real::{Finite, Infinite, Nan};
 
@@ -37,7 +37,14 @@ pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Out
         ("minimum", &[x, y]) => extreme(x, y, Ordering::Less),
         ("clip", &[x, low, high]) => extreme(extreme(x, low, Ordering::Greater), high, Ordering::Less),
         ("nextafter", &[x, y]) => nextafter(x, y, format),
-        _ => return predicate(function, args).map(Outcome::Truth),
+        // By definition exact, and rounded once.
+        ("pow", &[x, y]) if y.is(1) => x,
+        ("pow", &[x, y]) if y.is(2) => multiply(x, x),
+        ("pow", &[x, y]) if y.is(-1) => divide(Real::one(false), x),
+        _ => match predicate(function, args) {
+            Some(truth) => return Some(Outcome::Truth(truth)),
+            None => transcendental::apply(function, args)?,
+        },
     };
     Some(Outcome::Real(number))
 }

@@ -42,6 +42,7 @@ pub(super) fn apply(function: &str, args: &[i128], int: Int) -> Option<Outcome> 
         ("remainder", &[_, 0]) => 0,
         ("remainder", &[x, y]) => x - y * floor_divide(x, y),
         ("trunc_divide", &[x, y]) => trunc_divide(x, y),
+        ("pow", &[x, y]) => power(x, y),
         ("maximum", &[x, y]) => x.max(y),
         ("minimum", &[x, y]) => x.min(y),
         ("clip", &[x, low, high]) => x.max(low).min(high),
@@ -94,4 +95,19 @@ fn trunc_divide(x: i128, y: i128) -> i128 {
         return 0;
     }
     (x.abs() / y.abs()) * x.signum() * y.signum()
+}
+
+/// x to the power of y, as far as its low 128 bits go; the integer part of it where y is negative, and 0 for what would
+/// be infinite.
+fn power(x: i128, y: i128) -> i128 {
+    match (x, y) {
+        (1, _) => 1,
+        (-1, y) => 1 - 2 * y.rem_euclid(2),
+        (_, ..=-1) => 0,
+        // One digit of the exponent after another, from the first.
+        _ => (0..128 - y.leading_zeros()).rev().fold(1i128, |power, digit| {
+            let square = power.wrapping_mul(power);
+            if y >> digit & 1 == 1 { square.wrapping_mul(x) } else { square }
+        }),
+    }
 }

@@ -185,7 +185,14 @@ impl Generator {
     }
 
     fn bits(&mut self, dtype: DType) -> u64 {
-        match self.rng.below(8) {
+        match self.rng.below(9) {
+            // Ordinary floats, at which exponentials, angles and powers are neither out of range nor next to 0 or 1.
+            8 if dtype.is_float() => {
+                let significand = self.rng.next() | 1 << 63;
+                let magnitude = significand as f64 * 2f64.powi(self.rng.below(20) as i32 - 72);
+                let sign = if self.rng.chance(1, 2) { -1.0 } else { 1.0 };
+                oracle::cast(Value::F64(sign * magnitude), dtype.name()).bits()
+            }
             0 if dtype != DType::Bool => self.rng.next() & (u64::MAX >> (64 - 8 * dtype.size())),
             // Small numbers, so that there is something equal, divisible and in range.
             1 | 2 => oracle::cast(Value::I8(self.rng.below(9) as i8 - 3), dtype.name()).bits(),

@@ -1,13 +1,15 @@
 //! What a program must give, element by element.
 //!
 //! In: a [`Program`]. Out: an [`Outcome`]: every step's elements, and which divisions fail. Must hold: each element
-//! goes through the oracle. A computed NaN is the positive quiet one; one that is loaded keeps its sign through
-//! moves (where, abs, negative, positive, copysign, views), so that signbit has one right answer.
+//! goes through the oracle, but for approximate functions: of several right results theirs is that of the scalar
+//! instance, which is held to the oracle one call at a time. A computed NaN is the positive quiet one; one that is
+//! loaded keeps its sign through moves (where, abs, negative, positive, copysign, views), so that signbit has one
+//! right answer.
 
 use std::collections::BTreeSet;
 
 use broadloom_core::graph::IntDivision;
-use broadloom_core::{DType, Op};
+use broadloom_core::{DType, Op, Scalar, fold};
 
 use super::affine::Affine;
 use super::program::{Arg, Program, Step, Tensor, View};
@@ -190,6 +192,11 @@ impl Function {
         let (op, operand, result) = (self.op, self.operand, self.result);
         let compute = || {
             let dtype = |i: usize| if op == Op::Where && i == 0 { DType::Bool } else { operand };
+            if operand.is_float() && typing::signature(op).is_ok_and(|s| s.is_approximate) {
+                let args: Vec<Scalar> =
+                    key[..n].iter().map(|&bits| Scalar { dtype: operand, bits }).collect();
+                return fold::apply(op, &args).expect("a function of floats").bits;
+            }
             let args: Vec<Value> = (0..n).map(|i| value(dtype(i), key[i])).collect();
             let got = oracle::apply(op.name(), &args)
                 .filter(|got| got.dtype() == result.name())

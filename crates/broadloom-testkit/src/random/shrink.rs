@@ -16,10 +16,11 @@ const BUDGET: usize = 4000;
 ///
 /// ```
 /// use broadloom_core::Op;
-/// use broadloom_testkit::random::{Size, Step, program, shrink};
+/// use broadloom_testkit::random::{Program, Size, Step, program, shrink};
 ///
-/// // "Fails" where a step is a floor.
-/// let fails = |p: &broadloom_testkit::random::Program| p.steps.iter().any(|s| matches!(s, Step::Apply(Op::Floor, _)));
+/// // "Fails" where a root is a floor.
+/// let is_floor = |step: &Step| matches!(step, Step::Apply(Op::Floor, _));
+/// let fails = |p: &Program| p.roots.iter().any(|&root| is_floor(&p.steps[root]));
 /// let found = (0..).map(|seed| program(seed, Size::Small)).find(|p| fails(p)).expect("a floor");
 /// let small = shrink(&found, fails);
 /// assert_eq!(small.steps.len(), 2, "{small}");

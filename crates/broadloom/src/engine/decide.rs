@@ -13,8 +13,10 @@ use crate::engine::options::Executor;
 
 /// Nanoseconds of one vector instruction per float32 element, in a fused loop; half as long for half the bytes.
 const FUSED: f64 = 0.05;
-/// The same in the interpreter's loops, which are wider but load and store tiles.
-const INTERPRETED: f64 = 0.10;
+/// The same in the interpreter's loops at four lanes; they have as many as the host has.
+const INTERPRETED: f64 = 0.06;
+/// Nanoseconds per float32 element to load and store the tiles of one step of the interpreter.
+const PASS: f64 = 0.11;
 /// Nanoseconds per step and tile of the interpreter.
 const DISPATCH: f64 = 20.0;
 /// float16 arithmetic in nanoseconds per element: machine code converts by 128-bit integer arithmetic, the loops by
@@ -52,6 +54,7 @@ impl Estimate {
             dispatch: kernel.body.len() as f64 * DISPATCH,
             compile: COMPILE + COMPILE_PER_INSTRUCTION * kernel.cost() as f64,
         };
+        let lanes = broadloom_interp::lanes() as f64;
         for inst in &kernel.body {
             let (cost, width) =
                 (f64::from(inst.code.cost()), inst.code.operand(inst.code.operands() - 1).size());
@@ -60,10 +63,12 @@ impl Estimate {
                 Code::Cast(from, to) => from == DType::Float16 || to == DType::Float16,
             };
             let scale = width as f64 / 4.0;
-            estimate.fused += if half { FUSED_HALF } else { cost * scale * FUSED };
+            // float16 is converted, and computed as a wider type.
+            let (fused, interpreted) =
+                if half { (FUSED_HALF, INTERPRETED_HALF) } else { (0.0, PASS * scale) };
+            estimate.fused += fused + cost * scale * FUSED;
             // What an op computes is wider in the loops, but each op is also a pass over tiles.
-            estimate.interpreted +=
-                if half { INTERPRETED_HALF } else { (cost * 0.6 + 0.8) * scale * INTERPRETED };
+            estimate.interpreted += interpreted + cost * scale * INTERPRETED * 4.0 / lanes;
         }
         estimate
     }

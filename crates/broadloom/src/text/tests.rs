@@ -50,12 +50,45 @@ fn texts_have_values() {
         ("x >= 0", "bool[3] [False  True  True]"),
         ("x > 0", "bool[3] [False False  True]"),
         ("i == 7", "bool[3] [False False  True]"),
+        // Powers: of a sign, of a power, of integers.
+        ("-2**2", "int64[] -4"),
+        ("(-2)**2", "int64[] 4"),
+        ("-2.0**2", "float64[] -4.0"),
+        ("2**3**2", "int64[] 512"),
+        ("2**-1", "int64[] 0"),
+        ("2.0**-1", "float64[] 0.5"),
+        ("2**0.5**2 < 1.2", "bool[] True"),
+        ("i**3**2", "int32[3] [-40353607         0  40353607]"),
+        ("i**2", "int32[3] [49  0 49]"),
+        ("i**-1", "int32[3] [0 0 0]"),
+        ("(i // 7)**-1", "int32[3] [-1  0  1]"),
+        ("(i // 7)**-2", "int32[3] [1 0 1]"),
+        ("2**i", "int32[3] [  0   1 128]"),
+        ("i**i", "int32[3] [     0      1 823543]"),
+        ("u**2", "uint8[3] [36  4  0]"),
+        ("2**u", "uint8[3] [0 4 1]"),
+        ("-x**2", "float32[3] [-2.25 -0.   -6.25]"),
+        ("x**2 * 2", "float32[3] [ 4.5  0.  12.5]"),
+        ("x**-1", "float32[3] [-0.6666667        inf  0.4      ]"),
+        ("x**1 - x", "float32[3] [0. 0. 0.]"),
+        ("nan**0 + x**0", "float32[3] [2. 2. 2.]"),
+        ("2.0**(x * 2)", "float32[3] [ 0.125  1.    32.   ]"),
+        ("(x * x)**0.5", "float32[3] [1.5 0.  2.5]"),
+        ("(x * 10)**0.5", "float32[3] [nan  0.  5.]"),
+        ("h**2", "float16[1] [0.25]"),
+        ("table**table", "float64[2,2] [[  1.   4.]\n [ 27. 256.]]"),
+        ("pow(table, 3) - table**3", "float64[2,2] [[0. 0.]\n [0. 0.]]"),
         // Functions of every arity, and conversions.
         ("sqrt(square(x))", "float32[3] [1.5 0.  2.5]"),
         ("maximum(i, 1)", "int32[3] [1 1 7]"),
         ("clip(x, -1, 1)", "float32[3] [-1.  0.  1.]"),
         ("where(x > 0, x, 0)", "float32[3] [0.  0.  2.5]"),
         ("trunc_divide(i, 2)", "int32[3] [-3  0  3]"),
+        ("exp(x * 0)", "float32[3] [1. 1. 1.]"),
+        ("log10(10**(table - 1))", "float64[2,2] [[0. 1.]\n [2. 3.]]"),
+        ("hypot(table * 3, table * 4)", "float64[2,2] [[ 5. 10.]\n [15. 20.]]"),
+        ("atan2(x * 0, 1)", "float32[3] [-0.  0.  0.]"),
+        ("exp(0) + log(1)", "float64[] 1.0"),
         ("astype(x, uint8)", "uint8[3] [0 0 2]"),
         ("astype(300, uint8)", "uint8[] 44"),
         ("astype(i, bool)", "bool[3] [ True False  True]"),
@@ -85,7 +118,33 @@ fn errors_have_places() {
         ("[frobnicate](x)", ErrorKind::Name, "there is no function `frobnicate`"),
         ("[canonical_nan](x)", ErrorKind::Name, "there is no function `canonical_nan`"),
         ("2 * [x](i)", ErrorKind::Name, "there is no function `x`; `x` is an array; to multiply, write `*`"),
-        ("x[**]2", ErrorKind::Name, "powers are not part of this version; for `x ** 2`, write `square(x)`"),
+        (
+            "i[**]0.5",
+            ErrorKind::DType,
+            "pow: int32 with the literal 0.5; write astype(x, float64), or promote as NumPy does; int32 holds no 0.5",
+        ),
+        ("1 + u[**]-1", ErrorKind::Literal, "pow: -1 cannot be represented as uint8"),
+        (
+            "x[**]i**2",
+            ErrorKind::DType,
+            "pow: cannot promote float32 and int32; write astype(x, float32) for the int32 operand",
+        ),
+        (
+            "x + [exp](i)",
+            ErrorKind::DType,
+            "exp: does not take int32; write astype(x, float64), or promote as NumPy does",
+        ),
+        (
+            "[hypot](i, 2)",
+            ErrorKind::DType,
+            "hypot: does not take int32 and 2; write astype(x, float64), or promote as NumPy does",
+        ),
+        (
+            "[sin](b)",
+            ErrorKind::DType,
+            "sin: does not take bool; write astype(x, float64), or the float that you mean",
+        ),
+        ("[atan2](x)", ErrorKind::Arity, "`atan2(x1, x2)` takes 2 arguments, but is given 1"),
         ("1 + [sqrt](x, x)", ErrorKind::Arity, "`sqrt(x)` takes 1 argument, but is given 2"),
         ("[clip](x, 1)", ErrorKind::Arity, "`clip(x, lo, hi)` takes 3 arguments, but is given 2"),
         ("[where]()", ErrorKind::Arity, "`where(condition, x2, x3)` takes 3 arguments, but is given 0"),
@@ -153,6 +212,11 @@ fn promotion_is_the_thread_s() {
     let mixed = || expression("x + i", &names()).map(|x| x.dtype());
     assert!(mixed().is_err());
     assert_eq!(with_promotion(Promotion::NumPy, mixed), Ok(DType::Float64));
+    let dtype = |text| with_promotion(Promotion::NumPy, || expression(text, &names()).map(|x| x.dtype()));
+    for text in ["exp(i)", "atan2(u, i)", "hypot(u, 2)", "i ** 0.5", "2.0 ** u", "x ** i"] {
+        assert_eq!(dtype(text), Ok(DType::Float64), "{text}");
+    }
+    assert_eq!(dtype("i ** u"), Ok(DType::Int32));
 }
 
 #[test]

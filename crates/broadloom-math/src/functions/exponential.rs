@@ -1,0 +1,168 @@
+//! exp and expm1, and the reduction that they share with the hyperbolic functions.
+//!
+//! In: a float64. Out: its exponential. Must hold: with x = n·ln 2 + r, r is carried to about 2^−100, so that what is
+//! left to round are terms of at most r²/2 beside 1. Source: the argument reduction of W. J. Cody and W. Waite (1980)
+//! with fused products.
+
+use crate::dtype::f16;
+use crate::functions::coefficients::{
+    COSH_FULL, COSH_SHORT, EXP_FULL, EXP_SHORT, LN2_DD, LOG2_E, SINH_FULL, SINH_SHORT,
+};
+use crate::functions::float64::{Float64, Full, MAGIC, Precision, Short, Sum, scale, through_float64};
+use crate::functions::{function, single};
+use crate::ops::{Ops, Unary};
+
+function! {
+    /// e^x
+    Exp
+    /// e^x − 1
+    ExpM1
+}
+
+through_float64!(unary ExpM1 expm1;);
+
+impl Unary<f64> for Exp {
+    type Out = f64;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+        exp::<O, Full>(o, x)
+    }
+}
+
+impl Unary<f16> for Exp {
+    type Out = f16;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
+        single::exp_half(o, x)
+    }
+}
+
+impl Unary<f32> for Exp {
+    type Out = f32;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
+        single::exp(o, x)
+    }
+}
+
+/// Multiples of ln 2 taken out of `x`: x = n·ln 2 + r.hi + r.lo, |r| at most ln 2 / 2 and a little.
+///
+/// The first product is exact: n·LN2 lies on the grid of 2^−53 like the difference, which is below 1.
+pub(crate) struct Reduced<O: Ops> {
+    pub n: O::V<f64>,
+    pub r: Sum<O>,
+}
+
+#[inline(always)]
+pub(crate) fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Reduced<O> {
+    let magic = o.constant(MAGIC);
+    let n = o.fma_c(x, LOG2_E[0], magic);
+    let n = o.add_c(n, -MAGIC);
+    let r = o.fma_c(n, -LN2_DD[0], x);
+    let lo = o.mul_c(n, -LN2_DD[1]);
+    if P::FULL {
+        let r = o.fast_two_sum(r, lo);
+        return Reduced { n, r };
+    }
+    Reduced { n, r: Sum { hi: r, lo } }
+}
+
+/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−58; the low part of r, up to 2^−40, counts in full
+/// precision alone.
+#[inline(always)]
+pub(crate) fn exp_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
+    let q = o.polynomial(r.hi, P::pick(&EXP_FULL, &EXP_SHORT));
+    let square = o.mul::<f64>(r.hi, r.hi);
+    let one = o.constant(1.0);
+    if !P::FULL {
+        let t = o.fma::<f64>(square, q, r.hi);
+        return Sum { hi: one, lo: t };
+    }
+    let y = o.fast_two_sum(one, r.hi);
+    let lo = o.fma::<f64>(square, q, y.lo);
+    // e^(hi + lo) = e^hi + lo·e^hi, but for lo²/2.
+    let sum = o.add::<f64>(y.hi, lo);
+    let lo = o.fma::<f64>(r.lo, sum, lo);
+    Sum { hi: y.hi, lo }
+}
+
+/// The bounds beyond which the result is 0 or infinite anyway.
+#[inline(always)]
+fn clamp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let (lo, hi) = if P::FULL { (-746.0, 710.0) } else { (-200.0, 200.0) };
+    let x = o.at_most(x, hi);
+    o.at_least(x, lo)
+}
+
+#[inline(always)]
+fn exp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let x = clamp::<O, P>(o, x);
+    let Reduced { n, r } = reduce::<O, Short>(o, x);
+    let y = exp_of_reduced::<O, P>(o, r);
+    let y = o.rounded(y);
+    scale::<O, P>(o, y, n)
+}
+
+/// cosh(r) − 1 and sinh(r) − r of a reduced argument's high part.
+#[inline(always)]
+pub(crate) fn even_and_odd<O: Ops, P: Precision>(o: &mut O, r: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
+    let u = o.mul::<f64>(r, r);
+    let even = o.polynomial(u, P::pick(&COSH_FULL, &COSH_SHORT));
+    let even = o.mul::<f64>(u, even);
+    let odd = o.polynomial(u, P::pick(&SINH_FULL, &SINH_SHORT));
+    let cube = o.mul::<f64>(u, r);
+    let odd = o.mul::<f64>(cube, odd);
+    (even, odd)
+}
+
+/// 2^−(n·times), down to 2^−200, where it no longer counts beside 1.
+#[inline(always)]
+pub(crate) fn reciprocal_power<O: Ops>(o: &mut O, n: O::V<f64>, times: f64) -> O::V<f64> {
+    let exponent = o.mul_c(n, -times);
+    let exponent = o.at_least(exponent, -200.0);
+    let magic = o.add_c(exponent, crate::functions::float64::MAGIC_EXPONENT);
+    crate::functions::float64::power_of_two(o, magic)
+}
+
+#[inline(always)]
+fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    // Below −40 the result rounds to −1.
+    let sign = o.sign_of(x);
+    let (lo, hi) = if P::FULL { (-40.0, 710.0) } else { (-40.0, 200.0) };
+    let x = o.at_most(x, hi);
+    let x = o.at_least(x, lo);
+    let Reduced { n, r } = reduce::<O, P>(o, x);
+    let (even, odd) = even_and_odd::<O, P>(o, r.hi);
+    // 2^n · ((1 − 2^−n) + r + (cosh r − 1) + (sinh r − r))
+    let q = reciprocal_power(o, n, 1.0);
+    let y = if P::FULL {
+        let one = o.constant(1.0);
+        let minus_q = o.neg::<f64>(q);
+        let h = o.two_sum(one, minus_q);
+        // r²/2 may be a good part of the result: exact, too.
+        let half = o.mul_c(r.hi, 0.5);
+        let square = o.two_product(half, r.hi);
+        let y = o.fast_two_sum(h.hi, r.hi);
+        let z = o.two_sum(y.hi, square.hi);
+        let u = o.mul::<f64>(r.hi, r.hi);
+        let p = o.polynomial(u, &COSH_FULL[1..]);
+        let p = o.mul::<f64>(u, p);
+        let tail = o.fma::<f64>(u, p, odd);
+        let low = o.add::<f64>(y.lo, h.lo);
+        let low = o.add::<f64>(low, square.lo);
+        let low = o.fma::<f64>(r.lo, r.hi, low);
+        let low = o.add::<f64>(low, r.lo);
+        let low = o.add::<f64>(low, z.lo);
+        let tail = o.add::<f64>(tail, low);
+        o.add::<f64>(z.hi, tail)
+    } else {
+        let h = o.c_sub(1.0, q);
+        let r = o.add::<f64>(r.hi, r.lo);
+        let y = o.add::<f64>(h, r);
+        let tail = o.add::<f64>(even, odd);
+        o.add::<f64>(y, tail)
+    };
+    let y = scale::<O, P>(o, y, n);
+    // The sign is that of x, of a zero too.
+    o.with_sign(y, sign)
+}

@@ -1,0 +1,409 @@
+//! float64 arithmetic for the transcendental functions: shorthands, polynomials, double-doubles, and the way in and
+//! out for the other float types.
+//!
+//! In: values of an instance. Out: the same, or an unevaluated sum [`Sum`] whose parts add up to more digits than one
+//! double holds. Must hold: the error-free transformations are exact where their operands are as ordered as they ask.
+//! Sources: T. J. Dekker (1971) and D. E. Knuth (TAOCP 2, 4.2.2) for the transformations.
+
+use crate::dtype::Float;
+use crate::ops::{Cmp, Ops};
+
+/// How exact a float64 evaluation has to be.
+pub(crate) trait Precision {
+    /// Whether rounding errors are carried along, for a float64 result. If not, the result is rounded to float32 or
+    /// float16, and 2^−33 is enough.
+    const FULL: bool;
+
+    /// The coefficients for this precision.
+    #[inline(always)]
+    fn pick(full: &'static [f64], short: &'static [f64]) -> &'static [f64] {
+        if Self::FULL { full } else { short }
+    }
+}
+
+/// For float64 results.
+pub(crate) struct Full;
+/// For float32 and float16 results.
+pub(crate) struct Short;
+
+impl Precision for Full {
+    const FULL: bool = true;
+}
+impl Precision for Short {
+    const FULL: bool = false;
+}
+
+/// An unevaluated sum of two doubles.
+pub(crate) struct Sum<O: Ops> {
+    pub hi: O::V<f64>,
+    pub lo: O::V<f64>,
+}
+
+impl<O: Ops> Clone for Sum<O> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<O: Ops> Copy for Sum<O> {}
+
+/// Shorthands over any instance: float64 operands, constants as plain numbers.
+pub(crate) trait Float64: Ops {
+    #[inline(always)]
+    fn constant(&mut self, x: f64) -> Self::V<f64> {
+        self.splat(x)
+    }
+
+    /// `x + c`
+    #[inline(always)]
+    fn add_c(&mut self, x: Self::V<f64>, c: f64) -> Self::V<f64> {
+        let c = self.splat(c);
+        self.add::<f64>(x, c)
+    }
+
+    /// `c − x`
+    #[inline(always)]
+    fn c_sub(&mut self, c: f64, x: Self::V<f64>) -> Self::V<f64> {
+        let c = self.splat(c);
+        self.sub::<f64>(c, x)
+    }
+
+    /// `x · c`
+    #[inline(always)]
+    fn mul_c(&mut self, x: Self::V<f64>, c: f64) -> Self::V<f64> {
+        let c = self.splat(c);
+        self.mul::<f64>(x, c)
+    }
+
+    /// `x · c + b`, rounded once
+    #[inline(always)]
+    fn fma_c(&mut self, x: Self::V<f64>, c: f64, b: Self::V<f64>) -> Self::V<f64> {
+        let c = self.splat(c);
+        self.fma::<f64>(x, c, b)
+    }
+
+    /// `a · b + c`, rounded once
+    #[inline(always)]
+    fn fma_to_c(&mut self, a: Self::V<f64>, b: Self::V<f64>, c: f64) -> Self::V<f64> {
+        let c = self.splat(c);
+        self.fma::<f64>(a, b, c)
+    }
+
+    /// `c − a · b`, rounded once
+    #[inline(always)]
+    fn nfma(&mut self, a: Self::V<f64>, b: Self::V<f64>, c: Self::V<f64>) -> Self::V<f64> {
+        let a = self.neg::<f64>(a);
+        self.fma::<f64>(a, b, c)
+    }
+
+    /// The magnitude.
+    #[inline(always)]
+    fn abs(&mut self, x: Self::V<f64>) -> Self::V<f64> {
+        let bits = super::compare::magnitude::<Self, f64>(self, x);
+        self.of_bits::<f64>(bits)
+    }
+
+    /// The sign bit alone.
+    #[inline(always)]
+    fn sign_of(&mut self, x: Self::V<f64>) -> Self::V<u64> {
+        let bits = self.bits::<f64>(x);
+        let mask = self.splat(1u64 << 63);
+        self.and::<u64>(bits, mask)
+    }
+
+    /// `x` with its sign bit flipped where `sign` has one.
+    #[inline(always)]
+    fn flip(&mut self, x: Self::V<f64>, sign: Self::V<u64>) -> Self::V<f64> {
+        let bits = self.bits::<f64>(x);
+        let bits = self.xor::<u64>(bits, sign);
+        self.of_bits::<f64>(bits)
+    }
+
+    /// `x` with its sign bit set where `sign` has one.
+    #[inline(always)]
+    fn with_sign(&mut self, x: Self::V<f64>, sign: Self::V<u64>) -> Self::V<f64> {
+        let bits = self.bits::<f64>(x);
+        let bits = self.or::<u64>(bits, sign);
+        self.of_bits::<f64>(bits)
+    }
+
+    /// Compares with a constant.
+    #[inline(always)]
+    fn is(&mut self, x: Self::V<f64>, how: Cmp, c: f64) -> Self::M<f64> {
+        let c = self.splat(c);
+        self.cmp::<f64>(how, x, c)
+    }
+
+    /// `c` where the mask holds, else `x`.
+    #[inline(always)]
+    fn put(&mut self, m: Self::M<f64>, c: f64, x: Self::V<f64>) -> Self::V<f64> {
+        let c = self.splat(c);
+        self.select::<f64>(m, c, x)
+    }
+
+    /// At most `c`; NaN stays.
+    #[inline(always)]
+    fn at_most(&mut self, x: Self::V<f64>, c: f64) -> Self::V<f64> {
+        let c = self.splat(c);
+        let above = self.cmp::<f64>(Cmp::Lt, c, x);
+        self.select::<f64>(above, c, x)
+    }
+
+    /// At least `c`; NaN stays.
+    #[inline(always)]
+    fn at_least(&mut self, x: Self::V<f64>, c: f64) -> Self::V<f64> {
+        let below = self.is(x, Cmp::Lt, c);
+        self.put(below, c, x)
+    }
+
+    /// The polynomial with these coefficients, lowest power first.
+    #[inline(always)]
+    fn polynomial(&mut self, x: Self::V<f64>, coefficients: &'static [f64]) -> Self::V<f64> {
+        polynomial::<Self, f64>(self, x, coefficients)
+    }
+
+    /// `a + b` exactly, where `|a| ≥ |b|` or `a` is 0.
+    #[inline(always)]
+    fn fast_two_sum(&mut self, a: Self::V<f64>, b: Self::V<f64>) -> Sum<Self> {
+        let hi = self.add::<f64>(a, b);
+        let kept = self.sub::<f64>(hi, a);
+        let lo = self.sub::<f64>(b, kept);
+        Sum { hi, lo }
+    }
+
+    /// `a + b` exactly.
+    #[inline(always)]
+    fn two_sum(&mut self, a: Self::V<f64>, b: Self::V<f64>) -> Sum<Self> {
+        let hi = self.add::<f64>(a, b);
+        let of_b = self.sub::<f64>(hi, a);
+        let of_a = self.sub::<f64>(hi, of_b);
+        let b = self.sub::<f64>(b, of_b);
+        let a = self.sub::<f64>(a, of_a);
+        let lo = self.add::<f64>(a, b);
+        Sum { hi, lo }
+    }
+
+    /// `a · b` exactly, but for underflow.
+    #[inline(always)]
+    fn two_product(&mut self, a: Self::V<f64>, b: Self::V<f64>) -> Sum<Self> {
+        let hi = self.mul::<f64>(a, b);
+        let minus = self.neg::<f64>(hi);
+        let lo = self.fma::<f64>(a, b, minus);
+        Sum { hi, lo }
+    }
+
+    /// `x · c` for a constant double-double, to about 2^−104.
+    #[inline(always)]
+    fn sum_mul_c(&mut self, x: Sum<Self>, c: [f64; 2]) -> Sum<Self> {
+        let head = self.splat(c[0]);
+        let product = self.two_product(x.hi, head);
+        let lo = self.fma::<f64>(x.lo, head, product.lo);
+        let lo = self.fma_c(x.hi, c[1], lo);
+        Sum { hi: product.hi, lo }
+    }
+
+    /// `a · b` of two sums, to about 2^−102.
+    #[inline(always)]
+    fn sum_mul(&mut self, a: Sum<Self>, b: Sum<Self>) -> Sum<Self> {
+        let product = self.two_product(a.hi, b.hi);
+        let lo = self.fma::<f64>(a.hi, b.lo, product.lo);
+        let lo = self.fma::<f64>(a.lo, b.hi, lo);
+        Sum { hi: product.hi, lo }
+    }
+
+    /// `a / b` of two sums, to about 2^−100, for quotients and divisors far from under- and overflow.
+    #[inline(always)]
+    fn sum_div(&mut self, a: Sum<Self>, b: Sum<Self>) -> Sum<Self> {
+        let one = self.splat(1.0);
+        let inverse = self.div::<f64>(one, b.hi);
+        let hi = self.mul::<f64>(a.hi, inverse);
+        let rest = self.nfma(hi, b.hi, a.hi);
+        let rest = self.add::<f64>(rest, a.lo);
+        let rest = self.nfma(hi, b.lo, rest);
+        let lo = self.mul::<f64>(rest, inverse);
+        Sum { hi, lo }
+    }
+
+    /// The sum rounded to a double.
+    #[inline(always)]
+    fn rounded(&mut self, x: Sum<Self>) -> Self::V<f64> {
+        self.add::<f64>(x.hi, x.lo)
+    }
+}
+
+impl<O: Ops> Float64 for O {}
+
+/// The polynomial with these coefficients, lowest power first.
+///
+/// Four neighbours at a time and then by x⁴ (G. Estrin's scheme, cut off there): two products more than W. G. Horner's,
+/// and a chain of dependent operations a third as long, which is what a loop over few lanes waits for.
+#[inline(always)]
+pub(crate) fn polynomial<O: Ops, T: Float>(o: &mut O, x: O::V<T>, coefficients: &'static [T]) -> O::V<T> {
+    let n = coefficients.len();
+    let square = o.mul::<T>(x, x);
+    let (step, power) = match n {
+        0..5 => (n, square),
+        5..7 => (2, square),
+        _ => (4, o.mul::<T>(square, square)),
+    };
+    let mut y = None;
+    for group in (0..n.div_ceil(step)).rev() {
+        let at = |k: usize| if k < step { coefficients.get(group * step + k).copied() } else { None };
+        let low = pair(o, x, at(0).expect("a coefficient"), at(1));
+        let high = at(2).map(|c| pair(o, x, c, at(3)));
+        let value = match high {
+            Some(high) => o.fma::<T>(high, square, low),
+            None => low,
+        };
+        y = Some(match y {
+            Some(y) => o.fma::<T>(y, power, value),
+            None => value,
+        });
+    }
+    y.expect("a coefficient")
+}
+
+/// `a + b·x`
+#[inline(always)]
+fn pair<O: Ops, T: Float>(o: &mut O, x: O::V<T>, a: T, b: Option<T>) -> O::V<T> {
+    let a = o.splat(a);
+    match b {
+        Some(b) => {
+            let b = o.splat(b);
+            o.fma::<T>(b, x, a)
+        }
+        None => a,
+    }
+}
+
+/// 1.5 · 2^52: added to a number below 2^51 it leaves the nearest integer in the low bits.
+pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
+
+/// [`MAGIC`] plus the exponent's bias, so that the low bits are the exponent field of a power of two.
+pub(crate) const MAGIC_EXPONENT: f64 = MAGIC + 1023.0;
+
+/// 2^k, from k + [`MAGIC_EXPONENT`] with −1022 ≤ k ≤ 1023.
+#[inline(always)]
+pub(crate) fn power_of_two<O: Ops>(o: &mut O, magic: O::V<f64>) -> O::V<f64> {
+    let bits = o.bits::<f64>(magic);
+    let bits = o.shl_const::<u64>(bits, 52);
+    o.of_bits::<f64>(bits)
+}
+
+/// 2^n for an integral `n` of −2000 to 2000, as two factors, since it may be no double; one in short precision, where
+/// n is small.
+#[inline(always)]
+fn factors<O: Ops, P: Precision>(o: &mut O, n: O::V<f64>) -> (O::V<f64>, Option<O::V<f64>>) {
+    if !P::FULL {
+        let magic = o.add_c(n, MAGIC_EXPONENT);
+        return (power_of_two(o, magic), None);
+    }
+    // n + 2046 in the low bits: its halves are exponent fields.
+    let both = o.add_c(n, MAGIC + 2046.0);
+    let both = o.bits::<f64>(both);
+    let first = o.shr_const::<u64>(both, 1);
+    let second = o.sub::<u64>(both, first);
+    let first = o.shl_const::<u64>(first, 52);
+    let second = o.shl_const::<u64>(second, 52);
+    (o.of_bits::<f64>(first), Some(o.of_bits::<f64>(second)))
+}
+
+/// `x · 2^n`, rounded once.
+#[inline(always)]
+pub(crate) fn scale<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>, n: O::V<f64>) -> O::V<f64> {
+    let (first, second) = factors::<O, P>(o, n);
+    let y = o.mul::<f64>(x, first);
+    match second {
+        Some(second) => o.mul::<f64>(y, second),
+        None => y,
+    }
+}
+
+/// Both parts of a sum times 2^n.
+#[inline(always)]
+pub(crate) fn scale_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, n: O::V<f64>) -> Sum<O> {
+    let (first, second) = factors::<O, P>(o, n);
+    let (hi, lo) = (o.mul::<f64>(x.hi, first), o.mul::<f64>(x.lo, first));
+    match second {
+        Some(second) => Sum { hi: o.mul::<f64>(hi, second), lo: o.mul::<f64>(lo, second) },
+        None => Sum { hi, lo },
+    }
+}
+
+/// The value as float64.
+#[inline(always)]
+pub(crate) fn to_work<O: Ops, T: Float>(o: &mut O, x: O::V<T>) -> O::V<f64> {
+    o.float_resize::<T, f64>(x)
+}
+
+/// The float64 rounded to the type.
+#[inline(always)]
+pub(crate) fn from_work<O: Ops, T: Float>(o: &mut O, x: O::V<f64>) -> O::V<T> {
+    o.float_resize::<f64, T>(x)
+}
+
+/// Implements a function for the three float types from `fn name<O, P>(o, x…) -> y` in float64: in full precision for
+/// float64, in short precision and rounded once for the others.
+macro_rules! through_float64 {
+    (unary $($name:ident $core:ident;)*) => {$(
+        $crate::functions::float64::through_float64!(@unary $name $core f64 $crate::functions::float64::Full);
+        $crate::functions::float64::through_float64!(@unary $name $core f32 $crate::functions::float64::Short);
+        $crate::functions::float64::through_float64!(@unary_half $name $core);
+    )*};
+    (unary_but_single $($name:ident $core:ident;)*) => {$(
+        $crate::functions::float64::through_float64!(@unary $name $core f64 $crate::functions::float64::Full);
+        $crate::functions::float64::through_float64!(@unary_half $name $core);
+    )*};
+    (@unary_half $name:ident $core:ident) => {
+        impl $crate::Unary<$crate::f16> for $name {
+            type Out = $crate::f16;
+            #[inline(always)]
+            fn call<O: $crate::Ops>(o: &mut O, x: O::V<$crate::f16>) -> O::V<$crate::f16> {
+                let x = $crate::functions::widen(o, x);
+                let x = o.float_resize::<f32, f64>(x);
+                let y = $core::<O, $crate::functions::float64::Short>(o, x);
+                $crate::functions::narrow_f64(o, y)
+            }
+        }
+    };
+    (@unary $name:ident $core:ident $t:ident $precision:ty) => {
+        impl $crate::Unary<$t> for $name {
+            type Out = $t;
+            #[inline(always)]
+            fn call<O: $crate::Ops>(o: &mut O, x: O::V<$t>) -> O::V<$t> {
+                let x = $crate::functions::float64::to_work::<O, $t>(o, x);
+                let y = $core::<O, $precision>(o, x);
+                $crate::functions::float64::from_work::<O, $t>(o, y)
+            }
+        }
+    };
+    (binary $($name:ident $core:ident;)*) => {$(
+        $crate::functions::float64::through_float64!(@binary $name $core f64 $crate::functions::float64::Full);
+        $crate::functions::float64::through_float64!(@binary $name $core f32 $crate::functions::float64::Short);
+        impl $crate::Binary<$crate::f16> for $name {
+            type Out = $crate::f16;
+            #[inline(always)]
+            fn call<O: $crate::Ops>(o: &mut O, x1: O::V<$crate::f16>, x2: O::V<$crate::f16>) -> O::V<$crate::f16> {
+                let x1 = $crate::functions::widen(o, x1);
+                let x2 = $crate::functions::widen(o, x2);
+                let x1 = o.float_resize::<f32, f64>(x1);
+                let x2 = o.float_resize::<f32, f64>(x2);
+                let y = $core::<O, $crate::functions::float64::Short>(o, x1, x2);
+                $crate::functions::narrow_f64(o, y)
+            }
+        }
+    )*};
+    (@binary $name:ident $core:ident $t:ident $precision:ty) => {
+        impl $crate::Binary<$t> for $name {
+            type Out = $t;
+            #[inline(always)]
+            fn call<O: $crate::Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
+                let x1 = $crate::functions::float64::to_work::<O, $t>(o, x1);
+                let x2 = $crate::functions::float64::to_work::<O, $t>(o, x2);
+                let y = $core::<O, $precision>(o, x1, x2);
+                $crate::functions::float64::from_work::<O, $t>(o, y)
+            }
+        }
+    };
+}
+pub(crate) use through_float64;

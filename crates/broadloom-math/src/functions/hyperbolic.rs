@@ -1,0 +1,247 @@
+//! sinh, cosh and tanh, and their inverses.
+//!
+//! In: a float64. Out: the function of it. Must hold: with |x| = n·ln 2 + r and q = 2^−2n,
+//! 2^(1−n)·sinh|x| = (1 − q)·cosh r + (1 + q)·sinh r and 2^(1−n)·cosh x = (1 + q)·cosh r + (1 − q)·sinh r, one formula
+//! from the smallest to the largest argument; the inverses are logarithms of sums of two doubles.
+
+use crate::functions::exponential::{Reduced, even_and_odd, reciprocal_power, reduce};
+use crate::functions::float64::{Float64, Full, Precision, Sum, scale, through_float64};
+use crate::functions::function;
+use crate::functions::logarithm::{log_of_split, log1p_of_sum, split, split_sum};
+use crate::host::Scalar;
+use crate::ops::{Cmp, Ops, Rare2};
+
+function! {
+    /// The hyperbolic sine
+    Sinh
+    /// The hyperbolic cosine
+    Cosh
+    /// The hyperbolic tangent
+    Tanh
+    /// The inverse hyperbolic sine
+    Asinh
+    /// The inverse hyperbolic cosine, not negative
+    Acosh
+    /// The inverse hyperbolic tangent
+    Atanh
+}
+
+through_float64!(unary Sinh sinh; Cosh cosh; Tanh tanh; Asinh asinh; Acosh acosh; Atanh atanh;);
+
+/// What the three functions are made of: 1 ∓ q exactly, r, and the small parts of cosh r and sinh r.
+struct Parts<O: Ops> {
+    n: O::V<f64>,
+    minus: Sum<O>,
+    plus: Sum<O>,
+    r: Sum<O>,
+    even: O::V<f64>,
+    odd: O::V<f64>,
+}
+
+#[inline(always)]
+fn parts<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Parts<O> {
+    let Reduced { n, r } = reduce::<O, P>(o, x);
+    let (even, odd) = even_and_odd::<O, P>(o, r.hi);
+    let q = reciprocal_power(o, n, 2.0);
+    let one = o.constant(1.0);
+    let (minus, plus, r) = if P::FULL {
+        let minus_q = o.neg::<f64>(q);
+        (o.fast_two_sum(one, minus_q), o.fast_two_sum(one, q), r)
+    } else {
+        let (minus, plus) = (o.sub::<f64>(one, q), o.add::<f64>(one, q));
+        let hi = o.add::<f64>(r.hi, r.lo);
+        (Sum { hi: minus, lo: q }, Sum { hi: plus, lo: q }, Sum { hi, lo: r.lo })
+    };
+    Parts { n, minus, plus, r, even, odd }
+}
+
+/// a·cosh r + b·sinh r for a and b of `1 ∓ q`.
+#[inline(always)]
+fn combine<O: Ops, P: Precision>(o: &mut O, p: &Parts<O>, a: Sum<O>, b: Sum<O>) -> Sum<O> {
+    let small = o.mul::<f64>(b.hi, p.odd);
+    let small = o.fma::<f64>(a.hi, p.even, small);
+    if !P::FULL {
+        let large = o.fma::<f64>(b.hi, p.r.hi, a.hi);
+        return Sum { hi: large, lo: small };
+    }
+    let product = o.two_product(b.hi, p.r.hi);
+    let sum = o.fast_two_sum(a.hi, product.hi);
+    let lo = o.add::<f64>(product.lo, a.lo);
+    let lo = o.fma::<f64>(b.lo, p.r.hi, lo);
+    let lo = o.fma::<f64>(b.hi, p.r.lo, lo);
+    let lo = o.add::<f64>(lo, small);
+    let lo = o.add::<f64>(lo, sum.lo);
+    Sum { hi: sum.hi, lo }
+}
+
+/// The magnitude, at most where the result is infinite anyway.
+#[inline(always)]
+fn bounded<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let x = o.abs(x);
+    o.at_most(x, if P::FULL { 712.0 } else { 200.0 })
+}
+
+#[inline(always)]
+fn sinh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let a = bounded::<O, P>(o, x);
+    let p = parts::<O, P>(o, a);
+    let y = combine::<O, P>(o, &p, p.minus, p.plus);
+    let y = o.rounded(y);
+    let n = o.add_c(p.n, -1.0);
+    let y = scale::<O, P>(o, y, n);
+    let sign = o.sign_of(x);
+    o.flip(y, sign)
+}
+
+#[inline(always)]
+fn cosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let a = bounded::<O, P>(o, x);
+    let p = parts::<O, P>(o, a);
+    let y = combine::<O, P>(o, &p, p.plus, p.minus);
+    let y = o.rounded(y);
+    let n = o.add_c(p.n, -1.0);
+    scale::<O, P>(o, y, n)
+}
+
+#[inline(always)]
+fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let a = o.abs(x);
+    // From 22 on the result rounds to 1.
+    let a = o.at_most(a, 22.0);
+    let p = parts::<O, P>(o, a);
+    let sine = combine::<O, P>(o, &p, p.minus, p.plus);
+    let cosine = combine::<O, P>(o, &p, p.plus, p.minus);
+    let y = if P::FULL {
+        let sine = o.fast_two_sum(sine.hi, sine.lo);
+        let cosine = o.fast_two_sum(cosine.hi, cosine.lo);
+        let y = o.sum_div(sine, cosine);
+        o.rounded(y)
+    } else {
+        let (sine, cosine) = (o.rounded(sine), o.rounded(cosine));
+        o.div::<f64>(sine, cosine)
+    };
+    let sign = o.sign_of(x);
+    o.flip(y, sign)
+}
+
+/// Above this x² may overflow; √(x² ± 1) is x to all digits long before.
+const LARGE: f64 = 1e150;
+
+/// log(2x) for an x above [`LARGE`].
+struct LogOfDouble;
+
+impl Rare2<f64> for LogOfDouble {
+    fn call(x: f64, _: f64) -> f64 {
+        let o = &mut Scalar;
+        let mut parts = split_sum::<_, Full>(o, Sum { hi: x, lo: 0.0 }, None);
+        parts.e += 1.0;
+        let y = log_of_split::<_, Full>(o, parts);
+        y.hi + y.lo
+    }
+}
+
+/// log(x + √(x² + c)) for c of 1 and x ≥ 0, or c of −1 and x ≥ 1.
+#[inline(always)]
+fn log_of_root_sum<O: Ops>(o: &mut O, x: O::V<f64>, c: f64) -> O::V<f64> {
+    let square = o.two_product(x, x);
+    let one = o.constant(c);
+    // x² is at least 1 where c is −1, and either way round where it is 1.
+    let w = if c < 0.0 { o.fast_two_sum(square.hi, one) } else { o.two_sum(square.hi, one) };
+    let lo = o.add::<f64>(w.lo, square.lo);
+    let root = o.sqrt::<f64>(w.hi);
+    let rest = o.nfma(root, root, w.hi);
+    let rest = o.add::<f64>(rest, lo);
+    let double = o.add::<f64>(root, root);
+    // The root of 0 has no rest.
+    let double = o.add_c(double, 1e-300);
+    let lo = o.div::<f64>(rest, double);
+    let sum = if c < 0.0 { o.fast_two_sum(x, root) } else { o.fast_two_sum(root, x) };
+    let lo = o.add::<f64>(sum.lo, lo);
+    let parts = split_sum::<O, Full>(o, Sum { hi: sum.hi, lo }, None);
+    let y = log_of_split::<O, Full>(o, parts);
+    let y = o.rounded(y);
+    let large = o.is(x, Cmp::Gt, LARGE);
+    let finite = o.is(x, Cmp::Lt, f64::INFINITY);
+    let large = o.mask_and::<f64>(large, finite);
+    let y = o.rare2::<LogOfDouble, f64>(large, x, x, y);
+    // The logarithm of infinity and NaN is infinity and NaN.
+    let zero = o.constant(0.0);
+    let above = o.select::<f64>(finite, zero, x);
+    let y = o.select::<f64>(finite, y, above);
+    o.add::<f64>(y, above)
+}
+
+/// `y`, or where `x` is infinite or NaN, `x`.
+#[inline(always)]
+fn unless_endless<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
+    let finite = o.is(x, Cmp::Lt, f64::INFINITY);
+    o.select::<f64>(finite, y, x)
+}
+
+#[inline(always)]
+fn asinh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let a = o.abs(x);
+    let y = if P::FULL {
+        log_of_root_sum(o, a, 1.0)
+    } else {
+        // x + √(1 + x²) − 1 = x + x²/(1 + √(1 + x²)); float32's squares don't overflow here.
+        let square = o.mul::<f64>(a, a);
+        let root = o.add_c(square, 1.0);
+        let root = o.sqrt::<f64>(root);
+        let root = o.add_c(root, 1.0);
+        let part = o.div::<f64>(square, root);
+        let hi = o.add::<f64>(a, part);
+        let y = log1p_of_sum::<O, P>(o, hi, None).hi;
+        unless_endless(o, a, y)
+    };
+    let sign = o.sign_of(x);
+    o.flip(y, sign)
+}
+
+#[inline(always)]
+fn acosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let y = if P::FULL {
+        log_of_root_sum(o, x, -1.0)
+    } else {
+        // A float32 above 1 is so far above it that nothing is lost beside 1.
+        let inner = o.fma_to_c(x, x, -1.0);
+        let root = o.sqrt::<f64>(inner);
+        let sum = o.add::<f64>(x, root);
+        let parts = split::<O, P>(o, sum);
+        let y = log_of_split::<O, P>(o, parts).hi;
+        unless_endless(o, x, y)
+    };
+    let below = o.is(x, Cmp::Lt, 1.0);
+    let nan = o.splat(f64::from_bits(u64::MAX));
+    let zero = o.constant(0.0);
+    let below = o.select::<f64>(below, nan, zero);
+    o.add::<f64>(y, below)
+}
+
+#[inline(always)]
+fn atanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let a = o.abs(x);
+    // log((1 + a)/(1 − a)) = log1p(2a/(1 − a))
+    let one = o.constant(1.0);
+    let double = o.add::<f64>(a, a);
+    let t = if P::FULL {
+        let minus = o.neg::<f64>(a);
+        let d = o.fast_two_sum(one, minus);
+        let zero = o.constant(0.0);
+        o.sum_div(Sum { hi: double, lo: zero }, d)
+    } else {
+        let d = o.sub::<f64>(one, a);
+        let hi = o.div::<f64>(double, d);
+        Sum { hi, lo: d }
+    };
+    let y = log1p_of_sum::<O, P>(o, t.hi, P::FULL.then_some(t.lo));
+    let y = if P::FULL { o.rounded(y) } else { y.hi };
+    let y = o.mul_c(y, 0.5);
+    let end = o.is(a, Cmp::Eq, 1.0);
+    let y = o.put(end, f64::INFINITY, y);
+    let inside = o.is(a, Cmp::Le, 1.0);
+    let nan = o.constant(f64::NAN);
+    let y = o.select::<f64>(inside, y, nan);
+    let sign = o.sign_of(x);
+    o.flip(y, sign)
+}

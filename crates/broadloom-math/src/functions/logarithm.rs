@@ -1,0 +1,407 @@
+//! log, log2, log10, log1p and logaddexp, and the kernel that they share with the inverse hyperbolic functions.
+//!
+//! In: a float64, or a sum of two. Out: its logarithm. Must hold: with x = 2^e·(1 + f), √½ ≤ 1 + f < √2, the leading
+//! terms e·ln 2 and f enter the last addition without rounding. Source: the series in s = f/(2 + f) is that of
+//! W. J. Cody and W. Waite (1980); the split into f and a small rest is K. C. Ng's (fdlibm, 1993).
+
+use crate::dtype::{Float, Num, f16};
+use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E, LOG10_2, LOG10_E};
+use crate::functions::compare::magnitude;
+use crate::functions::exponential::{exp_of_reduced, reduce};
+use crate::functions::float64::{
+    Float64, Full, MAGIC_EXPONENT, Precision, Short, Sum, from_work, power_of_two, scale_sum,
+    through_float64, to_work,
+};
+use crate::functions::{function, narrow_f64, single, widen};
+use crate::host::Scalar;
+use crate::ops::{Binary, Cmp, Ops, Rare2, Unary};
+
+function! {
+    /// The natural logarithm
+    Log
+    /// log(1 + x)
+    Log1p
+    /// The logarithm to base 2
+    Log2
+    /// The logarithm to base 10
+    Log10
+    /// log(e^x1 + e^x2)
+    LogAddExp
+}
+
+through_float64!(unary Log1p log1p; Log10 log10;);
+through_float64!(unary_but_single Log log; Log2 log2;);
+
+impl Unary<f32> for Log {
+    type Out = f32;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
+        single::log(o, x)
+    }
+}
+
+impl Unary<f32> for Log2 {
+    type Out = f32;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
+        single::log2(o, x)
+    }
+}
+
+/// A positive number as 2^e · (1 + f + low): `e` is integral, √½ ≤ 1 + f < √2, `low` far below f's last place.
+pub(crate) struct Split<O: Ops> {
+    pub e: O::V<f64>,
+    pub f: O::V<f64>,
+    pub low: Option<O::V<f64>>,
+}
+
+/// Bits of √½, rounded to a multiple of 2^32.
+const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
+
+/// The exponent e of a normal positive `x`, and f.
+#[inline(always)]
+fn exponent_of<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
+    let bits = o.bits::<f64>(x);
+    let shift = o.splat((1023u64 << 52) - SQRT_HALF);
+    let moved = o.add::<u64>(bits, shift);
+    let field = o.shr_const::<u64>(moved, 52);
+    // Under the exponent of 2^52 the field is a float, exactly.
+    let high = o.splat(0x4330_0000_0000_0000u64);
+    let e = o.or::<u64>(field, high);
+    let e = o.of_bits::<f64>(e);
+    let e = o.add_c(e, -(4_503_599_627_370_496.0 + 1023.0));
+    let low = o.splat((1u64 << 52) - 1);
+    let m = o.and::<u64>(moved, low);
+    let least = o.splat(SQRT_HALF);
+    let m = o.add::<u64>(m, least);
+    let m = o.of_bits::<f64>(m);
+    let f = o.add_c(m, -1.0);
+    (e, f)
+}
+
+/// Splits a positive finite number.
+#[inline(always)]
+pub(crate) fn split<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Split<O> {
+    let zero = o.constant(0.0);
+    if !P::FULL {
+        // A float32 subnormal is a normal float64.
+        let (e, f) = exponent_of(o, x);
+        return Split { e, f, low: None };
+    }
+    let subnormal = o.is(x, Cmp::Lt, f64::MIN_POSITIVE);
+    // Of two constants, since that is the cheapest choice there is.
+    let one = o.constant(1.0);
+    let factor = o.put(subnormal, 18_014_398_509_481_984.0, one);
+    let x = o.mul::<f64>(x, factor);
+    let (e, f) = exponent_of(o, x);
+    let less = o.put(subnormal, 54.0, zero);
+    let e = o.sub::<f64>(e, less);
+    Split { e, f, low: None }
+}
+
+/// Splits a normal positive number given as a sum. `below` is what is to be added to it, if anything, far below its last
+/// place or far below what is left of it beside a power of two.
+#[inline(always)]
+pub(crate) fn split_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, below: Option<O::V<f64>>) -> Split<O> {
+    let (e, f) = exponent_of(o, x.hi);
+    // 2^−e for the low part, which has no say beside the largest doubles.
+    let held = if P::FULL { o.at_most(e, 1000.0) } else { e };
+    let power = o.c_sub(MAGIC_EXPONENT, held);
+    let power = power_of_two(o, power);
+    let lo = o.mul::<f64>(x.lo, power);
+    // f is 0 or above the low part: 1 + f holds it to half an ulp.
+    let f = o.fast_two_sum(f, lo);
+    let low = match below {
+        Some(below) => o.fma::<f64>(below, power, f.lo),
+        None => f.lo,
+    };
+    Split { e, f: f.hi, low: Some(low) }
+}
+
+/// log(1 + f + low) − f in full precision, rounded at 2^−57 at most: −f²/2 + s·(f²/2 + z·P(z)), z = s², s = f/(2 + f),
+/// and what the low part adds; `more` is added where it costs no rounding of its own.
+#[inline(always)]
+fn log1p_rest<O: Ops>(o: &mut O, x: &Split<O>, more: O::V<f64>) -> O::V<f64> {
+    let d = o.add_c(x.f, 2.0);
+    let s = o.div::<f64>(x.f, d);
+    let z = o.mul::<f64>(s, s);
+    let p = o.polynomial(z, &ATANH_FULL);
+    let half = o.mul_c(x.f, 0.5);
+    let half_square = o.mul::<f64>(half, x.f);
+    let p = o.fma::<f64>(z, p, half_square);
+    let mut rest = o.fma::<f64>(s, p, more);
+    if let Some(low) = x.low {
+        // d log(1 + f) = df / (1 + f), and 1/(1 + f) = (1 − s)/(1 + s).
+        let slope = o.constant(-2.0);
+        let slope = o.fma_c(s, 2.0, slope);
+        let slope = o.fma_to_c(slope, s, 1.0);
+        rest = o.fma::<f64>(low, slope, rest);
+    }
+    o.nfma(half, x.f, rest)
+}
+
+/// log(1 + f) in short precision.
+#[inline(always)]
+fn log1p_short<O: Ops>(o: &mut O, f: O::V<f64>) -> O::V<f64> {
+    let p = o.polynomial(f, &LOG_SHORT);
+    let p = o.fma_to_c(f, p, -0.5);
+    let square = o.mul::<f64>(f, f);
+    o.fma::<f64>(square, p, f)
+}
+
+/// e·ln 2 + log(1 + f), as a sum in full precision.
+#[inline(always)]
+pub(crate) fn log_of_split<O: Ops, P: Precision>(o: &mut O, x: Split<O>) -> Sum<O> {
+    if !P::FULL {
+        let y = log1p_short(o, x.f);
+        let hi = o.fma_c(x.e, LN2_DD[0], y);
+        return Sum { hi, lo: y };
+    }
+    let head = o.mul_c(x.e, LN2[0]);
+    let y = o.fast_two_sum(head, x.f);
+    let more = o.fma_c(x.e, LN2[1] + LN2[2], y.lo);
+    let lo = log1p_rest(o, &x, more);
+    Sum { hi: y.hi, lo }
+}
+
+/// `head` + `more` + log(1 + f)·`unit`, rounded once but for the logarithm itself. The head is 0 or greater than the
+/// product.
+#[inline(always)]
+fn log_to_base<O: Ops, P: Precision>(
+    o: &mut O,
+    head: O::V<f64>,
+    more: Option<O::V<f64>>,
+    x: &Split<O>,
+    unit: [f64; 2],
+) -> O::V<f64> {
+    if !P::FULL {
+        let y = log1p_short(o, x.f);
+        let head = match more {
+            Some(more) => o.add::<f64>(head, more),
+            None => head,
+        };
+        return o.fma_c(y, unit[0], head);
+    }
+    let zero = o.constant(0.0);
+    let rest = log1p_rest(o, x, zero);
+    let y = o.fast_two_sum(x.f, rest);
+    let product = o.sum_mul_c(y, unit);
+    let sum = o.fast_two_sum(head, product.hi);
+    let mut lo = o.add::<f64>(sum.lo, product.lo);
+    if let Some(more) = more {
+        lo = o.add::<f64>(lo, more);
+    }
+    o.add::<f64>(sum.hi, lo)
+}
+
+/// The logarithm of 0, infinity and NaN: what is added to `y` there is infinite or NaN, and 0 elsewhere.
+#[inline(always)]
+pub(crate) fn ends<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
+    let zero = o.splat(T::ZERO);
+    let infinity = o.splat(T::of_bits(T::INFINITY));
+    let finite = o.cmp::<T>(Cmp::Lt, x, infinity);
+    let above = o.select::<T>(finite, zero, x);
+    let minus_infinity = o.splat(T::from_f64(f64::NEG_INFINITY));
+    let is_zero = o.cmp::<T>(Cmp::Eq, x, zero);
+    let below = o.select::<T>(is_zero, minus_infinity, zero);
+    let y = o.add::<T>(y, above);
+    o.add::<T>(y, below)
+}
+
+/// The same, and NaN below 0.
+#[inline(always)]
+pub(crate) fn special<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
+    let y = ends::<O, T>(o, x, y);
+    let zero = o.splat(T::ZERO);
+    // All ones are a NaN.
+    let nan = o.splat(T::of_bits(<T::Bits as Num>::MINUS_ONE));
+    let negative = o.cmp::<T>(Cmp::Lt, x, zero);
+    let nan = o.select::<T>(negative, nan, zero);
+    o.add::<T>(y, nan)
+}
+
+#[inline(always)]
+fn log<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let parts = split::<O, P>(o, x);
+    let y = log_of_split::<O, P>(o, parts);
+    let y = if P::FULL { o.rounded(y) } else { y.hi };
+    special::<O, f64>(o, x, y)
+}
+
+#[inline(always)]
+fn log2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let parts = split::<O, P>(o, x);
+    let y = log_to_base::<O, P>(o, parts.e, None, &parts, LOG2_E);
+    special::<O, f64>(o, x, y)
+}
+
+#[inline(always)]
+fn log10<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let parts = split::<O, P>(o, x);
+    let head = o.mul_c(parts.e, LOG10_2[0]);
+    let more = o.mul_c(parts.e, LOG10_2[1] + LOG10_2[2]);
+    let y = log_to_base::<O, P>(o, head, Some(more), &parts, LOG10_E);
+    special::<O, f64>(o, x, y)
+}
+
+/// log(1 + x + below) as a sum, for x above −1.
+#[inline(always)]
+pub(crate) fn log1p_of_sum<O: Ops, P: Precision>(
+    o: &mut O,
+    x: O::V<f64>,
+    below: Option<O::V<f64>>,
+) -> Sum<O> {
+    let one = o.constant(1.0);
+    let u = if P::FULL {
+        o.two_sum(one, x)
+    } else {
+        // Exact below 1; above, x has float32's digits or what is lost doesn't count.
+        o.fast_two_sum(one, x)
+    };
+    let parts = split_sum::<O, P>(o, u, below);
+    log_of_split::<O, P>(o, parts)
+}
+
+#[inline(always)]
+fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let y = log1p_of_sum::<O, P>(o, x, None);
+    let y = if P::FULL { o.rounded(y) } else { y.hi };
+    let finite = o.is(x, Cmp::Lt, f64::INFINITY);
+    let y = o.select::<f64>(finite, y, x);
+    let end = o.is(x, Cmp::Eq, -1.0);
+    let nan = o.constant(f64::NAN);
+    let below = o.put(end, f64::NEG_INFINITY, nan);
+    let inside = o.is(x, Cmp::Gt, -1.0);
+    let y = o.select::<f64>(inside, y, below);
+    // The sign is that of x, of a zero too.
+    let sign = o.sign_of(x);
+    o.with_sign(y, sign)
+}
+
+/// m + log(1 + e^(k−m)) for finite m ≥ k.
+#[inline(always)]
+fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
+    let minus_m = o.neg::<f64>(m);
+    let d = if P::FULL {
+        o.two_sum(k, minus_m)
+    } else {
+        let hi = o.sub::<f64>(k, m);
+        Sum { hi, lo: m }
+    };
+    let far = o.at_least(d.hi, if P::FULL { -800.0 } else { -200.0 });
+    let reduced = reduce::<O, P>(o, far);
+    let mut r = reduced.r;
+    if P::FULL {
+        // An infinite difference has no rest.
+        let held = o.cmp::<f64>(Cmp::Eq, far, d.hi);
+        let zero = o.constant(0.0);
+        let rest = o.select::<f64>(held, d.lo, zero);
+        r.lo = o.add::<f64>(r.lo, rest);
+    }
+    let t = exp_of_reduced::<O, P>(o, r);
+    let t = if P::FULL {
+        o.fast_two_sum(t.hi, t.lo)
+    } else {
+        let hi = o.rounded(t);
+        Sum { hi, lo: t.lo }
+    };
+    let t = scale_sum::<O, P>(o, t, reduced.n);
+    let l = log1p_of_sum::<O, P>(o, t.hi, P::FULL.then_some(t.lo));
+    let y = if P::FULL {
+        let y = o.two_sum(m, l.hi);
+        let lo = o.add::<f64>(y.lo, l.lo);
+        o.add::<f64>(y.hi, lo)
+    } else {
+        o.add::<f64>(m, l.hi)
+    };
+    // Where the two terms nearly cancel, their errors count; m is below 0 then.
+    let magnitude = o.abs(y);
+    let scaled = o.mul_c(magnitude, if P::FULL { 2.0 } else { 128.0 });
+    let cancels = o.cmp::<f64>(Cmp::Lt, scaled, l.hi);
+    let below = o.is(m, Cmp::Lt, 0.0);
+    let flagged = o.mask_and::<f64>(cancels, below);
+    o.rare2::<NearOne, f64>(flagged, m, k, y)
+}
+
+/// logaddexp, its special cases in the type of the operands.
+#[inline(always)]
+fn logaddexp<O: Ops, P: Precision, T: Float>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
+    let first = o.cmp::<T>(Cmp::Ge, x1, x2);
+    let m = o.select::<T>(first, x1, x2);
+    let k = o.select::<T>(first, x2, x1);
+    let (work_m, work_k) = (to_work::<O, T>(o, m), to_work::<O, T>(o, k));
+    let y = log_of_sum::<O, P>(o, work_m, work_k);
+    let y = from_work::<O, T>(o, y);
+    // Twice the same infinity has no difference. A NaN is m, and has come through, or k.
+    let magnitude = magnitude::<O, T>(o, m);
+    let infinity = o.splat(T::INFINITY);
+    let infinite = o.cmp::<T::Bits>(Cmp::Eq, magnitude, infinity);
+    let infinite = o.mask_resize::<T::Bits, T>(infinite);
+    let y = o.select::<T>(infinite, m, y);
+    let nan = o.cmp::<T>(Cmp::Ne, k, k);
+    o.select::<T>(nan, k, y)
+}
+
+macro_rules! log_add_exp {
+    ($($t:ident $precision:ident)*) => {$(
+        impl Binary<$t> for LogAddExp {
+            type Out = $t;
+            #[inline(always)]
+            fn call<O: Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
+                logaddexp::<O, $precision, $t>(o, x1, x2)
+            }
+        }
+    )*};
+}
+log_add_exp!(f32 Short f64 Full);
+
+impl Binary<f16> for LogAddExp {
+    type Out = f16;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x1: O::V<f16>, x2: O::V<f16>) -> O::V<f16> {
+        let (x1, x2) = (widen(o, x1), widen(o, x2));
+        let (x1, x2) = (to_work::<O, f32>(o, x1), to_work::<O, f32>(o, x2));
+        let y = logaddexp::<O, Short, f64>(o, x1, x2);
+        narrow_f64(o, y)
+    }
+}
+
+/// logaddexp where the sum of the exponentials is near 1: log1p of e^x1 + e^x2 − 1, in double-doubles.
+struct NearOne;
+
+impl Rare2<f64> for NearOne {
+    fn call(a: f64, b: f64) -> f64 {
+        let o = &mut Scalar;
+        let (m, k) = if a >= b { (a, b) } else { (b, a) };
+        let (m, k) = (exp_slowly(m), exp_slowly(k));
+        let large = o.fast_two_sum(-1.0, m.hi);
+        let small = o.two_sum(large.hi, k.hi);
+        // Two low parts of one size: their sum is rounded beside what is left, far below it.
+        let lows = o.two_sum(m.lo, k.lo);
+        let lo = o.two_sum(lows.hi, large.lo + small.lo);
+        let t = o.fast_two_sum(small.hi, lo.hi);
+        let y = log1p_of_sum::<_, Full>(o, t.hi, Some(t.lo + (lo.lo + lows.lo)));
+        y.hi + y.lo
+    }
+}
+
+/// e^x as a sum to about 2^−103, for −40 < x ≤ 0, by its Taylor series.
+fn exp_slowly(x: f64) -> Sum<Scalar> {
+    let o = &mut Scalar;
+    let n = (x * LOG2_E[0]).round_ties_even();
+    // 32 bits times a small integer are exact, twice.
+    let first = x - n * LN2[0];
+    let r = o.two_sum(first, -n * LN2[1]);
+    let r = o.fast_two_sum(r.hi, r.lo - n * LN2[2]);
+    let mut y = Sum { hi: 1.0, lo: 0.0 };
+    for k in (1..28).rev() {
+        // y = 1 + r·y/k
+        let product = o.sum_mul(r, y);
+        let k = k as f64;
+        let hi = product.hi / k;
+        let lo = ((-hi).mul_add(k, product.hi) + product.lo) / k;
+        let sum = o.two_sum(1.0, hi);
+        y = o.fast_two_sum(sum.hi, sum.lo + lo);
+    }
+    scale_sum::<_, Full>(o, y, n)
+}

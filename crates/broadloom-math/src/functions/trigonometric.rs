@@ -1,0 +1,258 @@
+//! sin, cos and tan.
+//!
+//! In: a float64 angle in radians. Out: the function of it. Must hold: x = n·π/2 + r with |r| at most π/4 and a little,
+//! r carried to about 2^−100 of itself; angles above [`LARGE`] take the long way round through `rare`. Source: the
+//! reduction of large angles is that of M. Payne and R. Hanek (1983).
+
+use crate::functions::coefficients::{
+    COS_FULL, COS_SHORT, HALF_PI, SIN_FULL, SIN_SHORT, TWO_OVER_PI, TWO_OVER_PI_BITS,
+};
+use crate::functions::float64::{Float64, Full, MAGIC, Precision, Sum, through_float64};
+use crate::functions::function;
+use crate::host::Scalar;
+use crate::ops::{Cmp, Ops, Rare2};
+
+function! {
+    /// The sine
+    Sin
+    /// The cosine
+    Cos
+    /// The tangent
+    Tan
+}
+
+through_float64!(unary Sin sin; Cos cos; Tan tan;);
+
+/// Angles up to this are reduced by three doubles of π/2: n has 28 bits, so that n·(the fourth) is below 2^−136.
+const LARGE: f64 = (1u64 << 28) as f64;
+
+/// x = (quadrant + 4k)·π/2 + r.
+struct Angle<O: Ops> {
+    quadrant: O::V<u64>,
+    r: Sum<O>,
+}
+
+/// Reduces an angle from 0 to [`LARGE`].
+#[inline(always)]
+fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Angle<O> {
+    let magic = o.constant(MAGIC);
+    let t = o.fma_c(x, TWO_OVER_PI, magic);
+    let quadrant = o.bits::<f64>(t);
+    let n = o.add_c(t, -MAGIC);
+    // Exact: multiples of 2^−52, or of x's last place, below 1.
+    let first = o.fma_c(n, -HALF_PI[0], x);
+    if !P::FULL {
+        let hi = o.fma_c(n, -HALF_PI[1], first);
+        return Angle { quadrant, r: Sum { hi, lo: n } };
+    }
+    let tail = o.constant(-HALF_PI[1]);
+    let second = o.two_product(n, tail);
+    let r = o.two_sum(first, second.hi);
+    let lo = o.add::<f64>(r.lo, second.lo);
+    let lo = o.fma_c(n, -HALF_PI[2], lo);
+    Angle { quadrant, r: Sum { hi: r.hi, lo } }
+}
+
+/// sin r of a reduced angle, as a sum in full precision.
+#[inline(always)]
+fn sin_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
+    let u = o.mul::<f64>(r.hi, r.hi);
+    let p = o.polynomial(u, P::pick(&SIN_FULL, &SIN_SHORT));
+    let cube = o.mul::<f64>(u, r.hi);
+    if !P::FULL {
+        let hi = o.fma::<f64>(cube, p, r.hi);
+        return Sum { hi, lo: r.lo };
+    }
+    // d sin = cos r dr
+    let slope = o.constant(1.0);
+    let slope = o.fma_c(u, -0.5, slope);
+    let lo = o.mul::<f64>(r.lo, slope);
+    let lo = o.fma::<f64>(cube, p, lo);
+    Sum { hi: r.hi, lo }
+}
+
+/// cos r of a reduced angle, as a sum in full precision.
+#[inline(always)]
+fn cos_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
+    let u = o.mul::<f64>(r.hi, r.hi);
+    let p = o.polynomial(u, P::pick(&COS_FULL, &COS_SHORT));
+    if !P::FULL {
+        let p = o.fma_to_c(u, p, -0.5);
+        let hi = o.fma_to_c(u, p, 1.0);
+        return Sum { hi, lo: u };
+    }
+    // 1 − r²/2 rounded, and what that lost.
+    let half = o.mul_c(r.hi, -0.5);
+    let hi = o.fma_to_c(half, r.hi, 1.0);
+    let lost = o.c_sub(1.0, hi);
+    let lo = o.fma::<f64>(half, r.hi, lost);
+    let fourth = o.mul::<f64>(u, u);
+    let lo = o.fma::<f64>(fourth, p, lo);
+    // d cos = −sin r dr, near enough −r dr
+    let lo = o.nfma(r.hi, r.lo, lo);
+    Sum { hi, lo }
+}
+
+/// Bit `bit` of the quadrant in the place of a double's sign.
+#[inline(always)]
+fn as_sign<O: Ops>(o: &mut O, quadrant: O::V<u64>, bit: u32) -> O::V<u64> {
+    let moved = o.shl_const::<u64>(quadrant, 63 - bit);
+    let mask = o.splat(1u64 << 63);
+    o.and::<u64>(moved, mask)
+}
+
+/// Whether the quadrant is odd.
+#[inline(always)]
+fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u64>) -> O::M<f64> {
+    let one = o.splat(1u64);
+    let low = o.and::<u64>(quadrant, one);
+    let odd = o.cmp::<u64>(Cmp::Eq, low, one);
+    o.mask_resize::<u64, f64>(odd)
+}
+
+/// A function of a reduced angle; [`Angle`] comes from either reduction.
+trait OfAngle {
+    fn call<O: Ops, P: Precision>(o: &mut O, angle: Angle<O>) -> O::V<f64>;
+}
+
+/// sin of (quadrant + `SHIFT`)·π/2 + r.
+struct Sine<const SHIFT: u64>;
+
+impl<const SHIFT: u64> OfAngle for Sine<SHIFT> {
+    #[inline(always)]
+    fn call<O: Ops, P: Precision>(o: &mut O, angle: Angle<O>) -> O::V<f64> {
+        let shift = o.splat(SHIFT);
+        let quadrant = o.add::<u64>(angle.quadrant, shift);
+        let sine = sin_of_reduced::<O, P>(o, angle.r);
+        let cosine = cos_of_reduced::<O, P>(o, angle.r);
+        let odd = is_odd(o, quadrant);
+        let hi = o.select::<f64>(odd, cosine.hi, sine.hi);
+        let y = if P::FULL {
+            let lo = o.select::<f64>(odd, cosine.lo, sine.lo);
+            o.add::<f64>(hi, lo)
+        } else {
+            hi
+        };
+        let sign = as_sign(o, quadrant, 1);
+        o.flip(y, sign)
+    }
+}
+
+/// tan of quadrant·π/2 + r.
+struct Tangent;
+
+impl OfAngle for Tangent {
+    #[inline(always)]
+    fn call<O: Ops, P: Precision>(o: &mut O, angle: Angle<O>) -> O::V<f64> {
+        let sine = sin_of_reduced::<O, P>(o, angle.r);
+        let cosine = cos_of_reduced::<O, P>(o, angle.r);
+        let odd = is_odd(o, angle.quadrant);
+        // sin/cos, or −cos/sin
+        let above = o.select::<f64>(odd, cosine.hi, sine.hi);
+        let below = o.select::<f64>(odd, sine.hi, cosine.hi);
+        let y = if P::FULL {
+            let above_lo = o.select::<f64>(odd, cosine.lo, sine.lo);
+            let below_lo = o.select::<f64>(odd, sine.lo, cosine.lo);
+            let above = o.fast_two_sum(above, above_lo);
+            let below = o.fast_two_sum(below, below_lo);
+            let y = o.sum_div(above, below);
+            o.rounded(y)
+        } else {
+            o.div::<f64>(above, below)
+        };
+        let sign = as_sign(o, angle.quadrant, 0);
+        o.flip(y, sign)
+    }
+}
+
+/// The function of a magnitude: reduced here, or by [`Huge`] where that isn't enough.
+#[inline(always)]
+fn of_magnitude<F: OfAngle, O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let angle = reduce::<O, P>(o, x);
+    let y = F::call::<O, P>(o, angle);
+    let large = o.is(x, Cmp::Gt, LARGE);
+    // An infinity has given NaN already.
+    let finite = o.is(x, Cmp::Lt, f64::INFINITY);
+    let large = o.mask_and::<f64>(large, finite);
+    o.rare2::<Huge<F>, f64>(large, x, x, y)
+}
+
+#[inline(always)]
+fn sin<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let a = o.abs(x);
+    let y = of_magnitude::<Sine<0>, O, P>(o, a);
+    let sign = o.sign_of(x);
+    o.flip(y, sign)
+}
+
+#[inline(always)]
+fn cos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let a = o.abs(x);
+    of_magnitude::<Sine<1>, O, P>(o, a)
+}
+
+#[inline(always)]
+fn tan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let a = o.abs(x);
+    let y = of_magnitude::<Tangent, O, P>(o, a);
+    let sign = o.sign_of(x);
+    o.flip(y, sign)
+}
+
+/// A function of an angle above [`LARGE`].
+struct Huge<F>(std::marker::PhantomData<F>);
+
+impl<F: OfAngle> Rare2<f64> for Huge<F> {
+    fn call(x: f64, _: f64) -> f64 {
+        F::call::<Scalar, Full>(&mut Scalar, reduce_huge(x))
+    }
+}
+
+/// Reduces a finite angle of at least 2^28 with 256 bits of 2/π.
+///
+/// x is an integer m of 53 bits times 2^e. Bits of 2/π that make m·2^e·bit a multiple of 4 don't matter, nor do those
+/// far behind the point: of the 256 that are taken, 2 are the quadrant's and 254 − 53 stay exact behind them, of which the
+/// nearest multiple of π/2 to any double eats 62 at most.
+fn reduce_huge(x: f64) -> Angle<Scalar> {
+    let bits = x.to_bits();
+    let m = (bits & ((1 << 52) - 1)) | (1 << 52);
+    let e = ((bits >> 52) & 0x7ff) as i32 - 1075;
+    // The first bit taken, counted from the one of weight 2^63 in a word of zeros before the point.
+    let skip = (e - 2 + 64) as u32 as usize;
+    let word = |k: usize| if k == 0 { 0 } else { TWO_OVER_PI_BITS.get(k - 1).copied().unwrap_or(0) };
+    let (at, shift) = (skip / 64, skip % 64);
+    let window = [0, 1, 2, 3].map(|k| {
+        let pair = (u128::from(word(at + k)) << 64) | u128::from(word(at + k + 1));
+        (pair >> (64 - shift)) as u64
+    });
+    // m · window modulo 2^256, most significant word first.
+    let mut product = [0u64; 4];
+    let mut carry = 0u128;
+    for k in (0..4).rev() {
+        let part = u128::from(window[k]) * u128::from(m) + carry;
+        product[k] = part as u64;
+        carry = part >> 64;
+    }
+    let high = (u128::from(product[0]) << 64) | u128::from(product[1]);
+    let low = (u128::from(product[2]) << 64) | u128::from(product[3]);
+    let mut quadrant = (high >> 126) as u64;
+    // The fraction, at the top of 256 bits; from a half on, the next quadrant less something.
+    let mut fraction = (high << 2 | low >> 126, low << 2);
+    let negative = fraction.0 >> 127 == 1;
+    if negative {
+        quadrant += 1;
+        let (rest, borrow) = 0u128.overflowing_sub(fraction.1);
+        fraction = (0u128.wrapping_sub(fraction.0).wrapping_sub(u128::from(borrow)), rest);
+    }
+    // Its leading 106 bits as a sum, times π/2.
+    let zeros = fraction.0.leading_zeros().min(127);
+    let top = if zeros == 0 { fraction.0 } else { (fraction.0 << zeros) | (fraction.1 >> (128 - zeros)) };
+    let unit = f64::from_bits(u64::from(1023 - 53 - zeros) << 52);
+    let hi = (top >> 75) as f64 * unit;
+    let lo = ((top >> 22) as u64 & ((1 << 53) - 1)) as f64 * (unit * f64::from_bits((1023 - 53) << 52));
+    let mut r = Scalar.sum_mul_c(Sum { hi, lo }, [HALF_PI[0], HALF_PI[1]]);
+    if negative {
+        r = Sum { hi: -r.hi, lo: -r.lo };
+    }
+    Angle { quadrant, r }
+}

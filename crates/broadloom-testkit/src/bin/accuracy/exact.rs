@@ -1,0 +1,168 @@
+//! Arguments at which a function's value is a number of the format, which must be met.
+//!
+//! In: a function and a format. Out: arguments and values. Must hold: the values come from integer arithmetic, and
+//! every argument and value is a number of the format.
+
+use broadloom_testkit::reference::{Format, Function};
+
+use crate::format::step;
+use crate::points::spicy;
+
+/// A case: arguments and the value.
+pub type Case = ([f64; 2], f64);
+
+/// m · 2^e, if the format holds it.
+fn number(format: Format, m: i128, e: i32) -> Option<f64> {
+    if m == 0 {
+        return Some(0.0);
+    }
+    let zeros = m.trailing_zeros() as i32;
+    let (odd, e) = (m >> zeros, e + zeros);
+    let bits = 128 - odd.unsigned_abs().leading_zeros() as i32;
+    let fits =
+        bits <= format.precision && e > format.least - format.precision && e + bits - 1 <= format.greatest;
+    fits.then(|| odd as f64 * 2_f64.powi(e / 2) * 2_f64.powi(e - e / 2))
+}
+
+/// All powers of two of the format.
+fn powers(format: Format) -> impl Iterator<Item = i32> {
+    format.least - format.precision + 1..=format.greatest
+}
+
+/// The cases of a function.
+pub fn cases(function: Function, format: Format) -> Vec<Case> {
+    let n = |m: i128, e: i32| number(format, m, e);
+    let one = |pairs: &[(f64, f64)]| pairs.iter().map(|&(x, value)| ([x, 0.0], value)).collect();
+    match function {
+        Function::Acos | Function::Acosh => one(&[(1.0, 0.0)]),
+        Function::Asin
+        | Function::Asinh
+        | Function::Atan
+        | Function::Expm1
+        | Function::Log1p
+        | Function::Sin
+        | Function::Sinh
+        | Function::Tan => one(&[(0.0, 0.0)]),
+        Function::Atanh => one(&[(0.0, 0.0), (1.0, f64::INFINITY), (-1.0, f64::NEG_INFINITY)]),
+        Function::Cos | Function::Cosh | Function::Exp => one(&[(0.0, 1.0)]),
+        Function::Tanh => one(&[(0.0, 0.0), (f64::INFINITY, 1.0), (f64::NEG_INFINITY, -1.0)]),
+        Function::Log => one(&[(1.0, 0.0), (0.0, f64::NEG_INFINITY)]),
+        Function::Log2 => powers(format).filter_map(|k| Some(([n(1, k)?, 0.0], f64::from(k)))).collect(),
+        Function::Log10 => {
+            (0..38).filter_map(|k| Some(([n(10_i128.pow(k), 0)?, 0.0], f64::from(k)))).collect()
+        }
+        Function::Sqrt => squares(format),
+        Function::Atan2 => {
+            powers(format).filter_map(|k| Some(([0.0, n(1, k)?], 0.0))).chain([([0.0, 0.0], 0.0)]).collect()
+        }
+        Function::Hypot => triangles(format),
+        Function::Pow => results_of_pow(format),
+        Function::LogAddExp => {
+            let infinity = f64::NEG_INFINITY;
+            let values = spicy(format).iter().filter(|x| !x.is_nan());
+            values.flat_map(|&x| [([x, infinity], x), ([infinity, x], x)]).collect()
+        }
+    }
+}
+
+/// Squares of integers times even powers of two, powers of four above all.
+fn squares(format: Format) -> Vec<Case> {
+    let root = |m: i128, e: i32| Some(([number(format, m * m, 2 * e)?, 0.0], number(format, m, e)?));
+    let of_two = powers(format).filter_map(|k| root(1, k));
+    let most = 1_i128 << (format.precision / 2);
+    let of_others = (1..=2048).map(move |i| (most - i).max(1)).chain(1..=2048);
+    let scales = [-format.precision, -3, 0, 1, format.precision];
+    of_two.chain(of_others.flat_map(|m| scales.into_iter().filter_map(move |e| root(m, e)))).collect()
+}
+
+/// Right triangles with sides of whole numbers, scaled; and those with a side of nothing.
+fn triangles(format: Format) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for p in 2..40_i128 {
+        for q in 1..p {
+            let sides = [p * p - q * q, 2 * p * q, p * p + q * q];
+            for scale in powers(format).step_by((format.greatest as usize / 24).max(1)) {
+                if let [Some(a), Some(b), Some(c)] = sides.map(|side| number(format, side, scale)) {
+                    cases.extend([([a, b], c), ([-b, a], c)]);
+                }
+            }
+        }
+    }
+    let alone = powers(format).filter_map(|k| number(format, 1, k));
+    cases
+        .extend(alone.flat_map(|x| {
+            [([x, 0.0], x), ([0.0, -x], x), ([step(format, -x, -1), 0.0], step(format, x, 1))]
+        }));
+    cases
+}
+
+/// Powers of integers, roots of them, and powers of two to any number that gives one.
+fn results_of_pow(format: Format) -> Vec<Case> {
+    let n = |m: i128, e: i32| number(format, m, e);
+    let mut cases = Vec::new();
+    for base in (-99..=99_i128).filter(|base| base.abs() > 1) {
+        let mut value = Some(1_i128);
+        for exponent in 0..=64_u32 {
+            let Some(power) = value else { break };
+            for scale in [-7, -1, 0, 2] {
+                // (base · 2^scale)^exponent
+                let all = (n(base, scale), n(i128::from(exponent), 0), n(power, scale * exponent as i32));
+                if let (Some(x), Some(y), Some(z)) = all {
+                    cases.push(([x, y], z));
+                    // The root of an even degree of a positive power, where 1/degree is a number.
+                    if base > 0 && exponent.is_power_of_two() && exponent > 1 {
+                        cases.push(([z, 1.0 / y], x));
+                    }
+                }
+            }
+            value = power.checked_mul(base);
+        }
+    }
+    for k in powers(format) {
+        for exponent in [-3, -2, -1, 1, 2, 3, 5, 10, 100, -24, 52] {
+            if let (Some(x), Some(y), Some(z)) =
+                (n(1, k), n(exponent, 0), n(1, k.saturating_mul(exponent as i32)))
+            {
+                cases.push(([x, y], z));
+            }
+        }
+        if let (Some(y), Some(z)) = (n(i128::from(k), 0), n(1, k)) {
+            cases.push(([2.0, y], z));
+        }
+        if let (Some(x), Some(z)) = (n(1, 2 * k), n(1, k)) {
+            cases.extend([
+                ([x, 0.5], z),
+                ([step(format, x, 1), 0.0], 1.0),
+                ([step(format, x, 3), 1.0], step(format, x, 3)),
+            ]);
+        }
+    }
+    cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::round;
+    use broadloom_testkit::reference::{Judgement, judge_precisely};
+
+    #[test]
+    fn every_value_is_the_exact_one() {
+        for function in Function::ALL {
+            for format in Format::ALL {
+                let cases = cases(function, format);
+                assert!(!cases.is_empty());
+                // All, or a spread of a thousand.
+                for &([x, y], value) in cases.iter().step_by(cases.len().div_ceil(1000)) {
+                    assert!(
+                        [x, y, value].iter().all(|&v| round(format, v) == v),
+                        "{function:?}({x:e}, {y:e})"
+                    );
+                    let judged = judge_precisely(function, format, x, y, value);
+                    let right = matches!(judged, Judgement::Off { ulps: 0.0, .. });
+                    assert!(right, "{function:?}({x:e}, {y:e}) is not {value:e}: {judged:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What is measured: a kernel of one function, run by the interpreter or as machine code.
+//!
+//! In: columns of arguments as float64 values that the dtype holds exactly. Out: the results, as float64 values.
+//! Must hold: the function is reached as any user's is, through a kernel over blocks of memory; the conversions
+//! to and from float64 are exact.
+
+use std::ops::ControlFlow;
+
+use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
+use broadloom_core::{DType, Op};
+use broadloom_interp::{Program, Tiles};
+use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, View, ViewMut};
+use broadloom_testkit::reference::Function;
+use broadloom_testkit::suite::Prepared;
+use half::f16;
+
+/// Who runs the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Which {
+    /// The tile loops.
+    Interpreter,
+    /// The compiler's code.
+    #[cfg(feature = "jit")]
+    Jit,
+}
+
+/// Elements of a dtype.
+enum Column {
+    F16(Vec<f16>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+impl Column {
+    fn new(dtype: DType) -> Column {
+        match dtype {
+            DType::Float16 => Column::F16(Vec::new()),
+            DType::Float32 => Column::F32(Vec::new()),
+            _ => Column::F64(Vec::new()),
+        }
+    }
+
+    fn load(&mut self, values: &[f64]) {
+        match self {
+            Column::F16(column) => {
+                column.clear();
+                column.extend(values.iter().map(|&x| f16::from_f64(x)));
+            }
+            Column::F32(column) => {
+                column.clear();
+                column.extend(values.iter().map(|&x| x as f32));
+            }
+            Column::F64(column) => {
+                column.clear();
+                column.extend_from_slice(values);
+            }
+        }
+    }
+
+    fn store(&self, values: &mut Vec<f64>) {
+        values.clear();
+        match self {
+            Column::F16(column) => values.extend(column.iter().map(|x| x.to_f64())),
+            Column::F32(column) => values.extend(column.iter().map(|&x| f64::from(x))),
+            Column::F64(column) => values.extend_from_slice(column),
+        }
+    }
+
+    fn view(&self) -> View<'_> {
+        match self {
+            Column::F16(column) => View::of_slice(column),
+            Column::F32(column) => View::of_slice(column),
+            Column::F64(column) => View::of_slice(column),
+        }
+    }
+
+    fn view_mut(&mut self) -> ViewMut<'_> {
+        match self {
+            Column::F16(column) => ViewMut::of_slice(column),
+            Column::F32(column) => ViewMut::of_slice(column),
+            Column::F64(column) => ViewMut::of_slice(column),
+        }
+    }
+}
+
+/// A function of a dtype, prepared once and run on many blocks.
+pub struct Executor {
+    prepared: Prepared,
+    inputs: Vec<Column>,
+    output: Column,
+    scratch: Scratch,
+}
+
+impl Executor {
+    /// Prepares a function.
+    ///
+    /// # Errors
+    /// broadloom has no function of this name, or the host no compiler.
+    pub fn new(which: Which, function: Function, dtype: DType) -> Result<Executor, String> {
+        let name = function.name();
+        let op = Op::from_name(name).ok_or_else(|| format!("{name}: no such function"))?;
+        let arity = function.arity();
+        let mut args = [ValueId(0); 3];
+        (0..arity).for_each(|i| args[i] = ValueId(i as u32));
+        let kernel = Kernel {
+            inputs: vec![dtype; arity],
+            body: vec![Inst { code: Code::Apply(op, dtype), args }],
+            outputs: vec![ValueId(arity as u32)],
+            ..Kernel::default()
+        };
+        let access = vec![Access::Contiguous; arity];
+        let prepared = prepare(which, &kernel, &access).map_err(|e| format!("{name}: {e}"))?;
+        let inputs = (0..arity).map(|_| Column::new(dtype)).collect();
+        Ok(Executor { prepared, inputs, output: Column::new(dtype), scratch: Scratch::new() })
+    }
+
+    /// Runs it on columns of one length.
+    pub fn run(&mut self, columns: &[Vec<f64>], results: &mut Vec<f64>) {
+        self.inputs.iter_mut().zip(columns).for_each(|(input, column)| input.load(column));
+        self.output.load(&columns[0]);
+        let n = columns[0].len();
+        {
+            let views: Vec<View<'_>> = self.inputs.iter().map(Column::view).collect();
+            let mut nest = Nest::new(&[n], &views, [self.output.view_mut()]).expect("columns of one length");
+            let prepared = &mut self.prepared;
+            let done = nest.run(AliasPolicy::Copy, &mut self.scratch, &mut |block| {
+                prepared(block, &[], &mut []);
+                ControlFlow::Continue(())
+            });
+            assert!(done.is_continue());
+        }
+        self.output.store(results);
+    }
+}
+
+fn prepare(which: Which, kernel: &Kernel, access: &[Access]) -> broadloom_core::Result<Prepared> {
+    match which {
+        Which::Interpreter => {
+            let program = Program::new(kernel, access)?;
+            let mut tiles = Tiles::default();
+            Ok(Box::new(move |block, params, faults| {
+                program.run(block, params, faults, &mut tiles).expect("a block of the kernel");
+            }))
+        }
+        #[cfg(feature = "jit")]
+        Which::Jit => {
+            let compiled = broadloom_clif::Compiler::host()?.compile(kernel, access)?;
+            Ok(Box::new(move |block, params, faults| {
+                compiled.run(block, params, faults).expect("a block of the kernel");
+            }))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Numbers of a format by their place in its order.
+//!
+//! In: bits or places. Out: float64 values that the format holds exactly. Must hold: places order all bit patterns
+//! as the numbers are ordered, −0 before +0 and NaNs at both ends, so that a run of places crosses every seam.
+
+use broadloom_core::DType;
+use broadloom_testkit::reference::Format;
+use half::f16;
+
+/// Bits of a number of the format.
+pub fn width(format: Format) -> u32 {
+    8 * format.dtype.size() as u32
+}
+
+/// The number of these bits.
+pub fn from_bits(format: Format, bits: u64) -> f64 {
+    match format.dtype {
+        DType::Float16 => f16::from_bits(bits as u16).to_f64(),
+        DType::Float32 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits),
+    }
+}
+
+/// The bits of a number that the format holds.
+pub fn to_bits(format: Format, x: f64) -> u64 {
+    match format.dtype {
+        DType::Float16 => u64::from(f16::from_f64(x).to_bits()),
+        DType::Float32 => u64::from((x as f32).to_bits()),
+        _ => x.to_bits(),
+    }
+}
+
+/// The nearest number of the format.
+pub fn round(format: Format, x: f64) -> f64 {
+    from_bits(format, to_bits(format, x))
+}
+
+/// The number at a place, out of 2^width.
+pub fn at_place(format: Format, place: u64) -> f64 {
+    let sign = 1 << (width(format) - 1);
+    from_bits(format, if place & sign == 0 { (sign - 1 - place) | sign } else { place ^ sign })
+}
+
+/// The place of a number.
+pub fn place(format: Format, x: f64) -> u64 {
+    let (bits, sign) = (to_bits(format, x), 1 << (width(format) - 1));
+    if bits & sign == 0 { bits | sign } else { sign - 1 - (bits ^ sign) }
+}
+
+/// The number some places further.
+pub fn step(format: Format, x: f64, by: i64) -> f64 {
+    let last = u64::MAX >> (64 - width(format));
+    at_place(format, place(format, x).saturating_add_signed(by).min(last))
+}
+
+/// As in C's `%a`: exact, and short.
+pub fn hex(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let bits = x.to_bits();
+    let (field, fraction) = (bits >> 52 & 0x7ff, bits & ((1 << 52) - 1));
+    let sign = if x < 0.0 { "-" } else { "" };
+    let digits = format!("{fraction:013x}");
+    let digits = digits.trim_end_matches('0');
+    let point = if digits.is_empty() { "" } else { "." };
+    let (lead, exponent) = if field == 0 { (0, -1022) } else { (1, field as i64 - 1023) };
+    format!("{sign}0x{lead}{point}{digits}p{exponent:+}")
+}
+
+/// The shortest decimal that is this number of the format.
+pub fn decimal(format: Format, x: f64) -> String {
+    match format.dtype {
+        DType::Float16 => format!("{}", f16::from_f64(x)),
+        DType::Float32 if x == 0.0 || (1e-4..1e7).contains(&x.abs()) => format!("{}", x as f32),
+        DType::Float32 => format!("{:e}", x as f32),
+        _ if x == 0.0 || (1e-4..1e7).contains(&x.abs()) => format!("{x}"),
+        _ => format!("{x:e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_in_order_and_come_back() {
+        for format in Format::ALL {
+            let last = u64::MAX >> (64 - width(format));
+            let step = (last / 65_536).max(1);
+            let mut before = f64::NEG_INFINITY;
+            for place_of in (0..=last).step_by(step as usize) {
+                let x = at_place(format, place_of);
+                if x.is_nan() {
+                    continue;
+                }
+                assert!(before <= x, "{format:?} {place_of:x}");
+                assert_eq!(place(format, x), place_of);
+                before = x;
+            }
+            assert_eq!(super::step(format, 0.0, -1).to_bits(), (-0.0_f64).to_bits());
+        }
+    }
+
+    #[test]
+    fn numbers_print_as_in_c() {
+        assert_eq!(hex(1.0), "0x1p+0");
+        assert_eq!(hex(-0.1), "-0x1.999999999999ap-4");
+        assert_eq!(hex(5e-324), "0x0.0000000000001p-1022");
+        assert_eq!(decimal(Format::FLOAT32, f64::from(0.1_f32)), "0.1");
+    }
+}

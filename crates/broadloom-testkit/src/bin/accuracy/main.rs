@@ -1,0 +1,181 @@
+//! Measures the largest error of broadloom's transcendental functions, in ulps, against independent references.
+//!
+//! In: functions, dtypes and how thorough to be. Out: a line for each, and on request `docs/accuracy.json` and
+//! `docs/accuracy.md`. Must hold: with `--check`, a bound that is not met fails the command.
+#![forbid(unsafe_code)]
+
+mod exact;
+mod executor;
+mod filter;
+mod format;
+mod measure;
+mod points;
+mod report;
+mod results;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use broadloom_testkit::reference::{Format, Function};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use executor::Which;
+use measure::{Outcome, Run};
+use points::Points;
+use results::Row;
+
+/// Measures the largest error of each transcendental function in ulps.
+///
+/// float16 and float32 functions of one argument are run over their whole format (float32: 2^32 inputs), the others
+/// over random points and hard ones. What decides is arithmetic of 127 and of 400 bits.
+#[derive(Parser)]
+#[command(name = "accuracy", max_term_width = 110)]
+struct Arguments {
+    /// The functions to measure; all, if none is named.
+    functions: Vec<String>,
+    /// The dtypes to measure: float16, float32, float64; all, if none is named.
+    #[arg(long, value_delimiter = ',')]
+    dtype: Vec<String>,
+    /// Measure a thin-th of the points.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    thin: u64,
+    /// Random points, where a format is too large to be measured whole.
+    #[arg(long, default_value_t = 100_000_000)]
+    points: u64,
+    /// Threads; all cores, if 0.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Where random points start.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Who runs the functions.
+    #[arg(long, value_enum, default_value_t = Which::Interpreter)]
+    executor: Which,
+    /// Put the figures into docs/accuracy.json and write docs/accuracy.md anew, after each function.
+    #[arg(long)]
+    write: bool,
+    /// Measure nothing; write docs/accuracy.md anew from docs/accuracy.json.
+    #[arg(long, conflicts_with = "write")]
+    report: bool,
+    /// Fail if a bound is not met.
+    #[arg(long)]
+    check: bool,
+    /// Where the documents are.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"), hide_default_value = true)]
+    docs: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(broken) if broken.is_empty() => ExitCode::SUCCESS,
+        Ok(broken) => {
+            broken.iter().for_each(|what| eprintln!("bound not met: {what}"));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Measures; what `--check` finds broken.
+fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
+    if arguments.report {
+        write(&arguments.docs, Vec::new())?;
+        return Ok(Vec::new());
+    }
+    let functions = chosen(&arguments.functions, &Function::ALL, |f| f.name().to_string())?;
+    let formats = chosen(&arguments.dtype, &Format::ALL, |f| f.dtype.to_string())?;
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(arguments.threads)
+        .build_global()
+        .map_err(|error| error.to_string())?;
+    let mut broken = Vec::new();
+    for &format in &formats {
+        for &function in &functions {
+            let points = Points::new(function, format, arguments.points, arguments.thin, arguments.seed);
+            let run = Run { function, format, points, which: arguments.executor };
+            let started = Instant::now();
+            let progress = progress(&run);
+            let outcome = run.measure(&progress)?;
+            progress.finish_and_clear();
+            let rows = Row::of(&run, &outcome);
+            print(&run, &outcome, started.elapsed());
+            broken.extend(rows.iter().flat_map(Row::broken));
+            if arguments.write {
+                write(&arguments.docs, rows)?;
+            }
+        }
+    }
+    Ok(if arguments.check { broken } else { Vec::new() })
+}
+
+/// The items of these names; all, if there are no names.
+fn chosen<T: Copy>(names: &[String], all: &[T], name_of: impl Fn(&T) -> String) -> Result<Vec<T>, String> {
+    if names.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let find = |name: &String| {
+        let known = || all.iter().map(&name_of).collect::<Vec<_>>().join(", ");
+        all.iter()
+            .find(|item| name_of(item) == *name)
+            .copied()
+            .ok_or_else(|| format!("{name} is none of {}", known()))
+    };
+    names.iter().map(find).collect()
+}
+
+fn progress(run: &Run) -> ProgressBar {
+    let template = "{msg:24} {wide_bar} {human_pos}/{human_len} {eta}";
+    let style = ProgressStyle::with_template(template).expect("a template");
+    let bar = ProgressBar::new(run.points.count()).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar.with_message(format!("{} {}", run.function.name(), run.format.dtype))
+}
+
+/// A line on what was found, and examples of what is wrong.
+fn print(run: &Run, outcome: &Outcome, took: Duration) {
+    let name = format!("{} {}", run.function.name(), run.format.dtype);
+    for (part, tally) in [("", &outcome.main), (" cancelling", &outcome.cancelling)] {
+        let Some(worst) = tally.worst else { continue };
+        println!(
+            "{name:18}{part} {:12} points ({}): {:.6} ulps, {:.4} % not nearest; {}",
+            tally.points,
+            run.points.coverage(),
+            worst.ulps,
+            100.0 * tally.not_nearest as f64 / tally.points as f64,
+            worst.describe(run.function, run.format),
+        );
+        for (what, count, case) in [
+            ("of the wrong kind", tally.wrong, tally.first_wrong),
+            ("out of order", tally.breaks, tally.first_break),
+        ] {
+            if let Some(case) = case {
+                println!("{:18}   {count} {what}: {}", "", case.describe(run.function, run.format));
+            }
+        }
+    }
+    for case in &outcome.missed {
+        let (missed, all) = (outcome.missed_count, outcome.exact);
+        println!(
+            "{:18}   {missed} of {all} exact cases missed: {}",
+            "",
+            case.describe(run.function, run.format)
+        );
+    }
+    println!("{:18}   {:.1} s", "", took.as_secs_f64());
+}
+
+/// Replaces the rows and the page.
+fn write(docs: &Path, measured: Vec<Row>) -> Result<(), String> {
+    let path = docs.join("accuracy.json");
+    let rows = results::merge(results::read(&path)?, measured);
+    let put =
+        |path: PathBuf, text: String| fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()));
+    put(path, results::print(&rows))?;
+    put(docs.join("accuracy.md"), report::page(&rows))
+}

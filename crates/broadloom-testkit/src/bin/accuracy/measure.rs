@@ -1,0 +1,355 @@
+//! One function of one dtype, measured at all its points.
+//!
+//! In: points, an executor for each thread, the references. Out: a [`Tally`]. Must hold: an error that is reported
+//! was confirmed by the precise reference; what the filter decides is within its margin, of which a share is
+//! checked on the way.
+
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering as Memory};
+
+use broadloom_testkit::reference::{
+    Format, Function, Judgement, cancels, disagreement, judge, judge_precisely,
+};
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+
+use crate::exact;
+use crate::executor::{Executor, Which};
+use crate::filter::{Filter, MARGIN};
+use crate::format::{decimal, hex};
+use crate::points::{Block, Points};
+
+/// Every so-manieth point that the filter decides is judged by the reference too.
+const AUDIT: usize = 1009;
+/// Points of a run at which the quick reference is held against the precise one.
+const SAMPLE: usize = 200;
+
+/// A result at a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Case {
+    /// The arguments.
+    pub at: [f64; 2],
+    /// The result.
+    pub got: f64,
+    /// Its error.
+    pub ulps: f64,
+}
+
+impl Case {
+    /// As `f(x, y) = z`, exactly and in decimal.
+    pub fn describe(&self, function: Function, format: Format) -> String {
+        let arguments = &self.at[..function.arity()];
+        let list =
+            |show: &dyn Fn(f64) -> String| arguments.iter().map(|&x| show(x)).collect::<Vec<_>>().join(", ");
+        let shown = list(&|x| decimal(format, x));
+        format!("{}({}) = {} ({shown})", function.name(), list(&hex), hex(self.got))
+    }
+}
+
+/// What was found at some points.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// How many they are.
+    pub points: u64,
+    /// The greatest error.
+    pub worst: Option<Case>,
+    /// Results other than the exact value rounded to nearest.
+    pub not_nearest: u64,
+    /// Results of the wrong kind: NaN, infinite or finite where another is right.
+    pub wrong: u64,
+    /// One of them.
+    pub first_wrong: Option<Case>,
+    /// Neighbouring results in the wrong order.
+    pub breaks: u64,
+    /// One of them: the later of the two.
+    pub first_break: Option<Case>,
+    /// Points at which the filter was out by more than its margin.
+    pub unsound: u64,
+}
+
+impl Tally {
+    fn note(&mut self, at: [f64; 2], got: f64, judgement: Judgement) {
+        match judgement {
+            Judgement::Wrong => {
+                self.wrong += 1;
+                self.first_wrong.get_or_insert(Case { at, got, ulps: f64::INFINITY });
+            }
+            Judgement::Off { ulps, nearest } => {
+                self.not_nearest += u64::from(!nearest);
+                let case = Case { at, got, ulps };
+                self.worst = Some(self.worst.map_or(case, |worst| greater(worst, case)));
+            }
+        }
+    }
+
+    fn merge(mut self, other: Tally) -> Tally {
+        self.points += other.points;
+        self.not_nearest += other.not_nearest;
+        self.wrong += other.wrong;
+        self.breaks += other.breaks;
+        self.unsound += other.unsound;
+        self.first_wrong = earlier(self.first_wrong, other.first_wrong);
+        self.first_break = earlier(self.first_break, other.first_break);
+        self.worst = match (self.worst, other.worst) {
+            (Some(a), Some(b)) => Some(greater(a, b)),
+            (a, b) => a.or(b),
+        };
+        self
+    }
+}
+
+fn order(a: &Case, b: &Case) -> Ordering {
+    a.at[0].total_cmp(&b.at[0]).then(a.at[1].total_cmp(&b.at[1]))
+}
+
+/// The case of the greater error; of the lesser argument where they are the same.
+fn greater(a: Case, b: Case) -> Case {
+    let b_is = b.ulps.total_cmp(&a.ulps).then(order(&a, &b)).is_gt();
+    if b_is { b } else { a }
+}
+
+fn earlier(a: Option<Case>, b: Option<Case>) -> Option<Case> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if order(&b, &a).is_lt() { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What is measured, and how.
+pub struct Run {
+    /// The function.
+    pub function: Function,
+    /// The format.
+    pub format: Format,
+    /// Where.
+    pub points: Points,
+    /// By whom.
+    pub which: Which,
+}
+
+/// Results of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// All points, but for those in `cancelling`.
+    pub main: Tally,
+    /// Of logaddexp, the points at which its terms cancel.
+    pub cancelling: Tally,
+    /// Cases with exact values, and those that were missed.
+    pub exact: u64,
+    /// The first few of the latter.
+    pub missed: Vec<Case>,
+    /// How many those are.
+    pub missed_count: u64,
+}
+
+impl Run {
+    /// Measures.
+    ///
+    /// # Errors
+    /// The executor can't be had; or a reference failed a check of itself, and its figures are worth nothing.
+    pub fn measure(&self, progress: &ProgressBar) -> Result<Outcome, String> {
+        let executor = || Executor::new(self.which, self.function, self.format.dtype);
+        let (exact, missed) = self.exact_cases(&mut executor()?);
+        let filter = Filter::new(self.function).filter(|_| self.format == Format::FLOAT32);
+        let record = AtomicU64::new(0);
+        let blocks = 0..self.points.blocks();
+        let [main, cancelling] = blocks
+            .into_par_iter()
+            .map_init(
+                || {
+                    (
+                        executor().expect("prepared before"),
+                        vec![Vec::new(); self.function.arity()],
+                        Vec::new(),
+                    )
+                },
+                |(executor, columns, results), block| {
+                    let block = self.points.fill(block, columns);
+                    executor.run(columns, results);
+                    let tallies = self.judge(&block, columns, results, filter, &record);
+                    progress.inc(results.len() as u64);
+                    tallies
+                },
+            )
+            .reduce(Default::default, |[a, b], [c, d]| [a.merge(c), b.merge(d)]);
+        if main.unsound > 0 {
+            return Err(format!("{}: the filter was out at {} points", self.function.name(), main.unsound));
+        }
+        let outcome = Outcome {
+            main: self.confirmed(main)?,
+            cancelling: self.confirmed(cancelling)?,
+            exact,
+            missed_count: missed.len() as u64,
+            missed: missed.into_iter().take(5).collect(),
+        };
+        self.audit_reference()?;
+        Ok(outcome)
+    }
+
+    /// Judges the results of a block: the tally of most points, and that of those at which terms cancel.
+    fn judge(
+        &self,
+        block: &Block,
+        columns: &[Vec<f64>],
+        results: &[f64],
+        filter: Option<Filter>,
+        record: &AtomicU64,
+    ) -> [Tally; 2] {
+        let mut tallies = <[Tally; 2]>::default();
+        let direction = self.function.monotonic().filter(|_| block.ordered);
+        for i in block.overlap..results.len() {
+            let at = [columns[0][i], columns.get(1).map_or(0.0, |column| column[i])];
+            let got = results[i];
+            let tally = &mut tallies[usize::from(self.cancels(at))];
+            tally.points += 1;
+            if let Some(direction) = direction
+                && i > 0
+                && results[i].partial_cmp(&results[i - 1]) == Some(direction.reverse())
+            {
+                tally.breaks += 1;
+                tally.first_break.get_or_insert(Case { at, got, ulps: 0.0 });
+            }
+            let claimed = filter.and_then(|filter| filter.error(at[0], got));
+            if let Some(claimed) = claimed {
+                let beaten = claimed + MARGIN < f64::from_bits(record.load(Memory::Relaxed));
+                let clear = (claimed - 0.5).abs() > MARGIN;
+                if beaten && clear && i % AUDIT != 0 {
+                    tally.not_nearest += u64::from(claimed > 0.5);
+                    continue;
+                }
+            }
+            let judgement = judge(self.function, self.format, at[0], at[1], got);
+            tally.note(at, got, judgement);
+            let ulps = match judgement {
+                Judgement::Off { ulps, .. } => ulps,
+                Judgement::Wrong => f64::INFINITY,
+            };
+            if ulps.is_finite() {
+                // Errors are not negative, so their bits are in order.
+                record.fetch_max(ulps.to_bits(), Memory::Relaxed);
+            }
+            // Next to a power of two, the filter counts in the lesser ulp.
+            if claimed.is_some_and(|claimed| {
+                (claimed - ulps).abs() > MARGIN && (claimed - 2.0 * ulps).abs() > MARGIN
+            }) {
+                tally.unsound += 1;
+            }
+        }
+        tallies
+    }
+
+    fn cancels(&self, at: [f64; 2]) -> bool {
+        self.function == Function::LogAddExp && cancels(at[0], at[1])
+    }
+
+    /// The tally with its worst case as the precise reference has it.
+    fn confirmed(&self, mut tally: Tally) -> Result<Tally, String> {
+        if let Some(worst) = &mut tally.worst {
+            let precise = judge_precisely(self.function, self.format, worst.at[0], worst.at[1], worst.got);
+            match precise {
+                Judgement::Off { ulps, .. } if (ulps - worst.ulps).abs() <= 1e-9 * ulps.max(1.0) => {
+                    worst.ulps = ulps;
+                }
+                _ => {
+                    let case = worst.describe(self.function, self.format);
+                    return Err(format!(
+                        "{case}: {} ulps by one reference, {precise:?} by the other",
+                        worst.ulps
+                    ));
+                }
+            }
+        }
+        Ok(tally)
+    }
+
+    /// Holds the references against each other at some of the points.
+    fn audit_reference(&self) -> Result<(), String> {
+        let mut columns = vec![Vec::new(); self.function.arity()];
+        self.points.fill(self.points.blocks() / 2, &mut columns);
+        let step = (columns[0].len() / SAMPLE).max(1);
+        for i in (0..columns[0].len()).step_by(step) {
+            let at = [columns[0][i], columns.get(1).map_or(0.0, |column| column[i])];
+            if disagreement(self.function, at[0], at[1]).is_some_and(|spent| spent > 1.0) {
+                let case = Case { at, got: 0.0, ulps: 0.0 };
+                return Err(format!(
+                    "the references disagree: {}",
+                    case.describe(self.function, self.format)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the exact cases: how many there are, and the ones that were missed.
+    fn exact_cases(&self, executor: &mut Executor) -> (u64, Vec<Case>) {
+        let cases = exact::cases(self.function, self.format);
+        let columns: Vec<Vec<f64>> =
+            (0..self.function.arity()).map(|i| cases.iter().map(|(at, _)| at[i]).collect()).collect();
+        let mut results = Vec::new();
+        executor.run(&columns, &mut results);
+        // Zeros of either sign are equal.
+        let missed = cases.iter().zip(&results).filter(|((_, value), got)| value != *got);
+        let missed = missed.map(|(&(at, value), &got)| {
+            let ulps = match judge(self.function, self.format, at[0], at[1], got) {
+                Judgement::Off { ulps, .. } => ulps,
+                Judgement::Wrong => f64::INFINITY,
+            };
+            debug_assert_ne!(got, value);
+            Case { at, got, ulps }
+        });
+        (cases.len() as u64, missed.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(function: Function, thin: u64) -> Run {
+        let format = Format::FLOAT32;
+        let points = Points::new(function, format, 1, thin, 1);
+        Run { function, format, points, which: Which::Interpreter }
+    }
+
+    /// All blocks, with results from elsewhere.
+    fn tally(run: &Run, filter: Option<Filter>, compute: fn(f32) -> f32) -> Tally {
+        let record = AtomicU64::new(0);
+        let mut columns = vec![Vec::new()];
+        let blocks = (0..run.points.blocks()).map(|block| {
+            let block = run.points.fill(block, &mut columns);
+            let results: Vec<f64> = columns[0].iter().map(|&x| f64::from(compute(x as f32))).collect();
+            let [tally, _] = run.judge(&block, &columns, &results, filter, &record);
+            tally
+        });
+        blocks.fold(Tally::default(), Tally::merge)
+    }
+
+    /// On the host's float32 functions, some of which are often out by more than half an ulp.
+    #[test]
+    fn the_filter_changes_no_figure() {
+        type Host = fn(f32) -> f32;
+        let functions: [(Function, Host); 5] = [
+            (Function::Exp, f32::exp),
+            (Function::Tan, f32::tan),
+            (Function::Acosh, f32::acosh),
+            (Function::Log1p, f32::ln_1p),
+            (Function::Exp, |x| x.exp() * 1.000_000_1),
+        ];
+        for (function, compute) in functions {
+            let run = run(function, 65_537);
+            let filtered = tally(&run, Filter::new(function), compute);
+            assert_eq!(filtered, tally(&run, None, compute), "{function:?}");
+            assert!(filtered.points == 65_536 && filtered.worst.is_some_and(|worst| worst.ulps > 0.4));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_counted() {
+        let run = run(Function::Exp, 1 << 20);
+        let wrong = tally(&run, Filter::new(Function::Exp), |x| if x > 10.0 { f32::NAN } else { x.exp() });
+        assert!(wrong.wrong > 400 && wrong.first_wrong.is_some_and(|case| case.at[0] > 10.0), "{wrong:?}");
+        let falling = tally(&run, Filter::new(Function::Exp), |x| if x < -0.5 { 1.0 } else { x.exp() });
+        assert_eq!(falling.breaks, 1, "{falling:?}");
+        assert!(falling.worst.is_some_and(|worst| worst.ulps > 1e30), "{falling:?}");
+    }
+}

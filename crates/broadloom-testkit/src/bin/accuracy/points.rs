@@ -1,0 +1,221 @@
+//! Where a function is measured.
+//!
+//! In: a function, a format and how many points. Out: blocks of arguments, by number. Must hold: a block depends on
+//! its number and the seed only, so that threads may take any; float16 and float32 functions of one argument get
+//! their whole format, in order, each block opening with the last point of the one before.
+
+mod hard;
+mod one;
+mod two;
+
+use broadloom_core::DType;
+use broadloom_testkit::random::Rng;
+use broadloom_testkit::reference::{Format, Function};
+
+use crate::format::{at_place, round, step, width};
+
+pub use hard::spicy;
+
+/// Points of a block.
+const BLOCK: u64 = 1 << 15;
+
+/// The bulk of the points.
+enum Bulk {
+    /// Every so-manieth number of the format.
+    Places(u64),
+    /// Drawn at random, this many.
+    Random(u64),
+    /// All pairs of these.
+    Pairs(Vec<f64>),
+}
+
+/// The points of a run.
+pub struct Points {
+    function: Function,
+    format: Format,
+    seed: u64,
+    hard: Vec<[f64; 2]>,
+    bulk: Bulk,
+}
+
+/// What [`Points::fill`] says of a block.
+pub struct Block {
+    /// Points at its head that belong to another block and serve as neighbours only.
+    pub overlap: usize,
+    /// Whether the arguments don't fall.
+    pub ordered: bool,
+}
+
+impl Points {
+    /// The points of a function: all, or `points` of a format too large for that; a `thin`-th of either.
+    pub fn new(function: Function, format: Format, points: u64, thin: u64, seed: u64) -> Points {
+        let bulk = match (function.arity(), format.dtype) {
+            (1, DType::Float16) => Bulk::Places(1),
+            // An odd stride goes through all patterns of low bits.
+            (1, DType::Float32) => Bulk::Places(thin | 1),
+            (2, DType::Float16) => {
+                let stride = (5.0 * (thin as f64).sqrt()) as u64 | 1;
+                let side = (0..1 << 16).step_by(stride as usize).map(|place| at_place(format, place));
+                Bulk::Pairs(side.collect())
+            }
+            _ => Bulk::Random((points / thin).max(1)),
+        };
+        Points { function, format, seed, hard: hard::list(function, format), bulk }
+    }
+
+    /// How many points there are.
+    pub fn count(&self) -> u64 {
+        self.hard.len() as u64 + self.bulk_count()
+    }
+
+    fn bulk_count(&self) -> u64 {
+        match &self.bulk {
+            Bulk::Places(every) => (1_u64 << width(self.format)).div_ceil(*every),
+            Bulk::Random(count) => *count,
+            Bulk::Pairs(side) => (side.len() * side.len()) as u64,
+        }
+    }
+
+    /// In words.
+    pub fn coverage(&self) -> String {
+        match &self.bulk {
+            Bulk::Places(1) => "all".to_string(),
+            Bulk::Places(every) => format!("every {every}th"),
+            Bulk::Random(_) => "random and hard".to_string(),
+            Bulk::Pairs(side) => format!("pairs of {}", side.len()),
+        }
+    }
+
+    fn hard_blocks(&self) -> u64 {
+        (self.hard.len() as u64).div_ceil(BLOCK)
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> u64 {
+        self.hard_blocks() + self.bulk_count().div_ceil(BLOCK)
+    }
+
+    /// Writes a block's arguments to the columns.
+    pub fn fill(&self, block: u64, columns: &mut [Vec<f64>]) -> Block {
+        columns.iter_mut().for_each(Vec::clear);
+        let mut push = |point: [f64; 2]| {
+            columns.iter_mut().zip(point).for_each(|(column, x)| column.push(x));
+        };
+        let Some(block) = block.checked_sub(self.hard_blocks()) else {
+            let start = (block * BLOCK) as usize;
+            let end = (start + BLOCK as usize).min(self.hard.len());
+            self.hard[start..end].iter().for_each(|&point| push(point));
+            return Block { overlap: 0, ordered: false };
+        };
+        let range = block * BLOCK..((block + 1) * BLOCK).min(self.bulk_count());
+        match &self.bulk {
+            Bulk::Places(every) => {
+                let start = range.start.saturating_sub(1);
+                (start..range.end).for_each(|i| push([at_place(self.format, i * every), 0.0]));
+                Block { overlap: (range.start - start) as usize, ordered: true }
+            }
+            Bulk::Pairs(side) => {
+                let n = side.len() as u64;
+                range.for_each(|i| push([side[(i / n) as usize], side[(i % n) as usize]]));
+                Block { overlap: 0, ordered: false }
+            }
+            Bulk::Random(_) => {
+                let mut rng = self.rng(block);
+                for _ in range {
+                    push(if self.function.arity() == 1 {
+                        [one::draw(self.function, &mut rng), 0.0]
+                    } else {
+                        two::draw(self.function, self.format, &mut rng)
+                    });
+                }
+                let ordered = self.function.monotonic().is_some();
+                if ordered {
+                    columns[0].sort_unstable_by(f64::total_cmp);
+                }
+                Block { overlap: 0, ordered }
+            }
+        }
+    }
+
+    fn rng(&self, block: u64) -> Rng {
+        let mut seeds =
+            Rng::new(self.seed ^ (self.function as u64) << 56 ^ u64::from(width(self.format)) << 48);
+        Rng::new(seeds.next() ^ block.wrapping_mul(0xd1b5_4a32_d192_ed03))
+    }
+}
+
+/// A number in [low, high).
+fn uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
+    low + (high - low) * ((rng.next() >> 11) as f64 / (1_u64 << 53) as f64)
+}
+
+/// A number whose exponent is any in [low, high] as likely as another, of either sign.
+fn scaled(rng: &mut Rng, low: i32, high: i32) -> f64 {
+    let exponent = low + rng.below((high - low + 1) as usize) as i32;
+    let sign = if rng.chance(1, 2) { 1.0 } else { -1.0 };
+    let (half, rest) = (exponent / 2, exponent - exponent / 2);
+    sign * uniform(rng, 1.0, 2.0) * 2_f64.powi(half) * 2_f64.powi(rest)
+}
+
+/// A neighbour of a number: often the next, at times some thousands of places away.
+fn near(rng: &mut Rng, format: Format, x: f64) -> f64 {
+    let reach = 1 << rng.below(13);
+    step(format, round(format, x), rng.below(2 * reach + 1) as i64 - reach as i64)
+}
+
+/// Any pattern of bits.
+fn any(rng: &mut Rng, format: Format) -> f64 {
+    at_place(format, rng.next() >> (64 - width(format)))
+}
+
+/// A subnormal number, or one of the least normal ones.
+fn least(rng: &mut Rng, format: Format) -> f64 {
+    let count = 2_u64 << (format.precision - 1);
+    step(format, 0.0, (rng.next() % (2 * count)) as i64 - count as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_hold_every_point_once() {
+        for (function, format) in [
+            (Function::Exp, Format::FLOAT16),
+            (Function::Log, Format::FLOAT32),
+            (Function::Sin, Format::FLOAT64),
+            (Function::Pow, Format::FLOAT16),
+            (Function::LogAddExp, Format::FLOAT32),
+        ] {
+            let points = Points::new(function, format, 100_000_000, 4096, 1);
+            let mut columns = vec![Vec::new(); function.arity()];
+            let mut count = 0;
+            for block in 0..points.blocks() {
+                let Block { overlap, ordered } = points.fill(block, &mut columns);
+                count += (columns[0].len() - overlap) as u64;
+                assert!(columns.iter().all(|c| c.len() == columns[0].len()));
+                for column in &columns {
+                    assert!(column.iter().all(|&x| x.is_nan() || round(format, x) == x), "{function:?}");
+                }
+                let ascending = columns[0].windows(2).all(|w| w[0].is_nan() || w[1].is_nan() || w[0] <= w[1]);
+                assert!(!ordered || ascending);
+            }
+            assert_eq!(count, points.count(), "{function:?}");
+        }
+    }
+
+    #[test]
+    fn the_whole_of_a_format_is_the_whole() {
+        let points = Points::new(Function::Exp, Format::FLOAT16, 1, 1000, 1);
+        let mut columns = [Vec::new()];
+        let mut seen = vec![0; 1 << 16];
+        for block in points.hard_blocks()..points.blocks() {
+            let Block { overlap, .. } = points.fill(block, &mut columns);
+            // NaNs may lose their payload on the way through float64.
+            for &x in columns[0][overlap..].iter().filter(|x| !x.is_nan()) {
+                seen[crate::format::to_bits(Format::FLOAT16, x) as usize] += 1;
+            }
+        }
+        assert_eq!(seen.iter().filter(|&&n| n == 1).count(), (1 << 16) - 2 * 1023);
+    }
+}

@@ -1,0 +1,146 @@
+//! `docs/accuracy.md`, written from the results.
+//!
+//! In: rows. Out: the page. Must hold: every figure is a row's; figures are rounded up, so that none looks better
+//! than it was.
+
+use std::fmt::Write;
+
+use crate::results::{CANCELLING, Row};
+
+const HEAD: &str = include_str!("report.md");
+
+/// The page.
+pub fn page(rows: &[Row]) -> String {
+    let mut page = HEAD.to_string();
+    for dtype in ["float16", "float32", "float64"] {
+        let of_dtype: Vec<&Row> = rows.iter().filter(|row| row.dtype == dtype).collect();
+        if of_dtype.is_empty() {
+            continue;
+        }
+        let _ = writeln!(page, "\n## {dtype}\n");
+        page.push_str("| function | points | largest error, ulps | at | result there | not the nearest | order | exact cases |\n");
+        page.push_str("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        of_dtype.iter().for_each(|row| page.push_str(&line(row)));
+    }
+    page
+}
+
+fn line(row: &Row) -> String {
+    let name =
+        if row.part == CANCELLING { format!("{}, cancelling", row.function) } else { row.function.clone() };
+    let order = match row.breaks {
+        None => "–".to_string(),
+        Some(0) => "kept".to_string(),
+        Some(n) => format!("broken {n} times"),
+    };
+    let exact = if row.missed == 0 {
+        format!("{}", row.exact)
+    } else {
+        format!("{} of {} missed", row.missed, row.exact)
+    };
+    let wrong = if row.wrong == 0 { String::new() } else { format!("; {} of the wrong kind", row.wrong) };
+    format!(
+        "| {name} | {} ({}) | {} | {} | {} | {}{wrong} | {order} | {exact} |\n",
+        count(row.points),
+        row.coverage,
+        ulps(row.ulps),
+        if row.ulps == 0.0 {
+            "–".to_string()
+        } else {
+            format!("`{}` ({})", row.at.join(", "), row.decimal.join(", "))
+        },
+        if row.ulps == 0.0 { "–".to_string() } else { format!("`{}`", row.got) },
+        share(row.not_nearest, row.points),
+    )
+}
+
+/// Four decimals, rounded up.
+fn ulps(ulps: f64) -> String {
+    if ulps < 1000.0 { format!("{:.4}", (ulps * 1e4).ceil() / 1e4) } else { format!("{ulps:.1e}") }
+}
+
+/// A share in percent, never 0 for something.
+fn share(part: u64, whole: u64) -> String {
+    let percent = 100.0 * part as f64 / whole.max(1) as f64;
+    match part {
+        0 => "none".to_string(),
+        _ if percent < 0.001 => "< 0.001 %".to_string(),
+        _ => format!("{percent:.3} %"),
+    }
+}
+
+/// Digits in groups of three.
+fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect();
+    groups.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results;
+
+    fn row() -> Row {
+        Row {
+            function: "exp".into(),
+            dtype: "float32".into(),
+            part: String::new(),
+            coverage: "all".into(),
+            points: 1 << 32,
+            ulps: 0.500_01,
+            at: vec!["0x1p+0".into()],
+            decimal: vec!["1".into()],
+            got: "0x1.5bf0a8p+1".into(),
+            not_nearest: 7,
+            wrong: 0,
+            breaks: Some(0),
+            exact: 1,
+            missed: 0,
+            executor: "interpreter".into(),
+        }
+    }
+
+    #[test]
+    fn figures_are_rounded_up() {
+        let line = line(&row());
+        let expected = "| exp | 4 294 967 296 (all) | 0.5001 | `0x1p+0` (1) | `0x1.5bf0a8p+1` | < 0.001 % | kept | 1 |\n";
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn rows_come_back_from_disk_and_new_ones_replace_old_ones() {
+        let other = Row { function: "acos".into(), ..row() };
+        let rows = results::merge(vec![row()], vec![other.clone()]);
+        assert_eq!(rows, [other.clone(), row()]);
+        assert_eq!(results::parse(&results::print(&rows)).expect("rows"), rows);
+        let better = Row { ulps: 0.5, ..row() };
+        assert_eq!(results::merge(rows, vec![better.clone()]), [other, better]);
+    }
+
+    #[test]
+    fn each_promise_is_held() {
+        assert_eq!(row().broken(), Vec::<String>::new());
+        let breaks: [fn(&mut Row); 4] =
+            [|r| r.ulps = 1.0, |r| r.wrong = 1, |r| r.breaks = Some(1), |r| r.missed = 1];
+        for change in breaks {
+            let mut row = row();
+            change(&mut row);
+            assert_eq!(row.broken().len(), 1, "{row:?}");
+        }
+        let mut half = Row { dtype: "float16".into(), ..row() };
+        assert_eq!(half.broken(), ["exp of float16: 7 results are not the nearest"]);
+        half.function = "hypot".into();
+        half.breaks = None;
+        half.ulps = 0.51;
+        assert_eq!(half.broken(), ["hypot of float16: 0.51 ulps"]);
+    }
+
+    /// The page that is committed says what the committed results say.
+    #[test]
+    fn the_page_is_made_from_the_results() {
+        let rows = results::parse(include_str!("../../../../../docs/accuracy.json")).expect("rows");
+        assert_eq!(include_str!("../../../../../docs/accuracy.md"), page(&rows));
+    }
+}

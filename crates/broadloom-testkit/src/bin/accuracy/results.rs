@@ -1,0 +1,221 @@
+//! Results on disk, a row per function, dtype and kind of point, so that the report grows run by run.
+//!
+//! In: outcomes, and `docs/accuracy.json` as it was. Out: the file with the rows of what was measured replaced. Must
+//! hold: no figure in it was not measured; rows are in a fixed order, so that a change is a small diff.
+
+use std::fs;
+use std::path::Path;
+
+use broadloom_testkit::reference::{Format, Function};
+use serde_json::{Value, json};
+
+use crate::format::{decimal, hex};
+use crate::measure::{Case, Outcome, Run, Tally};
+
+/// Which points a row is about.
+pub const CANCELLING: &str = "cancelling";
+
+/// What was found for one function of one dtype.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The function's name.
+    pub function: String,
+    /// The dtype's name.
+    pub dtype: String,
+    /// Empty, or [`CANCELLING`].
+    pub part: String,
+    /// Which points were measured, in words.
+    pub coverage: String,
+    /// How many.
+    pub points: u64,
+    /// The greatest error in ulps.
+    pub ulps: f64,
+    /// The arguments of that error, as hexadecimal floats.
+    pub at: Vec<String>,
+    /// The same in decimal.
+    pub decimal: Vec<String>,
+    /// The result there.
+    pub got: String,
+    /// Results other than the nearest number.
+    pub not_nearest: u64,
+    /// Results of the wrong kind.
+    pub wrong: u64,
+    /// Neighbours in the wrong order; nothing if the function has no order or the points none.
+    pub breaks: Option<u64>,
+    /// Cases with exact values.
+    pub exact: u64,
+    /// Those that were missed.
+    pub missed: u64,
+    /// Who ran it.
+    pub executor: String,
+}
+
+impl Row {
+    /// The rows of an outcome: one, and one more for logaddexp.
+    pub fn of(run: &Run, outcome: &Outcome) -> Vec<Row> {
+        let mut rows = vec![Row::new(run, outcome, "", &outcome.main)];
+        if run.function == Function::LogAddExp {
+            rows.push(Row::new(run, outcome, CANCELLING, &outcome.cancelling));
+        }
+        rows
+    }
+
+    fn new(run: &Run, outcome: &Outcome, part: &str, tally: &Tally) -> Row {
+        let worst = tally.worst.unwrap_or(Case { at: [0.0; 2], got: 0.0, ulps: 0.0 });
+        let arguments = &worst.at[..run.function.arity()];
+        Row {
+            function: run.function.name().to_string(),
+            dtype: run.format.dtype.to_string(),
+            part: part.to_string(),
+            coverage: run.points.coverage(),
+            points: tally.points,
+            ulps: worst.ulps,
+            at: arguments.iter().map(|&x| hex(x)).collect(),
+            decimal: arguments.iter().map(|&x| decimal(run.format, x)).collect(),
+            got: hex(worst.got),
+            not_nearest: tally.not_nearest,
+            wrong: tally.wrong,
+            breaks: run.function.monotonic().map(|_| tally.breaks),
+            exact: outcome.exact,
+            missed: outcome.missed_count,
+            executor: format!("{:?}", run.which).to_lowercase(),
+        }
+    }
+
+    fn key(&self) -> (&str, &str, &str) {
+        (&self.dtype, &self.function, &self.part)
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "function": self.function,
+            "dtype": self.dtype,
+            "part": self.part,
+            "coverage": self.coverage,
+            "points": self.points,
+            "ulps": self.ulps,
+            "at": self.at,
+            "decimal": self.decimal,
+            "got": self.got,
+            "not_nearest": self.not_nearest,
+            "wrong": self.wrong,
+            "breaks": self.breaks,
+            "exact": self.exact,
+            "missed": self.missed,
+            "executor": self.executor,
+        })
+    }
+
+    fn from_json(value: &Value) -> Option<Row> {
+        let text = |name: &str| Some(value.get(name)?.as_str()?.to_string());
+        let count = |name: &str| value.get(name)?.as_u64();
+        let list = |name: &str| {
+            let items = value.get(name)?.as_array()?.iter();
+            items.map(|item| Some(item.as_str()?.to_string())).collect::<Option<Vec<String>>>()
+        };
+        Some(Row {
+            function: text("function")?,
+            dtype: text("dtype")?,
+            part: text("part")?,
+            coverage: text("coverage")?,
+            points: count("points")?,
+            ulps: value.get("ulps")?.as_f64()?,
+            at: list("at")?,
+            decimal: list("decimal")?,
+            got: text("got")?,
+            not_nearest: count("not_nearest")?,
+            wrong: count("wrong")?,
+            breaks: count("breaks"),
+            exact: count("exact")?,
+            missed: count("missed")?,
+            executor: text("executor")?,
+        })
+    }
+
+    /// What the row promises and does not keep; nothing if all is well.
+    pub fn broken(&self) -> Vec<String> {
+        let mut broken = Vec::new();
+        let mut hold = |holds: bool, what: &str| {
+            if !holds {
+                broken.push(format!("{} of {}{}: {what}", self.function, self.dtype, self.of_part()));
+            }
+        };
+        let limit = self.limit();
+        hold(self.wrong == 0, &format!("{} results of the wrong kind", self.wrong));
+        hold(self.missed == 0, &format!("{} of {} exact cases missed", self.missed, self.exact));
+        hold(limit.is_none_or(|limit| self.ulps < limit), &format!("{} ulps", self.ulps));
+        if self.must_be_nearest() {
+            hold(self.not_nearest == 0, &format!("{} results are not the nearest", self.not_nearest));
+        }
+        if self.must_be_monotonic() {
+            hold(self.breaks.unwrap_or(0) == 0, &format!("out of order {} times", self.breaks.unwrap_or(0)));
+        }
+        broken
+    }
+
+    fn of_part(&self) -> String {
+        if self.part.is_empty() { String::new() } else { format!(", {}", self.part) }
+    }
+
+    fn is_of_two(&self) -> bool {
+        Function::from_name(&self.function).is_some_and(|f| f.arity() == 2)
+    }
+
+    /// The error that it must stay below; nothing where what is reached is only stated.
+    pub fn limit(&self) -> Option<f64> {
+        match (self.dtype.as_str(), self.part.as_str()) {
+            ("float16", _) if self.is_of_two() => Some(0.51),
+            ("float32", CANCELLING) => Some(2.0),
+            ("float64", CANCELLING) => None,
+            _ => Some(1.0),
+        }
+    }
+
+    /// Whether each result must be the nearest number.
+    pub fn must_be_nearest(&self) -> bool {
+        self.function == "sqrt" || self.dtype == "float16" && !self.is_of_two()
+    }
+
+    /// Whether its neighbours may not be out of order.
+    pub fn must_be_monotonic(&self) -> bool {
+        self.dtype == "float16" && self.breaks.is_some()
+            || self.dtype == "float32"
+                && ["exp", "log", "sinh", "tanh", "atan", "sqrt"].contains(&self.function.as_str())
+    }
+}
+
+/// The rows of a file's text.
+pub fn parse(text: &str) -> Option<Vec<Row>> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    value.as_array()?.iter().map(Row::from_json).collect()
+}
+
+/// A file's text: a row a line.
+pub fn print(rows: &[Row]) -> String {
+    let lines: Vec<String> = rows.iter().map(|row| row.to_json().to_string()).collect();
+    format!("[\n{}\n]\n", lines.join(",\n"))
+}
+
+/// Reads the rows of a file; none if there is no such file.
+///
+/// # Errors
+/// The file can't be read or holds something else.
+pub fn read(path: &Path) -> Result<Vec<Row>, String> {
+    match fs::read_to_string(path) {
+        Ok(text) => parse(&text).ok_or_else(|| format!("{}: not results of this command", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// The rows with those measured put in the place of older ones of the same function, dtype and part.
+pub fn merge(mut rows: Vec<Row>, measured: Vec<Row>) -> Vec<Row> {
+    rows.retain(|old| measured.iter().all(|new| new.key() != old.key()));
+    rows.extend(measured);
+    let place = |row: &Row| {
+        let dtype = Format::ALL.iter().position(|format| format.dtype.to_string() == row.dtype);
+        (dtype, Function::from_name(&row.function), row.part.clone())
+    };
+    rows.sort_by_key(place);
+    rows
+}

@@ -1,0 +1,326 @@
+//! The functions over 127-bit significands: one of the two references, fast enough for a hundred million points.
+//!
+//! In: float64 arguments. Out: the value to within [`RELATIVE_ERROR`]. Must hold: every step is a rounded operation of
+//! [`Wide`], a truncated one of [`Fixed`] on a value near 1, or a series cut below 2^-128; sums that cancel are
+//! of values that are exact, or lose no more bits than stated where they stand. The constants come from
+//! [`super::precise`].
+
+use std::sync::LazyLock;
+
+use super::precise::Constants;
+use super::wide::{Fixed, Wide};
+
+/// No value here is further from the exact one, relatively, than 2^-104 (`pow`; the others stay below 2^-112).
+pub const RELATIVE_ERROR: f64 = 4.930380657631324e-32;
+
+/// Beyond 2^14, the exponential and its relatives are as good as zero or infinite in every format.
+const SATURATED: i32 = 14;
+const HUGE: Wide = Wide::power_of_two(1 << 20);
+
+pub(super) static CONSTANTS: LazyLock<Constants> = LazyLock::new(Constants::new);
+
+/// Coefficients 1/f(0), 1/f(1), … as a constant table.
+macro_rules! inverses {
+    ($n:literal, |$k:ident| $f:expr) => {{
+        let mut table = [Fixed::inverse(1); $n];
+        let mut $k = 0;
+        while $k < $n {
+            table[$k] = Fixed::inverse($f);
+            $k += 1;
+        }
+        table
+    }};
+}
+
+const fn factorial(n: u128) -> u128 {
+    if n == 0 { 1 } else { n * factorial(n - 1) }
+}
+
+/// 1/1!, 1/2!, …: (e^s − 1)/s for s below 2^-5, cut at 2^-138.
+const EXPM1: [Fixed; 18] = inverses!(18, |k| factorial(k as u128 + 1));
+/// 1/1!, 1/3!, …: sin(s)/s in s² for s up to 2^-6, cut at 2^-144.
+const SIN: [Fixed; 8] = inverses!(8, |k| factorial(2 * k as u128 + 1));
+/// 1/0!, 1/2!, …: cos(s) in s², cut at 2^-140.
+const COS: [Fixed; 8] = inverses!(8, |k| factorial(2 * k as u128));
+/// 1, 1/3, 1/5, …: atan(s)/s in s² for s up to 2^-6, cut at 2^-136; the first nine for atanh(s)/s and s up to 2^-7.5, cut
+/// at 2^-139.
+const ODD: [Fixed; 11] = inverses!(11, |k| 2 * k as u128 + 1);
+
+/// c0 + c1·t + c2·t² + …
+fn sum(coefficients: &[Fixed], t: Fixed) -> Fixed {
+    let (last, rest) = coefficients.split_last().expect("coefficients");
+    rest.iter().rev().fold(*last, |p, &c| c + t * p)
+}
+
+/// c0 − c1·t + c2·t² − …
+fn alternating(coefficients: &[Fixed], t: Fixed) -> Fixed {
+    let (last, rest) = coefficients.split_last().expect("coefficients");
+    rest.iter().rev().fold(*last, |p, &c| c - t * p)
+}
+
+/// e^x.
+pub fn exp(x: Wide) -> Wide {
+    if x.exponent() >= SATURATED {
+        return if x.is_negative() { Wide::ONE / HUGE } else { HUGE };
+    }
+    let constants = &*CONSTANTS;
+    let mut k = (x.to_f64() * std::f64::consts::LOG2_E).floor() as i64;
+    let rest = |k: i64| {
+        let k = Wide::from_i64(k);
+        // The first product is exact: 107 and 16 bits.
+        (x - k * constants.ln2_high) - k * constants.ln2_low
+    };
+    let mut r = rest(k);
+    if r.is_negative() {
+        k -= 1;
+        r = rest(k);
+    }
+    let r = r.to_fixed();
+    let j = r.floor(5);
+    let s = r - Fixed::ratio(u128::from(j), 5);
+    let power = Fixed::ratio(1, 0) + s * sum(&EXPM1, s);
+    (constants.exp[j as usize] * Wide::from(power)).scale(k as i32)
+}
+
+/// e^x − 1.
+pub fn expm1(x: Wide) -> Wide {
+    if x.exponent() < -5 {
+        let s = x.abs().to_fixed();
+        let series = if x.is_negative() { alternating(&EXPM1, s) } else { sum(&EXPM1, s) };
+        return x * Wide::from(series);
+    }
+    // At least 2^-6 in magnitude: 6 bits are lost.
+    exp(x) - Wide::ONE
+}
+
+/// sinh(x).
+pub fn sinh(x: Wide) -> Wide {
+    let e = expm1(x.abs());
+    (e + e / (e + Wide::ONE)).scale(-1).with_sign(x.is_negative())
+}
+
+/// cosh(x).
+pub fn cosh(x: Wide) -> Wide {
+    let e = exp(x.abs());
+    (e + Wide::ONE / e).scale(-1)
+}
+
+/// tanh(x).
+pub fn tanh(x: Wide) -> Wide {
+    let e = expm1(x.abs().scale(1));
+    (e / (e + Wide::from_i64(2))).with_sign(x.is_negative())
+}
+
+/// 2·atanh(s), the logarithm of (1 + s)/(1 − s), for s below 2^-7.
+fn twice_atanh(s: Wide) -> Wide {
+    let fixed = s.abs().to_fixed();
+    (s * Wide::from(sum(&ODD[..9], fixed * fixed))).scale(1)
+}
+
+/// ln x, for x above 0.
+pub fn log(x: Wide) -> Wide {
+    let constants = &*CONSTANTS;
+    let mut e = x.exponent();
+    let mut m = x.scale(-e);
+    if m.compare_magnitude(Wide::new(false, 3, -1)).is_ge() {
+        e += 1;
+        m = m.scale(-1);
+    }
+    // m is in [3/4, 3/2), so that e·ln2 is never nearly undone.
+    let j = (m.to_f64() * 64.0).round() as i64;
+    let c = Wide::new(false, j as u128, -6);
+    let near = twice_atanh((m - c) / (m + c));
+    Wide::from_i64(i64::from(e)) * constants.ln2 + constants.log[j as usize - 48] + near
+}
+
+/// ln(1 + x), for x above −1.
+pub fn log1p(x: Wide) -> Wide {
+    if x.exponent() < -7 {
+        return twice_atanh(x / (Wide::from_i64(2) + x));
+    }
+    // The logarithm is at least 2^-8 in magnitude: 8 bits are lost, none where 1 + x is exact.
+    log(Wide::ONE + x)
+}
+
+/// log2 x, for x above 0.
+pub fn log2(x: Wide) -> Wide {
+    log(x) / CONSTANTS.ln2
+}
+
+/// log10 x, for x above 0.
+pub fn log10(x: Wide) -> Wide {
+    log(x) / CONSTANTS.ln10
+}
+
+/// x mod π/2 of the least magnitude, and the multiple that was taken, mod 4.
+fn reduce(x: f64) -> (u64, Wide) {
+    if x.abs() < 0.78 {
+        return (0, Wide::from_f64(x));
+    }
+    // x = m · 2^e, and bit k of 2/π weighs 2^-k: those with e − k ≥ 2 make multiples of 4 of it. A window of 320
+    // bits from there leaves out less than 2^-264, and no float64 is nearer to a multiple of π/2 than 2^-62.
+    let e = (x.to_bits() >> 52 & 0x7ff) as i32 - 1075;
+    let m = x.to_bits() & ((1 << 52) - 1) | 1 << 52;
+    let first = (e - 1).max(1);
+    let window = CONSTANTS.two_over_pi_window(first as u32);
+    let mut words = [0_u64; 6];
+    let mut carry = 0_u128;
+    for i in (0..5).rev() {
+        let word = u128::from(window[i]) * u128::from(m) + carry;
+        words[i + 1] = word as u64;
+        carry = word >> 64;
+    }
+    words[0] = carry as u64;
+    // `words` is an integer, most significant word first; it counts units of 2^-point.
+    let point = (first + 319 - e) as u32;
+    let bit = |i: u32| words[5 - (i / 64) as usize] >> (i % 64) & 1;
+    let mut quadrant = bit(point + 1) << 1 | bit(point);
+    let above = bit(point - 1) == 1;
+    if above {
+        quadrant += 1;
+        words.iter_mut().for_each(|word| *word = !*word);
+    }
+    // The bits below the point, aligned to the top.
+    let (skip, shift) = ((384 - point) / 64, (384 - point) % 64);
+    let word = |i: u32| {
+        let at = |i: u32| words.get(i as usize).copied().unwrap_or(0);
+        let i = i + skip;
+        if shift == 0 { at(i) } else { at(i) << shift | at(i + 1) >> (64 - shift) }
+    };
+    let head = u128::from(word(0)) << 64 | u128::from(word(1));
+    let tail = u128::from(word(2)) << 64 | u128::from(word(3));
+    let fraction = Wide::new(false, head, -128) + Wide::new(false, tail, -256);
+    let r = fraction * CONSTANTS.half_pi;
+    let negative = above != x.is_sign_negative();
+    let quadrant = if x.is_sign_negative() { 4 - quadrant % 4 } else { quadrant };
+    (quadrant % 4, r.with_sign(negative))
+}
+
+/// The sine and the cosine of an angle up to π/4 in magnitude.
+fn sin_cos_near(r: Wide) -> (Wide, Wide) {
+    let a = r.abs().to_fixed();
+    let j = (a + Fixed::ratio(1, 6)).floor(5);
+    let c = Fixed::ratio(u128::from(j), 5);
+    let d = a.distance(c);
+    let t = d * d;
+    let (sin, cos) = (alternating(&SIN, t), alternating(&COS, t));
+    if j == 0 {
+        return (r * Wide::from(sin), Wide::from(cos));
+    }
+    // Both are above 2^-7, and the units that are lost weigh 2^-127.
+    let (sin_c, cos_c) = CONSTANTS.sin_cos[j as usize];
+    let (x, y) = (sin_c * cos, cos_c * (d * sin));
+    let (z, w) = (cos_c * cos, sin_c * (d * sin));
+    let (sin, cos) = if a < c { (x - y, z + w) } else { (x + y, z - w) };
+    (Wide::from(sin).with_sign(r.is_negative()), Wide::from(cos))
+}
+
+/// sin(x).
+pub fn sin(x: f64) -> Wide {
+    let (quadrant, r) = reduce(x);
+    let (sin, cos) = sin_cos_near(r);
+    match quadrant {
+        0 => sin,
+        1 => cos,
+        2 => -sin,
+        _ => -cos,
+    }
+}
+
+/// cos(x).
+pub fn cos(x: f64) -> Wide {
+    let (quadrant, r) = reduce(x);
+    let (sin, cos) = sin_cos_near(r);
+    match quadrant {
+        0 => cos,
+        1 => -sin,
+        2 => -cos,
+        _ => sin,
+    }
+}
+
+/// tan(x).
+pub fn tan(x: f64) -> Wide {
+    let (quadrant, r) = reduce(x);
+    let (sin, cos) = sin_cos_near(r);
+    if quadrant % 2 == 0 { sin / cos } else { -(cos / sin) }
+}
+
+/// The angle of the point (x, y) with y in [0, x].
+fn octant(y: Wide, x: Wide) -> Wide {
+    let distance = y.exponent().saturating_sub(x.exponent()).max(-60);
+    let quotient = y.scale(-y.exponent()).to_f64() / x.scale(-x.exponent()).to_f64();
+    let j = if y.is_zero() { 0 } else { (quotient * f64::powi(2.0, distance + 5)).round() as i64 };
+    let c = Wide::new(false, j as u128, -5);
+    // With c = 0 nothing cancels; else the angle is above 2^-6 and the difference exact to 2^-125 of x.
+    let s = (y - c * x) / (x + c * y);
+    let fixed = s.abs().to_fixed();
+    s * Wide::from(alternating(&ODD, fixed * fixed)) + CONSTANTS.atan[j as usize]
+}
+
+/// The angle of the point (x, y).
+pub fn atan2(y: Wide, x: Wide) -> Wide {
+    let (b, a) = (y.abs(), x.abs());
+    let steep = b.compare_magnitude(a).is_gt();
+    let acute = if steep { CONSTANTS.half_pi - octant(a, b) } else { octant(b, a) };
+    let angle = if x.is_negative() { CONSTANTS.half_pi.scale(1) - acute } else { acute };
+    angle.with_sign(y.is_negative())
+}
+
+/// atan(x).
+pub fn atan(x: Wide) -> Wide {
+    atan2(x, Wide::ONE)
+}
+
+/// The other side of the right triangle with hypotenuse 1: √(1 − x²).
+fn complement(x: Wide) -> Wide {
+    ((Wide::ONE - x) * (Wide::ONE + x)).sqrt()
+}
+
+/// asin(x), for |x| ≤ 1.
+pub fn asin(x: Wide) -> Wide {
+    atan2(x, complement(x))
+}
+
+/// acos(x), for |x| ≤ 1.
+pub fn acos(x: Wide) -> Wide {
+    atan2(complement(x), x)
+}
+
+/// asinh(x).
+pub fn asinh(x: Wide) -> Wide {
+    let a = x.abs();
+    let square = a * a;
+    log1p(a + square / (Wide::ONE + (Wide::ONE + square).sqrt())).with_sign(x.is_negative())
+}
+
+/// acosh(x), for x ≥ 1.
+pub fn acosh(x: Wide) -> Wide {
+    let t = x - Wide::ONE;
+    log1p(t + (t * (t + Wide::from_i64(2))).sqrt())
+}
+
+/// atanh(x), for |x| < 1.
+pub fn atanh(x: Wide) -> Wide {
+    let a = x.abs();
+    log1p(a.scale(1) / (Wide::ONE - a)).scale(-1).with_sign(x.is_negative())
+}
+
+/// √(x² + y²).
+pub fn hypot(x: Wide, y: Wide) -> Wide {
+    (x * x + y * y).sqrt()
+}
+
+/// x^y, for x above 0.
+pub fn pow(x: Wide, y: Wide) -> Wide {
+    // |y·ln x| is below 2^10 where the result is in range; its error is that of the logarithm times as much.
+    exp(y * log(x))
+}
+
+/// ln(e^x + e^y), and how many bits cancelled in the last sum, if any.
+pub fn logaddexp(x: Wide, y: Wide) -> (Wide, i32) {
+    let (greater, less) = if (x - y).is_negative() { (y, x) } else { (x, y) };
+    let rest = log1p(exp(less - greater));
+    let result = greater + rest;
+    (result, rest.exponent().saturating_sub(result.exponent()).max(0))
+}

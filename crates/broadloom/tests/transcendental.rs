@@ -1,0 +1,309 @@
+//! The approximate functions, of which the standard defines few results to the bit: whatever the scalar instance gives,
+//! both executors give, at every lane, in every tail and beside whatever neighbours; and what follows from the
+//! functions' symmetries and from the definition of pow holds to the bit.
+
+mod bits;
+
+use broadloom::{Array, DType, Executor, Op, Options};
+use broadloom_core::op::Law;
+use broadloom_core::rewrite::Rules;
+use broadloom_core::{Scalar, fold};
+use broadloom_testkit::oracle::{self, SIGNATURES};
+use broadloom_testkit::random::Rng;
+use broadloom_testkit::{Value, spicy};
+
+const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
+const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];
+
+/// The approximate functions with the dtypes that they take, integers among them.
+fn functions() -> impl Iterator<Item = (Op, DType)> {
+    let names = SIGNATURES.iter().filter(|s| s.is_approximate).map(|s| s.name);
+    let ops = names.map(|name| Op::from_name(name).unwrap_or_else(|| panic!("there is no {name}")));
+    ops.flat_map(|op| op.dtypes().iter().map(move |&dtype| (op, dtype)))
+}
+
+fn op(name: &str) -> Op {
+    Op::from_name(name).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+fn apply(op: Op, dtype: DType, args: &[u64]) -> u64 {
+    let args: Vec<Scalar> = args.iter().map(|&bits| Scalar { dtype, bits }).collect();
+    fold::apply(op, &args).expect("an accepted dtype").bits
+}
+
+/// The bits of the number of a dtype that is nearest.
+fn number(dtype: DType, x: f64) -> u64 {
+    oracle::cast(Value::F64(x), dtype.name()).bits()
+}
+
+fn sign_bit(dtype: DType) -> u64 {
+    1 << (8 * dtype.size() - 1)
+}
+
+/// Spicy values, random bits (most of them huge or tiny), and numbers of ordinary size.
+fn values(dtype: DType, n: usize, rng: &mut Rng) -> Vec<u64> {
+    let mut values: Vec<u64> = spicy::values(dtype).into_iter().map(|x| x.bits).collect();
+    let mask = u64::MAX >> (64 - 8 * dtype.size());
+    values.extend((0..n).map(|_| rng.next() & mask));
+    values.extend((0..n).map(|_| ordinary(dtype, rng)));
+    let order = rng.permutation(values.len());
+    order.into_iter().map(|i| values[i]).collect()
+}
+
+fn ordinary(dtype: DType, rng: &mut Rng) -> u64 {
+    let magnitude = (1.0 + rng.next() as f64 / 2f64.powi(64)) * 2f64.powi(rng.below(13) as i32 - 6);
+    number(dtype, if rng.chance(1, 2) { magnitude } else { -magnitude })
+}
+
+/// Angles, exponents and logarithms that few elements have, for which a function may go a long way round.
+fn rare(dtype: DType) -> Vec<u64> {
+    let sign = sign_bit(dtype);
+    // Infinity is all ones from below the sign down to the significand.
+    let (infinity, fraction) = match dtype {
+        DType::Float16 => (0x7c00, 10),
+        DType::Float32 => (0x7f80_0000, 23),
+        _ => (0x7ff0_0000_0000_0000, 52),
+    };
+    let magnitudes = [
+        0,
+        1,
+        (1 << fraction) - 1,
+        1 << fraction,
+        infinity - 1,
+        infinity,
+        infinity + 1,
+        infinity - (1 << fraction) + 12345 % (1 << fraction),
+        number(dtype, 1.0),
+        number(dtype, 30000.0),
+        number(dtype, 700.0),
+    ];
+    magnitudes.iter().flat_map(|&bits| [bits, bits | sign]).collect()
+}
+
+fn evaluate(op: Op, dtype: DType, columns: &[&[u64]], executor: Executor, rules: Rules) -> Vec<u64> {
+    let operands: Vec<_> = columns.iter().map(|column| bits::array(dtype, &[column.len()], column)).collect();
+    let x = Array::apply(op, &operands).unwrap_or_else(|e| panic!("{op}: {e}"));
+    let options = Options { executor, rules, threads: Some(1), ..Options::default() };
+    let result = x.eval_with(&options).unwrap_or_else(|e| panic!("{op} of {dtype}: {e}"));
+    bits::bits(&result).unwrap_or_else(|e| panic!("{op} of {dtype}: {e}"))
+}
+
+#[track_caller]
+fn check(op: Op, dtype: DType, columns: &[&[u64]], want: &[u64]) {
+    for executor in EXECUTORS {
+        let got = evaluate(op, dtype, columns, executor, Rules::On);
+        if let Some(difference) = bits::difference(dtype, &got, want) {
+            let at = (0..want.len()).find(|&i| bits::difference(dtype, &got[i..=i], &want[i..=i]).is_some());
+            let args: Vec<String> =
+                columns.iter().map(|column| format!("{:#x}", column[at.unwrap_or(0)])).collect();
+            panic!(
+                "{op}({}) of {dtype}, {executor:?}, {} elements: {difference}",
+                args.join(", "),
+                want.len()
+            );
+        }
+    }
+}
+
+fn expected(op: Op, dtype: DType, columns: &[&[u64]]) -> Vec<u64> {
+    let args = |i: usize| columns.iter().map(|column| column[i]).collect::<Vec<_>>();
+    (0..columns[0].len()).map(|i| apply(op, dtype, &args(i))).collect()
+}
+
+/// Each function over columns of its operands.
+fn each(n: usize, check: impl Fn(Op, DType, &[&[u64]])) {
+    let mut reached = 0;
+    for (op, dtype) in functions() {
+        let mut rng = Rng::new(op as u64 * 16 + dtype as u64);
+        let columns: Vec<Vec<u64>> = (0..op.operands()).map(|_| values(dtype, n, &mut rng)).collect();
+        check(op, dtype, &columns.iter().map(|column| &column[..]).collect::<Vec<_>>());
+        reached += 1;
+    }
+    assert_eq!(reached, 22 * 3 + 8);
+}
+
+/// Or else all of this would compare the interpreter with itself.
+#[cfg(feature = "jit")]
+#[test]
+fn the_jit_compiles_each_of_them() {
+    #[cfg(target_arch = "x86_64")]
+    let is_host = is_x86_feature_detected!("avx") && is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    let is_host = cfg!(target_arch = "aarch64");
+    for (op, dtype) in functions() {
+        let engine = broadloom::Engine::new(broadloom::Limits::default());
+        let operands = vec![bits::array(dtype, &[2], &[0, 1]); op.operands()];
+        let x = Array::apply(op, &operands).expect("types");
+        let options = Options { executor: Executor::Jit, ..Options::default() };
+        engine.eval_many(&[&x], &options).expect("evaluates");
+        assert_eq!(engine.compiled_kernels(), usize::from(is_host), "{op} of {dtype}");
+    }
+}
+
+#[test]
+fn every_length_and_tail_gives_the_scalar_instances_bits() {
+    each(200, |op, dtype, columns| {
+        let want = expected(op, dtype, columns);
+        for length in 1..=40 {
+            for from in [0, 7 * length, want.len() - length] {
+                let part: Vec<&[u64]> = columns.iter().map(|c| &c[from..][..length]).collect();
+                check(op, dtype, &part, &want[from..][..length]);
+            }
+        }
+        check(op, dtype, columns, &want);
+    });
+}
+
+#[test]
+fn many_elements_give_the_scalar_instances_bits() {
+    each(4000, |op, dtype, columns| {
+        let want = expected(op, dtype, columns);
+        check(op, dtype, columns, &want);
+        // On several threads, more than once around.
+        let n = 9 * want.len();
+        let again: Vec<Vec<u64>> =
+            columns.iter().map(|c| c.iter().copied().cycle().take(n).collect()).collect();
+        let operands: Vec<_> = again.iter().map(|column| bits::array(dtype, &[n], column)).collect();
+        let x = Array::apply(op, &operands).expect("types");
+        for executor in EXECUTORS {
+            let result = x.eval_with(&Options { executor, ..Options::default() }).expect("evaluates");
+            let got = bits::bits(&result).expect("in memory");
+            for part in got.chunks(want.len()) {
+                assert_eq!(bits::difference(dtype, part, &want), None, "{op} of {dtype}, {executor:?}");
+            }
+        }
+    });
+}
+
+/// One element that goes a long way round, at each lane, between ordinary ones; and the other way about.
+#[test]
+fn rare_elements_at_every_lane_change_no_neighbours() {
+    const LENGTH: usize = 33;
+    for (op, dtype) in functions().filter(|(_, dtype)| dtype.is_float()) {
+        let mut rng = Rng::new(op as u64);
+        let column = |rng: &mut Rng, rare: bool| -> Vec<u64> {
+            let some = self::rare(dtype);
+            (0..LENGTH)
+                .map(|_| if rare { some[rng.below(some.len())] } else { ordinary(dtype, rng) })
+                .collect()
+        };
+        for common in [false, true] {
+            let columns: Vec<Vec<u64>> = (0..op.operands()).map(|_| column(&mut rng, common)).collect();
+            let others: Vec<Vec<u64>> = (0..op.operands()).map(|_| column(&mut rng, !common)).collect();
+            for lane in 0..LENGTH {
+                let mut columns = columns.clone();
+                for (column, other) in columns.iter_mut().zip(&others) {
+                    column[lane] = other[lane];
+                }
+                let columns: Vec<&[u64]> = columns.iter().map(|column| &column[..]).collect();
+                check(op, dtype, &columns, &expected(op, dtype, &columns));
+            }
+        }
+    }
+}
+
+/// Whether f(−x) is −f(x), or f(x), for every float.
+///
+/// Mathematics says so of the exact results, and so of those that are rounded correctly, float16's. Of the others the
+/// standard asks for an approximation only; that it be as symmetric is ours to ask.
+#[test]
+fn odd_functions_are_odd_and_even_ones_even() {
+    let odd = ["asin", "asinh", "atan", "atanh", "sin", "sinh", "tan", "tanh"].map(|name| (op(name), true));
+    let even = ["cos", "cosh"].map(|name| (op(name), false));
+    for (op, is_odd) in odd.into_iter().chain(even) {
+        for dtype in FLOATS {
+            for x in values(dtype, 2000, &mut Rng::new(op as u64)) {
+                let [there, back] = [x, x ^ sign_bit(dtype)].map(|x| apply(op, dtype, &[x]));
+                let want = if is_odd { there ^ sign_bit(dtype) } else { there };
+                assert_eq!(bits::difference(dtype, &[back], &[want]), None, "{op} of {dtype} {x:#x}");
+            }
+        }
+    }
+}
+
+/// The symmetries of functions of two operands, on the same terms.
+#[test]
+fn two_operands_are_as_symmetric_as_the_functions() {
+    for dtype in FLOATS {
+        let mut rng = Rng::new(dtype as u64);
+        let sign = sign_bit(dtype);
+        let (xs, ys) = (values(dtype, 3000, &mut rng), values(dtype, 3000, &mut rng));
+        for (&x, &y) in xs.iter().zip(&ys) {
+            let same = |name: &str, args: [u64; 2], other: [u64; 2], flip: u64| {
+                let [got, want] = [other, args].map(|args| apply(op(name), dtype, &args));
+                let difference = bits::difference(dtype, &[got], &[want ^ flip]);
+                assert_eq!(difference, None, "{name} of {dtype}: {args:#x?} and {other:#x?}");
+            };
+            same("hypot", [x, y], [y, x], 0);
+            same("hypot", [x, y], [x ^ sign, y], 0);
+            same("hypot", [x, y], [x, y ^ sign], 0);
+            same("logaddexp", [x, y], [y, x], 0);
+            same("atan2", [x, y], [x ^ sign, y], sign);
+            // Integers from −4 to 4.
+            let exponent = rng.below(9) as i32 - 4;
+            let flip = if exponent % 2 == 0 { 0 } else { sign };
+            let exponent = number(dtype, exponent.into());
+            same("pow", [x, exponent], [x ^ sign, exponent], flip);
+        }
+    }
+}
+
+#[test]
+fn commutative_functions_commute() {
+    for op in Op::public().filter(|op| op.has(Law::Commutative)) {
+        for &dtype in op.dtypes() {
+            let mut rng = Rng::new(op as u64);
+            let (xs, ys) = (values(dtype, 500, &mut rng), values(dtype, 500, &mut rng));
+            for (&x, &y) in xs.iter().zip(&ys) {
+                let result = op.result(dtype).expect("an accepted dtype");
+                let difference =
+                    bits::difference(result, &[apply(op, dtype, &[x, y])], &[apply(op, dtype, &[y, x])]);
+                assert_eq!(difference, None, "{op} of {dtype} {x:#x} and {y:#x}");
+            }
+        }
+    }
+}
+
+/// By definition, pow with an exponent of 1 is the base, with 2 its square, with −1 its reciprocal, with 0 it is 1, and
+/// 1 to any power is 1: where the exponent is a literal, a constant or an array, with rewrite rules and without.
+#[test]
+fn powers_defined_to_the_bit() {
+    for &dtype in op("pow").dtypes() {
+        let mut rng = Rng::new(dtype as u64);
+        let xs = values(dtype, 300, &mut rng);
+        let x = bits::array(dtype, &[xs.len()], &xs);
+        let exponents: &[f64] =
+            if dtype.is_float() { &[1.0, 2.0, -1.0, 0.0, -0.0] } else { &[1.0, 2.0, 0.0] };
+        for &exponent in exponents {
+            let want: Vec<u64> = match exponent {
+                1.0 => xs.clone(),
+                2.0 => xs.iter().map(|&x| apply(Op::Multiply, dtype, &[x, x])).collect(),
+                -1.0 => xs.iter().map(|&x| apply(Op::Divide, dtype, &[number(dtype, 1.0), x])).collect(),
+                _ => vec![number(dtype, 1.0); xs.len()],
+            };
+            let element = number(dtype, exponent);
+            let literal = Array::scalar(bits::literal(dtype, element));
+            let forms = [
+                literal.clone(),
+                literal.astype(dtype),
+                bits::array(dtype, &[xs.len()], &vec![element; xs.len()]),
+            ];
+            for (form, executor) in forms.iter().flat_map(|form| EXECUTORS.map(|executor| (form, executor))) {
+                for rules in [Rules::Off, Rules::On] {
+                    let power = Array::apply(op("pow"), &[x.clone(), form.clone()]).expect("types");
+                    let options = Options { executor, rules, ..Options::default() };
+                    let got = bits::bits(&power.eval_with(&options).expect("evaluates")).expect("in memory");
+                    let difference = bits::difference(dtype, &got, &want);
+                    assert_eq!(
+                        difference, None,
+                        "{dtype} to the power of {exponent:?}, {executor:?}, {rules:?}"
+                    );
+                }
+            }
+        }
+        for x in xs {
+            let one = number(dtype, 1.0);
+            assert_eq!(apply(op("pow"), dtype, &[one, x]), one, "1 to the power of {x:#x}, {dtype}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Derives the constants of the transcendental functions and writes them as Rust.
+
+    pip install mpmath==1.3.0
+    python3 scripts/coefficients.py > crates/broadloom-math/src/functions/coefficients.rs
+
+Each polynomial is the minimax one for its weight (Remez exchange over a Chebyshev grid, 60 digits), with its
+coefficients rounded to the arithmetic they are used in one after the other, lowest first, the rest refitted after
+each. The bound beside a table is the largest error of the rounded polynomial, evaluated exactly on 4,000 points.
+"""
+
+import struct
+import subprocess
+import sys
+
+from mpmath import mp, mpf
+
+mp.dps = 60
+GRID = 600
+
+
+def to_double(x):
+    return mpf(float(x))  # mpmath rounds to nearest even
+
+
+def to_single(x):
+    return mpf(struct.unpack("f", struct.pack("f", float(x)))[0])
+
+
+def grid(lo, hi, n):
+    """Chebyshev points, ends included."""
+    return [(lo + hi) / 2 - (hi - lo) / 2 * mp.cos(mp.pi * k / (n - 1)) for k in range(n)]
+
+
+def remez(target, weight, points, powers):
+    """Coefficients of the powers with the least largest |weight · (target − polynomial)| on the points."""
+    n = len(powers)
+    at = [round(k * (len(points) - 1) / n) for k in range(n + 1)]
+    for _ in range(30):
+        rows = mp.matrix(n + 1, n + 1)
+        right = mp.matrix(n + 1, 1)
+        for i, k in enumerate(at):
+            for j, power in enumerate(powers):
+                rows[i, j] = points[k] ** power
+            rows[i, n] = (-1) ** i / weight[k]
+            right[i] = target[k]
+        solution = mp.lu_solve(rows, right)
+        coefficients = list(solution)[:n]
+        error = [
+            w * (t - sum(c * x**p for c, p in zip(coefficients, powers)))
+            for x, t, w in zip(points, target, weight)
+        ]
+        # One extremum from each run of equal signs; then the n + 1 neighbours with the largest least one.
+        runs = []
+        for k, e in enumerate(error):
+            if runs and (error[runs[-1]] > 0) == (e > 0):
+                if abs(e) > abs(error[runs[-1]]):
+                    runs[-1] = k
+            else:
+                runs.append(k)
+        if len(runs) < n + 1:
+            break
+        best = max(
+            range(len(runs) - n), key=lambda s: min(abs(error[k]) for k in runs[s : s + n + 1])
+        )
+        following = runs[best : best + n + 1]
+        if following == at:
+            break
+        at = following
+    return coefficients
+
+
+def fit(function, lo, hi, degree, weight, rounding):
+    """Rounded coefficients of x^0 … x^degree, lowest first, and the largest weighted error."""
+    points = [x for x in grid(mpf(lo), mpf(hi), GRID) if weight(x) != 0]
+    target = [function(x) for x in points]
+    weights = [weight(x) for x in points]
+    fixed = []
+    for first in range(degree + 1):
+        free = remez(target, weights, points, list(range(first, degree + 1)))
+        fixed.append(rounding(free[0]))
+        target = [t - fixed[-1] * x**first for t, x in zip(target, points)]
+    check = grid(mpf(lo), mpf(hi), 4000)
+    worst = max(
+        abs(weight(x) * (function(x) - sum(c * x**k for k, c in enumerate(fixed)))) for x in check
+    )
+    return fixed, worst
+
+
+def near(x, function, series):
+    """The function, or where it cancels its Taylor series."""
+    return series(x) if abs(x) < mpf("1e-4") else function(x)
+
+
+def taylor(terms):
+    return lambda x: sum(c * x**k for k, c in enumerate(terms))
+
+
+fact = mp.factorial
+HALF_LN2 = mpf("0.34658")  # ln 2 / 2, and what rounding the multiple adds
+SQRT2 = mp.sqrt(2)
+
+exp_tail = lambda r: near(r, lambda r: (mp.exp(r) - 1 - r) / r**2, taylor([1 / fact(k + 2) for k in range(12)]))
+cosh_tail = lambda u: near(u, lambda u: (mp.cosh(mp.sqrt(u)) - 1) / u, taylor([1 / fact(2 * k + 2) for k in range(8)]))
+sinh_tail = lambda u: near(
+    u, lambda u: (mp.sinh(mp.sqrt(u)) / mp.sqrt(u) - 1) / u, taylor([1 / fact(2 * k + 3) for k in range(8)])
+)
+atanh_tail = lambda z: near(
+    z, lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, taylor([mpf(2) / (2 * k + 3) for k in range(14)])
+)
+# What is left of atanh_tail after 2/3.
+atanh_rest = lambda z: near(
+    z,
+    lambda z: ((2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z - mpf(2) / 3) / z,
+    taylor([mpf(2) / (2 * k + 5) for k in range(14)]),
+)
+log_tail = lambda f: near(
+    f, lambda f: (mp.log(1 + f) - f + f**2 / 2) / f**3, taylor([(-1) ** k / mpf(k + 3) for k in range(16)])
+)
+sin_tail = lambda u: near(
+    u, lambda u: (mp.sin(mp.sqrt(u)) / mp.sqrt(u) - 1) / u, taylor([(-1) ** (k + 1) / fact(2 * k + 3) for k in range(8)])
+)
+cos_tail = lambda u: near(
+    u, lambda u: (mp.cos(mp.sqrt(u)) - 1 + u / 2) / u**2, taylor([(-1) ** k / fact(2 * k + 4) for k in range(8)])
+)
+atan_tail = lambda z: near(
+    z, lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, taylor([(-1) ** (k + 1) / mpf(2 * k + 3) for k in range(14)])
+)
+asin_tail = lambda z: near(
+    z,
+    lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    taylor([fact(2 * k + 2) / (4 ** (k + 1) * fact(k + 1) ** 2 * (2 * k + 3)) for k in range(14)]),
+)
+
+S_MAX = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001")
+QUARTER_PI_2 = (mp.pi / 4) ** 2 * mpf("1.001")
+TAN_PI_8_2 = (SQRT2 - 1) ** 2 * mpf("1.001")
+
+# name, function, interval, degree, weight, rounding, what it says
+TABLES = [
+    ("EXP", exp_tail, -HALF_LN2, HALF_LN2, {"full": 10, "short": 5}, lambda r: r**2 / mp.exp(r),
+     "exp(r) ≈ 1 + r + r²·P(r)", "|r| ≤ 0.34658", "of the result"),
+    ("COSH", cosh_tail, 0, HALF_LN2**2, {"full": 5, "short": 2}, lambda u: u,
+     "cosh(r) ≈ 1 + u·P(u), u = r²", "|r| ≤ 0.34658", "of 1"),
+    ("SINH", sinh_tail, 0, HALF_LN2**2, {"full": 4, "short": 2}, lambda u: u,
+     "sinh(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.34658", "of r"),
+    ("ATANH", atanh_tail, 0, S_MAX, {"full": 6}, lambda z: z / 2,
+     "log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s²", "|s| ≤ 0.1717", "of 2s"),
+    ("ATANH_REST", atanh_rest, 0, S_MAX, {"full": 7}, lambda z: z**2 / 2,
+     "log((1+s)/(1−s)) ≈ 2s + s·z·(2/3 + z·P(z)), z = s²", "|s| ≤ 0.1717", "of 2s"),
+    ("LOG", log_tail, 1 / SQRT2 - 1, SQRT2 - 1, {"short": 10},
+     lambda f: f**2 * (f / mp.log(1 + f) if f else 1),
+     "log(1+f) ≈ f − f²/2 + f³·P(f)", "√½ − 1 ≤ f ≤ √2 − 1", "of the result"),
+    ("SIN", sin_tail, 0, QUARTER_PI_2, {"full": 6, "short": 3}, lambda u: u,
+     "sin(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7858", "of r"),
+    ("COS", cos_tail, 0, QUARTER_PI_2, {"full": 5, "short": 2}, lambda u: u**2,
+     "cos(r) ≈ 1 − u/2 + u²·P(u), u = r²", "|r| ≤ 0.7858", "of 1"),
+    ("ATAN", atan_tail, 0, TAN_PI_8_2, {"full": 11, "short": 6}, lambda z: z,
+     "atan(t) ≈ t + t·z·P(z), z = t²", "|t| ≤ 0.4144", "of t"),
+    ("ASIN", asin_tail, 0, mpf("0.2501"), {"full": 12, "short": 7}, lambda z: z,
+     "asin(x) ≈ x + x·z·P(z), z = x²", "|x| ≤ 0.5001", "of x"),
+    ("EXP_SINGLE", exp_tail, -HALF_LN2, HALF_LN2, {"single": 4}, lambda r: r**2 / mp.exp(r),
+     "exp(r) ≈ 1 + r + r²·P(r)", "|r| ≤ 0.34658", "of the result"),
+    ("LOG_SINGLE", log_tail, 1 / SQRT2 - 1, SQRT2 - 1, {"single": 8},
+     lambda f: f**2 * (f / mp.log(1 + f) if f else 1),
+     "log(1+f) ≈ f − f²/2 + f³·P(f)", "√½ − 1 ≤ f ≤ √2 − 1", "of the result"),
+]
+
+
+def literal(x, single=False):
+    text = repr(float(x))
+    if single:
+        # The shortest decimal that gives the same float32.
+        for digits in range(1, 12):
+            text = f"{float(x):.{digits}g}"
+            if to_single(mpf(text)) == x:
+                break
+        text = repr(float(text))
+    return text if any(c in text for c in ".e") else text + ".0"
+
+
+def bits_below(x, count):
+    """x rounded down in magnitude to count significant bits."""
+    _, e = mp.frexp(x)
+    scale = mpf(2) ** (count - e)
+    return mp.floor(x * scale) / scale
+
+
+def split(value, *counts):
+    """The value as an unevaluated sum: parts of so many bits, and the nearest double to the rest."""
+    parts = []
+    for count in counts:
+        parts.append(bits_below(value, count) if value > 0 else -bits_below(-value, count))
+        value -= parts[-1]
+    return parts + [to_double(value)]
+
+
+def double_double(value):
+    return [to_double(value), to_double(value - to_double(value))]
+
+
+def constant(name, doc, values):
+    kind = "f64" if len(values) == 1 else f"[f64; {len(values)}]"
+    text = literal(values[0]) if len(values) == 1 else "[" + ", ".join(map(literal, values)) + "]"
+    return f"/// {doc}\npub const {name}: {kind} = {text};\n"
+
+
+def main():
+    out = [
+        "//! Constants of the transcendental functions. Made by `scripts/coefficients.py` (mpmath); not edited by hand.",
+        "//!",
+        "//! A polynomial's coefficients stand lowest power first. `FULL` is for float64 results, `SHORT` for float64",
+        "//! arithmetic behind a float32 or float16 result, `SINGLE` for float32 arithmetic. Bounds are of the rounded",
+        "//! coefficients, before any rounding in the evaluation.",
+        "#![expect(clippy::approx_constant, reason = \"they are what they look like, to the digits that count\")]",
+        "",
+    ]
+    for name, function, lo, hi, variants, weight, form, interval, relative in TABLES:
+        for variant, degree in variants.items():
+            single = variant == "single"
+            coefficients, worst = fit(function, lo, hi, degree, weight, to_single if single else to_double)
+            name_of = name if single else f"{name}_{variant.upper()}"
+            kind = "f32" if single else "f64"
+            out.append(f"/// {form}, {interval}; error below 2^{mp.nstr(mp.log(worst, 2), 4)} {relative}.")
+            out.append(f"pub const {name_of}: [{kind}; {degree + 1}] = [")
+            out += [f"    {literal(c, single)}," for c in coefficients]
+            out.append("];\n")
+            print(name_of, mp.nstr(mp.log(worst, 2), 5), file=sys.stderr)
+    ln2 = mp.log(2)
+    out.append(constant("LN2", "ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.", split(ln2, 32, 32)))
+    out.append(constant("LN2_DD", "ln 2 as a double-double.", double_double(ln2)))
+    out.append(constant("LOG2_E", "1/ln 2 as a double-double.", double_double(1 / ln2)))
+    out.append(constant("LOG10_E", "1/ln 10 as a double-double.", double_double(1 / mp.log(10))))
+    out.append(constant("LOG10_2", "log10 2: 32 bits, 32 bits, and the rest.", split(mp.log10(2), 32, 32)))
+    single = lambda x: to_single(x)
+    head16 = bits_below(ln2, 16)
+    values = [single(ln2), single(ln2 - single(ln2)), head16, single(ln2 - head16)]
+    out.append("/// ln 2 as the sum of two float32; and of one with 16 bits, whose multiples by an exponent are exact, and the rest.")
+    out.append("pub const LN2_SINGLE: [f32; 4] = [" + ", ".join(literal(v, True) for v in values) + "];\n")
+    inverse = 1 / ln2
+    out.append("/// 1/ln 2 as the sum of two float32.")
+    out.append("pub const LOG2_E_SINGLE: [f32; 2] = [" + ", ".join(literal(v, True) for v in [single(inverse), single(inverse - single(inverse))]) + "];\n")
+    out.append(constant("TWO_OVER_PI", "2/π.", [to_double(2 / mp.pi)]))
+    half_pi = mp.pi / 2
+    parts = []
+    rest = half_pi
+    for _ in range(4):
+        parts.append(to_double(rest))
+        rest -= parts[-1]
+    out.append(constant("HALF_PI", "π/2 as an unevaluated sum of four doubles.", parts))
+    third = mpf(2) / 3
+    out.append(constant("TWO_THIRDS", "2/3 as a double-double.", double_double(third)))
+    # 2/π in base 2^64 for Payne–Hanek: 1200 bits behind the point.
+    words = 20
+    digits = int(mp.floor(0))
+    mp.dps = 500
+    digits = int(mp.floor(2 / mp.pi * mpf(2) ** (64 * words)))
+    out.append(f"/// The first {64 * words} bits of 2/π behind the binary point, most significant word first.")
+    out.append(f"pub const TWO_OVER_PI_BITS: [u64; {words}] = [")
+    for k in range(words):
+        out.append(f"    0x{(digits >> (64 * (words - 1 - k))) & (2**64 - 1):016x},")
+    out.append("];")
+    text = "\n".join(out) + "\n"
+    formatted = subprocess.run(["rustfmt", "--edition", "2024", "--config", "max_width=110"], input=text, capture_output=True, text=True)
+    sys.stdout.write(formatted.stdout if formatted.returncode == 0 else text)
+
+
+if __name__ == "__main__":
+    main()
