@@ -362,14 +362,14 @@ mod tests {
             DType::Bool => return [false, true].map(Scalar::of).to_vec(),
             DType::Float16 => vec![0, 0x0400, 0x3800, 0x3c00, 0x4248, 0x4c00, 0x6400, 0x7c00, 0x7e00],
             DType::Float32 => {
-                [0.0, f32::MIN_POSITIVE, 1e-20, 0.5, 1.0, 3.14, 17.0, 88.0, 1e30, f32::INFINITY]
+                [0.0, f32::MIN_POSITIVE, 1e-20, 0.5, 1.0, 3.125, 17.0, 88.0, 1e30, f32::INFINITY]
                     .map(|x| u64::from(x.to_bits()))
                     .into_iter()
                     .chain([0x7fc0_0000])
                     .collect()
             }
             DType::Float64 => {
-                [0.0, f64::MIN_POSITIVE, 1e-160, 0.5, 1.0, 3.14, 36.0, 709.0, 1e200, f64::INFINITY]
+                [0.0, f64::MIN_POSITIVE, 1e-160, 0.5, 1.0, 3.125, 36.0, 709.0, 1e200, f64::INFINITY]
                     .map(f64::to_bits)
                     .into_iter()
                     .chain([0x7ff8_0000_0000_0000])

@@ -162,6 +162,12 @@ pub(crate) trait Float64: Ops {
         polynomial::<Self, f64>(self, x, coefficients)
     }
 
+    /// A double as a sum.
+    #[inline(always)]
+    fn just(&mut self, hi: Self::V<f64>) -> Sum<Self> {
+        Sum { hi, lo: self.splat(0.0) }
+    }
+
     /// `a + b` exactly, where `|a| ≥ |b|` or `a` is 0.
     #[inline(always)]
     fn fast_two_sum(&mut self, a: Self::V<f64>, b: Self::V<f64>) -> Sum<Self> {

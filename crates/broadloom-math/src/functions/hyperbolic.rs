@@ -50,7 +50,7 @@ fn parts<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Parts<O> {
     } else {
         let (minus, plus) = (o.sub::<f64>(one, q), o.add::<f64>(one, q));
         let hi = o.add::<f64>(r.hi, r.lo);
-        (Sum { hi: minus, lo: q }, Sum { hi: plus, lo: q }, Sum { hi, lo: r.lo })
+        (o.just(minus), o.just(plus), o.just(hi))
     };
     Parts { n, minus, plus, r, even, odd }
 }
@@ -227,12 +227,12 @@ fn atanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let t = if P::FULL {
         let minus = o.neg::<f64>(a);
         let d = o.fast_two_sum(one, minus);
-        let zero = o.constant(0.0);
-        o.sum_div(Sum { hi: double, lo: zero }, d)
+        let double = o.just(double);
+        o.sum_div(double, d)
     } else {
         let d = o.sub::<f64>(one, a);
         let hi = o.div::<f64>(double, d);
-        Sum { hi, lo: d }
+        o.just(hi)
     };
     let y = log1p_of_sum::<O, P>(o, t.hi, P::FULL.then_some(t.lo));
     let y = if P::FULL { o.rounded(y) } else { y.hi };

@@ -45,7 +45,7 @@ fn arc_sine<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> ArcSine<O> {
     let p = o.mul::<f64>(z, p);
     let rest = o.mul::<f64>(hi, p);
     if !P::FULL {
-        return ArcSine { above_half, s: Sum { hi, lo: p }, rest };
+        return ArcSine { above_half, s: o.just(hi), rest };
     }
     let lost = o.nfma(root, root, complement);
     let double = o.add::<f64>(root, root);
@@ -88,16 +88,11 @@ fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     // Above 1/2: 2·part, below −1/2: π − 2·part, else π/2 − (part with the sign of x).
     let pi = o.constant(2.0 * HALF_PI[0]);
     let far = o.select::<f64>(negative, pi, zero);
-    let base = o.put(part.above_half, 0.0, far);
-    let base = o.select::<f64>(part.above_half, far, base);
     let half_pi = o.constant(HALF_PI[0]);
-    let base = o.select::<f64>(part.above_half, base, half_pi);
-    let one = o.constant(-1.0);
-    let factor = o.put(part.above_half, 2.0, one);
-    let factor = {
-        // 2 for x above 1/2, −2 below −1/2; −1 or 1 between.
-        o.flip(factor, sign)
-    };
+    let base = o.select::<f64>(part.above_half, far, half_pi);
+    let minus_one = o.constant(-1.0);
+    let factor = o.put(part.above_half, 2.0, minus_one);
+    let factor = o.flip(factor, sign);
     let term = o.mul::<f64>(part.s.hi, factor);
     if !P::FULL {
         let sum = o.add::<f64>(base, term);
@@ -114,10 +109,10 @@ fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 /// Where the tangent's argument is turned by π/4: tan(π/8).
 const TURN: f64 = 0.414_213_562_373_095_03;
 
-/// The angle between 0 and π/2 of magnitudes, turned: `base`·π/4 plus or minus the angle of `t`.
+/// The angle, from 0 to π, of a point whose coordinates have the magnitudes `small` ≤ `large`.
 ///
-/// `quarter` says how many quarters of π the angle of min/max is taken from; what is given is
-/// quarters·π/4 + sign·atan(t).
+/// `swapped` is where the second coordinate is the small one, so that the angle is above π/4, and `opposite` where the
+/// first is negative. The result is a multiple of π/4 plus or minus atan(t), |t| ≤ tan(π/8).
 #[inline(always)]
 fn angle<O: Ops, P: Precision>(
     o: &mut O,
@@ -154,20 +149,18 @@ fn angle<O: Ops, P: Precision>(
         let above = o.add::<f64>(small, part);
         let below = o.add::<f64>(large, more);
         let hi = o.div::<f64>(above, below);
-        Sum { hi, lo: below }
+        o.just(hi)
     };
     let z = o.mul::<f64>(t.hi, t.hi);
     let p = o.polynomial(z, P::pick(&ATAN_FULL, &ATAN_SHORT));
     let p = o.mul::<f64>(z, p);
     // Quarters: turned adds 1; swapped takes it from 2; opposite from 4.
     let quarters = o.put(turned, 1.0, zero);
-    let sign = o.splat(0u64);
-    let minus = o.splat(1u64 << 63);
     let from = o.c_sub(2.0, quarters);
-    let quarters = o.select::<f64>(swapped, from, quarters);
+    let mut quarters = o.select::<f64>(swapped, from, quarters);
+    let (plus, minus) = (o.splat(0u64), o.splat(1u64 << 63));
     let swapped_bits = o.mask_resize::<f64, u64>(swapped);
-    let mut sign = o.select::<u64>(swapped_bits, minus, sign);
-    let mut quarters = quarters;
+    let mut sign = o.select::<u64>(swapped_bits, minus, plus);
     if let Some(opposite) = opposite {
         let from = o.c_sub(4.0, quarters);
         quarters = o.select::<f64>(opposite, from, quarters);

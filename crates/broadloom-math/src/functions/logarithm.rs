@@ -155,7 +155,7 @@ pub(crate) fn log_of_split<O: Ops, P: Precision>(o: &mut O, x: Split<O>) -> Sum<
     if !P::FULL {
         let y = log1p_short(o, x.f);
         let hi = o.fma_c(x.e, LN2_DD[0], y);
-        return Sum { hi, lo: y };
+        return o.just(hi);
     }
     let head = o.mul_c(x.e, LN2[0]);
     let y = o.fast_two_sum(head, x.f);
@@ -286,7 +286,7 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
         o.two_sum(k, minus_m)
     } else {
         let hi = o.sub::<f64>(k, m);
-        Sum { hi, lo: m }
+        o.just(hi)
     };
     let far = o.at_least(d.hi, if P::FULL { -800.0 } else { -200.0 });
     let reduced = reduce::<O, P>(o, far);
@@ -303,7 +303,7 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
         o.fast_two_sum(t.hi, t.lo)
     } else {
         let hi = o.rounded(t);
-        Sum { hi, lo: t.lo }
+        o.just(hi)
     };
     let t = scale_sum::<O, P>(o, t, reduced.n);
     let l = log1p_of_sum::<O, P>(o, t.hi, P::FULL.then_some(t.lo));

@@ -43,7 +43,7 @@ fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Angle<O> {
     let first = o.fma_c(n, -HALF_PI[0], x);
     if !P::FULL {
         let hi = o.fma_c(n, -HALF_PI[1], first);
-        return Angle { quadrant, r: Sum { hi, lo: n } };
+        return Angle { quadrant, r: o.just(hi) };
     }
     let tail = o.constant(-HALF_PI[1]);
     let second = o.two_product(n, tail);
@@ -61,7 +61,7 @@ fn sin_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let cube = o.mul::<f64>(u, r.hi);
     if !P::FULL {
         let hi = o.fma::<f64>(cube, p, r.hi);
-        return Sum { hi, lo: r.lo };
+        return o.just(hi);
     }
     // d sin = cos r dr
     let slope = o.constant(1.0);
@@ -79,7 +79,7 @@ fn cos_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
     if !P::FULL {
         let p = o.fma_to_c(u, p, -0.5);
         let hi = o.fma_to_c(u, p, 1.0);
-        return Sum { hi, lo: u };
+        return o.just(hi);
     }
     // 1 − r²/2 rounded, and what that lost.
     let half = o.mul_c(r.hi, -0.5);
