@@ -116,17 +116,18 @@ impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
     }
 }
 
-/// The loop of one tile, for whichever features it is compiled: it says whether a lane was flagged.
+/// The loop of one tile, for whichever features it is compiled: it says whether a lane was flagged. With `LONG`, the
+/// long way round is taken at once, lane by lane.
 ///
 /// A type of its own and not a closure: a closure is called through a shim that large functions are not inlined out
 /// of, and outside of the dispatched function they are compiled without its features.
-struct Tile<F, In, Out> {
+struct Tile<F, const LONG: bool, In, Out> {
     function: PhantomData<F>,
     operands: In,
     out: Out,
 }
 
-impl<F, In, Out> Tile<F, In, Out> {
+impl<F, const LONG: bool, In, Out> Tile<F, LONG, In, Out> {
     fn new(operands: In, out: Out) -> Self {
         Tile { function: PhantomData, operands, out }
     }
@@ -135,14 +136,17 @@ impl<F, In, Out> Tile<F, In, Out> {
 /// One operand and the types of it and of the result.
 struct One<'a, T: Elem, U: Elem>(&'a [T::Store], PhantomData<U>);
 
-impl<F: Map<T, U>, T: Elem, U: Elem> NullaryFnOnce for Tile<F, One<'_, T, U>, &mut [U::Store]> {
+impl<F: Map<T, U>, const LONG: bool, T: Elem, U: Elem> NullaryFnOnce
+    for Tile<F, LONG, One<'_, T, U>, &mut [U::Store]>
+{
     type Output = u32;
 
     #[inline(always)]
     fn call(self) -> u32 {
         let mut lanes = Lanes::default();
         for (out, &x) in self.out.iter_mut().zip(self.operands.0) {
-            *out = F::call(&mut lanes, T::load(x)).store();
+            let x = T::load(x);
+            *out = if LONG { F::call(&mut Scalar, x) } else { F::call(&mut lanes, x) }.store();
         }
         lanes.flagged
     }
@@ -150,24 +154,26 @@ impl<F: Map<T, U>, T: Elem, U: Elem> NullaryFnOnce for Tile<F, One<'_, T, U>, &m
 
 fn tile1<F: Map<T, U>, T: Elem, U: Elem>(arch: Arch, a: &[u8], out: &mut [u8]) {
     let (a, out) = (elements::<T>(a), elements_mut::<U>(out));
-    if arch.dispatch(Tile::<F, _, _>::new(One::<T, U>(a, PhantomData), &mut *out)) != 0 {
-        for (out, &x) in out.iter_mut().zip(a) {
-            *out = F::call(&mut Scalar, T::load(x)).store();
-        }
+    let operands = || One::<T, U>(a, PhantomData);
+    if arch.dispatch(Tile::<F, false, _, _>::new(operands(), &mut *out)) != 0 {
+        arch.dispatch(Tile::<F, true, _, _>::new(operands(), out));
     }
 }
 
 /// Two operands of one type.
 struct Two<'a, T: Elem>(&'a [T::Store], &'a [T::Store]);
 
-impl<F: Binary<T>, T: Elem> NullaryFnOnce for Tile<F, Two<'_, T>, &mut [<F::Out as Elem>::Store]> {
+impl<F: Binary<T>, const LONG: bool, T: Elem> NullaryFnOnce
+    for Tile<F, LONG, Two<'_, T>, &mut [<F::Out as Elem>::Store]>
+{
     type Output = u32;
 
     #[inline(always)]
     fn call(self) -> u32 {
         let mut lanes = Lanes::default();
         for ((out, &x), &y) in self.out.iter_mut().zip(self.operands.0).zip(self.operands.1) {
-            *out = F::call(&mut lanes, T::load(x), T::load(y)).store();
+            let (x, y) = (T::load(x), T::load(y));
+            *out = if LONG { F::call(&mut Scalar, x, y) } else { F::call(&mut lanes, x, y) }.store();
         }
         lanes.flagged
     }
@@ -175,17 +181,17 @@ impl<F: Binary<T>, T: Elem> NullaryFnOnce for Tile<F, Two<'_, T>, &mut [<F::Out 
 
 fn tile2<F: Binary<T>, T: Elem>(arch: Arch, a: &[u8], b: &[u8], out: &mut [u8]) {
     let (a, b, out) = (elements::<T>(a), elements::<T>(b), elements_mut::<F::Out>(out));
-    if arch.dispatch(Tile::<F, _, _>::new(Two::<T>(a, b), &mut *out)) != 0 {
-        for ((out, &x), &y) in out.iter_mut().zip(a).zip(b) {
-            *out = F::call(&mut Scalar, T::load(x), T::load(y)).store();
-        }
+    if arch.dispatch(Tile::<F, false, _, _>::new(Two::<T>(a, b), &mut *out)) != 0 {
+        arch.dispatch(Tile::<F, true, _, _>::new(Two::<T>(a, b), out));
     }
 }
 
 /// Three operands, the last two of one type.
 struct Three<'a, C: Elem, T: Elem>(&'a [C::Store], &'a [T::Store], &'a [T::Store]);
 
-impl<F: Ternary<T>, T: Elem> NullaryFnOnce for Tile<F, Three<'_, F::First, T>, &mut [T::Store]> {
+impl<F: Ternary<T>, const LONG: bool, T: Elem> NullaryFnOnce
+    for Tile<F, LONG, Three<'_, F::First, T>, &mut [T::Store]>
+{
     type Output = u32;
 
     #[inline(always)]
@@ -193,7 +199,8 @@ impl<F: Ternary<T>, T: Elem> NullaryFnOnce for Tile<F, Three<'_, F::First, T>, &
         let mut lanes = Lanes::default();
         let Three(a, b, c) = self.operands;
         for (((out, &x), &y), &z) in self.out.iter_mut().zip(a).zip(b).zip(c) {
-            *out = F::call(&mut lanes, F::First::load(x), T::load(y), T::load(z)).store();
+            let (x, y, z) = (F::First::load(x), T::load(y), T::load(z));
+            *out = if LONG { F::call(&mut Scalar, x, y, z) } else { F::call(&mut lanes, x, y, z) }.store();
         }
         lanes.flagged
     }
@@ -202,9 +209,8 @@ impl<F: Ternary<T>, T: Elem> NullaryFnOnce for Tile<F, Three<'_, F::First, T>, &
 fn tile3<F: Ternary<T>, T: Elem>(arch: Arch, a: &[u8], b: &[u8], c: &[u8], out: &mut [u8]) {
     let (a, b, c) = (elements::<F::First>(a), elements::<T>(b), elements::<T>(c));
     let out = elements_mut::<T>(out);
-    if arch.dispatch(Tile::<F, _, _>::new(Three::<F::First, T>(a, b, c), &mut *out)) != 0 {
-        for (((out, &x), &y), &z) in out.iter_mut().zip(a).zip(b).zip(c) {
-            *out = F::call(&mut Scalar, F::First::load(x), T::load(y), T::load(z)).store();
-        }
+    let operands = || Three::<F::First, T>(a, b, c);
+    if arch.dispatch(Tile::<F, false, _, _>::new(operands(), &mut *out)) != 0 {
+        arch.dispatch(Tile::<F, true, _, _>::new(operands(), out));
     }
 }

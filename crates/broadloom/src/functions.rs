@@ -17,7 +17,8 @@
 //! # Powers, exponentials and logarithms
 //!
 //! A float result is off by less than one unit in the last place; `docs/accuracy.md` has the errors that were measured.
-//! By definition x to the power of 1 is x, of 2 is x·x, of −1 is 1/x and of 0 is 1, the power of NaN included.
+//! By definition x to the power of 1 is x, of 2 is x·x, of −1 is 1/x and of 0 is 1, also of NaN. Rust has no operator for
+//! powers: `^` is [`bitwise_xor`].
 //!
 //! ```
 //! use broadloom::functions::{hypot, logaddexp, pow};
