@@ -13,6 +13,8 @@ use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Ternary, Unary};
 use broadloom_mem::{typed, typed_mut};
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
+use crate::run::TILE;
+
 /// A loop over tiles, by arity: operands, then the result.
 #[derive(Clone, Copy)]
 pub enum TileLoop {
@@ -116,101 +118,138 @@ impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
     }
 }
 
-/// The loop of one tile, for whichever features it is compiled: it says whether a lane was flagged. With `LONG`, the
-/// long way round is taken at once, lane by lane.
-///
-/// A type of its own and not a closure: a closure is called through a shim that large functions are not inlined out
-/// of, and outside of the dispatched function they are compiled without its features.
-struct Tile<F, const LONG: bool, In, Out> {
-    function: PhantomData<F>,
-    operands: In,
-    out: Out,
+/// A function and the tiles of its operands.
+trait Operands {
+    /// One element of each.
+    type Args: Copy;
+    type Out: Elem;
+    fn args(&self) -> impl Iterator<Item = Self::Args>;
+    /// The function, in a vectorised loop.
+    fn lane(lanes: &mut Lanes, args: Self::Args) -> Self::Out;
+    /// The function, by the long way round where that is needed.
+    fn long(args: Self::Args) -> Self::Out;
 }
 
-impl<F, const LONG: bool, In, Out> Tile<F, LONG, In, Out> {
-    fn new(operands: In, out: Out) -> Self {
-        Tile { function: PhantomData, operands, out }
+struct One<'a, F, T: Elem, U>(&'a [T::Store], PhantomData<(F, U)>);
+
+impl<F: Map<T, U>, T: Elem, U: Elem> Operands for One<'_, F, T, U> {
+    type Args = T;
+    type Out = U;
+
+    #[inline(always)]
+    fn args(&self) -> impl Iterator<Item = T> {
+        self.0.iter().map(|&x| T::load(x))
+    }
+    #[inline(always)]
+    fn lane(lanes: &mut Lanes, x: T) -> U {
+        F::call(lanes, x)
+    }
+    #[inline(always)]
+    fn long(x: T) -> U {
+        F::call(&mut Scalar, x)
     }
 }
 
-/// One operand and the types of it and of the result.
-struct One<'a, T: Elem, U: Elem>(&'a [T::Store], PhantomData<U>);
+struct Two<'a, F, T: Elem>(&'a [T::Store], &'a [T::Store], PhantomData<F>);
 
-impl<F: Map<T, U>, const LONG: bool, T: Elem, U: Elem> NullaryFnOnce
-    for Tile<F, LONG, One<'_, T, U>, &mut [U::Store]>
-{
-    type Output = u32;
+impl<F: Binary<T>, T: Elem> Operands for Two<'_, F, T> {
+    type Args = (T, T);
+    type Out = F::Out;
 
     #[inline(always)]
-    fn call(self) -> u32 {
+    fn args(&self) -> impl Iterator<Item = (T, T)> {
+        self.0.iter().zip(self.1).map(|(&x, &y)| (T::load(x), T::load(y)))
+    }
+    #[inline(always)]
+    fn lane(lanes: &mut Lanes, (x, y): (T, T)) -> F::Out {
+        F::call(lanes, x, y)
+    }
+    #[inline(always)]
+    fn long((x, y): (T, T)) -> F::Out {
+        F::call(&mut Scalar, x, y)
+    }
+}
+
+struct Three<'a, F, C: Elem, T: Elem>(&'a [C::Store], &'a [T::Store], &'a [T::Store], PhantomData<F>);
+
+impl<F: Ternary<T>, T: Elem> Operands for Three<'_, F, F::First, T> {
+    type Args = (F::First, T, T);
+    type Out = T;
+
+    #[inline(always)]
+    fn args(&self) -> impl Iterator<Item = (F::First, T, T)> {
+        let rest = self.1.iter().zip(self.2);
+        self.0.iter().zip(rest).map(|(&x, (&y, &z))| (F::First::load(x), T::load(y), T::load(z)))
+    }
+    #[inline(always)]
+    fn lane(lanes: &mut Lanes, (x, y, z): (F::First, T, T)) -> T {
+        F::call(lanes, x, y, z)
+    }
+    #[inline(always)]
+    fn long((x, y, z): (F::First, T, T)) -> T {
+        F::call(&mut Scalar, x, y, z)
+    }
+}
+
+/// The loop of a tile, for whichever features it is compiled; it gives whether a lane was flagged.
+///
+/// A type of its own and not a closure: a closure is called through a shim that large functions are not inlined out
+/// of, and outside of the dispatched function they are compiled without its features.
+struct Fast<'a, P: Operands>(&'a P, &'a mut [<P::Out as Elem>::Store]);
+
+impl<P: Operands> NullaryFnOnce for Fast<'_, P> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn call(self) -> bool {
         let mut lanes = Lanes::default();
-        for (out, &x) in self.out.iter_mut().zip(self.operands.0) {
-            let x = T::load(x);
-            *out = if LONG { F::call(&mut Scalar, x) } else { F::call(&mut lanes, x) }.store();
+        for (out, args) in self.1.iter_mut().zip(self.0.args()) {
+            *out = P::lane(&mut lanes, args).store();
         }
-        lanes.flagged
+        lanes.flagged != 0
+    }
+}
+
+/// Finds the flagged lanes, and takes the long way round for them.
+struct Mended<'a, P: Operands>(&'a P, &'a mut [<P::Out as Elem>::Store]);
+
+impl<P: Operands> NullaryFnOnce for Mended<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let mut flags = [0u8; TILE];
+        for (flag, args) in flags.iter_mut().zip(self.0.args()) {
+            let mut lanes = Lanes::default();
+            P::lane(&mut lanes, args);
+            *flag = (lanes.flagged != 0) as u8;
+        }
+        for ((out, args), &flag) in self.1.iter_mut().zip(self.0.args()).zip(&flags) {
+            if flag != 0 {
+                *out = P::long(args).store();
+            }
+        }
+    }
+}
+
+/// Computes a tile of at most [`TILE`] elements.
+fn run<P: Operands>(arch: Arch, operands: &P, out: &mut [<P::Out as Elem>::Store]) {
+    debug_assert!(out.len() <= TILE, "a tile of {} elements", out.len());
+    if arch.dispatch(Fast(operands, &mut *out)) {
+        arch.dispatch(Mended(operands, out));
     }
 }
 
 fn tile1<F: Map<T, U>, T: Elem, U: Elem>(arch: Arch, a: &[u8], out: &mut [u8]) {
-    let (a, out) = (elements::<T>(a), elements_mut::<U>(out));
-    let operands = || One::<T, U>(a, PhantomData);
-    if arch.dispatch(Tile::<F, false, _, _>::new(operands(), &mut *out)) != 0 {
-        arch.dispatch(Tile::<F, true, _, _>::new(operands(), out));
-    }
-}
-
-/// Two operands of one type.
-struct Two<'a, T: Elem>(&'a [T::Store], &'a [T::Store]);
-
-impl<F: Binary<T>, const LONG: bool, T: Elem> NullaryFnOnce
-    for Tile<F, LONG, Two<'_, T>, &mut [<F::Out as Elem>::Store]>
-{
-    type Output = u32;
-
-    #[inline(always)]
-    fn call(self) -> u32 {
-        let mut lanes = Lanes::default();
-        for ((out, &x), &y) in self.out.iter_mut().zip(self.operands.0).zip(self.operands.1) {
-            let (x, y) = (T::load(x), T::load(y));
-            *out = if LONG { F::call(&mut Scalar, x, y) } else { F::call(&mut lanes, x, y) }.store();
-        }
-        lanes.flagged
-    }
+    run(arch, &One::<F, T, U>(elements::<T>(a), PhantomData), elements_mut::<U>(out));
 }
 
 fn tile2<F: Binary<T>, T: Elem>(arch: Arch, a: &[u8], b: &[u8], out: &mut [u8]) {
-    let (a, b, out) = (elements::<T>(a), elements::<T>(b), elements_mut::<F::Out>(out));
-    if arch.dispatch(Tile::<F, false, _, _>::new(Two::<T>(a, b), &mut *out)) != 0 {
-        arch.dispatch(Tile::<F, true, _, _>::new(Two::<T>(a, b), out));
-    }
-}
-
-/// Three operands, the last two of one type.
-struct Three<'a, C: Elem, T: Elem>(&'a [C::Store], &'a [T::Store], &'a [T::Store]);
-
-impl<F: Ternary<T>, const LONG: bool, T: Elem> NullaryFnOnce
-    for Tile<F, LONG, Three<'_, F::First, T>, &mut [T::Store]>
-{
-    type Output = u32;
-
-    #[inline(always)]
-    fn call(self) -> u32 {
-        let mut lanes = Lanes::default();
-        let Three(a, b, c) = self.operands;
-        for (((out, &x), &y), &z) in self.out.iter_mut().zip(a).zip(b).zip(c) {
-            let (x, y, z) = (F::First::load(x), T::load(y), T::load(z));
-            *out = if LONG { F::call(&mut Scalar, x, y, z) } else { F::call(&mut lanes, x, y, z) }.store();
-        }
-        lanes.flagged
-    }
+    let operands = Two::<F, T>(elements::<T>(a), elements::<T>(b), PhantomData);
+    run(arch, &operands, elements_mut::<F::Out>(out));
 }
 
 fn tile3<F: Ternary<T>, T: Elem>(arch: Arch, a: &[u8], b: &[u8], c: &[u8], out: &mut [u8]) {
     let (a, b, c) = (elements::<F::First>(a), elements::<T>(b), elements::<T>(c));
-    let out = elements_mut::<T>(out);
-    let operands = || Three::<F::First, T>(a, b, c);
-    if arch.dispatch(Tile::<F, false, _, _>::new(operands(), &mut *out)) != 0 {
-        arch.dispatch(Tile::<F, true, _, _>::new(operands(), out));
-    }
+    run(arch, &Three::<F, F::First, T>(a, b, c, PhantomData), elements_mut::<T>(out));
 }

@@ -86,6 +86,24 @@ pub(crate) fn exp_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<
     Sum { hi: y.hi, lo }
 }
 
+/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−61: r²/2 is exact, too.
+#[inline(always)]
+pub(crate) fn precise_exp_of_reduced<O: Ops>(o: &mut O, r: Sum<O>) -> Sum<O> {
+    let q = o.polynomial(r.hi, &EXP_FULL[1..]);
+    let square = o.mul::<f64>(r.hi, r.hi);
+    let cube = o.mul::<f64>(square, r.hi);
+    let one = o.constant(1.0);
+    let half = o.mul_c(r.hi, 0.5);
+    let half_square = o.two_product(half, r.hi);
+    let first = o.fast_two_sum(one, r.hi);
+    let y = o.fast_two_sum(first.hi, half_square.hi);
+    let lo = o.add::<f64>(first.lo, half_square.lo);
+    let lo = o.add::<f64>(lo, y.lo);
+    let lo = o.fma::<f64>(cube, q, lo);
+    let lo = o.fma::<f64>(r.lo, y.hi, lo);
+    o.fast_two_sum(y.hi, lo)
+}
+
 /// The bounds beyond which the result is 0 or infinite anyway.
 #[inline(always)]
 fn clamp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {

@@ -7,9 +7,9 @@
 use crate::dtype::{Float, Num, f16};
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E, LOG10_2, LOG10_E};
 use crate::functions::compare::magnitude;
-use crate::functions::exponential::{exp_of_reduced, reduce};
+use crate::functions::exponential::{exp_of_reduced, precise_exp_of_reduced, reduce};
 use crate::functions::float64::{
-    Float64, Full, MAGIC_EXPONENT, Precision, Short, Sum, from_work, power_of_two, scale_sum,
+    Float64, Full, MAGIC_EXPONENT, Precision, Short, Sum, from_work, power_of_two, scale, scale_sum,
     through_float64, to_work,
 };
 use crate::functions::{function, narrow_f64, single, widen};
@@ -262,6 +262,36 @@ pub(crate) fn log1p_of_sum<O: Ops, P: Precision>(
     log_of_split::<O, P>(o, parts)
 }
 
+/// log(1 + x) for a sum from 0 to 1, rounded at about 2^−61: s = f/(2 + f) is a sum, too.
+#[inline(always)]
+fn precise_log1p<O: Ops>(o: &mut O, x: Sum<O>) -> Sum<O> {
+    let one = o.constant(1.0);
+    let u = o.fast_two_sum(one, x.hi);
+    let Split { e, f, low } = split_sum::<O, Full>(o, u, Some(x.lo));
+    let two = o.constant(2.0);
+    let d = o.fast_two_sum(two, f);
+    let inverse = o.div::<f64>(one, d.hi);
+    let s = o.mul::<f64>(f, inverse);
+    let rest = o.nfma(s, d.hi, f);
+    let mut rest = o.nfma(s, d.lo, rest);
+    if let Some(low) = low {
+        // (f + low)/(2 + f + low) is as much more as low·(1 − s) over the divisor.
+        let more = o.nfma(s, low, low);
+        rest = o.add::<f64>(rest, more);
+    }
+    let s_low = o.mul::<f64>(rest, inverse);
+    let z = o.mul::<f64>(s, s);
+    let p = o.polynomial(z, &ATANH_FULL);
+    let cube = o.mul::<f64>(s, z);
+    let head = o.mul_c(e, LN2[0]);
+    let twice = o.add::<f64>(s, s);
+    let y = o.fast_two_sum(head, twice);
+    let lo = o.fma_c(e, LN2[1] + LN2[2], y.lo);
+    let lo = o.fma_c(s_low, 2.0, lo);
+    let lo = o.fma::<f64>(cube, p, lo);
+    Sum { hi: y.hi, lo }
+}
+
 #[inline(always)]
 fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let y = log1p_of_sum::<O, P>(o, x, None);
@@ -298,25 +328,23 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
         let rest = o.select::<f64>(held, d.lo, zero);
         r.lo = o.add::<f64>(r.lo, rest);
     }
-    let t = exp_of_reduced::<O, P>(o, r);
-    let t = if P::FULL {
-        o.fast_two_sum(t.hi, t.lo)
-    } else {
-        let hi = o.rounded(t);
-        o.just(hi)
-    };
-    let t = scale_sum::<O, P>(o, t, reduced.n);
-    let l = log1p_of_sum::<O, P>(o, t.hi, P::FULL.then_some(t.lo));
-    let y = if P::FULL {
+    let (l, y) = if P::FULL {
+        let t = precise_exp_of_reduced(o, r);
+        let t = scale_sum::<O, P>(o, t, reduced.n);
+        let l = precise_log1p(o, t);
         let y = o.two_sum(m, l.hi);
         let lo = o.add::<f64>(y.lo, l.lo);
-        o.add::<f64>(y.hi, lo)
+        (l, o.add::<f64>(y.hi, lo))
     } else {
-        o.add::<f64>(m, l.hi)
+        let t = exp_of_reduced::<O, P>(o, r);
+        let t = o.rounded(t);
+        let t = scale::<O, P>(o, t, reduced.n);
+        let l = log1p_of_sum::<O, P>(o, t, None);
+        (l, o.add::<f64>(m, l.hi))
     };
     // Where the two terms nearly cancel, their errors count; m is below 0 then.
     let magnitude = o.abs(y);
-    let scaled = o.mul_c(magnitude, if P::FULL { 2.0 } else { 128.0 });
+    let scaled = o.mul_c(magnitude, if P::FULL { 6.0 } else { 128.0 });
     let cancels = o.cmp::<f64>(Cmp::Lt, scaled, l.hi);
     let below = o.is(m, Cmp::Lt, 0.0);
     let flagged = o.mask_and::<f64>(cancels, below);
