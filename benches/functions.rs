@@ -129,6 +129,32 @@ fn halves(c: &mut Criterion) {
     }
 }
 
+/// Pairs of functions of one argument, compiled together: what they share is computed once.
+fn pairs(c: &mut Criterion) {
+    let a = numbers(1, 0.1, 10.0);
+    let x = Array::from_slice(&a);
+    let mut out = vec![0f64; N];
+    let mut group = c.benchmark_group("pairs/float64");
+    group.throughput(Throughput::Elements(N as u64));
+    let options = Options { executor: Executor::Jit, threads: Some(1), ..Options::default() };
+    for (name, expr) in [
+        ("sin", x.sin()),
+        ("cos", x.cos()),
+        ("sin*cos", x.sin() * x.cos()),
+        ("log", x.log()),
+        ("log10", x.log10()),
+        ("log+log10", x.log() + x.log10()),
+        ("exp", x.exp()),
+        ("expm1", x.expm1()),
+        ("exp+expm1", x.exp() + x.expm1()),
+    ] {
+        for _ in 0..3 {
+            expr.eval_into_with(&mut out, &options).expect("evaluates");
+        }
+        group.bench_function(name, |bench| bench.iter(|| expr.eval_into_with(black_box(&mut out), &options)));
+    }
+}
+
 /// The median that criterion has just written, in nanoseconds.
 fn median(id: &str) -> Option<f64> {
     let root = std::env::var("CARGO_TARGET_DIR")
@@ -166,6 +192,16 @@ fn summary() {
             }
         }
     }
+    for (first, second, pair) in
+        [("sin", "cos", "sin*cos"), ("log", "log10", "log+log10"), ("exp", "expm1", "exp+expm1")]
+    {
+        // Criterion's names of folders have no stars.
+        let time = |name: &str| median(&format!("pairs_float64/{}", name.replace('*', "_")));
+        if let (Some(a), Some(b), Some(both)) = (time(first), time(second), time(pair)) {
+            let [a, b, both] = [a, b, both].map(|t| t / N as f64);
+            println!("compiled, float64: {first} {a:.2} ns, {second} {b:.2} ns, {pair} {both:.2} ns");
+        }
+    }
     if let (Some(half), Some(single)) = (median("exp_float16/interp"), median("exp_float32/interp")) {
         println!(
             "\nfloat16 exp: {:.2} ns, {:.2} times float32's, interpreter",
@@ -184,6 +220,7 @@ fn main() {
         .configure_from_args();
     all(&mut c);
     halves(&mut c);
+    pairs(&mut c);
     c.final_summary();
     summary();
 }

@@ -2,7 +2,8 @@
 //!
 //! In: tiles as bytes. Out: a tile as bytes. Must hold: everything from the loop to the primitives is inlined into
 //! the one function that is compiled for the features (a missed inline costs 50×, silently: the interpreter's rows
-//! of the benchmark `figures` show it). A lane that needs the long way round is noted, and the tile done again by [`Scalar`].
+//! of the benchmarks `figures` and `functions` show it).
+//! A lane that needs the long way round is noted, and done again by [`Scalar`].
 
 use std::marker::PhantomData;
 

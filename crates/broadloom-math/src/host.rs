@@ -2,8 +2,8 @@
 //!
 //! In and out: plain Rust values, a mask being a `bool`. `Scalar` is the oracle and folds constants.
 //! `Lanes` is the same but for [`Ops::rare2`], which only notes that a lane was flagged, so that a loop over
-//! it is free of calls and rustc vectorises it; the caller of the loop repeats the tile with `Scalar` where
-//! a flag was noted. Must hold: every method is `#[inline(always)]` (a missed inline costs 50×, silently).
+//! it is free of calls and rustc vectorises it; the caller of the loop repeats with `Scalar` where a flag
+//! was noted. Must hold: every method is `#[inline(always)]` (a missed inline costs 50×, silently).
 
 use crate::dtype::{Elem, Float, Int, Num, Real};
 use crate::ops::{Cmp, Ops, Rare2};
