@@ -5,7 +5,6 @@
 //! FMA, and never contract `a * b + c`.
 
 use std::hint::black_box;
-use std::path::Path;
 use std::time::Duration;
 
 use broadloom::{Array, DType, Executor, Kernel, Options, f16};
@@ -13,6 +12,9 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 
 #[path = "loops.rs"]
 mod loops;
+#[path = "medians.rs"]
+mod medians;
+use medians::median;
 
 /// Numbers that don't repeat within a few thousand elements, of either sign and below 1.
 fn numbers(n: usize, seed: u64) -> Vec<f32> {
@@ -276,15 +278,6 @@ const TIMES: &[(&str, &str, f64, &str)] = &[
     ("compile 500 ops", "compile/500", 1.0, ""),
     ("compile 2000 ops", "compile/2000", 1.0, "12000000"),
 ];
-
-/// The median that criterion has just written, in nanoseconds.
-fn median(id: &str) -> Option<f64> {
-    let root = std::env::var("CARGO_TARGET_DIR")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../target").into());
-    let file = Path::new(&root).join("criterion").join(id).join("new/estimates.json");
-    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
-    json["median"]["point_estimate"].as_f64()
-}
 
 fn summary() {
     println!("\n{:<58} {:>10}   aim", "ratio of medians", "measured");

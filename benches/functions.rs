@@ -5,11 +5,14 @@
 //! ratios. Words after `--` pick groups, such as `exp/float32`. Arguments don't repeat.
 
 use std::hint::black_box;
-use std::path::Path;
 use std::time::Duration;
 
 use broadloom::{Array, Executor, Options, f16};
 use criterion::{BenchmarkId, Criterion, Throughput};
+
+#[path = "medians.rs"]
+mod medians;
+use medians::median;
 
 const N: usize = 100_000;
 
@@ -153,15 +156,6 @@ fn pairs(c: &mut Criterion) {
         }
         group.bench_function(name, |bench| bench.iter(|| expr.eval_into_with(black_box(&mut out), &options)));
     }
-}
-
-/// The median that criterion has just written, in nanoseconds.
-fn median(id: &str) -> Option<f64> {
-    let root = std::env::var("CARGO_TARGET_DIR")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../target").into());
-    let file = Path::new(&root).join("criterion").join(id).join("new/estimates.json");
-    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
-    json["median"]["point_estimate"].as_f64()
 }
 
 /// The table of docs/performance.md.

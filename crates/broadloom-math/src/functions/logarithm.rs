@@ -4,17 +4,17 @@
 //! terms e·ln 2 and f enter the last addition without rounding. Source: the series in s = f/(2 + f) is that of
 //! W. J. Cody and W. Waite (1980); the split into f and a small rest is K. C. Ng's (fdlibm, 1993).
 
-use crate::dtype::{Float, Num, f16};
+use crate::dtype::{Float, Num};
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E, LOG10_2, LOG10_E};
 use crate::functions::compare::magnitude;
 use crate::functions::exponential::{exp_of_reduced, precise_exp_of_reduced, reduce};
 use crate::functions::float64::{
-    Float64, Full, MAGIC_EXPONENT, Precision, Short, Sum, from_work, power_of_two, scale, scale_sum,
+    Float64, Full, MAGIC_EXPONENT, Precision, Sum, from_work, power_of_two, scale, scale_sum,
     through_float64, to_work,
 };
-use crate::functions::{function, narrow_f64, single, widen};
+use crate::functions::{function, single};
 use crate::host::Scalar;
-use crate::ops::{Binary, Cmp, Ops, Rare2, Unary};
+use crate::ops::{Cmp, Ops, Rare2, Unary};
 
 function! {
     /// The natural logarithm
@@ -31,6 +31,7 @@ function! {
 
 through_float64!(unary Log1p log1p; Log10 log10;);
 through_float64!(unary_but_single Log log; Log2 log2;);
+through_float64!(binary_typed LogAddExp logaddexp;);
 
 impl Unary<f32> for Log {
     type Out = f32;
@@ -368,30 +369,6 @@ fn logaddexp<O: Ops, P: Precision, T: Float>(o: &mut O, x1: O::V<T>, x2: O::V<T>
     let y = o.select::<T>(infinite, m, y);
     let nan = o.cmp::<T>(Cmp::Ne, k, k);
     o.select::<T>(nan, k, y)
-}
-
-macro_rules! log_add_exp {
-    ($($t:ident $precision:ident)*) => {$(
-        impl Binary<$t> for LogAddExp {
-            type Out = $t;
-            #[inline(always)]
-            fn call<O: Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
-                logaddexp::<O, $precision, $t>(o, x1, x2)
-            }
-        }
-    )*};
-}
-log_add_exp!(f32 Short f64 Full);
-
-impl Binary<f16> for LogAddExp {
-    type Out = f16;
-    #[inline(always)]
-    fn call<O: Ops>(o: &mut O, x1: O::V<f16>, x2: O::V<f16>) -> O::V<f16> {
-        let (x1, x2) = (widen(o, x1), widen(o, x2));
-        let (x1, x2) = (to_work::<O, f32>(o, x1), to_work::<O, f32>(o, x2));
-        let y = logaddexp::<O, Short, f64>(o, x1, x2);
-        narrow_f64(o, y)
-    }
 }
 
 /// logaddexp where the sum of the exponentials is near 1: log1p of e^x1 + e^x2 − 1, in double-doubles.

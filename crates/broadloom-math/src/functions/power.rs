@@ -3,14 +3,12 @@
 //! In: two operands. Out: x1^x2, or √(x1² + x2²). Must hold: a float power is x, x·x and 1/x for the exponents 1, 2
 //! and −1 by definition; an integer power wraps, and is truncated for a negative exponent.
 
-use crate::dtype::{Float, Int, Num, f16};
+use crate::dtype::{Float, Int, Num};
 use crate::functions::coefficients::{ATANH_REST_FULL, LN2, LN2_DD, LOG2_E, TWO_THIRDS};
 use crate::functions::exponential::exp_of_reduced;
-use crate::functions::float64::{
-    Float64, Full, MAGIC, Precision, Short, Sum, from_work, scale, through_float64, to_work,
-};
+use crate::functions::float64::{Float64, MAGIC, Precision, Sum, from_work, scale, through_float64, to_work};
 use crate::functions::logarithm::{self, Split, log_of_split, split};
-use crate::functions::{compare, function, narrow_f64, widen};
+use crate::functions::{compare, function};
 use crate::ops::{Binary, Cmp, Ops, Rare2};
 
 function! {
@@ -21,6 +19,7 @@ function! {
 }
 
 through_float64!(binary Hypot hypot;);
+through_float64!(binary_typed Pow pow;);
 
 #[inline(always)]
 fn hypot<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
@@ -175,7 +174,7 @@ fn power<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>, r: O::V<T>) -> O::
 
 /// x^y, its special cases in the type of the operands.
 #[inline(always)]
-fn pow_of<O: Ops, P: Precision, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
+fn pow<O: Ops, P: Precision, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
     let a = compare::magnitude::<O, T>(o, x);
     let a = o.of_bits::<T>(a);
     // 1 to an infinite power is 1: as if to the largest finite one, which is as good for any other base.
@@ -189,30 +188,6 @@ fn pow_of<O: Ops, P: Precision, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> 
     let r = power_of_magnitude::<O, P>(o, a, exponent);
     let r = from_work::<O, T>(o, r);
     power::<O, T>(o, x, y, r)
-}
-
-macro_rules! float_power {
-    ($($t:ident $precision:ident)*) => {$(
-        impl Binary<$t> for Pow {
-            type Out = $t;
-            #[inline(always)]
-            fn call<O: Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
-                pow_of::<O, $precision, $t>(o, x1, x2)
-            }
-        }
-    )*};
-}
-float_power!(f32 Short f64 Full);
-
-impl Binary<f16> for Pow {
-    type Out = f16;
-    #[inline(always)]
-    fn call<O: Ops>(o: &mut O, x1: O::V<f16>, x2: O::V<f16>) -> O::V<f16> {
-        let (x1, x2) = (widen(o, x1), widen(o, x2));
-        let (x1, x2) = (to_work::<O, f32>(o, x1), to_work::<O, f32>(o, x2));
-        let y = pow_of::<O, Short, f64>(o, x1, x2);
-        narrow_f64(o, y)
-    }
 }
 
 /// e^(hi + lo)
