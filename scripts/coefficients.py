@@ -221,7 +221,7 @@ def main():
             coefficients, worst = fit(function, lo, hi, degree, weight, to_single if single else to_double)
             name_of = name if single else f"{name}_{variant.upper()}"
             kind = "f32" if single else "f64"
-            out.append(f"/// {form}, {interval}; error below 2^{mp.nstr(mp.log(worst, 2), 4)} {relative}.")
+            out.append(f"/// {form}, {interval}; error below 2^{float(mp.ceil(mp.log(worst, 2) * 100) / 100):.2f} {relative}.")
             out.append(f"pub const {name_of}: [{kind}; {degree + 1}] = [")
             out += [f"    {literal(c, single)}," for c in coefficients]
             out.append("];\n")
@@ -244,15 +244,14 @@ def main():
     half_pi = mp.pi / 2
     parts = []
     rest = half_pi
-    for _ in range(4):
+    for _ in range(3):
         parts.append(to_double(rest))
         rest -= parts[-1]
-    out.append(constant("HALF_PI", "π/2 as an unevaluated sum of four doubles.", parts))
+    out.append(constant("HALF_PI", "π/2 as an unevaluated sum of three doubles.", parts))
     third = mpf(2) / 3
     out.append(constant("TWO_THIRDS", "2/3 as a double-double.", double_double(third)))
-    # 2/π in base 2^64 for Payne–Hanek: 1200 bits behind the point.
+    # 2/π in base 2^64 for Payne–Hanek: 1280 bits behind the point.
     words = 20
-    digits = int(mp.floor(0))
     mp.dps = 500
     digits = int(mp.floor(2 / mp.pi * mpf(2) ** (64 * words)))
     out.append(f"/// The first {64 * words} bits of 2/π behind the binary point, most significant word first.")

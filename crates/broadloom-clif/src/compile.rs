@@ -87,8 +87,8 @@ impl Compiler {
             access: access.to_vec(),
             params: kernel.params.len(),
             fault_sites: kernel.fault_sites().count(),
+            size: size + constants.len() * 16,
             constants: constants.into_iter().map(Constant).collect(),
-            size,
             _code: module,
         })))
     }
@@ -201,7 +201,7 @@ unsafe impl Sync for Inner {}
 unsafe impl Send for Inner {}
 
 impl Compiled {
-    /// Bytes of machine code.
+    /// Bytes of machine code and of the constants that it reads.
     pub fn code_size(&self) -> usize {
         self.0.size
     }

@@ -5,7 +5,7 @@
 //! coefficients, before any rounding in the evaluation.
 #![expect(clippy::approx_constant, reason = "they are what they look like, to the digits that count")]
 
-/// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-61.61 of the result.
+/// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-61.60 of the result.
 pub const EXP_FULL: [f64; 11] = [
     0.5,
     0.16666666666666688,
@@ -20,7 +20,7 @@ pub const EXP_FULL: [f64; 11] = [
     2.0977159412331565e-09,
 ];
 
-/// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-33.52 of the result.
+/// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-33.51 of the result.
 pub const EXP_SHORT: [f64; 6] = [
     0.5000000067652103,
     0.1666666383169366,
@@ -30,7 +30,7 @@ pub const EXP_SHORT: [f64; 6] = [
     0.00019492912669682907,
 ];
 
-/// cosh(r) ≈ 1 + u·P(u), u = r², |r| ≤ 0.34658; error below 2^-69.99 of 1.
+/// cosh(r) ≈ 1 + u·P(u), u = r², |r| ≤ 0.34658; error below 2^-69.98 of 1.
 pub const COSH_FULL: [f64; 6] = [
     0.5,
     0.041666666666666685,
@@ -40,10 +40,10 @@ pub const COSH_FULL: [f64; 6] = [
     2.0921771526313947e-09,
 ];
 
-/// cosh(r) ≈ 1 + u·P(u), u = r², |r| ≤ 0.34658; error below 2^-34.3 of 1.
+/// cosh(r) ≈ 1 + u·P(u), u = r², |r| ≤ 0.34658; error below 2^-34.30 of 1.
 pub const COSH_SHORT: [f64; 3] = [0.500000007909919, 0.04166626720290364, 0.0013946220864445764];
 
-/// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-61.69 of r.
+/// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-61.68 of r.
 pub const SINH_FULL: [f64; 5] = [
     0.16666666666666677,
     0.008333333333321386,
@@ -55,7 +55,7 @@ pub const SINH_FULL: [f64; 5] = [
 /// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-37.47 of r.
 pub const SINH_SHORT: [f64; 3] = [0.16666666754507986, 0.008333288968915472, 0.00019904950384997294];
 
-/// log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s², |s| ≤ 0.1717; error below 2^-59.48 of 2s.
+/// log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s², |s| ≤ 0.1717; error below 2^-59.47 of 2s.
 pub const ATANH_FULL: [f64; 7] = [
     0.6666666666666735,
     0.3999999999940934,
@@ -78,7 +78,7 @@ pub const ATANH_REST_FULL: [f64; 8] = [
     0.11970916083985772,
 ];
 
-/// log(1+f) ≈ f − f²/2 + f³·P(f), √½ − 1 ≤ f ≤ √2 − 1; error below 2^-35.57 of the result.
+/// log(1+f) ≈ f − f²/2 + f³·P(f), √½ − 1 ≤ f ≤ √2 − 1; error below 2^-35.56 of the result.
 pub const LOG_SHORT: [f64; 11] = [
     0.33333333892395267,
     -0.24999997076477481,
@@ -93,7 +93,7 @@ pub const LOG_SHORT: [f64; 11] = [
     0.05386783410533928,
 ];
 
-/// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7858; error below 2^-63.25 of r.
+/// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7858; error below 2^-63.24 of r.
 pub const SIN_FULL: [f64; 7] = [
     -0.16666666666666666,
     0.008333333333333038,
@@ -104,7 +104,7 @@ pub const SIN_FULL: [f64; 7] = [
     -7.379709308895046e-13,
 ];
 
-/// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7858; error below 2^-37.57 of r.
+/// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7858; error below 2^-37.56 of r.
 pub const SIN_SHORT: [f64; 4] =
     [-0.16666666641527125, 0.008333329374150121, -0.00019839331005305804, 2.7182745444961913e-06];
 
@@ -118,10 +118,10 @@ pub const COS_FULL: [f64; 6] = [
     -1.1360409391810121e-11,
 ];
 
-/// cos(r) ≈ 1 − u/2 + u²·P(u), u = r², |r| ≤ 0.7858; error below 2^-33.28 of 1.
+/// cos(r) ≈ 1 − u/2 + u²·P(u), u = r², |r| ≤ 0.7858; error below 2^-33.27 of 1.
 pub const COS_SHORT: [f64; 3] = [0.041666646807192065, -0.0013887364484405623, 2.443809076750339e-05];
 
-/// atan(t) ≈ t + t·z·P(z), z = t², |t| ≤ 0.4144; error below 2^-61.0 of t.
+/// atan(t) ≈ t + t·z·P(z), z = t², |t| ≤ 0.4144; error below 2^-60.99 of t.
 pub const ATAN_FULL: [f64; 12] = [
     -0.33333333333333326,
     0.19999999999997095,
@@ -137,7 +137,7 @@ pub const ATAN_FULL: [f64; 12] = [
     0.014894316431058973,
 ];
 
-/// atan(t) ≈ t + t·z·P(z), z = t², |t| ≤ 0.4144; error below 2^-40.24 of t.
+/// atan(t) ≈ t + t·z·P(z), z = t², |t| ≤ 0.4144; error below 2^-40.23 of t.
 pub const ATAN_SHORT: [f64; 7] = [
     -0.33333333296222006,
     0.19999994379099617,
@@ -180,7 +180,7 @@ pub const ASIN_SHORT: [f64; 8] = [
 /// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-28.22 of the result.
 pub const EXP_SINGLE: [f32; 5] = [0.49999994, 0.16666517, 0.041668102, 0.008369191, 0.001383884];
 
-/// log(1+f) ≈ f − f²/2 + f³·P(f), √½ − 1 ≤ f ≤ √2 − 1; error below 2^-27.67 of the result.
+/// log(1+f) ≈ f − f²/2 + f³·P(f), √½ − 1 ≤ f ≤ √2 − 1; error below 2^-27.66 of the result.
 pub const LOG_SINGLE: [f32; 9] = [
     0.33333313,
     -0.25000167,
@@ -217,9 +217,8 @@ pub const LOG2_E_SINGLE: [f32; 2] = [1.442695, 1.925963e-08];
 /// 2/π.
 pub const TWO_OVER_PI: f64 = 0.6366197723675814;
 
-/// π/2 as an unevaluated sum of four doubles.
-pub const HALF_PI: [f64; 4] =
-    [1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33, 5.562271104311117e-50];
+/// π/2 as an unevaluated sum of three doubles.
+pub const HALF_PI: [f64; 3] = [1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33];
 
 /// 2/3 as a double-double.
 pub const TWO_THIRDS: [f64; 2] = [0.6666666666666666, 3.700743415417188e-17];

@@ -47,7 +47,7 @@ impl Unary<f32> for Exp {
 
 /// Multiples of ln 2 taken out of `x`: x = n·ln 2 + r.hi + r.lo, |r| at most ln 2 / 2 and a little.
 ///
-/// The first product is exact: n·LN2 lies on the grid of 2^−53 like the difference, which is below 1.
+/// The first difference is exact: for n = 0 it is x, else both lie on a grid of 2^−54 or coarser and it is below 1/2.
 pub(crate) struct Reduced<O: Ops> {
     pub n: O::V<f64>,
     pub r: Sum<O>,
@@ -61,6 +61,7 @@ pub(crate) fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Reduced<O
     let r = o.fma_c(n, -LN2_DD[0], x);
     let lo = o.mul_c(n, -LN2_DD[1]);
     if P::FULL {
+        // Where r is the smaller it is a multiple of lo's last place still.
         let r = o.fast_two_sum(r, lo);
         return Reduced { n, r };
     }
@@ -103,6 +104,9 @@ pub(crate) fn precise_exp_of_reduced<O: Ops>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let lo = o.fma::<f64>(r.lo, y.hi, lo);
     o.fast_two_sum(y.hi, lo)
 }
+
+// The callers of `EXP_FULL[1..]` and `COSH_FULL[1..]` put these in exactly.
+const _: () = assert!(EXP_FULL[0] == 0.5 && COSH_FULL[0] == 0.5);
 
 /// The bounds beyond which the result is 0 or infinite anyway.
 #[inline(always)]

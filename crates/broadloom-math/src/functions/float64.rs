@@ -168,7 +168,7 @@ pub(crate) trait Float64: Ops {
         Sum { hi, lo: self.splat(0.0) }
     }
 
-    /// `a + b` exactly, where `|a| ≥ |b|` or `a` is 0.
+    /// `a + b` exactly, where `|a| ≥ |b|`, or `a` is 0 or a multiple of `b`'s last place.
     #[inline(always)]
     fn fast_two_sum(&mut self, a: Self::V<f64>, b: Self::V<f64>) -> Sum<Self> {
         let hi = self.add::<f64>(a, b);

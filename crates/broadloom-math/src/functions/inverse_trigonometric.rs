@@ -134,7 +134,7 @@ fn angle<O: Ops, P: Precision>(
         match opposite {
             None => o.sum_div(above, below),
             Some(_) => {
-                // Correctly rounded by itself, since the remainder may underflow.
+                // Correctly rounded by itself: it may be subnormal, which has no rest.
                 let hi = o.div::<f64>(above.hi, below.hi);
                 let one = o.constant(1.0);
                 let inverse = o.div::<f64>(one, below.hi);
@@ -215,9 +215,9 @@ fn atan2<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     let axis = o.mask_or::<f64>(infinite, none);
     let large = o.select::<f64>(axis, one, large);
     let (small, large) = if P::FULL {
-        // Sums of the two stay finite, and remainders of large quotients above underflow.
+        // Sums of the two stay finite, and the remainders of quotients that are not 0 above underflow.
         let huge = o.is(large, Cmp::Gt, 1e300);
-        let tiny = o.is(large, Cmp::Lt, 1e-200);
+        let tiny = o.is(large, Cmp::Lt, 1e100);
         let factor = o.put(tiny, f64::from_bits((1023 + 600) << 52), one);
         let factor = o.put(huge, f64::from_bits((1023 - 4) << 52), factor);
         (o.mul::<f64>(small, factor), o.mul::<f64>(large, factor))

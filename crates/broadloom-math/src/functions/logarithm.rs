@@ -333,6 +333,9 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
         let t = precise_exp_of_reduced(o, r);
         let t = scale_sum::<O, P>(o, t, reduced.n);
         let l = precise_log1p(o, t);
+        // log1p(t) is t itself for so small a t, and a subnormal is best left alone.
+        let tiny = o.is(t.hi, Cmp::Lt, f64::from_bits((1023 - 60) << 52));
+        let l = Sum { hi: o.select::<f64>(tiny, t.hi, l.hi), lo: o.select::<f64>(tiny, t.lo, l.lo) };
         let y = o.two_sum(m, l.hi);
         let lo = o.add::<f64>(y.lo, l.lo);
         (l, o.add::<f64>(y.hi, lo))

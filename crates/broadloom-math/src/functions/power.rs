@@ -158,6 +158,8 @@ fn power<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>, r: O::V<T>) -> O::
     let r = o.or::<T::Bits>(r, nan);
     let r = o.of_bits::<T>(r);
     // By definition.
+    let first = o.cmp::<T>(Cmp::Eq, y, one);
+    let r = o.select::<T>(first, x, r);
     let reciprocal = o.div::<T>(one, x);
     let minus_one = o.splat(T::MINUS_ONE);
     let inverse = o.cmp::<T>(Cmp::Eq, y, minus_one);

@@ -23,7 +23,7 @@ pub(crate) fn exp<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let x = o.select::<f32>(above, most, x);
     let below = o.cmp::<f32>(Cmp::Lt, x, least);
     let x = o.select::<f32>(below, least, x);
-    // x = n·ln 2 + r + c; r is exact: a multiple of 2^−24 below 1/2.
+    // x = n·ln 2 + r + c; r is exact: a multiple of 2^−25 below 1/2.
     let magic = o.splat(MAGIC);
     let factor = o.splat(LOG2_E_SINGLE[0]);
     let t = o.fma::<f32>(x, factor, magic);

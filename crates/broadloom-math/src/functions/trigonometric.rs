@@ -1,7 +1,7 @@
 //! sin, cos and tan.
 //!
 //! In: a float64 angle in radians. Out: the function of it. Must hold: x = n·π/2 + r with |r| at most π/4 and a little,
-//! r carried to about 2^−100 of itself; angles above [`LARGE`] take the long way round through `rare`. Source: the
+//! r carried to about 2^−70 of itself and more; angles above [`LARGE`] take the long way round through `rare`. Source: the
 //! reduction of large angles is that of M. Payne and R. Hanek (1983).
 
 use crate::functions::coefficients::{

@@ -21,6 +21,10 @@ const INFINITY: Real = Infinite { negative: false };
 /// error of nearly a whole unit could make it another.
 const NOTHING: i32 = -40;
 
+/// What is lost of a unit in the last place of the greater of two numbers that cancel, as a binary exponent: what sums of
+/// two float64 hold is 2^-98 of it.
+const CANCELLED: i32 = -46;
+
 pub(super) fn apply(function: &str, args: &[Real]) -> Option<Real> {
     let function = Function::from_name(function)?;
     match (function, args) {
@@ -56,7 +60,7 @@ pub(super) fn is_near(exact: Real, got: Real, format: Format, slack: Option<Dyad
     if binade(x) > format.emax || error_is_below(nearest, unit(x, format) + NOTHING) {
         return is_nearest;
     }
-    let is_slack = slack.is_some_and(|slack| error_is_below(got, unit(slack, format) + NOTHING));
+    let is_slack = slack.is_some_and(|slack| error_is_below(got, unit(slack, format) + CANCELLED));
     is_slack || got.is_negative() == x.negative && error_is_below(got, unit(x, format))
 }
 

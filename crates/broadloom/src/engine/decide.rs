@@ -62,7 +62,7 @@ impl Estimate {
                 Code::Apply(_, dtype) => dtype == DType::Float16,
                 Code::Cast(from, to) => from == DType::Float16 || to == DType::Float16,
             };
-            let scale = width as f64 / 4.0;
+            let scale = (width as f64 / 4.0).max(if half { 1.0 } else { 0.0 });
             // float16 is converted, and computed as a wider type.
             let (fused, interpreted) =
                 if half { (FUSED_HALF, INTERPRETED_HALF) } else { (0.0, PASS * scale) };
