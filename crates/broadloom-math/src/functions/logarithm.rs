@@ -435,3 +435,19 @@ fn expm1_slowly(x: f64) -> Sum<Scalar> {
     let sum = o.two_sum(-1.0, y.hi);
     o.fast_two_sum(sum.hi, sum.lo + y.lo)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Binary;
+
+    /// e^x2 is subnormal, and was rounded once more on its way through the series. Expected values, in units of 2^−1074:
+    /// mpmath, e^−725 = 277150689.43…, e^−730 = 1867426.66…, e^−735 = 12582.62….
+    #[test]
+    fn a_subnormal_term_of_logaddexp_is_left_alone() {
+        for (x2, exact) in [(-725.0, 277150689.43), (-730.0, 1867426.66), (-735.0, 12582.62)] {
+            let got = <LogAddExp as Binary<f64>>::call(&mut Scalar, 0.0, x2).to_bits() as f64;
+            assert!((got - exact).abs() < 1.0, "logaddexp(0, {x2}) is {got} units, not {exact}");
+        }
+    }
+}
