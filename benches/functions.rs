@@ -36,6 +36,21 @@ struct Row {
     aims: [Aim; 2],
 }
 
+/// Measures an expression by either executor, into given memory.
+macro_rules! by_executor {
+    ($group:ident, $expr:ident, $out:ident) => {
+        for executor in [Executor::Interp, Executor::Jit] {
+            let options = Options { executor, threads: Some(1), ..Options::default() };
+            for _ in 0..3 {
+                $expr.eval_into_with(&mut $out, &options).expect("evaluates");
+            }
+            $group.bench_function(BenchmarkId::from_parameter(executor.name()), |bench| {
+                bench.iter(|| $expr.eval_into_with(black_box(&mut $out), &options))
+            });
+        }
+    };
+}
+
 macro_rules! bench_type {
     ($c:ident, $t:ident, $dtype:literal, $name:literal, [$x:ident: $xlo:expr, $xhi:expr], $std:expr, $ours:expr) => {
         bench_type!($c, $t, $dtype, $name, [$x: $xlo, $xhi; _y: 0.0, 1.0], $std, $ours)
@@ -58,15 +73,7 @@ macro_rules! bench_type {
         let ($x, $y) = (Array::from_slice(&a), Array::from_slice(&b));
         let _ = &$y;
         let expr = $ours;
-        for executor in [Executor::Interp, Executor::Jit] {
-            let options = Options { executor, threads: Some(1), ..Options::default() };
-            for _ in 0..3 {
-                expr.eval_into_with(&mut out, &options).expect("evaluates");
-            }
-            group.bench_function(BenchmarkId::from_parameter(executor.name()), |bench| {
-                bench.iter(|| expr.eval_into_with(black_box(&mut out), &options))
-            });
-        }
+        by_executor!(group, expr, out);
     }};
 }
 
@@ -121,15 +128,7 @@ fn halves(c: &mut Criterion) {
     let mut group = c.benchmark_group("exp/float16");
     group.throughput(Throughput::Elements(N as u64));
     let expr = Array::from_slice(&a).exp();
-    for executor in [Executor::Interp, Executor::Jit] {
-        let options = Options { executor, threads: Some(1), ..Options::default() };
-        for _ in 0..3 {
-            expr.eval_into_with(&mut out, &options).expect("evaluates");
-        }
-        group.bench_function(BenchmarkId::from_parameter(executor.name()), |bench| {
-            bench.iter(|| expr.eval_into_with(black_box(&mut out), &options))
-        });
-    }
+    by_executor!(group, expr, out);
 }
 
 /// Pairs of functions of one argument, compiled together: what they share is computed once.

@@ -386,23 +386,15 @@ macro_rules! through_float64 {
     (binary $($name:ident $core:ident;)*) => {$(
         $crate::functions::float64::through_float64!(@binary $name $core f64 $crate::functions::float64::Full);
         $crate::functions::float64::through_float64!(@binary $name $core f32 $crate::functions::float64::Short);
-        impl $crate::Binary<$crate::f16> for $name {
-            type Out = $crate::f16;
-            #[inline(always)]
-            fn call<O: $crate::Ops>(o: &mut O, x1: O::V<$crate::f16>, x2: O::V<$crate::f16>) -> O::V<$crate::f16> {
-                let x1 = $crate::functions::widen(o, x1);
-                let x2 = $crate::functions::widen(o, x2);
-                let x1 = o.float_resize::<f32, f64>(x1);
-                let x2 = o.float_resize::<f32, f64>(x2);
-                let y = $core::<O, $crate::functions::float64::Short>(o, x1, x2);
-                $crate::functions::narrow_f64(o, y)
-            }
-        }
+        $crate::functions::float64::through_float64!(@binary_half $name $core);
     )*};
     // The core takes the operands in their own type, float64 for float16, so that special cases cost less.
     (binary_typed $($name:ident $core:ident;)*) => {$(
         $crate::functions::float64::through_float64!(@binary_typed $name $core f32 $crate::functions::float64::Short);
         $crate::functions::float64::through_float64!(@binary_typed $name $core f64 $crate::functions::float64::Full);
+        $crate::functions::float64::through_float64!(@binary_half $name $core, f64);
+    )*};
+    (@binary_half $name:ident $core:ident $(, $t:ident)?) => {
         impl $crate::Binary<$crate::f16> for $name {
             type Out = $crate::f16;
             #[inline(always)]
@@ -411,11 +403,11 @@ macro_rules! through_float64 {
                 let x2 = $crate::functions::widen(o, x2);
                 let x1 = o.float_resize::<f32, f64>(x1);
                 let x2 = o.float_resize::<f32, f64>(x2);
-                let y = $core::<O, $crate::functions::float64::Short, f64>(o, x1, x2);
+                let y = $core::<O, $crate::functions::float64::Short $(, $t)?>(o, x1, x2);
                 $crate::functions::narrow_f64(o, y)
             }
         }
-    )*};
+    };
     (@binary_typed $name:ident $core:ident $t:ident $precision:ty) => {
         impl $crate::Binary<$t> for $name {
             type Out = $t;
