@@ -8,6 +8,10 @@
 #![deny(missing_docs)]
 
 pub mod cases;
+#[cfg(feature = "check")]
+pub mod differential;
+#[cfg(feature = "check")]
+pub mod elements;
 pub mod oracle;
 pub mod random;
 pub mod reference;
@@ -15,4 +19,6 @@ pub mod spicy;
 pub mod suite;
 mod value;
 
+#[cfg(feature = "check")]
+pub use differential::check;
 pub use value::{DTYPES, Value};

@@ -10,10 +10,12 @@ mod program;
 mod reference;
 mod rng;
 mod shrink;
+mod text;
 mod typing;
 
-pub use generate::{Size, program, with_other_values};
+pub use generate::{Size, instance, program, with_other_values};
 pub use program::{Arg, Program, PySlice, Step, Tensor, View};
 pub use reference::Outcome;
 pub use rng::Rng;
 pub use shrink::shrink;
+pub use text::ProgramError;

@@ -89,7 +89,7 @@ fn everything_is_reached() {
                     reached.insert(format!("{} to {to}", values[*arg].dtype));
                 }
                 Step::View(_, view) => {
-                    reached.insert(view.to_string().split(' ').next().unwrap_or_default().to_owned());
+                    reached.insert(view.to_string().split('(').next().unwrap_or_default().to_owned());
                 }
                 Step::Constant(dtype, _) => {
                     reached.insert(format!("constant {dtype}"));

@@ -38,6 +38,7 @@ mod engine;
 mod eval;
 mod expr;
 pub mod functions;
+mod inspect;
 #[cfg(feature = "ndarray")]
 mod interop;
 mod kernel;
@@ -59,6 +60,7 @@ pub use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Op, Promotion, 
 pub use broadloom_math::f16;
 pub use engine::{Engine, Executor, Limits, Options};
 pub use eval::{eval_many, eval_many_with};
+pub use inspect::{TypedGraph, typed_graph};
 pub use kernel::{In, Kernel, Out};
 pub use operand::{IntoArray, Operand};
 pub use promote::{promotion, with_promotion};

@@ -13,11 +13,21 @@ const ARROWS: &[(&str, &[&str])] = &[
         "broadloom",
         &["broadloom-clif", "broadloom-core", "broadloom-interp", "broadloom-math", "broadloom-mem"],
     ),
-    ("broadloom-cli", &["broadloom", "broadloom-core", "broadloom-math", "broadloom-mem"]),
-    // The executors are for its command that measures accuracy; its library names neither.
+    // Its differential checker works through the face; the executors are for its command that measures accuracy.
     (
         "broadloom-testkit",
-        &["broadloom-clif", "broadloom-core", "broadloom-interp", "broadloom-math", "broadloom-mem"],
+        &[
+            "broadloom",
+            "broadloom-clif",
+            "broadloom-core",
+            "broadloom-interp",
+            "broadloom-math",
+            "broadloom-mem",
+        ],
+    ),
+    (
+        "broadloom-cli",
+        &["broadloom", "broadloom-core", "broadloom-math", "broadloom-mem", "broadloom-testkit"],
     ),
 ];
 

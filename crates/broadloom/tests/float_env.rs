@@ -3,12 +3,11 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(unsafe_code, reason = "the control register is set by an instruction of its own")]
 
-mod bits;
-
 use std::arch::asm;
 
 use broadloom::prelude::*;
 use broadloom::{Engine, Executor, Options, text};
+use broadloom_testkit::elements as bits;
 
 /// What Rust runs under: round to nearest, keep subnormals, all exceptions masked.
 const DEFAULT: u32 = 0x1f80;

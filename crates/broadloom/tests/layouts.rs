@@ -1,10 +1,9 @@
 //! A handful of kernels over every way that inputs and outputs can lie in memory, every short length and some awkward
 //! shapes, against a model that indexes element by element in plain Rust.
 
-mod bits;
-
 use broadloom::prelude::*;
 use broadloom::{Executor, Options, eval_many_with};
+use broadloom_testkit::elements as bits;
 
 /// How an operand lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,13 +1,12 @@
 //! What is too deep, too wide or too large: it works, or it is a typed error; no stack overflows, no work grows
 //! exponentially, no signal is raised.
 
-mod bits;
-
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, IntDivision, Op, Options};
+use broadloom_testkit::elements as bits;
 
 const EXECUTORS: [Executor; 3] = [Executor::Interp, Executor::Jit, Executor::Auto];
 

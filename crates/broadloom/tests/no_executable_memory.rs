@@ -4,8 +4,6 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "the kernel is asked by system calls")]
 
-mod bits;
-
 use std::process::Command;
 
 use broadloom::prelude::*;

@@ -1,14 +1,13 @@
 //! Every row of the case files in tests/cases/spec, through the functions of the face: both executors, with rewrite
 //! rules and without, folded at build time, and at every place in an array that could make a difference.
 
-mod bits;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use broadloom::{Array, DType, Executor, Op, Options, Range, Result, functions, text};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
+use broadloom_testkit::elements as bits;
 use broadloom_testkit::oracle::{self, Signature};
 use broadloom_testkit::{Value, cases};
 

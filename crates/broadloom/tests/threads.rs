@@ -1,8 +1,6 @@
 //! Many threads compile, evaluate and drop at once, with caches so small that everything is evicted all the time:
 //! results are right, and the limits hold.
 
-mod bits;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 

@@ -2,12 +2,11 @@
 //! both executors give, at every lane, in every tail and beside whatever neighbours; and what follows from the
 //! functions' symmetries and from the definition of pow holds to the bit.
 
-mod bits;
-
 use broadloom::{Array, DType, Executor, Op, Options};
 use broadloom_core::op::Law;
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
+use broadloom_testkit::elements as bits;
 use broadloom_testkit::oracle::{self, SIGNATURES};
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::{Value, spicy};

@@ -140,6 +140,66 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
     generator.program
 }
 
+/// A program's functions and views over other inputs: other values, layouts and extents, and other numbers for some
+/// constants. Equal extents stay equal; they are the program's own where it would not type otherwise, or a step would
+/// have more elements than `most`.
+///
+/// ```
+/// use broadloom_testkit::random::{Size, instance, program};
+///
+/// let template = program(7, Size::Small);
+/// let other = instance(&template, 1, 100);
+/// assert!(other.run().is_ok(), "{other}");
+/// ```
+pub fn instance(template: &Program, seed: u64, most: usize) -> Program {
+    let mut rng = Rng::new(seed);
+    let mut rng = Rng::new(rng.next());
+    let mut resized = template.clone();
+    for _ in 0..20 {
+        let candidate = shapes::resized(&mut rng, template);
+        let types = typing::types(&candidate);
+        if types.len() == candidate.steps.len() && types.iter().all(|t| t.elements() <= most) {
+            resized = candidate;
+            break;
+        }
+    }
+    let int_division = if seed.is_multiple_of(2) { IntDivision::Zero } else { IntDivision::Error };
+    let program = Program { steps: Vec::new(), roots: Vec::new(), int_division, ..template.clone() };
+    let palette = rng.chance(1, 3);
+    let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
+    let mut generator = Generator {
+        rng,
+        program,
+        types: Vec::new(),
+        shape: Vec::new(),
+        limit: usize::MAX,
+        palette,
+        rare_zeros,
+        is_long: false,
+        current: 0,
+    };
+    let mut number = Vec::new();
+    for mut step in resized.steps {
+        match &mut step {
+            Step::Input(x) => generator.input_of(x.dtype, &x.shape),
+            Step::Constant(dtype, bits) => {
+                // Its own at times: it may be one that a rule looks for.
+                if generator.rng.chance(1, 2) {
+                    *bits = generator.bits(*dtype);
+                }
+                generator.program.steps.push(step);
+            }
+            _ => {
+                step.map_args(|arg| number[arg]);
+                generator.program.steps.push(step);
+            }
+        }
+        number.push(generator.program.steps.len() - 1);
+    }
+    generator.program.roots = template.roots.iter().map(|&root| number[root]).collect();
+    generator.program
+}
+
 struct Generator {
     rng: Rng,
     program: Program,
@@ -200,9 +260,22 @@ impl Generator {
         }
     }
 
-    /// An array of this shape in memory, contiguous or seen through views.
+    /// An array of this shape and any dtype.
     fn input(&mut self, shape: &[usize]) {
         let dtype = self.dtype();
+        let first = self.program.steps.len();
+        self.input_of(dtype, shape);
+        for step in first..self.program.steps.len() {
+            let step = &self.program.steps[step];
+            self.types.push(
+                typing::type_of(step, &self.types, self.program.promotion)
+                    .expect("a filled array and fitting views"),
+            );
+        }
+    }
+
+    /// An array of this shape in memory, contiguous or seen through views.
+    fn input_of(&mut self, dtype: DType, shape: &[usize]) {
         let (base, views) = shapes::layout(&mut self.rng, shape);
         let elements: usize = base.iter().product();
         let mut bits: Vec<u64> = if self.palette {
@@ -215,14 +288,10 @@ impl Generator {
             bits.iter_mut().filter(|b| **b == 0).for_each(|b| *b = u64::from(!self.rng.chance(1, 30)));
         }
         // What views leave out may be a little more than the limit.
-        let step = Step::Input(Tensor { dtype, shape: base, bits });
-        self.types.push(typing::type_of(&step, &self.types, self.program.promotion).expect("a filled array"));
-        self.program.steps.push(step);
+        self.program.steps.push(Step::Input(Tensor { dtype, shape: base, bits }));
         for view in views {
-            let step = Step::View(self.types.len() - 1, view);
-            self.types
-                .push(typing::type_of(&step, &self.types, self.program.promotion).expect("a fitting view"));
-            self.program.steps.push(step);
+            let last = self.program.steps.len() - 1;
+            self.program.steps.push(Step::View(last, view));
         }
     }
 

@@ -1,14 +1,10 @@
 //! A program of array operations, as plain data.
 //!
-//! In: what a generator or a test writes down. Out: [`Program`], and its text. Must hold: a step refers to earlier
+//! In: what a generator or a test writes down. Out: [`Program`]. Must hold: a step refers to earlier
 //! steps only; whether it types is [`Program::run`]'s to say.
-
-use std::fmt;
 
 use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Literal, Op, Promotion};
-
-use super::typing;
 
 /// Elements in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,80 +122,4 @@ pub struct Program {
     pub promotion: Promotion,
     /// What an integer division by zero does.
     pub int_division: IntDivision,
-}
-
-impl fmt::Display for PySlice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = |x: Option<isize>| x.map_or(String::new(), |x| x.to_string());
-        write!(f, "{}:{}:{}", bound(self.start), bound(self.stop), self.step)
-    }
-}
-
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            View::Slice(ranges) => {
-                let ranges: Vec<String> = ranges.iter().map(PySlice::to_string).collect();
-                write!(f, "slice [{}]", ranges.join(", "))
-            }
-            View::PermuteDims(axes) => write!(f, "permute_dims {axes:?}"),
-            View::BroadcastTo(shape) => write!(f, "broadcast_to {shape:?}"),
-            View::Reshape(shape) => write!(f, "reshape {shape:?}"),
-            View::ExpandDims(axis) => write!(f, "expand_dims {axis}"),
-            View::Squeeze(axis) => write!(f, "squeeze {axis}"),
-            View::Flip(axis) => write!(f, "flip {axis}"),
-            View::IndexAxis(axis, index) => write!(f, "index_axis {axis} {index}"),
-        }
-    }
-}
-
-/// The most elements that are written out.
-const SHOWN: usize = 72;
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::Input(x) => {
-                write!(f, "input")?;
-                x.bits.iter().take(SHOWN).try_for_each(|bits| write!(f, " {bits:#x}"))?;
-                let more = x.bits.len().saturating_sub(SHOWN);
-                if more > 0 { write!(f, " and {more} more") } else { Ok(()) }
-            }
-            Step::Constant(_, bits) => write!(f, "constant {bits:#x}"),
-            Step::Apply(op, args) => {
-                let args: Vec<String> = args
-                    .iter()
-                    .map(|arg| match arg {
-                        Arg::Step(i) => format!("s{i}"),
-                        Arg::Literal(x) => x.to_string(),
-                    })
-                    .collect();
-                write!(f, "{op}({})", args.join(", "))
-            }
-            Step::Cast(arg, dtype) => write!(f, "astype(s{arg}, {dtype})"),
-            Step::View(arg, view) => write!(f, "{view} of s{arg}"),
-        }
-    }
-}
-
-/// One line per step, with its type, and one for the roots.
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let types = typing::types(self);
-        for (i, step) in self.steps.iter().enumerate() {
-            match types.get(i) {
-                Some(t) => writeln!(f, "s{i}: {}{:?} = {step}", t.dtype, t.shape)?,
-                None => writeln!(f, "s{i}: ? = {step}")?,
-            }
-        }
-        let roots: Vec<String> = self.roots.iter().map(|i| format!("s{i}")).collect();
-        write!(f, "roots {}", roots.join(", "))?;
-        if self.promotion == Promotion::NumPy {
-            write!(f, "; promoted as NumPy does")?;
-        }
-        if self.int_division == IntDivision::Error {
-            write!(f, "; integer division by zero fails")?;
-        }
-        Ok(())
-    }
 }

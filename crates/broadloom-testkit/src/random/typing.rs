@@ -62,6 +62,19 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
     }
 }
 
+impl Program {
+    /// Each function that is applied, with the dtype that its operands are converted to.
+    pub fn calls(&self) -> impl Iterator<Item = (Op, DType)> + use<'_> {
+        let types = types(self);
+        self.steps.iter().filter_map(move |step| match step {
+            Step::Apply(op, args) => {
+                operand_dtype(*op, args, &types, self.promotion).ok().map(|dtype| (*op, dtype))
+            }
+            _ => None,
+        })
+    }
+}
+
 pub fn signature(op: Op) -> Result<&'static Signature, String> {
     Signature::of(op.name()).ok_or_else(|| format!("the oracle has no {op}"))
 }

@@ -3,8 +3,10 @@
 //! In: the generator's random numbers, and shapes. Out: shapes around vector widths, ways to lay an array out, and
 //! views that fit an array. Must hold: a layout's views give exactly the wanted shape.
 
+use std::collections::BTreeMap;
+
 use super::Size;
-use crate::random::program::{PySlice, View};
+use crate::random::program::{Program, PySlice, Step, View};
 use crate::random::rng::Rng;
 
 /// The shape that a program is about.
@@ -56,6 +58,35 @@ pub fn related(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
         _ => {}
     }
     shape
+}
+
+/// The program with its extents replaced, equal ones by equal ones; whether it types is another question, and arrays are
+/// not filled with more than zeros.
+pub fn resized(rng: &mut Rng, program: &Program) -> Program {
+    let mut drawn: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut to = |extent: usize| match extent {
+        0 | 1 => extent,
+        _ => *drawn.entry(extent).or_insert_with(|| match rng.below(10) {
+            0 => rng.below(2),
+            1..=4 => 2 + rng.below(8),
+            _ => 2 + rng.below(70),
+        }),
+    };
+    let mut out = program.clone();
+    for step in &mut out.steps {
+        match step {
+            Step::Input(x) => {
+                x.shape.iter_mut().for_each(|e| *e = to(*e));
+                x.bits = vec![0; x.shape.iter().product()];
+            }
+            Step::View(_, View::BroadcastTo(shape)) => shape.iter_mut().for_each(|e| *e = to(*e)),
+            Step::View(_, View::Reshape(shape)) => {
+                shape.iter_mut().filter(|e| **e >= 0).for_each(|e| *e = to(*e as usize) as isize);
+            }
+            _ => {}
+        }
+    }
+    out
 }
 
 /// The shape of memory, and the views through which an array of the wanted shape is seen in it.

@@ -1,0 +1,227 @@
+//! A program through every way of evaluating it, against the reference, bit for bit.
+//!
+//! In: a [`Program`], and the [`Way`]s to try. Out: nothing, or the first [`Difference`]. Must hold: the reference
+//! decides what is right, not a majority of executors; no way is given memory in which another has left the right
+//! values; a panic is a difference too.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use broadloom::{
+    Array, ErrorKind, Executor, In, Kernel, Options, Out, Range, Result, eval_many_with, with_promotion,
+};
+use broadloom_core::rewrite::Rules;
+
+use crate::elements::{self, Typed};
+use crate::random::{Arg, Outcome, Program, Step, View};
+
+mod expression;
+mod search;
+
+pub use expression::{check, program_of};
+pub use search::{Finding, Search, Summary, program_of_seed};
+
+/// What is wrong with what a way gave, in words.
+pub type Difference = String;
+
+/// One way of evaluating.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Whether rewrite rules apply.
+    pub rules: Rules,
+    /// Who runs the kernels.
+    pub executor: Executor,
+    /// The most threads.
+    pub threads: Option<usize>,
+}
+
+const fn way(rules: Rules, executor: Executor, threads: Option<usize>) -> Way {
+    Way { rules, executor, threads }
+}
+
+/// Ways for arrays that one thread works on: each executor with rules and without, and the engine's own choice.
+pub const ALONE: &[Way] = &[
+    way(Rules::Off, Executor::Interp, Some(1)),
+    way(Rules::On, Executor::Interp, Some(1)),
+    way(Rules::Off, Executor::Jit, Some(1)),
+    way(Rules::On, Executor::Jit, Some(1)),
+    way(Rules::On, Executor::Auto, None),
+];
+
+/// Ways for arrays that are shared between threads.
+pub const SHARED: &[Way] = &[
+    way(Rules::Off, Executor::Interp, Some(2)),
+    way(Rules::On, Executor::Interp, Some(1)),
+    way(Rules::On, Executor::Interp, Some(2)),
+    way(Rules::Off, Executor::Jit, Some(2)),
+    way(Rules::On, Executor::Jit, Some(1)),
+    way(Rules::On, Executor::Jit, Some(2)),
+    way(Rules::On, Executor::Jit, None),
+    way(Rules::On, Executor::Auto, None),
+];
+
+/// The arrays that a program's steps stand for, none of them evaluated.
+///
+/// # Errors
+/// What the array functions say, for a program that does not type.
+pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
+    with_promotion(program.promotion, || {
+        let mut arrays: Vec<Array<'static>> = Vec::new();
+        for step in &program.steps {
+            let array = array(step, &arrays)?;
+            arrays.push(array);
+        }
+        Ok(arrays)
+    })
+}
+
+fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
+    match step {
+        Step::Input(x) => Ok(elements::array(x.dtype, &x.shape, &x.bits)),
+        Step::Constant(dtype, bits) => Ok(Array::scalar(elements::literal(*dtype, *bits)).astype(*dtype)),
+        Step::Cast(arg, dtype) => Ok(before[*arg].astype(*dtype)),
+        Step::View(arg, view) => self::view(&before[*arg], view),
+        Step::Apply(op, args) => {
+            let operand = |arg: &Arg| match arg {
+                Arg::Step(i) => before[*i].clone(),
+                Arg::Literal(x) => Array::scalar(*x),
+            };
+            Array::apply(*op, &args.iter().map(operand).collect::<Vec<_>>())
+        }
+    }
+}
+
+fn view(x: &Array<'static>, view: &View) -> Result<Array<'static>> {
+    match view {
+        View::Slice(ranges) => {
+            let ranges: Vec<Range> = ranges.iter().map(|r| Range::new(r.start, r.stop, r.step)).collect();
+            x.slice(&ranges)
+        }
+        View::PermuteDims(axes) => x.permute_dims(axes),
+        View::BroadcastTo(shape) => x.broadcast_to(shape),
+        View::Reshape(shape) => x.reshape(shape),
+        View::ExpandDims(axis) => x.expand_dims(*axis),
+        View::Squeeze(axis) => x.squeeze(*axis),
+        View::Flip(axis) => x.flip(*axis),
+        View::IndexAxis(axis, index) => x.index_axis(*axis, *index),
+    }
+}
+
+/// Evaluates a program in every way, and as a [`Kernel`] compiled for other values; what is wrong, if anything is.
+///
+/// ```
+/// use broadloom_testkit::differential::{ALONE, difference};
+/// use broadloom_testkit::random::{Size, program};
+///
+/// assert_eq!(difference(&program(7, Size::Small), ALONE), None);
+/// ```
+pub fn difference(program: &Program, ways: &[Way]) -> Option<Difference> {
+    match catch_unwind(AssertUnwindSafe(|| compare_all(program, ways))) {
+        Ok(done) => done.err(),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            Some(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
+        }
+    }
+}
+
+fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Difference> {
+    let outcome = program.run().map_err(|e| format!("the reference: {e}"))?;
+    let arrays = arrays(program).map_err(|e| format!("building: {e}"))?;
+    for (i, (array, want)) in arrays.iter().zip(&outcome.values).enumerate() {
+        if (array.dtype(), array.shape()) != (want.dtype, &want.shape[..]) {
+            return Err(format!("s{i} is {}{:?}", array.dtype(), array.shape()));
+        }
+    }
+    let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
+    let mut failures: Vec<String> = Vec::new();
+    // Kept, so that no way is given memory in which another has left the right values.
+    let mut kept = Vec::new();
+    for &Way { rules, executor, threads } in ways {
+        let int_division = program.int_division;
+        let options = Options { executor, threads, int_division, rules, ..Options::default() };
+        let way = format!("rules {rules:?}, {executor:?}, threads {threads:?}");
+        match eval_many_with(&roots, &options) {
+            Ok(results) => {
+                if !outcome.faults.is_empty() {
+                    return Err(format!("{way}: no error, though {:?}", outcome.faults));
+                }
+                compare(program, &outcome, &results).map_err(|e| format!("{way}: {e}"))?;
+                kept.push(results);
+                failures.push(String::new());
+            }
+            Err(e) => {
+                let named = e.message().split(':').next().unwrap_or_default();
+                if e.kind() != ErrorKind::ZeroDivision || !outcome.faults.contains(named) {
+                    return Err(format!("{way}: {e}, though {:?}", outcome.faults));
+                }
+                failures.push(e.to_string());
+            }
+        }
+    }
+    if let Some(other) = failures.iter().find(|f| **f != failures[0]) {
+        return Err(format!("one way gives {:?}, another {other:?}", failures[0]));
+    }
+    if failures.first().is_some_and(String::is_empty) {
+        for executor in [Executor::Interp, Executor::Jit] {
+            as_kernel(program, &outcome, executor).map_err(|e| format!("as a {executor:?} kernel: {e}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Compiles the program over zeros and runs it on its own arrays.
+fn as_kernel(
+    program: &Program,
+    outcome: &Outcome,
+    executor: Executor,
+) -> std::result::Result<(), Difference> {
+    let mut zeroed = program.clone();
+    let (mut inputs, mut numbers) = (Vec::new(), Vec::new());
+    for (number, step) in zeroed.steps.iter_mut().enumerate() {
+        if let Step::Input(x) = step {
+            inputs.push(Typed::of(x.dtype, &x.bits));
+            numbers.push(number);
+            x.bits.fill(0);
+        }
+    }
+    let mut outputs: Vec<Typed> = program
+        .roots
+        .iter()
+        .map(|&root| Typed::of(outcome.values[root].dtype, &vec![1; outcome.values[root].bits.len()]))
+        .collect();
+    let targets: Option<Vec<Out<'_>>> = outputs.iter_mut().map(Typed::output).collect();
+    // Bools have no slice to go to.
+    let Some(targets) = targets else { return Ok(()) };
+    let arrays = arrays(&zeroed).map_err(|e| e.to_string())?;
+    let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
+    let declared: Vec<&Array<'static>> = numbers.iter().map(|&number| &arrays[number]).collect();
+    let options = Options { executor, int_division: program.int_division, ..Options::default() };
+    let kernel = Kernel::new(&roots, &declared, &options).map_err(|e| e.to_string())?;
+    let given: Vec<In<'_>> = inputs.iter().map(Typed::input).collect();
+    kernel.run(&given, targets).map_err(|e| e.to_string())?;
+    for (&root, output) in program.roots.iter().zip(&outputs) {
+        let want = &outcome.values[root];
+        if let Some(difference) = elements::difference(want.dtype, &output.bits(), &want.bits) {
+            return Err(format!("s{root}: {difference}"));
+        }
+    }
+    Ok(())
+}
+
+fn compare(
+    program: &Program,
+    outcome: &Outcome,
+    results: &[Array<'static>],
+) -> std::result::Result<(), Difference> {
+    for (&root, result) in program.roots.iter().zip(results) {
+        let want = &outcome.values[root];
+        if (result.dtype(), result.shape()) != (want.dtype, &want.shape[..]) {
+            return Err(format!("s{root} became {}{:?}", result.dtype(), result.shape()));
+        }
+        let got = elements::bits(result).map_err(|e| format!("s{root}: {e}"))?;
+        if let Some(difference) = elements::difference(want.dtype, &got, &want.bits) {
+            return Err(format!("s{root}: {difference}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Anybody's expression, checked.
+//!
+//! In: arrays that are not evaluated, and seeds. Out: as of a search among random programs. Must hold: the expression
+//! is what is checked, under other values, other layouts of its inputs and, where its views allow, other extents.
+
+use std::ops::Range;
+
+use broadloom::{Array, Error, ErrorKind, Result, typed_graph};
+use broadloom_core::View as CoreView;
+use broadloom_core::graph::{IntDivision, NodeKind};
+use broadloom_core::layout::Slice;
+
+use super::{Finding, Search, Summary};
+use crate::elements;
+use crate::random::{Arg, Program, PySlice, Size, Step, Tensor, View, instance};
+
+/// The program that computes the arrays from the same values.
+///
+/// # Errors
+/// Those of [`typed_graph`] and of reading the inputs.
+pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
+    let typed = typed_graph(arrays)?;
+    let mut inputs = typed.inputs.iter();
+    let mut steps = Vec::new();
+    for node in typed.graph.nodes() {
+        steps.push(match &node.kind {
+            NodeKind::Input { .. } => {
+                let missing = || Error::new(ErrorKind::Internal, "an input node without an array");
+                let (_, array) = inputs.next().ok_or_else(missing)?;
+                let bits = elements::bits(array)?;
+                Step::Input(Tensor { dtype: array.dtype(), shape: array.shape().to_vec(), bits })
+            }
+            NodeKind::Const { value, .. } => Step::Constant(value.dtype, value.bits),
+            NodeKind::Apply { op, args } => {
+                Step::Apply(*op, args.iter().map(|arg| Arg::Step(arg.index())).collect())
+            }
+            NodeKind::Cast { arg } => Step::Cast(arg.index(), node.dtype),
+            NodeKind::View { arg, view } => Step::View(arg.index(), self::view(view)),
+        });
+    }
+    Ok(Program {
+        steps,
+        roots: typed.roots.iter().map(|root| root.index()).collect(),
+        // Conversions are steps of their own: no two kinds meet.
+        promotion: broadloom::Promotion::Strict,
+        int_division: IntDivision::Zero,
+    })
+}
+
+fn view(view: &CoreView) -> View {
+    match view {
+        CoreView::BroadcastTo(shape) => View::BroadcastTo(shape.to_vec()),
+        CoreView::Reshape(shape) => View::Reshape(shape.iter().map(|&extent| extent as isize).collect()),
+        CoreView::Permute(axes) => View::PermuteDims(axes.iter().map(|&axis| axis.into()).collect()),
+        CoreView::Slice(slices) => View::Slice(slices.iter().map(range).collect()),
+    }
+}
+
+/// The range of Python that takes the same indices.
+fn range(slice: &Slice) -> PySlice {
+    let Slice { start, step, len } = *slice;
+    let step = if step == 0 { 1 } else { step };
+    if len == 0 {
+        return PySlice { start: Some(0), stop: Some(0), step: 1 };
+    }
+    let last = start as isize + (len as isize - 1) * step;
+    // The index before the first is not −1, which counts from the end.
+    let stop = Some(last + step.signum()).filter(|&stop| stop >= 0);
+    PySlice { start: Some(start as isize), stop, step }
+}
+
+/// The most elements that a step has in a check, if extents can be made smaller.
+const MOST_ELEMENTS: usize = 2000;
+
+/// Evaluates an expression under random values for each seed, in every way, against the reference.
+///
+/// Values are those at which implementations go wrong, random bits, and ordinary numbers; inputs are contiguous, strided,
+/// reversed or transposed; extents are drawn anew, equal ones together, where the expression types with them. Integer
+/// division by zero gives 0 for one half of the seeds and is an error for the other.
+///
+/// # Errors
+/// What went wrong, with a smaller program that shows it; and an expression that can't be read at all.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let x = Array::from_vec(vec![0.5_f32; 100]);
+/// let y = Array::from_vec(vec![3_i32; 100]).astype(DType::Float32);
+/// let sigmoid = ((-&x).exp() + 1).reciprocal();
+/// let summary = broadloom_testkit::check(&[&sigmoid, &(&sigmoid * y)], 0..20)?;
+/// assert_eq!(summary.programs, 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn check(
+    arrays: &[&Array<'_>],
+    seeds: Range<u64>,
+) -> std::result::Result<Summary, Box<dyn std::error::Error>> {
+    let template = program_of(arrays)?;
+    let given = |seed| (instance(&template, seed, MOST_ELEMENTS), Size::Small);
+    Search::new(seeds).of(&given).run().map_err(|finding: Box<Finding>| finding.into())
+}

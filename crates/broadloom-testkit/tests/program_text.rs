@@ -1,0 +1,63 @@
+//! Programs as text: what is printed reads back, and what can't be read is an error in its line.
+
+use broadloom_testkit::random::{Program, Size, program, with_other_values};
+
+#[test]
+fn what_is_printed_reads_back_bit_for_bit() {
+    for seed in 0..3000 {
+        let size = if seed % 1000 == 0 { Size::Long } else { Size::Small };
+        for program in [program(seed, size), with_other_values(&program(seed, size), seed)] {
+            let text = program.to_string();
+            let back = text.parse::<Program>().unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+            assert_eq!(back, program, "seed {seed}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_line_can_be() {
+    let text = "
+        # a comment
+        promotion numpy
+        int_division error
+        x: float16[2, 1] = [0x7e01, -nan]   # bits, and a NaN with its sign
+        _c: uint64[] = 18446744073709551615
+        y = add(x, 0.5)
+        z: float16[1,2] = permute_dims(y, 1, 0)
+        b = slice(z, ::-1, 1:)
+        e: int8[0] = []
+        f = where(true, x, -1e-3)
+        return f, b, f
+    ";
+    let program: Program = text.parse().expect("a program");
+    let again: Program = program.to_string().parse().expect("a program");
+    assert_eq!(program, again);
+    assert_eq!((program.steps.len(), &program.roots[..]), (7, &[6, 4, 6][..]));
+    assert_eq!(program.run().expect("types").values[0].bits, [0x7e01, 0xfe00]);
+}
+
+#[test]
+fn errors_name_the_line() {
+    let x = "x: int8[2] = [1, 2]\n";
+    for (text, line, message) in [
+        ("", 1, "no line says what to return"),
+        ("x: int8[2] = [1]", 1, "1 elements, not 2"),
+        ("x: int8[1] = [128]", 1, "`128` is no int8"),
+        ("x: int8[1] = [0x100]", 1, "`0x100` is no int8"),
+        ("x: float32[1] = [one]", 1, "this can't be read: [one]"),
+        ("x = [1]", 1, "the type of x is missing"),
+        ("promotion lax", 1, "`lax` is no promotion: strict or numpy"),
+        (&format!("{x}{x}"), 2, "x has a value already"),
+        (&format!("{x}y = add(x, z)"), 2, "there is no z above"),
+        (&format!("{x}y: int16[2] = add(x, x)"), 2, "y is int8[2], not int16[2]"),
+        (&format!("{x}y = ad(x, x)"), 2, "there is no ad of so many parameters"),
+        (&format!("{x}y = slice(x, 1)"), 2, "a range is written start:stop:step"),
+        (&format!("{x}y = flip(x, a)"), 2, "an integer is missing"),
+        (&format!("{x}y = astype(x, f32)"), 2, "`f32` is no dtype"),
+        (&format!("{x}return x\n{x}"), 3, "nothing can follow what is returned"),
+        (&format!("{x}y = canonical_nan(x)\nreturn x"), 2, "there is no canonical_nan of so many parameters"),
+    ] {
+        let error = text.parse::<Program>().map(|p| p.to_string()).expect_err(text);
+        assert_eq!((error.line, &error.message[..]), (line, message), "{text}");
+    }
+}

@@ -1,0 +1,52 @@
+//! What an expression is, for tools that work on it.
+//!
+//! In: arrays. Out: a [`TypedGraph`]. Must hold: it is what an evaluation begins with, before any rewriting, conversions
+//! and broadcasts written out.
+
+use broadloom_core::Result;
+use broadloom_core::graph::{Graph, IntDivision, NodeId, NodeKind};
+use broadloom_mem::FloatEnv;
+
+use crate::array::Array;
+use crate::lower::{self, Walk};
+
+/// The graph behind arrays.
+pub struct TypedGraph<'a> {
+    /// The nodes, operands before what uses them.
+    pub graph: Graph,
+    /// The node of each array, in the order given.
+    pub roots: Vec<NodeId>,
+    /// The array in memory behind each input node, in the order of the nodes.
+    pub inputs: Vec<(NodeId, Array<'a>)>,
+}
+
+/// The graph behind arrays, typed but not rewritten; functions of constants alone are folded.
+///
+/// # Errors
+/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for too many nodes.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::typed_graph;
+///
+/// let x = Array::from_vec(vec![1_i8, 2]);
+/// let typed = typed_graph(&[&(&x + 1).astype(DType::Float32)])?;
+/// assert_eq!(
+///     typed.graph.to_string(),
+///     "n0: int8[2] = input 0\nn1: int8[] = 1\nn2: int8[2] = add(n0, n1)\nn3: float32[2] = astype(n2, float32)\n"
+/// );
+/// # Ok::<(), Error>(())
+/// ```
+pub fn typed_graph<'a>(arrays: &[&Array<'a>]) -> Result<TypedGraph<'a>> {
+    // Building folds constants.
+    let _ieee = FloatEnv::ieee();
+    let walk = Walk::new(arrays)?;
+    let (graph, roots) = lower::graph(walk.key(), walk.literals(), IntDivision::Zero)?;
+    let mut inputs = Vec::new();
+    for id in graph.ids() {
+        if let NodeKind::Input { slot, layout } = &graph.node(id).kind {
+            inputs.push((id, Array::data(walk.slots()[*slot as usize].storage.clone(), layout.clone())));
+        }
+    }
+    Ok(TypedGraph { graph, roots, inputs })
+}
