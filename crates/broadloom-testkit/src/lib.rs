@@ -9,6 +9,8 @@
 
 pub mod cases;
 #[cfg(feature = "check")]
+pub mod conformance;
+#[cfg(feature = "check")]
 pub mod differential;
 #[cfg(feature = "check")]
 pub mod elements;
