@@ -333,12 +333,12 @@ impl Format {
         let least = e.min(f + exponent).min(f + unit - 1);
         let (a, product) = (at(&a, e, least), at(&(&b * magnitude), f + exponent, least));
         let distance = if a > product { a - product } else { product - a };
-        !overflows
-            && match distance.cmp(&at(&b, f + unit - 1, least)) {
-                Ordering::Less => true,
-                Ordering::Equal => magnitude % 2 == 0,
-                Ordering::Greater => false,
-            }
+        // A finite float is never that near where the quotient overflows.
+        match distance.cmp(&at(&b, f + unit - 1, least)) {
+            Ordering::Less => true,
+            Ordering::Equal => magnitude % 2 == 0,
+            Ordering::Greater => false,
+        }
     }
 }
 

@@ -77,6 +77,10 @@ fn every_dtype_with_every_kind_of_literal() {
             assert_eq!(meet("logical_xor", dtype, Literal::Int(1), mode), Err(ErrorKind::DType), "{dtype}");
         }
     }
+    // A number beside bools is an int64 in NumPy mode, and must fit it.
+    let most = i128::from(i64::MAX);
+    assert_eq!(meet("add", Bool, Literal::Int(most), Promotion::NumPy), Ok(Int64));
+    assert_eq!(meet("add", Bool, Literal::Int(most + 1), Promotion::NumPy), Err(ErrorKind::Literal));
     // Bools are not added up in either mode.
     for mode in MODES {
         assert_eq!(meet("add", Bool, Literal::Bool(true), mode), Err(ErrorKind::DType));
