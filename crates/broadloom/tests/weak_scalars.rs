@@ -240,3 +240,16 @@ fn numbers_of_every_rust_type() {
     }
     assert_eq!((ones(Bool) ^ true).to_vec::<bool>(), Ok(vec![false; 2]));
 }
+
+/// As NumPy 2 has it, and as an array of bools does: `int8 + True` is int8.
+#[test]
+fn a_bool_beside_numbers_takes_their_dtype_in_numpy_mode() {
+    for (dtype, ..) in MET {
+        if dtype == Bool {
+            continue;
+        }
+        assert_eq!(meet("add", dtype, Literal::Bool(true), Promotion::NumPy), Ok(dtype), "{dtype}");
+        let one = oracle::cast(Value::Bool(true), dtype.name()).bits();
+        assert_eq!(element(dtype, Literal::Bool(true), Promotion::NumPy), one, "{dtype}");
+    }
+}
