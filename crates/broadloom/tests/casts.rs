@@ -2,11 +2,10 @@
 //! integer's range, at ties, beside them, at zeros, subnormals, infinities and NaNs; by the model, and where a
 //! number can be read off, by rows that are typed out. Interpreted, compiled and folded.
 
-mod bits;
-
 use std::collections::BTreeSet;
 
 use broadloom::{Array, DType, Executor, Options};
+use broadloom_testkit::elements as bits;
 use broadloom_testkit::{DTYPES, Value, oracle, spicy};
 
 const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];

@@ -2,12 +2,11 @@
 //! divisors, floats with theirs, and that a float quotient lies within half a unit in the last place of the exact one,
 //! which big integers decide.
 
-mod bits;
-
 use std::cmp::Ordering;
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, IntDivision, Options, onnx};
+use broadloom_testkit::elements as bits;
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::{DTYPES, Value, oracle, spicy};
 use num_bigint::BigUint;

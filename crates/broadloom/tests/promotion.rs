@@ -1,10 +1,9 @@
 //! Which dtype two arrays meet in, for every pair of dtypes in both modes, by tables typed from the Array API standard's
 //! and NumPy 2's; which of these meetings each class of functions takes; and that the values are converted first.
 
-mod bits;
-
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, Op, Options};
+use broadloom_testkit::elements as bits;
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 use broadloom_testkit::{DTYPES, Value, spicy};
 

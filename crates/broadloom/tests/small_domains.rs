@@ -2,13 +2,12 @@
 //! every bool, every float16, and every float16 beside numbers at which something changes; and the same with one
 //! operand a literal, which rewrite rules see, or both. (The scalar instance alone, which folds: the testkit's tests.)
 
-mod bits;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom::{Array, DType, Executor, Op, Options};
 use broadloom_core::{Scalar, fold};
 use broadloom_testkit::Value;
+use broadloom_testkit::elements as bits;
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 
 const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];

@@ -1,10 +1,9 @@
 //! Numbers beside arrays: every dtype with bool, integer and float literals in both modes, in either order; what the
 //! dtype holds to the end of its range and no further, and the element that the literal becomes.
 
-mod bits;
-
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Literal, Op, functions};
+use broadloom_testkit::elements as bits;
 use broadloom_testkit::{Value, oracle};
 
 use DType::{Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
