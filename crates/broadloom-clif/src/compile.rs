@@ -103,6 +103,26 @@ impl Compiler {
     }
 }
 
+/// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same text
+/// on every host that has a back end for x86-64.
+///
+/// # Errors
+/// [`ErrorKind::Limit`] without such a back end; [`ErrorKind::Internal`] for a defect.
+pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
+    check(kernel, access)?;
+    let without = |why| Error::new(ErrorKind::Limit, format!("no compiler for x86-64: {why:?}"));
+    let mut builder = cranelift_codegen::isa::lookup_by_name("x86_64-unknown-linux-gnu").map_err(without)?;
+    for feature in X86_64_AT_LEAST {
+        builder.enable(feature).map_err(defect)?;
+    }
+    let isa = builder.finish(flags("backtracking")?).map_err(defect)?;
+    explain(&*isa, kernel, access).map(|(clif, _)| clif)
+}
+
+/// What AVX and FMA come with.
+pub(crate) const X86_64_AT_LEAST: [&str; 6] =
+    ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
+
 /// The emitter relies on it: a store is as wide as the value is, whatever the output's dtype.
 fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
     verify::kernel(kernel)?;
@@ -272,14 +292,13 @@ mod tests {
     /// The least that the host check asks for.
     #[test]
     fn x86_64_with_avx_and_fma_lowers_everything() {
-        let features = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
-        lowers_everything("x86_64-unknown-linux-gnu", &features);
+        lowers_everything("x86_64-unknown-linux-gnu", &X86_64_AT_LEAST);
     }
 
     #[test]
     fn x86_64_with_avx512_lowers_everything() {
-        let features = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_avx2", "has_fma"];
-        let wide = ["has_avx512bitalg", "has_avx512dq", "has_avx512f", "has_avx512vl", "has_avx512vbmi"];
-        lowers_everything("x86_64-unknown-linux-gnu", &[&features[..], &wide[..]].concat());
+        let wide =
+            ["has_avx2", "has_avx512bitalg", "has_avx512dq", "has_avx512f", "has_avx512vl", "has_avx512vbmi"];
+        lowers_everything("x86_64-unknown-linux-gnu", &[&X86_64_AT_LEAST[..], &wide[..]].concat());
     }
 }

@@ -18,6 +18,8 @@ pub mod oracle;
 pub mod random;
 pub mod reference;
 pub mod spicy;
+#[cfg(feature = "check")]
+pub mod stages;
 pub mod suite;
 mod value;
 

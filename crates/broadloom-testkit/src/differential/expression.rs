@@ -19,7 +19,7 @@ use crate::random::{Arg, Program, PySlice, Size, Step, Tensor, View, instance};
 /// # Errors
 /// Those of [`typed_graph`] and of reading the inputs.
 pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
-    let typed = typed_graph(arrays)?;
+    let typed = typed_graph(arrays, IntDivision::Zero)?;
     let mut inputs = typed.inputs.iter();
     let mut steps = Vec::new();
     for node in typed.graph.nodes() {

@@ -418,6 +418,7 @@ fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
 }
 
 pub(crate) use explain::{Detail, explain};
+pub(crate) use jit::clif;
 
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(
