@@ -279,9 +279,7 @@ fn after_an_error() {
         }),
         ("a literal", ErrorKind::Literal, |_| floats(DType::Float16).try_multiply(1e300).map(drop)),
         ("no range", ErrorKind::Literal, |_| Array::arange(0.0f64, 1.0, 0.0).map(drop)),
-        ("a text", ErrorKind::DType, |_| {
-            Ok(text::expression("x * 2 + 0.1", &[("x", zeros(2))]).map(drop)?)
-        }),
+        ("a text", ErrorKind::DType, |_| Ok(text::expression("x * 2 + 0.1", &[("x", zeros(2))]).map(drop)?)),
     ];
     for (name, kind, fails) in rows {
         for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
