@@ -154,7 +154,8 @@ fn threads_share_an_expression() {
 fn kernels_are_built_run_and_dropped_on_any_thread() {
     const N: usize = 1000;
     const PLACES: usize = 5;
-    let shelf: [Mutex<Option<(usize, Arc<Kernel>)>>; PLACES] = Default::default();
+    type Kept = Option<(usize, Arc<Kernel>)>;
+    let shelf: [Mutex<Kept>; PLACES] = Default::default();
     let counts: [AtomicUsize; 2] = Default::default();
     let end = Instant::now() + time();
     std::thread::scope(|scope| {
