@@ -10,7 +10,8 @@ use std::arch::asm;
 
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 
 use broadloom::prelude::*;
 use broadloom::{Engine, ErrorKind, Executor, IntDivision, Kernel, Options, eval_many_with, text};
@@ -335,20 +336,34 @@ fn jobs_of_the_host_that_run_meanwhile() {
     let pool = pool.build().expect("a pool");
     let x = Array::from_vec(vec![0.5f32; 400_000]);
     let y = (0..30).fold(&x * 0.5, |y, _| &y * 0.75 + &x / 3);
-    let words = Mutex::new(Vec::new());
-    for executor in [Executor::Interp, Executor::Jit] {
-        let options = Options { executor, ..Options::default() };
-        pool.install(|| {
-            rayon::scope(|scope| {
-                for _ in 0..100 {
-                    scope.spawn(|_| words.lock().expect("nobody panicked").push(mxcsr() & CONTROL));
+    let (seen, evaluating) = (Arc::new(Mutex::new(Vec::new())), AtomicBool::new(true));
+    std::thread::scope(|scope| {
+        // Jobs from elsewhere, a few at a time, which whoever is idle takes up.
+        scope.spawn(|| {
+            while evaluating.load(Ordering::Relaxed) {
+                let (sender, done) = mpsc::channel::<()>();
+                for _ in 0..4 {
+                    let (seen, sender) = (seen.clone(), sender.clone());
+                    pool.spawn(move || {
+                        seen.lock().expect("nobody panicked").push(mxcsr() & CONTROL);
+                        drop(sender);
+                    });
                 }
-                y.eval_with(&options).expect("runs");
-            });
+                drop(sender);
+                // All senders are gone: an error that says that the jobs are done.
+                assert!(done.recv().is_err());
+            }
         });
-    }
-    let words = words.into_inner().expect("nobody panicked");
-    assert_eq!(words, [HOSTILE; 200], "a job of the host's ran in another environment");
+        for round in 0..300 {
+            let executor = [Executor::Interp, Executor::Jit][round % 2];
+            let options = Options { executor, ..Options::default() };
+            pool.install(|| y.eval_with(&options)).expect("runs");
+        }
+        evaluating.store(false, Ordering::Relaxed);
+    });
+    let seen = seen.lock().expect("nobody panicked");
+    assert!(seen.len() > 100, "{} jobs", seen.len());
+    assert!(seen.iter().all(|&word| word == HOSTILE), "a job of the host's ran in another environment");
 }
 
 /// The instruction does what the tests rely on.
