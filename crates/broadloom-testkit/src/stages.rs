@@ -20,7 +20,7 @@
 
 use std::fmt::{self, Write};
 
-use broadloom::{TypedGraph, typed_graph};
+use broadloom::{Options, TypedGraph, typed_graph};
 use broadloom_core::fuse;
 use broadloom_core::graph::{Graph, NodeId};
 use broadloom_core::rewrite::{self, Rules};
@@ -83,7 +83,7 @@ impl Stage {
 fn typed(program: &Program) -> broadloom::Result<TypedGraph<'static>> {
     let arrays = differential::arrays(program)?;
     let roots: Vec<_> = program.roots.iter().map(|&root| &arrays[root]).collect();
-    typed_graph(&roots, program.int_division)
+    typed_graph(&roots, &Options { int_division: program.int_division, ..Options::default() })
 }
 
 fn shown(graph: &Graph, roots: &[NodeId]) -> String {

@@ -3,13 +3,13 @@
 //! In: arrays. Out: a [`TypedGraph`]. Must hold: it is what an evaluation begins with, before any rewriting, conversions
 //! and broadcasts written out.
 
-use broadloom_core::graph::{Graph, IntDivision, NodeId, NodeKind};
+use broadloom_core::graph::{Graph, NodeId, NodeKind};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{Layout, Result, fuse};
 use broadloom_mem::{Access, FloatEnv};
 
 use crate::array::Array;
-use crate::engine;
+use crate::engine::{self, Options};
 use crate::lower::{self, Walk};
 
 /// The graph behind arrays.
@@ -49,25 +49,25 @@ fn access(layout: &Layout) -> Access {
 /// The graph behind arrays, typed but not rewritten; functions of constants alone are folded.
 ///
 /// # Errors
-/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for too many nodes.
+/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for an expression beyond the options' limits.
 ///
 /// ```
 /// use broadloom::prelude::*;
-/// use broadloom::{IntDivision, typed_graph};
+/// use broadloom::{Options, typed_graph};
 ///
 /// let x = Array::from_vec(vec![1_i8, 2]);
-/// let typed = typed_graph(&[&(&x + 1).astype(DType::Float32)], IntDivision::Zero)?;
+/// let typed = typed_graph(&[&(&x + 1).astype(DType::Float32)], &Options::default())?;
 /// assert_eq!(
 ///     typed.graph.to_string(),
 ///     "n0: int8[2] = input 0\nn1: int8[] = 1\nn2: int8[2] = add(n0, n1)\nn3: float32[2] = astype(n2, float32)\n"
 /// );
 /// # Ok::<(), Error>(())
 /// ```
-pub fn typed_graph<'a>(arrays: &[&Array<'a>], int_division: IntDivision) -> Result<TypedGraph<'a>> {
+pub fn typed_graph<'a>(arrays: &[&Array<'a>], options: &Options) -> Result<TypedGraph<'a>> {
     // Building folds constants.
     let _ieee = FloatEnv::ieee();
-    let walk = Walk::new(arrays)?;
-    let (graph, roots) = lower::graph(walk.key(), walk.literals(), int_division)?;
+    let walk = Walk::new(arrays, options)?;
+    let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
     let mut inputs = Vec::new();
     for id in graph.ids() {
         if let NodeKind::Input { slot, layout } = &graph.node(id).kind {
