@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use broadloom_core::{Error, ErrorKind, Kernel, Result, verify};
 use broadloom_mem::Access;
-use cranelift_codegen::Context;
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{CodegenError, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Module, default_libcall_names};
+use cranelift_module::{Module, ModuleError, default_libcall_names};
 use target_lexicon::Architecture;
 
 use crate::emit;
@@ -50,8 +50,8 @@ impl Compiler {
     /// Compiles a kernel.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] for a kernel that would need more
-    /// than 64 KiB of stack; [`ErrorKind::Internal`] for a kernel that does not verify.
+    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
+    /// just now, and for a kernel that is too large for the compiler or would need more than 64 KiB of stack; [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(&self, kernel: &Kernel, access: &[Access]) -> Result<Compiled> {
         check(kernel, access)?;
         let isa = self.isa_for(kernel);
@@ -64,7 +64,7 @@ impl Compiler {
             emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new())?;
         context.func = function;
         let id = module.0.declare_anonymous_function(&context.func.signature).map_err(defect)?;
-        module.0.define_function(id, &mut context).map_err(defect)?;
+        module.0.define_function(id, &mut context).map_err(refused)?;
         let code = context.compiled_code();
         let size = code.map_or(0, |c| c.code_buffer().len());
         let frame = code.and_then(|c| c.buffer.frame_layout()).map_or(0, |f| f.frame_to_fp_offset);
@@ -146,6 +146,19 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
 
 fn defect(e: impl fmt::Debug) -> Error {
     Error::new(ErrorKind::Internal, format!("Cranelift refused a kernel, please report it: {e:?}"))
+}
+
+/// Why a function could not be defined: a limit is no defect.
+fn refused(e: ModuleError) -> Error {
+    match e {
+        ModuleError::Allocation { err } => {
+            Error::new(ErrorKind::Limit, format!("no memory for machine code: {err}"))
+        }
+        ModuleError::Compilation(e @ (CodegenError::ImplLimitExceeded | CodegenError::CodeTooLarge)) => {
+            Error::new(ErrorKind::Limit, format!("the kernel is too large for the compiler: {e}"))
+        }
+        other => defect(other),
+    }
 }
 
 /// The settings that every instruction set is built with.

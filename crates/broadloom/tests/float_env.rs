@@ -258,7 +258,7 @@ fn after_an_error() {
     fn zeros(n: usize) -> Array<'static> {
         Array::from_vec(vec![0i32; n])
     }
-    let rows: [(&str, ErrorKind, Fails); 9] = [
+    let rows: [(&str, ErrorKind, Fails); 11] = [
         ("a zero divisor", ErrorKind::ZeroDivision, |o| {
             zeros(3).floor_divide(zeros(3) * 7).eval_with(o).map(drop)
         }),
@@ -279,7 +279,11 @@ fn after_an_error() {
         }),
         ("a literal", ErrorKind::Literal, |_| floats(DType::Float16).try_multiply(1e300).map(drop)),
         ("no range", ErrorKind::Literal, |_| Array::arange(0.0f64, 1.0, 0.0).map(drop)),
-        ("a text", ErrorKind::DType, |_| Ok(text::expression("x * 2 + 0.1", &[("x", zeros(2))]).map(drop)?)),
+        ("a range of too many", ErrorKind::Limit, |_| Array::arange(0, i64::MAX, 1).map(drop)),
+        ("a rule for too many", ErrorKind::Limit, |_| Array::from_fn(&[1 << 50, 511], |_| 0u8).map(drop)),
+        ("a text", ErrorKind::DType, |_| {
+            Ok(text::expression("x * 1e-310 + 0.1", &[("x", zeros(2))]).map(drop)?)
+        }),
     ];
     for (name, kind, fails) in rows {
         for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {

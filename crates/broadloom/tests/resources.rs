@@ -176,10 +176,15 @@ fn tiles() {
             (ErrorKind::Limit, "cannot allocate"),
             "{error}"
         );
-        let small = (Array::from_vec(vec![1i32, 2]) + 1).eval_with(&interp).and_then(|x| x.to_vec::<i32>());
-        assert_eq!(small.as_deref(), Ok(&[2, 3][..]));
+        // Nor for machine code, which is no error.
+        for executor in EXECUTORS {
+            let small = (Array::from_vec(vec![1i32, 2]) + 1).eval_with(&options(executor));
+            let small = small.and_then(|x| x.to_vec::<i32>());
+            assert_eq!(small.as_deref(), Ok(&[2, 3][..]), "{executor:?}");
+        }
+        assert_eq!(Engine::global().compiled_kernels(), 0);
         drop(room);
-        packed.eval_into_with(&mut out, &interp).expect("there is memory again");
+        packed.eval_into_with(&mut out, &options(Executor::Jit)).expect("there is memory again");
         assert!(out.iter().enumerate().all(|(at, &z)| {
             let (i, j) = (at / n, at % n);
             z == (i * n + j + j * n + i) as i64
