@@ -300,12 +300,12 @@ fn a_limit_of_rank() {
 
 /// No error: a longer body is interpreted, and `explain` says why.
 #[test]
-fn a_limit_of_compiled_operations() {
+fn a_limit_of_compiled_instructions() {
     let x = Array::from_vec(vec![0.5f64; 40]);
     let y = (0..12).fold(x.clone(), |y, _| y * 3 + &x);
     let engine = broadloom::Engine::new(broadloom::Limits::default());
-    let runs = |max_compiled_ops: usize, executor: Executor| {
-        let options = Options { max_compiled_ops, ..options(executor) };
+    let runs = |max_compiled_cost: usize, executor: Executor| {
+        let options = Options { max_compiled_cost, ..options(executor) };
         let bits = engine.eval_many(&[&y], &options).and_then(|y| bits::bits(&y[0])).expect("runs");
         (bits, y.explain_with(&options, false).expect("explains"), engine.compiled_kernels())
     };
@@ -313,7 +313,8 @@ fn a_limit_of_compiled_operations() {
     assert_eq!(none, 0);
     let (got, why, compiled) = runs(23, Executor::Jit);
     assert_eq!((got == want, compiled), (true, 0));
-    let said = "its 24 operations are more than are compiled (23, the option max_compiled_ops)";
+    let said =
+        "its some 24 vector instructions are more than are compiled (23, the option max_compiled_cost)";
     assert!(!cfg!(feature = "jit") || why.contains(&format!("runs on the interpreter: {said}")), "{why}");
     let (got, why, compiled) = runs(24, Executor::Jit);
     assert_eq!((got == want, compiled), (true, usize::from(cfg!(feature = "jit"))));
@@ -332,7 +333,7 @@ fn the_documented_defaults() {
         if is_power { format!("2^{}", n.ilog2()) } else { n.to_string() }
     };
     let broadloom::Limits { plans, plan_words, kernels, code_bytes, pool_bytes } = Default::default();
-    let Options { max_bytes, max_nodes, max_depth, max_rank, max_compiled_ops, .. } = Options::default();
+    let Options { max_bytes, max_nodes, max_depth, max_rank, max_compiled_cost, .. } = Options::default();
     let parse = broadloom::text::ParseOptions::default();
     assert_eq!(max_bytes, isize::MAX as usize);
     let mut rows: Vec<(&str, String)> = vec![("max_bytes", "isize::MAX".into())];
@@ -341,7 +342,7 @@ fn the_documented_defaults() {
             ("max_nodes", max_nodes),
             ("max_depth", max_depth),
             ("max_rank", max_rank),
-            ("max_compiled_ops", max_compiled_ops),
+            ("max_compiled_cost", max_compiled_cost),
             ("plans", plans),
             ("plan_words", plan_words),
             ("kernels", kernels),

@@ -27,6 +27,8 @@ pub struct Prepared {
     /// each input its first element, and whether it serves all.
     pub flat: Option<SmallVec<[(usize, bool); 8]>>,
     estimate: Estimate,
+    /// Its kernel's vector instructions per element, roughly.
+    cost: usize,
     ready: Mutex<Ready>,
 }
 
@@ -54,7 +56,8 @@ impl Prepared {
         });
         let flat = flat.collect();
         let estimate = Estimate::of(&stage.kernel);
-        Prepared { stage, flat, estimate, ready: Mutex::default() }
+        let cost = stage.kernel.cost() as usize;
+        Prepared { stage, flat, estimate, cost, ready: Mutex::default() }
     }
 
     /// Who would run the stage, were it run now.
@@ -89,7 +92,7 @@ impl Prepared {
             wanted,
             compiled,
             no_compiler,
-            ops: (self.stage.kernel.body.len(), options.max_compiled_ops),
+            cost: (self.cost, options.max_compiled_cost),
             regret,
         })
     }

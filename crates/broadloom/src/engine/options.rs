@@ -3,7 +3,6 @@
 //! In: nothing. Out: [`Options`], per call, and [`Limits`], per engine. Must hold: no choice changes the bits of a
 //! result, but for [`IntDivision`], which is part of the meaning.
 
-use broadloom_core::fuse::MAX_BODY;
 use broadloom_core::graph::{IntDivision, MAX_NODES};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::shape::MAX_RANK;
@@ -63,9 +62,10 @@ pub struct Options {
     pub max_depth: usize,
     /// The highest rank of any root, input or view on the way; 64 unless told, and never more.
     pub max_rank: usize,
-    /// The most operations of a kernel that is compiled; a longer one runs on the interpreter, with the same bits.
-    /// 2048 unless told, which is the length at which any kernel is cut; 0 compiles nothing.
-    pub max_compiled_ops: usize,
+    /// The most vector instructions per element, as the cost model counts them (an addition is one, a power some 140), of
+    /// a kernel that is compiled; a longer one runs on the interpreter, with the same bits. 32768 unless told, which
+    /// takes some tenths of a second to compile; 0 compiles nothing.
+    pub max_compiled_cost: usize,
     /// Whether rewrite rules apply: for differential tests.
     #[doc(hidden)]
     pub rules: Rules,
@@ -81,7 +81,7 @@ impl Default for Options {
             max_nodes: MAX_NODES,
             max_depth: MAX_NODES,
             max_rank: MAX_RANK,
-            max_compiled_ops: MAX_BODY,
+            max_compiled_cost: 1 << 15,
             rules: Rules::On,
         }
     }
