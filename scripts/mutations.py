@@ -49,7 +49,7 @@ class Suite:
         self.key, self.args, self.env = key, row["cargo"], row.get("env", {})
 
     def shown(self, tests):
-        return f"{self.args} {' '.join(tests)}".strip() if tests else self.args
+        return " ".join([*(f"{k}={v}" for k, v in self.env.items()), self.args, *tests])
 
 
 class Mutation:
