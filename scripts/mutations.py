@@ -28,16 +28,16 @@ CAUGHT, SURVIVED, BROKEN = "caught", "survived", "does not compile"
 HEAD = """\
 # Mutations
 
-A test that cannot fail is a defect. `scripts/mutations.toml` lists {count} faults, each a small change of the sources in one
-room, and the suite that has to notice it; `scripts/mutations.py` applies them one by one to a copy of the tree and runs
-that suite alone. This page is what came out: {caught} of {count} were caught. It is written by
+A test that cannot fail is a defect. `scripts/mutations.toml` lists {count} faults, each a small change in one room of the
+sources, and the suite that has to notice it. `scripts/mutations.py` runs each suite as it is, which has to pass, then puts
+the faults one by one into a copy of the tree and runs the fault's suite alone. This page is what came out, and written by
 
 ```text
 python3 scripts/mutations.py --write docs/mutations.md
 ```
 
-"Caught by" is the first test that failed, by name, or how the test's process ended. The seconds are those of the rebuild and
-the run together, on a machine with two cores.
+{caught} of {count} were caught. A suite is what follows `cargo test`; "caught by" is the first of the tests that failed, by name,
+or how the process of the tests ended. Seconds are those of the build and the run together, on two shared cores.
 
 """
 

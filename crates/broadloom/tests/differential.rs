@@ -114,6 +114,24 @@ fn known_programs() {
             vec![input(UInt32, &[1], &[5]), apply(Op::Negative, &[0]), apply(Op::Abs, &[1])],
         ),
         (
+            "1 and 2^24 and 1 are added in this order, in which both ones are lost",
+            vec![
+                input(Float32, &[2], &[0x3f80_0000; 2]),
+                input(Float32, &[2], &[0x4b80_0000; 2]),
+                apply(Op::Add, &[0, 1]),
+                apply(Op::Add, &[2, 0]),
+            ],
+        ),
+        (
+            "2^100 and 2^-100 and 2^100 are multiplied in this order, in which nothing overflows",
+            vec![
+                input(Float32, &[2], &[0x7180_0000; 2]),
+                input(Float32, &[2], &[0x0d80_0000; 2]),
+                apply(Op::Multiply, &[0, 1]),
+                apply(Op::Multiply, &[2, 0]),
+            ],
+        ),
+        (
             "0 times what fails",
             with(fails(), vec![Step::Apply(Op::Multiply, vec![Arg::Step(2), literal(0)])]),
         ),
