@@ -29,6 +29,11 @@ fn operands_that_serve_a_whole_row() {
 }
 
 #[test]
+fn any_byte_but_0_is_true() {
+    suite::any_byte_but_0_is_true(&jit());
+}
+
+#[test]
 fn every_length_and_tail() {
     suite::every_length_and_tail(&jit());
 }
@@ -51,4 +56,39 @@ fn a_kernel_that_does_not_verify_is_refused() {
     let good = Kernel { inputs: vec![DType::Float32], body: vec![cast], outputs: vec![ValueId(1)], ..broken };
     assert!(compiler.compile(&good, &[]).is_err(), "an access class is missing");
     assert!(compiler.compile(&good, &[Access::Contiguous]).is_ok());
+}
+
+/// Where an output is an input, element for element, each element is computed once: the blocks of a row don't overlap.
+#[test]
+fn an_output_that_is_an_input() {
+    use broadloom_core::kernel::{Code, Inst, ValueId};
+    use broadloom_core::{DType, Op};
+    use broadloom_mem::{AliasPolicy, Nest, Scratch, View, ViewMut};
+    use std::ops::ControlFlow;
+
+    let doubled = Inst { code: Code::Apply(Op::Add, DType::Int32), args: [ValueId(0); 3] };
+    let kernel = Kernel {
+        inputs: vec![DType::Int32],
+        body: vec![doubled],
+        outputs: vec![ValueId(1)],
+        ..Kernel::default()
+    };
+    let compiled = jit().0.compile(&kernel, &[Access::Contiguous]).expect("compiles");
+    for n in 1..=70 {
+        let mut x: Vec<i32> = (1..=n).collect();
+        let base = x.as_mut_ptr().cast::<u8>();
+        let shape = [x.len()];
+        // SAFETY: in the bounds of `x`, which nobody else uses while the nest lives.
+        let (input, output) =
+            unsafe { (View::from_raw(base, 4, &shape, &[4]), ViewMut::from_raw(base, 4, &shape, &[4])) };
+        let mut nest =
+            Nest::new(&shape, &[input.expect("a view")], [output.expect("a view")]).expect("the same");
+        assert!(nest.is_aliased(0));
+        let done = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
+            compiled.run(block, &[], &mut []).expect("matches");
+            ControlFlow::Continue(())
+        });
+        assert!(done.is_continue());
+        assert!(x.iter().copied().eq((1..=n).map(|i| 2 * i)), "{n}: {x:?}");
+    }
 }

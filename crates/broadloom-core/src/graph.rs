@@ -381,6 +381,8 @@ mod tests {
             g.apply(Op::Subtract, &[x.into(), y.into()])?,
             g.apply(Op::Subtract, &[y.into(), x.into()])?
         );
+        assert_eq!(g.cast(x, DType::Float32)?, g.cast(x, DType::Float32)?);
+        assert_ne!(g.cast(x, DType::Float32)?, g.cast(x, DType::Float64)?);
         Ok(())
     }
 

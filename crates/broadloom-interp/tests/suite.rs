@@ -28,6 +28,11 @@ fn operands_that_serve_a_whole_row() {
 }
 
 #[test]
+fn any_byte_but_0_is_true() {
+    suite::any_byte_but_0_is_true(&Interp);
+}
+
+#[test]
 fn every_length_and_tail() {
     suite::every_length_and_tail(&Interp);
 }

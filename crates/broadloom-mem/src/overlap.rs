@@ -150,8 +150,11 @@ mod tests {
         all.iter().flat_map(|&a| a..a + p.item).collect()
     }
 
-    /// Small layouts, all of them near address 1000.
-    fn layouts() -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
+    /// Bytes of an element: of one byte, neighbours that touch are a byte apart.
+    const ITEMS: [usize; 3] = [1, 2, 4];
+
+    /// Small layouts of elements of so many bytes, all of them near address 1000.
+    fn layouts(item: usize) -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
         let mut state = 12345u64;
         let mut next = move |n: u64| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -160,16 +163,18 @@ mod tests {
         (0..20_000).map(move |_| {
             let rank = next(4) as usize;
             let shape = (0..rank).map(|_| 1 + next(4) as usize).collect();
-            let strides = (0..rank).map(|_| 4 * (next(25) as isize - 12)).collect();
-            (1000 + 4 * next(12) as usize, shape, strides)
+            let strides = (0..rank).map(|_| item as isize * (next(25) as isize - 12)).collect();
+            (1000 + item * next(12) as usize, shape, strides)
         })
     }
 
     #[test]
     fn reach_is_tight() {
-        for (address, shape, strides) in layouts() {
-            let (low, high) = reach(&shape, &strides, 4).expect("small");
-            let all = bytes(Place { address, item: 4, shape: &shape, strides: &strides });
+        for (item, (address, shape, strides)) in
+            ITEMS.into_iter().flat_map(|i| layouts(i).map(move |x| (i, x)))
+        {
+            let (low, high) = reach(&shape, &strides, item).expect("small");
+            let all = bytes(Place { address, item, shape: &shape, strides: &strides });
             let (least, most) = (*all.iter().min().expect("some"), *all.iter().max().expect("some"));
             assert_eq!(
                 (address.wrapping_add_signed(low), address.wrapping_add_signed(high)),
@@ -180,15 +185,17 @@ mod tests {
 
     #[test]
     fn injective_is_a_proof() {
-        let mut proved = 0;
-        for (address, shape, strides) in layouts() {
-            let all = bytes(Place { address, item: 4, shape: &shape, strides: &strides });
-            let distinct = all.iter().collect::<HashSet<_>>().len() == all.len();
-            let claim = injective(&shape, &strides, 4);
-            assert!(distinct || !claim, "{shape:?} {strides:?}");
-            proved += usize::from(claim);
+        for item in ITEMS {
+            let mut proved = 0;
+            for (address, shape, strides) in layouts(item) {
+                let all = bytes(Place { address, item, shape: &shape, strides: &strides });
+                let distinct = all.iter().collect::<HashSet<_>>().len() == all.len();
+                let claim = injective(&shape, &strides, item);
+                assert!(distinct || !claim, "{shape:?} {strides:?}");
+                proved += usize::from(claim);
+            }
+            assert!(proved > 1000, "{proved}");
         }
-        assert!(proved > 1000, "{proved}");
         assert!(injective(&[3, 5, 4], &[4, -48, 12], 4), "any order, any sign");
         assert!(!injective(&[2, 2], &[0, 4], 4));
         assert!(injective(&[1, 2], &[0, 4], 4));
@@ -196,18 +203,20 @@ mod tests {
 
     #[test]
     fn disjoint_is_a_proof() {
-        let mut proved = 0;
-        let all: Vec<_> = layouts().collect();
-        for pair in all.chunks_exact(2) {
-            let [a, b] =
-                [&pair[0], &pair[1]].map(|x| Place { address: x.0, item: 4, shape: &x.1, strides: &x.2 });
-            if disjoint(a, b) {
-                let (in_a, in_b) = (bytes(a), bytes(b));
-                assert!(!in_a.iter().any(|x| in_b.contains(x)), "{pair:?}");
-                proved += 1;
+        for item in ITEMS {
+            let mut proved = 0;
+            let all: Vec<_> = layouts(item).collect();
+            for pair in all.chunks_exact(2) {
+                let [a, b] =
+                    [&pair[0], &pair[1]].map(|x| Place { address: x.0, item, shape: &x.1, strides: &x.2 });
+                if disjoint(a, b) {
+                    let (in_a, in_b) = (bytes(a), bytes(b));
+                    assert!(!in_a.iter().any(|x| in_b.contains(x)), "{item}: {pair:?}");
+                    proved += 1;
+                }
             }
+            assert!(proved > 200, "{proved}");
         }
-        assert!(proved > 200, "{proved}");
     }
 
     #[test]

@@ -158,6 +158,33 @@ pub fn operands_that_serve_a_whole_row(executor: &dyn Executor) {
     }
 }
 
+/// Any byte but 0 is true, and is written as 1, whether it is computed with or only moved.
+///
+/// # Panics
+/// Where another byte is written.
+pub fn any_byte_but_0_is_true(executor: &dyn Executor) {
+    let not = Inst { code: Code::Apply(Op::LogicalNot, DType::Bool), args: [ValueId(0); 3] };
+    let kernel = Kernel {
+        inputs: vec![DType::Bool],
+        body: vec![not],
+        outputs: vec![ValueId(0), ValueId(1)],
+        ..Kernel::default()
+    };
+    let stored: Vec<u8> = (0..=255).collect();
+    let (mut moved, mut inverted) = ([7u8; 256], [7u8; 256]);
+    let outputs = [(&mut moved[..], 1), (&mut inverted[..], 1)];
+    let mut nest = Nest::flat(256, [(&stored[..], 1, false)], outputs).expect("a nest");
+    let mut compiled = executor.prepare(&kernel, &[nest.access(0)]);
+    let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
+        compiled(block, &[], &mut []);
+        ControlFlow::Continue(())
+    });
+    assert!(done.is_continue());
+    for (&byte, (&moved, &inverted)) in stored.iter().zip(moved.iter().zip(&inverted)) {
+        assert_eq!((moved, inverted), (u8::from(byte != 0), u8::from(byte == 0)), "{byte}");
+    }
+}
+
 /// Every length from 1 to 70.
 ///
 /// # Panics

@@ -94,6 +94,27 @@ fn every_cast_of_spicy_values() {
     }
 }
 
+/// Where a float is narrowed, what lies half-way between two neighbours of the narrower dtype, and next to that: an error
+/// there is one of rounding, or of rounding twice.
+#[test]
+fn narrowing_half_way_between_neighbours() {
+    for (from, to) in
+        [(DType::Float64, DType::Float16), (DType::Float64, DType::Float32), (DType::Float32, DType::Float16)]
+    {
+        let wide = |bits: u64| oracle::cast(value(Scalar { dtype: to, bits }), from.name()).bits();
+        let mask = u64::MAX >> (64 - 8 * to.size());
+        for x in spicy::values(to) {
+            let (below, above) = (wide(x.bits), wide((x.bits + 1) & mask));
+            let half_way = below / 2 + above / 2;
+            for bits in [below, half_way - 1, half_way, half_way + 1] {
+                let x = Scalar { dtype: from, bits };
+                let (got, want) = (fold::cast(x, to), oracle::cast(value(x), to.name()));
+                assert!(value(got).same(&want), "astype({x:?}, {to}): got {got:?}, want {want:?}");
+            }
+        }
+    }
+}
+
 /// float16 is small enough to be tried whole.
 #[test]
 fn every_float16_in_unary_functions() {

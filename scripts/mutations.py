@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Breaks the sources one line at a time and sees which suite notices.
+
+In: scripts/mutations.toml: suites, and mutations of the sources, each with the suite that has to catch it. Out: a line for
+each on standard output, results in a JSON file of the target directory, and with --write a page with the table. The
+exit status is 1 if a mutation survived, is not to be applied or does not compile.
+
+Only a copy of the tree is changed: TARGET/tree, which holds what git tracks or would track. Needs Python 3.11 and cargo.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(__file__).with_suffix(".toml")
+CAUGHT, SURVIVED, BROKEN = "caught", "survived", "does not compile"
+
+HEAD = """\
+# Mutations
+
+A test that cannot fail is a defect. `scripts/mutations.toml` lists {count} faults, each a small change in one room of the
+sources, and the suite that has to notice it. `scripts/mutations.py` runs each suite as it is, which has to pass, then puts
+the faults one by one into a copy of the tree and runs the fault's suite alone. This page is what came out, and written by
+
+```text
+python3 scripts/mutations.py --write docs/mutations.md
+```
+
+{caught} of {count} were caught. A suite is what follows `cargo test`; "caught by" is the first of the tests that failed, by name,
+or how the process of the tests ended. Seconds are those of the build and the run together, on two shared cores.
+
+"""
+
+
+class Suite:
+    """A cargo test invocation."""
+
+    def __init__(self, key, row):
+        self.key, self.args, self.env = key, row["cargo"], row.get("env", {})
+
+    def shown(self, tests):
+        return " ".join([*(f"{k}={v}" for k, v in self.env.items()), self.args, *tests])
+
+
+class Mutation:
+    """Named texts of a file, and what replaces them."""
+
+    def __init__(self, row, suites):
+        self.name, self.room, self.file = row["name"], row["room"], row["file"]
+        self.suite, self.tests = suites[row["suite"]], row.get("tests", [])
+        self.edits = [(e["old"], e["new"], e.get("nth")) for e in [row, *row.get("also", [])]]
+        words = json.dumps([self.file, self.edits, self.suite.args, self.suite.env, self.tests])
+        self.digest = hashlib.sha256(words.encode()).hexdigest()[:16]
+
+    def apply(self, text):
+        """The mutated text; a ValueError where an old text is not there as often as it should be."""
+        for old, new, nth in self.edits:
+            count = text.count(old)
+            if (count != 1) if nth is None else (count < nth):
+                raise ValueError(f"{count} places in {self.file} for: {old.strip().splitlines()[0]}")
+            at = -1
+            for _ in range(nth or 1):
+                at = text.index(old, at + 1)
+            text = text[:at] + new + text[at + len(old) :]
+        return text
+
+
+def load():
+    data = tomllib.loads(DATA.read_text())
+    suites = {key: Suite(key, row) for key, row in data["suite"].items()}
+    mutations = [Mutation(row, suites) for row in data["mutation"]]
+    names = [m.name for m in mutations]
+    twice = {n for n in names if names.count(n) > 1}
+    if twice:
+        sys.exit(f"names that stand twice: {', '.join(sorted(twice))}")
+    return mutations
+
+
+class Tree:
+    """The copy that is built, and how."""
+
+    def __init__(self, target, jobs, timeout):
+        self.path, self.target, self.jobs, self.timeout = target / "tree", target, jobs, timeout
+
+    def sync(self):
+        """Makes the copy equal to the tree; files that are equal keep their times, so that nothing is rebuilt for them."""
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT, check=True, capture_output=True,
+        ).stdout.decode()
+        wanted = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+        self.path.mkdir(parents=True, exist_ok=True)
+        for old in [p for p in self.path.rglob("*") if p.is_file()]:
+            if str(old.relative_to(self.path)) not in wanted:
+                old.unlink()
+        for name in wanted:
+            to, content = self.path / name, (ROOT / name).read_bytes()
+            if not to.is_file() or to.read_bytes() != content:
+                to.parent.mkdir(parents=True, exist_ok=True)
+                to.write_bytes(content)
+
+    def cargo(self, suite, tests, build_only, timeout):
+        """Runs cargo test; the exit status (None after the timeout) and everything it printed."""
+        command = ["cargo", "test", "--quiet" if build_only else "--no-fail-fast", *shlex.split(suite.args)]
+        command += ["-j", str(self.jobs)] if self.jobs else []
+        # The loops are as right unvectorised, and built in a fraction of the time.
+        command += ["--config", "profile.dev.package.broadloom-interp.opt-level=1"]
+        command += ["--no-run"] if build_only else ["--", *tests]
+        env = os.environ | {"CARGO_TARGET_DIR": str(self.target), "CARGO_TERM_COLOR": "never"} | suite.env
+        process = subprocess.Popen(
+            command, cwd=self.path, env=env, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )
+        try:
+            out, _ = process.communicate(timeout=timeout)
+            return process.returncode, out
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, process.communicate()[0]
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+
+    def outcome(self, suite, tests):
+        """(outcome, who caught it or why it does not compile)"""
+        status, out = self.cargo(suite, tests, True, None)
+        if status != 0:
+            return BROKEN, first_error(out)
+        status, out = self.cargo(suite, tests, False, self.timeout)
+        if status is None:
+            return CAUGHT, f"the time limit of {self.timeout} s"
+        passed = sum(int(n) for n in re.findall(r"^test result: ok\. (\d+) passed", out, re.M))
+        if status == 0:
+            return (SURVIVED, "") if passed else (BROKEN, "no test has such a name")
+        failed = re.findall(r"^test (\S+)(?: - should panic)? \.\.\. FAILED$", out, re.M)
+        ended = re.search(r"signal: \d+, (SIG\w+)", out)
+        if failed:
+            return CAUGHT, f"`{min(failed)}`"
+        return CAUGHT, f"the process ended by {ended[1]}" if ended else "the process ended early"
+
+
+def first_error(out):
+    lines = [line for line in out.splitlines() if line.startswith("error") or line.lstrip().startswith("-->")]
+    return "; ".join(line.strip() for line in lines[:4]) or out[-300:]
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def baselines(tree, mutations, done):
+    """Runs each suite once without a mutation; what does not pass is an end to it all."""
+    runs = {m.suite.shown(m.tests): m for m in mutations}
+    for shown, m in runs.items():
+        if done.get(shown) is not None:
+            continue
+        start = time.monotonic()
+        outcome, by = tree.outcome(m.suite, m.tests)
+        if outcome != SURVIVED:
+            sys.exit(f"without a mutation: {shown}: {outcome} {by}")
+        done[shown] = round(time.monotonic() - start, 1)
+        say(f"passes    {done[shown]:7.1f} s  {shown}")
+        yield
+
+
+def attempt(tree, m):
+    path = tree.path / m.file
+    original = path.read_text()
+    start = time.monotonic()
+    try:
+        try:
+            path.write_text(m.apply(original))
+        except ValueError as error:
+            return {"outcome": BROKEN, "by": str(error), "seconds": 0.0}
+        outcome, by = tree.outcome(m.suite, m.tests)
+    finally:
+        path.write_text(original)
+    return {"outcome": outcome, "by": by, "seconds": round(time.monotonic() - start, 1)}
+
+
+def table(mutations, results):
+    rows = ["| mutation | room | suite | caught by | seconds |", "| --- | --- | --- | --- | ---: |"]
+    for m in mutations:
+        r = results.get(m.name)
+        by = "not run" if r is None else r["by"] if r["outcome"] == CAUGHT else f"**{r['outcome']}** {r['by']}"
+        seconds = "" if r is None else f"{r['seconds']:.0f}"
+        rows.append(f"| {m.name.replace('|', chr(92) + '|')} | {m.room} | `{m.suite.shown(m.tests)}` | {by} | {seconds} |")
+    return "\n".join(rows) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", metavar="TEXT", default="", help="mutations whose name, room or suite has this text")
+    parser.add_argument("--list", action="store_true", help="list them, and check that each can be applied")
+    parser.add_argument("--resume", action="store_true", help="keep what an earlier run has caught")
+    parser.add_argument("--jobs", type=int, default=0, help="cargo's jobs")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds for a suite's run, the build apart")
+    parser.add_argument("--target-dir", type=Path, default=ROOT / "target" / "mutations")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="the page to write")
+    args = parser.parse_args()
+
+    # Ended from outside, it ends what it has started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted; --resume goes on from here"))
+    every = load()
+    wanted = [m for m in every if any(args.only in text for text in (m.name, m.room, m.suite.args))]
+    if args.list:
+        bad = 0
+        for m in wanted:
+            try:
+                m.apply((ROOT / m.file).read_text())
+                note = ""
+            except (ValueError, OSError) as error:
+                note, bad = f"  NOT APPLICABLE: {error}", bad + 1
+            say(f"{m.room:12} {m.name}  [{m.suite.shown(m.tests)}]{note}")
+        say(f"{len(wanted)} mutations, {bad} not applicable")
+        return int(bad > 0)
+
+    target = args.target_dir.resolve()
+    tree = Tree(target, args.jobs, args.timeout)
+    tree.sync()
+    store = target / "mutations.json"
+    state = {"baselines": {}, "results": {}}
+    if (args.resume or args.only) and store.is_file():
+        state = json.loads(store.read_text())
+
+    def save():
+        part = store.with_suffix(".part")
+        part.write_text(json.dumps(state, indent=1))
+        part.replace(store)
+
+    def kept(m):
+        r = state["results"].get(m.name)
+        return args.resume and r is not None and r["digest"] == m.digest and r["outcome"] == CAUGHT
+
+    todo = [m for m in wanted if not kept(m)]
+    for _ in baselines(tree, todo, state["baselines"]):
+        save()
+    for i, m in enumerate(todo, 1):
+        result = attempt(tree, m)
+        state["results"][m.name] = result | {"digest": m.digest}
+        save()
+        say(f"[{i}/{len(todo)}] {result['outcome']:9} {result['seconds']:6.1f} s  {m.room}: {m.name}: {result['by']}")
+
+    known = {m.name: state["results"][m.name] for m in every if m.name in state["results"]}
+    say("\n" + table(wanted, known))
+    if args.write:
+        caught = sum(r["outcome"] == CAUGHT for r in known.values())
+        args.write.write_text(HEAD.format(count=len(every), caught=caught) + table(every, known))
+    bad = [m.name for m in wanted if known[m.name]["outcome"] != CAUGHT]
+    say(f"{len(wanted) - len(bad)} of {len(wanted)} caught" + "".join(f"\nNOT CAUGHT: {name}" for name in bad))
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
