@@ -30,7 +30,7 @@ pub fn shrink(program: &Program, mut fails: impl FnMut(&Program) -> bool) -> Pro
     let mut tried = 0;
     loop {
         let mut is_smaller = false;
-        for change in [roots, bypasses, inputs, modes, extents, values] {
+        for change in [alone, roots, bypasses, inputs, modes, extents, values] {
             let mut at = 0;
             // Changes are numbered; after one that was kept, the same number means the next one.
             while let Some(candidate) = change(&smallest, at) {
@@ -56,6 +56,12 @@ pub fn shrink(program: &Program, mut fails: impl FnMut(&Program) -> bool) -> Pro
 
 /// A numbered change: nothing beyond the last number, and an empty candidate where this number changes nothing.
 type Candidate = Option<Option<Program>>;
+
+/// Asks for one step alone, wherever it stands: what goes wrong with it may not show in the roots.
+fn alone(p: &Program, at: usize) -> Candidate {
+    let is_smaller = at + 1 < p.steps.len() || p.roots.len() > 1;
+    (at < p.steps.len()).then(|| is_smaller.then(|| Program { roots: vec![at], ..p.clone() }))
+}
 
 /// Drops a root, or asks for a root's operand in its place.
 fn roots(p: &Program, at: usize) -> Candidate {

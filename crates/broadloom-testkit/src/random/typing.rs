@@ -96,17 +96,19 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
         }
         numbers = &args[1..];
     }
+    // As numpy.result_type does it: integers meet the floats one by one, not each other first, for int16 and uint16 with
+    // float16 are float32, and not what int32 and float16 are.
+    let arrays: Vec<DType> = numbers
+        .iter()
+        .filter_map(|arg| if let Arg::Step(i) = *arg { Some(before[i].dtype) } else { None })
+        .collect();
+    let (floats, others): (Vec<DType>, Vec<DType>) = arrays.into_iter().partition(|dtype| dtype.is_float());
     let mut met: Option<DType> = None;
-    for arg in numbers {
-        if let Arg::Step(i) = *arg {
-            let dtype = before[i].dtype;
-            met = Some(match met {
-                None => dtype,
-                Some(other) => {
-                    pair(other, dtype, mode).ok_or_else(|| format!("{op}: {other} and {dtype}"))?
-                }
-            });
-        }
+    for dtype in floats.into_iter().chain(others) {
+        met = Some(match met {
+            None => dtype,
+            Some(other) => pair(other, dtype, mode).ok_or_else(|| format!("{op}: {other} and {dtype}"))?,
+        });
     }
     let mut dtype = met.ok_or_else(|| format!("{op}: literals only"))?;
     for arg in numbers {
