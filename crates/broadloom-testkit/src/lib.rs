@@ -26,3 +26,7 @@ mod value;
 #[cfg(feature = "check")]
 pub use differential::check;
 pub use value::{DTYPES, Value};
+
+#[cfg(all(doctest, feature = "check"))]
+#[doc = include_str!("../../../docs/reliability.md")]
+struct Reliability;
