@@ -19,3 +19,4 @@ pub use reference::Outcome;
 pub use rng::Rng;
 pub use shrink::shrink;
 pub use text::ProgramError;
+pub use typing::{Type, type_of};
