@@ -74,7 +74,11 @@ pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
     })
 }
 
-fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
+/// The array that a step stands for after these, in this thread's promotion mode.
+///
+/// # Errors
+/// What the array functions say, for a step that does not type.
+pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
     match step {
         Step::Input(x) => Ok(elements::array(x.dtype, &x.shape, &x.bits)),
         Step::Constant(dtype, bits) => Ok(Array::scalar(elements::literal(*dtype, *bits)).astype(*dtype)),

@@ -21,3 +21,4 @@ pub use shrink::shrink;
 pub use text::ProgramError;
 #[cfg(feature = "check")]
 pub(crate) use text::{element, type_text};
+pub use typing::{Type, type_of};

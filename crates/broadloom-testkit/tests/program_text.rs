@@ -44,6 +44,10 @@ fn errors_name_the_line() {
         ("x: int8[2] = [1]", 1, "1 elements, not 2"),
         ("x: int8[1] = [128]", 1, "`128` is no int8"),
         ("x: int8[1] = [0x100]", 1, "`0x100` is no int8"),
+        // Eight bits were taken for a bool, and printed as one.
+        ("x: bool[1] = [0x2]", 1, "`0x2` is no bool"),
+        // The product overflowed.
+        ("x: int8[4294967296,4294967296,0] = []", 1, "[4294967296, 4294967296, 0] exceeds a limit"),
         ("x: float32[1] = [one]", 1, "this can't be read: [one]"),
         ("x = [1]", 1, "the type of x is missing"),
         ("promotion lax", 1, "`lax` is no promotion: strict or numpy"),

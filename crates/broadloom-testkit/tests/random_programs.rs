@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Literal, Op, Promotion};
-use broadloom_testkit::random::{Arg, Program, PySlice, Rng, Size, Step, Tensor, View, program, shrink};
+use broadloom_testkit::random::{
+    Arg, Program, PySlice, Rng, Size, Step, Tensor, Type, View, program, shrink, type_of,
+};
 
 fn run(steps: Vec<Step>) -> Result<Vec<Tensor>, String> {
     let roots = vec![steps.len() - 1];
@@ -179,6 +181,29 @@ fn views_take_the_elements_that_numpy_takes() {
         View::Flip(2),
     ] {
         assert!(run(vec![counted(&[3, 4]), Step::View(0, view.clone())]).is_err(), "{view}");
+    }
+}
+
+/// Lengths were counted one by one, and products overflowed.
+#[test]
+fn views_of_any_extents_have_types() {
+    let slice = |start, stop, step| View::Slice(vec![PySlice { start, stop, step }]);
+    const MOST: usize = isize::MAX as usize / 8;
+    let rows: [(&[usize], View, Option<&[usize]>); 9] = [
+        (&[MOST], slice(None, None, 1), Some(&[MOST])),
+        (&[MOST], slice(None, None, isize::MAX), Some(&[1])),
+        (&[MOST], slice(Some(isize::MIN), Some(isize::MAX), isize::MIN), Some(&[0])),
+        (&[MOST], slice(Some(isize::MAX), Some(isize::MIN), -2), Some(&[MOST.div_ceil(2)])),
+        (&[], View::BroadcastTo(vec![MOST + 1]), None),
+        (&[0], View::BroadcastTo(vec![1 << 40, 1 << 40, 0]), None),
+        (&[0], View::Reshape(vec![0, 1 << 40, 1 << 40]), None),
+        (&[0], View::Reshape(vec![-1, MOST as isize]), Some(&[0, MOST])),
+        (&[1; 64], View::ExpandDims(0), None),
+    ];
+    for (shape, view, want) in rows {
+        let of = Type { dtype: DType::Int8, shape: shape.to_vec() };
+        let got = type_of(&Step::View(0, view.clone()), &[of], Promotion::Strict).ok();
+        assert_eq!(got.map(|t| t.shape), want.map(<[usize]>::to_vec), "{view} of {shape:?}");
     }
 }
 

@@ -5,6 +5,7 @@
 //! documentation of indexing, not from `broadloom-core`.
 
 use super::program::{PySlice, View};
+use super::typing;
 
 /// A view of row-major elements: element (i, j, …) of it is element `offset + i·steps[0] + j·steps[1] + …`.
 pub struct Affine {
@@ -47,19 +48,28 @@ impl Affine {
             }
             View::BroadcastTo(to) => out.broadcast_to(to)?,
             View::Reshape(to) => {
-                let elements = shape.iter().product::<usize>();
-                let known: usize = to.iter().filter(|&&e| e != -1).map(|&e| e as usize).product();
+                let ill = || Err(format!("{view} of {shape:?}"));
                 let open = to.iter().filter(|&&e| e == -1).count();
-                let ill = open > 1 || to.iter().any(|&e| e < -1) || open == 1 && known == 0;
-                if ill || known * if open == 1 { elements / known } else { 1 } != elements {
-                    return Err(format!("{view} of {shape:?}"));
+                if open > 1 || to.iter().any(|&e| e < -1) {
+                    return ill();
                 }
-                let extent = |&e: &isize| if e == -1 { elements / known } else { e as usize };
-                return Ok(Affine::whole(&to.iter().map(extent).collect::<Vec<_>>()));
+                let with = |last: usize| -> Vec<usize> {
+                    to.iter().map(|&e| usize::try_from(e).unwrap_or(last)).collect()
+                };
+                let elements = shape.iter().product::<usize>();
+                let known = typing::elements(&with(1))?;
+                let last = if open == 0 { 1 } else { elements.checked_div(known).unwrap_or(0) };
+                if known * last != elements || open == 1 && known == 0 {
+                    return ill();
+                }
+                let whole = with(last);
+                typing::elements(&whole)?;
+                return Ok(Affine::whole(&whole));
             }
             View::ExpandDims(axis) => {
                 let axis = axis_of(*axis, shape.len() + 1)?;
                 out.shape.insert(axis, 1);
+                typing::elements(&out.shape)?;
                 out.steps.insert(axis, 0);
             }
             View::Squeeze(axis) => {
@@ -87,29 +97,27 @@ impl Affine {
 
     /// A range of an axis, by the definition: the indices that Python's `range(*slice.indices(n))` lists.
     fn take(&mut self, axis: usize, range: PySlice) -> Result<(), String> {
-        let n = self.shape[axis] as isize;
-        let PySlice { start, stop, step } = range;
+        let n = self.shape[axis] as i128;
+        let step = range.step as i128;
         let (lowest, highest) = if step < 0 { (-1, n - 1) } else { (0, n) };
-        let bound = |given: Option<isize>, default: isize| match given {
+        let bound = |given: Option<isize>, default: i128| match given.map(|x| x as i128) {
             None => default,
             Some(x) if x < 0 => (x + n).max(lowest),
             Some(x) => x.min(highest),
         };
         let (first, last) = if step < 0 { (highest, lowest) } else { (lowest, highest) };
-        let (start, stop) = (bound(start, first), bound(stop, last));
+        let (start, stop) = (bound(range.start, first), bound(range.stop, last));
         if step == 0 {
             return Err("a step of 0".to_owned());
         }
-        let mut len = 0;
-        let mut at = start;
-        while if step < 0 { at > stop } else { at < stop } {
-            len += 1;
-            at += step;
-        }
+        // `len(range(start, stop, step))`: what is left, divided by the step and rounded up.
+        let len = ((stop - start + step - step.signum()) / step).max(0) as usize;
         if len > 0 {
-            self.offset += start * self.steps[axis];
+            self.offset += start as isize * self.steps[axis];
         }
-        self.steps[axis] *= step;
+        if len > 1 {
+            self.steps[axis] *= range.step;
+        }
         self.shape[axis] = len;
         Ok(())
     }
@@ -123,6 +131,7 @@ impl Affine {
             }
             steps.push(if have == want { self.steps[axis] } else { 0 });
         }
+        typing::elements(to)?;
         (self.shape, self.steps) = (to.to_vec(), steps);
         Ok(())
     }

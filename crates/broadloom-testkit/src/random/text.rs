@@ -253,7 +253,7 @@ impl<'t> Reader<'t> {
             Body::Elements(words) => {
                 let (dtype, shape) = typed()?;
                 let bits = words.iter().map(|word| bits_of(word, dtype)).collect::<Result<Vec<_>, _>>()?;
-                let n = shape.iter().product::<usize>();
+                let n = typing::elements(&shape)?;
                 if bits.len() != n {
                     return Err(format!("{} elements, not {n}", bits.len()));
                 }
@@ -311,7 +311,8 @@ fn bits_of(word: &str, dtype: DType) -> Result<u64, String> {
     let cannot = || format!("`{word}` is no {dtype}");
     if let Some(digits) = word.strip_prefix("0x") {
         let bits = u64::from_str_radix(digits, 16).map_err(|_| cannot())?;
-        return if bits >> (8 * dtype.size() - 1) <= 1 { Ok(bits) } else { Err(cannot()) };
+        let width = if dtype == DType::Bool { 1 } else { 8 * dtype.size() };
+        return if bits >> (width - 1) <= 1 { Ok(bits) } else { Err(cannot()) };
     }
     let sign = u64::from(word.starts_with('-'));
     let is_nan = matches!(word, "nan" | "-nan");

@@ -13,14 +13,25 @@ use crate::oracle::{self, Signature};
 /// What is known of a step without computing it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Type {
+    /// The dtype of its elements.
     pub dtype: DType,
+    /// Its extents, outermost first.
     pub shape: Vec<usize>,
 }
 
 impl Type {
+    /// How many elements there are.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }
+}
+
+/// How many elements an array of this shape has, if there can be one: the library says 64 axes at most, and an address
+/// space for elements of 8 bytes, also without the axes that are empty.
+pub fn elements(shape: &[usize]) -> Result<usize, String> {
+    let stretch = shape.iter().filter(|&&extent| extent != 0).try_fold(8usize, |n, &e| n.checked_mul(e));
+    let fits = stretch.is_some_and(|n| isize::try_from(n).is_ok()) && shape.len() <= 64;
+    if fits { Ok(shape.iter().product()) } else { Err(format!("{shape:?} exceeds a limit")) }
 }
 
 /// The types of the steps, up to the first that has none.
@@ -35,13 +46,16 @@ pub fn types(program: &Program) -> Vec<Type> {
     types
 }
 
-/// The type of a step after steps of these types.
+/// The type of a step after steps of these types, without computing it.
+///
+/// # Errors
+/// Why it has none.
 pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Type, String> {
     if let Some(later) = step.args().into_iter().find(|&arg| arg >= before.len()) {
         return Err(format!("s{later} does not come before {step}"));
     }
     match step {
-        Step::Input(x) if x.shape.iter().product::<usize>() != x.bits.len() => Err("not filled".to_owned()),
+        Step::Input(x) if elements(&x.shape)? != x.bits.len() => Err("not filled".to_owned()),
         Step::Input(x) => Ok(Type { dtype: x.dtype, shape: x.shape.clone() }),
         Step::Constant(dtype, _) => Ok(Type { dtype: *dtype, shape: Vec::new() }),
         Step::Cast(arg, dtype) => Ok(Type { dtype: *dtype, shape: before[*arg].shape.clone() }),
@@ -56,6 +70,7 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
                 shape = broadcast(&shape, &before[arg].shape)
                     .ok_or_else(|| format!("{op}: {shape:?} with {:?}", before[arg].shape))?;
             }
+            elements(&shape)?;
             let is_predicate = signature(*op)?.is_predicate;
             Ok(Type { dtype: if is_predicate { DType::Bool } else { operand }, shape })
         }

@@ -1,0 +1,44 @@
+//! Programs of any steps, built through the array functions.
+//!
+//! In: bytes as steps. Out: nothing. Must hold: no step panics; a step types exactly if it does in the testkit's model,
+//! which is written from the standards, and then as that says; what types is, by both executors and as a kernel,
+//! with rewrite rules and without, what the reference computes, bit for bit.
+
+#![no_main]
+
+use arbitrary::{Result, Unstructured};
+use broadloom_fuzz::steps::{Build, step};
+use broadloom_testkit::differential::{ALONE, difference};
+use libfuzzer_sys::fuzz_target;
+
+/// The most steps of a program.
+const STEPS: usize = 10;
+
+/// The most elements of a step that is evaluated: inputs are tried by the thousand, and shapes are `views`' subject.
+const ELEMENTS: usize = 80;
+
+fuzz_target!(|data: &[u8]| {
+    // Bytes that end too early are no program.
+    let _ = run(&mut Unstructured::new(data));
+});
+
+fn run(u: &mut Unstructured<'_>) -> Result<()> {
+    let mut build = Build::new(u)?;
+    // Compiling takes longer than all the rest: half of the programs are typed only.
+    let way = u.choose_index(2 * ALONE.len())?;
+    while !u.is_empty() && build.types.len() < STEPS {
+        let Ok(step) = step(u, &build.types) else { break };
+        build.push(step);
+    }
+    let Build { mut program, types, .. } = build;
+    if way >= ALONE.len() || types.is_empty() || types.iter().any(|t| t.elements() > ELEMENTS) {
+        return Ok(());
+    }
+    // What nothing uses is asked for.
+    let is_used = |i: &usize| program.steps.iter().any(|step| step.args().contains(i));
+    program.roots = (0..types.len()).filter(|i| !is_used(i)).collect();
+    if let Some(difference) = difference(&program, &ALONE[way..=way]) {
+        panic!("{difference}\n{program}");
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Any bytes as a `.npy` file of the command, and files of any shape and type.
+//!
+//! In: bytes. Out: nothing. Must hold: the reader neither panics nor takes memory beyond 64 KiB and what the header's
+//! text can say; what a header promises is in the file, and counted without overflow; what the writer wrote with
+//! that dtype, shape and order reads back as such, with the same data; a file that is not finished leaves nothing.
+
+#![no_main]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use libfuzzer_sys::fuzz_target;
+
+// Skipped by rustfmt, which would look for the tests of it beside this file.
+#[rustfmt::skip]
+#[allow(dead_code)]
+#[path = "../../crates/broadloom-cli/src/npy.rs"]
+mod npy;
+#[allow(dead_code)]
+#[path = "../../crates/broadloom-cli/src/target.rs"]
+mod target;
+
+use npy::{NpyError, NpyHeader, NpyWriter, read_header};
+
+/// The system's allocator, which notes what this thread holds.
+struct Counted;
+
+thread_local! {
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    static MOST: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let held = HELD.get().wrapping_add(layout.size());
+        HELD.set(held);
+        MOST.set(MOST.get().max(held));
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD.set(HELD.get().wrapping_sub(layout.size()));
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counted = Counted;
+
+thread_local! {
+    /// One file for all of the bytes, and a directory for what is written.
+    static PLACE: (File, tempfile::TempDir) =
+        (tempfile::tempfile().expect("a file"), tempfile::tempdir().expect("a directory"));
+}
+
+fuzz_target!(|data: &[u8]| {
+    PLACE.with(|(file, dir)| {
+        let mut file = file;
+        file.seek(SeekFrom::Start(0)).and_then(|_| file.set_len(0)).expect("an open file");
+        file.write_all(data).expect("space");
+        let mut file = file.try_clone().expect("a descriptor");
+        HELD.set(0);
+        MOST.set(0);
+        let read = read_header(&mut file);
+        // 64 KiB of text; its shape in a vector that doubles: 12 bytes for each of "1,"; its descriptor.
+        assert!(MOST.get() < (65 << 10) + 16 * data.len().min(70_000), "{} bytes", MOST.get());
+        match read {
+            Ok(header) => check(data, &header, dir.path().join("x")),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+        let left = dir.path().read_dir().expect("a directory").count();
+        assert_eq!(left, 0, "files are left");
+    });
+});
+
+fn check(data: &[u8], header: &NpyHeader, path: PathBuf) {
+    let NpyHeader { dtype, shape, fortran, data_offset, .. } = header;
+    let empty = shape.contains(&0);
+    let elements = if empty { 0 } else { shape.iter().map(|&n| n as u128).product::<u128>() };
+    let expected = elements * dtype.size() as u128;
+    assert_eq!(u128::from(header.data_len()), expected);
+    let end = u128::from(*data_offset) + expected;
+    assert!(end <= data.len() as u128, "{end} of {}", data.len());
+    let elements = &data[*data_offset as usize..end as usize];
+
+    // Too little and too much are refused, and then nothing is there.
+    let mut short = NpyWriter::create(&path, *dtype, shape, *fortran, false).expect("a shape that was read");
+    assert!(matches!(short.write(&[&[0], elements].concat()), Err(NpyError::WrongLength { .. })));
+    if !elements.is_empty() {
+        assert!(matches!(short.finish(), Err(NpyError::WrongLength { .. })));
+    }
+    assert!(!path.exists());
+
+    let mut whole = NpyWriter::create(&path, *dtype, shape, *fortran, false).expect("a shape that was read");
+    let (first, second) = elements.split_at(elements.len() / 2);
+    whole.write(first).and_then(|()| whole.write(second)).and_then(|()| whole.finish()).expect("space");
+    let mut file = File::open(&path).expect("it was finished");
+    let again = read_header(&mut file).expect("it was written by us");
+    let bytes = std::fs::read(&path).expect("it was finished");
+    assert_eq!(
+        (again.dtype, &again.shape, again.fortran, again.big_endian),
+        (*dtype, shape, *fortran, false)
+    );
+    assert!(again.data_offset.is_multiple_of(64));
+    assert_eq!(&bytes[again.data_offset as usize..], elements);
+    std::fs::remove_file(&path).expect("a file");
+}

@@ -1,0 +1,113 @@
+//! Any text as an expression, and as a program of the testkit.
+//!
+//! In: bytes. Out: nothing. Must hold: neither reader panics, and an error points into the text; an expression that
+//! types gives the same bits by the interpreter and the compiler; a program prints as text that reads back
+//! as the same program.
+
+#![no_main]
+
+use broadloom::text::{Expression, TextError};
+use broadloom::{Array, DType, ErrorKind, Executor, Options, Promotion, with_promotion};
+use broadloom_core::rewrite::Rules;
+use broadloom_testkit::random::Program;
+use broadloom_testkit::{elements, spicy};
+use libfuzzer_sys::fuzz_target;
+
+/// The most names that an expression has for it to be evaluated.
+const NAMES: usize = 4;
+
+/// The longest text that is evaluated: compiling takes longer than anything else here.
+const LONGEST: usize = 300;
+
+/// What the names are bound to, one row after the other.
+const DTYPES: [[DType; NAMES]; 4] = {
+    use DType::*;
+    [
+        [Float32, Float32, Float64, Float16],
+        [Int8, UInt8, Int32, Int16],
+        [Bool, Int64, Bool, UInt64],
+        [Float16, UInt16, Float32, UInt32],
+    ]
+};
+
+/// The shapes of the arrays; they broadcast.
+const SHAPES: [&[usize]; NAMES] = [&[2, 5], &[5], &[2, 1], &[]];
+
+fuzz_target!(|data: &[u8]| {
+    let text = String::from_utf8_lossy(data);
+    expression(&text);
+    program(&text);
+});
+
+fn points_into(text: &str, error: &TextError) {
+    let at = error.span.start as usize..error.span.end as usize;
+    assert!(text.get(at).is_some(), "{error:?}");
+    assert!(!error.message.is_empty());
+    for (span, _) in &error.operands {
+        assert!(text.get(span.start as usize..span.end as usize).is_some(), "{error:?}");
+    }
+}
+
+fn expression(text: &str) {
+    let expression = match Expression::parse(text) {
+        Ok(expression) => expression,
+        Err(error) => return points_into(text, &error),
+    };
+    let names = expression.names();
+    for (row, dtypes) in DTYPES.iter().enumerate() {
+        let promotion = if row % 2 == 0 { Promotion::Strict } else { Promotion::NumPy };
+        let bound: Vec<(&str, Array<'_>)> = (names.iter().zip(dtypes).zip(SHAPES))
+            .map(|((name, dtype), shape)| (*name, array(*dtype, shape)))
+            .collect();
+        match with_promotion(promotion, || expression.build(&bound)) {
+            Ok(built) if text.len() <= LONGEST => agree(text, &built),
+            Ok(_) => {}
+            Err(error) => points_into(text, &error),
+        }
+    }
+}
+
+/// An array of values at which implementations go wrong.
+fn array(dtype: DType, shape: &[usize]) -> Array<'static> {
+    let all = spicy::values(dtype);
+    let n = shape.iter().product::<usize>();
+    let bits: Vec<u64> = (0..n).map(|i| all[(7 + i * 13) % all.len()].bits).collect();
+    elements::array(dtype, shape, &bits)
+}
+
+fn agree(text: &str, array: &Array<'_>) {
+    let with = |executor, rules| {
+        let options = Options { executor, rules, threads: Some(1), ..Options::default() };
+        match array.eval_with(&options) {
+            Ok(done) => {
+                assert_eq!((done.dtype(), done.shape()), (array.dtype(), array.shape()));
+                elements::bits(&done).expect("it is evaluated")
+            }
+            // A literal alone has a dtype when it is evaluated, and may not fit then.
+            Err(error) => {
+                assert!(error.kind() == ErrorKind::Literal && array.rank() == 0, "{error}: {text}");
+                Vec::new()
+            }
+        }
+    };
+    let want = with(Executor::Interp, Rules::Off);
+    // The compiler is slow to run, and slower under a fuzzer: one text in four is enough for it.
+    let ways = match text.len() % 4 {
+        0 => [(Executor::Jit, Rules::On), (Executor::Interp, Rules::On)],
+        _ => [(Executor::Interp, Rules::On); 2],
+    };
+    for (executor, rules) in ways {
+        let got = with(executor, rules);
+        assert_eq!(elements::difference(array.dtype(), &got, &want), None, "{executor:?} {rules:?}: {text}");
+    }
+}
+
+fn program(text: &str) {
+    match text.parse::<Program>() {
+        Ok(program) => {
+            let printed = program.to_string();
+            assert_eq!(printed.parse::<Program>().as_ref(), Ok(&program), "{printed}");
+        }
+        Err(error) => assert!((1..=text.lines().count() + 1).contains(&error.line), "{error}"),
+    }
+}
