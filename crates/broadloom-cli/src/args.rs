@@ -90,7 +90,7 @@ pub struct EvalArgs {
 #[derive(Debug, Args)]
 pub struct FuzzArgs {
     /// The first seed; each gives one program, the same on every machine.
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 63))]
     pub seed: u64,
 
     /// Stop after so many seconds.

@@ -20,6 +20,9 @@ use crate::target::{Target, TargetError};
 /// The most elements that a step of an instance of a given program has, if its extents can be made smaller.
 const MOST_ELEMENTS: usize = 2000;
 
+/// The reference computes element by element, and keeps all of them.
+const TOO_MANY_ELEMENTS: usize = 1 << 22;
+
 /// Searches, tells what was tried, and fails if something went wrong.
 pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
     let template = args.program.as_deref().map(read).transpose()?;
@@ -56,7 +59,14 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
 
 fn read(path: &Path) -> Result<Program, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?;
-    text.parse().map_err(|error: ProgramError| Failure::file(path, error))
+    let program: Program = text.parse().map_err(|error: ProgramError| Failure::file(path, error))?;
+    match program.types().iter().position(|t| t.elements() > TOO_MANY_ELEMENTS) {
+        None => Ok(program),
+        Some(step) => {
+            let why = format!("step {} has more than {TOO_MANY_ELEMENTS} elements", step + 1);
+            Err(Failure::file(path, why))
+        }
+    }
 }
 
 fn create(path: &Path, force: bool) -> Result<Target, Failure> {

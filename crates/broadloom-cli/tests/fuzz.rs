@@ -33,8 +33,10 @@ fn what_it_refuses() {
     let dir = Dir::new();
     dir.write("p.txt", b"x: float32[3] = [1.5, nan]\nreturn x\n");
     dir.write("there.txt", b"");
+    dir.write("huge.txt", b"x: int8[1] = [1]\ny = broadcast_to(x, 1000000000000)\nreturn y\n");
     for (args, status, message) in [
         (&["fuzz", "--program", "p.txt"][..], 1, "error: p.txt: line 1: 2 elements, not 3\n"),
+        (&["fuzz", "--program", "huge.txt"], 1, "error: huge.txt: step 2 has more than 4194304 elements\n"),
         (&["fuzz", "--program", "q.txt"], 1, "error: q.txt: No such file or directory (os error 2)\n"),
         (
             &["fuzz", "-o", "there.txt"],
@@ -46,4 +48,5 @@ fn what_it_refuses() {
         assert_eq!((outcome.status, &outcome.stderr[..]), (Some(status), message), "{args:?}");
     }
     assert_eq!(dir.run(&["fuzz", "--seconds", "-1"]).status, Some(2));
+    assert_eq!(dir.run(&["fuzz", "--seed", "9223372036854775808"]).status, Some(2));
 }

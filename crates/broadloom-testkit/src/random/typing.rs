@@ -78,6 +78,11 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
 }
 
 impl Program {
+    /// The types of the steps, up to the first that has none.
+    pub fn types(&self) -> Vec<Type> {
+        types(self)
+    }
+
     /// Each function that is applied, with the dtype that its operands are converted to.
     pub fn calls(&self) -> impl Iterator<Item = (Op, DType)> + use<'_> {
         let types = types(self);
