@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use broadloom::text::Expression;
 use broadloom::{Executor, IntDivision, Promotion};
@@ -23,6 +24,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Eval(EvalArgs),
+    Fuzz(FuzzArgs),
     Ops(OpsArgs),
 }
 
@@ -78,6 +80,43 @@ pub struct EvalArgs {
     /// The bytes that a chunk of the largest operand takes, for tests.
     #[arg(long, value_name = "BYTES", default_value = "33554432", hide = true)]
     pub chunk_bytes: NonZeroUsize,
+}
+
+/// Evaluate random programs in every way, and compare the results bit for bit.
+///
+/// Each program goes through the interpreter and through compiled code, with rewrite rules and without, on one thread and
+/// on several, and as a compiled kernel; a reference in exact arithmetic says what is right. A program that goes wrong is
+/// made small and printed, to be read again with --program.
+#[derive(Debug, Args)]
+pub struct FuzzArgs {
+    /// The first seed; each gives one program, the same on every machine.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Stop after so many seconds.
+    #[arg(long, value_name = "T", default_value = "60", value_parser = seconds)]
+    pub seconds: Duration,
+
+    /// Stop after so many programs.
+    #[arg(long, value_name = "N")]
+    pub programs: Option<u64>,
+
+    /// Check the program of this file, as it is and under other values, in place of random ones.
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+
+    /// Write a program that goes wrong to this file, not to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Replace a file that exists.
+    #[arg(long)]
+    pub force: bool,
+}
+
+fn seconds(word: &str) -> Result<Duration, String> {
+    let seconds: f64 = word.parse().map_err(|_| "not a number of seconds")?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// List the functions that expressions can have.

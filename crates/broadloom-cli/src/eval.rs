@@ -66,7 +66,8 @@ fn open(args: &EvalArgs, expression: &Expression) -> Result<Vec<Input>, Failure>
     Ok(inputs)
 }
 
-fn print(text: &str) -> Result<(), Failure> {
+/// Prints to standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // Whoever reads has seen enough.

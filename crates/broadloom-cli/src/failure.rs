@@ -28,6 +28,8 @@ pub enum Failure {
     File(PathBuf, String),
     /// An evaluation.
     Eval(broadloom::Error),
+    /// An executor that gives what the reference does not.
+    Difference(String),
     /// Standard output.
     Stdout(io::Error),
     /// Somebody pressed Ctrl-C.
@@ -74,7 +76,7 @@ impl Failure {
             Failure::Usage(_) => 2,
             Failure::Text(error) if is_about_the_files(error) => 1,
             Failure::Text(_) => 2,
-            Failure::File(..) | Failure::Eval(_) | Failure::Stdout(_) => 1,
+            Failure::File(..) | Failure::Eval(_) | Failure::Difference(_) | Failure::Stdout(_) => 1,
             Failure::Interrupted => 130,
         }
     }
@@ -86,7 +88,7 @@ impl Failure {
         // Writing to memory does not fail.
         let _ = match self {
             Failure::Text(error) => caret(error, expression, colored, &mut words),
-            Failure::Usage(message) => plain(message, colored, &mut words),
+            Failure::Usage(message) | Failure::Difference(message) => plain(message, colored, &mut words),
             Failure::File(path, message) => {
                 plain(format_args!("{}: {message}", path.display()), colored, &mut words)
             }

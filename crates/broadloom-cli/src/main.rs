@@ -13,6 +13,7 @@ mod args;
 mod chunk;
 mod eval;
 mod failure;
+mod fuzz;
 mod input;
 mod job;
 mod npy;
@@ -25,6 +26,7 @@ mod target;
 fn main() -> ExitCode {
     let outcome = match args::Cli::parse().command {
         args::Command::Eval(eval) => eval::eval(&eval).map_err(|failure| failure.report(&eval.expression)),
+        args::Command::Fuzz(args) => fuzz::fuzz(&args).map_err(|failure| failure.report("")),
         args::Command::Ops(ops) => ops::print(&ops).map_err(|failure| failure.report("")),
     };
     outcome.map_or_else(ExitCode::from, |()| ExitCode::SUCCESS)

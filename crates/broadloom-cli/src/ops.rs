@@ -3,23 +3,19 @@
 //! In: the op table, and the parser for what operators stand for. Out: a list, as text or as the page docs/ops.md.
 //! Must hold: nothing about a function is said here that the table, its types or the parser do not say.
 
-use std::io::{self, Write};
-
 use broadloom::text::signature;
 use broadloom::{DType, Kind, Op};
 use broadloom_core::op::Law;
 use broadloom_core::text::{self as language, ParseOptions};
 
 use crate::args::OpsArgs;
+use crate::eval;
 use crate::failure::Failure;
 
 /// Prints the list.
 pub fn print(args: &OpsArgs) -> Result<(), Failure> {
     let text = if args.markdown { markdown() } else { plain() };
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Stdout(error)),
-        _ => Ok(()),
-    }
+    eval::print(&text)
 }
 
 /// What there is to say of a function.

@@ -1,6 +1,6 @@
 //! How far long work has come, and whether somebody wants it to end.
 //!
-//! In: elements done. Out: a bar on standard error, if that is a terminal and the work takes longer than half a
+//! In: bytes or programs done. Out: a bar on standard error, if that is a terminal and the work takes longer than half a
 //! second; [`Failure::Interrupted`] after Ctrl-C or `kill`, so that files half written are taken away. Must hold: nothing is
 //! left of the bar when the work ends.
 
@@ -27,9 +27,16 @@ pub fn notice_interrupts() {
     });
 }
 
+/// Work on so many bytes.
+const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+
+/// Work for so many seconds.
+const SECONDS: &str = "{msg} {wide_bar} {pos}/{len} s";
+
 /// Work under way.
 pub struct Progress {
     what: &'static str,
+    template: &'static str,
     total: u64,
     began: Instant,
     bar: Option<ProgressBar>,
@@ -38,7 +45,25 @@ pub struct Progress {
 impl Progress {
     /// Begins work on this many bytes of results.
     pub fn new(what: &'static str, total: u64) -> Progress {
-        Progress { what, total, began: Instant::now(), bar: None }
+        Progress { what, template: BYTES, total, began: Instant::now(), bar: None }
+    }
+
+    /// Begins work that ends after a time.
+    pub fn until(what: &'static str, time: Duration) -> Progress {
+        Progress { what, template: SECONDS, total: time.as_secs(), began: Instant::now(), bar: None }
+    }
+
+    /// Notes how many programs are done in work that ends after a time.
+    ///
+    /// # Errors
+    /// [`Failure::Interrupted`] after Ctrl-C and the like.
+    pub fn counted(&mut self, programs: u64) -> Result<(), Failure> {
+        let seconds = self.began.elapsed();
+        if let Some(bar) = &self.bar {
+            let rate = programs as f64 / seconds.as_secs_f64();
+            bar.set_message(format!("{}: {programs} programs, {rate:.0} a second", self.what));
+        }
+        self.reached(seconds.as_secs())
     }
 
     /// Notes how many bytes are done.
@@ -50,21 +75,21 @@ impl Progress {
             return Err(Failure::Interrupted);
         }
         if self.bar.is_none() && self.began.elapsed() > PATIENCE && io::stderr().is_terminal() {
-            self.bar = Some(bar(self.what, done, self.total, self.began));
+            self.bar = Some(self.draw(done));
         }
         if let Some(bar) = &self.bar {
             bar.set_position(done);
         }
         Ok(())
     }
-}
 
-fn bar(what: &'static str, done: u64, total: u64, began: Instant) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_message(what);
-    bar.with_elapsed(began.elapsed()).with_position(done)
+    fn draw(&self, done: u64) -> ProgressBar {
+        let style = ProgressStyle::with_template(self.template);
+        let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(self.what);
+        bar.with_elapsed(self.began.elapsed()).with_position(done)
+    }
 }
 
 impl Drop for Progress {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use broadloom_core::{Error, ErrorKind, Kernel, Result, verify};
 use broadloom_mem::Access;
-use cranelift_codegen::Context;
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{CodegenError, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Module, default_libcall_names};
+use cranelift_module::{Module, ModuleError, default_libcall_names};
 use target_lexicon::Architecture;
 
 use crate::emit;
@@ -50,8 +50,8 @@ impl Compiler {
     /// Compiles a kernel.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] for a kernel that would need more
-    /// than 64 KiB of stack; [`ErrorKind::Internal`] for a kernel that does not verify.
+    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
+    /// just now, and for a kernel that is too large for the compiler or would need more than 64 KiB of stack; [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(&self, kernel: &Kernel, access: &[Access]) -> Result<Compiled> {
         check(kernel, access)?;
         let isa = self.isa_for(kernel);
@@ -64,7 +64,7 @@ impl Compiler {
             emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new())?;
         context.func = function;
         let id = module.0.declare_anonymous_function(&context.func.signature).map_err(defect)?;
-        module.0.define_function(id, &mut context).map_err(defect)?;
+        module.0.define_function(id, &mut context).map_err(refused)?;
         let code = context.compiled_code();
         let size = code.map_or(0, |c| c.code_buffer().len());
         let frame = code.and_then(|c| c.buffer.frame_layout()).map_or(0, |f| f.frame_to_fp_offset);
@@ -103,6 +103,26 @@ impl Compiler {
     }
 }
 
+/// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same text
+/// on every host that has a back end for x86-64.
+///
+/// # Errors
+/// [`ErrorKind::Limit`] without such a back end; [`ErrorKind::Internal`] for a defect.
+pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
+    check(kernel, access)?;
+    let without = |why| Error::new(ErrorKind::Limit, format!("no compiler for x86-64: {why:?}"));
+    let mut builder = cranelift_codegen::isa::lookup_by_name("x86_64-unknown-linux-gnu").map_err(without)?;
+    for feature in X86_64_AT_LEAST {
+        builder.enable(feature).map_err(defect)?;
+    }
+    let isa = builder.finish(flags("backtracking")?).map_err(defect)?;
+    explain(&*isa, kernel, access).map(|(clif, _)| clif)
+}
+
+/// What AVX and FMA come with.
+pub(crate) const X86_64_AT_LEAST: [&str; 6] =
+    ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
+
 /// The emitter relies on it: a store is as wide as the value is, whatever the output's dtype.
 fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
     verify::kernel(kernel)?;
@@ -126,6 +146,19 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
 
 fn defect(e: impl fmt::Debug) -> Error {
     Error::new(ErrorKind::Internal, format!("Cranelift refused a kernel, please report it: {e:?}"))
+}
+
+/// Why a function could not be defined: a limit is no defect.
+fn refused(e: ModuleError) -> Error {
+    match e {
+        ModuleError::Allocation { err } => {
+            Error::new(ErrorKind::Limit, format!("no memory for machine code: {err}"))
+        }
+        ModuleError::Compilation(e @ (CodegenError::ImplLimitExceeded | CodegenError::CodeTooLarge)) => {
+            Error::new(ErrorKind::Limit, format!("the kernel is too large for the compiler: {e}"))
+        }
+        other => defect(other),
+    }
 }
 
 /// The settings that every instruction set is built with.
@@ -272,14 +305,13 @@ mod tests {
     /// The least that the host check asks for.
     #[test]
     fn x86_64_with_avx_and_fma_lowers_everything() {
-        let features = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
-        lowers_everything("x86_64-unknown-linux-gnu", &features);
+        lowers_everything("x86_64-unknown-linux-gnu", &X86_64_AT_LEAST);
     }
 
     #[test]
     fn x86_64_with_avx512_lowers_everything() {
-        let features = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_avx2", "has_fma"];
-        let wide = ["has_avx512bitalg", "has_avx512dq", "has_avx512f", "has_avx512vl", "has_avx512vbmi"];
-        lowers_everything("x86_64-unknown-linux-gnu", &[&features[..], &wide[..]].concat());
+        let wide =
+            ["has_avx2", "has_avx512bitalg", "has_avx512dq", "has_avx512f", "has_avx512vl", "has_avx512vbmi"];
+        lowers_everything("x86_64-unknown-linux-gnu", &[&X86_64_AT_LEAST[..], &wide[..]].concat());
     }
 }

@@ -14,5 +14,5 @@ mod run;
 mod shape;
 mod value;
 
-pub use compile::{Compiled, Compiler};
+pub use compile::{Compiled, Compiler, clif};
 pub use emit::lanes;

@@ -120,7 +120,7 @@ fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     let literals =
         || operands.iter().filter_map(|x| if let Operand::Literal(l) = x { Some(*l) } else { None });
     let Some(mut dtype) = met else {
-        return all_literals(op, operands, literals());
+        return all_literals(op, operands, literals(), mode);
     };
     for literal in literals() {
         dtype = weak(dtype, literal, mode).ok_or_else(|| {
@@ -147,9 +147,11 @@ fn all_literals(
     op: Op,
     operands: &[Operand<'_>],
     literals: impl Iterator<Item = Literal> + Clone,
+    mode: Promotion,
 ) -> Result<DType> {
     let dtype = literals.clone().map(Literal::default_dtype).max().unwrap_or(DType::Float64);
-    if dtype != DType::Bool && literals.clone().any(|l| matches!(l, Literal::Bool(_))) {
+    let mut bools = literals.filter(|l| matches!(l, Literal::Bool(_)));
+    if mode == Promotion::Strict && dtype != DType::Bool && bools.next().is_some() {
         return Err(Error::new(
             ErrorKind::DType,
             format!("{op}: {} mix bool and numbers", list(operands, |_| true)),
@@ -253,9 +255,14 @@ fn broadcast(op: Op, operands: &[Operand<'_>]) -> Result<Shape> {
     Shape::broadcast(&shapes).map_err(|e| match e {
         BroadcastError::Axis { axis, left, right } => {
             let shown: Vec<String> = operands.iter().map(|x| x.to_string()).collect();
+            let shown = match &shown[..] {
+                [first, second] => format!("{first} with {second}"),
+                [others @ .., last] => format!("{} and {last}", others.join(", ")),
+                [] => String::new(),
+            };
             Error::new(
                 ErrorKind::Shape,
-                format!("{op}: cannot broadcast {} (axis {axis}: {left} and {right})", shown.join(" with ")),
+                format!("{op}: cannot broadcast {shown} (axis {axis}: {left} and {right})"),
             )
         }
         BroadcastError::Limit(e) => Error::new(e.kind(), format!("{op}: {}", e.message())),

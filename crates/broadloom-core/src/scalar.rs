@@ -194,6 +194,7 @@ impl DTypeVisitor for ToDType {
                 };
                 if is_infinite(s) && x.is_finite() { cannot() } else { Ok(s) }
             }
+            (Literal::Bool(x), _) => ToDType(Literal::Int(x.into())).visit::<T>(),
             _ => cannot(),
         }
     }

@@ -292,7 +292,8 @@ impl Part<'_> {
 
     /// Calls `body` for each block, until it breaks; in one dimension without packing there is one block.
     ///
-    /// The outputs of the block that breaks are still written to memory; those after it keep what they held.
+    /// The outputs of the block that breaks are still written to memory; those after it keep what they held. Where
+    /// memory for tiles is refused it breaks before the first block, and [`Scratch::take_refusal`] says so.
     pub fn run(self, scratch: &mut Scratch, body: Body<'_>) -> ControlFlow<()> {
         // SAFETY: the views that the plan was made of are borrowed for longer than `self`; the units are no
         // other part's (`Parts`, which borrows the nest exclusively), and this one is used up.

@@ -43,7 +43,7 @@ impl Pool {
     /// unspecified.
     ///
     /// # Errors
-    /// Where nothing fits and a new buffer can't be allocated.
+    /// Where nothing fits and a new buffer can't be allocated, even with everything freed that the pool keeps.
     pub fn take(&self, bytes: usize) -> Result<Buffer, AllocError> {
         if bytes >= MIN
             && let Some(mut kept) = self.lock()
@@ -60,7 +60,13 @@ impl Pool {
                 return Ok(buffer);
             }
         }
-        Buffer::for_overwrite(bytes)
+        Buffer::for_overwrite(bytes).or_else(|refused| {
+            if self.bytes() == 0 {
+                return Err(refused);
+            }
+            self.clear();
+            Buffer::for_overwrite(bytes)
+        })
     }
 
     /// Hands a buffer in for later use. One that the pool can't keep is dropped; older ones make room for it.

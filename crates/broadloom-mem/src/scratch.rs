@@ -1,14 +1,12 @@
 //! Memory for tiles, kept from one run to the next.
 //!
 //! In: the sizes that a run needs. Out: one region for each, aligned to a cache line.
-//! Must hold: regions do not overlap, and none starts at the same offset in a page as its neighbour (which
-//! would make stores to one hold up loads from the other).
-
-use std::alloc::{Layout, handle_alloc_error};
+//! Must hold: memory that is refused is an error; regions do not overlap, and none starts at the same offset in a page
+//! as its neighbour (which would make stores to one hold up loads from the other).
 
 use smallvec::SmallVec;
 
-use crate::buffer::{ALIGN, Buffer};
+use crate::buffer::{ALIGN, AllocError, Buffer};
 
 const PAGE: usize = 4096;
 /// The distance of neighbours' offsets in a page: five cache lines.
@@ -21,12 +19,13 @@ pub struct Scratch {
     buffer: Buffer,
     /// Offsets of elements, for operands whose short rows span several dimensions.
     pub(crate) table: Vec<isize>,
+    refusal: Option<AllocError>,
 }
 
 impl Scratch {
     /// An empty scratch; nothing is allocated.
     pub const fn new() -> Scratch {
-        Scratch { buffer: Buffer::empty(), table: Vec::new() }
+        Scratch { buffer: Buffer::empty(), table: Vec::new(), refusal: None }
     }
 
     /// The bytes it holds on to.
@@ -34,10 +33,16 @@ impl Scratch {
         self.buffer.len() + self.table.capacity() * size_of::<isize>()
     }
 
-    /// Regions of at least these sizes, null for a size of 0; they hold something initialised.
-    pub(crate) fn regions(&mut self, sizes: &[usize]) -> SmallVec<[*mut u8; 4]> {
+    /// What was refused, if that is why a run with this scratch has stopped; asked a second time, nothing.
+    pub fn take_refusal(&mut self) -> Option<AllocError> {
+        self.refusal.take()
+    }
+
+    /// Regions of at least these sizes, null for a size of 0; they hold something initialised. `None` where memory is
+    /// refused, which [`Scratch::take_refusal`] tells.
+    pub(crate) fn regions(&mut self, sizes: &[usize]) -> Option<SmallVec<[*mut u8; 4]>> {
         if sizes.iter().all(|&size| size == 0) {
-            return sizes.iter().map(|_| std::ptr::null_mut()).collect();
+            return Some(sizes.iter().map(|_| std::ptr::null_mut()).collect());
         }
         let mut end = 0usize;
         let offsets: SmallVec<[usize; 4]> = (sizes.iter().enumerate())
@@ -56,9 +61,9 @@ impl Scratch {
             self.buffer = Buffer::empty();
             self.buffer = match Buffer::for_overwrite(end) {
                 Ok(buffer) => buffer,
-                // As `Vec` does: tiles are small, and nobody can go on without.
-                Err(_) => {
-                    handle_alloc_error(Layout::from_size_align(end, ALIGN).unwrap_or(Layout::new::<u8>()))
+                Err(refused) => {
+                    self.refusal = Some(refused);
+                    return None;
                 }
             };
         }
@@ -67,7 +72,7 @@ impl Scratch {
             0 => std::ptr::null_mut(),
             _ => base.wrapping_add(offset),
         };
-        sizes.iter().zip(&offsets).map(place).collect()
+        Some(sizes.iter().zip(&offsets).map(place).collect())
     }
 }
 
@@ -81,13 +86,28 @@ impl Default for Scratch {
 mod tests {
     use super::*;
 
+    fn regions(scratch: &mut Scratch, sizes: &[usize]) -> SmallVec<[*mut u8; 4]> {
+        scratch.regions(sizes).expect("small")
+    }
+
+    #[test]
+    fn refused_memory_is_told_once_and_the_scratch_works_on() {
+        let mut scratch = Scratch::new();
+        let too_much = [isize::MAX as usize / 2];
+        assert_eq!(scratch.regions(&too_much), None);
+        assert!(scratch.take_refusal().is_some_and(|refused| refused.bytes >= too_much[0]));
+        assert_eq!(scratch.take_refusal(), None);
+        assert!(!regions(&mut scratch, &[100])[0].is_null());
+        assert_eq!(scratch.take_refusal(), None);
+    }
+
     #[test]
     fn regions_are_apart_and_kept() {
         let mut scratch = Scratch::new();
-        assert!(scratch.regions(&[0, 0]).iter().all(|r| r.is_null()));
+        assert!(regions(&mut scratch, &[0, 0]).iter().all(|r| r.is_null()));
         assert_eq!(scratch.bytes(), 0);
         let sizes = [4096usize, 0, 8192, 1, 4097];
-        let first = scratch.regions(&sizes);
+        let first = regions(&mut scratch, &sizes);
         let all: Vec<(usize, usize)> =
             first.iter().zip(sizes).filter(|r| r.1 > 0).map(|(r, size)| (r.addr(), size)).collect();
         assert!(first[1].is_null());
@@ -100,8 +120,8 @@ mod tests {
         }
         let bytes = scratch.bytes();
         assert!(all.iter().all(|a| a.0 + a.1 <= all[0].0 + bytes));
-        assert_eq!(scratch.regions(&sizes), first, "not allocated again");
-        assert_eq!(scratch.regions(&[100])[0].addr() % ALIGN, 0);
+        assert_eq!(regions(&mut scratch, &sizes), first, "not allocated again");
+        assert_eq!(regions(&mut scratch, &[100])[0].addr() % ALIGN, 0);
         assert_eq!(scratch.bytes(), bytes);
     }
 }

@@ -150,7 +150,10 @@ impl Walk<'_> {
     unsafe fn direct(&mut self, units: Range<usize>, scratch: &mut Scratch) -> ControlFlow<()> {
         let plan = self.plan;
         let (start, end) = self.linear(units);
-        let tiles = self.copies(scratch);
+        let tiles = match self.copy.then(|| self.copies(scratch)) {
+            Some(None) => return ControlFlow::Break(()),
+            tiles => tiles.flatten(),
+        };
         let (down, cols) = plan.rows_and_cols();
         let outer = &plan.dims[..plan.dims.len().saturating_sub(2)];
         let mut odometer = Odometer::new(outer, start / cols / down);
@@ -185,14 +188,12 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Tiles for the inputs that are to be copied in direct mode, if any.
+    /// Tiles for the inputs that are to be copied in direct mode, unless memory for them is refused.
     fn copies(&self, scratch: &mut Scratch) -> Option<SmallVec<[*mut u8; 4]>> {
         let (rows, cols) = self.plan.tile;
         let size = |op: &Op| if self.packs(op) { rows * cols * op.item() + SLACK } else { 0 };
-        self.copy.then(|| {
-            let sizes: SmallVec<[usize; 4]> = self.plan.ops.iter().map(size).collect();
-            scratch.regions(&sizes)
-        })
+        let sizes: SmallVec<[usize; 4]> = self.plan.ops.iter().map(size).collect();
+        scratch.regions(&sizes)
     }
 
     /// Calls the body for a block whose aliased inputs are copied, tile by tile.
@@ -244,7 +245,7 @@ impl Walk<'_> {
         let pitch = |op: &Op| wide * op.item() + PAD;
         let sizes: SmallVec<[usize; 4]> =
             plan.ops.iter().map(|op| if self.packs(op) { high * pitch(op) + SLACK } else { 0 }).collect();
-        let tiles = scratch.regions(&sizes);
+        let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
         let (groups_across, groups_down) = (across.div_ceil(plan.unit), down.div_ceil(high));
         let first = units.start / groups_across;
         let outer = &plan.dims[..plan.dims.len().saturating_sub(2)];
@@ -305,7 +306,7 @@ impl Walk<'_> {
         let wide = plan.tile.1;
         let sizes: SmallVec<[usize; 4]> =
             plan.ops.iter().map(|op| if self.packs(op) { wide * op.item() + SLACK } else { 0 }).collect();
-        let tiles = scratch.regions(&sizes);
+        let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
         let table = &mut scratch.table;
         table.clear();
         let walks: SmallVec<[Option<Linear>; 4]> = (plan.ops.iter().enumerate())

@@ -1,29 +1,100 @@
-//! Case files: calls with their one right result, one a line, for one dtype or several.
+//! Case files: calls with their one right result, one a line, for one dtype or several, below the rule that they
+//! follow from.
 //!
-//! In: the text of a file. Out: one [`Case`] per row and dtype.
-//! Must hold: a row can be read for each of its dtypes, or it is an error: literals that overflow or vanish,
-//! and hexadecimal ones that the dtype does not hold exactly, are refused.
+//! In: the text of a file. Out: one [`Case`] per row and dtype, each with its [`Rule`].
+//! Must hold: every row stands below a rule, and every rule has a row. A row can be read for each of its dtypes, or
+//! it is an error: literals that overflow or vanish, and hexadecimal ones that the dtype does not hold exactly, are
+//! refused.
 //!
 //! ```text
 //! # a comment
-//! @ float16 float32        the dtypes of the rows that follow
+//! > standard: x1 is finite and not 0, x2 is -0 -> x1      the rule of the rows that follow
+//! @ float16 float32                                       the dtypes of the rows that follow
 //! add(1.5, -0.0) = 1.5
-//! where(true:bool, 1, 2) = 1
+//! @ float64
+//! add(-0x1p-1074, -0.0) = -sub
+//! > decided: of integers, a number that does not fit -> modulo 2^width of the target
 //! @ int16
 //! astype(300, uint8) = 44
 //! ```
+//!
+//! A rule names its [`Source`], then its condition and its result, in our own words. It holds up to the next rule;
+//! dtypes hold up to the next `@` line, beyond the rule that they stand below.
 //!
 //! Values: `true false`, `nan -nan` (the latter, with its sign bit set, as an argument only), `inf`, decimal
 //! and `0x1.8p-3` literals, and names that depend on the dtype. Of every number dtype: `max`. Of integers:
 //! `min`. Of floats: `tiny` the least normal, `sub` and `subx` the least and the largest subnormal, `one+`
 //! and `one-` the neighbours of 1, `bigint` the least power of two whose successor is no float. Names of
-//! floats, and `max` of signed integers, take a minus sign.
+//! floats, and `max` of signed integers, take a minus sign. An operand of another dtype says so: `true:bool`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::oracle::{Dyadic, ExactReal, Signature};
 use crate::value::{Format, Int, Kind, Value, kind_of};
+
+/// Which text a rule comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// The Array API standard: a special case, or another sentence about results.
+    Standard,
+    /// The SONNX Div text.
+    Onnx,
+    /// A later edition of the standard, for functions that the edition at hand lacks.
+    Later,
+    /// None: what the project decided where the texts are silent or leave a choice; ordinary values and exact cases.
+    Decided,
+}
+
+impl Source {
+    /// Every source.
+    pub const ALL: [Source; 4] = [Source::Standard, Source::Onnx, Source::Later, Source::Decided];
+
+    /// What a rule line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Standard => "standard",
+            Source::Onnx => "onnx",
+            Source::Later => "later",
+            Source::Decided => "decided",
+        }
+    }
+
+    /// The source that a rule line calls by this name.
+    pub fn from_name(name: &str) -> Option<Source> {
+        Source::ALL.into_iter().find(|source| source.name() == name)
+    }
+}
+
+/// What a `>` line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The line of the rule, from 1.
+    pub line: usize,
+    /// The text it comes from.
+    pub source: Source,
+    /// When it applies, in words.
+    pub condition: String,
+    /// What the result then is, in words.
+    pub result: String,
+}
+
+impl Rule {
+    /// Reads what follows the `>`.
+    fn parse(text: &str, line: usize) -> Result<Rule, String> {
+        let form = "a rule reads: > source: condition -> result";
+        let (source, text) = text.split_once(':').ok_or(form)?;
+        let (condition, result) = text.split_once(" -> ").ok_or(form)?;
+        let name = source.trim();
+        let source = Source::from_name(name).ok_or_else(|| format!("no source is called {name}"))?;
+        let (condition, result) = (condition.trim().to_owned(), result.trim().to_owned());
+        if condition.is_empty() || result.is_empty() || result.contains(" -> ") {
+            return Err(form.to_owned());
+        }
+        Ok(Rule { line, source, condition, result })
+    }
+}
 
 /// One call on single values and what it must give.
 #[derive(Clone, Debug)]
@@ -32,6 +103,8 @@ pub struct Case {
     pub file: String,
     /// The line of the row, from 1.
     pub line: usize,
+    /// The rule it stands below; one for all rows of it.
+    pub rule: Arc<Rule>,
     /// The function's name, or `astype`.
     pub function: String,
     /// The dtype that the row was read for (of a cast: the source).
@@ -48,19 +121,23 @@ pub struct Case {
 ///
 /// # Errors
 ///
-/// A message that opens with the file and line of the first row that can't be read for one of its dtypes.
+/// A message that opens with the file and line of what is wrong: a row that can't be read for one of its dtypes, or
+/// has no rule or no dtypes; a rule that can't be read, or has no row.
 ///
 /// ```
 /// use broadloom_testkit::{Value, cases};
 ///
-/// let cases = cases::parse("square.txt", "@ int8 float32\nsquare(3) = 9\n")?;
+/// let text = "> standard: any x -> x * x\n@ int8 float32\nsquare(3) = 9\n";
+/// let cases = cases::parse("square.txt", text)?;
 /// assert_eq!(cases.len(), 2);
 /// assert!(cases[1].expected.same(&Value::F32(9.0)));
+/// assert_eq!(cases[1].rule.source, cases::Source::Standard);
 /// # Ok::<(), String>(())
 /// ```
 pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
-    let mut cases = Vec::new();
+    let mut cases: Vec<Case> = Vec::new();
     let mut dtypes: Vec<&str> = Vec::new();
+    let mut rule: Option<Arc<Rule>> = None;
     for (index, line) in text.lines().enumerate() {
         let line_number = index + 1;
         let at = |message: String| format!("{name}:{line_number}: {message}");
@@ -70,7 +147,11 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
             if let Some(unknown) = dtypes.iter().find(|dtype| kind_of(dtype).is_none()) {
                 return Err(at(format!("no dtype is called {unknown}")));
             }
+        } else if let Some(text) = line.strip_prefix('>') {
+            has_rows(name, rule.as_deref(), &cases)?;
+            rule = Some(Arc::new(Rule::parse(text, line_number).map_err(at)?));
         } else if !line.is_empty() && !line.starts_with('#') {
+            let rule = rule.as_ref().ok_or_else(|| at("no > line states a rule for this row".to_owned()))?;
             if dtypes.is_empty() {
                 return Err(at("no @ line names dtypes for this row".to_owned()));
             }
@@ -79,6 +160,7 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
                 cases.push(Case {
                     file: name.to_owned(),
                     line: line_number,
+                    rule: Arc::clone(rule),
                     function: row.function.to_owned(),
                     dtype: (*dtype).to_owned(),
                     args: row.args,
@@ -88,7 +170,18 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
             }
         }
     }
+    has_rows(name, rule.as_deref(), &cases)?;
     Ok(cases)
+}
+
+/// Whether the last of the cases stands below the rule, if there is one.
+fn has_rows(name: &str, rule: Option<&Rule>, cases: &[Case]) -> Result<(), String> {
+    match rule {
+        Some(rule) if cases.last().is_none_or(|case| *case.rule != *rule) => {
+            Err(format!("{name}:{}: no row stands below this rule", rule.line))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads every file of a folder, by its stem.
@@ -241,5 +334,60 @@ fn decimal(text: &str, format: Format) -> Option<u64> {
     match ExactReal::decode(raw, format) {
         x @ ExactReal::Finite(_) if x.is_zero() == is_zero => Some(raw),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_carry_the_rule_above_them() {
+        let text = "# head\n> standard: x is NaN -> NaN\n@ float32 float64\nabs(nan) = nan\n\n\
+                    > decided: x is the least integer -> x\n@ int8\nabs(min) = min\nabs(-1) = 1\n\
+                    >later: x is -0 -> +0\n@ float16\nabs(-0.0) = 0.0\n";
+        let cases = parse("abs.txt", text).expect("a well-formed file");
+        let seen: Vec<_> = cases.iter().map(|c| (c.line, c.rule.line, c.rule.source)).collect();
+        let [standard, decided] = [Source::Standard, Source::Decided];
+        assert_eq!(
+            seen,
+            [(4, 2, standard), (4, 2, standard), (8, 6, decided), (9, 6, decided), (12, 10, Source::Later)]
+        );
+        let rule = &cases[0].rule;
+        assert_eq!((&*rule.condition, &*rule.result), ("x is NaN", "NaN"));
+    }
+
+    #[test]
+    fn dtypes_outlast_a_rule() {
+        let cases = parse("abs.txt", "@ int8\n> onnx: a -> b\nabs(1) = 1\n> later: a -> b\nabs(2) = 2\n");
+        assert_eq!(cases.expect("a well-formed file").len(), 2);
+    }
+
+    #[test]
+    fn every_source_is_found_by_its_name() {
+        for source in Source::ALL {
+            assert_eq!(Source::from_name(source.name()), Some(source));
+        }
+        assert_eq!(Source::from_name("Standard"), None);
+    }
+
+    #[test]
+    fn malformed_rules_are_refused() {
+        for (text, error) in [
+            ("@ int8\nabs(1) = 1", "x.txt:2: no > line states a rule for this row"),
+            ("> standard: a -> b", "x.txt:1: no row stands below this rule"),
+            (
+                "> standard: a -> b\n> onnx: a -> b\n@ int8\nabs(1) = 1",
+                "x.txt:1: no row stands below this rule",
+            ),
+            ("@ int8\n> onnx: a -> b\nabs(1) = 1\n> onnx: a -> b", "x.txt:4: no row stands below this rule"),
+            ("> numpy: a -> b\n@ int8\nabs(1) = 1", "x.txt:1: no source is called numpy"),
+            ("> a -> b", "x.txt:1: a rule reads: > source: condition -> result"),
+            ("> standard: a", "x.txt:1: a rule reads: > source: condition -> result"),
+            ("> standard:  -> b", "x.txt:1: a rule reads: > source: condition -> result"),
+            ("> standard: a -> b -> c", "x.txt:1: a rule reads: > source: condition -> result"),
+        ] {
+            assert_eq!(parse("x.txt", text).map(|_| ()), Err(error.to_owned()), "{text:?}");
+        }
     }
 }

@@ -9,6 +9,8 @@
 
 pub mod cases;
 #[cfg(feature = "check")]
+pub mod conformance;
+#[cfg(feature = "check")]
 pub mod differential;
 #[cfg(feature = "check")]
 pub mod elements;
@@ -16,6 +18,8 @@ pub mod oracle;
 pub mod random;
 pub mod reference;
 pub mod spicy;
+#[cfg(feature = "check")]
+pub mod stages;
 pub mod suite;
 mod value;
 

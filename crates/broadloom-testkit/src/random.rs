@@ -19,3 +19,5 @@ pub use reference::Outcome;
 pub use rng::Rng;
 pub use shrink::shrink;
 pub use text::ProgramError;
+#[cfg(feature = "check")]
+pub(crate) use text::{element, type_text};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use broadloom_testkit::cases::{self, Case};
+use broadloom_testkit::cases::{self, Case, Source};
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 use broadloom_testkit::{DTYPES, Value};
 
@@ -15,6 +15,21 @@ fn least_rows(function: &str) -> usize {
         _ => 15,
     }
 }
+
+/// What the edition of the standard at hand lacks.
+const BEYOND_THE_STANDARD: &[&str] = &[
+    "astype",
+    "clip",
+    "copysign",
+    "hypot",
+    "maximum",
+    "minimum",
+    "nextafter",
+    "reciprocal",
+    "signbit",
+    "trunc_divide",
+    "where",
+];
 
 /// All cases, by the stem of the file they stand in.
 fn files() -> BTreeMap<String, Vec<Case>> {
@@ -56,6 +71,30 @@ fn every_function_has_a_file_of_its_own_with_enough_rows() {
 }
 
 #[test]
+fn rules_come_from_texts_that_have_the_function() {
+    for (stem, cases) in &files() {
+        let sources: BTreeSet<Source> = cases.iter().map(|case| case.rule.source).collect();
+        let later = !["astype", "trunc_divide"].contains(&stem.as_str());
+        let beyond = BEYOND_THE_STANDARD.contains(&stem.as_str());
+        assert_eq!(sources.contains(&Source::Standard), !beyond, "{stem}: {sources:?}");
+        assert_eq!(sources.contains(&Source::Later), beyond && later, "{stem}: {sources:?}");
+        let divides = ["divide", "trunc_divide"].contains(&stem.as_str());
+        assert_eq!(sources.contains(&Source::Onnx), divides, "{stem}: {sources:?}");
+    }
+}
+
+#[test]
+fn no_rule_stands_twice_in_a_file() {
+    for (stem, cases) in &files() {
+        let mut lines = BTreeMap::new();
+        for rule in cases.iter().map(|case| &case.rule) {
+            let first = *lines.entry((rule.source, &rule.condition)).or_insert(rule.line);
+            assert_eq!(first, rule.line, "{stem}.txt: {}", rule.condition);
+        }
+    }
+}
+
+#[test]
 fn every_dtype_that_a_function_takes_has_cases() {
     let files = files();
     for signature in SIGNATURES {
@@ -79,8 +118,9 @@ fn every_dtype_that_a_function_takes_has_cases() {
 
 #[test]
 fn a_wrong_row_is_noticed() {
-    let cases = cases::parse("wrong.txt", "@ float32\nadd(0.0, 0.0) = -0.0\nabs(-nan) = nan\n")
-        .expect("well-formed rows");
+    let text =
+        "> decided: one wrong, one right -> noticed\n@ float32\nadd(0.0, 0.0) = -0.0\nabs(-nan) = nan\n";
+    let cases = cases::parse("wrong.txt", text).expect("well-formed rows");
     let agrees = |case: &Case| result(case).is_some_and(|got| got.same(&case.expected));
     assert_eq!(cases.iter().map(agrees).collect::<Vec<_>>(), [false, true]);
 }
@@ -104,7 +144,7 @@ fn malformed_rows_are_refused() {
         ("@ float32\nisnan(nan) = 1", "1 is not a value of bool"),
         ("@ bool\nastype(true, int4) = 1", "no dtype is called int4"),
     ] {
-        match cases::parse("bad.txt", text) {
+        match cases::parse("bad.txt", &format!("> decided: a bad row -> an error\n{text}")) {
             Ok(cases) => panic!("{text:?} was read as {cases:?}"),
             Err(error) => {
                 assert!(error.starts_with("bad.txt:") && error.contains(complaint), "{text:?}: {error}")

@@ -230,12 +230,15 @@ fn real<T: Element>(x: T) -> f64 {
 /// `len` elements, unless memory for them is refused.
 fn collect<T: Element>(what: &str, len: f64, element: impl FnMut(usize) -> T) -> Result<Vec<T>> {
     let mut data = Vec::new();
+    // The rule itself may be the caller's, for which the environment is as it was.
+    let sized = FloatEnv::ieee();
     // Saturates, and then the allocation is refused.
     let n = len as usize;
     if data.try_reserve_exact(n).is_err() {
         let bytes = len * T::DTYPE.size() as f64;
         return Err(Error::new(ErrorKind::Limit, format!("{what}: no memory for {bytes:e} bytes")));
     }
+    drop(sized);
     data.extend((0..n).map(element));
     Ok(data)
 }

@@ -3,11 +3,13 @@
 //! In: arrays. Out: a [`TypedGraph`]. Must hold: it is what an evaluation begins with, before any rewriting, conversions
 //! and broadcasts written out.
 
-use broadloom_core::Result;
-use broadloom_core::graph::{Graph, IntDivision, NodeId, NodeKind};
-use broadloom_mem::FloatEnv;
+use broadloom_core::graph::{Graph, NodeId, NodeKind};
+use broadloom_core::rewrite::{self, Rules};
+use broadloom_core::{Layout, Result, fuse};
+use broadloom_mem::{Access, FloatEnv};
 
 use crate::array::Array;
+use crate::engine::{self, Options};
 use crate::lower::{self, Walk};
 
 /// The graph behind arrays.
@@ -20,28 +22,52 @@ pub struct TypedGraph<'a> {
     pub inputs: Vec<(NodeId, Array<'a>)>,
 }
 
+impl TypedGraph<'_> {
+    /// The CLIF of the kernels that the graph becomes, for x86-64 with AVX and FMA, every operand contiguous but for
+    /// those that are one value for a whole row: the same text on every host. [`Array::explain_with`] has the code of
+    /// the host.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if this build has no compiler for x86-64.
+    pub fn clif(&self) -> Result<String> {
+        let _ieee = FloatEnv::ieee();
+        let (graph, roots) = rewrite::run(&self.graph, &self.roots, Rules::On)?;
+        let mut out = String::new();
+        for stage in fuse::run(&graph, &roots)?.stages {
+            let access: Vec<Access> = stage.inputs.iter().map(|input| access(&input.layout)).collect();
+            out += &engine::clif(&stage.kernel, &access)?;
+        }
+        Ok(out)
+    }
+}
+
+fn access(layout: &Layout) -> Access {
+    let inner = layout.shape.iter().zip(&layout.strides).rfind(|(extent, _)| **extent > 1);
+    if inner.is_none_or(|(_, stride)| *stride == 0) { Access::Splat } else { Access::Contiguous }
+}
+
 /// The graph behind arrays, typed but not rewritten; functions of constants alone are folded.
 ///
 /// # Errors
-/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for too many nodes.
+/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for an expression beyond the options' limits.
 ///
 /// ```
 /// use broadloom::prelude::*;
-/// use broadloom::typed_graph;
+/// use broadloom::{Options, typed_graph};
 ///
 /// let x = Array::from_vec(vec![1_i8, 2]);
-/// let typed = typed_graph(&[&(&x + 1).astype(DType::Float32)])?;
+/// let typed = typed_graph(&[&(&x + 1).astype(DType::Float32)], &Options::default())?;
 /// assert_eq!(
 ///     typed.graph.to_string(),
 ///     "n0: int8[2] = input 0\nn1: int8[] = 1\nn2: int8[2] = add(n0, n1)\nn3: float32[2] = astype(n2, float32)\n"
 /// );
 /// # Ok::<(), Error>(())
 /// ```
-pub fn typed_graph<'a>(arrays: &[&Array<'a>]) -> Result<TypedGraph<'a>> {
+pub fn typed_graph<'a>(arrays: &[&Array<'a>], options: &Options) -> Result<TypedGraph<'a>> {
     // Building folds constants.
     let _ieee = FloatEnv::ieee();
-    let walk = Walk::new(arrays)?;
-    let (graph, roots) = lower::graph(walk.key(), walk.literals(), IntDivision::Zero)?;
+    let walk = Walk::new(arrays, options)?;
+    let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
     let mut inputs = Vec::new();
     for id in graph.ids() {
         if let NodeKind::Input { slot, layout } = &graph.node(id).kind {

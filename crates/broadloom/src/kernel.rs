@@ -89,10 +89,11 @@ impl Kernel {
     /// Compiles expressions of these inputs; each must be evaluated, and the expressions must use no other array.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] for an input that is not evaluated, or an array that is not among the inputs.
+    /// [`ErrorKind::Memory`] for an input that is not evaluated, or an array that is not among the inputs;
+    /// [`ErrorKind::Limit`] for expressions beyond the options' limits.
     pub fn new(roots: &[&Array<'_>], inputs: &[&Array<'_>], options: &Options) -> Result<Kernel> {
         let fail = |why: String| Err(Error::new(ErrorKind::Memory, format!("kernel: {why}")));
-        let walk = Walk::new(roots)?;
+        let walk = Walk::new(roots, options)?;
         let engine = Engine::global();
         let recipe = engine.recipe(&walk, options)?;
         let mut slot_of: SmallVec<[Option<usize>; 8]> = SmallVec::from_elem(None, walk.slots().len());

@@ -13,11 +13,13 @@ use std::sync::Arc;
 
 use broadloom_core::graph::{Arg, Graph, IntDivision, MAX_NODES, NodeId};
 use broadloom_core::layout::{Slice, Strides};
+use broadloom_core::shape::MAX_RANK;
 use broadloom_core::{DType, Error, ErrorKind, Layout, Op, Promotion, Result, Scalar, Shape, View};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::array::Array;
+use crate::engine::Options;
 use crate::expr::{Kind, Leaf};
 
 const DATA: u64 = 1;
@@ -42,12 +44,14 @@ pub(crate) struct Walk<'e, 'a> {
 impl<'e, 'a> Walk<'e, 'a> {
     /// Walks the expressions of the roots.
     ///
-    /// Errors: too many nodes; a root that is a literal without a dtype to hold it.
-    pub(crate) fn new(roots: &[&'e Array<'a>]) -> Result<Walk<'e, 'a>> {
+    /// Errors: more nodes, a greater depth or a higher rank than the options allow; a root that is a literal without
+    /// a dtype to hold it.
+    pub(crate) fn new(roots: &[&'e Array<'a>], options: &Options) -> Result<Walk<'e, 'a>> {
         let walk = Walk { key: SmallVec::new(), slots: SmallVec::new(), literals: SmallVec::new() };
         let mut walker = Walker {
             walk,
             nodes: 0,
+            max_nodes: options.max_nodes.min(MAX_NODES),
             ids: Memo::new(),
             slot_of: Memo::new(),
             literal_of: Memo::new(),
@@ -57,9 +61,15 @@ impl<'e, 'a> Walk<'e, 'a> {
         for root in roots {
             walker.root(root, roots.len() > 1)?;
         }
-        let Walker { mut walk, done, .. } = walker;
+        let Walker { mut walk, done, nodes, .. } = walker;
         walk.key.push(head(ROOTS, 0, 0, done.len() as u32));
         walk.key.extend(done.iter().map(|&id| u64::from(id)));
+        // A way has no more steps than there are nodes, and no rank is above MAX_RANK: measured only where told.
+        if nodes as usize > options.max_depth || options.max_rank < MAX_RANK {
+            let (depth, rank) = depth_and_rank(&walk.key)?;
+            exceeds("depth", depth, options.max_depth, "max_depth")?;
+            exceeds("rank", rank, options.max_rank, "max_rank")?;
+        }
         Ok(walk)
     }
 
@@ -84,9 +94,18 @@ fn head(form: u64, what: u64, count: u64, id: u32) -> u64 {
     form | what << 8 | count << 16 | u64::from(id) << 32
 }
 
+fn exceeds(what: &str, value: usize, limit: usize, option: &str) -> Result<()> {
+    if value <= limit {
+        return Ok(());
+    }
+    let why = format!("the expression has a {what} of {value}, the limit is {limit}");
+    Err(Error::new(ErrorKind::Limit, why).with_help(format!("the option {option} sets the limit")))
+}
+
 struct Walker<'e, 'a> {
     walk: Walk<'e, 'a>,
     nodes: u32,
+    max_nodes: usize,
     /// Nodes that more than one place refers to.
     ids: Memo<usize>,
     slot_of: Memo<(usize, usize, DType)>,
@@ -123,8 +142,11 @@ impl<'e, 'a> Walker<'e, 'a> {
                 }
             }
             self.emit(array)?;
-            if self.nodes as usize >= MAX_NODES {
-                return Err(Error::new(ErrorKind::Limit, format!("more than {MAX_NODES} nodes")));
+            if self.nodes as usize >= self.max_nodes {
+                let why = format!("the expression has more nodes than the limit of {}", self.max_nodes);
+                return Err(
+                    Error::new(ErrorKind::Limit, why).with_help("the option max_nodes sets the limit")
+                );
             }
             if shared {
                 self.ids.insert(address, self.nodes);
@@ -211,6 +233,42 @@ fn write_view(key: &mut SmallVec<[u64; 64]>, view: &View, arg: u32) {
             write(SLICE, slices.len());
             key.extend(slices.iter().flat_map(|s| [s.start as u64, s.step as u64, s.len as u64]));
         }
+    }
+}
+
+/// The most operations, conversions and views on a way from a node of a key to an input; and the highest rank.
+fn depth_and_rank(key: &[u64]) -> Result<(usize, usize)> {
+    let mut words = Words(key);
+    let (mut depths, mut highest): (Vec<u32>, usize) = (Vec::new(), 0);
+    loop {
+        let word = words.next()?;
+        let (what, count, id) = (word >> 8 & 0xff, (word >> 16) as u16 as usize, (word >> 32) as u32);
+        let mut args: SmallVec<[u32; 3]> = SmallVec::new();
+        match word & 0xff {
+            DATA => {
+                words.take(2 * count + 1)?;
+                highest = highest.max(count);
+            }
+            CONST => {}
+            APPLY => {
+                let rest = if count > 1 { words.next()? } else { 0 };
+                args.extend([id, rest as u32, (rest >> 32) as u32].into_iter().take(count));
+            }
+            CAST => args.push(id),
+            VIEW => {
+                words.take(if what == SLICE { 3 * count } else { count })?;
+                highest = highest.max(count);
+                args.push(id);
+            }
+            ROOTS => return Ok((depths.iter().copied().max().unwrap_or(0) as usize, highest)),
+            _ => return Err(malformed()),
+        }
+        let below = |&arg: &u32| depths.get(arg as usize).copied().ok_or_else(malformed);
+        let mut depth = 0;
+        for arg in &args {
+            depth = depth.max(below(arg)? + 1);
+        }
+        depths.push(depth);
     }
 }
 

@@ -107,6 +107,8 @@ impl Expression {
     /// For the first name or function, from the left, that does not exist, has a wrong number of arguments, or
     /// does not take what it is given.
     pub fn build<'a>(&self, names: &[(&str, Array<'a>)]) -> Result<Array<'a>, TextError> {
+        // Errors show literals, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
         let known: FxHashMap<&str, &Array<'a>> = names.iter().map(|(name, array)| (*name, array)).collect();
         let mut build = Build {
             ast: &self.ast,

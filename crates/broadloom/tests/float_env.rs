@@ -1,12 +1,18 @@
-//! A host that flushes subnormals to zero and rounds upwards changes no bit of a result, of a folded constant or of a
-//! created array, and finds its floating-point environment as it left it.
+//! A host that flushes subnormals to zero, rounds otherwise or traps on exceptions changes no bit of a result, of a
+//! folded constant or of a created array, and finds its floating-point environment as it left it, after errors and
+//! panics too.
 #![cfg(target_arch = "x86_64")]
 #![allow(unsafe_code, reason = "the control register is set by an instruction of its own")]
 
 use std::arch::asm;
 
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+
 use broadloom::prelude::*;
-use broadloom::{Engine, Executor, Options, text};
+use broadloom::{Engine, ErrorKind, Executor, IntDivision, Kernel, Options, eval_many_with, text};
 use broadloom_testkit::elements as bits;
 
 /// What Rust runs under: round to nearest, keep subnormals, all exceptions masked.
@@ -14,7 +20,23 @@ const DEFAULT: u32 = 0x1f80;
 /// The bits that say how to compute; the others note what has happened.
 const CONTROL: u32 = !0x3f;
 /// Flush results and operands to zero, round up.
-const HOSTILE: u32 = DEFAULT | 1 << 15 | 1 << 6 | 0b10 << 13;
+const HOSTILE: u32 = DEFAULT | FTZ | DAZ | 0b10 << 13;
+const FTZ: u32 = 1 << 15;
+const DAZ: u32 = 1 << 6;
+/// A signal for any inexact, invalid, too large or too small result, any division by zero and any subnormal operand.
+const TRAPS: u32 = 0;
+
+/// Each switch alone, each rounding mode, and worse.
+const ENVIRONMENTS: [(&str, u32); 8] = [
+    ("flush results", DEFAULT | FTZ),
+    ("flush operands", DEFAULT | DAZ),
+    ("round down", DEFAULT | 0b01 << 13),
+    ("round up", DEFAULT | 0b10 << 13),
+    ("round toward zero", DEFAULT | 0b11 << 13),
+    ("flush and round up", HOSTILE),
+    ("trap on every exception", TRAPS),
+    ("trap, flush and round down", TRAPS | FTZ | DAZ | 0b01 << 13),
+];
 
 fn mxcsr() -> u32 {
     let mut word = 0u32;
@@ -24,9 +46,9 @@ fn mxcsr() -> u32 {
 }
 
 fn set_mxcsr(word: u32) {
-    // SAFETY: loads 4 bytes of a local; both words that this file gives set no reserved bit and unmask nothing.
-    // Rust assumes DEFAULT of float arithmetic that it compiles: between setting and resetting HOSTILE this test does
-    // none of its own.
+    // SAFETY: loads 4 bytes of a local; the words that this file gives set no reserved bit. Rust assumes DEFAULT of
+    // float arithmetic that it compiles: between setting another word and resetting it this test does none of its own,
+    // but for the one whose subject it is, which traps nothing.
     unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word, options(nostack, preserves_flags)) }
 }
 
@@ -137,9 +159,12 @@ fn no_bit_depends_on_the_hosts_environment() {
     let mut wrong = Vec::new();
     for executor in [Executor::Interp, Executor::Jit] {
         let options = Options { executor, threads: Some(1), ..Options::default() };
-        let (here, there) = (all_rows(DEFAULT, &options), all_rows(HOSTILE, &options));
-        for ((name, dtype, want), (_, _, got)) in here.into_iter().zip(there) {
-            wrong.extend(bits::difference(dtype, &got, &want).map(|d| format!("{name}, {executor:?}: {d}")));
+        let here = all_rows(DEFAULT, &options);
+        for (environment, word) in ENVIRONMENTS {
+            for ((name, dtype, want), (_, _, got)) in here.iter().zip(all_rows(word, &options)) {
+                let difference = bits::difference(*dtype, &got, want);
+                wrong.extend(difference.map(|d| format!("{name}, {executor:?}, {environment}: {d}")));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -149,8 +174,11 @@ fn no_bit_depends_on_the_hosts_environment() {
 fn printing_does_not_depend_on_it_either() {
     for dtype in [DType::Float16, DType::Float32, DType::Float64] {
         let x = floats(dtype);
-        let shown = |word: u32| in_environment(word, || (x.to_string(), (&x + 0.1).to_string()));
-        assert_eq!(shown(DEFAULT), shown(HOSTILE), "{dtype}");
+        let shown =
+            |word: u32| in_environment(word, || (x.to_string(), (&x + 0.1).to_string(), format!("{x:?}")));
+        for (environment, word) in ENVIRONMENTS {
+            assert_eq!(shown(DEFAULT), shown(word), "{dtype}, {environment}");
+        }
     }
 }
 
@@ -175,6 +203,170 @@ fn no_bit_depends_on_the_environment_of_a_worker() {
             assert_eq!(bits::difference(DType::Float32, &got, &want), None, "{executor:?}, {threads:?}");
         }
     }
+}
+
+/// A result that every rounding mode and every flush would change.
+fn sensitive(x: &Array<'static>, y: &Array<'static>) -> Array<'static> {
+    (x * 0.1 + y / 3) * 1e-30 / 1e5 - y.exp() * 1e-44
+}
+
+/// Each way into the engine, over few elements and over enough to be shared, to estimate and to compile.
+#[test]
+fn every_way_in() {
+    for n in [5usize, 200_000] {
+        let [xs, ys] = [7u32, 13].map(|salt| {
+            (0..n as u32).map(|i| 1.0 + (i.wrapping_mul(salt) % 1000) as f32 / 999.0).collect::<Vec<f32>>()
+        });
+        let (x, y) = (Array::from_vec(xs.clone()), Array::from_vec(ys.clone()));
+        let z = sensitive(&x, &y);
+        let rows =
+            z.reshape(&[-1, 5]).expect("a multiple of 5").t() + &x.slice(&[(..1).into()]).expect("some");
+        for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
+            let options = Options { executor, ..Options::default() };
+            let ways = || {
+                // Nothing is planned or compiled under another environment.
+                Engine::global().clear();
+                let mut given = Array::from_vec(vec![1f32; n]);
+                let (mut out, mut kept) = (vec![1f32; n], vec![1f32; n]);
+                z.eval_into_with(&mut out, &options).expect("runs");
+                z.eval_into_array_with(&mut given, &options).expect("runs");
+                let several = eval_many_with(&[&rows, &z, &y.exp()], &options).expect("runs");
+                let kernel = Kernel::new(&[&z], &[&x, &y], &options).expect("an expression");
+                kernel.run(&[(&xs[..]).into(), (&ys[..]).into()], [(&mut kept[..]).into()]).expect("runs");
+                assert!(z.explain_with(&options, cfg!(feature = "jit")).expect("explains").contains("stage"));
+                let mut all = vec![Array::from_vec(out), given, Array::from_vec(kept)];
+                all.extend(several);
+                all
+            };
+            let want = in_environment(DEFAULT, ways);
+            for (environment, word) in ENVIRONMENTS {
+                let got = in_environment(word, ways);
+                for (i, (got, want)) in got.iter().zip(&want).enumerate() {
+                    let [got, want] = [got, want].map(|x| bits::bits(x).expect("evaluated"));
+                    let difference = bits::difference(DType::Float32, &got, &want);
+                    assert_eq!(difference, None, "way {i}, {n} elements, {executor:?}, {environment}");
+                }
+            }
+        }
+    }
+}
+
+/// The environment is the host's again (`in_environment` looks) after each kind of error.
+#[test]
+fn after_an_error() {
+    type Fails = fn(&Options) -> Result<()>;
+    fn zeros(n: usize) -> Array<'static> {
+        Array::from_vec(vec![0i32; n])
+    }
+    let rows: [(&str, ErrorKind, Fails); 11] = [
+        ("a zero divisor", ErrorKind::ZeroDivision, |o| {
+            zeros(3).floor_divide(zeros(3) * 7).eval_with(o).map(drop)
+        }),
+        ("a zero divisor that threads share", ErrorKind::ZeroDivision, |o| {
+            (0..30).fold(zeros(300_000), |x, _| x.remainder(zeros(300_000))).eval_with(o).map(drop)
+        }),
+        ("bytes", ErrorKind::Limit, |o| {
+            zeros(3).divide(3).eval_with(&Options { max_bytes: 2, ..o.clone() }).map(drop)
+        }),
+        ("depth", ErrorKind::Limit, |o| {
+            zeros(3).divide(3).eval_with(&Options { max_depth: 0, ..o.clone() }).map(drop)
+        }),
+        ("memory", ErrorKind::Limit, |o| {
+            (Array::zeros(&[1 << 59], DType::UInt8)? + 1).eval_with(o).map(drop)
+        }),
+        ("an array that is not among the inputs", ErrorKind::Memory, |o| {
+            Kernel::new(&[&(zeros(3).divide(3))], &[], o).map(drop)
+        }),
+        ("a literal", ErrorKind::Literal, |_| floats(DType::Float16).try_multiply(1e300).map(drop)),
+        ("no range", ErrorKind::Literal, |_| Array::arange(0.0f64, 1.0, 0.0).map(drop)),
+        ("a range of too many", ErrorKind::Limit, |_| Array::arange(0, i64::MAX, 1).map(drop)),
+        ("a rule for too many", ErrorKind::Limit, |_| Array::from_fn(&[1 << 50, 511], |_| 0u8).map(drop)),
+        ("a text", ErrorKind::DType, |_| {
+            Ok(text::expression("x * 1e-310 + 0.1", &[("x", zeros(2))]).map(drop)?)
+        }),
+    ];
+    for (name, kind, fails) in rows {
+        for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
+            let options = Options { executor, int_division: IntDivision::Error, ..Options::default() };
+            for (environment, word) in [("", DEFAULT)].into_iter().chain(ENVIRONMENTS) {
+                let error = in_environment(word, || fails(&options).expect_err(name));
+                assert_eq!(error.kind(), kind, "{name}, {executor:?}, {environment}: {error}");
+            }
+        }
+    }
+}
+
+/// A writer that can't.
+struct Panics;
+
+impl Write for Panics {
+    fn write_str(&mut self, _: &str) -> std::fmt::Result {
+        panic!("no paper")
+    }
+}
+
+/// What of ours panics, or calls what may, while the environment is ours: on a thread of the host's, and in a job of a
+/// pool whose threads are hostile.
+#[test]
+fn after_a_panic() {
+    let x = floats(DType::Float32);
+    let int = Array::from_vec(vec![1i32]);
+    let panics: [(&str, &(dyn Fn() + Sync)); 3] = [
+        ("a writer", &|| {
+            let _ = write!(Panics, "{}", &x * 0.1);
+        }),
+        ("an operator", &|| drop(&int * 0.1)),
+        ("a rule", &|| drop(Array::from_fn(&[3], |_| -> f32 { panic!("no rule") }))),
+    ];
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| set_mxcsr(HOSTILE));
+    let pool = pool.build().expect("a pool");
+    for (name, f) in panics {
+        // Not under traps: the hook that prints a panic computes in floats.
+        for word in [HOSTILE, DEFAULT | FTZ] {
+            assert!(in_environment(word, || catch_unwind(AssertUnwindSafe(f)).is_err()), "{name}");
+        }
+        assert!(catch_unwind(AssertUnwindSafe(|| pool.install(f))).is_err(), "{name}");
+        let words = pool.broadcast(|_| mxcsr() & CONTROL);
+        assert_eq!(words, [HOSTILE; 2], "{name}: a worker's environment is not its own any more");
+    }
+}
+
+/// A thread that waits for others to do their share of an evaluation runs other jobs of the pool meanwhile: in the
+/// environment that the host has given to it.
+#[test]
+fn jobs_of_the_host_that_run_meanwhile() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| set_mxcsr(HOSTILE));
+    let pool = pool.build().expect("a pool");
+    let x = Array::from_vec(vec![0.5f32; 400_000]);
+    let y = (0..30).fold(&x * 0.5, |y, _| &y * 0.75 + &x / 3);
+    let (seen, evaluating) = (Arc::new(Mutex::new(Vec::new())), AtomicBool::new(true));
+    std::thread::scope(|scope| {
+        // Jobs from elsewhere, a few at a time, which whoever is idle takes up.
+        scope.spawn(|| {
+            while evaluating.load(Ordering::Relaxed) {
+                let (sender, done) = mpsc::channel::<()>();
+                for _ in 0..4 {
+                    let (seen, sender) = (seen.clone(), sender.clone());
+                    pool.spawn(move || {
+                        seen.lock().expect("nobody panicked").push(mxcsr() & CONTROL);
+                        drop(sender);
+                    });
+                }
+                drop(sender);
+                // All senders are gone: an error that says that the jobs are done.
+                assert!(done.recv().is_err());
+            }
+        });
+        for round in 0..300 {
+            let executor = [Executor::Interp, Executor::Jit][round % 2];
+            let options = Options { executor, ..Options::default() };
+            pool.install(|| y.eval_with(&options)).expect("runs");
+        }
+        evaluating.store(false, Ordering::Relaxed);
+    });
+    let seen = seen.lock().expect("nobody panicked");
+    assert!(seen.len() > 100, "{} jobs", seen.len());
+    assert!(seen.iter().all(|&word| word == HOSTILE), "a job of the host's ran in another environment");
 }
 
 /// The instruction does what the tests rely on.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use broadloom::prelude::*;
-use broadloom::{ErrorKind, Executor, IntDivision, Op, Options};
+use broadloom::{ErrorKind, Executor, IntDivision, Kernel, Op, Options};
 use broadloom_testkit::elements as bits;
 
 const EXECUTORS: [Executor; 3] = [Executor::Interp, Executor::Jit, Executor::Auto];
@@ -194,10 +194,8 @@ fn a_limit_of_bytes() {
         let within = |max_bytes: usize| Options { max_bytes, ..options(executor) };
         assert!((&x + 1).eval_with(&within(8000)).is_ok());
         let error = (&x + 1).eval_with(&within(7999)).map(|_| ()).expect_err("a byte too many");
-        assert_eq!(
-            (error.kind(), error.message()),
-            (ErrorKind::Limit, "the evaluation takes 8000 bytes, the limit is 7999")
-        );
+        let said = "the evaluation takes 8000 bytes, the limit is 7999; the option max_bytes sets the limit";
+        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Limit, said));
         // Temporaries count.
         let turned =
             (x.reshape(&[10, 100]).expect("1000 elements") + 1).t().reshape(&[1000]).expect("1000 elements");
@@ -205,6 +203,162 @@ fn a_limit_of_bytes() {
         assert_eq!(both, Err(ErrorKind::Limit), "{executor:?}");
         assert!(turned.eval_with(&within(16_000)).is_ok());
     }
+}
+
+/// Every way into the engine; each gives the same error, or none.
+fn refused(x: &Array<'static>, input: &Array<'static>, options: &Options) -> Option<String> {
+    let mut out = vec![0f32; x.len()];
+    let mut given = Array::zeros(x.shape(), DType::Float32).and_then(|x| x.eval()).expect("small");
+    let ways = [
+        x.eval_with(options).map(drop),
+        broadloom::eval_many_with(&[x, x], options).map(drop),
+        x.eval_into_with(&mut out, options),
+        x.eval_into_array_with(&mut given, options),
+        Kernel::new(&[x], &[input], options).map(drop),
+        x.explain_with(options, false).map(drop),
+    ];
+    let said = ways.map(|way| way.err().map(|e| (e.kind(), e.to_string())));
+    assert!(said.iter().all(|one| *one == said[0]), "{said:?}");
+    let (kind, words) = said.into_iter().next().flatten()?;
+    assert_eq!(kind, ErrorKind::Limit, "{words}");
+    Some(words)
+}
+
+#[test]
+fn a_limit_of_nodes() {
+    let x = Array::from_vec(vec![1.0f32; 3]);
+    // The array, two numbers, two operations; a shared operation counts once.
+    let one = (&x + 3) * 5;
+    let shared = &one - &one;
+    for (y, nodes) in [(&one, 5), (&shared, 6)] {
+        for executor in EXECUTORS {
+            let within = |max_nodes: usize| Options { max_nodes, ..options(executor) };
+            assert_eq!(refused(y, &x, &within(nodes)), None);
+            let said = format!(
+                "the expression has more nodes than the limit of {}; the option max_nodes sets the limit",
+                nodes - 1
+            );
+            assert_eq!(refused(y, &x, &within(nodes - 1)), Some(said));
+        }
+    }
+    // All roots count together.
+    let both = |max_nodes: usize| {
+        let options = Options { max_nodes, ..Options::default() };
+        broadloom::eval_many_with(&[&one, &(&x - 7)], &options).map(drop).map_err(|e| e.kind())
+    };
+    assert_eq!((both(7), both(6)), (Ok(()), Err(ErrorKind::Limit)));
+    // More than a graph can have is not to be had.
+    let all = Options { max_nodes: usize::MAX, max_depth: usize::MAX, ..Options::default() };
+    assert_eq!(refused(&shared, &x, &all), None);
+}
+
+#[test]
+fn a_limit_of_depth() {
+    let x = Array::from_vec(vec![1.0f32; 3]);
+    let chain = |n: usize| (0..n).fold(x.clone(), |y, _| y + 3);
+    // The longest way counts, conversions and views with it; beside it stands a shorter one.
+    let viewed = chain(7).flip(0).expect("an axis").astype(DType::Float64).astype(DType::Float32) * chain(2);
+    // Many nodes, but no long way.
+    let wide = (0..4).fold((0..16).map(|i| &x * (i as f32 + 3.5)).collect::<Vec<_>>(), |row, _| {
+        row.chunks(2).map(|pair| &pair[0] + &pair[1]).collect()
+    });
+    for (y, depth) in [(&chain(9), 9), (&viewed, 11), (&wide[0], 5)] {
+        let within = |max_depth: usize| Options { max_depth, ..Options::default() };
+        assert_eq!(refused(y, &x, &within(depth)), None, "{depth}");
+        let said = format!(
+            "the expression has a depth of {depth}, the limit is {}; the option max_depth sets the limit",
+            depth - 1
+        );
+        assert_eq!(refused(y, &x, &within(depth - 1)), Some(said));
+    }
+    // What was planned under one limit is refused under another.
+    let y = chain(5);
+    assert!(y.eval().is_ok());
+    assert!(y.eval_with(&Options { max_depth: 4, ..Options::default() }).is_err());
+    on_a_small_stack(move || {
+        let deep = (0..300_000).fold(y, |y, _| y + 3);
+        let limited = Options { max_depth: 300_000, ..Options::default() };
+        let said = deep.eval_with(&limited).map(drop).expect_err("5 more").to_string();
+        assert!(said.contains("a depth of 300005, the limit is 300000"), "{said}");
+    });
+}
+
+#[test]
+fn a_limit_of_rank() {
+    let x = Array::from_vec(vec![1.0f32; 6]);
+    let cube = (&x + 3).reshape(&[1, 2, 3]).expect("6");
+    // Of an input, of a view on the way, of the result.
+    let input = Array::from_shape_vec(&[1, 2, 3], vec![1.0f32; 6]).expect("6");
+    let rows = [(&input + 3, input), ((&cube * 3).reshape(&[6]).expect("6"), x.clone()), (cube, x)];
+    for (y, input) in &rows {
+        let within = |max_rank: usize| Options { max_rank, ..Options::default() };
+        assert_eq!(refused(y, input, &within(3)), None);
+        let said = "the expression has a rank of 3, the limit is 2; the option max_rank sets the limit";
+        assert_eq!(refused(y, input, &within(2)).as_deref(), Some(said));
+    }
+}
+
+/// No error: a longer body is interpreted, and `explain` says why.
+#[test]
+fn a_limit_of_compiled_instructions() {
+    let x = Array::from_vec(vec![0.5f64; 40]);
+    let y = (0..12).fold(x.clone(), |y, _| y * 3 + &x);
+    let engine = broadloom::Engine::new(broadloom::Limits::default());
+    let runs = |max_compiled_cost: usize, executor: Executor| {
+        let options = Options { max_compiled_cost, ..options(executor) };
+        let bits = engine.eval_many(&[&y], &options).and_then(|y| bits::bits(&y[0])).expect("runs");
+        (bits, y.explain_with(&options, false).expect("explains"), engine.compiled_kernels())
+    };
+    let (want, _, none) = runs(0, Executor::Interp);
+    assert_eq!(none, 0);
+    let (got, why, compiled) = runs(23, Executor::Jit);
+    assert_eq!((got == want, compiled), (true, 0));
+    let said =
+        "its some 24 vector instructions are more than are compiled (23, the option max_compiled_cost)";
+    assert!(!cfg!(feature = "jit") || why.contains(&format!("runs on the interpreter: {said}")), "{why}");
+    let (got, why, compiled) = runs(24, Executor::Jit);
+    assert_eq!((got == want, compiled), (true, usize::from(cfg!(feature = "jit"))));
+    assert!(!cfg!(feature = "jit") || why.contains("runs on the jit: as asked"), "{why}");
+    // Not even what is compiled already.
+    let (got, why, _) = runs(23, Executor::Auto);
+    assert!(got == want && (!cfg!(feature = "jit") || why.contains(said)), "{why}");
+}
+
+/// The tables of docs/reliability.md say the defaults.
+#[test]
+fn the_documented_defaults() {
+    let text = include_str!("../../../docs/reliability.md");
+    let power = |n: usize| {
+        let is_power = n.is_power_of_two() && n >= 1 << 16;
+        if is_power { format!("2^{}", n.ilog2()) } else { n.to_string() }
+    };
+    let broadloom::Limits { plans, plan_words, kernels, code_bytes, pool_bytes } = Default::default();
+    let Options { max_bytes, max_nodes, max_depth, max_rank, max_compiled_cost, .. } = Options::default();
+    let parse = broadloom::text::ParseOptions::default();
+    assert_eq!(max_bytes, isize::MAX as usize);
+    let mut rows: Vec<(&str, String)> = vec![("max_bytes", "isize::MAX".into())];
+    rows.extend(
+        [
+            ("max_nodes", max_nodes),
+            ("max_depth", max_depth),
+            ("max_rank", max_rank),
+            ("max_compiled_cost", max_compiled_cost),
+            ("plans", plans),
+            ("plan_words", plan_words),
+            ("kernels", kernels),
+            ("code_bytes", code_bytes),
+            ("pool_bytes", pool_bytes),
+            ("max_bytes", parse.max_bytes),
+            ("max_nodes", parse.max_nodes),
+            ("max_depth", parse.max_depth),
+        ]
+        .map(|(name, default)| (name, power(default))),
+    );
+    let written: Vec<Vec<&str>> =
+        text.lines().filter(|line| line.starts_with("| `")).map(|line| line.split(" | ").collect()).collect();
+    let written: Vec<(&str, String)> =
+        written.iter().map(|cells| (cells[0].trim_matches(['|', ' ', '`']), cells[1].to_string())).collect();
+    assert_eq!(written, rows);
 }
 
 const DIVISIONS: [Op; 3] = [Op::FloorDivide, Op::Remainder, Op::TruncDivide];

@@ -1,15 +1,39 @@
 //! Many threads compile, evaluate and drop at once, with caches so small that everything is evicted all the time:
 //! results are right, and the limits hold.
+//!
+//! `BROADLOOM_STRESS_SECONDS=30 cargo test --release -p broadloom --test threads` keeps at it for longer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use broadloom::prelude::*;
-use broadloom::{Engine, Executor, Limits, Options};
+use broadloom::text::Expression;
+use broadloom::{Engine, Executor, Kernel, Limits, Options};
 use broadloom_testkit::random::Rng;
 
 const THREADS: usize = 8;
-const TIME: Duration = Duration::from_millis(1500);
+
+/// How long each of the tests below goes on.
+fn time() -> Duration {
+    let seconds = std::env::var("BROADLOOM_STRESS_SECONDS").ok();
+    let seconds =
+        seconds.map_or(1.5, |s| s.parse().expect("BROADLOOM_STRESS_SECONDS is a number of seconds"));
+    Duration::from_secs_f64(seconds)
+}
+
+/// What users may send and share; it holds or this file does not compile.
+const _: () = {
+    const fn crosses_threads<T: Send + Sync>() {}
+    crosses_threads::<Kernel>();
+    crosses_threads::<Engine>();
+    crosses_threads::<Array<'static>>();
+    crosses_threads::<Array<'_>>();
+    crosses_threads::<Options>();
+    crosses_threads::<Limits>();
+    crosses_threads::<Error>();
+    crosses_threads::<Expression>();
+};
 
 const TINY: Limits =
     Limits { plans: 3, plan_words: 300, kernels: 2, code_bytes: 1 << 20, pool_bytes: 100_000 };
@@ -41,9 +65,9 @@ fn modelled(choice: usize, x: i32, y: i32) -> i32 {
 /// Evaluates random expressions until the time is over; how many.
 fn work(engine: &Engine, seed: u64, held: &Array<'static>) -> usize {
     let mut rng = Rng::new(seed);
-    let start = Instant::now();
+    let end = Instant::now() + time();
     let mut done = 0;
-    while start.elapsed() < TIME {
+    while Instant::now() < end {
         let n = [0, 1, 16, 37, 1000, 30_000][rng.below(6)];
         let choice = rng.below(300);
         let values = |rng: &mut Rng| -> Vec<i32> { (0..n).map(|_| rng.next() as i32).collect() };
@@ -120,4 +144,53 @@ fn threads_share_an_expression() {
             });
         }
     });
+}
+
+/// Kernels go round between threads: one builds them, others run them at the same time, and whoever comes last drops
+/// them.
+#[test]
+fn kernels_are_built_run_and_dropped_on_any_thread() {
+    const N: usize = 1000;
+    const PLACES: usize = 5;
+    type Kept = Option<(usize, Arc<Kernel>)>;
+    let shelf: [Mutex<Kept>; PLACES] = Default::default();
+    let counts: [AtomicUsize; 2] = Default::default();
+    let end = Instant::now() + time();
+    std::thread::scope(|scope| {
+        for seed in 0..THREADS as u64 {
+            let (shelf, counts) = (&shelf, &counts);
+            scope.spawn(move || {
+                let mut rng = Rng::new(seed);
+                while Instant::now() < end {
+                    let place = &shelf[rng.below(PLACES)];
+                    if rng.chance(1, 4) {
+                        let choice = rng.below(300);
+                        let executor = [Executor::Interp, Executor::Jit, Executor::Auto][rng.below(3)];
+                        let fresh = Arc::new(kernel(choice, N, executor));
+                        // The lock is held for the exchange alone: the old one is dropped after it.
+                        let old = place.lock().expect("nobody panicked").replace((choice, fresh));
+                        drop(old);
+                        counts[0].fetch_add(1, Ordering::Relaxed);
+                    }
+                    let taken = place.lock().expect("nobody panicked").clone();
+                    let Some((choice, kernel)) = taken else { continue };
+                    let [xs, ys] = [0, 1].map(|_| (0..N).map(|_| rng.next() as i32).collect::<Vec<_>>());
+                    let mut out = vec![0i32; N];
+                    let inputs = [(&xs[..]).into(), (&ys[..]).into()];
+                    kernel.run(&inputs, [(&mut out[..]).into()]).expect("runs");
+                    let want: Vec<i32> = xs.iter().zip(&ys).map(|(&x, &y)| modelled(choice, x, y)).collect();
+                    assert_eq!(out, want, "{choice}");
+                    counts[1].fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let [built, run] = counts.map(AtomicUsize::into_inner);
+    assert!(built > 2 * THREADS && run > built, "{built} built, {run} run");
+}
+
+fn kernel(choice: usize, n: usize, executor: Executor) -> Kernel {
+    let [x, y] = [0, 1].map(|_| Array::from_vec(vec![0i32; n]));
+    let options = Options { executor, ..Options::default() };
+    Kernel::new(&[&expression(choice, &x, &y)], &[&x, &y], &options).expect("an expression")
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use broadloom::{Array, Error, ErrorKind, Result, typed_graph};
+use broadloom::{Array, Error, ErrorKind, Options, Result, typed_graph};
 use broadloom_core::View as CoreView;
 use broadloom_core::graph::{IntDivision, NodeKind};
 use broadloom_core::layout::Slice;
@@ -19,7 +19,7 @@ use crate::random::{Arg, Program, PySlice, Size, Step, Tensor, View, instance};
 /// # Errors
 /// Those of [`typed_graph`] and of reading the inputs.
 pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
-    let typed = typed_graph(arrays)?;
+    let typed = typed_graph(arrays, &Options::default())?;
     let mut inputs = typed.inputs.iter();
     let mut steps = Vec::new();
     for node in typed.graph.nodes() {

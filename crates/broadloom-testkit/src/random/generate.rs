@@ -427,6 +427,10 @@ impl Generator {
             Kind::Bool => Literal::Bool(bits == 1),
             Kind::Signed => Literal::Int(signed(dtype, bits)),
             Kind::Unsigned => Literal::Int(i128::from(bits)),
+            // Where kinds mix, true and false are numbers.
+            Kind::Float if self.program.promotion == Promotion::NumPy && self.rng.chance(1, 6) => {
+                Literal::Bool(self.rng.chance(1, 2))
+            }
             Kind::Float if self.rng.chance(1, 4) => Literal::Int(self.rng.below(4000) as i128 - 2000),
             Kind::Float => {
                 let x = Value::from_bits(dtype.name(), bits).expect("a float");

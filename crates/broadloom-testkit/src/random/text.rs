@@ -92,7 +92,8 @@ fn literal_text(literal: Literal) -> String {
     }
 }
 
-fn type_text(dtype: DType, shape: &[usize]) -> String {
+/// A dtype and a shape.
+pub(crate) fn type_text(dtype: DType, shape: &[usize]) -> String {
     let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
     format!("{dtype}[{}]", extents.join(","))
 }

@@ -168,6 +168,7 @@ fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
     };
     match literal {
         _ if is_kept => Some(dtype),
+        Literal::Bool(_) if mode == Promotion::NumPy => Some(dtype),
         Literal::Int(_) if mode == Promotion::NumPy => Some(DType::Int64),
         Literal::Float(_) if mode == Promotion::NumPy => Some(DType::Float64),
         _ => None,
@@ -177,7 +178,7 @@ fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
 /// The bits of a literal as an element of a dtype, if it has any.
 pub fn literal(x: Literal, dtype: DType) -> Option<u64> {
     match (x, dtype.kind()) {
-        (Literal::Bool(x), Kind::Bool) => Some(u64::from(x)),
+        (Literal::Bool(x), _) => Some(oracle::cast(Value::Bool(x), dtype.name()).bits()),
         (Literal::Int(x), Kind::Signed | Kind::Unsigned) => {
             let (width, is_signed) = (width(dtype), dtype.kind() == Kind::Signed);
             let (low, end) =

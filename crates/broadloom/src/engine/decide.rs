@@ -83,6 +83,8 @@ pub struct Situation<'a> {
     pub compiled: bool,
     /// Why there is no compiler, if there is none.
     pub no_compiler: Option<&'a str>,
+    /// Vector instructions of the kernel, and the most of one that is compiled.
+    pub cost: (usize, usize),
     /// Nanoseconds that interpreting this stage has cost more than machine code would have, so far.
     pub regret: f64,
 }
@@ -104,6 +106,8 @@ pub enum Why<'a> {
     Asked,
     /// There is no compiler.
     NoCompiler(&'a str),
+    /// The kernel has more instructions than are compiled.
+    TooLong { cost: usize, limit: usize },
     /// The code is there.
     Compiled,
     /// The interpreter's loops are faster than machine code for these ops.
@@ -119,6 +123,12 @@ impl fmt::Display for Why<'_> {
         match *self {
             Why::Asked => f.write_str("as asked"),
             Why::NoCompiler(why) => f.write_str(why),
+            Why::TooLong { cost, limit } => {
+                write!(
+                    f,
+                    "its some {cost} vector instructions are more than are compiled ({limit}, the option max_compiled_cost)"
+                )
+            }
             Why::Compiled => f.write_str("its code is compiled already"),
             Why::Faster => f.write_str("its precompiled loops are faster for these ops than machine code"),
             Why::Pays { compile, owed } => {
@@ -145,6 +155,7 @@ pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
     let (jit, why) = match (s.wanted, s.no_compiler) {
         (Executor::Interp, _) => (false, Why::Asked),
         (_, Some(why)) => (false, Why::NoCompiler(why)),
+        _ if s.cost.0 > s.cost.1 => (false, Why::TooLong { cost: s.cost.0, limit: s.cost.1 }),
         (Executor::Jit, None) => (true, Why::Asked),
         (Executor::Auto, None) if interpreted < fused => (false, Why::Faster),
         (Executor::Auto, None) if s.compiled => (true, Why::Compiled),

@@ -6,8 +6,8 @@
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use broadloom_core::fuse::Stage;
 use broadloom_core::{Error, ErrorKind, Result};
@@ -27,6 +27,8 @@ pub struct Prepared {
     /// each input its first element, and whether it serves all.
     pub flat: Option<SmallVec<[(usize, bool); 8]>>,
     estimate: Estimate,
+    /// Its kernel's vector instructions per element, roughly.
+    cost: usize,
     ready: Mutex<Ready>,
 }
 
@@ -54,7 +56,8 @@ impl Prepared {
         });
         let flat = flat.collect();
         let estimate = Estimate::of(&stage.kernel);
-        Prepared { stage, flat, estimate, ready: Mutex::default() }
+        let cost = stage.kernel.cost() as usize;
+        Prepared { stage, flat, estimate, cost, ready: Mutex::default() }
     }
 
     /// Who would run the stage, were it run now.
@@ -89,6 +92,7 @@ impl Prepared {
             wanted,
             compiled,
             no_compiler,
+            cost: (self.cost, options.max_compiled_cost),
             regret,
         })
     }
@@ -133,12 +137,14 @@ impl Prepared {
 
     /// Runs the stage over bound memory.
     pub fn run(&self, engine: &Engine, options: &Options, nest: &mut Nest<'_>, params: &[u64]) -> Result<()> {
+        // Choosing estimates in floats, and so does the compiler, whatever the host has set.
+        let ieee = FloatEnv::ieee();
         let access: SmallVec<[Access; 8]> = (0..self.stage.inputs.len()).map(|i| nest.access(i)).collect();
         let (runner, time) = self.runner(engine, options, &access)?;
         let sites =
             if self.stage.kernel.checks_division { self.stage.kernel.fault_sites().count() } else { 0 };
         let faults: SmallVec<[AtomicU8; 8]> = (0..sites).map(|_| AtomicU8::new(0)).collect();
-        let job = Job { runner: &runner, params, faults: &faults, failed: AtomicBool::new(false) };
+        let job = Job { runner: &runner, params, faults: &faults, failure: OnceLock::new() };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {
             Runner::Jit(_) => AliasPolicy::InPlace,
@@ -151,16 +157,21 @@ impl Prepared {
             // More parts than threads where the pool decides who runs; as many as allowed where the caller does.
             let parts = if options.threads.is_some() { threads } else { threads * 4 };
             let parts: Vec<Part<'_>> = nest.split(parts, policy).collect();
+            // While it waits, this thread may run others' jobs: in the environment that they expect.
+            drop(ieee);
             rayon::scope(|scope| {
                 for part in parts {
-                    scope.spawn(|_| job.part(part));
+                    scope.spawn(|_| {
+                        let _ieee = FloatEnv::ieee();
+                        job.part(part);
+                    });
                 }
             });
         }
-        if job.failed.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Internal, "an executor was given operands of another kernel"));
+        match job.failure.into_inner() {
+            Some(error) => Err(error),
+            None => self.check(&faults),
         }
-        self.check(&faults)
     }
 
     /// The first fault site that was met, whoever met it.
@@ -181,7 +192,8 @@ struct Job<'j> {
     runner: &'j Runner,
     params: &'j [u64],
     faults: &'j [AtomicU8],
-    failed: AtomicBool,
+    /// Why a part was not run to its end, if one was not.
+    failure: OnceLock<Error>,
 }
 
 thread_local! {
@@ -190,8 +202,8 @@ thread_local! {
 }
 
 impl Job<'_> {
+    /// Runs a part, under the default floating-point environment.
     fn part(&self, part: Part<'_>) {
-        let _ieee = FloatEnv::ieee();
         let mut part = Some(part);
         // Not to be had while the thread ends, or while it is in use further up this thread.
         let _ = WORKSPACE.try_with(|workspace| {
@@ -216,13 +228,16 @@ impl Job<'_> {
             };
             match done {
                 Ok(()) => ControlFlow::Continue(()),
-                Err(_) => {
-                    self.failed.store(true, Ordering::Relaxed);
+                Err(error) => {
+                    let _ = self.failure.set(error);
                     ControlFlow::Break(())
                 }
             }
         };
         let _ = part.run(scratch, &mut body);
+        if let Some(refused) = scratch.take_refusal() {
+            let _ = self.failure.set(Error::new(ErrorKind::Limit, refused.to_string()));
+        }
         for (shared, own) in self.faults.iter().zip(&faults) {
             if *own != 0 {
                 shared.store(1, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use broadloom_core::Result;
 use broadloom_core::fuse::Source;
-use broadloom_mem::{Access, Nest};
+use broadloom_mem::{Access, FloatEnv, Nest};
 
 use crate::array::Array;
 use crate::engine::execute::Prepared;
@@ -34,7 +34,9 @@ pub(crate) fn explain(
     options: &Options,
     detail: Detail,
 ) -> Result<String> {
-    let walk = Walk::new(roots)?;
+    // Estimates are computed in floats, whatever the host has set.
+    let _ieee = FloatEnv::ieee();
+    let walk = Walk::new(roots, options)?;
     let Planned { nodes_before: before, graph, roots: ids, plan } = plan(&walk, options)?;
     let mut out = String::new();
     let results: Vec<String> = ids.iter().map(|id| format!("{id:?}")).collect();

@@ -4,10 +4,10 @@
 //! compiled.
 
 #[cfg(feature = "jit")]
-pub use broadloom_clif::{Compiled, Compiler};
+pub use broadloom_clif::{Compiled, Compiler, clif};
 
 #[cfg(not(feature = "jit"))]
-pub use absent::{Compiled, Compiler};
+pub use absent::{Compiled, Compiler, clif};
 
 #[cfg(not(feature = "jit"))]
 mod absent {
@@ -16,6 +16,10 @@ mod absent {
 
     fn off() -> Error {
         Error::new(ErrorKind::Limit, "this build has no compiler: the feature `jit` is off")
+    }
+
+    pub fn clif(_: &Kernel, _: &[Access]) -> Result<String> {
+        Err(off())
     }
 
     pub struct Compiler(());

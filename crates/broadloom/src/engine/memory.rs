@@ -188,5 +188,8 @@ pub(super) fn copy(from: View<'_>, to: ViewMut<'_>) -> Result<()> {
         }
         ControlFlow::Continue(())
     });
-    Ok(())
+    match scratch.take_refusal() {
+        Some(refused) => Err(Error::new(ErrorKind::Limit, refused.to_string())),
+        None => Ok(()),
+    }
 }

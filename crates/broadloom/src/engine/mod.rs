@@ -11,6 +11,7 @@ mod explain;
 mod jit;
 mod memory;
 mod options;
+mod workers;
 
 use std::sync::{Arc, OnceLock};
 
@@ -144,6 +145,8 @@ impl Engine {
         if let Some(recipe) = self.plans.get(&PlanLookup { words: walk.key(), mode }) {
             return Ok(recipe);
         }
+        // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
         let Planned { graph, plan, .. } = plan(walk, options)?;
         let recipe = Arc::new(Recipe::new(plan)?);
         if !graph.depends_on_values() {
@@ -158,7 +161,7 @@ impl Engine {
         options: &Options,
         destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
-        let walk = Walk::new(roots)?;
+        let walk = Walk::new(roots, options)?;
         let recipe = self.recipe(&walk, options)?;
         let slots: SmallVec<[&[u8]; 8]> = walk.slots().iter().map(|leaf| leaf.storage.bytes()).collect();
         self.run(&recipe, &slots, walk.literals(), options, destinations)
@@ -174,10 +177,9 @@ impl Engine {
         destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         if recipe.bytes > options.max_bytes {
-            return Err(Error::new(
-                ErrorKind::Limit,
-                format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes),
-            ));
+            let why =
+                format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes);
+            return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
         if let ([prepared], true) = (&recipe.stages[..], recipe.temps.is_empty())
             && prepared.flat.is_some()
@@ -315,13 +317,9 @@ impl Engine {
         }
     }
 
-    /// How many threads an evaluation may use. A forked child has no pool: its threads stayed behind.
+    /// How many threads an evaluation may use.
     fn threads(&self, options: &Options, time: f64) -> usize {
-        if decide::threads(time, usize::MAX) == 1 || std::process::id() != self.process {
-            return 1;
-        }
-        let pool = rayon::current_num_threads();
-        options.threads.map_or(pool, |limit| limit.clamp(1, pool))
+        workers::threads(options, time, self.process)
     }
 }
 
@@ -372,10 +370,8 @@ struct Planned {
     plan: fuse::Plan,
 }
 
-/// From what was walked to kernels.
+/// From what was walked to kernels, under the default floating-point environment: constants are folded.
 fn plan(walk: &Walk<'_, '_>, options: &Options) -> Result<Planned> {
-    // Building and rewriting fold constants.
-    let _ieee = FloatEnv::ieee();
     let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
     let nodes_before = graph.nodes().len();
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
@@ -418,6 +414,7 @@ fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
 }
 
 pub(crate) use explain::{Detail, explain};
+pub(crate) use jit::clif;
 
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(

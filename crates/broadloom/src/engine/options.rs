@@ -3,8 +3,9 @@
 //! In: nothing. Out: [`Options`], per call, and [`Limits`], per engine. Must hold: no choice changes the bits of a
 //! result, but for [`IntDivision`], which is part of the meaning.
 
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::{IntDivision, MAX_NODES};
 use broadloom_core::rewrite::Rules;
+use broadloom_core::shape::MAX_RANK;
 
 /// Who runs a kernel. The bits are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -32,6 +33,9 @@ impl Executor {
 
 /// Choices for one evaluation.
 ///
+/// What exceeds one of its limits is an error of kind [`Limit`](broadloom_core::ErrorKind::Limit), found before anything
+/// is computed; `docs/reliability.md` lists all limits.
+///
 /// ```
 /// use broadloom::{Array, Executor, Options};
 ///
@@ -48,9 +52,20 @@ pub struct Options {
     pub threads: Option<usize>,
     /// What an integer division by zero does.
     pub int_division: IntDivision,
-    /// The most bytes that results and temporaries may take; more is an error of kind
-    /// [`Limit`](broadloom_core::ErrorKind::Limit).
+    /// The most bytes that results and temporaries may take; as many as can be addressed unless told.
     pub max_bytes: usize,
+    /// The most nodes that all roots together may have: operations, conversions, views, arrays and literals, each
+    /// counted once however often it is used. 2^28 unless told, and never more.
+    pub max_nodes: usize,
+    /// The most operations, conversions and views on the longest way from a root to an input. It bounds nothing that
+    /// `max_nodes` does not, as nothing recurses along an expression, and is the same unless told.
+    pub max_depth: usize,
+    /// The highest rank of any root, input or view on the way; 64 unless told, and never more.
+    pub max_rank: usize,
+    /// The most vector instructions per element, as the cost model counts them (an addition is one, a power some 140), of
+    /// a kernel that is compiled; a longer one runs on the interpreter, with the same bits. 32768 unless told, which
+    /// takes some tenths of a second to compile; 0 compiles nothing.
+    pub max_compiled_cost: usize,
     /// Whether rewrite rules apply: for differential tests.
     #[doc(hidden)]
     pub rules: Rules,
@@ -63,6 +78,10 @@ impl Default for Options {
             threads: None,
             int_division: IntDivision::Zero,
             max_bytes: isize::MAX as usize,
+            max_nodes: MAX_NODES,
+            max_depth: MAX_NODES,
+            max_rank: MAX_RANK,
+            max_compiled_cost: 1 << 15,
             rules: Rules::On,
         }
     }

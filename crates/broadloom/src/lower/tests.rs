@@ -6,8 +6,12 @@ use super::*;
 use crate::IntDivision;
 use crate::range::Range;
 
+fn walk<'e, 'a>(roots: &[&'e Array<'a>]) -> Result<Walk<'e, 'a>> {
+    Walk::new(roots, &Options::default())
+}
+
 fn key(roots: &[&Array<'_>]) -> Vec<u64> {
-    Walk::new(roots).expect("small").key().to_vec()
+    walk(roots).expect("small").key().to_vec()
 }
 
 fn floats(n: usize) -> Array<'static> {
@@ -68,7 +72,7 @@ fn values_of_literals_are_not_in_the_key() -> Result<()> {
     let x = floats(3);
     let (a, b) = (&x * 3.5 + 7, &x * 4.5 + 9);
     assert_eq!(key(&[&a]), key(&[&b]));
-    let scalars = |x: &Array<'_>| Walk::new(&[x]).map(|w| w.literals().to_vec());
+    let scalars = |x: &Array<'_>| walk(&[x]).map(|w| w.literals().to_vec());
     assert_eq!(scalars(&a)?, [Scalar::of(3.5f32), Scalar::of(7f32)]);
     assert_eq!(scalars(&b)?, [Scalar::of(4.5f32), Scalar::of(9f32)]);
     // The same bits of another dtype are another literal.
@@ -97,7 +101,7 @@ fn memory_is_told_apart_by_more_than_its_address() -> Result<()> {
     let whole = Array::from_slice(&data);
     let row = whole.slice(&[Range::from(1..2)])?;
     let sum = none.sign() + row * whole.reshape(&[4, 1])?;
-    let walk = Walk::new(&[&sum])?;
+    let walk = walk(&[&sum])?;
     let lengths: Vec<usize> = walk.slots().iter().map(|leaf| leaf.storage.len()).collect();
     assert_eq!(lengths, [0, 4]);
     Ok(())
@@ -112,7 +116,7 @@ fn more_nodes_than_are_searched_one_by_one() -> Result<()> {
         let y = x + 100;
         sum = sum + &y * (&y + x.to_vec::<i32>()?[0] + 1000);
     }
-    let walk = Walk::new(&[&sum])?;
+    let walk = walk(&[&sum])?;
     assert_eq!(walk.slots().len(), 50);
     assert_eq!(walk.literals().len(), 52);
     let expected: i32 = (0..50).map(|i| (i + 100) * (i + 100 + i + 1000)).sum();
@@ -123,7 +127,7 @@ fn more_nodes_than_are_searched_one_by_one() -> Result<()> {
 #[test]
 fn the_graph_is_what_the_handle_says() -> Result<()> {
     for (what, x) in rows() {
-        let walk = Walk::new(&[&x])?;
+        let walk = walk(&[&x])?;
         for mode in [IntDivision::Zero, IntDivision::Error] {
             let (graph, roots) = graph(walk.key(), walk.literals(), mode)?;
             verify::graph(&graph)?;
@@ -137,7 +141,7 @@ fn the_graph_is_what_the_handle_says() -> Result<()> {
 #[test]
 fn words_that_are_no_key_are_an_error() {
     for (what, x) in rows() {
-        let walk = Walk::new(&[&x]).expect("small");
+        let walk = walk(&[&x]).expect("small");
         let words = walk.key();
         for n in 0..words.len() {
             let cut = graph(&words[..n], walk.literals(), IntDivision::Zero);

@@ -1,0 +1,399 @@
+//! Every row of the case files in every place where it could make a difference.
+//!
+//! In: the rows of tests/cases/spec, and a way to apply a function to arrays. Out: for each rule, how often its rows were
+//! compared and where they were wrong. Must hold: what is compared is what the row says, bit for bit; what stands beside
+//! it in an array is the oracle's to say.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use broadloom::{Array, DType, Executor, Op, Options, Range, Result, text};
+use broadloom_core::rewrite::Rules;
+use broadloom_core::{Scalar, fold};
+
+use crate::cases::{self, Rule};
+use crate::oracle::{self, Signature};
+use crate::{Value, elements};
+
+/// Applies the function of a name to arrays.
+pub type Apply<'f> = dyn Fn(&str, &[Array<'static>]) -> Result<Array<'static>> + Sync + 'f;
+
+/// Where a row's operands can stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In arrays without axes.
+    ZeroDimensional,
+    /// In constants, so that the result is computed when the expression is built.
+    Folded,
+    /// As literals that meet no array.
+    LiteralsAlone,
+    /// One as a literal beside arrays.
+    LiteralBeside,
+    /// Behind the names of an expression that is written as text.
+    Text,
+    /// In arrays shorter than a vector, between vectors and of several vectors, at every lane and in every tail.
+    EveryLane,
+    /// In every third element of an array, in a reversed one, and forwards against backwards.
+    Strided,
+    /// In a column against rows, for each operand.
+    Broadcast,
+}
+
+impl Place {
+    /// Every place.
+    pub const ALL: [Place; 8] = [
+        Place::ZeroDimensional,
+        Place::Folded,
+        Place::LiteralsAlone,
+        Place::LiteralBeside,
+        Place::Text,
+        Place::EveryLane,
+        Place::Strided,
+        Place::Broadcast,
+    ];
+}
+
+type Way = (Executor, Rules);
+
+const WAYS: [Way; 4] = [
+    (Executor::Interp, Rules::Off),
+    (Executor::Interp, Rules::On),
+    (Executor::Jit, Rules::Off),
+    (Executor::Jit, Rules::On),
+];
+
+/// Shorter than a vector, between vectors, several of them, with tails.
+const LENGTHS: [usize; 5] = [1, 7, 16, 37, 67];
+
+/// What became of a rule's rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// How many results were compared.
+    pub compared: u64,
+    /// Which were wrong, in words.
+    pub wrong: Vec<String>,
+}
+
+/// The rules of all files, by file and line, and what became of each.
+pub type Account = BTreeMap<(String, usize), Tried>;
+
+/// The rows of one function over operands of given dtypes.
+pub struct Batch {
+    function: String,
+    operands: Vec<DType>,
+    cast_to: Option<DType>,
+    result: DType,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    file: String,
+    line: usize,
+    rule: Arc<Rule>,
+    args: Vec<u64>,
+    want: u64,
+}
+
+/// The rows of a folder of case files, together where they can share an array.
+///
+/// # Errors
+/// Those of [`cases::read`].
+pub fn batches(folder: &Path) -> std::result::Result<Vec<Batch>, String> {
+    let dtype = |name: &str| DType::from_name(name).ok_or_else(|| format!("{name} is no dtype"));
+    let mut batches: BTreeMap<_, Batch> = BTreeMap::new();
+    for case in cases::read(folder)?.into_values().flatten() {
+        let operands =
+            case.args.iter().map(|x| dtype(x.dtype())).collect::<std::result::Result<Vec<_>, _>>()?;
+        let key = (case.function.clone(), operands.clone(), case.cast_to.clone());
+        let cast_to = case.cast_to.as_deref().map(dtype).transpose()?;
+        let result = dtype(case.expected.dtype())?;
+        let empty = Batch { function: case.function, operands, cast_to, result, rows: Vec::new() };
+        batches.entry(key).or_insert(empty).rows.push(Row {
+            file: case.file,
+            line: case.line,
+            rule: case.rule,
+            args: case.args.iter().map(Value::bits).collect(),
+            want: case.expected.bits(),
+        });
+    }
+    Ok(batches.into_values().collect())
+}
+
+/// Tries all rows in a place, on all processors.
+pub fn account(batches: &[Batch], place: Place, apply: &Apply<'_>) -> Account {
+    let all = Mutex::new(Account::new());
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut trial =
+                        Trial { batch, apply, compared: vec![0; batch.rows.len()], wrong: Vec::new() };
+                    trial.at(place);
+                    let mut all = all.lock().unwrap_or_else(|e| e.into_inner());
+                    trial.enter(&mut all);
+                }
+            });
+        }
+    });
+    all.into_inner().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Batch {
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The rows' values of an operand, again and again up to a length beyond the last row.
+    fn column(&self, operand: usize, beyond: usize) -> Vec<u64> {
+        (0..self.rows.len() + beyond).map(|i| self.rows[i % self.rows.len()].args[operand]).collect()
+    }
+
+    fn name(&self) -> String {
+        let operands: Vec<&str> = self.operands.iter().map(|d| d.name()).collect();
+        let to = self.cast_to.map_or(String::new(), |d| format!(" to {d}"));
+        format!("{}({}){to}", self.function, operands.join(", "))
+    }
+
+    /// The bits of the right result for operands of these bits: the oracle's, or of an approximate function, whose
+    /// oracle accepts several, the scalar instance's.
+    fn right(&self, bits: impl Iterator<Item = u64>) -> Option<u64> {
+        let scalars: Vec<Scalar> =
+            self.operands.iter().zip(bits).map(|(&dtype, bits)| Scalar { dtype, bits }).collect();
+        if Signature::of(&self.function)?.is_approximate && self.result.is_float() {
+            return Some(fold::apply(Op::from_name(&self.function)?, &scalars)?.bits);
+        }
+        let values =
+            scalars.iter().map(|x| Value::from_bits(x.dtype.name(), x.bits)).collect::<Option<Vec<_>>>()?;
+        oracle::apply(&self.function, &values).map(|value| value.bits())
+    }
+}
+
+/// A batch that is tried.
+struct Trial<'b> {
+    batch: &'b Batch,
+    apply: &'b Apply<'b>,
+    /// Results compared, by row.
+    compared: Vec<u64>,
+    wrong: Vec<(usize, String)>,
+}
+
+impl Trial<'_> {
+    fn enter(self, account: &mut Account) {
+        let key = |row: &Row| (row.file.clone(), row.rule.line);
+        for (row, compared) in self.batch.rows.iter().zip(self.compared) {
+            account.entry(key(row)).or_default().compared += compared;
+        }
+        for (row, why) in self.wrong {
+            let row = &self.batch.rows[row];
+            let entry = account.entry(key(row)).or_default();
+            entry.wrong.push(format!("{}:{}: {}, {why}", row.file, row.line, self.batch.name()));
+        }
+    }
+
+    fn at(&mut self, place: Place) {
+        match place {
+            Place::ZeroDimensional => self.zero_dimensional(),
+            Place::Folded => self.folded(),
+            Place::LiteralsAlone => self.literals_alone(),
+            Place::LiteralBeside => self.literal_beside(),
+            Place::Text => self.text(),
+            Place::EveryLane => self.every_lane(),
+            Place::Strided => self.strided(),
+            Place::Broadcast => self.broadcast(),
+        }
+    }
+
+    /// The function, or the conversion, of these operands, evaluated in some ways and compared with these rows.
+    fn check(&mut self, operands: &[Array<'static>], ways: &[Way], place: &str, rows: &[usize]) {
+        let x = match self.batch.cast_to {
+            Some(dtype) => Ok(operands[0].astype(dtype)),
+            None => (self.apply)(&self.batch.function, operands),
+        };
+        let want: Vec<u64> = rows.iter().map(|&row| self.batch.rows[row].want).collect();
+        self.check_array(x, ways, place, rows, &want);
+        rows.iter().for_each(|&row| self.compared[row] += ways.len() as u64);
+    }
+
+    fn check_array(
+        &mut self,
+        x: Result<Array<'static>>,
+        ways: &[Way],
+        place: &str,
+        rows: &[usize],
+        want: &[u64],
+    ) {
+        // Kept, so that no way is given memory in which another has left the right values.
+        let mut kept = Vec::new();
+        for &(executor, rules) in ways {
+            let options = Options { executor, rules, threads: Some(1), ..Options::default() };
+            let result = x.clone().and_then(|x| x.eval_with(&options));
+            let why = match result.as_ref().map(|x| (x.dtype(), elements::bits(x))) {
+                Err(e) => Some(e.to_string()),
+                Ok((_, Err(e))) => Some(e.to_string()),
+                Ok((dtype, _)) if dtype != self.batch.result => Some(format!("the result is {dtype}")),
+                Ok((dtype, Ok(got))) => elements::difference(dtype, &got, want),
+            };
+            if let Some(why) = why {
+                let row = self.row_of(&result, rows, want);
+                self.wrong.push((row, format!("{place}, {executor:?}, rules {rules:?}: {why}")));
+            }
+            kept.push(result);
+        }
+    }
+
+    /// The row that is wrong first.
+    fn row_of(&self, result: &Result<Array<'static>>, rows: &[usize], want: &[u64]) -> usize {
+        let got = result.as_ref().ok().and_then(|x| elements::bits(x).ok()).unwrap_or_default();
+        let differs = |(got, want): (&u64, &u64)| {
+            elements::difference(self.batch.result, std::slice::from_ref(got), std::slice::from_ref(want))
+                .is_some()
+        };
+        rows.get(got.iter().zip(want).position(differs).unwrap_or(0)).copied().unwrap_or(0)
+    }
+
+    fn zero_dimensional(&mut self) {
+        for (row, r) in self.batch.rows.iter().enumerate() {
+            let dtypes = self.batch.operands.iter();
+            let operands: Vec<_> =
+                dtypes.zip(&r.args).map(|(&dtype, &x)| elements::array(dtype, &[], &[x])).collect();
+            self.check(&operands, &WAYS, "0-d", &[row]);
+        }
+    }
+
+    fn folded(&mut self) {
+        for (row, r) in self.batch.rows.iter().enumerate() {
+            let dtypes = self.batch.operands.iter();
+            let constant = |(&dtype, &x)| Array::scalar(elements::literal(dtype, x)).astype(dtype);
+            let operands: Vec<_> = dtypes.zip(&r.args).map(constant).collect();
+            self.check(&operands, &WAYS[..2], "folded", &[row]);
+        }
+    }
+
+    /// Literals alone are int64, float64 or bool.
+    fn literals_alone(&mut self) {
+        let alone = [DType::Bool, DType::Int64, DType::Float64];
+        if !self.batch.operands.iter().all(|dtype| alone.contains(dtype)) {
+            return;
+        }
+        for (row, r) in self.batch.rows.iter().enumerate() {
+            let dtypes = self.batch.operands.iter();
+            let operands: Vec<_> =
+                dtypes.zip(&r.args).map(|(&dtype, &x)| Array::scalar(elements::literal(dtype, x))).collect();
+            self.check(&operands, &WAYS[1..2], "literals alone", &[row]);
+        }
+    }
+
+    fn literal_beside(&mut self) {
+        let dtypes = &self.batch.operands;
+        if dtypes.len() < 2 {
+            return;
+        }
+        for (row, r) in self.batch.rows.iter().enumerate() {
+            for literal in 0..dtypes.len() {
+                let operand = |i: usize| match i == literal {
+                    true => Array::scalar(elements::literal(dtypes[i], r.args[i])),
+                    false => elements::array(dtypes[i], &[2], &[r.args[i]; 2]),
+                };
+                let operands: Vec<_> = (0..dtypes.len()).map(operand).collect();
+                let place = format!("operand {literal} as a literal");
+                self.check(&operands, &[WAYS[1], WAYS[3]], &place, &[row; 2]);
+            }
+        }
+    }
+
+    fn text(&mut self) {
+        let batch = self.batch;
+        let names = ["x", "y", "z"];
+        let mut args: Vec<&str> = names[..batch.operands.len()].to_vec();
+        args.extend(batch.cast_to.map(DType::name));
+        let columns = batch.operands.iter().enumerate();
+        let columns =
+            columns.map(|(i, &dtype)| elements::array(dtype, &[batch.rows.len()], &batch.column(i, 0)));
+        let bound: Vec<(&str, Array<'_>)> = names.into_iter().zip(columns).collect();
+        let text = format!("{}({})", batch.function, args.join(", "));
+        let x = text::expression(&text, &bound).map_err(Into::into);
+        let rows: Vec<usize> = (0..batch.rows.len()).collect();
+        let want: Vec<u64> = batch.rows.iter().map(|row| row.want).collect();
+        self.check_array(x, &[(Executor::Auto, Rules::On)], &text, &rows, &want);
+        self.compared.iter_mut().for_each(|compared| *compared += 1);
+    }
+
+    fn every_lane(&mut self) {
+        let batch = self.batch;
+        let longest = LENGTHS[LENGTHS.len() - 1];
+        let columns: Vec<_> = (0..batch.operands.len()).map(|i| batch.column(i, longest)).collect();
+        for length in LENGTHS {
+            for from in 0..batch.rows.len() {
+                let columns = batch.operands.iter().zip(&columns);
+                let operands: Vec<_> = columns
+                    .map(|(&dtype, column)| elements::array(dtype, &[length], &column[from..][..length]))
+                    .collect();
+                let rows: Vec<usize> = (from..from + length).map(|row| row % batch.rows.len()).collect();
+                self.check(&operands, &WAYS, &format!("{length} elements from row {from}"), &rows);
+            }
+        }
+    }
+
+    fn strided(&mut self) {
+        let batch = self.batch;
+        let n = batch.rows.len();
+        let (mut strided, mut reversed) = (Vec::new(), Vec::new());
+        for (i, &dtype) in batch.operands.iter().enumerate() {
+            let column = batch.column(i, 0);
+            // Between the elements that are taken stand others' values.
+            let spread: Vec<u64> =
+                (0..3 * n + 2).map(|at| column[if at % 3 == 1 { at / 3 } else { at * 7 + 3 } % n]).collect();
+            let every_third = Range::new(Some(1), Some(3 * n as isize - 1), 3);
+            strided
+                .push(elements::array(dtype, &[3 * n + 2], &spread).slice(&[every_third]).expect("an axis"));
+            reversed.push(elements::array(dtype, &[n], &column).flip(0).expect("an axis"));
+        }
+        let forwards: Vec<usize> = (0..n).collect();
+        let backwards: Vec<usize> = (0..n).rev().collect();
+        self.check(&strided, &WAYS, "strided", &forwards);
+        self.check(&reversed, &WAYS, "reversed", &backwards);
+        if batch.operands.len() > 1 {
+            // One forwards, the others backwards through the same rows.
+            reversed[0] =
+                elements::array(batch.operands[0], &[n], &batch.column(0, 0)).flip(0).expect("an axis");
+            let again: Vec<_> = reversed.iter().map(|x| x.flip(0).expect("an axis")).collect();
+            self.check(&again, &WAYS, "reversed twice", &forwards);
+        }
+    }
+
+    /// What stands off the diagonal is the oracle's to say, which the case files hold to account.
+    fn broadcast(&mut self) {
+        let batch = self.batch;
+        let n = batch.rows.len();
+        if batch.operands.len() < 2 {
+            return;
+        }
+        for turned in 0..batch.operands.len() {
+            let operand = |i: usize| {
+                let shape = if i == turned { [n, 1] } else { [1, n] };
+                elements::array(batch.operands[i], &shape, &batch.column(i, 0))
+            };
+            let operands: Vec<_> = (0..batch.operands.len()).map(operand).collect();
+            let row = |i: usize, at: usize| if i == turned { at / n } else { at % n };
+            let want: Option<Vec<u64>> = (0..n * n)
+                .map(|at| batch.right((0..batch.operands.len()).map(|i| batch.rows[row(i, at)].args[i])))
+                .collect();
+            let place = format!("operand {turned} as a column");
+            let Some(mut want) = want else {
+                self.wrong.push((0, format!("{place}: the oracle has no answer")));
+                continue;
+            };
+            (0..n).for_each(|i| want[i * n + i] = batch.rows[i].want);
+            let rows: Vec<usize> = (0..n * n).map(|at| at / n).collect();
+            let x = (self.apply)(&batch.function, &operands);
+            self.check_array(x, &WAYS, &place, &rows, &want);
+            // The diagonal's are the rows'.
+            self.compared.iter_mut().for_each(|compared| *compared += WAYS.len() as u64);
+        }
+    }
+}

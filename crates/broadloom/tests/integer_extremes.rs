@@ -1,0 +1,121 @@
+//! Every function of integers, at the ends of every integer dtype and for shift counts out of range: the oracle's
+//! results, from both executors and from folding, and no signal, whatever the option for zero divisors says.
+
+use broadloom::prelude::*;
+use broadloom::{ErrorKind, Executor, IntDivision, Op, Options};
+use broadloom_testkit::Value;
+use broadloom_testkit::elements as bits;
+use broadloom_testkit::oracle::{self, Signature};
+
+/// The ends, both sides of zero, and counts around the width, as bits.
+fn extremes(dtype: DType) -> Vec<u64> {
+    let width = 8 * dtype.size() as u64;
+    let mask = u64::MAX >> (64 - width);
+    let (min, max) = (mask ^ (mask >> 1), mask >> 1);
+    let mut bits = vec![0, 1, 2, mask, mask - 1, min, min + 1, max, max - 1];
+    bits.extend([width - 1, width, width + 1, 31, 32, 63, 64, 65, 127]);
+    bits.extend([width - 1, width, width + 1].map(|count| count.wrapping_neg() & mask));
+    bits.sort_unstable();
+    bits.dedup();
+    bits
+}
+
+/// All rows of operands: for three, each with each and with both ends.
+fn rows(dtype: DType, operands: usize) -> Vec<Vec<u64>> {
+    let all = extremes(dtype);
+    let few = [all[0], all[all.len() / 2], all[all.len() - 1]];
+    let mut rows: Vec<Vec<u64>> = all.iter().map(|&x| vec![x]).collect();
+    for operand in 1..operands {
+        let next = if operand == 2 { &few[..] } else { &all[..] };
+        rows = rows
+            .iter()
+            .flat_map(|row| next.iter().map(|&x| [&row[..], &[x]].concat()).collect::<Vec<_>>())
+            .collect();
+    }
+    rows
+}
+
+/// Every op of the oracle that takes integers, with a dtype.
+fn cases() -> Vec<(Op, DType)> {
+    // What `where` does with integers is to move them.
+    let takes = |op: &Op| *op != Op::Where && Signature::of(op.name()).is_some_and(|of| of.takes[1]);
+    let integers = || DType::ALL.iter().copied().filter(|dtype| dtype.is_integer());
+    Op::ALL.iter().copied().filter(takes).flat_map(|op| integers().map(move |dtype| (op, dtype))).collect()
+}
+
+fn right(op: Op, dtype: DType, row: &[u64]) -> Value {
+    let values: Vec<Value> =
+        row.iter().map(|&x| Value::from_bits(dtype.name(), x).expect("an integer")).collect();
+    oracle::apply(op.name(), &values).unwrap_or_else(|| panic!("{op} of {dtype}"))
+}
+
+/// The bits, or nothing where a divisor is zero and that is an error.
+fn evaluated(x: Result<Array<'_>>, options: &Options, name: &str) -> Option<Vec<u64>> {
+    match x.and_then(|x| x.eval_with(options)) {
+        Ok(x) => Some(bits::bits(&x).expect("evaluated")),
+        Err(e) if e.kind() == ErrorKind::ZeroDivision => None,
+        Err(e) => panic!("{name}: {e}"),
+    }
+}
+
+#[test]
+fn no_operand_of_an_integer_function_raises_a_signal() {
+    let cases = cases();
+    assert!(cases.len() > 200, "{} cases", cases.len());
+    for (op, dtype) in cases {
+        let rows = rows(dtype, op.operands());
+        let want: Vec<u64> = rows.iter().map(|row| right(op, dtype, row).bits()).collect();
+        let column = |i: usize| rows.iter().map(|row| row[i]).collect::<Vec<_>>();
+        let arrays: Vec<_> =
+            (0..op.operands()).map(|i| bits::array(dtype, &[rows.len()], &column(i))).collect();
+        let divides = op.faults(dtype);
+        for executor in [Executor::Interp, Executor::Jit] {
+            for int_division in [IntDivision::Zero, IntDivision::Error] {
+                let options = Options { executor, int_division, threads: Some(1), ..Options::default() };
+                let name = format!("{op} of {dtype}, {executor:?}, {int_division:?}");
+                let x = Array::apply(op, &arrays);
+                let result = x.as_ref().map_or(dtype, |x| x.dtype());
+                let may_fail = divides && int_division == IntDivision::Error;
+                match evaluated(x, &options, &name) {
+                    Some(got) if !may_fail => {
+                        assert_eq!(bits::difference(result, &got, &want), None, "{name}");
+                    }
+                    got => assert!(may_fail && got.is_none(), "{name}"),
+                }
+                // A row at a time, as constants: folded where nothing can fail.
+                for (row, want) in rows.iter().zip(&want) {
+                    let constants: Vec<_> =
+                        row.iter().map(|&x| Array::scalar(bits::literal(dtype, x)).astype(dtype)).collect();
+                    let name = format!("{name}, {row:x?}");
+                    let fails = may_fail && row[1] == 0;
+                    match evaluated(Array::apply(op, &constants), &options, &name) {
+                        Some(got) if !fails => {
+                            assert_eq!(bits::difference(result, &got, &[*want]), None, "{name}");
+                        }
+                        got => assert!(fails && got.is_none(), "{name}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The second operand is a number of the expression, which code may be made for.
+#[test]
+fn nor_does_a_literal() {
+    for (op, dtype) in cases().into_iter().filter(|(op, _)| op.operands() == 2) {
+        let column = extremes(dtype);
+        let x = bits::array(dtype, &[column.len()], &column);
+        for &y in &column {
+            let want: Vec<u64> = column.iter().map(|&x| right(op, dtype, &[x, y]).bits()).collect();
+            for executor in [Executor::Interp, Executor::Jit] {
+                let options = Options { executor, threads: Some(1), ..Options::default() };
+                let name = format!("{op} of {dtype} by {y:#x}, {executor:?}");
+                let quotient = Array::apply(op, &[x.clone(), Array::scalar(bits::literal(dtype, y))]);
+                let result = quotient.as_ref().map_or(dtype, |x| x.dtype());
+                let got = evaluated(quotient, &options, &name).expect("zero divisors are no error");
+                assert_eq!(bits::difference(result, &got, &want), None, "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Which dtype two arrays meet in, for every pair of dtypes in both modes, by tables typed from the Array API standard's
+//! and NumPy 2's; which of these meetings each class of functions takes; and that the values are converted first.
+
+use broadloom::prelude::*;
+use broadloom::{ErrorKind, Executor, Op, Options};
+use broadloom_testkit::elements as bits;
+use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
+use broadloom_testkit::{DTYPES, Value, spicy};
+
+/// `--` is undefined.
+const STRICT: &str = "
+          bool  int8  int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64
+bool      bool  --    --    --    --    --    --     --     --     --      --      --
+int8      --    int8  int16 int32 int64 int16 int32  int64  --     --      --      --
+int16     --    int16 int16 int32 int64 int16 int32  int64  --     --      --      --
+int32     --    int32 int32 int32 int64 int32 int32  int64  --     --      --      --
+int64     --    int64 int64 int64 int64 int64 int64  int64  --     --      --      --
+uint8     --    int16 int16 int32 int64 uint8 uint16 uint32 uint64 --      --      --
+uint16    --    int32 int32 int32 int64 uint16 uint16 uint32 uint64 --     --      --
+uint32    --    int64 int64 int64 int64 uint32 uint32 uint32 uint64 --     --      --
+uint64    --    --    --    --    --    uint64 uint64 uint64 uint64 --     --      --
+float16   --    --    --    --    --    --    --     --     --     float16 float32 float64
+float32   --    --    --    --    --    --    --     --     --     float32 float32 float64
+float64   --    --    --    --    --    --    --     --     --     float64 float64 float64
+";
+
+const NUMPY: &str = "
+          bool    int8    int16   int32   int64   uint8   uint16  uint32  uint64  float16 float32 float64
+bool      bool    int8    int16   int32   int64   uint8   uint16  uint32  uint64  float16 float32 float64
+int8      int8    int8    int16   int32   int64   int16   int32   int64   float64 float16 float32 float64
+int16     int16   int16   int16   int32   int64   int16   int32   int64   float64 float32 float32 float64
+int32     int32   int32   int32   int32   int64   int32   int32   int64   float64 float64 float64 float64
+int64     int64   int64   int64   int64   int64   int64   int64   int64   float64 float64 float64 float64
+uint8     uint8   int16   int16   int32   int64   uint8   uint16  uint32  uint64  float16 float32 float64
+uint16    uint16  int32   int32   int32   int64   uint16  uint16  uint32  uint64  float32 float32 float64
+uint32    uint32  int64   int64   int64   int64   uint32  uint32  uint32  uint64  float64 float64 float64
+uint64    uint64  float64 float64 float64 float64 uint64  uint64  uint64  uint64  float64 float64 float64
+float16   float16 float16 float32 float64 float64 float16 float32 float64 float64 float16 float32 float64
+float32   float32 float32 float32 float64 float64 float32 float32 float64 float64 float32 float32 float64
+float64   float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64
+";
+
+/// Every pair of a table: the two, and what they meet in.
+fn pairs(table: &'static str) -> Vec<(DType, DType, Option<DType>)> {
+    let mut lines = table.trim_matches('\n').lines();
+    let heads: Vec<&str> = lines.next().expect("a head").split_whitespace().collect();
+    assert_eq!(heads, DTYPES);
+    let rows = lines.zip(DTYPES).flat_map(|(line, dtype)| {
+        let mut words = line.split_whitespace();
+        assert_eq!(words.next(), Some(*dtype));
+        let cells: Vec<&str> = words.collect();
+        assert_eq!(cells.len(), DTYPES.len());
+        let cells = cells.into_iter().zip(DTYPES);
+        cells.map(|(cell, other)| (of(dtype), of(other), DType::from_name(cell))).collect::<Vec<_>>()
+    });
+    let all: Vec<_> = rows.collect();
+    assert_eq!(all.len(), 144);
+    all
+}
+
+fn of(name: &str) -> DType {
+    DType::from_name(name).expect("a dtype")
+}
+
+const MODES: [(Promotion, &str); 2] = [(Promotion::Strict, STRICT), (Promotion::NumPy, NUMPY)];
+const INT: &[&str] = &["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"];
+
+/// The dtype that a function's operands are converted to where they meet in this one, if it takes that.
+fn operand_dtype(signature: &Signature, met: DType, mode: Promotion) -> Option<DType> {
+    let is_int = INT.contains(&met.name());
+    match signature.name {
+        // In both modes.
+        "divide" if is_int => Some(DType::Float64),
+        _ if signature.takes_dtype(met.name()) => Some(met),
+        // The stated difference from NumPy, which would take float16 for int8 and float32 for int16.
+        _ if mode == Promotion::NumPy && is_int && signature.takes == [false, false, true] => {
+            Some(DType::Float64)
+        }
+        _ => None,
+    }
+}
+
+fn binary() -> impl Iterator<Item = (&'static Signature, Op)> {
+    let of = |s: &'static Signature| (s, Op::from_name(s.name).expect("an op"));
+    SIGNATURES.iter().filter(|s| s.arity == 2).map(of)
+}
+
+fn zeros(dtype: DType) -> Array<'static> {
+    Array::zeros(&[2], dtype).expect("small")
+}
+
+#[test]
+fn the_tables_are_symmetric() {
+    for (_, table) in MODES {
+        let all = pairs(table);
+        for (i, &(.., met)) in all.iter().enumerate() {
+            assert_eq!(met, all[i % 12 * 12 + i / 12].2);
+        }
+    }
+}
+
+#[test]
+fn every_pair_of_dtypes_in_every_function_of_two() {
+    let mut checked = [0, 0];
+    for (mode, table) in MODES {
+        for (a, b, met) in pairs(table) {
+            for (signature, op) in binary() {
+                let want = met.and_then(|met| operand_dtype(signature, met, mode));
+                let want = want.map(|dtype| of(signature.result_dtype(dtype.name())));
+                let got = with_promotion(mode, || Array::apply(op, &[zeros(a), zeros(b)]));
+                let place = format!("{op} of {a} and {b}, {mode:?}");
+                checked[usize::from(want.is_some())] += 1;
+                match got {
+                    Ok(x) => assert_eq!(Some(x.dtype()), want, "{place}"),
+                    Err(e) => {
+                        assert_eq!((want, e.kind()), (None, ErrorKind::DType), "{place}: {e}");
+                        let words = e.to_string();
+                        assert!(words.starts_with(&format!("{op}: ")), "{place}: {words}");
+                        assert!([a, b].iter().all(|d| words.contains(d.name())), "{place}: {words}");
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(checked.iter().sum::<usize>(), 2 * 144 * 29);
+    assert!(checked.iter().all(|&n| n > 2000), "{checked:?}");
+}
+
+/// `where` and `clip` of every pair, in every place; the condition must be bool.
+#[test]
+fn every_pair_of_dtypes_in_functions_of_three() {
+    let [choice, clip] = ["where", "clip"].map(|name| Op::from_name(name).expect("an op"));
+    for (mode, table) in MODES {
+        for (a, b, met) in pairs(table) {
+            let dtype = |op: Op, operands: &[DType]| {
+                let operands: Vec<_> = operands.iter().map(|&d| zeros(d)).collect();
+                let x = with_promotion(mode, || Array::apply(op, &operands));
+                x.map(|x| x.dtype()).map_err(|e| assert_eq!(e.kind(), ErrorKind::DType, "{e}")).ok()
+            };
+            assert_eq!(dtype(choice, &[DType::Bool, a, b]), met, "where {a} {b}, {mode:?}");
+            let condition = if a == DType::Bool { Some(b) } else { None };
+            assert_eq!(dtype(choice, &[a, b, b]), condition, "where {a} {b} {b}, {mode:?}");
+            let met = met.filter(|&met| met != DType::Bool);
+            for operands in [[a, b, b], [b, a, b], [b, b, a], [a, a, b]] {
+                assert_eq!(dtype(clip, &operands), met, "clip {operands:?}, {mode:?}");
+            }
+        }
+    }
+}
+
+/// A few values of a dtype, the ends of its range among them.
+fn some(dtype: DType) -> Vec<u64> {
+    let all: Vec<u64> = spicy::values(dtype).into_iter().map(|x| x.bits).collect();
+    let most = 12;
+    let mut some: Vec<u64> = all.iter().copied().step_by(all.len().div_ceil(most)).collect();
+    let width = 8 * dtype.size() as u32;
+    match dtype.name() {
+        "bool" => {}
+        name if INT.contains(&name) => some.extend([1 << (width - 1), (1 << (width - 1)) - 1]),
+        name => some.extend([-0.0, 1.5, f64::INFINITY].map(|x| oracle::cast(Value::F64(x), name).bits())),
+    }
+    if INT.contains(&dtype.name()) {
+        some.extend([1, u64::MAX >> (64 - width)]);
+    }
+    some
+}
+
+/// Functions that between them take every class of dtypes and give every sort of result.
+const OPS: [&str; 11] = [
+    "add",
+    "divide",
+    "floor_divide",
+    "remainder",
+    "maximum",
+    "less",
+    "equal",
+    "bitwise_xor",
+    "bitwise_left_shift",
+    "copysign",
+    "nextafter",
+];
+
+#[test]
+fn operands_are_converted_before_the_function_sees_them() {
+    let mut checked = 0;
+    for (mode, table) in MODES {
+        for (a, b, met) in pairs(table) {
+            let (xs, ys) = (some(a), some(b));
+            let n = xs.len() * ys.len();
+            let first: Vec<u64> = (0..n).map(|i| xs[i / ys.len()]).collect();
+            let second: Vec<u64> = (0..n).map(|i| ys[i % ys.len()]).collect();
+            let operands = [bits::array(a, &[n], &first), bits::array(b, &[n], &second)];
+            for name in OPS {
+                let signature = Signature::of(name).expect("in the model");
+                let Some(dtype) = met.and_then(|met| operand_dtype(signature, met, mode)) else { continue };
+                let convert = |from: DType, bits: u64| {
+                    let value = Value::from_bits(from.name(), bits).expect("a dtype");
+                    oracle::cast(value, dtype.name())
+                };
+                let want: Vec<u64> = (0..n)
+                    .map(|i| oracle::apply(name, &[convert(a, first[i]), convert(b, second[i])]))
+                    .map(|x| x.expect("an accepted dtype").bits())
+                    .collect();
+                let op = Op::from_name(name).expect("an op");
+                let x = with_promotion(mode, || Array::apply(op, &operands)).expect("types");
+                for executor in [Executor::Interp, Executor::Jit] {
+                    let options = Options { executor, ..Options::default() };
+                    let got = x.eval_with(&options).and_then(|x| bits::bits(&x)).expect("evaluates");
+                    let difference = bits::difference(x.dtype(), &got, &want);
+                    assert_eq!(difference, None, "{op} of {a} and {b}, {mode:?}, {executor:?}");
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 1200, "{checked}");
+}

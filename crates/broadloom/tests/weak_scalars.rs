@@ -1,0 +1,254 @@
+//! Numbers beside arrays: every dtype with bool, integer and float literals in both modes, in either order; what the
+//! dtype holds to the end of its range and no further, and the element that the literal becomes.
+
+use broadloom::prelude::*;
+use broadloom::{ErrorKind, Literal, Op, functions};
+use broadloom_testkit::elements as bits;
+use broadloom_testkit::{Value, oracle};
+
+use DType::{Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+
+const MODES: [Promotion; 2] = [Promotion::Strict, Promotion::NumPy];
+
+fn ones(dtype: DType) -> Array<'static> {
+    Array::ones(&[2], dtype).expect("small")
+}
+
+/// The dtypes, or kinds of error, of an op between an array and a literal, which must not depend on the order.
+fn meet(
+    name: &str,
+    dtype: DType,
+    literal: Literal,
+    mode: Promotion,
+) -> std::result::Result<DType, ErrorKind> {
+    let op = Op::from_name(name).expect("an op");
+    let (x, y) = (ones(dtype), Array::scalar(literal));
+    let [one, other] = [[x.clone(), y.clone()], [y, x]].map(|operands| {
+        let result = with_promotion(mode, || Array::apply(op, &operands));
+        result.map(|x| x.dtype()).map_err(|e| {
+            assert!(e.to_string().starts_with(&format!("{name}: ")), "{e}");
+            e.kind()
+        })
+    });
+    assert_eq!(one, other, "{name} of {dtype} and {literal:?}, {mode:?}");
+    one
+}
+
+/// The dtype in strict mode and in NumPy mode that an array meets 1 in, and 0.5.
+type Row = (DType, [Option<DType>; 2], [Option<DType>; 2]);
+const MET: [Row; 12] = [
+    (Bool, [None, Some(Int64)], [None, Some(Float64)]),
+    (Int8, [Some(Int8), Some(Int8)], [None, Some(Float64)]),
+    (Int16, [Some(Int16), Some(Int16)], [None, Some(Float64)]),
+    (Int32, [Some(Int32), Some(Int32)], [None, Some(Float64)]),
+    (Int64, [Some(Int64), Some(Int64)], [None, Some(Float64)]),
+    (UInt8, [Some(UInt8), Some(UInt8)], [None, Some(Float64)]),
+    (UInt16, [Some(UInt16), Some(UInt16)], [None, Some(Float64)]),
+    (UInt32, [Some(UInt32), Some(UInt32)], [None, Some(Float64)]),
+    (UInt64, [Some(UInt64), Some(UInt64)], [None, Some(Float64)]),
+    (Float16, [Some(Float16), Some(Float16)], [Some(Float16), Some(Float16)]),
+    (Float32, [Some(Float32), Some(Float32)], [Some(Float32), Some(Float32)]),
+    (Float64, [Some(Float64), Some(Float64)], [Some(Float64), Some(Float64)]),
+];
+
+#[test]
+fn every_dtype_with_every_kind_of_literal() {
+    for (dtype, one, half) in MET {
+        for (literal, row) in [(Literal::Int(1), one), (Literal::Float(0.5), half)] {
+            for (mode, met) in MODES.into_iter().zip(row) {
+                let want = |dtype: Option<DType>| dtype.ok_or(ErrorKind::DType);
+                let place = format!("{dtype} and {literal:?}, {mode:?}");
+                assert_eq!(meet("maximum", dtype, literal, mode), want(met), "{place}");
+                assert_eq!(meet("equal", dtype, literal, mode), want(met.map(|_| Bool)), "{place}");
+                // Integers that meet are divided as float64, and in NumPy mode are float64 to float functions.
+                let float = met.map(|met| if met.is_float() { met } else { Float64 });
+                assert_eq!(meet("divide", dtype, literal, mode), want(float), "{place}");
+                let float = float.filter(|_| dtype.is_float() || mode == Promotion::NumPy);
+                assert_eq!(meet("hypot", dtype, literal, mode), want(float), "{place}");
+            }
+        }
+        // A bool beside numbers is an error in strict mode, as are numbers beside bools.
+        let want = if dtype == Bool { Ok(Bool) } else { Err(ErrorKind::DType) };
+        for name in ["equal", "logical_or"] {
+            assert_eq!(meet(name, dtype, Literal::Bool(true), Promotion::Strict), want, "{name} {dtype}");
+        }
+        for mode in MODES {
+            assert_eq!(meet("logical_xor", dtype, Literal::Int(1), mode), Err(ErrorKind::DType), "{dtype}");
+        }
+    }
+    // A number beside bools is an int64 in NumPy mode, and must fit it.
+    let most = i128::from(i64::MAX);
+    assert_eq!(meet("add", Bool, Literal::Int(most), Promotion::NumPy), Ok(Int64));
+    assert_eq!(meet("add", Bool, Literal::Int(most + 1), Promotion::NumPy), Err(ErrorKind::Literal));
+    // Bools are not added up in either mode.
+    for mode in MODES {
+        assert_eq!(meet("add", Bool, Literal::Bool(true), mode), Err(ErrorKind::DType));
+        assert_eq!(meet("equal", Bool, Literal::Bool(true), mode), Ok(Bool));
+    }
+}
+
+/// The least and the greatest integer that each dtype holds.
+const RANGES: [(DType, i128, i128); 8] = [
+    (Int8, -128, 127),
+    (Int16, -32_768, 32_767),
+    (Int32, -2_147_483_648, 2_147_483_647),
+    (Int64, -9_223_372_036_854_775_808, 9_223_372_036_854_775_807),
+    (UInt8, 0, 255),
+    (UInt16, 0, 65_535),
+    (UInt32, 0, 4_294_967_295),
+    (UInt64, 0, 18_446_744_073_709_551_615),
+];
+
+#[test]
+fn integers_fit_to_the_ends_of_the_range_and_no_further() {
+    for (dtype, least, greatest) in RANGES {
+        for mode in MODES {
+            for name in ["add", "equal", "bitwise_and", "floor_divide", "bitwise_left_shift", "pow", "less"] {
+                let result = if ["equal", "less"].contains(&name) { Bool } else { dtype };
+                for x in [least, greatest, 0, 1] {
+                    assert_eq!(meet(name, dtype, Literal::Int(x), mode), Ok(result), "{name} {dtype} {x}");
+                }
+                for x in [least - 1, greatest + 1, i128::MIN, i128::MAX, 1 << 64, -(1 << 63) - 1] {
+                    let got = meet(name, dtype, Literal::Int(x), mode);
+                    assert_eq!(got, Err(ErrorKind::Literal), "{name} {dtype} {x}");
+                }
+            }
+            for x in [least, least + 1, -1, 0, 1, greatest - 1, greatest] {
+                if (least..=greatest).contains(&x) {
+                    let mask = u64::MAX >> (64 - 8 * dtype.size());
+                    assert_eq!(element(dtype, Literal::Int(x), mode), x as u64 & mask, "{dtype} {x}");
+                }
+            }
+        }
+    }
+}
+
+/// The element that a literal becomes beside an array.
+fn element(dtype: DType, literal: Literal, mode: Promotion) -> u64 {
+    let yes = Array::from_vec(vec![true; 2]);
+    let x = with_promotion(mode, || functions::try_where(&yes, literal, ones(dtype)));
+    let x = x.unwrap_or_else(|e| panic!("{dtype} and {literal:?}: {e}"));
+    assert_eq!(x.dtype(), dtype);
+    bits::bits(&x).expect("evaluates")[1]
+}
+
+/// The dtype, the least float64 that is too large for it, and one larger than it that is near enough to be rounded to its
+/// greatest number, whose bits follow.
+const LARGEST: [(DType, f64, f64, u64); 2] = [
+    (Float16, 65_520.0, 65_519.999_999_999_99, 0x7bff),
+    (Float32, 3.402_823_567_797_336_6e38, 3.402_823_567_797_336e38, 0x7f7f_ffff),
+];
+
+#[test]
+fn floats_are_rounded_and_fail_only_where_they_become_infinite() {
+    for mode in MODES {
+        for (dtype, too_large, fits, bits) in LARGEST {
+            let sign = 1 << (8 * dtype.size() - 1);
+            assert_eq!(element(dtype, Literal::Float(fits), mode), bits);
+            assert_eq!(element(dtype, Literal::Float(-fits), mode), bits | sign);
+            for x in [too_large, -too_large, f64::MAX, f64::MIN] {
+                for name in ["add", "equal", "hypot", "pow"] {
+                    assert_eq!(meet(name, dtype, Literal::Float(x), mode), Err(ErrorKind::Literal), "{x}");
+                }
+            }
+        }
+        for dtype in [Float16, Float32, Float64] {
+            for x in [
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+                f64::NAN,
+                0.0,
+                -0.0,
+                0.1,
+                5e-324,
+                -1e-300,
+                // Half the least subnormals, and a little more.
+                2f64.powi(-25),
+                2f64.powi(-25) * (1.0 + f64::EPSILON),
+                2f64.powi(-150),
+                2f64.powi(-150) * (1.0 + f64::EPSILON),
+                // Ties, and next to them.
+                1.0 + 2f64.powi(-11),
+                1.0 + 2f64.powi(-11) + 2f64.powi(-50),
+                1.0 + 3.0 * 2f64.powi(-11),
+                1.0 + 2f64.powi(-24),
+                1.0 + 2f64.powi(-24) + 2f64.powi(-50),
+                1.0 + 3.0 * 2f64.powi(-24),
+            ] {
+                let want = oracle::cast(Value::F64(x), dtype.name()).bits();
+                let got = element(dtype, Literal::Float(x), mode);
+                assert_eq!(bits::difference(dtype, &[got], &[want]), None, "{dtype} {x:?}");
+            }
+        }
+        assert_eq!(element(Float64, Literal::Float(f64::MAX), mode), f64::MAX.to_bits());
+    }
+}
+
+/// An integer beside floats, with the bits of the nearest.
+const INTEGERS_AS_FLOATS: [(DType, i128, u64); 22] = [
+    (Float16, 1, 0x3c00),
+    (Float16, 2048, 0x6800),
+    (Float16, 2049, 0x6800),
+    (Float16, 2051, 0x6802),
+    (Float16, 65_504, 0x7bff),
+    (Float16, 65_519, 0x7bff),
+    (Float16, -65_519, 0xfbff),
+    (Float32, 16_777_217, 0x4b80_0000),
+    (Float32, 16_777_219, 0x4b80_0002),
+    (Float32, -16_777_219, 0xcb80_0002),
+    // Above a tie by 1, which float64 between would make a tie.
+    (Float32, (1 << 62) + (1 << 38) + 1, 0x5e80_0001),
+    (Float32, 18_446_744_073_709_551_615, 0x5f80_0000),
+    // Beyond every integer dtype.
+    (Float32, 1 << 100, 0x7180_0000),
+    (Float32, (1 << 100) + (1 << 76), 0x7180_0000),
+    (Float32, (1 << 100) + (1 << 76) + 1, 0x7180_0001),
+    (Float64, -(1 << 100) - (1 << 47) - 1, 0xc630_0000_0000_0001),
+    (Float64, i128::MAX, 0x47e0_0000_0000_0000),
+    (Float64, 9_007_199_254_740_993, 0x4340_0000_0000_0000),
+    (Float64, 9_007_199_254_740_995, 0x4340_0000_0000_0002),
+    (Float64, 9_223_372_036_854_775_807, 0x43e0_0000_0000_0000),
+    (Float64, 18_446_744_073_709_551_615, 0x43f0_0000_0000_0000),
+    (Float64, -9_223_372_036_854_775_808, 0xc3e0_0000_0000_0000),
+];
+
+#[test]
+fn integers_beside_floats_are_rounded_once() {
+    for mode in MODES {
+        for (dtype, x, bits) in INTEGERS_AS_FLOATS {
+            assert_eq!(element(dtype, Literal::Int(x), mode), bits, "{dtype} {x}");
+        }
+        for x in [65_520, -65_520, 70_000, 1 << 63] {
+            for name in ["add", "equal", "hypot"] {
+                assert_eq!(meet(name, Float16, Literal::Int(x), mode), Err(ErrorKind::Literal), "{x}");
+            }
+        }
+    }
+}
+
+/// Every Rust number type is weak.
+#[test]
+fn numbers_of_every_rust_type() {
+    let x = ones(UInt8);
+    let sums =
+        [&x + 1i8, &x + 1i16, &x + 1i32, &x + 1i64, &x + 1u8, &x + 1u16, &x + 1u32, &x + 1u64, &x + 1usize];
+    assert!(sums.iter().all(|x| x.dtype() == UInt8 && x.to_vec::<u8>() == Ok(vec![2; 2])));
+    let x = ones(Float16);
+    for x in [&x * 0.5f64, &x * 0.5f32, &x * f16::from_f64(0.5), &x / 2u64, &x - f16::from_f64(0.5)] {
+        assert_eq!((x.dtype(), bits::bits(&x).expect("evaluates")), (Float16, vec![0x3800; 2]));
+    }
+    assert_eq!((ones(Bool) ^ true).to_vec::<bool>(), Ok(vec![false; 2]));
+}
+
+/// As NumPy 2 has it, and as an array of bools does: `int8 + True` is int8.
+#[test]
+fn a_bool_beside_numbers_takes_their_dtype_in_numpy_mode() {
+    for (dtype, ..) in MET {
+        if dtype == Bool {
+            continue;
+        }
+        assert_eq!(meet("add", dtype, Literal::Bool(true), Promotion::NumPy), Ok(dtype), "{dtype}");
+        let one = oracle::cast(Value::Bool(true), dtype.name()).bits();
+        assert_eq!(element(dtype, Literal::Bool(true), Promotion::NumPy), one, "{dtype}");
+    }
+}
