@@ -189,7 +189,8 @@ fn views_take_the_elements_that_numpy_takes() {
 fn views_of_any_extents_have_types() {
     let slice = |start, stop, step| View::Slice(vec![PySlice { start, stop, step }]);
     const MOST: usize = isize::MAX as usize / 8;
-    let rows: [(&[usize], View, Option<&[usize]>); 9] = [
+    type Row<'a> = (&'a [usize], View, Option<&'a [usize]>);
+    let rows: [Row<'_>; 9] = [
         (&[MOST], slice(None, None, 1), Some(&[MOST])),
         (&[MOST], slice(None, None, isize::MAX), Some(&[1])),
         (&[MOST], slice(Some(isize::MIN), Some(isize::MAX), isize::MIN), Some(&[0])),
