@@ -99,6 +99,11 @@ impl Layout {
                 offset: self.offset,
             }),
             View::Slice(slices) => {
+                let shape = view.shape(&self.shape);
+                if shape.elements() == 0 {
+                    // Nothing is reached; starts would add up, from view to view, beyond what an offset holds.
+                    return Some(Layout { offset: self.offset, ..Layout::contiguous(shape) });
+                }
                 let mut offset = self.offset;
                 let mut strides = self.strides.clone();
                 for (s, stride) in slices.iter().zip(&mut strides) {
@@ -106,7 +111,7 @@ impl Layout {
                     // One index has no next; and its step may be anything.
                     *stride = if s.len > 1 { *stride * s.step } else { 0 };
                 }
-                Some(Layout { shape: view.shape(&self.shape), strides, offset })
+                Some(Layout { shape, strides, offset })
             }
             View::Reshape(shape) => self.reshape(shape),
         }

@@ -108,3 +108,17 @@ fn an_expression_larger_than_memory_is_explained() {
     let huge = Array::zeros(&[1 << 38], DType::Float64).expect("lazy") + 1;
     assert!(huge.explain().expect("explained").contains("stage 0"));
 }
+
+/// The starts of slices without elements added up beyond what an offset holds.
+#[test]
+fn slices_without_elements_start_nowhere() {
+    for first in [floats(0), floats(0) + 1] {
+        let mut x = first;
+        for _ in 0..20 {
+            let wide = x.reshape(&[0, isize::MAX / 8]).expect("no elements");
+            x = wide.slice(&[(..).into(), (-1..).into()]).expect("a range");
+        }
+        let done = x.eval().expect("runs");
+        assert_eq!((done.shape(), done.len()), (&[0, 1][..], 0));
+    }
+}
