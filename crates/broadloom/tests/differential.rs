@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use broadloom::{Array, Executor, Options};
 use broadloom_testkit::differential::Search;
 use broadloom_testkit::random::{self, Size};
 
@@ -47,6 +46,7 @@ fn long_random_programs_give_the_references_bits() {
 #[cfg(feature = "jit")]
 #[test]
 fn the_jit_compiles() {
+    use broadloom::{Array, Executor, Options};
     #[cfg(target_arch = "x86_64")]
     let is_host = is_x86_feature_detected!("avx") && is_x86_feature_detected!("fma");
     #[cfg(not(target_arch = "x86_64"))]
