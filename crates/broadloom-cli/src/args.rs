@@ -84,18 +84,18 @@ pub struct EvalArgs {
 
 /// Evaluate random programs in every way, and compare the results bit for bit.
 ///
-/// Each program goes through the interpreter and through compiled code, with rewrite rules and without, on one thread and
-/// on several, and as a compiled kernel; a reference in exact arithmetic says what is right. A program that goes wrong is
-/// made small and printed, to be read again with --program.
+/// Each program goes through the interpreter and through compiled code, with rewrite rules and without, and as a kernel;
+/// large ones on one thread and on several. A reference in exact arithmetic says what is right. A program that goes
+/// wrong is made small and printed, to be read again with --program.
 #[derive(Debug, Args)]
 pub struct FuzzArgs {
     /// The first seed; each gives one program, the same on every machine.
     #[arg(long, value_name = "S", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 63))]
     pub seed: u64,
 
-    /// Stop after so many seconds.
-    #[arg(long, value_name = "T", default_value = "60", value_parser = seconds)]
-    pub seconds: Duration,
+    /// Stop after so many seconds [default: 60, if the number of programs is not given].
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    pub seconds: Option<Duration>,
 
     /// Stop after so many programs.
     #[arg(long, value_name = "N")]

@@ -1,40 +1,40 @@
 //! `broadloom fuzz`: random programs, evaluated in every way and compared bit for bit.
 //!
 //! In: [`FuzzArgs`]. Out: what was tried, or the first program that went wrong, made small. Must hold: a seed gives the
-//! same program on every machine; a finding's text is a file that this command reads.
+//! same program on every machine; a finding's text is a file that this command reads; a run that tried nothing is no
+//! success.
 
 use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use broadloom_testkit::differential::{Finding, Search, program_of_seed};
-use broadloom_testkit::random::{Program, ProgramError, Size, instance};
+use broadloom_testkit::differential::{Finding, MOST_ELEMENTS, Search, program_of_seed};
+use broadloom_testkit::random::{Program, ProgramError, instance};
 
 use crate::args::FuzzArgs;
 use crate::eval::print;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::progress::{Progress, notice_interrupts};
 use crate::target::{Target, TargetError};
 
-/// The most elements that a step of an instance of a given program has, if its extents can be made smaller.
-const MOST_ELEMENTS: usize = 2000;
+/// How long to search if neither a time nor a number of programs is given.
+const DEFAULT_TIME: Duration = Duration::from_secs(60);
 
-/// The reference computes element by element, and keeps all of them.
-const TOO_MANY_ELEMENTS: usize = 1 << 22;
+/// The most elements that the steps of a given program have together: the reference keeps all of them.
+const TOO_MANY_ELEMENTS: usize = 1 << 24;
 
 /// Searches, tells what was tried, and fails if something went wrong.
 pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
     let template = args.program.as_deref().map(read).transpose()?;
     let target = args.output.as_deref().map(|path| create(path, args.force)).transpose()?;
     notice_interrupts();
-    let program = |seed: u64| match &template {
-        None => program_of_seed(seed),
-        // The first is the program itself.
-        Some(template) if seed == args.seed => (template.clone(), Size::Small),
-        Some(template) => (instance(template, seed, MOST_ELEMENTS), Size::Small),
+    let time = match (args.seconds, args.programs) {
+        (None, None) => Some(DEFAULT_TIME),
+        (seconds, _) => seconds,
     };
-    let progress = Mutex::new(Progress::until("comparing", args.seconds));
+    let progress = Mutex::new(Progress::until("comparing", time));
     let interrupted = AtomicBool::new(false);
     let telling = |done: u64| {
         // If another thread tells at this moment, that will do.
@@ -43,30 +43,45 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
         }
         !interrupted.load(Ordering::Relaxed)
     };
+    let noticing = |_: u64, difference: &str| warn(format_args!("{difference}; making the program smaller"));
+    let itself = |_: u64| template.clone().unwrap_or_else(|| program_of_seed(0));
+    let given = |seed: u64| match &template {
+        None => program_of_seed(seed),
+        Some(template) => instance(template, seed, MOST_ELEMENTS),
+    };
+    let search = |seeds| Search::new(seeds).within(time).telling(&telling).noticing(&noticing);
+    // The program of a file first as it is, and then under other values.
+    let first = if template.is_some() { search(0..1).of(&itself).run().map(|_| ()) } else { Ok(()) };
     let seeds = args.seed..args.seed.saturating_add(args.programs.unwrap_or(u64::MAX));
-    let found = Search::new(seeds).of(&program).within(args.seconds).telling(&telling).run();
+    let found = match first {
+        Ok(()) => {
+            search(seeds).of(&given).run().map_err(|finding| (format!("seed {}", finding.seed), finding))
+        }
+        Err(finding) => Err(("the program as it is".to_owned(), finding)),
+    };
     // The bar goes before anything is printed.
     drop(progress);
     match found {
-        Ok(summary) => {
-            let last = args.seed + summary.programs.saturating_sub(1);
+        Ok(summary) if summary.programs > 0 => {
+            let last = args.seed + (summary.programs - 1);
             print(&format!("seeds {} to {last}: {summary}\n", args.seed))?;
             if interrupted.into_inner() { Err(Failure::Interrupted) } else { Ok(()) }
         }
-        Err(finding) => Err(told(&finding, args.output.as_deref(), target)),
+        Ok(_) if interrupted.into_inner() => Err(Failure::Interrupted),
+        Ok(_) => Err(Failure::Usage("no program was tried: give it more time, or more programs".into())),
+        Err((which, finding)) => Err(told(&which, &finding, args.output.as_deref(), target)),
     }
 }
 
 fn read(path: &Path) -> Result<Program, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?;
     let program: Program = text.parse().map_err(|error: ProgramError| Failure::file(path, error))?;
-    match program.types().iter().position(|t| t.elements() > TOO_MANY_ELEMENTS) {
-        None => Ok(program),
-        Some(step) => {
-            let why = format!("step {} has more than {TOO_MANY_ELEMENTS} elements", step + 1);
-            Err(Failure::file(path, why))
-        }
+    let elements = program.types().iter().fold(0usize, |sum, t| sum.saturating_add(t.elements()));
+    if elements > TOO_MANY_ELEMENTS {
+        let why = format!("its steps have more than {TOO_MANY_ELEMENTS} elements together");
+        return Err(Failure::file(path, why));
     }
+    Ok(program)
 }
 
 fn create(path: &Path, force: bool) -> Result<Target, Failure> {
@@ -74,17 +89,26 @@ fn create(path: &Path, force: bool) -> Result<Target, Failure> {
 }
 
 /// Writes the finding where it was asked for, else to standard output; the failure to end with.
-fn told(finding: &Finding, path: Option<&Path>, target: Option<Target>) -> Failure {
+fn told(which: &str, finding: &Finding, path: Option<&Path>, target: Option<Target>) -> Failure {
     let text = finding.to_string();
+    let mut place = "above".to_owned();
     let written = match (path, target) {
         (Some(path), Some(mut target)) => {
             let written = target.write_all(text.as_bytes()).map_err(TargetError::from);
-            written.and_then(|()| target.finish()).map_err(|error| Failure::target(path, &error))
+            match written.and_then(|()| target.finish()) {
+                Ok(()) => {
+                    place = format!("in {}", path.display());
+                    Ok(())
+                }
+                // It is not lost with the file.
+                Err(error) => {
+                    warn(format_args!("{}: {error}", path.display()));
+                    print(&text)
+                }
+            }
         }
         _ => print(&text),
     };
-    let place = path.map_or_else(|| "above".to_owned(), |path| format!("in {}", path.display()));
-    let difference = &finding.difference;
-    let message = format!("seed {}: {difference}; a small program that shows it is {place}", finding.seed);
+    let message = format!("{which}: {}; a small program that shows it is {place}", finding.difference);
     written.err().unwrap_or(Failure::Difference(message))
 }

@@ -33,6 +33,9 @@ const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta
 /// Work for so many seconds.
 const SECONDS: &str = "{msg} {wide_bar} {pos}/{len} s";
 
+/// Work that counts.
+const ENDLESS: &str = "{spinner} {msg}, {pos} s";
+
 /// Work under way.
 pub struct Progress {
     what: &'static str,
@@ -48,9 +51,11 @@ impl Progress {
         Progress { what, template: BYTES, total, began: Instant::now(), bar: None }
     }
 
-    /// Begins work that ends after a time.
-    pub fn until(what: &'static str, time: Duration) -> Progress {
-        Progress { what, template: SECONDS, total: time.as_secs(), began: Instant::now(), bar: None }
+    /// Begins work that ends after a time, or at another end.
+    pub fn until(what: &'static str, time: Option<Duration>) -> Progress {
+        let template = if time.is_some() { SECONDS } else { ENDLESS };
+        let total = time.unwrap_or_default().as_secs();
+        Progress { what, template, total, began: Instant::now(), bar: None }
     }
 
     /// Notes how many programs are done in work that ends after a time.

@@ -60,10 +60,7 @@ impl Pool {
                 return Ok(buffer);
             }
         }
-        Buffer::for_overwrite(bytes).or_else(|refused| {
-            if self.bytes() == 0 {
-                return Err(refused);
-            }
+        Buffer::for_overwrite(bytes).or_else(|_| {
             self.clear();
             Buffer::for_overwrite(bytes)
         })

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use broadloom::{Array, DType, Executor, Op, Options, Range, Result, text};
+use broadloom::{Array, DType, Executor, Op, Options, Range, Result, text, typed_graph};
+use broadloom_core::graph::NodeKind;
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
 
@@ -208,12 +209,17 @@ impl Trial<'_> {
         }
     }
 
-    /// The function, or the conversion, of these operands, evaluated in some ways and compared with these rows.
-    fn check(&mut self, operands: &[Array<'static>], ways: &[Way], place: &str, rows: &[usize]) {
-        let x = match self.batch.cast_to {
+    /// The function, or the conversion, of these operands.
+    fn array(&self, operands: &[Array<'static>]) -> Result<Array<'static>> {
+        match self.batch.cast_to {
             Some(dtype) => Ok(operands[0].astype(dtype)),
             None => (self.apply)(&self.batch.function, operands),
-        };
+        }
+    }
+
+    /// The function, or the conversion, of these operands, evaluated in some ways and compared with these rows.
+    fn check(&mut self, operands: &[Array<'static>], ways: &[Way], place: &str, rows: &[usize]) {
+        let x = self.array(operands);
         let want: Vec<u64> = rows.iter().map(|&row| self.batch.rows[row].want).collect();
         self.check_array(x, ways, place, rows, &want);
         rows.iter().for_each(|&row| self.compared[row] += ways.len() as u64);
@@ -270,6 +276,13 @@ impl Trial<'_> {
             let dtypes = self.batch.operands.iter();
             let constant = |(&dtype, &x)| Array::scalar(elements::literal(dtype, x)).astype(dtype);
             let operands: Vec<_> = dtypes.zip(&r.args).map(constant).collect();
+            let is_folded = |x: Array<'static>| {
+                let typed = typed_graph(&[&x], &Options::default())?;
+                Ok(matches!(typed.graph.node(typed.roots[0]).kind, NodeKind::Const { .. }))
+            };
+            if self.array(&operands).and_then(is_folded) != Ok(true) {
+                self.wrong.push((row, "not folded".into()));
+            }
             self.check(&operands, &WAYS[..2], "folded", &[row]);
         }
     }

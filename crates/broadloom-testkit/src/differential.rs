@@ -7,16 +7,18 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use broadloom::{
-    Array, ErrorKind, Executor, In, Kernel, Options, Out, Range, Result, eval_many_with, with_promotion,
+    Array, DType, ErrorKind, Executor, In, Kernel, Options, Out, Range, Result, eval_many_with,
+    with_promotion,
 };
 use broadloom_core::rewrite::Rules;
 
 use crate::elements::{self, Typed};
-use crate::random::{Arg, Outcome, Program, Step, View};
+use crate::random::{Arg, Outcome, Program, Step, View, with_other_values};
 
 mod expression;
 mod search;
 
+pub use expression::MOST_ELEMENTS;
 pub use expression::{check, program_of};
 pub use search::{Finding, Search, Summary, program_of_seed};
 
@@ -128,6 +130,36 @@ pub fn difference(program: &Program, ways: &[Way]) -> Option<Difference> {
     }
 }
 
+/// [`difference`] under other values first, for which plans are then kept, and under its own; in the ways for arrays that
+/// threads share, on three threads, if some array is large enough for that.
+///
+/// ```
+/// use broadloom_testkit::differential::difference_of_both;
+/// use broadloom_testkit::random::{Size, program};
+///
+/// assert_eq!(difference_of_both(&program(7, Size::Large), 1), None);
+/// ```
+pub fn difference_of_both(program: &Program, seed: u64) -> Option<Difference> {
+    let ways = ways(program);
+    [&with_other_values(program, seed), program].into_iter().find_map(|program| match pool() {
+        Some(pool) if ways == SHARED => pool.install(|| difference(program, ways)),
+        _ => difference(program, ways),
+    })
+}
+
+/// From so many elements on, threads may share the work on them.
+const SHARED_ELEMENTS: usize = 10_000;
+
+fn ways(program: &Program) -> &'static [Way] {
+    if program.types().iter().any(|t| t.elements() >= SHARED_ELEMENTS) { SHARED } else { ALONE }
+}
+
+/// More threads than the machine may have processors.
+fn pool() -> Option<&'static rayon::ThreadPool> {
+    static POOL: std::sync::OnceLock<Option<rayon::ThreadPool>> = std::sync::OnceLock::new();
+    POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().num_threads(3).build().ok()).as_ref()
+}
+
 fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Difference> {
     let outcome = program.run().map_err(|e| format!("the reference: {e}"))?;
     let arrays = arrays(program).map_err(|e| format!("building: {e}"))?;
@@ -188,16 +220,17 @@ fn as_kernel(
             x.bits.fill(0);
         }
     }
-    let mut outputs: Vec<Typed> = program
-        .roots
-        .iter()
-        .map(|&root| Typed::of(outcome.values[root].dtype, &vec![1; outcome.values[root].bits.len()]))
-        .collect();
+    // Bools have no slice to go to, and are the bytes 0 and 1.
+    let bytes = |dtype: DType| if dtype == DType::Bool { DType::UInt8 } else { dtype };
+    let wanted = program.roots.iter().map(|&root| &outcome.values[root]);
+    let mut outputs: Vec<Typed> =
+        wanted.map(|want| Typed::of(bytes(want.dtype), &vec![7; want.bits.len()])).collect();
     let targets: Option<Vec<Out<'_>>> = outputs.iter_mut().map(Typed::output).collect();
-    // Bools have no slice to go to.
-    let Some(targets) = targets else { return Ok(()) };
+    let targets = targets.ok_or("an output that is no number")?;
     let arrays = arrays(&zeroed).map_err(|e| e.to_string())?;
-    let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
+    let converted = program.roots.iter().map(|&root| arrays[root].astype(bytes(arrays[root].dtype())));
+    let converted: Vec<Array<'static>> = converted.collect();
+    let roots: Vec<&Array<'static>> = converted.iter().collect();
     let declared: Vec<&Array<'static>> = numbers.iter().map(|&number| &arrays[number]).collect();
     let options = Options { executor, int_division: program.int_division, ..Options::default() };
     let kernel = Kernel::new(&roots, &declared, &options).map_err(|e| e.to_string())?;

@@ -130,8 +130,8 @@ impl CaseFile {
     /// # Errors
     /// What is wrong, with the line.
     pub fn parse(text: &str) -> Result<CaseFile, String> {
-        let mut parts = text.split("--- ");
-        let head = parts.next().unwrap_or_default().to_owned();
+        let mut parts = text.split("\n--- ");
+        let head = format!("{}\n", parts.next().unwrap_or_default().trim_end_matches('\n'));
         if !head.starts_with("# ") {
             return Err("line 1: a comment is missing that says what the case shows".into());
         }
@@ -140,7 +140,11 @@ impl CaseFile {
         for part in parts {
             let (name, body) = part.split_once('\n').unwrap_or((part, ""));
             let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name);
-            expected.push((stage.ok_or_else(|| format!("there is no stage {name}"))?, body.to_owned()));
+            let stage = stage.ok_or_else(|| format!("there is no stage {name}"))?;
+            // The line break before the next stage was taken with it.
+            let body =
+                if body.is_empty() || body.ends_with('\n') { body.into() } else { format!("{body}\n") };
+            expected.push((stage, body));
         }
         Ok(CaseFile { text: head, program, expected })
     }

@@ -49,6 +49,8 @@ fn errors_name_the_line() {
         // The product overflowed.
         ("x: int8[4294967296,4294967296,0] = []", 1, "[4294967296, 4294967296, 0] exceeds a limit"),
         ("x: float32[1] = [one]", 1, "this can't be read: [one]"),
+        ("x: float32[1] = [1e39]", 1, "`1e39` is no float32"),
+        ("x: float16[] = -70000", 1, "`-70000` is no float16"),
         ("x = [1]", 1, "the type of x is missing"),
         ("promotion lax", 1, "`lax` is no promotion: strict or numpy"),
         (&format!("{x}{x}"), 2, "x has a value already"),

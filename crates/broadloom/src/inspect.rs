@@ -13,6 +13,7 @@ use crate::engine::{self, Options};
 use crate::lower::{self, Walk};
 
 /// The graph behind arrays.
+#[derive(Debug)]
 pub struct TypedGraph<'a> {
     /// The nodes, operands before what uses them.
     pub graph: Graph,

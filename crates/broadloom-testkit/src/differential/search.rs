@@ -7,24 +7,25 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
-use broadloom::{DType, Op};
+use broadloom::{DType, Engine, Op};
 
-use super::{ALONE, Difference, SHARED, Way, difference};
-use crate::random::{Program, Size, Step, program, shrink, with_other_values};
+use super::{Difference, difference_of_both, ways};
+use crate::random::{Program, Size, Step, program, shrink_while};
 
-/// The program of a seed, and its size: of a hundred seeds one is for arrays that threads share, of two thousand one for
-/// a program that no single kernel takes.
-pub fn program_of_seed(seed: u64) -> (Program, Size) {
+/// The program of a seed: of a hundred seeds one is for arrays that threads share, of two thousand one for a program that
+/// no single kernel takes.
+pub fn program_of_seed(seed: u64) -> Program {
     let size = match seed {
         _ if seed % 2000 == 1999 => Size::Long,
         _ if seed % 100 == 99 => Size::Large,
         _ => Size::Small,
     };
-    (program(seed, size), size)
+    program(seed, size)
 }
 
 /// What to try.
@@ -39,29 +40,39 @@ pub fn program_of_seed(seed: u64) -> (Program, Size) {
 pub struct Search<'s> {
     seeds: Range<u64>,
     time: Option<Duration>,
-    program: &'s (dyn Fn(u64) -> (Program, Size) + Sync),
+    program: &'s (dyn Fn(u64) -> Program + Sync),
     progress: &'s (dyn Fn(u64) -> bool + Sync),
+    noticed: &'s (dyn Fn(u64, &str) + Sync),
 }
+
+/// How long a finding may be made smaller.
+const SHRINKING: Duration = Duration::from_secs(60);
 
 impl<'s> Search<'s> {
     /// The programs of these seeds, by [`program_of_seed`], on all processors.
     pub fn new(seeds: Range<u64>) -> Search<'s> {
-        Search { seeds, time: None, program: &program_of_seed, progress: &|_| true }
+        Search { seeds, time: None, program: &program_of_seed, progress: &|_| true, noticed: &|_, _| {} }
     }
 
     /// No more programs after this time.
-    pub fn within(self, time: Duration) -> Search<'s> {
-        Search { time: Some(time), ..self }
+    pub fn within(self, time: Option<Duration>) -> Search<'s> {
+        Search { time, ..self }
     }
 
     /// The programs of another function of the seed.
-    pub fn of(self, program: &'s (dyn Fn(u64) -> (Program, Size) + Sync)) -> Search<'s> {
+    pub fn of(self, program: &'s (dyn Fn(u64) -> Program + Sync)) -> Search<'s> {
         Search { program, ..self }
     }
 
-    /// Calls this with the number of programs done, on any thread; no more programs once it says `false`.
+    /// Calls this with the number of programs done, on any thread; no more work once it says `false`.
     pub fn telling(self, progress: &'s (dyn Fn(u64) -> bool + Sync)) -> Search<'s> {
         Search { progress, ..self }
+    }
+
+    /// Calls this with the seed that went wrong and what is wrong, before the program is made small, which may take a
+    /// minute.
+    pub fn noticing(self, noticed: &'s (dyn Fn(u64, &str) + Sync)) -> Search<'s> {
+        Search { noticed, ..self }
     }
 
     /// Tries.
@@ -70,30 +81,32 @@ impl<'s> Search<'s> {
     /// The first program that goes wrong, made small.
     pub fn run(&self) -> Result<Summary, Box<Finding>> {
         let start = Instant::now();
-        let next = AtomicU64::new(self.seeds.start);
+        let next = AtomicU64::new(0);
         let done = AtomicU64::new(0);
         let stop = AtomicBool::new(false);
-        let found: Mutex<Option<(u64, Program, Size, Difference)>> = Mutex::new(None);
+        let found: Mutex<Option<(u64, Program, Difference)>> = Mutex::new(None);
         let worker = || {
             let mut summary = Summary::default();
             while !stop.load(Ordering::Relaxed) && self.time.is_none_or(|time| start.elapsed() < time) {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= self.seeds.end {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= self.seeds.end.saturating_sub(self.seeds.start) {
                     break;
                 }
-                let (program, size) = (self.program)(seed);
-                // The second time plans are there, made for other values.
-                for program in [with_other_values(&program, seed), program.clone()] {
-                    if let Some(difference) = tried(&program, size) {
-                        stop.store(true, Ordering::Relaxed);
-                        let mut found = found.lock().unwrap_or_else(|e| e.into_inner());
-                        if found.as_ref().is_none_or(|(earlier, ..)| seed < *earlier) {
-                            *found = Some((seed, program, size, difference));
-                        }
-                        return summary;
+                let seed = self.seeds.start + number;
+                let made = catch_unwind(AssertUnwindSafe(|| (self.program)(seed)));
+                let program = made.unwrap_or_else(|panic| {
+                    stop.store(true, Ordering::Relaxed);
+                    resume_unwind(panic)
+                });
+                if let Some(difference) = difference_of_both(&program, seed) {
+                    stop.store(true, Ordering::Relaxed);
+                    let mut found = found.lock().unwrap_or_else(|e| e.into_inner());
+                    if found.as_ref().is_none_or(|(earlier, ..)| seed < *earlier) {
+                        *found = Some((seed, program, difference));
                     }
+                    break;
                 }
-                summary.count(&program, 2 * ways(size).len() as u64);
+                summary.count(&program);
                 if !(self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1) {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -103,30 +116,18 @@ impl<'s> Search<'s> {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
         let mut summary = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-            let done = workers.into_iter().map(|w| w.join().expect("panics of programs are caught"));
+            let done = workers.into_iter().map(|w| w.join().unwrap_or_else(|panic| resume_unwind(panic)));
             done.fold(Summary::default(), Summary::and)
         });
         summary.time = start.elapsed();
-        match found.into_inner().unwrap_or_else(|e| e.into_inner()) {
-            Some((seed, program, size, difference)) => {
-                Err(Box::new(Finding::of(seed, &program, size, difference)))
-            }
-            None => Ok(summary),
-        }
-    }
-}
-
-fn ways(size: Size) -> &'static [Way] {
-    if size == Size::Large { SHARED } else { ALONE }
-}
-
-/// [`difference`], on more threads than the machine may have where the size is for that.
-fn tried(program: &Program, size: Size) -> Option<Difference> {
-    static POOL: std::sync::OnceLock<Option<rayon::ThreadPool>> = std::sync::OnceLock::new();
-    let pool = || POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().num_threads(3).build().ok()).as_ref();
-    match (size, pool) {
-        (Size::Large, pool) if pool().is_some() => pool()?.install(|| difference(program, ways(size))),
-        _ => difference(program, ways(size)),
+        summary.is_compiled = Engine::global().compiled_kernels() > 0;
+        let Some((seed, program, difference)) = found.into_inner().unwrap_or_else(|e| e.into_inner()) else {
+            return Ok(summary);
+        };
+        (self.noticed)(seed, &difference);
+        let (start, done) = (Instant::now(), done.into_inner());
+        let go_on = || start.elapsed() < SHRINKING && (self.progress)(done);
+        Err(Box::new(Finding::of(seed, &program, difference, &go_on)))
     }
 }
 
@@ -135,20 +136,22 @@ fn tried(program: &Program, size: Size) -> Option<Difference> {
 pub struct Summary {
     /// Programs, each with two sets of values.
     pub programs: u64,
-    /// Times that a program was evaluated.
+    /// Times that the engine was asked for a program's values, kernels apart.
     pub evaluations: u64,
     /// Functions and conversions in the programs.
     pub steps: u64,
     /// How many times each function was applied to operands of each dtype.
     pub applied: BTreeMap<(Op, DType), u64>,
+    /// Whether some kernel was compiled; else the interpreter stood for both executors.
+    pub is_compiled: bool,
     /// How long it took.
     pub time: Duration,
 }
 
 impl Summary {
-    fn count(&mut self, program: &Program, evaluations: u64) {
+    fn count(&mut self, program: &Program) {
         self.programs += 1;
-        self.evaluations += evaluations;
+        self.evaluations += 2 * ways(program).len() as u64;
         for step in &program.steps {
             self.steps += u64::from(matches!(step, Step::Apply(..) | Step::Cast(..)));
         }
@@ -176,7 +179,13 @@ impl Summary {
 /// Some lines.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { programs, evaluations, steps, applied, time } = self;
+        let Summary { programs, evaluations, steps, applied, is_compiled, time } = self;
+        if *programs == 0 {
+            return write!(f, "no program was tried");
+        }
+        if !is_compiled {
+            writeln!(f, "nothing was compiled: the interpreter stood for both executors")?;
+        }
         writeln!(f, "{programs} programs, evaluated {evaluations} times, all as the reference says")?;
         writeln!(f, "{:.1} s, {:.0} programs a second", time.as_secs_f64(), self.rate())?;
         write!(f, "{steps} operations, {} pairs of a function and a dtype", applied.len())?;
@@ -201,21 +210,34 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn of(seed: u64, program: &Program, size: Size, difference: Difference) -> Finding {
-        // Programs that panic would print so each time.
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| {}));
-        let small = shrink(program, |p| tried(p, size).is_some());
-        let difference_of_small = tried(&small, size);
-        std::panic::set_hook(hook);
-        Finding {
-            seed,
-            small,
-            difference_of_small: difference_of_small
-                .unwrap_or_else(|| "not again: it depends on timing".into()),
-            difference,
-        }
+    fn of(seed: u64, program: &Program, difference: Difference, go_on: &dyn Fn() -> bool) -> Finding {
+        let wrong = |p: &Program| difference_of_both(p, seed);
+        let (small, difference_of_small) = silently(|| {
+            let small = shrink_while(program, go_on, |p| wrong(p).is_some());
+            let difference = wrong(&small);
+            (small, difference)
+        });
+        let again = difference_of_small.unwrap_or_else(|| "not again by itself".into());
+        Finding { seed, small, difference_of_small: again, difference }
     }
+}
+
+/// Runs something whose panics are expected and not to be printed.
+fn silently<T>(run: impl FnOnce() -> T) -> T {
+    static HOOKED: Once = Once::new();
+    static SILENT: AtomicUsize = AtomicUsize::new(0);
+    HOOKED.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if SILENT.load(Ordering::Relaxed) == 0 {
+                hook(panic);
+            }
+        }));
+    });
+    SILENT.fetch_add(1, Ordering::Relaxed);
+    let done = run();
+    SILENT.fetch_sub(1, Ordering::Relaxed);
+    done
 }
 
 /// What went wrong, and the small program as a case file.

@@ -156,7 +156,7 @@ pub fn instance(template: &Program, seed: u64, most: usize) -> Program {
     let mut rng = Rng::new(rng.next());
     let mut resized = template.clone();
     for _ in 0..20 {
-        let candidate = shapes::resized(&mut rng, template);
+        let Some(candidate) = shapes::resized(&mut rng, template, most) else { continue };
         let types = typing::types(&candidate);
         if types.len() == candidate.steps.len() && types.iter().all(|t| t.elements() <= most) {
             resized = candidate;

@@ -25,7 +25,16 @@ const BUDGET: usize = 4000;
 /// let small = shrink(&found, fails);
 /// assert_eq!(small.steps.len(), 2, "{small}");
 /// ```
-pub fn shrink(program: &Program, mut fails: impl FnMut(&Program) -> bool) -> Program {
+pub fn shrink(program: &Program, fails: impl FnMut(&Program) -> bool) -> Program {
+    shrink_while(program, || true, fails)
+}
+
+/// [`shrink`], as far as it comes while it may go on.
+pub fn shrink_while(
+    program: &Program,
+    go_on: impl Fn() -> bool,
+    mut fails: impl FnMut(&Program) -> bool,
+) -> Program {
     let mut smallest = program.clone();
     let mut tried = 0;
     loop {
@@ -35,7 +44,7 @@ pub fn shrink(program: &Program, mut fails: impl FnMut(&Program) -> bool) -> Pro
             // Changes are numbered; after one that was kept, the same number means the next one.
             while let Some(candidate) = change(&smallest, at) {
                 tried += 1;
-                if tried > BUDGET {
+                if tried > BUDGET || !go_on() {
                     return smallest;
                 }
                 let candidate = candidate.map(|c| without_unused(&c));

@@ -321,14 +321,20 @@ fn bits_of(word: &str, dtype: DType) -> Result<u64, String> {
         DType::Float16 if is_nan => Ok(0x7e00 | sign << 15),
         DType::Float32 if is_nan => Ok(0x7fc0_0000 | sign << 31),
         DType::Float64 if is_nan => Ok(0x7ff8 << 48 | sign << 63),
-        DType::Float16 => word.parse::<half::f16>().map(|x| x.to_bits().into()).map_err(|_| cannot()),
-        DType::Float32 => word.parse::<f32>().map(|x| x.to_bits().into()).map_err(|_| cannot()),
-        DType::Float64 => word.parse::<f64>().map(f64::to_bits).map_err(|_| cannot()),
+        DType::Float16 => float::<half::f16>(word).map(|x| x.to_bits().into()).ok_or_else(cannot),
+        DType::Float32 => float::<f32>(word).map(|x| x.to_bits().into()).ok_or_else(cannot),
+        DType::Float64 => float::<f64>(word).map(f64::to_bits).ok_or_else(cannot),
         _ => {
             let x = Literal::Int(word.parse::<i128>().map_err(|_| cannot())?);
             typing::literal(x, dtype).ok_or_else(cannot)
         }
     }
+}
+
+/// A float; what is finite as it is written stays so.
+fn float<T: FromStr + Copy + Into<f64>>(word: &str) -> Option<T> {
+    let x: T = word.parse().ok()?;
+    (x.into().is_finite() || word.ends_with("inf")).then_some(x)
 }
 
 fn literal(word: &str) -> Result<Literal, String> {

@@ -38,6 +38,8 @@ struct Ready {
     access: SmallVec<[Access; 8]>,
     program: Option<Arc<Program>>,
     compiled: Option<Compiled>,
+    /// The compiler would not take the kernel: it is not asked again.
+    refused: bool,
     regret: f64,
 }
 
@@ -73,7 +75,7 @@ impl Prepared {
         let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.into() };
         let compiled =
             ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
-        self.choose(engine, options, compiled, ready.regret)
+        self.choose(engine, options, compiled, ready)
     }
 
     fn choose<'e>(
@@ -81,11 +83,15 @@ impl Prepared {
         engine: &'e Engine,
         options: &Options,
         compiled: bool,
-        regret: f64,
+        ready: &Ready,
     ) -> Choice<'e> {
         // Interpreting needs no compiler: a process that never compiles does not start one.
         let wanted = options.executor;
-        let no_compiler = if wanted == crate::Executor::Interp { None } else { engine.no_compiler() };
+        let no_compiler = match wanted {
+            crate::Executor::Interp => None,
+            _ if ready.refused => Some("the compiler refuses this kernel"),
+            _ => engine.no_compiler(),
+        };
         decide::executor(&Situation {
             estimate: self.estimate,
             elements: self.stage.shape.elements(),
@@ -93,7 +99,7 @@ impl Prepared {
             compiled,
             no_compiler,
             cost: (self.cost, options.max_compiled_cost),
-            regret,
+            regret: ready.regret,
         })
     }
 
@@ -108,16 +114,18 @@ impl Prepared {
             Err(_) => &mut alone,
         };
         if ready.access[..] != *access {
-            *ready = Ready { access: access.into(), regret: ready.regret, ..Ready::default() };
+            let (regret, refused) = (ready.regret, ready.refused);
+            *ready = Ready { access: access.into(), regret, refused, ..Ready::default() };
         }
         if ready.compiled.is_none() && options.executor != crate::Executor::Interp {
             let key = KernelKey { kernel: kernel.clone(), access: access.into() };
             ready.compiled = engine.kernels.get(&key);
         }
-        let choice = self.choose(engine, options, ready.compiled.is_some(), ready.regret);
+        let choice = self.choose(engine, options, ready.compiled.is_some(), ready);
         if choice.jit {
-            if ready.compiled.is_none() {
+            if ready.compiled.is_none() && !ready.refused {
                 ready.compiled = engine.compile(kernel, access)?;
+                ready.refused = ready.compiled.is_none();
             }
             if let Some(compiled) = &ready.compiled {
                 return Ok((Runner::Jit(compiled.clone()), choice.time));

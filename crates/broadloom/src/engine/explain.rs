@@ -85,6 +85,10 @@ fn stage(
         stage.shape.elements(),
     );
     if detail == Detail::Code {
+        if let decide::Why::TooLong { .. } = choice.why {
+            let _ = writeln!(out, "stage {number} has no machine code: {}", choice.why);
+            return Ok(());
+        }
         match engine.compiler() {
             Ok(compiler) => {
                 let (clif, disassembly) = compiler.explain(&stage.kernel, &access)?;

@@ -33,8 +33,8 @@ impl Executor {
 
 /// Choices for one evaluation.
 ///
-/// What exceeds one of its limits is an error of kind [`Limit`](broadloom_core::ErrorKind::Limit), found before anything
-/// is computed; `docs/reliability.md` lists all limits.
+/// What exceeds one of its limits, but for `max_compiled_cost`, is an error of kind
+/// [`Limit`](broadloom_core::ErrorKind::Limit), found before anything is computed; `docs/reliability.md` lists all limits.
 ///
 /// ```
 /// use broadloom::{Array, Executor, Options};

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use broadloom::{Array, DType, Error, ErrorKind, Op};
+use broadloom::{Array, DType, Engine, Error, ErrorKind, Op};
 use broadloom_testkit::cases::{self, Case, Source};
 use broadloom_testkit::conformance::{Account, Place, account, batches};
 use clap::Parser;
@@ -49,6 +49,9 @@ fn run(args: &Args) -> Result<(), String> {
             entry.compared += tried.compared;
             entry.wrong.extend(tried.wrong);
         }
+    }
+    if Engine::global().compiled_kernels() == 0 {
+        return Err("nothing was compiled on this host: the account would be the interpreter's alone".into());
     }
     let wrong: Vec<&String> = whole.values().flat_map(|tried| &tried.wrong).collect();
     if !wrong.is_empty() {

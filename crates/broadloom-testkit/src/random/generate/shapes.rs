@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::Size;
 use crate::random::program::{Program, PySlice, Step, View};
 use crate::random::rng::Rng;
+use crate::random::typing;
 
 /// The shape that a program is about.
 pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
@@ -60,9 +61,9 @@ pub fn related(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     shape
 }
 
-/// The program with its extents replaced, equal ones by equal ones; whether it types is another question, and arrays are
-/// not filled with more than zeros.
-pub fn resized(rng: &mut Rng, program: &Program) -> Program {
+/// The program with its extents replaced, equal ones by equal ones, and zeros in its arrays; nothing if one of them had
+/// more elements than `most`. Whether it types is another question.
+pub fn resized(rng: &mut Rng, program: &Program, most: usize) -> Option<Program> {
     let mut drawn: BTreeMap<usize, usize> = BTreeMap::new();
     let mut to = |extent: usize| match extent {
         0 | 1 => extent,
@@ -77,7 +78,8 @@ pub fn resized(rng: &mut Rng, program: &Program) -> Program {
         match step {
             Step::Input(x) => {
                 x.shape.iter_mut().for_each(|e| *e = to(*e));
-                x.bits = vec![0; x.shape.iter().product()];
+                let elements = typing::elements(&x.shape).ok().filter(|&elements| elements <= most)?;
+                x.bits = vec![0; elements];
             }
             Step::View(_, View::BroadcastTo(shape)) => shape.iter_mut().for_each(|e| *e = to(*e)),
             Step::View(_, View::Reshape(shape)) => {
@@ -86,7 +88,7 @@ pub fn resized(rng: &mut Rng, program: &Program) -> Program {
             _ => {}
         }
     }
-    out
+    Some(out)
 }
 
 /// The shape of memory, and the views through which an array of the wanted shape is seen in it.
