@@ -84,9 +84,9 @@ pub struct EvalArgs {
 
 /// Evaluate random programs in every way, and compare the results bit for bit.
 ///
-/// Each program goes through the interpreter and through compiled code, with rewrite rules and without, and as a kernel;
-/// large ones on one thread and on several. A reference in exact arithmetic says what is right. A program that goes
-/// wrong is made small and printed, to be read again with --program.
+/// Each program goes through the interpreter and through compiled code, with rewrite rules and without, and as a
+/// kernel; large ones on one thread and on several. A reference in exact arithmetic says what is right. A program that
+/// goes wrong is made small and printed, to be read again with --program.
 #[derive(Debug, Args)]
 pub struct FuzzArgs {
     /// The first seed; each gives one program, the same on every machine.

@@ -1,8 +1,8 @@
 //! The `broadloom` command: array expressions over `.npy` files.
 //!
 //! In: the command line. Out: files, pictures, text. The flow of `eval`: [`args`] → [`input`] (headers) → types of the
-//! whole expression → [`job`], [`chunk`] by chunk: [`input`] (data) → [`run`] → [`npy`], [`plot`]. Must hold: what is wrong
-//! with the request is found before any work; files appear whole or not at all; exit status as [`failure`] says.
+//! whole expression → [`job`], [`chunk`] by chunk: [`input`] (data) → [`run`] → [`npy`], [`plot`]. Must hold: what is
+//! wrong with the request is found before any work; files appear whole or not at all; exit status as [`failure`] says.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! How far long work has come, and whether somebody wants it to end.
 //!
-//! In: bytes or programs done. Out: a bar on standard error, if that is a terminal and the work takes longer than half a
-//! second; [`Failure::Interrupted`] after Ctrl-C or `kill`, so that files half written are taken away. Must hold: nothing is
-//! left of the bar when the work ends.
+//! In: bytes or programs done. Out: a bar on standard error, if that is a terminal and the work takes longer than half
+//! a second; [`Failure::Interrupted`] after Ctrl-C or `kill`, so that files half written are taken away. Must hold:
+//! nothing is left of the bar when the work ends.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -51,7 +51,8 @@ impl Compiler {
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
-    /// just now, and for a kernel that is too large for the compiler or would need more than 64 KiB of stack; [`ErrorKind::Internal`] for a kernel that does not verify.
+    /// just now, and for a kernel that is too large for the compiler or would need more than 64 KiB of stack;
+    /// [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(&self, kernel: &Kernel, access: &[Access]) -> Result<Compiled> {
         check(kernel, access)?;
         let isa = self.isa_for(kernel);
@@ -103,8 +104,8 @@ impl Compiler {
     }
 }
 
-/// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same text
-/// on every host that has a back end for x86-64.
+/// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same
+/// text on every host that has a back end for x86-64.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] without such a back end; [`ErrorKind::Internal`] for a defect.

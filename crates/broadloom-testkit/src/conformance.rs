@@ -1,8 +1,8 @@
 //! Every row of the case files in every place where it could make a difference.
 //!
-//! In: the rows of tests/cases/spec, and a way to apply a function to arrays. Out: for each rule, how often its rows were
-//! compared and where they were wrong. Must hold: what is compared is what the row says, bit for bit; what stands beside
-//! it in an array is the oracle's to say.
+//! In: the rows of tests/cases/spec, and a way to apply a function to arrays. Out: for each rule, how often its rows
+//! were compared and where they were wrong. Must hold: what is compared is what the row says, bit for bit; what stands
+//! beside it in an array is the oracle's to say.
 
 use std::collections::BTreeMap;
 use std::path::Path;

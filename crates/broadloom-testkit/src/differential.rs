@@ -130,8 +130,8 @@ pub fn difference(program: &Program, ways: &[Way]) -> Option<Difference> {
     }
 }
 
-/// [`difference`] under other values first, for which plans are then kept, and under its own; in the ways for arrays that
-/// threads share, on three threads, if some array is large enough for that.
+/// [`difference`] under other values first, for which plans are then kept, and under its own; in the ways for arrays
+/// that threads share, on three threads, if some array is large enough for that.
 ///
 /// ```
 /// use broadloom_testkit::differential::difference_of_both;

@@ -1,7 +1,7 @@
 //! Case files: a program, and what each stage makes of it.
 //!
-//! In: the text of a file. Out: [`CaseFile`], with what is expected of each stage that the file asks for, and what the stage
-//! gives. Must hold: what the stage `run` gives is computed by the reference, not by broadloom.
+//! In: the text of a file. Out: [`CaseFile`], with what is expected of each stage that the file asks for, and what the
+//! stage gives. Must hold: what the stage `run` gives is computed by the reference, not by broadloom.
 //!
 //! ```text
 //! # What the case shows, or what was wrong.
@@ -15,8 +15,8 @@
 //! y: float32[2] = [1.5, nan]
 //! ```
 //!
-//! Stages: `infer` the typed graph, `rewrite` the graph after the rules, `fuse` the kernels, `clif` their code for x86-64
-//! with AVX and FMA, `run` the values.
+//! Stages: `infer` the typed graph, `rewrite` the graph after the rules, `fuse` the kernels, `clif` their code for
+//! x86-64 with AVX and FMA, `run` the values.
 
 use std::fmt::{self, Write};
 

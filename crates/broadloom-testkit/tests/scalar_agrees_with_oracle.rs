@@ -94,8 +94,8 @@ fn every_cast_of_spicy_values() {
     }
 }
 
-/// Where a float is narrowed, what lies half-way between two neighbours of the narrower dtype, and next to that: an error
-/// there is one of rounding, or of rounding twice.
+/// Where a float is narrowed, what lies half-way between two neighbours of the narrower dtype, and next to that: an
+/// error there is one of rounding, or of rounding twice.
 #[test]
 fn narrowing_half_way_between_neighbours() {
     for (from, to) in

@@ -1,5 +1,5 @@
-//! Broadcasting by the rule and the index formula of the Array API standard, written out here: all pairs of small shapes,
-//! random ones up to rank 8, three operands, extents of zero; which axis an error names; the limit of the rank.
+//! Broadcasting by the rule and the index formula of the Array API standard, written out here: all pairs of small
+//! shapes, random ones up to rank 8, three operands, extents of zero; which axis an error names; the limit of the rank.
 
 use broadloom::prelude::*;
 use broadloom::{Engine, ErrorKind, Executor, Limits, Options, functions};

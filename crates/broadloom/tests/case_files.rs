@@ -1,5 +1,6 @@
-//! The files in tests/cases/programs: what each stage makes of a program, and the program in every way of evaluating it,
-//! with each rule for integer division. `BROADLOOM_BLESS=1` writes what the stages give now into the files, for review.
+//! The files in tests/cases/programs: what each stage makes of a program, and the program in every way of evaluating
+//! it, with each rule for integer division. `BROADLOOM_BLESS=1` writes what the stages give now into the files, for
+//! review.
 
 use std::path::{Path, PathBuf};
 

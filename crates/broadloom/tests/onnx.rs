@@ -80,8 +80,8 @@ fn examples_of_floats() {
     }
 }
 
-/// The first example of the reals, and the second's quotients that the text leaves as fractions, in float64, float32 and
-/// float16: of the operands nearest to the text's, by NumPy.
+/// The first example of the reals, and the second's quotients that the text leaves as fractions, in float64, float32
+/// and float16: of the operands nearest to the text's, by NumPy.
 const FRACTIONS: [(f64, f64, u64, u64, u64); 6] = [
     (6.1, 3.0, 0x4000_4444_4444_4444, 0x4002_2222, 0x4011),
     (9.5, 3.3, 0x4007_07c1_f07c_1f08, 0x4038_3e10, 0x41c2),
@@ -303,8 +303,8 @@ impl Format {
         }
     }
 
-    /// Whether |c| is within half a unit in the last place of |a| / |b|, even where it is half a unit; infinite where that
-    /// is beyond the largest number by half a unit or more, and nowhere else.
+    /// Whether |c| is within half a unit in the last place of |a| / |b|, even where it is half a unit; infinite where
+    /// that is beyond the largest number by half a unit or more, and nowhere else.
     fn is_nearest(self, a: Parts, b: Parts, c: Parts) -> bool {
         let (Parts::Number { magnitude: m, exponent: e }, Parts::Number { magnitude: n, exponent: f }) =
             (a, b)

@@ -1,8 +1,8 @@
 //! Outputs that overlap inputs, in every partial way: the result is that of no overlap.
 //!
-//! Safe code can't bring it about (`eval_into_array` gives a held array fresh memory, see the last test), C and raw views
-//! can. So the executors are driven here as the engine drives them: through a nest where there is one, through memory of
-//! its own where the nest refuses.
+//! Safe code can't bring it about (`eval_into_array` gives a held array fresh memory, see the last test), C and raw
+//! views can. So the executors are driven here as the engine drives them: through a nest where there is one, through
+//! memory of its own where the nest refuses.
 #![allow(unsafe_code, reason = "views that overlap are made from raw pointers")]
 
 use std::collections::HashMap;

@@ -1,5 +1,6 @@
-//! Which dtype two arrays meet in, for every pair of dtypes in both modes, by tables typed from the Array API standard's
-//! and NumPy 2's; which of these meetings each class of functions takes; and that the values are converted first.
+//! Which dtype two arrays meet in, for every pair of dtypes in both modes, by tables typed from the Array API
+//! standard's and NumPy 2's; which of these meetings each class of functions takes; and that the values are converted
+//! first.
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, Op, Options};

@@ -13,7 +13,8 @@ use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];
 const BYTES: [DType; 2] = [DType::Int8, DType::UInt8];
 
-/// Zeros, the ends of the subnormals and of the numbers, units and their neighbours, halves and wholes, infinities, NaNs.
+/// Zeros, the ends of the subnormals and of the numbers, units and their neighbours, halves and wholes, infinities,
+/// NaNs.
 const FLOAT16: [u64; 26] = [
     0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3555, 0x3800, 0x3bff, 0x3c00, 0x3c01, 0xbc00,
     0x3e00, 0x4000, 0xc000, 0x4200, 0xc248, 0x4900, 0x6401, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0xfe00,

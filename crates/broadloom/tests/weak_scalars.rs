@@ -132,8 +132,8 @@ fn element(dtype: DType, literal: Literal, mode: Promotion) -> u64 {
     bits::bits(&x).expect("evaluates")[1]
 }
 
-/// The dtype, the least float64 that is too large for it, and one larger than it that is near enough to be rounded to its
-/// greatest number, whose bits follow.
+/// The dtype, the least float64 that is too large for it, and one larger than it that is near enough to be rounded to
+/// its greatest number, whose bits follow.
 const LARGEST: [(DType, f64, f64, u64); 2] = [
     (Float16, 65_520.0, 65_519.999_999_999_99, 0x7bff),
     (Float32, 3.402_823_567_797_336_6e38, 3.402_823_567_797_336e38, 0x7f7f_ffff),

@@ -74,10 +74,10 @@ pub const MOST_ELEMENTS: usize = 2000;
 
 /// Evaluates an expression under random values for each seed, in every way, against the reference.
 ///
-/// Values are those at which implementations go wrong, random bits, and ordinary numbers; inputs are contiguous, strided,
-/// reversed or transposed; extents are drawn anew, equal ones together, where the expression types with them: small ones,
-/// so that threads share the work only on an expression whose extents can't be changed. Integer
-/// division by zero gives 0 for one half of the seeds and is an error for the other.
+/// Values are those at which implementations go wrong, random bits, and ordinary numbers; inputs are contiguous,
+/// strided, reversed or transposed; extents are drawn anew, equal ones together, where the expression types with them:
+/// small ones, so that threads share the work only on an expression whose extents can't be changed. Integer division by
+/// zero gives 0 for one half of the seeds and is an error for the other.
 ///
 /// # Errors
 /// What went wrong, with a smaller program that shows it; and an expression that can't be read at all.

@@ -17,8 +17,8 @@ use broadloom::{DType, Engine, Op};
 use super::{Difference, difference_of_both, ways};
 use crate::random::{Program, Size, Step, program, shrink_while};
 
-/// The program of a seed: of a hundred seeds one is for arrays that threads share, of two thousand one for a program that
-/// no single kernel takes.
+/// The program of a seed: of a hundred seeds one is for arrays that threads share, of two thousand one for a program
+/// that no single kernel takes.
 pub fn program_of_seed(seed: u64) -> Program {
     let size = match seed {
         _ if seed % 2000 == 1999 => Size::Long,

@@ -1,7 +1,7 @@
 //! A program as text that people can read, and read back.
 //!
-//! In: a [`Program`], or text. Out: the other. Must hold: what is printed reads back as the same program, bit for bit; a
-//! type that is written on a line is the line's type.
+//! In: a [`Program`], or text. Out: the other. Must hold: what is printed reads back as the same program, bit for bit;
+//! a type that is written on a line is the line's type.
 //!
 //! ```text
 //! int_division error                       optional, as `promotion numpy` is

@@ -116,8 +116,8 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
         }
         numbers = &args[1..];
     }
-    // As numpy.result_type does it: integers meet the floats one by one, not each other first, for int16 and uint16 with
-    // float16 are float32, and not what int32 and float16 are.
+    // As numpy.result_type does it: integers meet the floats one by one, not each other first, for int16 and uint16
+    // with float16 are float32, and not what int32 and float16 are.
     let arrays: Vec<DType> = numbers
         .iter()
         .filter_map(|arg| if let Arg::Step(i) = *arg { Some(before[i].dtype) } else { None })

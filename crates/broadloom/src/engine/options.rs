@@ -34,7 +34,8 @@ impl Executor {
 /// Choices for one evaluation.
 ///
 /// What exceeds one of its limits, but for `max_compiled_cost`, is an error of kind
-/// [`Limit`](broadloom_core::ErrorKind::Limit), found before anything is computed; `docs/reliability.md` lists all limits.
+/// [`Limit`](broadloom_core::ErrorKind::Limit), found before anything is computed; `docs/reliability.md` lists all
+/// limits.
 ///
 /// ```
 /// use broadloom::{Array, Executor, Options};
@@ -62,8 +63,8 @@ pub struct Options {
     pub max_depth: usize,
     /// The highest rank of any root, input or view on the way; 64 unless told, and never more.
     pub max_rank: usize,
-    /// The most vector instructions per element, as the cost model counts them (an addition is one, a power some 140), of
-    /// a kernel that is compiled; a longer one runs on the interpreter, with the same bits. 32768 unless told, which
+    /// The most vector instructions per element, as the cost model counts them (an addition is one, a power some 140),
+    /// of a kernel that is compiled; a longer one runs on the interpreter, with the same bits. 32768 unless told, which
     /// takes some tenths of a second to compile; 0 compiles nothing.
     pub max_compiled_cost: usize,
     /// Whether rewrite rules apply: for differential tests.

@@ -1,7 +1,7 @@
 //! Writes docs/conformance.md: what was tried for each sentence of the standard, and what came of it.
 //!
-//! In: the case files. Out: the page. Must hold: the page says what a run has found; one that stands in the repository is the
-//! one that a run would write, or `--check` fails.
+//! In: the case files. Out: the page. Must hold: the page says what a run has found; one that stands in the repository
+//! is the one that a run would write, or `--check` fails.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
