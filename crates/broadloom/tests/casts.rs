@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use broadloom::{Array, DType, Executor, Options};
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 use broadloom_testkit::{DTYPES, Value, oracle, spicy};
 
 const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];
@@ -75,13 +75,13 @@ fn cast(from: DType, bits: u64, to: DType) -> u64 {
 
 fn evaluate(x: &Array<'_>, executor: Executor) -> Vec<u64> {
     let options = Options { executor, threads: Some(1), ..Options::default() };
-    x.eval_with(&options).and_then(|x| bits::bits(&x)).unwrap_or_else(|e| panic!("{e}"))
+    x.eval_with(&options).and_then(|x| elements::bits(&x)).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Panics where an element is wrong, with what it was made from.
 fn same(dtype: DType, got: &[u64], want: &[u64], from: &[u64], place: &str) {
-    let Some(difference) = bits::difference(dtype, got, want) else { return };
-    let at = (0..want.len()).find(|&i| bits::difference(dtype, &got[i..=i], &want[i..=i]).is_some());
+    let Some(difference) = elements::difference(dtype, got, want) else { return };
+    let at = (0..want.len()).find(|&i| elements::difference(dtype, &got[i..=i], &want[i..=i]).is_some());
     panic!("{place}: of {:#x}, {difference}", from[at.unwrap_or(0)]);
 }
 
@@ -91,7 +91,7 @@ fn every_dtype_to_every_dtype() {
     for from in all() {
         let elements = elements(from);
         assert!(from == DType::Bool || elements.len() > 80, "{from}");
-        let x = bits::array(from, &[elements.len()], &elements);
+        let x = elements::array(from, &[elements.len()], &elements);
         for to in all() {
             let want: Vec<u64> = elements.iter().map(|&bits| cast(from, bits, to)).collect();
             let y = x.astype(to);
@@ -101,7 +101,7 @@ fn every_dtype_to_every_dtype() {
                 same(to, &evaluate(&y, executor), &want, &elements, &place);
             }
             for (&element, want) in elements.iter().zip(want.chunks(1)) {
-                let folded = Array::scalar(bits::literal(from, element)).astype(from).astype(to);
+                let folded = Array::scalar(elements::literal(from, element)).astype(from).astype(to);
                 let place = format!("{from} to {to}, folded");
                 same(to, &evaluate(&folded, Executor::Interp), want, &[element], &place);
             }
@@ -117,7 +117,7 @@ fn every_value_of_up_to_16_bits() {
     for from in all().filter(|from| from.size() <= 2) {
         let n = if from == DType::Bool { 2 } else { 1 << (8 * from.size()) };
         let elements: Vec<u64> = (0..n).collect();
-        let x = bits::array(from, &[elements.len()], &elements);
+        let x = elements::array(from, &[elements.len()], &elements);
         for to in all() {
             let want: Vec<u64> = elements.iter().map(|&bits| cast(from, bits, to)).collect();
             for executor in EXECUTORS {
@@ -132,7 +132,7 @@ fn every_value_of_up_to_16_bits() {
 fn conversions_of_conversions() {
     for from in all() {
         let elements = elements(from);
-        let x = bits::array(from, &[elements.len()], &elements);
+        let x = elements::array(from, &[elements.len()], &elements);
         for between in all() {
             let y = x.astype(between);
             let halfway: Vec<u64> = elements.iter().map(|&bits| cast(from, bits, between)).collect();
@@ -260,8 +260,8 @@ fn what_can_be_read_off() {
         let place = format!("{x:?} to {to}");
         assert!(oracle::cast(x, to.name()).same(&y), "{place} by the model");
         // Long enough for vectors and a tail.
-        let column = bits::array(from, &[19], &[x.bits(); 19]).astype(to);
-        let folded = Array::scalar(bits::literal(from, x.bits())).astype(from).astype(to);
+        let column = elements::array(from, &[19], &[x.bits(); 19]).astype(to);
+        let folded = Array::scalar(elements::literal(from, x.bits())).astype(from).astype(to);
         for executor in EXECUTORS {
             same(to, &evaluate(&column, executor), &[y.bits(); 19], &[x.bits(); 19], &place);
             same(to, &evaluate(&folded, executor), &[y.bits()], &[x.bits()], &place);

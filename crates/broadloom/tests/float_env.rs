@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use broadloom::prelude::*;
 use broadloom::{Engine, ErrorKind, Executor, IntDivision, Kernel, Options, eval_many_with, text};
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 
 /// What Rust runs under: round to nearest, keep subnormals, all exceptions masked.
 const DEFAULT: u32 = 0x1f80;
@@ -77,10 +77,10 @@ fn floats(dtype: DType) -> Array<'static> {
     static ALL: std::sync::OnceLock<Vec<Vec<u64>>> = std::sync::OnceLock::new();
     let all = ALL.get_or_init(|| {
         let bits_of =
-            |&dtype: &DType| bits::bits(&Array::from_slice(&FLOATS).astype(dtype)).expect("float64");
+            |&dtype: &DType| elements::bits(&Array::from_slice(&FLOATS).astype(dtype)).expect("float64");
         DType::ALL.iter().map(bits_of).collect()
     });
-    bits::array(dtype, &[FLOATS.len()], &all[dtype as usize])
+    elements::array(dtype, &[FLOATS.len()], &all[dtype as usize])
 }
 
 const ROWS: &[(&str, Build)] = &[
@@ -147,7 +147,7 @@ fn all_rows(word: u32, options: &Options) -> Vec<(&'static str, DType, Vec<u64>)
     let row = |&(name, build): &(&'static str, Build)| {
         let (dtype, bits) = in_environment(word, || {
             let result = build().and_then(|x| x.eval_with(options)).unwrap_or_else(|e| panic!("{name}: {e}"));
-            (result.dtype(), bits::bits(&result))
+            (result.dtype(), elements::bits(&result))
         });
         (name, dtype, bits.unwrap_or_else(|e| panic!("{name}: {e}")))
     };
@@ -162,7 +162,7 @@ fn no_bit_depends_on_the_hosts_environment() {
         let here = all_rows(DEFAULT, &options);
         for (environment, word) in ENVIRONMENTS {
             for ((name, dtype, want), (_, _, got)) in here.iter().zip(all_rows(word, &options)) {
-                let difference = bits::difference(*dtype, &got, want);
+                let difference = elements::difference(*dtype, &got, want);
                 wrong.extend(difference.map(|d| format!("{name}, {executor:?}, {environment}: {d}")));
             }
         }
@@ -192,15 +192,15 @@ fn no_bit_depends_on_the_environment_of_a_worker() {
     // Enough work to be shared.
     let y = (0..20).fold(&x * 0.5, |y, _| &y * 0.75 + &x / 3);
     let alone = Options { executor: Executor::Interp, threads: Some(1), ..Options::default() };
-    let want = y.eval_with(&alone).and_then(|y| bits::bits(&y)).expect("evaluates");
+    let want = y.eval_with(&alone).and_then(|y| elements::bits(&y)).expect("evaluates");
     for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
         for threads in [Some(2), Some(3), None] {
             let options = Options { executor, threads, ..Options::default() };
             let words = |result: Result<Array<'static>>| (result, mxcsr());
             let (result, after) = pool.install(|| words(y.eval_with(&options)));
             assert_eq!(after & CONTROL, HOSTILE, "the worker's environment is not its own any more");
-            let got = result.and_then(|y| bits::bits(&y)).expect("evaluates");
-            assert_eq!(bits::difference(DType::Float32, &got, &want), None, "{executor:?}, {threads:?}");
+            let got = result.and_then(|y| elements::bits(&y)).expect("evaluates");
+            assert_eq!(elements::difference(DType::Float32, &got, &want), None, "{executor:?}, {threads:?}");
         }
     }
 }
@@ -242,8 +242,8 @@ fn every_way_in() {
             for (environment, word) in ENVIRONMENTS {
                 let got = in_environment(word, ways);
                 for (i, (got, want)) in got.iter().zip(&want).enumerate() {
-                    let [got, want] = [got, want].map(|x| bits::bits(x).expect("evaluated"));
-                    let difference = bits::difference(DType::Float32, &got, &want);
+                    let [got, want] = [got, want].map(|x| elements::bits(x).expect("evaluated"));
+                    let difference = elements::difference(DType::Float32, &got, &want);
                     assert_eq!(difference, None, "way {i}, {n} elements, {executor:?}, {environment}");
                 }
             }

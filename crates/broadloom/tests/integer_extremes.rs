@@ -4,7 +4,7 @@
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, IntDivision, Op, Options};
 use broadloom_testkit::Value;
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, Signature};
 
 /// The ends, both sides of zero, and counts around the width, as bits.
@@ -52,7 +52,7 @@ fn right(op: Op, dtype: DType, row: &[u64]) -> Value {
 /// The bits, or nothing where a divisor is zero and that is an error.
 fn evaluated(x: Result<Array<'_>>, options: &Options, name: &str) -> Option<Vec<u64>> {
     match x.and_then(|x| x.eval_with(options)) {
-        Ok(x) => Some(bits::bits(&x).expect("evaluated")),
+        Ok(x) => Some(elements::bits(&x).expect("evaluated")),
         Err(e) if e.kind() == ErrorKind::ZeroDivision => None,
         Err(e) => panic!("{name}: {e}"),
     }
@@ -67,7 +67,7 @@ fn no_operand_of_an_integer_function_raises_a_signal() {
         let want: Vec<u64> = rows.iter().map(|row| right(op, dtype, row).bits()).collect();
         let column = |i: usize| rows.iter().map(|row| row[i]).collect::<Vec<_>>();
         let arrays: Vec<_> =
-            (0..op.operands()).map(|i| bits::array(dtype, &[rows.len()], &column(i))).collect();
+            (0..op.operands()).map(|i| elements::array(dtype, &[rows.len()], &column(i))).collect();
         let divides = op.faults(dtype);
         for executor in [Executor::Interp, Executor::Jit] {
             for int_division in [IntDivision::Zero, IntDivision::Error] {
@@ -78,19 +78,21 @@ fn no_operand_of_an_integer_function_raises_a_signal() {
                 let may_fail = divides && int_division == IntDivision::Error;
                 match evaluated(x, &options, &name) {
                     Some(got) if !may_fail => {
-                        assert_eq!(bits::difference(result, &got, &want), None, "{name}");
+                        assert_eq!(elements::difference(result, &got, &want), None, "{name}");
                     }
                     got => assert!(may_fail && got.is_none(), "{name}"),
                 }
                 // A row at a time, as constants: folded where nothing can fail.
                 for (row, want) in rows.iter().zip(&want) {
-                    let constants: Vec<_> =
-                        row.iter().map(|&x| Array::scalar(bits::literal(dtype, x)).astype(dtype)).collect();
+                    let constants: Vec<_> = row
+                        .iter()
+                        .map(|&x| Array::scalar(elements::literal(dtype, x)).astype(dtype))
+                        .collect();
                     let name = format!("{name}, {row:x?}");
                     let fails = may_fail && row[1] == 0;
                     match evaluated(Array::apply(op, &constants), &options, &name) {
                         Some(got) if !fails => {
-                            assert_eq!(bits::difference(result, &got, &[*want]), None, "{name}");
+                            assert_eq!(elements::difference(result, &got, &[*want]), None, "{name}");
                         }
                         got => assert!(fails && got.is_none(), "{name}"),
                     }
@@ -105,16 +107,16 @@ fn no_operand_of_an_integer_function_raises_a_signal() {
 fn nor_does_a_literal() {
     for (op, dtype) in cases().into_iter().filter(|(op, _)| op.operands() == 2) {
         let column = extremes(dtype);
-        let x = bits::array(dtype, &[column.len()], &column);
+        let x = elements::array(dtype, &[column.len()], &column);
         for &y in &column {
             let want: Vec<u64> = column.iter().map(|&x| right(op, dtype, &[x, y]).bits()).collect();
             for executor in [Executor::Interp, Executor::Jit] {
                 let options = Options { executor, threads: Some(1), ..Options::default() };
                 let name = format!("{op} of {dtype} by {y:#x}, {executor:?}");
-                let quotient = Array::apply(op, &[x.clone(), Array::scalar(bits::literal(dtype, y))]);
+                let quotient = Array::apply(op, &[x.clone(), Array::scalar(elements::literal(dtype, y))]);
                 let result = quotient.as_ref().map_or(dtype, |x| x.dtype());
                 let got = evaluated(quotient, &options, &name).expect("zero divisors are no error");
-                assert_eq!(bits::difference(result, &got, &want), None, "{name}");
+                assert_eq!(elements::difference(result, &got, &want), None, "{name}");
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use broadloom::prelude::*;
 use broadloom::{Executor, Options, eval_many_with};
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 
 /// How an operand lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -190,7 +190,7 @@ fn elements(dtype: DType, n: usize, salt: usize) -> Vec<u64> {
 fn operand(lie: Lie, dtype: DType, shape: &[usize], salt: usize) -> (Array<'static>, Vec<u64>) {
     let memory_shape = lie.memory(shape);
     let memory = elements(dtype, memory_shape.iter().product(), salt);
-    let x = lie.view(&bits::array(dtype, &memory_shape, &memory), shape).expect("a view");
+    let x = lie.view(&elements::array(dtype, &memory_shape, &memory), shape).expect("a view");
     assert_eq!(x.shape(), shape, "{lie:?}");
     let element = |index: Vec<usize>| memory[position(&memory_shape, &lie.index(shape, &index))];
     (x, indices(shape).into_iter().map(element).collect())
@@ -264,8 +264,8 @@ fn every_layout_of_inputs() {
                     let results = results.unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
                     for ((result, want), &dtype) in results.iter().zip(&want).zip(kernel.outputs) {
                         assert_eq!((result.dtype(), result.shape()), (dtype, &shape[..]));
-                        let got = bits::bits(result).expect("evaluated");
-                        let difference = bits::difference(dtype, &got, want);
+                        let got = elements::bits(result).expect("evaluated");
+                        let difference = elements::difference(dtype, &got, want);
                         assert_eq!(difference, None, "{} {shape:?} {lies:?} {executor:?}", kernel.name);
                     }
                     kept.push(results);
@@ -298,9 +298,9 @@ fn every_layout_of_outputs() {
                             strides,
                             "{name}: it was not written in place"
                         );
-                        let got = bits::bits(&out).expect("evaluated");
+                        let got = elements::bits(&out).expect("evaluated");
                         let difference =
-                            bits::difference(kernel.outputs[0], &got, &modelled(kernel, &operands)[0]);
+                            elements::difference(kernel.outputs[0], &got, &modelled(kernel, &operands)[0]);
                         assert_eq!(difference, None, "{name}");
                     }
                 }
@@ -324,7 +324,7 @@ fn into_an_array_that_is_read() {
             for (other, read, read_position) in VIEWS {
                 for executor in EXECUTORS {
                     let memory = elements(DType::Int32, n + 1, 1);
-                    let x = bits::array(DType::Int32, &[n + 1], &memory);
+                    let x = elements::array(DType::Int32, &[n + 1], &memory);
                     let mut out = out(&x).expect("a view");
                     let root = &out * 3 + read(&x).expect("a view");
                     let want = |i: usize| {
@@ -334,8 +334,12 @@ fn into_an_array_that_is_read() {
                     let want: Vec<u64> = (0..n).map(want).collect();
                     root.eval_into_array_with(&mut out, &options(executor)).expect("evaluates");
                     let name = format!("{n}: {what} from {other}, {executor:?}");
-                    assert_eq!(bits::bits(&out).expect("evaluated"), want, "{name}");
-                    assert_eq!(bits::bits(&x).expect("evaluated"), memory, "{name}: another handle changed");
+                    assert_eq!(elements::bits(&out).expect("evaluated"), want, "{name}");
+                    assert_eq!(
+                        elements::bits(&x).expect("evaluated"),
+                        memory,
+                        "{name}: another handle changed"
+                    );
                 }
             }
         }

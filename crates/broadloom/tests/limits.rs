@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, IntDivision, Kernel, Op, Options};
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 
 const EXECUTORS: [Executor; 3] = [Executor::Interp, Executor::Jit, Executor::Auto];
 
@@ -306,7 +306,7 @@ fn a_limit_of_compiled_instructions() {
     let engine = broadloom::Engine::new(broadloom::Limits::default());
     let runs = |max_compiled_cost: usize, executor: Executor| {
         let options = Options { max_compiled_cost, ..options(executor) };
-        let bits = engine.eval_many(&[&y], &options).and_then(|y| bits::bits(&y[0])).expect("runs");
+        let bits = engine.eval_many(&[&y], &options).and_then(|y| elements::bits(&y[0])).expect("runs");
         (bits, y.explain_with(&options, false).expect("explains"), engine.compiled_kernels())
     };
     let (want, _, none) = runs(0, Executor::Interp);
@@ -399,7 +399,8 @@ fn integer_division_by_zero_and_by_minus_one() {
         // All pairs, and more of them, so that zeros stand at every lane.
         let pairs: Vec<(u64, u64)> = (0..3 * 121).map(|i| (values[i % 11], values[i / 11 % 11])).collect();
         let (xs, ys): (Vec<u64>, Vec<u64>) = pairs.iter().copied().unzip();
-        let (x, y) = (bits::array(dtype, &[pairs.len()], &xs), bits::array(dtype, &[pairs.len()], &ys));
+        let (x, y) =
+            (elements::array(dtype, &[pairs.len()], &xs), elements::array(dtype, &[pairs.len()], &ys));
         for op in DIVISIONS {
             let quotient = |x: u64, y: u64| divided(op, value(dtype, x), value(dtype, y)) as u64 & mask;
             let want: Vec<u64> = pairs.iter().map(|&(x, y)| quotient(x, y)).collect();
@@ -408,15 +409,15 @@ fn integer_division_by_zero_and_by_minus_one() {
                     let got = Array::apply(op, &[x.clone(), y.clone()])
                         .and_then(|q| q.eval_with(&options(executor)));
                     let got =
-                        got.and_then(|q| bits::bits(&q)).unwrap_or_else(|e| panic!("{op} {dtype}: {e}"));
-                    let difference = bits::difference(dtype, &got, want);
+                        got.and_then(|q| elements::bits(&q)).unwrap_or_else(|e| panic!("{op} {dtype}: {e}"));
+                    let difference = elements::difference(dtype, &got, want);
                     assert_eq!(difference, None, "{op} {dtype} {how} {executor:?}");
                 };
                 check(&x, &y, &want, "arrays");
                 for &divisor in &values {
                     let want: Vec<u64> = xs.iter().map(|&x| quotient(x, divisor)).collect();
-                    check(&x, &Array::scalar(bits::literal(dtype, divisor)), &want, "by a literal");
-                    check(&x, &bits::array(dtype, &[], &[divisor]), &want, "by one element");
+                    check(&x, &Array::scalar(elements::literal(dtype, divisor)), &want, "by a literal");
+                    check(&x, &elements::array(dtype, &[], &[divisor]), &want, "by one element");
                 }
             }
         }
@@ -434,8 +435,10 @@ fn integer_division_by_zero_as_an_error() {
                 let divide = |n: usize, zero_at: Option<usize>| {
                     let mut divisors = vec![mask; n];
                     zero_at.into_iter().for_each(|at| divisors[at] = 0);
-                    let (x, y) =
-                        (bits::array(dtype, &[n], &vec![min; n]), bits::array(dtype, &[n], &divisors));
+                    let (x, y) = (
+                        elements::array(dtype, &[n], &vec![min; n]),
+                        elements::array(dtype, &[n], &divisors),
+                    );
                     let quotient = Array::apply(op, &[x, y]).expect("integers");
                     quotient.eval_with(&options).map(|_| ()).map_err(|e| (e.kind(), e.message().to_owned()))
                 };

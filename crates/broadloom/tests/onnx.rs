@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, IntDivision, Options, onnx};
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::{DTYPES, Value, oracle, spicy};
 use num_bigint::BigUint;
@@ -23,13 +23,13 @@ fn options(executor: Executor, int_division: IntDivision) -> Options {
 
 /// The quotients' bits, which both executors give.
 fn divide(dtype: DType, shape: &[usize], a: &[u64], b: &[u64]) -> Vec<u64> {
-    let c = onnx::div(bits::array(dtype, shape, a), bits::array(dtype, shape, b)).expect("alike");
+    let c = onnx::div(elements::array(dtype, shape, a), elements::array(dtype, shape, b)).expect("alike");
     assert_eq!((c.dtype(), c.shape()), (dtype, shape));
     let [one, other] = [Executor::Interp, Executor::Jit].map(|executor| {
         let c = c.eval_with(&options(executor, IntDivision::Zero)).expect("evaluates");
-        bits::bits(&c).expect("in memory")
+        elements::bits(&c).expect("in memory")
     });
-    assert_eq!(bits::difference(dtype, &one, &other), None, "{dtype}");
+    assert_eq!(elements::difference(dtype, &one, &other), None, "{dtype}");
     one
 }
 
@@ -75,7 +75,7 @@ fn examples_of_floats() {
         for dtype in FLOATS {
             let [a, b, c] = [a, b, c].map(|x| x.iter().map(|&x| nearest(dtype, x)).collect::<Vec<_>>());
             let got = divide(dtype, shape, &a, &b);
-            assert_eq!(bits::difference(dtype, &got, &c), None, "{name}, {dtype}");
+            assert_eq!(elements::difference(dtype, &got, &c), None, "{name}, {dtype}");
         }
     }
 }
@@ -98,7 +98,7 @@ fn examples_of_reals() {
         let [a, b] = [a, b].map(|x| x.map(|x| nearest(dtype, x)));
         let c = FRACTIONS.map(|row| [row.2, row.3, row.4][column]);
         let got = divide(dtype, &[6], &a, &b);
-        assert_eq!(bits::difference(dtype, &got, &c), None, "{dtype}");
+        assert_eq!(elements::difference(dtype, &got, &c), None, "{dtype}");
     }
 }
 
@@ -162,9 +162,9 @@ fn the_least_integer_by_minus_one_wraps() {
             assert_eq!(got, vec![least; n], "{dtype}");
         }
         for int_division in [IntDivision::Zero, IntDivision::Error] {
-            let [a, b] = [vec![least], ints(dtype, &[-1])].map(|x| bits::array(dtype, &[1], &x));
+            let [a, b] = [vec![least], ints(dtype, &[-1])].map(|x| elements::array(dtype, &[1], &x));
             let c = onnx::div(a, b).and_then(|c| c.eval_with(&options(Executor::Auto, int_division)));
-            assert_eq!(c.and_then(|c| bits::bits(&c)), Ok(vec![least]), "{dtype}");
+            assert_eq!(c.and_then(|c| elements::bits(&c)), Ok(vec![least]), "{dtype}");
         }
     }
 }
@@ -175,12 +175,13 @@ fn null_divisors_of_integers_follow_the_option() {
         for at in [0, 1, 16, 36] {
             let (a, mut b) = (ints(dtype, &[7; 37]), ints(dtype, &[2; 37]));
             b[at] = 0;
-            let c = onnx::div(bits::array(dtype, &[37], &a), bits::array(dtype, &[37], &b)).expect("alike");
+            let c = onnx::div(elements::array(dtype, &[37], &a), elements::array(dtype, &[37], &b))
+                .expect("alike");
             let mut want = vec![3; 37];
             want[at] = 0;
             for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
                 let zero = c.eval_with(&options(executor, IntDivision::Zero));
-                assert_eq!(zero.and_then(|c| bits::bits(&c)), Ok(want.clone()), "{dtype}, {executor:?}");
+                assert_eq!(zero.and_then(|c| elements::bits(&c)), Ok(want.clone()), "{dtype}, {executor:?}");
                 let Err(error) = c.eval_with(&options(executor, IntDivision::Error)) else {
                     panic!("{dtype}, {executor:?}: no error")
                 };
@@ -190,13 +191,13 @@ fn null_divisors_of_integers_follow_the_option() {
         }
         // 0 / 0 is no exception; a float's null divisor is none under either option.
         let zeros = Array::zeros(&[2], dtype).expect("small");
-        assert!(bits::bits(&onnx::div(&zeros, &zeros).expect("alike")) == Ok(vec![0; 2]));
+        assert!(elements::bits(&onnx::div(&zeros, &zeros).expect("alike")) == Ok(vec![0; 2]));
     }
     for dtype in FLOATS {
-        let [one, zero] = [1.0, 0.0].map(|x| bits::array(dtype, &[1], &[nearest(dtype, x)]));
+        let [one, zero] = [1.0, 0.0].map(|x| elements::array(dtype, &[1], &[nearest(dtype, x)]));
         let c =
             onnx::div(&one, &zero).and_then(|c| c.eval_with(&options(Executor::Auto, IntDivision::Error)));
-        assert_eq!(c.and_then(|c| bits::bits(&c)), Ok(vec![nearest(dtype, INFINITY)]), "{dtype}");
+        assert_eq!(c.and_then(|c| elements::bits(&c)), Ok(vec![nearest(dtype, INFINITY)]), "{dtype}");
     }
 }
 
@@ -231,7 +232,7 @@ fn operands_must_be_of_one_shape() {
             match onnx::div(&x, &y) {
                 Ok(c) => {
                     assert_eq!((a, c.shape()), (b, b));
-                    assert_eq!(bits::bits(&c).expect("evaluates").len(), b.iter().product::<usize>());
+                    assert_eq!(elements::bits(&c).expect("evaluates").len(), b.iter().product::<usize>());
                 }
                 Err(e) => {
                     assert!(a != b && e.kind() == ErrorKind::Shape, "{a:?} and {b:?}: {e}");

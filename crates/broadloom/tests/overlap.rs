@@ -14,7 +14,7 @@ use broadloom_core::Kernel;
 use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_interp::{Program, Tiles};
 use broadloom_mem::{Access, AliasPolicy, Block, Nest, NestError, Scratch, View, ViewMut};
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 
 /// Where an operand lies in memory that several share, in bytes.
 #[derive(Clone, Debug)]
@@ -336,19 +336,19 @@ fn into_an_array_that_is_read() {
             for (from, read) in PARTS {
                 for executor in [Executor::Interp, Executor::Jit] {
                     let name = format!("{n}: {to} from {from}, {executor:?}");
-                    let x = bits::array(DType::Int64, &[n, n], &data);
+                    let x = elements::array(DType::Int64, &[n, n], &data);
                     let mut out = part_of(&x).expect("a part");
                     let root = &out * 3 - read(&x).expect("a part");
                     let [was, read] =
-                        [&out, &read(&x).expect("a part")].map(|x| bits::bits(x).expect("data"));
+                        [&out, &read(&x).expect("a part")].map(|x| elements::bits(x).expect("data"));
                     let options = Options { executor, ..Options::default() };
                     root.eval_into_array_with(&mut out, &options).expect("evaluates");
                     let want: Vec<u64> =
                         was.iter().zip(&read).map(|(w, r)| w.wrapping_mul(3).wrapping_sub(*r)).collect();
-                    assert!(bits::bits(&out).as_ref() == Ok(&want), "{name}");
-                    assert!(bits::bits(&x).as_ref() == Ok(&data), "{name}: another handle changed");
+                    assert!(elements::bits(&out).as_ref() == Ok(&want), "{name}");
+                    assert!(elements::bits(&x).as_ref() == Ok(&data), "{name}: another handle changed");
                     assert!(
-                        root.eval().and_then(|z| bits::bits(&z)) == Ok(want),
+                        root.eval().and_then(|z| elements::bits(&z)) == Ok(want),
                         "{name}: the expression changed"
                     );
                 }

@@ -4,7 +4,7 @@
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, Op, Options};
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 use broadloom_testkit::{DTYPES, Value, spicy};
 
@@ -190,7 +190,7 @@ fn operands_are_converted_before_the_function_sees_them() {
             let n = xs.len() * ys.len();
             let first: Vec<u64> = (0..n).map(|i| xs[i / ys.len()]).collect();
             let second: Vec<u64> = (0..n).map(|i| ys[i % ys.len()]).collect();
-            let operands = [bits::array(a, &[n], &first), bits::array(b, &[n], &second)];
+            let operands = [elements::array(a, &[n], &first), elements::array(b, &[n], &second)];
             for name in OPS {
                 let signature = Signature::of(name).expect("in the model");
                 let Some(dtype) = met.and_then(|met| operand_dtype(signature, met, mode)) else { continue };
@@ -206,8 +206,8 @@ fn operands_are_converted_before_the_function_sees_them() {
                 let x = with_promotion(mode, || Array::apply(op, &operands)).expect("types");
                 for executor in [Executor::Interp, Executor::Jit] {
                     let options = Options { executor, ..Options::default() };
-                    let got = x.eval_with(&options).and_then(|x| bits::bits(&x)).expect("evaluates");
-                    let difference = bits::difference(x.dtype(), &got, &want);
+                    let got = x.eval_with(&options).and_then(|x| elements::bits(&x)).expect("evaluates");
+                    let difference = elements::difference(x.dtype(), &got, &want);
                     assert_eq!(difference, None, "{op} of {a} and {b}, {mode:?}, {executor:?}");
                 }
                 checked += 1;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use broadloom::{Array, DType, Executor, Op, Options};
 use broadloom_core::{Scalar, fold};
 use broadloom_testkit::Value;
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 
 const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];
@@ -46,14 +46,14 @@ impl Call {
         let x = Array::apply(op, operands).and_then(|x| x.eval_with(&options));
         let x = x.unwrap_or_else(|e| panic!("{} of {}: {e}", self.signature.name, self.dtype));
         assert_eq!(x.dtype(), self.result(), "{} of {}", self.signature.name, self.dtype);
-        bits::bits(&x).expect("in memory")
+        elements::bits(&x).expect("in memory")
     }
 
     /// Panics unless the results are these; `args` gives the operands of a place.
     fn same(&self, got: &[u64], want: &[u64], way: &str, args: impl Fn(usize) -> Vec<u64>) {
-        if bits::difference(self.result(), got, want).is_some() {
+        if elements::difference(self.result(), got, want).is_some() {
             let differs =
-                |i: &usize| bits::difference(self.result(), &got[*i..=*i], &want[*i..=*i]).is_some();
+                |i: &usize| elements::difference(self.result(), &got[*i..=*i], &want[*i..=*i]).is_some();
             let at = (0..want.len().min(got.len())).find(differs).unwrap_or(0);
             let name = self.signature.name;
             panic!("{name}{:x?} of {}, {way}: {:#x}, not {:#x}", args(at), self.dtype, got[at], want[at]);
@@ -68,7 +68,7 @@ impl Call {
         let operands: Vec<_> = columns
             .iter()
             .enumerate()
-            .map(|(i, column)| bits::array(self.operand(i), &[n], column))
+            .map(|(i, column)| elements::array(self.operand(i), &[n], column))
             .collect();
         let [got, jit] = EXECUTORS.map(|executor| self.evaluate(&operands, executor));
         assert_eq!(got.len(), n);
@@ -132,7 +132,7 @@ fn product(lists: &[Vec<u64>]) -> Vec<Vec<u64>> {
 }
 
 fn literal(dtype: DType, bits: u64) -> Array<'static> {
-    Array::scalar(bits::literal(dtype, bits))
+    Array::scalar(elements::literal(dtype, bits))
 }
 
 /// Literals among the operands change nothing.
@@ -172,7 +172,7 @@ fn every_pair_of_bytes() {
         let domain: Vec<u64> = (0..256).collect();
         let columns = product(&[domain.clone(), domain.clone()]);
         let table = call.judged(&columns, 1);
-        let whole = bits::array(call.dtype, &[256], &domain);
+        let whole = elements::array(call.dtype, &[256], &domain);
         for x in 0..256 {
             let number = literal(call.dtype, x as u64);
             let want = &table[256 * x..][..256];
@@ -224,7 +224,7 @@ fn every_float16_beside_some() {
     assert_eq!(all.len(), 2 * 20);
     each(&all, |&(call, is_turned)| {
         let domain: Vec<u64> = (0..=0xffff).collect();
-        let whole = bits::array(call.dtype, &[domain.len()], &domain);
+        let whole = elements::array(call.dtype, &[domain.len()], &domain);
         for (i, x) in FLOAT16.into_iter().enumerate() {
             let mut columns = [vec![x; domain.len()], domain.clone()];
             let mut operands = [literal(call.dtype, x), whole.clone()];

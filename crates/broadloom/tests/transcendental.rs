@@ -6,7 +6,7 @@ use broadloom::{Array, DType, Executor, Op, Options};
 use broadloom_core::op::Law;
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES};
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::{Value, spicy};
@@ -80,19 +80,21 @@ fn rare(dtype: DType) -> Vec<u64> {
 }
 
 fn evaluate(op: Op, dtype: DType, columns: &[&[u64]], executor: Executor, rules: Rules) -> Vec<u64> {
-    let operands: Vec<_> = columns.iter().map(|column| bits::array(dtype, &[column.len()], column)).collect();
+    let operands: Vec<_> =
+        columns.iter().map(|column| elements::array(dtype, &[column.len()], column)).collect();
     let x = Array::apply(op, &operands).unwrap_or_else(|e| panic!("{op}: {e}"));
     let options = Options { executor, rules, threads: Some(1), ..Options::default() };
     let result = x.eval_with(&options).unwrap_or_else(|e| panic!("{op} of {dtype}: {e}"));
-    bits::bits(&result).unwrap_or_else(|e| panic!("{op} of {dtype}: {e}"))
+    elements::bits(&result).unwrap_or_else(|e| panic!("{op} of {dtype}: {e}"))
 }
 
 #[track_caller]
 fn check(op: Op, dtype: DType, columns: &[&[u64]], want: &[u64]) {
     for executor in EXECUTORS {
         let got = evaluate(op, dtype, columns, executor, Rules::On);
-        if let Some(difference) = bits::difference(dtype, &got, want) {
-            let at = (0..want.len()).find(|&i| bits::difference(dtype, &got[i..=i], &want[i..=i]).is_some());
+        if let Some(difference) = elements::difference(dtype, &got, want) {
+            let at =
+                (0..want.len()).find(|&i| elements::difference(dtype, &got[i..=i], &want[i..=i]).is_some());
             let args: Vec<String> =
                 columns.iter().map(|column| format!("{:#x}", column[at.unwrap_or(0)])).collect();
             panic!(
@@ -131,7 +133,7 @@ fn the_jit_compiles_each_of_them() {
     let is_host = cfg!(target_arch = "aarch64");
     for (op, dtype) in functions() {
         let engine = broadloom::Engine::new(broadloom::Limits::default());
-        let operands = vec![bits::array(dtype, &[2], &[0, 1]); op.operands()];
+        let operands = vec![elements::array(dtype, &[2], &[0, 1]); op.operands()];
         let x = Array::apply(op, &operands).expect("types");
         let options = Options { executor: Executor::Jit, ..Options::default() };
         engine.eval_many(&[&x], &options).expect("evaluates");
@@ -162,13 +164,13 @@ fn many_elements_give_the_scalar_instances_bits() {
         let n = 9 * want.len();
         let again: Vec<Vec<u64>> =
             columns.iter().map(|c| c.iter().copied().cycle().take(n).collect()).collect();
-        let operands: Vec<_> = again.iter().map(|column| bits::array(dtype, &[n], column)).collect();
+        let operands: Vec<_> = again.iter().map(|column| elements::array(dtype, &[n], column)).collect();
         let x = Array::apply(op, &operands).expect("types");
         for executor in EXECUTORS {
             let result = x.eval_with(&Options { executor, ..Options::default() }).expect("evaluates");
-            let got = bits::bits(&result).expect("in memory");
+            let got = elements::bits(&result).expect("in memory");
             for part in got.chunks(want.len()) {
-                assert_eq!(bits::difference(dtype, part, &want), None, "{op} of {dtype}, {executor:?}");
+                assert_eq!(elements::difference(dtype, part, &want), None, "{op} of {dtype}, {executor:?}");
             }
         }
     });
@@ -222,7 +224,7 @@ fn odd_functions_are_odd_and_even_ones_even() {
             for x in values(dtype, 2000, &mut Rng::new(op as u64)) {
                 let [there, back] = [x, x ^ sign_bit(dtype)].map(|x| apply(op, dtype, &[x]));
                 let want = if is_odd { there ^ sign_bit(dtype) } else { there };
-                assert_eq!(bits::difference(dtype, &[back], &[want]), None, "{op} of {dtype} {x:#x}");
+                assert_eq!(elements::difference(dtype, &[back], &[want]), None, "{op} of {dtype} {x:#x}");
             }
         }
     }
@@ -238,7 +240,7 @@ fn two_operands_are_as_symmetric_as_the_functions() {
         for (&x, &y) in xs.iter().zip(&ys) {
             let same = |name: &str, args: [u64; 2], other: [u64; 2], flip: u64| {
                 let [got, want] = [other, args].map(|args| apply(op(name), dtype, &args));
-                let difference = bits::difference(dtype, &[got], &[want ^ flip]);
+                let difference = elements::difference(dtype, &[got], &[want ^ flip]);
                 assert_eq!(difference, None, "{name} of {dtype}: {args:#x?} and {other:#x?}");
             };
             same("hypot", [x, y], [y, x], 0);
@@ -264,7 +266,7 @@ fn commutative_functions_commute() {
             for (&x, &y) in xs.iter().zip(&ys) {
                 let result = op.result(dtype).expect("an accepted dtype");
                 let difference =
-                    bits::difference(result, &[apply(op, dtype, &[x, y])], &[apply(op, dtype, &[y, x])]);
+                    elements::difference(result, &[apply(op, dtype, &[x, y])], &[apply(op, dtype, &[y, x])]);
                 assert_eq!(difference, None, "{op} of {dtype} {x:#x} and {y:#x}");
             }
         }
@@ -278,7 +280,7 @@ fn powers_defined_to_the_bit() {
     for &dtype in op("pow").dtypes() {
         let mut rng = Rng::new(dtype as u64);
         let xs = values(dtype, 300, &mut rng);
-        let x = bits::array(dtype, &[xs.len()], &xs);
+        let x = elements::array(dtype, &[xs.len()], &xs);
         let exponents: &[f64] =
             if dtype.is_float() { &[1.0, 2.0, -1.0, 0.0, -0.0] } else { &[1.0, 2.0, 0.0] };
         for &exponent in exponents {
@@ -289,18 +291,19 @@ fn powers_defined_to_the_bit() {
                 _ => vec![number(dtype, 1.0); xs.len()],
             };
             let element = number(dtype, exponent);
-            let literal = Array::scalar(bits::literal(dtype, element));
+            let literal = Array::scalar(elements::literal(dtype, element));
             let forms = [
                 literal.clone(),
                 literal.astype(dtype),
-                bits::array(dtype, &[xs.len()], &vec![element; xs.len()]),
+                elements::array(dtype, &[xs.len()], &vec![element; xs.len()]),
             ];
             for (form, executor) in forms.iter().flat_map(|form| EXECUTORS.map(|executor| (form, executor))) {
                 for rules in [Rules::Off, Rules::On] {
                     let power = Array::apply(op("pow"), &[x.clone(), form.clone()]).expect("types");
                     let options = Options { executor, rules, ..Options::default() };
-                    let got = bits::bits(&power.eval_with(&options).expect("evaluates")).expect("in memory");
-                    let difference = bits::difference(dtype, &got, &want);
+                    let got =
+                        elements::bits(&power.eval_with(&options).expect("evaluates")).expect("in memory");
+                    let difference = elements::difference(dtype, &got, &want);
                     assert_eq!(
                         difference, None,
                         "{dtype} to the power of {exponent:?}, {executor:?}, {rules:?}"

@@ -3,7 +3,7 @@
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Literal, Op, functions};
-use broadloom_testkit::elements as bits;
+use broadloom_testkit::elements;
 use broadloom_testkit::{Value, oracle};
 
 use DType::{Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
@@ -129,7 +129,7 @@ fn element(dtype: DType, literal: Literal, mode: Promotion) -> u64 {
     let x = with_promotion(mode, || functions::try_where(&yes, literal, ones(dtype)));
     let x = x.unwrap_or_else(|e| panic!("{dtype} and {literal:?}: {e}"));
     assert_eq!(x.dtype(), dtype);
-    bits::bits(&x).expect("evaluates")[1]
+    elements::bits(&x).expect("evaluates")[1]
 }
 
 /// The dtype, the least float64 that is too large for it, and one larger than it that is near enough to be rounded to
@@ -177,7 +177,7 @@ fn floats_are_rounded_and_fail_only_where_they_become_infinite() {
             ] {
                 let want = oracle::cast(Value::F64(x), dtype.name()).bits();
                 let got = element(dtype, Literal::Float(x), mode);
-                assert_eq!(bits::difference(dtype, &[got], &[want]), None, "{dtype} {x:?}");
+                assert_eq!(elements::difference(dtype, &[got], &[want]), None, "{dtype} {x:?}");
             }
         }
         assert_eq!(element(Float64, Literal::Float(f64::MAX), mode), f64::MAX.to_bits());
@@ -235,7 +235,7 @@ fn numbers_of_every_rust_type() {
     assert!(sums.iter().all(|x| x.dtype() == UInt8 && x.to_vec::<u8>() == Ok(vec![2; 2])));
     let x = ones(Float16);
     for x in [&x * 0.5f64, &x * 0.5f32, &x * f16::from_f64(0.5), &x / 2u64, &x - f16::from_f64(0.5)] {
-        assert_eq!((x.dtype(), bits::bits(&x).expect("evaluates")), (Float16, vec![0x3800; 2]));
+        assert_eq!((x.dtype(), elements::bits(&x).expect("evaluates")), (Float16, vec![0x3800; 2]));
     }
     assert_eq!((ones(Bool) ^ true).to_vec::<bool>(), Ok(vec![false; 2]));
 }
