@@ -44,14 +44,16 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
         !interrupted.load(Ordering::Relaxed)
     };
     let noticing = |_: u64, difference: &str| warn(format_args!("{difference}; making the program smaller"));
-    let itself = |_: u64| template.clone().unwrap_or_else(|| program_of_seed(0));
     let given = |seed: u64| match &template {
         None => program_of_seed(seed),
         Some(template) => instance(template, seed, MOST_ELEMENTS),
     };
     let search = |seeds| Search::new(seeds).within(time).telling(&telling).noticing(&noticing);
     // The program of a file first as it is, and then under other values.
-    let first = if template.is_some() { search(0..1).of(&itself).run().map(|_| ()) } else { Ok(()) };
+    let first = match &template {
+        Some(template) => search(0..1).of(&|_| template.clone()).run().map(drop),
+        None => Ok(()),
+    };
     let seeds = args.seed..args.seed.saturating_add(args.programs.unwrap_or(u64::MAX));
     let found = match first {
         Ok(()) => {

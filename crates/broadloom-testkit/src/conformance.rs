@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use broadloom::{Array, DType, Executor, Op, Options, Range, Result, text, typed_graph};
 use broadloom_core::graph::NodeKind;
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
+use rayon::prelude::*;
 
 use crate::cases::{self, Rule};
 use crate::oracle::{self, Signature};
@@ -125,20 +125,10 @@ pub fn batches(folder: &Path) -> std::result::Result<Vec<Batch>, String> {
 /// Tries all rows in a place, on all processors.
 pub fn account(batches: &[Batch], place: Place, apply: &Apply<'_>) -> Account {
     let all = Mutex::new(Account::new());
-    let next = AtomicUsize::new(0);
-    let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut trial =
-                        Trial { batch, apply, compared: vec![0; batch.rows.len()], wrong: Vec::new() };
-                    trial.at(place);
-                    let mut all = all.lock().unwrap_or_else(|e| e.into_inner());
-                    trial.enter(&mut all);
-                }
-            });
-        }
+    batches.par_iter().for_each(|batch| {
+        let mut trial = Trial { batch, apply, compared: vec![0; batch.rows.len()], wrong: Vec::new() };
+        trial.at(place);
+        trial.enter(&mut all.lock().unwrap_or_else(|e| e.into_inner()));
     });
     all.into_inner().unwrap_or_else(|e| e.into_inner())
 }

@@ -89,8 +89,7 @@ impl Prepared {
         let wanted = options.executor;
         let no_compiler = match wanted {
             crate::Executor::Interp => None,
-            _ if ready.refused => Some("the compiler refuses this kernel"),
-            _ => engine.no_compiler(),
+            _ => engine.no_compiler().or(ready.refused.then_some("the compiler refuses this kernel")),
         };
         decide::executor(&Situation {
             estimate: self.estimate,
