@@ -11,7 +11,7 @@ use broadloom_mem::{bytes_of, bytes_of_mut};
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::engine::{Destination, Engine, Options, Recipe};
+use crate::engine::{Destination, Engine, Executor, Options, Recipe};
 use crate::expr::Leaf;
 use crate::lower::Walk;
 
@@ -85,6 +85,26 @@ impl<'a, T: Elem<Store = T>, const N: usize> From<&'a mut [T; N]> for Out<'a> {
     }
 }
 
+impl<'a> Out<'a> {
+    /// A bool output as bytes, which become 0 or 1; a slice of bool is none, since not every byte is one.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options, Out};
+    ///
+    /// let x = Array::from_vec(vec![0.0_f32; 3]);
+    /// let kernel = Kernel::new(&[&x.greater(1)], &[&x], &Options::default())?;
+    ///
+    /// let mut out = [9_u8; 3];
+    /// kernel.run(&[(&[0.5_f32, 1.5, 2.5]).into()], [Out::bool_bytes(&mut out)])?;
+    /// assert_eq!(out, [0, 1, 1]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn bool_bytes(bytes: &'a mut [u8]) -> Out<'a> {
+        Out { dtype: DType::Bool, bytes }
+    }
+}
+
 impl Kernel {
     /// Compiles expressions of these inputs; each must be evaluated, and the expressions must use no other array.
     ///
@@ -130,7 +150,7 @@ impl Kernel {
     ///
     /// # Errors
     /// [`ErrorKind::Arity`], [`ErrorKind::DType`] or [`ErrorKind::Shape`] for slices that don't fit, before anything is
-    /// written; those of [`Array::eval`], and then the outputs are unspecified. A bool root has no slice type to go to.
+    /// written; those of [`Array::eval`], and then the outputs are unspecified. A bool root goes to [`Out::bool_bytes`].
     pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
         let count = |what: &str, given: usize, wanted: usize| {
             if given == wanted {
@@ -156,6 +176,12 @@ impl Kernel {
         }
         count("outputs", destinations.len(), self.recipe.roots().len())?;
         Engine::global().run(&self.recipe, &slots, &self.literals, &self.options, destinations).map(drop)
+    }
+
+    /// Who would run each of the kernel's loops now, in their order: under [`Executor::Auto`] that changes as a kernel
+    /// is run, since machine code has to pay for being compiled.
+    pub fn executors(&self) -> Vec<Executor> {
+        self.recipe.executors(Engine::global(), &self.options)
     }
 
     /// The dtypes and shapes of the results.

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use crate::engine::decide::{self, Choice, Estimate, Situation};
 use crate::engine::jit::Compiled;
-use crate::engine::options::Options;
+use crate::engine::options::{Executor, Options};
 use crate::engine::{Engine, KernelKey};
 
 /// A stage with what has been prepared for it.
@@ -78,6 +78,17 @@ impl Prepared {
         self.choose(engine, options, compiled, ready)
     }
 
+    /// Who would run the stage now, with its inputs accessed as they were last; as rows of elements if it never ran.
+    pub fn executor(&self, engine: &Engine, options: &Options) -> Executor {
+        let last = self.ready.try_lock().map(|ready| ready.access.clone()).unwrap_or_default();
+        let assumed = || SmallVec::from_elem(Access::Contiguous, self.stage.inputs.len());
+        let access = if last.len() == self.stage.inputs.len() { last } else { assumed() };
+        match self.would_choose(engine, options, &access).jit {
+            true => Executor::Jit,
+            false => Executor::Interp,
+        }
+    }
+
     fn choose<'e>(
         &'e self,
         engine: &'e Engine,
@@ -88,7 +99,7 @@ impl Prepared {
         // Interpreting needs no compiler: a process that never compiles does not start one.
         let wanted = options.executor;
         let no_compiler = match wanted {
-            crate::Executor::Interp => None,
+            Executor::Interp => None,
             _ => engine.no_compiler().or(ready.refused.then_some("the compiler refuses this kernel")),
         };
         decide::executor(&Situation {
@@ -116,7 +127,7 @@ impl Prepared {
             let (regret, refused) = (ready.regret, ready.refused);
             *ready = Ready { access: access.into(), regret, refused, ..Ready::default() };
         }
-        if ready.compiled.is_none() && options.executor != crate::Executor::Interp {
+        if ready.compiled.is_none() && options.executor != Executor::Interp {
             let key = KernelKey { kernel: kernel.clone(), access: access.into() };
             ready.compiled = engine.kernels.get(&key);
         }

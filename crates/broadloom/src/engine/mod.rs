@@ -385,6 +385,13 @@ impl Recipe {
         &self.roots
     }
 
+    /// Who would run each stage now.
+    pub(crate) fn executors(&self, engine: &Engine, options: &Options) -> Vec<Executor> {
+        // Estimates are computed in floats, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
+        self.stages.iter().map(|prepared| prepared.executor(engine, options)).collect()
+    }
+
     fn new(plan: fuse::Plan) -> Result<Recipe> {
         let mut bytes = 0usize;
         for (dtype, shape) in plan.roots.iter().chain(&plan.temps) {
