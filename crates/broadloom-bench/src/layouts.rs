@@ -22,9 +22,8 @@ pub fn short_rows<T: Copy + Add<Output = T>>(a: &[T], row: &[T; 3], out: &mut [T
             let (whole, rest) = a.as_chunks::<24>();
             let (out, out_rest) = out.as_chunks_mut::<24>();
             for (out, a) in out.iter_mut().zip(whole) {
-                for i in 0..24 {
-                    out[i] = a[i] + pattern[i];
-                }
+                // Computed apart from `out`, which the compiler must otherwise write in order.
+                *out = std::array::from_fn(|i| a[i] + pattern[i]);
             }
             for (i, (out, &a)) in out_rest.iter_mut().zip(rest).enumerate() {
                 *out = a + row[i % 3];

@@ -166,7 +166,7 @@ fn copy<T: Float>(n: usize) -> Problem {
 fn add<T: Float>(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![&x[0] + &x[1]];
     Problem::new(&[n], roots, move |x, out, at| {
-        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), |a, b| a + b)
+        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), move |a, b| a + b)
     })
     .reads::<T>(&[n], between(-1.0, 1.0))
     .reads::<T>(&[n], between(-1.0, 1.0))
@@ -176,9 +176,13 @@ fn add<T: Float>(n: usize) -> Problem {
 fn triad<T: Float>(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![&x[0] * &x[1] + &x[2]];
     Problem::new(&[n], roots, move |x, out, at| {
-        map3(part::<T>(&x[0], &at), part::<T>(&x[1], &at), part::<T>(&x[2], &at), first(out), |a, b, c| {
-            a * b + c
-        })
+        map3(
+            part::<T>(&x[0], &at),
+            part::<T>(&x[1], &at),
+            part::<T>(&x[2], &at),
+            first(out),
+            move |a, b, c| a * b + c,
+        )
     })
     .reads::<T>(&[n], between(-1.0, 1.0))
     .reads::<T>(&[n], between(-1.0, 1.0))
@@ -190,7 +194,7 @@ fn ne_readme<T: Float>(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![2 * &x[0] + 3 * &x[1]];
     let [two, three] = [2.0, 3.0].map(T::nearest);
     Problem::new(&[n], roots, move |x, out, at| {
-        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), |a, b| two * a + three * b)
+        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), move |a, b| two * a + three * b)
     })
     .reads::<T>(&[n], between(-1.0, 1.0))
     .reads::<T>(&[n], between(-1.0, 1.0))
@@ -201,7 +205,7 @@ fn ne_cmp<T: Float>(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![(&x[0] * &x[1] - 4.1 * &x[0]).greater(2.5 * &x[1])];
     let [p, q] = [4.1, 2.5].map(T::nearest);
     Problem::new(&[n], roots, move |x, out, at| {
-        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first::<u8>(out), |a, b| {
+        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first::<u8>(out), move |a, b| {
             (a * b - p * a > q * b).into()
         })
     })
@@ -213,7 +217,7 @@ fn ne_cmp<T: Float>(n: usize) -> Problem {
 fn sincos<T: Float>(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![x[0].sin().pow(2) + x[1].cos().pow(2)];
     Problem::new(&[n], roots, move |x, out, at| {
-        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), |a, b| {
+        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), move |a, b| {
             let (s, c) = (a.sin(), b.cos());
             s * s + c * c
         })
@@ -231,7 +235,7 @@ fn poly10<T: Float>(n: usize) -> Problem {
     };
     let coefficients = COEFFICIENTS.map(T::nearest);
     Problem::new(&[n], roots, move |x, out, at| {
-        map1(part::<T>(&x[0], &at), first(out), |a| {
+        map1(part::<T>(&x[0], &at), first(out), move |a| {
             let mut sum = coefficients[0];
             for c in &coefficients[1..] {
                 sum = sum * a + *c;
@@ -247,7 +251,7 @@ fn sigmoid<T: Float>(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![1 / (1 + (-&x[0]).exp())];
     let one = T::nearest(1.0);
     Problem::new(&[n], roots, move |x, out, at| {
-        map1(part::<T>(&x[0], &at), first(out), |a| one / (one + (-a).exp()))
+        map1(part::<T>(&x[0], &at), first(out), move |a| one / (one + (-a).exp()))
     })
     .reads::<T>(&[n], between(-10.0, 10.0))
     .writes::<T>()
@@ -296,7 +300,7 @@ fn outer<T: Float>(n: usize) -> Problem {
 fn iter10<T: Float>(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![(0..10).fold(x[0].clone(), |z, _| &z * &z + &x[1])];
     Problem::new(&[n], roots, move |x, out, at| {
-        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), |a, b| iterated(a, b))
+        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), move |a, b| iterated(a, b))
     })
     .reads::<T>(&[n], between(-0.5, 0.5))
     .reads::<T>(&[n], between(-0.5, 0.5))
@@ -306,7 +310,7 @@ fn iter10<T: Float>(n: usize) -> Problem {
 fn pow<T: Float>(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![x[0].pow(&x[1])];
     Problem::new(&[n], roots, move |x, out, at| {
-        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), |a, b| a.powf(b))
+        map2(part::<T>(&x[0], &at), part::<T>(&x[1], &at), first(out), move |a, b| a.powf(b))
     })
     .reads::<T>(&[n], between(0.1, 10.0))
     .reads::<T>(&[n], between(-10.0, 10.0))
@@ -347,7 +351,7 @@ fn i32_floordiv<T>(n: usize) -> Problem {
 fn i32_divmod_sum<T>(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![x[0].floor_divide(&x[1]) + x[0].remainder(&x[1])];
     Problem::new(&[n], roots, |x, out, at| {
-        map2(part::<i32>(&x[0], &at), part::<i32>(&x[1], &at), first(out), |a, b| {
+        map2(part::<i32>(&x[0], &at), part::<i32>(&x[1], &at), first(out), move |a, b| {
             let (q, r) = divided(a, b);
             q.wrapping_add(r)
         })
@@ -366,7 +370,7 @@ trait Axpy: Cell {
 impl Axpy for f32 {
     fn axpy(x: &[f32], y: &[f32], out: &mut [f32]) {
         let factor = FACTOR as f32;
-        map2(x, y, out, |x, y| factor * x + y);
+        map2(x, y, out, move |x, y| factor * x + y);
     }
 }
 
@@ -407,7 +411,7 @@ fn mixed<T>(n: usize) -> Problem {
     };
     Problem::new(&[n], roots, |x, out, at| {
         let (i, f, m) = (part::<i16>(&x[0], &at), part::<f32>(&x[1], &at), part::<u8>(&x[2], &at));
-        map3(i, f, m, first(out), |i, f, m| if m != 0 { f32::from(i) * f } else { f })
+        map3(i, f, m, first(out), move |i, f, m| if m != 0 { f32::from(i) * f } else { f })
     })
     .reads::<i16>(&[n], |bits| (bits >> 48) as i16)
     .reads::<f32>(&[n], between(-1.0, 1.0))
