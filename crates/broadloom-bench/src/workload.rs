@@ -450,7 +450,7 @@ fn short_columns<T: Float>(n: usize) -> Problem {
     .writes::<T>()
 }
 
-fn transposed<T: Float>(n: usize) -> Problem {
+fn transposed<T: Float + layouts::Turn>(n: usize) -> Problem {
     let side = n.isqrt();
     let shape = [side, side];
     Problem::new(
