@@ -19,11 +19,12 @@ pub mod clock;
 mod column;
 mod layouts;
 pub mod loops;
+pub mod peak;
 mod problem;
 mod row;
 mod workload;
 
 pub use column::{Cell, Column, Slice, SliceMut};
-pub use problem::{Problem, Roots, Sweep};
+pub use problem::{Problem, Roots, Sweep, sweep};
 pub use row::{BenchError, Row, Settings, run};
 pub use workload::{WORKLOADS, Workload, workload};
