@@ -31,6 +31,10 @@ pub struct Prepared {
     estimate: Estimate,
     /// Its kernel's vector instructions per element, roughly.
     cost: usize,
+    /// How many of its divisions are checked.
+    sites: usize,
+    /// Machine code is done before a second thread would help.
+    short: bool,
     ready: Mutex<Ready>,
     /// The machine code of a flat stage, once it is there, and whether the engine has chosen it for good.
     direct: OnceLock<Compiled>,
@@ -67,8 +71,10 @@ impl Prepared {
         let flat = flat.collect();
         let estimate = Estimate::of(&stage.kernel);
         let cost = stage.kernel.cost() as usize;
+        let sites = if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 };
+        let short = decide::is_short(&estimate, stage.shape.elements());
         let (ready, direct, chosen) = Default::default();
-        Prepared { stage, flat, estimate, cost, ready, direct, chosen }
+        Prepared { stage, flat, estimate, cost, sites, short, ready, direct, chosen }
     }
 
     /// Who would run the stage, were it run now.
@@ -87,6 +93,17 @@ impl Prepared {
         let compiled =
             ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
         self.choose(engine, options, compiled, ready)
+    }
+
+    /// Who would run the stage now, with its inputs accessed as they were last; as rows of elements if it never ran.
+    pub fn executor(&self, engine: &Engine, options: &Options) -> Executor {
+        let last = self.ready.try_lock().map(|ready| ready.access.clone()).unwrap_or_default();
+        let assumed = || SmallVec::from_elem(Access::Contiguous, self.stage.inputs.len());
+        let access = if last.len() == self.stage.inputs.len() { last } else { assumed() };
+        match self.would_choose(engine, options, &access).jit {
+            true => Executor::Jit,
+            false => Executor::Interp,
+        }
     }
 
     fn choose<'e>(
@@ -174,11 +191,11 @@ impl Prepared {
     ///
     /// PERF: the usual short call. Nothing is locked, planned or allocated.
     #[inline]
-    pub fn run_slices(
+    pub fn run_slices<'d>(
         &self,
         options: &Options,
-        inputs: &[&[u8]],
-        outputs: &mut [&mut [u8]],
+        inputs: impl ExactSizeIterator<Item = &'d [u8]>,
+        outputs: impl ExactSizeIterator<Item = &'d mut [u8]>,
         params: &[u64],
     ) -> Option<Result<()>> {
         let compiled = self.direct.get()?;
@@ -187,26 +204,18 @@ impl Prepared {
             Executor::Jit => true,
             Executor::Interp => false,
         };
-        let _ieee = FloatEnv::ieee();
-        let elements = self.stage.shape.elements();
-        let alone = options.threads == Some(1) || decide::is_short(&self.estimate, elements);
+        let alone = self.short || options.threads == Some(1);
         if !chosen || !alone || self.cost > options.max_compiled_cost {
             return None;
         }
-        let mut faults: SmallVec<[AtomicU8; 8]> = self.faults();
-        let mut met: SmallVec<[u8; 8]> = SmallVec::from_elem(0, faults.len());
-        let inputs = inputs.iter().copied();
-        let outputs = outputs.iter_mut().map(|bytes| &mut **bytes);
-        let done = compiled.run_slices(elements, inputs, outputs, params, &mut met);
-        faults.iter_mut().zip(met).for_each(|(shared, own)| *shared.get_mut() = own);
-        Some(done.and_then(|()| self.check(&faults)))
-    }
-
-    /// A byte per fault site that is checked.
-    fn faults(&self) -> SmallVec<[AtomicU8; 8]> {
-        let sites =
-            if self.stage.kernel.checks_division { self.stage.kernel.fault_sites().count() } else { 0 };
-        (0..sites).map(|_| AtomicU8::new(0)).collect()
+        let _ieee = FloatEnv::ieee();
+        let elements = self.stage.shape.elements();
+        if self.sites == 0 {
+            return Some(compiled.run_slices(elements, inputs, outputs, params, &mut []));
+        }
+        let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.sites);
+        let done = compiled.run_slices(elements, inputs, outputs, params, &mut faults);
+        Some(done.and_then(|()| self.check(faults.iter().map(|&fault| fault != 0))))
     }
 
     /// Runs the stage over bound memory.
@@ -216,7 +225,7 @@ impl Prepared {
         let access: SmallVec<[Access; 8]> = (0..self.stage.inputs.len()).map(|i| nest.access(i)).collect();
         let (runner, Choice { why, time, .. }) = self.runner(engine, options, &access)?;
         let trying = matches!(why, decide::Why::Trying).then(Instant::now);
-        let faults = self.faults();
+        let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
         let job = Job { runner: &runner, params, faults: &faults, failure: OnceLock::new() };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {
@@ -250,15 +259,15 @@ impl Prepared {
         }
         match job.failure.into_inner() {
             Some(error) => Err(error),
-            None => self.check(&faults),
+            None => self.check(faults.iter().map(|fault| fault.load(Ordering::Relaxed) != 0)),
         }
     }
 
     /// The first fault site that was met, whoever met it.
-    fn check(&self, faults: &[AtomicU8]) -> Result<()> {
-        let met = self.stage.kernel.fault_sites().zip(faults).find(|(_, f)| f.load(Ordering::Relaxed) != 0);
+    fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
+        let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
         match met {
-            Some(((_, op), _)) => {
+            Some((_, (_, op))) => {
                 Err(Error::new(ErrorKind::ZeroDivision, format!("{op}: integer division by zero"))
                     .with_help("the option int_division = Zero gives 0 instead"))
             }

@@ -182,8 +182,7 @@ impl Engine {
                 format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes);
             return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
-        if let ([prepared], true) = (&recipe.stages[..], recipe.temps.is_empty())
-            && prepared.flat.is_some()
+        if let Some(prepared) = recipe.flat_stage()
             && destinations.iter().all(|d| !matches!(d, Destination::Given(_)))
         {
             return self.run_flat(prepared, slots, literals, options, destinations);
@@ -236,7 +235,11 @@ impl Engine {
                 (_, None) => &mut [],
             })
             .collect();
-        if let Some(done) = prepared.run_slices(options, &inputs, &mut outputs, &params) {
+        let done = {
+            let outputs = outputs.iter_mut().map(|bytes| &mut **bytes);
+            prepared.run_slices(options, inputs.iter().copied(), outputs, &params)
+        };
+        if let Some(done) = done {
             drop(outputs);
             return done.map(|()| buffers);
         }
@@ -389,9 +392,29 @@ fn plan(walk: &Walk<'_, '_>, options: &Options) -> Result<Planned> {
 }
 
 impl Recipe {
+    /// The one stage of a recipe whose operands are all linear.
+    pub(crate) fn flat_stage(&self) -> Option<&Prepared> {
+        match &self.stages[..] {
+            [prepared] if self.temps.is_empty() && prepared.flat.is_some() => Some(prepared),
+            _ => None,
+        }
+    }
+
+    /// Bytes of results and temporaries.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The roots' types.
     pub(crate) fn roots(&self) -> &[(DType, Shape)] {
         &self.roots
+    }
+
+    /// Who would run each stage now.
+    pub(crate) fn executors(&self, engine: &Engine, options: &Options) -> Vec<Executor> {
+        // Estimates are computed in floats, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
+        self.stages.iter().map(|prepared| prepared.executor(engine, options)).collect()
     }
 
     fn new(plan: fuse::Plan) -> Result<Recipe> {
@@ -415,7 +438,7 @@ impl Recipe {
     }
 }
 
-fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
+pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
     match source {
         ParamSource::Slot(slot) => literals[slot as usize].bits,
         ParamSource::Fixed(value) => value.bits,
