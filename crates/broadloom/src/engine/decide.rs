@@ -112,13 +112,6 @@ pub struct Choice<'a> {
     pub regret: f64,
 }
 
-impl Choice<'_> {
-    /// Whether the same would be chosen from now on.
-    pub fn is_final(&self) -> bool {
-        matches!(self.why, Why::Asked | Why::Compiled | Why::Measured { .. })
-    }
-}
-
 /// A reason, put into words only when someone asks.
 #[derive(Clone, Copy)]
 pub enum Why<'a> {
