@@ -10,6 +10,8 @@ pub type Contender<'c> = Box<dyn FnMut(usize) + 'c>;
 
 /// The shortest batch that the clock resolves well.
 const BATCH: Duration = Duration::from_micros(50);
+/// Calls of a batch if even so many take no time.
+const MOST_CALLS: usize = 1 << 20;
 /// Calls this short get one that is not timed before each batch: their data may be in a cache, from which others
 /// drove it.
 const CACHED: Duration = Duration::from_millis(2);
@@ -51,10 +53,11 @@ fn batch(run: &mut Contender<'_>, budget: Duration) -> (usize, bool) {
         let time = start.elapsed();
         // An engine that decides from experience needs some.
         let warm = began.elapsed() > (budget / 8).min(Duration::from_millis(30));
-        if time >= BATCH && warm {
-            return (calls, time / calls as u32 <= CACHED);
+        let long = time >= BATCH || calls >= MOST_CALLS;
+        if long && warm {
+            return (calls, time.as_secs_f64() / calls as f64 <= CACHED.as_secs_f64());
         }
-        if time < BATCH {
+        if !long {
             calls *= 2;
         }
     }

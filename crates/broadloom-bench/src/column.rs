@@ -218,3 +218,32 @@ fn ordered(bits: u64, width: u32) -> i64 {
 pub fn part<'a, T: Cell>(slice: &Slice<'a>, at: &Range<usize>) -> &'a [T] {
     &T::of(slice)[at.clone()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_in_the_last_place() {
+        let apart = |a: f32, b: f32, ulps| a.agrees(b, ulps);
+        assert!(apart(1.0, 1.0, 0) && apart(f32::NAN, -f32::NAN, 0));
+        assert!(!apart(0.0, -0.0, 0) && !apart(1.0, f32::NAN, 1000));
+        let next = f32::from_bits(1.0f32.to_bits() + 2);
+        assert!(apart(1.0, next, 2) && !apart(next, 1.0, 1) && !apart(-1.0, -next, 1));
+        let tiny = f32::from_bits(1);
+        // From the least below 0 to the least above it: past −0 and 0.
+        assert!(apart(-tiny, tiny, 3) && !apart(-tiny, tiny, 2));
+        assert!(f16::from_bits(0x8001).agrees(f16::from_bits(0x8002), 1));
+        assert!((-1i16).agrees(-1, 0) && !(-1i16).agrees(0, 0));
+    }
+
+    #[test]
+    fn columns_begin_at_offsets_of_their_own() {
+        let mut offsets: Vec<usize> =
+            (0..5).map(|place| Placed::<f64>::new(3, place).get().as_ptr().addr() % PAGE).collect();
+        assert!(offsets.iter().all(|offset| offset % 64 == 0), "{offsets:?}");
+        offsets.sort_unstable();
+        offsets.dedup();
+        assert_eq!(offsets.len(), 5);
+    }
+}

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use broadloom::{Array, DType, Executor, In, Kernel, Options, eval_many_with, typed_graph};
 use broadloom_core::graph::NodeKind;
+use broadloom_core::op::Law;
 
 use crate::clock::{self, Contender};
 use crate::column::{Column, Placed, SliceMut};
@@ -69,8 +70,11 @@ pub struct Row {
     pub loop_ns_per_elem: f64,
     /// Billions of bytes a second that the copy read and wrote.
     pub copy_gb_s: f64,
-    /// Vector instructions for an element, as the op table counts them.
+    /// Operations for an element: additions and the like; of functions, the vector instructions that the op table
+    /// counts.
     pub ops_per_elem: f64,
+    /// Whether there are functions among the operations, whose counts are estimates.
+    pub estimated: bool,
     /// Bytes for an element, each input and output counted once.
     pub bytes_per_elem: f64,
 }
@@ -121,7 +125,7 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
     let dtypes: Vec<DType> = outputs.iter().map(|(dtype, _)| *dtype).collect();
     let arrays = problem.arrays()?;
     let roots = (problem.roots)(&arrays);
-    let ops = operations(&roots)?;
+    let (ops, estimated) = operations(&roots)?;
     let options = |executor: &Executor| Options {
         executor: *executor,
         threads: Some(settings.threads),
@@ -212,6 +216,7 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
             loop_ns_per_elem: per(*plain),
             copy_gb_s,
             ops_per_elem: per(ops),
+            estimated,
             bytes_per_elem: per(problem.traffic as f64),
         }
     });
@@ -245,17 +250,18 @@ fn ran(kernel: &Kernel) -> String {
     names.join("+")
 }
 
-/// The vector instructions of all elements, as the op table counts them.
-fn operations(roots: &[Array<'_>]) -> Result<f64, BenchError> {
+/// The operations on all elements, and whether some are functions; see [`Row::ops_per_elem`].
+fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
     let typed = typed_graph(&roots.iter().collect::<Vec<_>>(), &Options::default())?;
-    let mut sum = 0.0;
+    let (mut sum, mut estimated) = (0.0, false);
     for id in typed.graph.ids() {
         let node = typed.graph.node(id);
         if let NodeKind::Apply { op, .. } = &node.kind {
             sum += f64::from(op.cost()) * node.shape.elements() as f64;
+            estimated |= op.has(Law::Approximate);
         }
     }
-    Ok(sum)
+    Ok((sum, estimated))
 }
 
 /// Bytes to copy.
@@ -278,4 +284,40 @@ fn copy(from: &[u8], to: &mut [u8], threads: usize) {
             scope.spawn(move |_| to.copy_from_slice(from));
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    /// A loop that adds 1 too much to the element 5.
+    fn wrong(_: DType, n: usize) -> Problem {
+        Problem::new(
+            &[n],
+            |x| smallvec![&x[0] + 1],
+            |x, out, at| {
+                let SliceMut::Int32(out) = &mut out[0] else { unreachable!() };
+                for (out, (i, x)) in
+                    out.iter_mut().zip(crate::column::part::<i32>(&x[0], &at).iter().enumerate())
+                {
+                    *out = x + 1 + i32::from(at.start + i == 5);
+                }
+            },
+        )
+        .reads(&[n], |bits| (bits >> 40) as i32)
+        .writes::<i32>()
+    }
+
+    #[test]
+    fn nothing_is_timed_that_is_not_the_loops_result() {
+        let workload = Workload { name: "wrong", formula: "", dtypes: &[DType::Int32], make: wrong };
+        let settings = Settings { budget: Duration::ZERO, ..Settings::default() };
+        assert_eq!(run(&workload, DType::Int32, 5, &settings).map(|rows| rows.len()).ok(), Some(1));
+        let error = run(&workload, DType::Int32, 9, &settings).expect_err("a difference");
+        let told = "wrong (int32, 9): element 5 of result 0 is not the plain loop's with auto";
+        assert_eq!(error.to_string(), told);
+        let error = run(&workload, DType::Int8, 9, &settings).expect_err("no such dtype");
+        assert_eq!(error.to_string(), "the workload wrong has no int8");
+    }
 }

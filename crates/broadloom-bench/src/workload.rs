@@ -23,7 +23,7 @@ pub struct Workload {
     pub formula: &'static str,
     /// The dtypes that it can be made for.
     pub dtypes: &'static [DType],
-    make: fn(DType, usize) -> Problem,
+    pub(crate) make: fn(DType, usize) -> Problem,
 }
 
 impl fmt::Debug for Workload {

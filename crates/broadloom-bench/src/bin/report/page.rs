@@ -33,7 +33,10 @@ pub fn section(measured: &Measured) -> String {
         machine(measured)
     );
     table(&mut out, measured);
-    out += "\n![Roofline](roofline.svg)\n\n![Time of a call over the number of elements](latency.svg)\n\n";
+    out += "\n![Roofline](roofline.svg)\n\n\
+            An operation is an addition, a product, a quotient's four instructions; of functions (≈) what the op table counts, which is an\n\
+            estimate and may exceed the peak. The peaks are products and sums in registers, not contracted.\n\n\
+            ![Time of a call over the number of elements](latency.svg)\n\n";
     calls(&mut out, measured);
     threads(&mut out, measured);
     out

@@ -20,7 +20,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 
 const SIZE: (u32, u32) = (960, 640);
 /// Pixels around the plot: left, right, top, bottom.
-const MARGINS: (i32, i32, i32, i32) = (70, 24, 150, 58);
+const MARGINS: (i32, i32, i32, i32) = (70, 110, 150, 58);
 
 const INK: RGBColor = RGBColor(38, 38, 38);
 const GRID: RGBColor = RGBColor(226, 226, 226);
@@ -163,51 +163,39 @@ pub fn roofline(path: &Path, measured: &Measured) -> Outcome {
         .map(|row| row.ops_per_elem / row.ns_per_elem.max(row.loop_ns_per_elem))
         .fold(peak, f64::min);
     let title = format!("Roofline: float32, {:e} elements, one thread", n as f64);
-    let axes = ["vector instructions for a byte of inputs and outputs", "elements of instructions in a ns"];
-    let sheet = Sheet::new(path, 0.05..30.0, low / 3.0..peak * 1.6, &title, axes)?;
+    let axes = ["operations for a byte of inputs and outputs", "operations in a ns"];
+    let most = rows.iter().map(|row| intensity(row)).fold(1.0, f64::max);
+    let high = rows.iter().map(|row| row.ops_per_elem / row.ns_per_elem).fold(peak, f64::max);
+    let sheet = Sheet::new(path, 0.05..most * 1.5, low / 2.0..high * 1.5, &title, axes)?;
 
-    let foot = sheet.x.start.max(sheet.y.start / copy);
     for (bits, peak) in &measured.peaks {
-        let knee = peak / copy;
-        sheet.stroke(
-            vec![sheet.place((knee, *peak)), sheet.place((sheet.x.end, *peak))],
-            Stroke::Solid,
-            INK,
-        )?;
-        let at = sheet.place((sheet.x.end, *peak));
-        sheet.text(
-            &format!("{bits}-bit registers: {peak:.0}"),
-            (at.0 - 8, at.1 + 12),
-            13,
-            INK,
-            HPos::Right,
-        )?;
+        let (from, to) = (sheet.place((peak / copy, *peak)), sheet.place((sheet.x.end, *peak)));
+        sheet.stroke(vec![from, to], Stroke::Solid, INK)?;
+        sheet.text(&format!("{bits} bits: {peak:.0}"), (to.0 + 8, to.1), 14, INK, HPos::Left)?;
     }
-    sheet.stroke(
-        vec![sheet.place((foot, foot * copy)), sheet.place((peak / copy, peak))],
-        Stroke::Solid,
-        INK,
-    )?;
-    let at = sheet.place((foot * 1.15, foot * 1.15 * copy));
-    sheet.text(&format!("copy: {copy:.1} GB/s"), (at.0 + 10, at.1 - 34), 13, INK, HPos::Left)?;
+    let foot = sheet.x.start.max(sheet.y.start / copy);
+    let slope = vec![sheet.place((foot, foot * copy)), sheet.place((peak / copy, peak))];
+    sheet.stroke(slope, Stroke::Solid, INK)?;
+    let (left, top) = sheet.corners().0;
+    sheet.text(&format!("sloped: a copy's {copy:.1} GB/s"), (left + 10, top + 24), 14, INK, HPos::Left)?;
 
     // The names stand above, each over its points, as near as the one before it allows.
-    let mut names: Vec<(i32, i32, &str)> = Vec::new();
+    let mut names: Vec<(i32, i32, &str, bool)> = Vec::new();
     for row in &rows {
         let x = intensity(row);
         let top = sheet.place((x, row.ops_per_elem / row.ns_per_elem)).1;
-        match names.iter_mut().find(|(_, _, name)| *name == row.workload) {
+        match names.iter_mut().find(|(_, _, name, _)| *name == row.workload) {
             Some(known) => known.1 = known.1.min(top),
-            None => names.push((sheet.place((x, 1.0)).0, top, row.workload)),
+            None => names.push((sheet.place((x, 1.0)).0, top, row.workload, row.estimated)),
         }
     }
     names.sort_unstable();
-    let top = sheet.corners().0.1;
     let mut places: Vec<i32> = names.iter().map(|(x, ..)| *x).collect();
     spread(&mut places, 16, sheet.corners().0.0 + 8..sheet.corners().1.0 - 8);
-    for ((x, y, name), place) in names.iter().zip(&places) {
+    for ((x, y, name, estimated), place) in names.iter().zip(&places) {
         sheet.path(&[(*x, y - 7), (*x, top + 14), (*place, top - 3)], GREY, 1)?;
-        sheet.upwards(name, (*place, top - 7), 13, HPos::Left)?;
+        let name = format!("{name}{}", if *estimated { " ≈" } else { "" });
+        sheet.upwards(&name, (*place, top - 7), 13, HPos::Left)?;
     }
     for row in &rows {
         let at = |ns: f64| sheet.place((intensity(row), row.ops_per_elem / ns));
@@ -228,8 +216,8 @@ pub fn roofline(path: &Path, measured: &Measured) -> Outcome {
     .enumerate()
     {
         let y = bottom - 62 + 22 * i as i32;
-        sheet.mark((right - 160, y), mark, color)?;
-        sheet.text(name, (right - 144, y), 14, INK, HPos::Left)?;
+        sheet.mark((right - 158, y), mark, color)?;
+        sheet.text(name, (right - 142, y), 14, INK, HPos::Left)?;
     }
     Ok(sheet.paper.present()?)
 }
