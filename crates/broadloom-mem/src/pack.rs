@@ -4,10 +4,14 @@
 //! Must hold: only elements of the block are read, and in a scatter written; a gather may also write up to
 //! [`SLACK`] bytes behind its last row, and the gaps between rows.
 
+use crate::steps::{gather_columns, gather_steps};
 use crate::transpose::Transpose;
 
 /// Bytes behind a tile's last row that a gather may overwrite.
 pub(crate) const SLACK: usize = 64;
+
+/// Rows or columns from this length on are worth the call of a loop for the host's vectors.
+const LONG: usize = 16;
 
 /// An element as far as copying is concerned: its size, and the fastest ways for it.
 pub(crate) trait Item: Copy + Transpose {
@@ -80,8 +84,14 @@ pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols:
             repeat_row(to, cols * size, rows);
         } else if col_stride == size as isize {
             copy_rows(ptr, row_stride, to.ptr, to.pitch as isize, cols * size, rows);
+        } else if row_stride == size as isize
+            && rows >= LONG
+            && to.pitch == cols * size
+            && gather_columns::<T>(from, to, rows, cols)
+        {
         } else if col_stride == 0 {
             repeat_each::<T>(ptr, row_stride, to, rows, cols);
+        } else if cols >= LONG && gather_steps::<T>(from, to, rows, cols) {
         } else if row_stride == size as isize && rows >= T::SIDE && cols >= T::SIDE {
             T::transpose::<false>(ptr, col_stride, to.ptr, to.pitch as isize, cols, rows);
         } else if rows > 1 && cols <= 4 {
