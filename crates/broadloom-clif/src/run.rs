@@ -15,9 +15,9 @@ use crate::compile::{Compiled, Constant, Inner};
 /// An operand as compiled code sees it: the first row, and bytes from row to row.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Operand {
-    ptr: *mut u8,
-    row_stride: isize,
+pub(crate) struct Operand {
+    pub ptr: *mut u8,
+    pub row_stride: isize,
 }
 
 /// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, columns,
@@ -37,36 +37,40 @@ impl Entry {
 }
 
 /// Bytes of the widest block of one operand: 16 lanes of 8 bytes.
-const PAD: usize = 128;
+pub(crate) const PAD: usize = 128;
 
 /// Room for one block of an operand.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-struct Pad(MaybeUninit<[u8; PAD]>);
+pub(crate) struct Pad(pub MaybeUninit<[u8; PAD]>);
 
 impl Pad {
-    /// Copies `count` elements of `size` bytes, and the last of them into the places up to `lanes`.
+    /// Copies `count` elements of `size` bytes, and the first of them into the places up to `lanes`.
     ///
     /// # Safety
-    /// `from` is valid for reads of `count` elements, at least one; `lanes` elements fit into the pad.
-    unsafe fn fill(&mut self, from: *const u8, size: usize, count: usize, lanes: usize) {
-        let to = self.0.as_mut_ptr().cast::<u8>();
-        macro_rules! fill {
-            ($t:ty) => {{
-                let (from, to) = (from.cast::<$t>(), to.cast::<$t>());
-                for lane in 0..lanes {
-                    // SAFETY: below `count` in `from`, below `lanes` in the pad; either may be aligned to less than
-                    // the type.
-                    unsafe { to.add(lane).write_unaligned(from.add(lane.min(count - 1)).read_unaligned()) };
-                }
+    /// `from` is valid for reads of `count` elements, at least one and at most `lanes`; `lanes` elements fit into the
+    /// pad.
+    #[inline]
+    pub unsafe fn fill(&mut self, from: *const u8, size: usize, count: usize, lanes: usize) {
+        macro_rules! first {
+            ($t:ty, $ones:literal) => {{
+                // SAFETY: there is one element at least, which may be aligned to less than the type.
+                u64::from(unsafe { from.cast::<$t>().read_unaligned() }) * $ones
             }};
         }
-        match size {
-            1 => fill!(u8),
-            2 => fill!(u16),
-            4 => fill!(u32),
-            _ => fill!(u64),
+        let word = match size {
+            1 => first!(u8, 0x0101_0101_0101_0101),
+            2 => first!(u16, 0x0001_0001_0001_0001),
+            4 => first!(u32, 0x0000_0001_0000_0001),
+            _ => first!(u64, 1),
+        };
+        let to = self.0.as_mut_ptr();
+        for at in 0..(lanes * size).div_ceil(8) {
+            // SAFETY: the pad has whole words, and room for `lanes` elements.
+            unsafe { to.cast::<u64>().add(at).write(word) };
         }
+        // SAFETY: `count` elements, no more than fit.
+        unsafe { std::ptr::copy_nonoverlapping(from, to.cast::<u8>(), count * size) };
     }
 }
 
@@ -115,17 +119,18 @@ impl Compiled {
     }
 }
 
-struct Call<'a> {
-    inner: &'a Inner,
-    params: &'a [u64],
-    faults: *mut u8,
+pub(crate) struct Call<'a> {
+    pub inner: &'a Inner,
+    pub params: &'a [u64],
+    pub faults: *mut u8,
 }
 
 impl Call<'_> {
     /// # Safety
     /// The operands are valid for `rows × cols` elements of the kernel's sizes and classes, `cols` is at least the
     /// lane count, and `faults` points to a byte per fault site.
-    unsafe fn enter(&self, operands: &[Operand], rows: usize, cols: usize) {
+    #[inline]
+    pub unsafe fn enter(&self, operands: &[Operand], rows: usize, cols: usize) {
         // SAFETY: what the caller vouches for is what the function needs; the code is alive through `inner`.
         unsafe {
             let constants = self.inner.constants.as_ptr();
@@ -133,7 +138,7 @@ impl Call<'_> {
         }
     }
 
-    /// Runs the last `count` columns of a row through buffers that are filled up with the last valid element, so
+    /// Runs the last `count` columns of a row through buffers that are filled up with the first of them, so
     /// that no lane beyond the end can fault or is written.
     ///
     /// # Safety

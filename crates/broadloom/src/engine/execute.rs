@@ -6,8 +6,9 @@
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use broadloom_core::fuse::Stage;
 use broadloom_core::{Error, ErrorKind, Result};
@@ -17,7 +18,8 @@ use smallvec::SmallVec;
 
 use crate::engine::decide::{self, Choice, Estimate, Situation};
 use crate::engine::jit::Compiled;
-use crate::engine::options::Options;
+use crate::engine::options::{Executor, Options};
+use crate::engine::trial::Trial;
 use crate::engine::{Engine, KernelKey};
 
 /// A stage with what has been prepared for it.
@@ -29,7 +31,14 @@ pub struct Prepared {
     estimate: Estimate,
     /// Its kernel's vector instructions per element, roughly.
     cost: usize,
+    /// How many of its divisions are checked.
+    sites: usize,
+    /// Machine code is done before a second thread would help.
+    short: bool,
     ready: Mutex<Ready>,
+    /// The machine code of a flat stage, once it is there, and whether the engine has chosen it for good.
+    direct: OnceLock<Compiled>,
+    chosen: AtomicBool,
 }
 
 #[derive(Default)]
@@ -40,7 +49,10 @@ struct Ready {
     compiled: Option<Compiled>,
     /// The compiler would not take the kernel: it is not asked again.
     refused: bool,
+    /// Nanoseconds that interpreting has cost, and how many of them more than machine code would have.
+    spent: f64,
     regret: f64,
+    trial: Option<Trial>,
 }
 
 /// What runs blocks.
@@ -59,7 +71,10 @@ impl Prepared {
         let flat = flat.collect();
         let estimate = Estimate::of(&stage.kernel);
         let cost = stage.kernel.cost() as usize;
-        Prepared { stage, flat, estimate, cost, ready: Mutex::default() }
+        let sites = if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 };
+        let short = decide::is_short(&estimate, stage.shape.elements());
+        let (ready, direct, chosen) = Default::default();
+        Prepared { stage, flat, estimate, cost, sites, short, ready, direct, chosen }
     }
 
     /// Who would run the stage, were it run now.
@@ -69,6 +84,8 @@ impl Prepared {
         options: &Options,
         access: &[Access],
     ) -> Choice<'e> {
+        // Who asks why wants to know.
+        let _ = engine.no_compiler();
         let ready = self.ready.try_lock();
         let alone = Ready::default();
         let ready = ready.as_deref().unwrap_or(&alone);
@@ -78,6 +95,17 @@ impl Prepared {
         self.choose(engine, options, compiled, ready)
     }
 
+    /// Who would run the stage now, with its inputs accessed as they were last; as rows of elements if it never ran.
+    pub fn executor(&self, engine: &Engine, options: &Options) -> Executor {
+        let last = self.ready.try_lock().map(|ready| ready.access.clone()).unwrap_or_default();
+        let assumed = || SmallVec::from_elem(Access::Contiguous, self.stage.inputs.len());
+        let access = if last.len() == self.stage.inputs.len() { last } else { assumed() };
+        match self.would_choose(engine, options, &access).jit {
+            true => Executor::Jit,
+            false => Executor::Interp,
+        }
+    }
+
     fn choose<'e>(
         &'e self,
         engine: &'e Engine,
@@ -85,25 +113,36 @@ impl Prepared {
         compiled: bool,
         ready: &Ready,
     ) -> Choice<'e> {
-        // Interpreting needs no compiler: a process that never compiles does not start one.
-        let wanted = options.executor;
-        let no_compiler = match wanted {
-            crate::Executor::Interp => None,
-            _ => engine.no_compiler().or(ready.refused.then_some("the compiler refuses this kernel")),
+        let elements = self.stage.shape.elements();
+        let choose = |no_compiler| {
+            decide::executor(&Situation {
+                estimate: self.estimate,
+                elements,
+                wanted: options.executor,
+                compiled,
+                no_compiler,
+                cost: (self.cost, options.max_compiled_cost),
+                regret: ready.regret,
+                spent: ready.spent,
+                trial: ready.trial.unwrap_or_else(|| Trial::new(options.threads)),
+            })
         };
-        decide::executor(&Situation {
-            estimate: self.estimate,
-            elements: self.stage.shape.elements(),
-            wanted,
-            compiled,
-            no_compiler,
-            cost: (self.cost, options.max_compiled_cost),
-            regret: ready.regret,
-        })
+        // A compiler is started when it is needed: not to interpret.
+        match choose(ready.refused.then_some("the compiler refuses this kernel")) {
+            choice if choice.jit && !compiled && engine.no_compiler().is_some() => {
+                choose(engine.no_compiler())
+            }
+            choice => choice,
+        }
     }
 
-    /// The executor for these access classes, prepared; and the estimated time.
-    fn runner(&self, engine: &Engine, options: &Options, access: &[Access]) -> Result<(Runner, f64)> {
+    /// The executor for these access classes, prepared.
+    fn runner<'e>(
+        &'e self,
+        engine: &'e Engine,
+        options: &Options,
+        access: &[Access],
+    ) -> Result<(Runner, Choice<'e>)> {
         let kernel = &self.stage.kernel;
         // Held by another thread (or, in a forked child, by none): prepare for this run alone.
         let mut alone = Ready::default();
@@ -113,10 +152,10 @@ impl Prepared {
             Err(_) => &mut alone,
         };
         if ready.access[..] != *access {
-            let (regret, refused) = (ready.regret, ready.refused);
-            *ready = Ready { access: access.into(), regret, refused, ..Ready::default() };
+            let Ready { spent, regret, refused, .. } = *ready;
+            *ready = Ready { access: access.into(), spent, regret, refused, ..Ready::default() };
         }
-        if ready.compiled.is_none() && options.executor != crate::Executor::Interp {
+        if ready.compiled.is_none() && options.executor != Executor::Interp {
             let key = KernelKey { kernel: kernel.clone(), access: access.into() };
             ready.compiled = engine.kernels.get(&key);
         }
@@ -127,9 +166,14 @@ impl Prepared {
                 ready.refused = ready.compiled.is_none();
             }
             if let Some(compiled) = &ready.compiled {
-                return Ok((Runner::Jit(compiled.clone()), choice.time));
+                if choice.is_final() && self.flat.is_some() {
+                    let _ = self.direct.set(compiled.clone());
+                    self.chosen.fetch_or(options.executor == Executor::Auto, Ordering::Relaxed);
+                }
+                return Ok((Runner::Jit(compiled.clone()), choice));
             }
         }
+        ready.spent += choice.cost;
         ready.regret += choice.regret;
         let program = match &ready.program {
             Some(program) => program.clone(),
@@ -139,7 +183,39 @@ impl Prepared {
                 program
             }
         };
-        Ok((Runner::Interp(program), choice.time))
+        Ok((Runner::Interp(program), choice))
+    }
+
+    /// Runs a flat stage over slices by the machine code that was chosen for it; none where none was, or where threads
+    /// may share the work.
+    ///
+    /// PERF: the usual short call. Nothing is locked, planned or allocated.
+    #[inline]
+    pub fn run_slices<'d>(
+        &self,
+        options: &Options,
+        inputs: impl ExactSizeIterator<Item = &'d [u8]>,
+        outputs: impl ExactSizeIterator<Item = &'d mut [u8]>,
+        params: &[u64],
+    ) -> Option<Result<()>> {
+        let compiled = self.direct.get()?;
+        let chosen = match options.executor {
+            Executor::Auto => self.chosen.load(Ordering::Relaxed),
+            Executor::Jit => true,
+            Executor::Interp => false,
+        };
+        let alone = self.short || options.threads == Some(1);
+        if !chosen || !alone || self.cost > options.max_compiled_cost {
+            return None;
+        }
+        let _ieee = FloatEnv::ieee();
+        let elements = self.stage.shape.elements();
+        if self.sites == 0 {
+            return Some(compiled.run_slices(elements, inputs, outputs, params, &mut []));
+        }
+        let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.sites);
+        let done = compiled.run_slices(elements, inputs, outputs, params, &mut faults);
+        Some(done.and_then(|()| self.check(faults.iter().map(|&fault| fault != 0))))
     }
 
     /// Runs the stage over bound memory.
@@ -147,10 +223,9 @@ impl Prepared {
         // Choosing estimates in floats, and so does the compiler, whatever the host has set.
         let ieee = FloatEnv::ieee();
         let access: SmallVec<[Access; 8]> = (0..self.stage.inputs.len()).map(|i| nest.access(i)).collect();
-        let (runner, time) = self.runner(engine, options, &access)?;
-        let sites =
-            if self.stage.kernel.checks_division { self.stage.kernel.fault_sites().count() } else { 0 };
-        let faults: SmallVec<[AtomicU8; 8]> = (0..sites).map(|_| AtomicU8::new(0)).collect();
+        let (runner, Choice { why, time, .. }) = self.runner(engine, options, &access)?;
+        let trying = matches!(why, decide::Why::Trying).then(Instant::now);
+        let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
         let job = Job { runner: &runner, params, faults: &faults, failure: OnceLock::new() };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {
@@ -175,17 +250,24 @@ impl Prepared {
                 }
             });
         }
+        if let Some(since) = trying
+            && let Ok(mut ready) = self.ready.try_lock()
+            && ready.access == access
+        {
+            let jit = matches!(&runner, Runner::Jit(_));
+            ready.trial.get_or_insert_with(|| Trial::new(options.threads)).note(jit, options.threads, since);
+        }
         match job.failure.into_inner() {
             Some(error) => Err(error),
-            None => self.check(&faults),
+            None => self.check(faults.iter().map(|fault| fault.load(Ordering::Relaxed) != 0)),
         }
     }
 
     /// The first fault site that was met, whoever met it.
-    fn check(&self, faults: &[AtomicU8]) -> Result<()> {
-        let met = self.stage.kernel.fault_sites().zip(faults).find(|(_, f)| f.load(Ordering::Relaxed) != 0);
+    fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
+        let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
         match met {
-            Some(((_, op), _)) => {
+            Some((_, (_, op))) => {
                 Err(Error::new(ErrorKind::ZeroDivision, format!("{op}: integer division by zero"))
                     .with_help("the option int_division = Zero gives 0 instead"))
             }
