@@ -29,6 +29,7 @@ mod pack;
 mod plan;
 mod pool;
 mod scratch;
+mod steps;
 mod transpose;
 mod view;
 mod walk;
