@@ -262,9 +262,13 @@ impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
     #[inline(always)]
     fn call(self) -> bool {
         let mut lanes = Lanes::default();
-        let sources = self.0.first(self.1.len());
-        for (i, out) in self.1.iter_mut().enumerate() {
-            *out = F::lane(&mut lanes, sources.at(i)).store();
+        let (n, out) = (self.1.len(), self.1);
+        let sources = self.0.first(n);
+        // PERF: by index, all of them below one `n`; with an iterator over `out` the checks of the others stay, and
+        // with them up to a vector's worth of elements that are computed one by one.
+        #[allow(clippy::needless_range_loop)]
+        for i in 0..n {
+            out[i] = F::lane(&mut lanes, sources.at(i)).store();
         }
         lanes.flagged != 0
     }
@@ -279,15 +283,17 @@ impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Mended<'_, F, S, A> {
     #[inline(always)]
     fn call(self) {
         let mut flags = [0u8; TILE];
-        let flags = &mut flags[..self.1.len()];
-        let sources = self.0.first(flags.len());
-        for (i, flag) in flags.iter_mut().enumerate() {
+        let n = self.1.len();
+        let flags = &mut flags[..n];
+        let sources = self.0.first(n);
+        #[allow(clippy::needless_range_loop)]
+        for i in 0..n {
             let mut lanes = Lanes::default();
             F::lane(&mut lanes, sources.at(i));
-            *flag = (lanes.flagged != 0) as u8;
+            flags[i] = (lanes.flagged != 0) as u8;
         }
-        for (i, (out, &mut flag)) in self.1.iter_mut().zip(flags).enumerate() {
-            if flag != 0 {
+        for (i, (out, flag)) in self.1.iter_mut().zip(flags).enumerate() {
+            if *flag != 0 {
                 *out = F::long(sources.at(i)).store();
             }
         }

@@ -161,7 +161,7 @@ impl Run<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, step: &Step, span: Span<'_>, outputs: &mut Option<&mut Outputs<'_>>) {
         let arch = self.program.arch;
         let bytes = span.n * step.size;
@@ -209,7 +209,7 @@ struct Span<'r> {
 
 impl<'r> Span<'r> {
     /// An operand's bytes, of working memory up to some byte and again from `skipped` on.
-    #[inline]
+    #[inline(always)]
     fn operand<'t>(
         &self,
         (place, size): (Place, usize),
