@@ -75,6 +75,8 @@ pub struct Program {
     pub(crate) copies: Vec<(usize, Place)>,
     /// The tile that results pass through on their way past the caches.
     pub(crate) stage: usize,
+    /// Elements of a tile.
+    pub(crate) tile: usize,
     /// Bytes of working memory.
     pub(crate) bytes: usize,
     pub(crate) fault_sites: usize,
@@ -174,7 +176,9 @@ impl<'a> Builder<'a> {
         let copied = (0..kernel.outputs.len()).filter(|&j| !direct.contains(&Target::Output(j)));
         let mut copies: Vec<(usize, Place)> =
             copied.map(|j| (j, self.operand(kernel.outputs[j], false))).collect();
-        let memory = Memory::new(self.slots, &self.tiles);
+        let rows = kernel.inputs.iter().copied().chain(kernel.output_dtypes()).map(DType::size);
+        let tile = tile_length(rows.chain(self.tiles.iter().copied()).sum());
+        let memory = Memory::new(self.slots, &self.tiles, tile);
         for (level, depth) in self.levels.iter_mut().zip([Depth::Call, Depth::Row, Depth::Element]) {
             level.steps.iter_mut().for_each(|step| memory.place_step(step, depth));
             for fill in &mut level.fills {
@@ -192,6 +196,7 @@ impl<'a> Builder<'a> {
             splat_slots: splat_slots.into_iter().map(|(i, s)| (i, memory.slot(s))).collect(),
             copies,
             stage: memory.stage,
+            tile,
             bytes: memory.bytes,
             fault_sites,
         })
@@ -372,12 +377,23 @@ const SLOT: usize = 8;
 /// to one would hold up loads from the other): five cache lines.
 const STAGGER: usize = 5 * ALIGN;
 
+/// Bytes of all that the steps of a tile go through, where tiles can be that long: half of the L1 of current hosts. On one
+/// with 48 KiB, tiles of 512 and 1024 elements took 0.85 and 0.75 of the time of 256 in ten steps over float32, and 0.95
+/// over float64.
+const WORKING_SET: usize = 24 << 10;
+const SHORTEST: usize = 256;
+
+/// Elements of a tile, where one of everything has so many bytes.
+fn tile_length(bytes: usize) -> usize {
+    (WORKING_SET / bytes.max(1)).clamp(SHORTEST, TILE) / ALIGN * ALIGN
+}
+
 impl Memory {
-    fn new(slots: usize, sizes: &[usize]) -> Memory {
+    fn new(slots: usize, sizes: &[usize], tile_length: usize) -> Memory {
         let mut end = (slots * SLOT).next_multiple_of(ALIGN);
         let mut tile = |&size: &usize| {
             let start = end;
-            end += TILE * size + STAGGER;
+            end += (tile_length * size).next_multiple_of(ALIGN) + STAGGER;
             start
         };
         let tiles = sizes.iter().map(&mut tile).collect();
