@@ -53,7 +53,9 @@ impl Stream {
         let lines = to.len() / LINE * LINE;
         let (to, to_tail) = to.split_at_mut(lines);
         let (from, from_tail) = from.split_at(lines);
-        copy_lines(from, to);
+        if lines > 0 {
+            copy_lines(from, to);
+        }
         to_tail.copy_from_slice(from_tail);
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use broadloom_core::fuse::Stage;
 use broadloom_core::{Error, ErrorKind, Result};
-use broadloom_interp::{Program, Tiles};
+use broadloom_interp::{Program, Stores, Tiles};
 use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch};
 use smallvec::SmallVec;
 
@@ -142,6 +142,14 @@ impl Prepared {
         Ok((Runner::Interp(program), choice.time))
     }
 
+    /// How the interpreter would write its outputs, given how the inputs are accessed.
+    pub fn stores(&self, access: &[Access]) -> Stores {
+        let kernel = &self.stage.kernel;
+        let read = kernel.inputs.iter().zip(access).filter(|(_, a)| **a == Access::Contiguous);
+        let bytes: usize = read.map(|(d, _)| d.size()).chain(kernel.output_dtypes().map(|d| d.size())).sum();
+        decide::stores(bytes.saturating_mul(self.stage.shape.elements()))
+    }
+
     /// Runs the stage over bound memory.
     pub fn run(&self, engine: &Engine, options: &Options, nest: &mut Nest<'_>, params: &[u64]) -> Result<()> {
         // Choosing estimates in floats, and so does the compiler, whatever the host has set.
@@ -151,7 +159,7 @@ impl Prepared {
         let sites =
             if self.stage.kernel.checks_division { self.stage.kernel.fault_sites().count() } else { 0 };
         let faults: SmallVec<[AtomicU8; 8]> = (0..sites).map(|_| AtomicU8::new(0)).collect();
-        let job = Job { runner: &runner, params, faults: &faults, failure: OnceLock::new() };
+        let job = Job { runner: &runner, stores: self.stores(&access), params, faults: &faults, failure: OnceLock::new() };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {
             Runner::Jit(_) => AliasPolicy::InPlace,
@@ -197,6 +205,8 @@ impl Prepared {
 /// What the parts of one run share.
 struct Job<'j> {
     runner: &'j Runner,
+    /// How the interpreter writes outputs.
+    stores: Stores,
     params: &'j [u64],
     faults: &'j [AtomicU8],
     /// Why a part was not run to its end, if one was not.
@@ -230,7 +240,9 @@ impl Job<'_> {
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.faults.len());
         let mut body = |block: &mut Block<'_>| {
             let done = match self.runner {
-                Runner::Interp(program) => program.run(block, self.params, &mut faults, tiles),
+                Runner::Interp(program) => {
+                    program.run_with(self.stores, block, self.params, &mut faults, tiles)
+                }
                 Runner::Jit(compiled) => compiled.run(block, self.params, &mut faults),
             };
             match done {
