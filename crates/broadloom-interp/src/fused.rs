@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 
 use broadloom_core::{DType, Op};
 use broadloom_math::functions::{
-    Add, Divide, Equal, Greater, GreaterEqual, Less, LessEqual, Maximum, Minimum, Multiply, NotEqual, Subtract,
-    Where,
+    Add, Divide, Equal, Greater, GreaterEqual, Less, LessEqual, Maximum, Minimum, Multiply, NotEqual,
+    Subtract, Where,
 };
 use broadloom_math::{Binary, Elem, Lanes, Scalar, Ternary};
 

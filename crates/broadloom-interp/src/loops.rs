@@ -302,11 +302,7 @@ impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Mended<'_, F, S, A> {
 
 /// Computes a tile of at most [`TILE`] elements.
 #[inline(always)]
-pub(crate) fn run<F: Body<A>, A>(
-    arch: Arch,
-    sources: impl Source<A>,
-    out: &mut [<F::Out as Elem>::Store],
-) {
+pub(crate) fn run<F: Body<A>, A>(arch: Arch, sources: impl Source<A>, out: &mut [<F::Out as Elem>::Store]) {
     debug_assert!(out.len() <= TILE, "a tile of {} elements", out.len());
     if arch.dispatch(Fast::<F, _, A>(sources, &mut *out, PhantomData)) {
         arch.dispatch(Mended::<F, _, A>(sources, out, PhantomData));
@@ -342,6 +338,7 @@ pub(crate) fn tile4<F: Body<(T, T, T, T)>, A: Read, B: Read, C: Read, D: Read, T
     args: &[&[u8]; OPERANDS],
     out: &mut [u8],
 ) {
-    let sources = (A::read::<T>(args[0]), B::read::<T>(args[1]), C::read::<T>(args[2]), D::read::<T>(args[3]));
+    let sources =
+        (A::read::<T>(args[0]), B::read::<T>(args[1]), C::read::<T>(args[2]), D::read::<T>(args[3]));
     run::<F, (T, T, T, T)>(arch, sources, elements_mut::<F::Out>(out));
 }

@@ -256,7 +256,8 @@ impl<'a> Builder<'a> {
             if uses[id.index()] != 1 || self.is_same(id) || self.fused[inner].as_ref()?.inner.is_some() {
                 return None;
             }
-            let Inst { code: Code::Apply(inner_op, inner_dtype), args: [a, b, _] } = self.kernel.body[inner] else {
+            let Inst { code: Code::Apply(inner_op, inner_dtype), args: [a, b, _] } = self.kernel.body[inner]
+            else {
                 return None;
             };
             if inner_dtype != dtype {

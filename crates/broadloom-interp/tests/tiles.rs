@@ -9,10 +9,8 @@ use broadloom_mem::{AliasPolicy, Nest, Scratch, View, ViewMut, bytes_of, bytes_o
 
 /// (a·b + s, a·b + s > a, b, s as it is): two outputs that are computed, two that are moved.
 fn kernel() -> Kernel {
-    let inst = |op, a, b| Inst {
-        code: Code::Apply(op, DType::Float32),
-        args: [ValueId(a), ValueId(b), ValueId(0)],
-    };
+    let inst =
+        |op, a, b| Inst { code: Code::Apply(op, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] };
     Kernel {
         inputs: vec![DType::Float32; 3],
         params: vec![],
@@ -105,10 +103,8 @@ fn every_output_of_rows_of_any_length_anywhere() {
 /// An output that is an input takes regular stores: its lines were just read.
 #[test]
 fn outputs_in_place_are_not_streamed_and_right() {
-    let inst = |op, a, b| Inst {
-        code: Code::Apply(op, DType::Float32),
-        args: [ValueId(a), ValueId(b), ValueId(0)],
-    };
+    let inst =
+        |op, a, b| Inst { code: Code::Apply(op, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] };
     let kernel = Kernel {
         inputs: vec![DType::Float32; 2],
         body: vec![inst(Op::Subtract, 0, 1), inst(Op::Multiply, 2, 0)],
@@ -120,7 +116,8 @@ fn outputs_in_place_are_not_streamed_and_right() {
     let expected: Vec<f32> = x.iter().zip(&b).map(|(x, b)| (x - b) * x).collect();
     let ptr = x.as_mut_ptr().cast::<u8>();
     // SAFETY: both views are of `x`, which is not used otherwise while they live.
-    let (input, output) = unsafe { (View::from_raw(ptr, 4, &[n], &[4]), ViewMut::from_raw(ptr, 4, &[n], &[4])) };
+    let (input, output) =
+        unsafe { (View::from_raw(ptr, 4, &[n], &[4]), ViewMut::from_raw(ptr, 4, &[n], &[4])) };
     let (input, output) = (input.expect("valid"), output.expect("valid"));
     let b_view = View::new(bytes_of(&b[..]), 4, 0, &[n], &[4]).expect("inside");
     let mut nest = Nest::new(&[n], &[input, b_view], [output]).expect("the same elements");

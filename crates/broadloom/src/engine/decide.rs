@@ -35,9 +35,36 @@ const PARALLEL: f64 = 100_000.0;
 /// and beyond, a loss within L2.
 const BEYOND_CACHES: usize = 64 << 20;
 
-/// How the interpreter writes the outputs of a stage whose operands have so many bytes.
-pub fn stores(bytes: usize) -> Stores {
-    if bytes < BEYOND_CACHES { Stores::Cached } else { Stores::Streaming }
+/// Nanoseconds per byte that one thread moves from or to memory, there.
+const PER_BYTE: f64 = 0.048;
+
+/// The bytes of a stage's operands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    pub read: usize,
+    pub written: usize,
+}
+
+impl Traffic {
+    /// How the interpreter writes the outputs.
+    pub fn stores(self) -> Stores {
+        match self.read.saturating_add(self.written) < BEYOND_CACHES {
+            true => Stores::Cached,
+            false => Stores::Streaming,
+        }
+    }
+
+    /// The nanoseconds that memory takes at least, of machine code and of the interpreter, which does not read the lines
+    /// that it writes.
+    fn floor(self) -> (f64, f64) {
+        match self.stores() {
+            Stores::Cached => (0.0, 0.0),
+            Stores::Streaming => {
+                let (read, written) = (self.read as f64 * PER_BYTE, self.written as f64 * PER_BYTE);
+                (read + 2.0 * written, read + written)
+            }
+        }
+    }
 }
 
 /// What a kernel is expected to cost, in nanoseconds.
@@ -89,6 +116,7 @@ impl Estimate {
 pub struct Situation<'a> {
     pub estimate: Estimate,
     pub elements: usize,
+    pub traffic: Traffic,
     pub wanted: Executor,
     /// Machine code is there already.
     pub compiled: bool,
@@ -141,7 +169,7 @@ impl fmt::Display for Why<'_> {
                 )
             }
             Why::Compiled => f.write_str("its code is compiled already"),
-            Why::Faster => f.write_str("its precompiled loops are faster for these ops than machine code"),
+            Why::Faster => f.write_str("its precompiled loops are faster here than machine code"),
             Why::Pays { compile, owed } => {
                 let (compile, owed) = (compile / 1e3, owed / 1e3);
                 write!(f, "compiling (~{compile:.0} µs) pays, interpreting costs ~{owed:.0} µs more")
@@ -159,8 +187,9 @@ pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
     let Estimate { fused, interpreted, dispatch, compile } = s.estimate;
     let elements = s.elements as f64;
     let tiles = (elements / 256.0).ceil();
-    let fused = elements * fused;
-    let interpreted = elements * interpreted + tiles * dispatch;
+    let (fused_floor, interpreted_floor) = s.traffic.floor();
+    let fused = (elements * fused).max(fused_floor);
+    let interpreted = (elements * interpreted + tiles * dispatch).max(interpreted_floor);
     let regret = (interpreted - fused).max(0.0);
     let owed = regret + s.regret;
     let (jit, why) = match (s.wanted, s.no_compiler) {

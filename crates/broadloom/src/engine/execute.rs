@@ -15,7 +15,7 @@ use broadloom_interp::{Program, Stores, Tiles};
 use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch};
 use smallvec::SmallVec;
 
-use crate::engine::decide::{self, Choice, Estimate, Situation};
+use crate::engine::decide::{self, Choice, Estimate, Situation, Traffic};
 use crate::engine::jit::Compiled;
 use crate::engine::options::Options;
 use crate::engine::{Engine, KernelKey};
@@ -75,13 +75,14 @@ impl Prepared {
         let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.into() };
         let compiled =
             ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
-        self.choose(engine, options, compiled, ready)
+        self.choose(engine, options, access, compiled, ready)
     }
 
     fn choose<'e>(
         &'e self,
         engine: &'e Engine,
         options: &Options,
+        access: &[Access],
         compiled: bool,
         ready: &Ready,
     ) -> Choice<'e> {
@@ -94,6 +95,7 @@ impl Prepared {
         decide::executor(&Situation {
             estimate: self.estimate,
             elements: self.stage.shape.elements(),
+            traffic: self.traffic(access),
             wanted,
             compiled,
             no_compiler,
@@ -120,7 +122,7 @@ impl Prepared {
             let key = KernelKey { kernel: kernel.clone(), access: access.into() };
             ready.compiled = engine.kernels.get(&key);
         }
-        let choice = self.choose(engine, options, ready.compiled.is_some(), ready);
+        let choice = self.choose(engine, options, access, ready.compiled.is_some(), ready);
         if choice.jit {
             if ready.compiled.is_none() && !ready.refused {
                 ready.compiled = engine.compile(kernel, access)?;
@@ -142,12 +144,13 @@ impl Prepared {
         Ok((Runner::Interp(program), choice.time))
     }
 
-    /// How the interpreter would write its outputs, given how the inputs are accessed.
-    pub fn stores(&self, access: &[Access]) -> Stores {
-        let kernel = &self.stage.kernel;
+    /// The bytes of the stage's operands, given how the inputs are accessed.
+    pub fn traffic(&self, access: &[Access]) -> Traffic {
+        let (kernel, elements) = (&self.stage.kernel, self.stage.shape.elements());
         let read = kernel.inputs.iter().zip(access).filter(|(_, a)| **a == Access::Contiguous);
-        let bytes: usize = read.map(|(d, _)| d.size()).chain(kernel.output_dtypes().map(|d| d.size())).sum();
-        decide::stores(bytes.saturating_mul(self.stage.shape.elements()))
+        let read: usize = read.map(|(d, _)| d.size()).sum();
+        let written: usize = kernel.output_dtypes().map(|d| d.size()).sum();
+        Traffic { read: read.saturating_mul(elements), written: written.saturating_mul(elements) }
     }
 
     /// Runs the stage over bound memory.
@@ -159,7 +162,13 @@ impl Prepared {
         let sites =
             if self.stage.kernel.checks_division { self.stage.kernel.fault_sites().count() } else { 0 };
         let faults: SmallVec<[AtomicU8; 8]> = (0..sites).map(|_| AtomicU8::new(0)).collect();
-        let job = Job { runner: &runner, stores: self.stores(&access), params, faults: &faults, failure: OnceLock::new() };
+        let job = Job {
+            runner: &runner,
+            stores: self.traffic(&access).stores(),
+            params,
+            faults: &faults,
+            failure: OnceLock::new(),
+        };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {
             Runner::Jit(_) => AliasPolicy::InPlace,
