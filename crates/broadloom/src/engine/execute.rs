@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use broadloom_core::fuse::Stage;
 use broadloom_core::{Error, ErrorKind, Result};
-use broadloom_interp::{Program, Tiles};
+use broadloom_interp::{Program, Stores, Tiles};
 use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch};
 use smallvec::SmallVec;
 
-use crate::engine::decide::{self, Choice, Estimate, Situation, Why};
+use crate::engine::decide::{self, Choice, Estimate, Situation, Traffic, Why};
 use crate::engine::jit::Compiled;
 use crate::engine::options::{Executor, Options};
 use crate::engine::trial::Trial;
@@ -31,6 +31,8 @@ pub struct Prepared {
     estimate: Estimate,
     /// Its kernel's vector instructions per element, roughly.
     cost: usize,
+    /// What its operands move.
+    pub traffic: Traffic,
     /// How many of its divisions are checked.
     sites: usize,
     /// Machine code is done before a second thread would help.
@@ -88,8 +90,9 @@ impl Prepared {
         let cost = stage.kernel.cost() as usize;
         let sites = if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 };
         let short = decide::is_short(&estimate, stage.shape.elements());
+        let traffic = Traffic::of(&stage);
         let (ready, direct, verdict) = Default::default();
-        Prepared { stage, flat, estimate, cost, sites, short, ready, direct, verdict }
+        Prepared { stage, flat, estimate, cost, traffic, sites, short, ready, direct, verdict }
     }
 
     /// Who would run the stage, were it run now.
@@ -133,6 +136,7 @@ impl Prepared {
             decide::executor(&Situation {
                 estimate: self.estimate,
                 elements,
+                traffic: self.traffic,
                 wanted: options.executor,
                 compiled,
                 no_compiler,
@@ -290,7 +294,8 @@ impl Prepared {
         let access: SmallVec<[Access; 8]> = (0..self.stage.inputs.len()).map(|i| nest.access(i)).collect();
         let (runner, Choice { why, time, .. }) = self.runner(engine, options, &access)?;
         let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
-        let job = Job { runner: &runner, params, faults: &faults, failure: OnceLock::new() };
+        let stores = self.traffic.stores();
+        let job = Job { runner: &runner, stores, params, faults: &faults, failure: OnceLock::new() };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {
             Runner::Jit(_) => AliasPolicy::InPlace,
@@ -339,6 +344,8 @@ impl Prepared {
 /// What the parts of one run share.
 struct Job<'j> {
     runner: &'j Runner,
+    /// How the interpreter writes outputs.
+    stores: Stores,
     params: &'j [u64],
     faults: &'j [AtomicU8],
     /// Why a part was not run to its end, if one was not.
@@ -372,7 +379,9 @@ impl Job<'_> {
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.faults.len());
         let mut body = |block: &mut Block<'_>| {
             let done = match self.runner {
-                Runner::Interp(program) => program.run(block, self.params, &mut faults, tiles),
+                Runner::Interp(program) => {
+                    program.run_with(self.stores, block, self.params, &mut faults, tiles)
+                }
                 Runner::Jit(compiled) => compiled.run(block, self.params, &mut faults),
             };
             match done {
