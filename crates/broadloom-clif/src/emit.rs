@@ -20,7 +20,7 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 use broadloom_mem::Access;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, ConstantData, Function, InstBuilder, MemFlagsData, StackSlot, Type,
+    AbiParam, Block, BlockArg, ConstantData, Function, Immediate, InstBuilder, MemFlagsData, StackSlot, Type,
     UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::{CallConv, TargetIsa};
@@ -50,6 +50,8 @@ struct Constants {
     base: Option<Value>,
     defined: HashMap<(Type, u64), Value, FxBuildHasher>,
     table: Vec<[u8; VECTOR as usize]>,
+    /// Masks of shuffles: the optimiser takes two for the same only if they are one immediate.
+    masks: Vec<([u8; VECTOR as usize], Immediate)>,
     /// Lane bits of the values that are constants, for the instructions that are shorter with one.
     bits: HashMap<Value, u64, FxBuildHasher>,
 }
@@ -245,7 +247,8 @@ impl Emitter<'_> {
                     Code::Apply(op, dtype) => op::dispatch(op, dtype, emit).flatten(),
                     Code::Cast(from, to) => op::dispatch_cast(from, to, emit),
                 };
-                values[kernel.value(i).index()] = Some(value.ok_or_else(undefined)?);
+                let value = value.ok_or_else(undefined)?;
+                values[kernel.value(i).index()] = Some(value.with_invariant(now != Depth::Element));
             }
             site += i32::from(checked);
         }
@@ -350,7 +353,9 @@ impl Emitter<'_> {
         let size = dtype.size() as u32;
         let v = self.builder.ins().splat(vector_of(dtype), scalar);
         let lanes = Lanes::new(size, std::iter::repeat_n(v, self.vectors_of(size)));
-        if dtype == DType::Bool { self.loaded(dtype, lanes) } else { lanes.with_uniform(Some(scalar)) }
+        let lanes =
+            if dtype == DType::Bool { self.loaded(dtype, lanes) } else { lanes.with_uniform(Some(scalar)) };
+        lanes.with_invariant(true)
     }
 
     /// A vector constant with `bits` in each lane.
@@ -368,14 +373,36 @@ impl Emitter<'_> {
         let v = match self.constants.base {
             Some(base) if bits != 0 => self.constant_from_table(base, ty, bytes),
             _ => {
-                let data = self.builder.func.dfg.constants.insert(ConstantData::from(&bytes[..]));
-                let v = self.builder.ins().vconst(ty, data);
+                let v = self.constant_in_register(ty, bytes);
                 self.constants.defined.insert((ty, bits), v);
                 v
             }
         };
         self.constants.bits.insert(v, bits);
         v
+    }
+
+    /// A vector constant of any bytes.
+    pub(crate) fn constant_vector(&mut self, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
+        match self.constants.base {
+            Some(base) => self.constant_from_table(base, ty, bytes),
+            None => self.constant_in_register(ty, bytes),
+        }
+    }
+
+    fn constant_in_register(&mut self, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
+        let data = self.builder.func.dfg.constants.insert(ConstantData::from(&bytes[..]));
+        self.builder.ins().vconst(ty, data)
+    }
+
+    /// The immediate of a shuffle's mask.
+    pub(crate) fn shuffle_mask(&mut self, mask: [u8; VECTOR as usize]) -> Immediate {
+        if let Some((_, known)) = self.constants.masks.iter().find(|(m, _)| *m == mask) {
+            return *known;
+        }
+        let new = self.builder.func.dfg.immediates.push(mask.to_vec().into());
+        self.constants.masks.push((mask, new));
+        new
     }
 
     fn constant_from_table(&mut self, base: Value, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {

@@ -7,11 +7,13 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod compile;
+mod convert;
 mod emit;
 mod ops;
 mod rare;
 mod run;
 mod shape;
+mod shift;
 mod value;
 
 pub use compile::{Compiled, Compiler, clif};
