@@ -101,6 +101,17 @@ pub(crate) struct Op {
 }
 
 impl Op {
+    /// An operand of a plan that is made.
+    #[inline]
+    pub(crate) fn bound(ptr: *mut u8, item: u8, class: Class, reach: (usize, usize)) -> Op {
+        Op { ptr, item, class, aliased: false, reach }
+    }
+
+    /// Addresses of the first byte reached and of the end.
+    pub(crate) fn reach(&self) -> (usize, usize) {
+        self.reach
+    }
+
     /// Bytes of an element.
     #[inline]
     pub(crate) fn item(&self) -> usize {
@@ -160,6 +171,21 @@ impl Plan {
             tile: (1, TILE),
             mode: Mode::Direct,
         }
+    }
+
+    /// A plan that was made before, over other operands.
+    #[inline]
+    pub(crate) fn of(
+        (dims, ops, strides): (SmallVec<[usize; 4]>, SmallVec<[Op; 4]>, SmallVec<[isize; 8]>),
+        (inputs, elements): (usize, usize),
+        (unit, units, tile, mode): (usize, usize, (usize, usize), Mode),
+    ) -> Plan {
+        Plan { dims, ops, strides, inputs, elements, unit, units, tile, mode }
+    }
+
+    /// A stride per operand and dimension.
+    pub(crate) fn all_strides(&self) -> &[isize] {
+        &self.strides
     }
 
     /// Adds an operand, with its strides as they are; gives whether its shape is that of the extents.
