@@ -111,9 +111,8 @@ const MAX_BOUND: usize = 1 << 30;
 /// How the stage's inputs would be accessed with contiguous outputs.
 fn access(engine: &Engine, walk: &Walk<'_, '_>, recipe: &Recipe, prepared: &Prepared) -> Result<Vec<Access>> {
     let stage = &prepared.stage;
-    if let Some(flat) = &prepared.flat {
-        let class = |&(_, repeat): &(usize, bool)| if repeat { Access::Splat } else { Access::Contiguous };
-        return Ok(flat.iter().map(class).collect());
+    if let Some(access) = prepared.flat_access() {
+        return Ok(access.into_vec());
     }
     let assumed = vec![Access::Contiguous; stage.inputs.len()];
     if recipe.bytes > MAX_BOUND {
