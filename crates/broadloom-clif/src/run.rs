@@ -20,8 +20,8 @@ pub(crate) struct Operand {
     pub row_stride: isize,
 }
 
-/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, columns,
-/// constants.
+/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, the column that
+/// a row's last block begins at, constants.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry(
     unsafe extern "C" fn(*const Operand, *const u64, *mut u8, usize, usize, *const Constant),
@@ -42,7 +42,7 @@ pub(crate) const PAD: usize = 128;
 /// Room for one block of an operand.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub(crate) struct Pad(pub MaybeUninit<[u8; PAD]>);
+pub(crate) struct Pad(pub MaybeUninit<[u64; PAD / 8]>);
 
 impl Pad {
     /// Copies `count` elements of `size` bytes, and the first of them into the places up to `lanes`.
@@ -64,13 +64,55 @@ impl Pad {
             4 => first!(u32, 0x0000_0001_0000_0001),
             _ => first!(u64, 1),
         };
-        let to = self.0.as_mut_ptr();
-        for at in 0..(lanes * size).div_ceil(8) {
-            // SAFETY: the pad has whole words, and room for `lanes` elements.
-            unsafe { to.cast::<u64>().add(at).write(word) };
+        debug_assert!(lanes * size <= PAD && count <= lanes);
+        // PERF: all of the pad, whose size the compiler knows.
+        self.0.write([word; PAD / 8]);
+        if count > 1 {
+            // SAFETY: `count` elements, no more than fit.
+            unsafe { copy_short(from, self.0.as_mut_ptr().cast(), count * size) };
         }
-        // SAFETY: `count` elements, no more than fit.
-        unsafe { std::ptr::copy_nonoverlapping(from, to.cast::<u8>(), count * size) };
+    }
+}
+
+/// Copies at most [`PAD`] bytes.
+///
+/// PERF: a call of the general function takes longer than such a copy.
+///
+/// # Safety
+/// `from` is valid for reads of `len` bytes, `to` for writes; they don't overlap.
+#[inline]
+pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: every range below lies within the `len` bytes.
+    unsafe {
+        let copy = |at: usize, size: usize| match size {
+            16 => to
+                .add(at)
+                .cast::<[u64; 2]>()
+                .write_unaligned(from.add(at).cast::<[u64; 2]>().read_unaligned()),
+            8 => to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned()),
+            4 => to.add(at).cast::<u32>().write_unaligned(from.add(at).cast::<u32>().read_unaligned()),
+            _ => to.add(at).write(from.add(at).read()),
+        };
+        // The last piece ends at the end and may overlap the one before.
+        match len {
+            16.. => {
+                let mut at = 0;
+                while at + 16 < len {
+                    copy(at, 16);
+                    at += 16;
+                }
+                copy(len - 16, 16);
+            }
+            8.. => {
+                copy(0, 8);
+                copy(len - 8, 8);
+            }
+            4.. => {
+                copy(0, 4);
+                copy(len - 4, 4);
+            }
+            _ => (0..len).for_each(|at| copy(at, 1)),
+        }
     }
 }
 
@@ -134,7 +176,8 @@ impl Call<'_> {
         // SAFETY: what the caller vouches for is what the function needs; the code is alive through `inner`.
         unsafe {
             let constants = self.inner.constants.as_ptr();
-            (self.inner.entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, cols, constants)
+            let last = cols - self.inner.lanes as usize;
+            (self.inner.entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, last, constants)
         }
     }
 

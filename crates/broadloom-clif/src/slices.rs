@@ -3,14 +3,12 @@
 //! In: for each operand its bytes, from its first element on. Out: the outputs are written. Must hold: as in
 //! [`crate::run`]; that outputs overlap nothing is what slices mean.
 
-use std::mem::MaybeUninit;
-
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_mem::Access;
 use smallvec::SmallVec;
 
 use crate::compile::Compiled;
-use crate::run::{Call, Operand, Pad};
+use crate::run::{Call, Operand, Pad, copy_short};
 
 impl Compiled {
     /// Computes `elements` elements of operands whose elements lie side by side, or of which one serves all, as the
@@ -79,8 +77,10 @@ impl Call<'_> {
     unsafe fn short(&self, operands: &mut [Operand], count: usize) {
         let lanes = self.inner.lanes as usize;
         let mut pads: SmallVec<[Pad; 4]> = SmallVec::new();
-        // PERF: buffers are not initialised; the ones of inputs are filled below, those of outputs by the code.
-        pads.resize(operands.len(), Pad(MaybeUninit::uninit()));
+        pads.reserve(operands.len());
+        // SAFETY: there is room for so many, and a pad may be uninitialised: those of inputs are filled below, those of
+        // outputs by the code.
+        unsafe { pads.set_len(operands.len()) };
         let (inputs, outputs) = operands.split_at_mut(self.inner.inputs.len());
         let (input_pads, output_pads) = pads.split_at_mut(inputs.len());
         let types = self.inner.inputs.iter().zip(&self.inner.access);
@@ -101,7 +101,7 @@ impl Call<'_> {
             ends.iter().zip(&operands[self.inner.inputs.len()..]).zip(&self.inner.outputs)
         {
             // SAFETY: `count` elements of the output, which the code has written to the buffer.
-            unsafe { std::ptr::copy_nonoverlapping(operand.ptr.cast_const(), *to, count * dtype.size()) };
+            unsafe { copy_short(operand.ptr, *to, count * dtype.size()) };
         }
     }
 }

@@ -202,7 +202,9 @@ impl Kernel {
         if let (Some(direct), Some(prepared)) = (&self.direct, self.recipe.flat_stage()) {
             let inputs = direct.inputs.iter().map(|&(i, first)| inputs[i].bytes.get(first..).unwrap_or(&[]));
             let outputs = given.iter_mut().map(|out| &mut *out.bytes);
-            if let Some(done) = prepared.run_slices(&self.options, inputs, outputs, &direct.params) {
+            if let Some(done) =
+                prepared.run_slices(Engine::global(), &self.options, inputs, outputs, &direct.params)
+            {
                 return done;
             }
         }

@@ -6,17 +6,17 @@
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use broadloom_core::fuse::Stage;
 use broadloom_core::{Error, ErrorKind, Result};
-use broadloom_interp::{Program, Tiles};
+use broadloom_interp::{Program, Stores, Tiles};
 use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch};
 use smallvec::SmallVec;
 
-use crate::engine::decide::{self, Choice, Estimate, Situation};
+use crate::engine::decide::{self, Choice, Estimate, Situation, Traffic, Why};
 use crate::engine::jit::Compiled;
 use crate::engine::options::{Executor, Options};
 use crate::engine::trial::Trial;
@@ -31,14 +31,31 @@ pub struct Prepared {
     estimate: Estimate,
     /// Its kernel's vector instructions per element, roughly.
     cost: usize,
+    /// What its operands move.
+    pub traffic: Traffic,
     /// How many of its divisions are checked.
     sites: usize,
     /// Machine code is done before a second thread would help.
     short: bool,
     ready: Mutex<Ready>,
-    /// The machine code of a flat stage, once it is there, and whether the engine has chosen it for good.
+    /// The machine code of a flat stage, once it is there.
     direct: OnceLock<Compiled>,
-    chosen: AtomicBool,
+    /// A [`Verdict`].
+    verdict: AtomicU8,
+}
+
+/// What `Auto` has come to, read without a lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Verdict {
+    /// There is no code, or estimates decide.
+    None = 0,
+    /// Both executors are being tried: runs are timed.
+    Trying = 1,
+    /// Machine code, from now on.
+    Jit = 2,
+    /// The interpreter, from now on.
+    Interp = 3,
 }
 
 #[derive(Default)]
@@ -73,8 +90,9 @@ impl Prepared {
         let cost = stage.kernel.cost() as usize;
         let sites = if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 };
         let short = decide::is_short(&estimate, stage.shape.elements());
-        let (ready, direct, chosen) = Default::default();
-        Prepared { stage, flat, estimate, cost, sites, short, ready, direct, chosen }
+        let traffic = Traffic::of(&stage);
+        let (ready, direct, verdict) = Default::default();
+        Prepared { stage, flat, estimate, cost, traffic, sites, short, ready, direct, verdict }
     }
 
     /// Who would run the stage, were it run now.
@@ -126,6 +144,7 @@ impl Prepared {
             decide::executor(&Situation {
                 estimate: self.estimate,
                 elements,
+                traffic: self.traffic,
                 wanted: options.executor,
                 compiled,
                 no_compiler,
@@ -136,7 +155,8 @@ impl Prepared {
             })
         };
         // A compiler is started when it is needed: not to interpret.
-        match choose(ready.refused.then_some("the compiler refuses this kernel")) {
+        let refused = ready.refused.then_some("the compiler refuses this kernel");
+        match choose(engine.known_no_compiler().or(refused)) {
             choice if choice.jit && !compiled && engine.no_compiler().is_some() => {
                 choose(engine.no_compiler())
             }
@@ -168,15 +188,15 @@ impl Prepared {
             ready.compiled = engine.kernels.get(&key);
         }
         let choice = self.choose(engine, options, ready.compiled.is_some(), ready);
+        self.note_verdict(options, &choice);
         if choice.jit {
             if ready.compiled.is_none() && !ready.refused {
                 ready.compiled = engine.compile(kernel, access)?;
                 ready.refused = ready.compiled.is_none();
             }
             if let Some(compiled) = &ready.compiled {
-                if choice.is_final() && self.flat.is_some() {
+                if self.flat.is_some() {
                     let _ = self.direct.set(compiled.clone());
-                    self.chosen.fetch_or(options.executor == Executor::Auto, Ordering::Relaxed);
                 }
                 return Ok((Runner::Jit(compiled.clone()), choice));
             }
@@ -194,47 +214,96 @@ impl Prepared {
         Ok((Runner::Interp(program), choice))
     }
 
-    /// Runs a flat stage over slices by the machine code that was chosen for it; none where none was, or where threads
-    /// may share the work.
+    fn note_verdict(&self, options: &Options, choice: &Choice<'_>) {
+        if options.executor == Executor::Auto {
+            let verdict = match choice.why {
+                Why::Trying => Verdict::Trying,
+                Why::Compiled | Why::Measured { .. } if choice.jit => Verdict::Jit,
+                Why::Measured { .. } => Verdict::Interp,
+                _ => Verdict::None,
+            };
+            self.verdict.store(verdict as u8, Ordering::Relaxed);
+        }
+    }
+
+    fn is(&self, verdict: Verdict) -> bool {
+        self.verdict.load(Ordering::Relaxed) == verdict as u8
+    }
+
+    /// When a run starts that may be a trial's.
+    pub fn clock(&self, options: &Options) -> Option<Instant> {
+        (options.executor == Executor::Auto && self.is(Verdict::Trying)).then(Instant::now)
+    }
+
+    fn note(&self, options: &Options, jit: bool, since: Instant) {
+        if let Ok(mut ready) = self.ready.try_lock() {
+            ready.trial.get_or_insert_with(|| Trial::new(options.threads)).note(jit, options.threads, since);
+        }
+    }
+
+    /// Runs a flat stage over slices by machine code; none where there is none, where the interpreter is to run, or
+    /// where threads may share the work.
     ///
-    /// PERF: the usual short call. Nothing is locked, planned or allocated.
+    /// PERF: the usual short call. Nothing is locked, planned or allocated once it is clear who runs.
     #[inline]
     pub fn run_slices<'d>(
         &self,
+        engine: &Engine,
         options: &Options,
         inputs: impl ExactSizeIterator<Item = &'d [u8]>,
         outputs: impl ExactSizeIterator<Item = &'d mut [u8]>,
         params: &[u64],
     ) -> Option<Result<()>> {
         let compiled = self.direct.get()?;
-        let chosen = match options.executor {
-            Executor::Auto => self.chosen.load(Ordering::Relaxed),
-            Executor::Jit => true,
-            Executor::Interp => false,
-        };
         let alone = self.short || options.threads == Some(1);
-        if !chosen || !alone || self.cost > options.max_compiled_cost {
+        if !alone || options.executor == Executor::Interp || self.cost > options.max_compiled_cost {
             return None;
         }
         let _ieee = FloatEnv::ieee();
-        let elements = self.stage.shape.elements();
-        if self.sites == 0 {
-            return Some(compiled.run_slices(elements, inputs, outputs, params, &mut []));
+        let mut since = None;
+        if options.executor == Executor::Auto && !self.is(Verdict::Jit) {
+            if !self.is(Verdict::Trying) {
+                return None;
+            }
+            since = self.clock(options);
+            let ready = self.ready.try_lock().ok()?;
+            let choice = self.choose(engine, options, true, &ready);
+            self.note_verdict(options, &choice);
+            if !choice.jit {
+                return None;
+            }
         }
-        let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.sites);
+        let elements = self.stage.shape.elements();
+        let mut faults: SmallVec<[u8; 8]> = SmallVec::new();
+        if self.sites > 0 {
+            faults.resize(self.sites, 0);
+        }
         let done = compiled.run_slices(elements, inputs, outputs, params, &mut faults);
+        if let Some(since) = since {
+            self.note(options, true, since);
+        }
+        if self.sites == 0 {
+            return Some(done);
+        }
         Some(done.and_then(|()| self.check(faults.iter().map(|&fault| fault != 0))))
     }
 
-    /// Runs the stage over bound memory.
-    pub fn run(&self, engine: &Engine, options: &Options, nest: &mut Nest<'_>, params: &[u64]) -> Result<()> {
+    /// Runs the stage over bound memory; `since` is when the run began, if that is asked for.
+    pub fn run(
+        &self,
+        engine: &Engine,
+        options: &Options,
+        nest: &mut Nest<'_>,
+        params: &[u64],
+        since: Option<Instant>,
+    ) -> Result<()> {
         // Choosing estimates in floats, and so does the compiler, whatever the host has set.
         let ieee = FloatEnv::ieee();
         let access: SmallVec<[Access; 8]> = (0..self.stage.inputs.len()).map(|i| nest.access(i)).collect();
         let (runner, Choice { why, time, .. }) = self.runner(engine, options, &access)?;
-        let trying = matches!(why, decide::Why::Trying).then(Instant::now);
         let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
-        let job = Job { runner: &runner, params, faults: &faults, failure: OnceLock::new() };
+        let stores = self.traffic.stores();
+        let job = Job { runner: &runner, stores, params, faults: &faults, failure: OnceLock::new() };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {
             Runner::Jit(_) => AliasPolicy::InPlace,
@@ -258,12 +327,8 @@ impl Prepared {
                 }
             });
         }
-        if let Some(since) = trying
-            && let Ok(mut ready) = self.ready.try_lock()
-            && ready.access == access
-        {
-            let jit = matches!(&runner, Runner::Jit(_));
-            ready.trial.get_or_insert_with(|| Trial::new(options.threads)).note(jit, options.threads, since);
+        if let (Some(since), Why::Trying) = (since, why) {
+            self.note(options, matches!(&runner, Runner::Jit(_)), since);
         }
         match job.failure.into_inner() {
             Some(error) => Err(error),
@@ -287,6 +352,8 @@ impl Prepared {
 /// What the parts of one run share.
 struct Job<'j> {
     runner: &'j Runner,
+    /// How the interpreter writes outputs.
+    stores: Stores,
     params: &'j [u64],
     faults: &'j [AtomicU8],
     /// Why a part was not run to its end, if one was not.
@@ -320,7 +387,9 @@ impl Job<'_> {
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.faults.len());
         let mut body = |block: &mut Block<'_>| {
             let done = match self.runner {
-                Runner::Interp(program) => program.run(block, self.params, &mut faults, tiles),
+                Runner::Interp(program) => {
+                    program.run_with(self.stores, block, self.params, &mut faults, tiles)
+                }
                 Runner::Jit(compiled) => compiled.run(block, self.params, &mut faults),
             };
             match done {

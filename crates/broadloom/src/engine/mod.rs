@@ -209,6 +209,7 @@ impl Engine {
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         let stage = &prepared.stage;
         let elements = stage.shape.elements();
+        let since = prepared.clock(options);
         let mut buffers: SmallVec<[Option<Buffer>; 2]> = SmallVec::new();
         for (destination, dtype) in destinations.iter().zip(stage.kernel.output_dtypes()) {
             let new = matches!(destination, Destination::New);
@@ -237,7 +238,7 @@ impl Engine {
             .collect();
         let done = {
             let outputs = outputs.iter_mut().map(|bytes| &mut **bytes);
-            prepared.run_slices(options, inputs.iter().copied(), outputs, &params)
+            prepared.run_slices(self, options, inputs.iter().copied(), outputs, &params)
         };
         if let Some(done) = done {
             drop(outputs);
@@ -250,7 +251,7 @@ impl Engine {
         let mut nest = Nest::flat(elements, inputs, outputs);
         let nest = nest.as_mut().map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))?;
         if elements > 0 {
-            prepared.run(self, options, nest, &params)?;
+            prepared.run(self, options, nest, &params, since)?;
         }
         Ok(buffers)
     }
@@ -296,6 +297,12 @@ impl Engine {
 
     fn buffer(&self, bytes: usize) -> Result<Buffer> {
         self.pool.take(bytes).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
+    }
+
+    /// Why nothing can be compiled, if that is known already.
+    fn known_no_compiler(&self) -> Option<&str> {
+        let compiler = || self.compiler.get().and_then(|compiler| compiler.as_ref().err());
+        self.refused.get().or_else(compiler).map(String::as_str)
     }
 
     /// Why nothing can be compiled, if that is so.
@@ -350,6 +357,7 @@ impl Run<'_> {
     /// element for element.
     fn attempt(&self, outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<bool> {
         let stage = &self.prepared.stage;
+        let since = self.prepared.clock(self.options);
         let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
         for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
             let bytes = match input.source {
@@ -365,7 +373,7 @@ impl Run<'_> {
         let outputs = outputs.into_iter().map(|view| -> ViewMut<'_> { view });
         match Nest::new(&stage.shape, &inputs, outputs) {
             Ok(mut nest) => {
-                self.prepared.run(self.engine, self.options, &mut nest, self.params).map(|()| true)
+                self.prepared.run(self.engine, self.options, &mut nest, self.params, since).map(|()| true)
             }
             Err(NestError::Overlap { .. }) => Ok(false),
             Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
