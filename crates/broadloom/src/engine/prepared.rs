@@ -120,9 +120,11 @@ impl Prepared {
 
     /// Who would run the stage now, with its inputs accessed as they were last; as rows of elements if it never ran.
     pub fn executor(&self, engine: &Engine, options: &Options) -> Executor {
-        let last = self.ready.try_lock().map(|ready| ready.access.clone()).unwrap_or_default();
-        let assumed = || SmallVec::from_elem(Access::Contiguous, self.stage.inputs.len());
-        let access = if last.len() == self.stage.inputs.len() { last } else { assumed() };
+        let last = || self.ready.try_lock().map(|ready| ready.access.clone()).unwrap_or_default();
+        let mut access = self.flat_access().map_or_else(last, Iterator::collect);
+        if access.len() != self.stage.inputs.len() {
+            access = SmallVec::from_elem(Access::Contiguous, self.stage.inputs.len());
+        }
         match self.would_choose(engine, options, &access).jit {
             true => Executor::Jit,
             false => Executor::Interp,
