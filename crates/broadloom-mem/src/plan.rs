@@ -15,7 +15,7 @@ use crate::view::Layout;
 const UNIT: usize = 16 << 10;
 /// Rows up to this length are not cut in direct mode.
 const LONG_ROW: usize = 32 << 10;
-/// Elements of a copy of an input that is an output as well.
+/// Elements of a tile: of a copy of an input that is an output as well, and of the others the measure.
 const TILE: usize = 4096;
 /// Bytes of a packed operand in a tile whose rows are as long as can be. Measured on sums of every second element, of
 /// reversed ones and of every third, float32 and float64: 4 to 8 KiB, so that the tile and what it meets stay in a
