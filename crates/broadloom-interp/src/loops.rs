@@ -16,21 +16,14 @@ use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
 use crate::run::TILE;
 
-/// A loop over tiles, by arity: operands, then the result.
-#[derive(Clone, Copy)]
-pub enum TileLoop {
-    /// One operand.
-    Unary(fn(Arch, &[u8], &mut [u8])),
-    /// Two operands.
-    Binary(fn(Arch, &[u8], &[u8], &mut [u8])),
-    /// Three operands.
-    Ternary(TernaryLoop),
-}
+/// The most operands of a loop.
+pub const OPERANDS: usize = 4;
 
-/// A loop over three tiles into a fourth.
-type TernaryLoop = fn(Arch, &[u8], &[u8], &[u8], &mut [u8]);
+/// A loop over tiles: operands, as many as it has, then the result. An operand that is the same for all elements is
+/// one element where the loop was made for that.
+pub type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 
-/// The loop of an instruction.
+/// The loop of an instruction, all operands of which are tiles.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`]: the op does not take the dtype, which a verified kernel rules out.
@@ -76,23 +69,23 @@ impl Visitor for Pick {
     type Out = TileLoop;
 
     fn unary<F: Unary<T>, T: Elem>(self) -> TileLoop {
-        TileLoop::Unary(tile1::<Function<F>, T, F::Out>)
+        tile1::<Function<F>, T, F::Out>
     }
 
     fn binary<F: Binary<T>, T: Elem>(self) -> TileLoop {
-        TileLoop::Binary(tile2::<F, T>)
+        tile2::<Two<F>, Each, Each, T, T>
     }
 
     fn ternary<F: Ternary<T, First = T>, T: Elem>(self) -> TileLoop {
-        TileLoop::Ternary(tile3::<F, T>)
+        tile3::<Three<F>, Each, Each, Each, T, T>
     }
 
     fn choice<F: Ternary<T, First = bool>, T: Elem>(self) -> TileLoop {
-        TileLoop::Ternary(tile3::<F, T>)
+        tile3::<Three<F>, Each, Each, Each, bool, T>
     }
 
     fn cast<T: CastTo<U>, U: Elem>(self) -> TileLoop {
-        TileLoop::Unary(tile1::<Conversion, T, U>)
+        tile1::<Conversion, T, U>
     }
 }
 
@@ -119,28 +112,21 @@ impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
     }
 }
 
-/// A function and the tiles of its operands.
-trait Operands {
-    /// One element of each.
-    type Args: Copy;
+/// What a loop computes from one element of each operand.
+pub(crate) trait Body<Args> {
     type Out: Elem;
-    fn args(&self) -> impl Iterator<Item = Self::Args>;
-    /// The function, in a vectorised loop.
-    fn lane(lanes: &mut Lanes, args: Self::Args) -> Self::Out;
-    /// The function, by the long way round where that is needed.
-    fn long(args: Self::Args) -> Self::Out;
+    /// In a vectorised loop.
+    fn lane(lanes: &mut Lanes, args: Args) -> Self::Out;
+    /// By the long way round where that is needed.
+    fn long(args: Args) -> Self::Out;
 }
 
-struct One<'a, F, T: Elem, U>(&'a [T::Store], PhantomData<(F, U)>);
+/// A function of one operand.
+struct One<F, U>(PhantomData<(F, U)>);
 
-impl<F: Map<T, U>, T: Elem, U: Elem> Operands for One<'_, F, T, U> {
-    type Args = T;
+impl<F: Map<T, U>, T: Elem, U: Elem> Body<T> for One<F, U> {
     type Out = U;
 
-    #[inline(always)]
-    fn args(&self) -> impl Iterator<Item = T> {
-        self.0.iter().map(|&x| T::load(x))
-    }
     #[inline(always)]
     fn lane(lanes: &mut Lanes, x: T) -> U {
         F::call(lanes, x)
@@ -151,16 +137,12 @@ impl<F: Map<T, U>, T: Elem, U: Elem> Operands for One<'_, F, T, U> {
     }
 }
 
-struct Two<'a, F, T: Elem>(&'a [T::Store], &'a [T::Store], PhantomData<F>);
+/// A function of two operands.
+pub(crate) struct Two<F>(PhantomData<F>);
 
-impl<F: Binary<T>, T: Elem> Operands for Two<'_, F, T> {
-    type Args = (T, T);
+impl<F: Binary<T>, T: Elem> Body<(T, T)> for Two<F> {
     type Out = F::Out;
 
-    #[inline(always)]
-    fn args(&self) -> impl Iterator<Item = (T, T)> {
-        self.0.iter().zip(self.1).map(|(&x, &y)| (T::load(x), T::load(y)))
-    }
     #[inline(always)]
     fn lane(lanes: &mut Lanes, (x, y): (T, T)) -> F::Out {
         F::call(lanes, x, y)
@@ -171,17 +153,12 @@ impl<F: Binary<T>, T: Elem> Operands for Two<'_, F, T> {
     }
 }
 
-struct Three<'a, F, C: Elem, T: Elem>(&'a [C::Store], &'a [T::Store], &'a [T::Store], PhantomData<F>);
+/// A function of three operands.
+struct Three<F>(PhantomData<F>);
 
-impl<F: Ternary<T>, T: Elem> Operands for Three<'_, F, F::First, T> {
-    type Args = (F::First, T, T);
+impl<F: Ternary<T>, T: Elem> Body<(F::First, T, T)> for Three<F> {
     type Out = T;
 
-    #[inline(always)]
-    fn args(&self) -> impl Iterator<Item = (F::First, T, T)> {
-        let rest = self.1.iter().zip(self.2);
-        self.0.iter().zip(rest).map(|(&x, (&y, &z))| (F::First::load(x), T::load(y), T::load(z)))
-    }
     #[inline(always)]
     fn lane(lanes: &mut Lanes, (x, y, z): (F::First, T, T)) -> T {
         F::call(lanes, x, y, z)
@@ -192,65 +169,176 @@ impl<F: Ternary<T>, T: Elem> Operands for Three<'_, F, F::First, T> {
     }
 }
 
+/// How a loop reads an operand.
+pub(crate) trait Read {
+    type Source<'a, T: Elem>: Source<T>;
+    fn read<T: Elem>(operand: &[u8]) -> Self::Source<'_, T>;
+}
+
+/// The elements of a tile.
+pub(crate) struct Each;
+/// One element, the same in all lanes.
+pub(crate) struct Same;
+
+impl Read for Each {
+    type Source<'a, T: Elem> = &'a [T::Store];
+
+    #[inline(always)]
+    fn read<T: Elem>(operand: &[u8]) -> &[T::Store] {
+        elements::<T>(operand)
+    }
+}
+
+impl Read for Same {
+    type Source<'a, T: Elem> = Uniform<T>;
+
+    #[inline(always)]
+    fn read<T: Elem>(operand: &[u8]) -> Uniform<T> {
+        Uniform(T::load(elements::<T>(operand)[0]))
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Uniform<T>(T);
+
+/// Elements by index.
+pub(crate) trait Source<Args>: Copy {
+    /// The first `n` of them: within a loop of as many no index is checked.
+    fn first(self, n: usize) -> Self;
+    fn at(self, i: usize) -> Args;
+}
+
+impl<T: Elem> Source<T> for &[T::Store] {
+    #[inline(always)]
+    fn first(self, n: usize) -> Self {
+        &self[..n]
+    }
+    #[inline(always)]
+    fn at(self, i: usize) -> T {
+        T::load(self[i])
+    }
+}
+
+impl<T: Elem> Source<T> for Uniform<T> {
+    #[inline(always)]
+    fn first(self, _: usize) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn at(self, _: usize) -> T {
+        self.0
+    }
+}
+
+macro_rules! sources_of_several {
+    ($(($($source:ident $args:ident $i:tt),*))*) => {$(
+        impl<$($source: Source<$args>, $args),*> Source<($($args,)*)> for ($($source,)*) {
+            #[inline(always)]
+            fn first(self, n: usize) -> Self {
+                ($(self.$i.first(n),)*)
+            }
+            #[inline(always)]
+            fn at(self, i: usize) -> ($($args,)*) {
+                ($(self.$i.at(i),)*)
+            }
+        }
+    )*};
+}
+sources_of_several! {
+    (A X 0, B Y 1)
+    (A X 0, B Y 1, C Z 2)
+    (A X 0, B Y 1, C Z 2, D W 3)
+}
+
 /// The loop of a tile, for whichever features it is compiled; it gives whether a lane was flagged.
 ///
 /// A type of its own and not a closure: a closure is called through a shim that large functions are not inlined out
 /// of, and outside of the dispatched function they are compiled without its features.
-struct Fast<'a, P: Operands>(&'a P, &'a mut [<P::Out as Elem>::Store]);
+struct Fast<'a, F: Body<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
-impl<P: Operands> NullaryFnOnce for Fast<'_, P> {
+impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
     type Output = bool;
 
     #[inline(always)]
     fn call(self) -> bool {
         let mut lanes = Lanes::default();
-        for (out, args) in self.1.iter_mut().zip(self.0.args()) {
-            *out = P::lane(&mut lanes, args).store();
+        let (n, out) = (self.1.len(), self.1);
+        let sources = self.0.first(n);
+        // PERF: by index, all of them below one `n`; with an iterator over `out` the checks of the others stay, and
+        // with them up to a vector's worth of elements that are computed one by one.
+        #[allow(clippy::needless_range_loop)]
+        for i in 0..n {
+            out[i] = F::lane(&mut lanes, sources.at(i)).store();
         }
         lanes.flagged != 0
     }
 }
 
 /// Finds the flagged lanes, and takes the long way round for them.
-struct Mended<'a, P: Operands>(&'a P, &'a mut [<P::Out as Elem>::Store]);
+struct Mended<'a, F: Body<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
-impl<P: Operands> NullaryFnOnce for Mended<'_, P> {
+impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Mended<'_, F, S, A> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
         let mut flags = [0u8; TILE];
-        for (flag, args) in flags.iter_mut().zip(self.0.args()) {
+        let n = self.1.len();
+        let flags = &mut flags[..n];
+        let sources = self.0.first(n);
+        #[allow(clippy::needless_range_loop)]
+        for i in 0..n {
             let mut lanes = Lanes::default();
-            P::lane(&mut lanes, args);
-            *flag = (lanes.flagged != 0) as u8;
+            F::lane(&mut lanes, sources.at(i));
+            flags[i] = (lanes.flagged != 0) as u8;
         }
-        for ((out, args), &flag) in self.1.iter_mut().zip(self.0.args()).zip(&flags) {
-            if flag != 0 {
-                *out = P::long(args).store();
+        for (i, (out, flag)) in self.1.iter_mut().zip(flags).enumerate() {
+            if *flag != 0 {
+                *out = F::long(sources.at(i)).store();
             }
         }
     }
 }
 
 /// Computes a tile of at most [`TILE`] elements.
-fn run<P: Operands>(arch: Arch, operands: &P, out: &mut [<P::Out as Elem>::Store]) {
+#[inline(always)]
+pub(crate) fn run<F: Body<A>, A>(arch: Arch, sources: impl Source<A>, out: &mut [<F::Out as Elem>::Store]) {
     debug_assert!(out.len() <= TILE, "a tile of {} elements", out.len());
-    if arch.dispatch(Fast(operands, &mut *out)) {
-        arch.dispatch(Mended(operands, out));
+    if arch.dispatch(Fast::<F, _, A>(sources, &mut *out, PhantomData)) {
+        arch.dispatch(Mended::<F, _, A>(sources, out, PhantomData));
     }
 }
 
-fn tile1<F: Map<T, U>, T: Elem, U: Elem>(arch: Arch, a: &[u8], out: &mut [u8]) {
-    run(arch, &One::<F, T, U>(elements::<T>(a), PhantomData), elements_mut::<U>(out));
+fn tile1<F: Map<T, U>, T: Elem, U: Elem>(arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8]) {
+    run::<One<F, U>, T>(arch, elements::<T>(args[0]), elements_mut::<U>(out));
 }
 
-fn tile2<F: Binary<T>, T: Elem>(arch: Arch, a: &[u8], b: &[u8], out: &mut [u8]) {
-    let operands = Two::<F, T>(elements::<T>(a), elements::<T>(b), PhantomData);
-    run(arch, &operands, elements_mut::<F::Out>(out));
+pub(crate) fn tile2<F: Body<(T, U)>, A: Read, B: Read, T: Elem, U: Elem>(
+    arch: Arch,
+    args: &[&[u8]; OPERANDS],
+    out: &mut [u8],
+) {
+    let sources = (A::read::<T>(args[0]), B::read::<U>(args[1]));
+    run::<F, (T, U)>(arch, sources, elements_mut::<F::Out>(out));
 }
 
-fn tile3<F: Ternary<T>, T: Elem>(arch: Arch, a: &[u8], b: &[u8], c: &[u8], out: &mut [u8]) {
-    let (a, b, c) = (elements::<F::First>(a), elements::<T>(b), elements::<T>(c));
-    run(arch, &Three::<F, F::First, T>(a, b, c, PhantomData), elements_mut::<T>(out));
+/// The last two operands are of one type.
+pub(crate) fn tile3<F: Body<(T, U, U)>, A: Read, B: Read, C: Read, T: Elem, U: Elem>(
+    arch: Arch,
+    args: &[&[u8]; OPERANDS],
+    out: &mut [u8],
+) {
+    let sources = (A::read::<T>(args[0]), B::read::<U>(args[1]), C::read::<U>(args[2]));
+    run::<F, (T, U, U)>(arch, sources, elements_mut::<F::Out>(out));
+}
+
+/// All of one type.
+pub(crate) fn tile4<F: Body<(T, T, T, T)>, A: Read, B: Read, C: Read, D: Read, T: Elem>(
+    arch: Arch,
+    args: &[&[u8]; OPERANDS],
+    out: &mut [u8],
+) {
+    let sources =
+        (A::read::<T>(args[0]), B::read::<T>(args[1]), C::read::<T>(args[2]), D::read::<T>(args[3]));
+    run::<F, (T, T, T, T)>(arch, sources, elements_mut::<F::Out>(out));
 }

@@ -1,47 +1,88 @@
 //! Running a program on a block.
 //!
 //! In: a block of a nest, parameters, a byte per fault site. Out: the block's outputs are written, and the bytes of
-//! sites that met a zero divisor set. Must hold: nothing is allocated once the scratch tiles are there.
+//! sites that met a zero divisor set. Must hold: nothing is allocated once the working memory is there.
 
 use broadloom_core::kernel::Depth;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_math::Elem;
-use broadloom_mem::{Block, Inputs, Operand, Outputs, bytes_of, bytes_of_mut};
+use broadloom_mem::{ALIGN, Access, Block, Buffer, Inputs, Outputs, Stream, streaming, typed, typed_mut};
 
-use crate::loops::{TileLoop, any_zero};
-use crate::program::{Place, Program, Step};
+use crate::loops::{OPERANDS, any_zero};
+use crate::program::{Fill, Level, Place, Program, Step, Target};
 
-/// Elements per tile: 128 to 512 were equally fast where it was measured.
-pub const TILE: usize = 256;
+/// The most elements of a tile; programs of many tiles have shorter ones.
+pub const TILE: usize = 1024;
+/// Elements of a tile where outputs are streamed: 512 and 1024 took up to a third longer at 1e7 float64, on a host with
+/// 48 KiB of L1.
+const STREAMED: usize = 256;
+/// How far ahead inputs are asked for then, in elements: 256 to 1024 were equally good.
+const AHEAD: usize = 512;
 
-/// Tiles, kept from run to run.
+/// Working memory, kept from run to run.
 #[derive(Debug, Default)]
-pub struct Tiles(Vec<Box<[u64]>>);
+pub struct Tiles(Option<Buffer>);
 
 impl Tiles {
-    /// Makes room for a program's tiles.
-    fn fit(&mut self, sizes: &[usize]) {
-        for (i, size) in sizes.iter().enumerate() {
-            let words = TILE * size / 8;
-            match self.0.get_mut(i) {
-                Some(tile) if tile.len() >= words => {}
-                Some(tile) => *tile = vec![0; words].into(),
-                None => self.0.push(vec![0; words].into()),
-            }
+    /// The memory, of at least so many bytes.
+    fn fit(&mut self, bytes: usize) -> Result<&mut [u8]> {
+        if self.0.as_ref().is_none_or(|memory| memory.len() < bytes) {
+            // Released first: the old tiles are of no use.
+            self.0 = None;
+            let refused = |e: broadloom_mem::AllocError| Error::new(ErrorKind::Limit, e.to_string());
+            self.0 = Some(Buffer::for_overwrite(bytes).map_err(refused)?);
         }
+        self.0
+            .as_mut()
+            .and_then(Buffer::as_bytes_mut)
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "working memory that can't be written"))
     }
 }
 
+/// How outputs are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stores {
+    /// As usual: through the caches.
+    #[default]
+    Cached,
+    /// Past the caches, where the outputs' rows are the caller's memory and not an input's: for operands that the caches
+    /// can't hold. It saves reading the lines that are written; inputs are asked for ahead of time.
+    Streaming,
+}
+
+/// What one call of [`Program::run_with`] works with.
+struct Run<'p> {
+    program: &'p Program,
+    stream: Option<&'p Stream>,
+    faults: &'p mut [u8],
+    memory: &'p mut [u8],
+}
+
 impl Program {
+    /// Computes a block, and writes its outputs as usual; see [`Program::run_with`].
+    ///
+    /// # Errors
+    /// As [`Program::run_with`].
+    pub fn run(
+        &self,
+        block: &mut Block<'_>,
+        params: &[u64],
+        faults: &mut [u8],
+        tiles: &mut Tiles,
+    ) -> Result<()> {
+        self.run_with(Stores::Cached, block, params, faults, tiles)
+    }
+
     /// Computes a block.
     ///
     /// `faults` has a byte per fault site of the kernel, in order; a site that meets a zero divisor sets its byte.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: the block is not of the types and access classes that the program was made for, or
-    /// there are too few parameters or fault bytes.
-    pub fn run(
+    /// there are too few parameters or fault bytes. [`ErrorKind::Limit`]: memory is refused.
+    pub fn run_with(
         &self,
+        stores: Stores,
         block: &mut Block<'_>,
         params: &[u64],
         faults: &mut [u8],
@@ -52,197 +93,188 @@ impl Program {
         if !matches || params.len() < self.params.len() || faults.len() < self.fault_sites {
             return Err(Error::new(ErrorKind::Internal, "a program was given operands of another kernel"));
         }
-        tiles.fit(&self.tiles);
-        let cols = block.cols();
-        let filled = cols.min(TILE);
-        for (i, &tile) in self.param_tiles.iter().enumerate() {
-            fill(&mut tiles.0[tile], params[i], self.params[i].size(), filled);
+        let memory = tiles.fit(self.bytes)?;
+        for (&slot, bits) in self.param_slots.iter().zip(params) {
+            memory[slot..slot + 8].copy_from_slice(&bits.to_le_bytes());
         }
-        for step in self.steps.iter().filter(|s| s.depth == Depth::Call) {
-            uniform(self, step, &mut tiles.0, faults, filled);
-        }
-        for row in 0..block.rows() {
-            let (inputs, mut outputs) = block.row(row);
-            self.row(inputs, &mut outputs, cols, faults, &mut tiles.0);
+        let apart = || (0..self.outputs.len()).all(|j| block.is_apart(j));
+        let streams = stores == Stores::Streaming && apart();
+        let run = Run { program: self, stream: None, faults, memory };
+        match streams {
+            true => streaming(|stream| Run { stream: Some(stream), ..run }.block(block)),
+            false => run.block(block),
         }
         Ok(())
     }
+}
 
-    fn row(
-        &self,
-        inputs: Inputs<'_>,
-        outputs: &mut Outputs<'_>,
-        cols: usize,
-        faults: &mut [u8],
-        tiles: &mut [Box<[u64]>],
-    ) {
-        let filled = cols.min(TILE);
-        for &(input, tile) in &self.splat_tiles {
-            let size = self.inputs[input].0.size();
-            fill(&mut tiles[tile], splat_bits(inputs, input, size), size, filled);
+impl Run<'_> {
+    fn block(mut self, block: &mut Block<'_>) {
+        let cols = block.cols();
+        self.uniform(Depth::Call, cols);
+        for row in 0..block.rows() {
+            let (inputs, mut outputs) = block.row(row);
+            self.row(inputs, &mut outputs, cols);
         }
-        for step in self.steps.iter().filter(|s| s.depth == Depth::Row) {
-            uniform(self, step, tiles, faults, filled);
+    }
+
+    /// Computes what is the same for all elements of a row or block of `cols` columns, and fills tiles with it.
+    fn uniform(&mut self, depth: Depth, cols: usize) {
+        let Level { steps, fills } = &self.program.levels[depth as usize];
+        let nowhere = Span { inputs: None, start: 0, n: 1 };
+        for step in steps {
+            self.step(step, nowhere, &mut None);
         }
+        fills.iter().for_each(|fill| fill.run(self.memory, cols.min(self.program.tile)));
+    }
+
+    fn row(&mut self, inputs: Inputs<'_>, outputs: &mut Outputs<'_>, cols: usize) {
+        for &(input, slot) in &self.program.splat_slots {
+            let element = inputs.bytes(input);
+            self.memory[slot..slot + element.len()].copy_from_slice(element);
+        }
+        self.uniform(Depth::Row, cols);
         let mut start = 0;
         while start < cols {
-            let n = TILE.min(cols - start);
-            let at = Span { inputs, program: self, start, n };
-            for step in self.steps.iter().filter(|s| s.depth == Depth::Element) {
-                at.step(step, outputs, tiles, faults);
+            let mut n = self.program.tile.min(cols - start);
+            if let Some(stream) = self.stream {
+                n = n.min(if start == 0 { self.to_line(outputs) } else { STREAMED });
+                self.fetch(stream, inputs, start + AHEAD, n);
             }
-            for &(output, place) in &self.copies {
-                let size = self.outputs[output].size();
-                copy(
-                    at.operand(place, tiles, size),
-                    output_bytes(outputs, output, size, start, n),
-                    self.outputs[output],
-                );
+            let span = Span { inputs: Some(inputs), start, n };
+            for step in &self.program.levels[Depth::Element as usize].steps {
+                self.step(step, span, &mut Some(outputs));
+            }
+            for &(output, place) in &self.program.copies {
+                let dtype = self.program.outputs[output];
+                let to = span.output(outputs, output, dtype.size());
+                let from = span.operand((place, dtype.size()), self.memory, &[], self.memory.len());
+                match self.stream {
+                    Some(stream) if dtype != DType::Bool => stream.copy(from, to),
+                    _ => copy(from, to, dtype),
+                }
             }
             start += n;
         }
     }
+
+    /// Elements up to where a line begins in the first output; those of a tile where one does.
+    fn to_line(&self, outputs: &mut Outputs<'_>) -> usize {
+        let Some(size) = self.program.outputs.first().map(|d| d.size()) else { return STREAMED };
+        match outputs.bytes(0).as_ptr().align_offset(ALIGN) / size {
+            0 => STREAMED,
+            n => n.min(STREAMED),
+        }
+    }
+
+    /// Asks for `n` elements of the inputs, as many as there are.
+    fn fetch(&self, stream: &Stream, inputs: Inputs<'_>, start: usize, n: usize) {
+        let inputs_read = self.program.inputs.iter().enumerate().filter(|(_, i)| i.1 == Access::Contiguous);
+        for (input, (dtype, _)) in inputs_read {
+            let row = inputs.bytes(input);
+            let end = row.len().min((start + n) * dtype.size());
+            stream.fetch(&row[end.min(start * dtype.size())..end]);
+        }
+    }
+
+    #[inline(always)]
+    fn step(&mut self, step: &Step, span: Span<'_>, outputs: &mut Option<&mut Outputs<'_>>) {
+        let arch = self.program.arch;
+        let bytes = span.n * step.size;
+        let (to, stream) = match (step.out, self.stream) {
+            (Target::Scratch(to), _) => (to, None),
+            (Target::Output(_), Some(stream)) => (self.program.stage, Some(stream)),
+            (Target::Output(_), None) => (self.memory.len(), None),
+        };
+        let direct = to == self.memory.len();
+        let (before, rest) = self.memory.split_at_mut(to);
+        let (tile, after) = rest.split_at_mut(if direct { 0 } else { bytes });
+        let skipped = to + tile.len();
+        let mut args: [&[u8]; OPERANDS] = [&[]; OPERANDS];
+        for (arg, &operand) in args.iter_mut().zip(&step.args[..step.operands]) {
+            *arg = span.operand(operand, before, after, skipped);
+        }
+        if let Some((site, size)) = step.check
+            && any_zero(args[1], size)
+        {
+            self.faults[site] = 1;
+        }
+        match (step.out, outputs) {
+            (Target::Output(output), Some(outputs)) => {
+                let out = span.output(outputs, output, step.size);
+                match stream {
+                    Some(stream) => {
+                        (step.run)(arch, &args, tile);
+                        stream.copy(tile, out);
+                    }
+                    None => (step.run)(arch, &args, out),
+                }
+            }
+            _ => (step.run)(arch, &args, tile),
+        }
+    }
 }
 
-/// Some elements of a row.
+/// Some elements of a row; where there are no inputs, the one element that stands for all.
 #[derive(Clone, Copy)]
 struct Span<'r> {
-    inputs: Inputs<'r>,
-    program: &'r Program,
+    inputs: Option<Inputs<'r>>,
     start: usize,
     n: usize,
 }
 
 impl<'r> Span<'r> {
-    /// An operand's bytes, `size` per element.
-    fn operand<'t>(&self, place: Place, tiles: &'t [Box<[u64]>], size: usize) -> &'t [u8]
+    /// An operand's bytes, of working memory up to some byte and again from `skipped` on.
+    #[inline(always)]
+    fn operand<'t>(
+        &self,
+        (place, size): (Place, usize),
+        before: &'t [u8],
+        after: &'t [u8],
+        skipped: usize,
+    ) -> &'t [u8]
     where
         'r: 't,
     {
-        match place {
-            Place::Tile(tile) => &bytes_of(&tiles[tile])[..self.n * size],
+        let (at, bytes) = match place {
+            Place::Tile(at) => (at, self.n * size),
+            Place::Same(at) => (at, size),
+            // Only values computed for each tile are read from an input's memory.
             Place::Input(input) => {
-                let row = input_bytes(self.inputs, input, size);
-                &row[self.start * size..(self.start + self.n) * size]
-            }
-        }
-    }
-
-    fn step(&self, step: &Step, outputs: &mut Outputs<'_>, tiles: &mut [Box<[u64]>], faults: &mut [u8]) {
-        let size = step.dtype.size();
-        match step.direct {
-            Some(output) => {
-                let out = output_bytes(outputs, output, size, self.start, self.n);
-                self.compute(step, tiles, out, faults);
-            }
-            None => {
-                let mut tile = std::mem::take(&mut tiles[step.out]);
-                self.compute(step, tiles, &mut bytes_of_mut(&mut tile)[..self.n * size], faults);
-                tiles[step.out] = tile;
-            }
-        }
-    }
-
-    fn compute(&self, step: &Step, tiles: &[Box<[u64]>], out: &mut [u8], faults: &mut [u8]) {
-        let arg = |i: usize| self.operand(step.args[i], tiles, step.arg_sizes[i]);
-        if let Some((site, size)) = step.check
-            && any_zero(arg(1), size)
-        {
-            faults[site] = 1;
-        }
-        let arch = self.program.arch;
-        match step.run {
-            TileLoop::Unary(f) => f(arch, arg(0), out),
-            TileLoop::Binary(f) => f(arch, arg(0), arg(1), out),
-            TileLoop::Ternary(f) => f(arch, arg(0), arg(1), arg(2), out),
-        }
-    }
-}
-
-/// Computes what is the same for a whole row or block: for one element, which then fills the tile.
-fn uniform(program: &Program, step: &Step, tiles: &mut [Box<[u64]>], faults: &mut [u8], filled: usize) {
-    let mut tile = std::mem::take(&mut tiles[step.out]);
-    let size = step.dtype.size();
-    {
-        let arg = |i: usize| -> &[u8] {
-            match step.args[i] {
-                Place::Tile(t) => &bytes_of(&tiles[t])[..step.arg_sizes[i]],
-                // Only values computed for each tile are read from an input's memory.
-                Place::Input(_) => &[],
+                let row = self.inputs.map_or(&[][..], |inputs| inputs.bytes(input));
+                return &row[self.start * size..(self.start + self.n) * size];
             }
         };
-        if let Some((site, size)) = step.check
-            && any_zero(arg(1), size)
-        {
-            faults[site] = 1;
-        }
-        let out = &mut bytes_of_mut(&mut tile)[..size];
-        match step.run {
-            TileLoop::Unary(f) => f(program.arch, arg(0), out),
-            TileLoop::Binary(f) => f(program.arch, arg(0), arg(1), out),
-            TileLoop::Ternary(f) => f(program.arch, arg(0), arg(1), arg(2), out),
+        match at.checked_sub(skipped) {
+            Some(at) => &after[at..at + bytes],
+            None => &before[at..at + bytes],
         }
     }
-    let bytes = bytes_of_mut(&mut tile);
-    for at in 1..filled {
-        bytes.copy_within(..size, at * size);
-    }
-    tiles[step.out] = tile;
-}
 
-/// Fills a tile with one element.
-fn fill(tile: &mut [u64], bits: u64, size: usize, filled: usize) {
-    let element = bits.to_le_bytes();
-    for out in bytes_of_mut(tile)[..filled * size].chunks_exact_mut(size) {
-        out.copy_from_slice(&element[..size]);
+    #[inline]
+    fn output<'o>(&self, outputs: &'o mut Outputs<'_>, output: usize, size: usize) -> &'o mut [u8] {
+        &mut outputs.bytes(output)[self.start * size..(self.start + self.n) * size]
     }
 }
 
-/// Calls `$f` with the unsigned integer type of so many bytes.
-macro_rules! by_size {
-    ($size:expr, $t:ident => $body:expr) => {
-        match $size {
-            1 => {
-                type $t = u8;
-                $body
-            }
-            2 => {
-                type $t = u16;
-                $body
-            }
-            4 => {
-                type $t = u32;
-                $body
-            }
-            _ => {
-                type $t = u64;
-                $body
-            }
+impl Fill {
+    /// Fills a tile's first `n` elements with one.
+    fn run(&self, memory: &mut [u8], n: usize) {
+        match self.size {
+            1 => self.typed::<u8>(memory, n),
+            2 => self.typed::<u16>(memory, n),
+            4 => self.typed::<u32>(memory, n),
+            _ => self.typed::<u64>(memory, n),
         }
-    };
-}
+    }
 
-fn input_bytes(inputs: Inputs<'_>, input: usize, size: usize) -> &[u8] {
-    by_size!(size, T => match inputs.get::<T>(input) {
-        Operand::Slice(row) => bytes_of(row),
-        // The block has the access classes that the program was made for.
-        Operand::Splat(_) => &[],
-    })
-}
-
-fn splat_bits(inputs: Inputs<'_>, input: usize, size: usize) -> u64 {
-    by_size!(size, T => inputs.get::<T>(input).get(0).to_bits64())
-}
-
-fn output_bytes<'o>(
-    outputs: &'o mut Outputs<'_>,
-    output: usize,
-    size: usize,
-    start: usize,
-    n: usize,
-) -> &'o mut [u8] {
-    let row = by_size!(size, T => bytes_of_mut(outputs.get::<T>(output)));
-    &mut row[start * size..(start + n) * size]
+    fn typed<T: Elem<Store = T>>(&self, memory: &mut [u8], n: usize) {
+        let element = typed::<T>(&memory[self.from..self.from + self.size]).and_then(|x| x.first().copied());
+        let tile = typed_mut::<T>(&mut memory[self.to..self.to + n * self.size]);
+        if let (Some(element), Some(tile)) = (element, tile) {
+            tile.fill(element);
+        }
+    }
 }
 
 /// A value that is written as it is; a bool that was loaded is 0 or 1 once written.

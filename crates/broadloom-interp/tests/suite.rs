@@ -1,38 +1,46 @@
 //! The interpreter, held to the suite of all executors.
 
 use broadloom_core::Kernel;
-use broadloom_interp::{Program, Tiles};
+use broadloom_interp::{Program, Stores, Tiles};
 use broadloom_mem::Access;
 use broadloom_testkit::suite::{self, Executor, Prepared};
 
-struct Interp;
+/// The interpreter, and how it writes outputs.
+struct Interp(Stores);
+
+const WAYS: [Interp; 2] = [Interp(Stores::Cached), Interp(Stores::Streaming)];
 
 impl Executor for Interp {
     fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
         let program = Program::new(kernel, access).expect("a valid kernel");
-        let mut tiles = Tiles::default();
+        let (mut tiles, stores) = (Tiles::default(), self.0);
         Box::new(move |block, params, faults| {
-            program.run(block, params, faults, &mut tiles).expect("matches")
+            program.run_with(stores, block, params, faults, &mut tiles).expect("matches")
         })
     }
 }
 
 #[test]
 fn every_code_gives_the_scalar_instances_bits() {
-    suite::every_code_gives_the_scalar_instances_bits(&Interp);
+    WAYS.iter().for_each(|way| suite::every_code_gives_the_scalar_instances_bits(way));
 }
 
 #[test]
 fn operands_that_serve_a_whole_row() {
-    suite::operands_that_serve_a_whole_row(&Interp);
+    WAYS.iter().for_each(|way| suite::operands_that_serve_a_whole_row(way));
 }
 
 #[test]
 fn any_byte_but_0_is_true() {
-    suite::any_byte_but_0_is_true(&Interp);
+    WAYS.iter().for_each(|way| suite::any_byte_but_0_is_true(way));
 }
 
 #[test]
 fn every_length_and_tail() {
-    suite::every_length_and_tail(&Interp);
+    WAYS.iter().for_each(|way| suite::every_length_and_tail(way));
+}
+
+#[test]
+fn pairs_of_instructions() {
+    WAYS.iter().for_each(|way| suite::pairs_of_instructions(way));
 }

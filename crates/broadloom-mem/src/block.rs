@@ -156,6 +156,17 @@ impl<'b> Block<'b> {
             && outputs.zip(own_outputs).all(|(item, op)| item == op.item())
     }
 
+    /// Whether the rows of an output are the caller's memory, which no input shares: neither a tile that is copied
+    /// on, nor an input that was just read.
+    ///
+    /// # Panics
+    /// If there is no such output.
+    #[inline]
+    pub fn is_apart(&self, output: usize) -> bool {
+        let (inputs, outputs) = self.plan.ops.split_at(self.plan.inputs);
+        outputs[output].class == Class::Row && !inputs.iter().any(|op| op.aliased)
+    }
+
     /// The pointers, for machine code.
     #[inline]
     pub fn raw(&mut self) -> RawBlock<'_> {
@@ -188,6 +199,21 @@ impl<'r> Inputs<'r> {
         // an input that this function gives out.
         unsafe { read_row(self.plan, self.raw, input, self.row) }
     }
+
+    /// The row of an input as bytes, whatever its type; one element where it serves all columns.
+    ///
+    /// # Panics
+    /// If there is no such input, or it is an output in place.
+    #[inline]
+    pub fn bytes(&self, input: usize) -> &'r [u8] {
+        let op = check_input(self.plan, self.raw, input);
+        let elements = if op.class == Class::Splat { 1 } else { self.raw.cols };
+        let place = &self.raw.inputs[input];
+        let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
+        // SAFETY: `Block::new`'s contract: valid for one element of a splat, else for `cols`, for `'r`, and made by
+        // `Block::row` for a row that there is; `Outputs` writes to none of these bytes (`check_input`).
+        unsafe { slice::from_raw_parts(ptr, elements * op.item()) }
+    }
 }
 
 /// A row of every output of a block.
@@ -208,6 +234,20 @@ impl Outputs<'_> {
         // time.
         unsafe { write_row::<T>(self.plan, self.raw, output, self.row) }
     }
+
+    /// The row of an output as bytes, whatever its type, to be written whole.
+    ///
+    /// # Panics
+    /// If there is no such output.
+    #[inline]
+    pub fn bytes(&mut self, output: usize) -> &mut [u8] {
+        let op = &self.plan.ops[self.plan.inputs..][output];
+        let place = &self.raw.outputs[output];
+        let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
+        // SAFETY: as in `get`: valid for `cols` elements of the operand's size; any bytes are elements (`bool`s are
+        // read by their truth).
+        unsafe { slice::from_raw_parts_mut(ptr, self.raw.cols * op.item()) }
+    }
 }
 
 /// # Safety
@@ -215,12 +255,8 @@ impl Outputs<'_> {
 #[inline]
 unsafe fn read_row<'r, T: Elem>(plan: &Plan, raw: RawBlock<'_>, input: usize, row: usize) -> Operand<'r, T> {
     assert!(row < raw.rows, "row {row} of a block of {} rows", raw.rows);
-    let (op, place) = (&plan.ops[..plan.inputs][input], &raw.inputs[input]);
+    let (op, place) = (check_input(plan, raw, input), &raw.inputs[input]);
     check_size::<T>("input", input, op);
-    assert!(
-        !(raw.any_alias && op.aliased && op.class == Class::Row),
-        "input {input} is an output in place: safe bodies need AliasPolicy::Copy"
-    );
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
     // SAFETY: `Block::new`'s contract: valid for one element of a splat, else for `cols`; the size is the
     // operand's, and any bytes are a `Store`.
@@ -230,6 +266,17 @@ unsafe fn read_row<'r, T: Elem>(plan: &Plan, raw: RawBlock<'_>, input: usize, ro
             Class::Row | Class::Pack => Operand::Slice(slice::from_raw_parts(ptr, raw.cols)),
         }
     }
+}
+
+/// An input that outputs do not write to.
+#[inline]
+fn check_input<'p>(plan: &'p Plan, raw: RawBlock<'_>, input: usize) -> &'p Op {
+    let op = &plan.ops[..plan.inputs][input];
+    assert!(
+        !(raw.any_alias && op.aliased && op.class == Class::Row),
+        "input {input} is an output in place: safe bodies need AliasPolicy::Copy"
+    );
+    op
 }
 
 /// # Safety

@@ -8,6 +8,7 @@
 //! | [`Nest`] | an index space with its operands, planned: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
 //! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
+//! | [`streaming`] | stores past the caches, and the fence behind them |
 //! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
 //!
 //! ```text
@@ -29,6 +30,8 @@ mod pack;
 mod plan;
 mod pool;
 mod scratch;
+mod steps;
+mod stream;
 mod transpose;
 mod view;
 mod walk;
@@ -41,4 +44,5 @@ pub use nest::{AliasPolicy, Body, Nest, Part, Parts};
 pub use plan::{Mode, NestError};
 pub use pool::Pool;
 pub use scratch::Scratch;
+pub use stream::{Stream, streaming};
 pub use view::{View, ViewError, ViewMut};

@@ -59,8 +59,17 @@ fn run(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[bo
         outputs: vec![ValueId(columns.len() as u32)],
         ..Kernel::default()
     };
+    run_kernel(executor, &kernel, columns, splat).swap_remove(0)
+}
+
+/// Runs a kernel on columns of its inputs, in the same way; a column per output.
+fn run_kernel(
+    executor: &dyn Executor,
+    kernel: &Kernel,
+    columns: &[Vec<Scalar>],
+    splat: &[bool],
+) -> Vec<Vec<Scalar>> {
     let n = columns[0].len();
-    let out_dtype = code.result().expect("a valid code");
     let stored: Vec<(Vec<u64>, usize)> =
         columns.iter().map(|c| bytes(c)).map(|b| (aligned(&b), b.len())).collect();
     let views: Vec<View<'_>> = stored
@@ -73,21 +82,24 @@ fn run(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[bo
             View::new(as_bytes(words, *len), size, 0, &[n], &[stride]).expect("inside")
         })
         .collect();
-    let size = out_dtype.size();
-    let mut out = vec![0u64; (n * size).div_ceil(8)];
+    let dtypes: Vec<DType> = kernel.output_dtypes().collect();
+    let mut outs: Vec<Vec<u64>> = dtypes.iter().map(|d| vec![0u64; (n * d.size()).div_ceil(8)]).collect();
     {
-        let out_bytes = &mut broadloom_mem::bytes_of_mut(&mut out)[..n * size];
-        let out = ViewMut::new(out_bytes, size, 0, &[n], &[size as isize]).expect("inside");
-        let mut nest = Nest::new(&[n], &views, [out]).expect("a nest");
+        let out_views = outs.iter_mut().zip(&dtypes).map(|(out, dtype)| {
+            let size = dtype.size();
+            let out_bytes = &mut broadloom_mem::bytes_of_mut(out)[..n * size];
+            ViewMut::new(out_bytes, size, 0, &[n], &[size as isize]).expect("inside")
+        });
+        let mut nest = Nest::new(&[n], &views, out_views).expect("a nest");
         let access: Vec<_> = (0..views.len()).map(|i| nest.access(i)).collect();
-        let mut compiled = executor.prepare(&kernel, &access);
+        let mut compiled = executor.prepare(kernel, &access);
         let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
             compiled(block, &[], &mut []);
             ControlFlow::Continue(())
         });
         assert!(done.is_continue());
     }
-    scalars(out_dtype, as_bytes(&out, n * size))
+    outs.iter().zip(&dtypes).map(|(out, &dtype)| scalars(dtype, as_bytes(out, n * dtype.size()))).collect()
 }
 
 fn codes() -> impl Iterator<Item = Code> {
@@ -153,6 +165,67 @@ pub fn operands_that_serve_a_whole_row(executor: &dyn Executor) {
                 let part: Vec<Vec<Scalar>> =
                     whole.iter().map(|c| c[start..].iter().take(37).copied().collect()).collect();
                 check(executor, code, &part, &splat);
+            }
+        }
+    }
+}
+
+/// Two instructions of which the second reads the first's value, on either side, once or twice, or beside an output.
+///
+/// Executors may compute both at once; each rounds as it does alone.
+///
+/// # Panics
+/// Where a bit differs from the scalar instance.
+pub fn pairs_of_instructions(executor: &dyn Executor) {
+    let inner = [Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::Square];
+    let compare = [Op::Equal, Op::NotEqual, Op::Less, Op::LessEqual, Op::Greater, Op::GreaterEqual];
+    let outer = [Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::Maximum, Op::Square];
+    for dtype in [DType::Float16, DType::Float32, DType::Float64, DType::Int32] {
+        let takes = |op: &&Op| op.result(dtype).is_some();
+        for &first in inner.iter().filter(takes) {
+            for &second in outer.iter().chain(&compare).filter(takes) {
+                for args in [[3, 2], [2, 3], [3, 3], [3, 1]] {
+                    pair(executor, dtype, first, (second, &args));
+                }
+            }
+        }
+        for first in compare {
+            pair(executor, dtype, first, (Op::Where, &[4, 2, 3]));
+        }
+    }
+}
+
+/// Checks `second` of values that are numbered after three inputs (four where it takes three), of which the last is
+/// `first` of the first ones.
+fn pair(executor: &dyn Executor, dtype: DType, first: Op, (second, args): (Op, &[u32])) {
+    let inputs = if args.len() == 3 { 4 } else { 3 };
+    let id = |args: &[u32]| std::array::from_fn(|i| ValueId(args.get(i).copied().unwrap_or(0)));
+    let inst = |op, args: &[u32]| Inst { code: Code::Apply(op, dtype), args: id(args) };
+    let values = spicy::values(dtype);
+    // Prime steps, so that each value meets many others.
+    let columns: Vec<Vec<Scalar>> = [1, 7, 11, 29][..inputs]
+        .iter()
+        .map(|step| (0..210).map(|i| values[(i * step + step) % values.len()]).collect())
+        .collect();
+    for (outputs, splats) in [(1, 1 << inputs), (2, 1)] {
+        let kernel = Kernel {
+            inputs: vec![dtype; inputs],
+            body: vec![inst(first, &[0, 1]), inst(second, &args[..second.operands()])],
+            outputs: [inputs + 1, inputs][..outputs].iter().map(|&v| ValueId(v as u32)).collect(),
+            ..Kernel::default()
+        };
+        for splat in 0..splats {
+            let splat: Vec<bool> = (0..inputs).map(|i| splat >> i & 1 == 1).collect();
+            let got = run_kernel(executor, &kernel, &columns, &splat);
+            for i in 0..columns[0].len() {
+                let mut at: Vec<Scalar> =
+                    columns.iter().zip(&splat).map(|(c, &splat)| c[if splat { 0 } else { i }]).collect();
+                at.push(fold::apply(first, &at[..first.operands()]).expect("defined"));
+                let operands: Vec<Scalar> = kernel.body[1].args().iter().map(|a| at[a.index()]).collect();
+                let want = [fold::apply(second, &operands).expect("defined"), at[inputs]];
+                for (got, want) in got.iter().zip(want) {
+                    assert!(got[i].same(want), "{kernel}{at:?} splat {splat:?}: {:?}, not {want:?}", got[i]);
+                }
             }
         }
     }

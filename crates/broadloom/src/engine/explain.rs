@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use broadloom_core::Result;
 use broadloom_core::fuse::Source;
+use broadloom_interp::Stores;
 use broadloom_mem::{Access, FloatEnv, Nest};
 
 use crate::array::Array;
@@ -84,6 +85,14 @@ fn stage(
         choice.time / 1e3,
         stage.shape.elements(),
     );
+    let traffic = prepared.traffic;
+    if !choice.jit && traffic.stores() == Stores::Streaming {
+        let _ = writeln!(
+            out,
+            "stage {number} stores past the caches: its operands have {} MB",
+            traffic.read.saturating_add(traffic.written) / 1_000_000
+        );
+    }
     if detail == Detail::Code {
         if let decide::Why::TooLong { .. } = choice.why {
             let _ = writeln!(out, "stage {number} has no machine code: {}", choice.why);
