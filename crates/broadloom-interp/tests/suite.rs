@@ -32,17 +32,17 @@ fn operands_that_serve_a_whole_row() {
 
 #[test]
 fn quotients_next_to_integers() {
-    suite::quotients_next_to_integers(&Interp);
+    suite::quotients_next_to_integers(&Interp(Stores::Cached));
 }
 
 #[test]
 fn shifts_by_every_count() {
-    suite::shifts_by_every_count(&Interp);
+    suite::shifts_by_every_count(&Interp(Stores::Cached));
 }
 
 #[test]
 fn conversions_next_to_the_middle() {
-    suite::conversions_next_to_the_middle(&Interp);
+    suite::conversions_next_to_the_middle(&Interp(Stores::Cached));
 }
 
 #[test]

@@ -50,7 +50,8 @@ pub fn quotients_next_to_integers(executor: &dyn Executor) {
         let divisors: Vec<u64> = (0..20_000).map(|_| bits.number()).collect();
         let x = divisors.iter().map(|&d| near(&mut bits, d)).collect();
         check(executor, code, &[x, divisors.iter().map(|&d| scalar(dtype, d)).collect()], &[false; 2]);
-        for divisor in (0..130).map(|i| if i < 100 { i } else { bits.number() }) {
+        for i in 0..130 {
+            let divisor = if i < 100 { i } else { bits.number() };
             let x: Vec<Scalar> = (0..67).map(|_| near(&mut bits, divisor)).collect();
             let divisor = vec![scalar(dtype, divisor); x.len()];
             check(executor, code, &[x, divisor], &[false, true]);
