@@ -20,8 +20,8 @@ impl Bits {
     /// A number of any size, of either sign, with few or many bits set.
     fn number(&mut self) -> u64 {
         let size = self.next() >> (self.next() % 64);
-        let x = if self.next() % 4 == 0 { 1 << (size % 64) } else { size };
-        if self.next() % 2 == 0 { x.wrapping_neg() } else { x }
+        let x = if self.next().is_multiple_of(4) { 1 << (size % 64) } else { size };
+        if self.next().is_multiple_of(2) { x.wrapping_neg() } else { x }
     }
 }
 
@@ -83,10 +83,10 @@ pub fn conversions_next_to_the_middle(executor: &dyn Executor) {
     for dtype in integers() {
         let x: Vec<Scalar> = (0..20_000)
             .map(|_| {
-                let digits = if bits.next() % 2 == 0 { 25 } else { 54 };
+                let digits = if bits.next().is_multiple_of(2) { 25 } else { 54 };
                 let top = (bits.next() >> (64 - digits) | 1) << (bits.next() % (65 - digits));
                 let x = top.wrapping_add(bits.next() % 3).wrapping_sub(1);
-                scalar(dtype, if bits.next() % 2 == 0 { x } else { x.wrapping_neg() })
+                scalar(dtype, if bits.next().is_multiple_of(2) { x } else { x.wrapping_neg() })
             })
             .collect();
         for to in [DType::Float16, DType::Float32, DType::Float64] {
