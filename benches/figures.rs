@@ -5,13 +5,13 @@
 //! FMA, and never contract `a * b + c`.
 
 use std::hint::black_box;
+use std::ops::{Add, Mul};
 use std::time::Duration;
 
 use broadloom::{Array, DType, Executor, Kernel, Options, f16};
+use broadloom_bench::loops::{iterated as steps, map2, map3, rows};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
-#[path = "loops.rs"]
-mod loops;
 #[path = "medians.rs"]
 mod medians;
 use medians::median;
@@ -32,6 +32,16 @@ fn wide(x: &[f32]) -> Vec<f64> {
 
 fn options(executor: Executor) -> Options {
     Options { executor, threads: Some(1), ..Options::default() }
+}
+
+/// The plain loop of a·b + c.
+fn triad_loop<T: Copy + Mul<Output = T> + Add<Output = T>>(a: &[T], b: &[T], c: &[T], out: &mut [T]) {
+    map3(a, b, c, out, |a, b, c| a * b + c);
+}
+
+/// The plain loop of ten steps of z = z·z + c.
+fn iter10_loop<T: Copy + Mul<Output = T> + Add<Output = T>>(z: &[T], c: &[T], out: &mut [T]) {
+    map2(z, c, out, steps);
 }
 
 /// Ten steps of z = z·z + c.
@@ -68,8 +78,8 @@ macro_rules! triad {
 }
 
 fn triad(c: &mut Criterion) {
-    triad!(c, f32, |x| x, loops::triad_f32);
-    triad!(c, f64, |x: Vec<f32>| wide(&x), loops::triad_f64);
+    triad!(c, f32, |x| x, triad_loop);
+    triad!(c, f64, |x: Vec<f32>| wide(&x), triad_loop);
 }
 
 fn broadcast(c: &mut Criterion) {
@@ -80,7 +90,7 @@ fn broadcast(c: &mut Criterion) {
     let mut group = c.benchmark_group("broadcast");
     group.throughput(Throughput::Elements((rows * cols) as u64));
     group.bench_function(BenchmarkId::new("loop", "f32"), |x| {
-        x.iter(|| loops::broadcast_f32(&a, &row, &column, black_box(&mut out)))
+        x.iter(|| rows(&a, &row, &row, &column, black_box(&mut out), |a, b, _, c| a * b + c))
     });
     let a = Array::from_shape_slice(&[rows, cols], &a).expect("fits");
     let (row, column) =
@@ -104,8 +114,8 @@ macro_rules! iterate {
 }
 
 fn iter10(c: &mut Criterion) {
-    iterate!(c, f32, |x| x, loops::iter10_f32);
-    iterate!(c, f64, |x: Vec<f32>| wide(&x), loops::iter10_f64);
+    iterate!(c, f32, |x| x, iter10_loop);
+    iterate!(c, f64, |x: Vec<f32>| wide(&x), iter10_loop);
 }
 
 fn shapes(c: &mut Criterion) {
@@ -192,14 +202,13 @@ fn threads(c: &mut Criterion) {
     let mut out = vec![0f32; n];
     let mut group = c.benchmark_group("threads");
     group.throughput(Throughput::Elements(n as u64));
-    group.bench_function(BenchmarkId::new("loop", 1), |x| {
-        x.iter(|| loops::iter10_f32(&z, &k, black_box(&mut out)))
-    });
+    group
+        .bench_function(BenchmarkId::new("loop", 1), |x| x.iter(|| iter10_loop(&z, &k, black_box(&mut out))));
     group.bench_function(BenchmarkId::new("loop", 2), |x| {
         x.iter(|| {
             let (zs, ks) = (z.split_at(n / 2), k.split_at(n / 2));
             let outs = out.split_at_mut(n / 2);
-            rayon::join(|| loops::iter10_f32(zs.0, ks.0, outs.0), || loops::iter10_f32(zs.1, ks.1, outs.1))
+            rayon::join(|| iter10_loop(zs.0, ks.0, outs.0), || iter10_loop(zs.1, ks.1, outs.1))
         })
     });
     let (z, k) = (Array::from_slice(&z), Array::from_slice(&k));

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use broadloom::text::Expression;
-use broadloom::{Executor, IntDivision, Promotion};
+use broadloom::{DType, Executor, IntDivision, Promotion};
+use broadloom_bench::{WORKLOADS, Workload};
+use broadloom_core::text::nearest;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -23,6 +25,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Bench(BenchArgs),
     Eval(EvalArgs),
     Fuzz(FuzzArgs),
     Ops(OpsArgs),
@@ -80,6 +83,72 @@ pub struct EvalArgs {
     /// The bytes that a chunk of the largest operand takes, for tests.
     #[arg(long, value_name = "BYTES", default_value = "33554432", hide = true)]
     pub chunk_bytes: NonZeroUsize,
+}
+
+/// Time the workloads of a table against plain loops.
+///
+/// Each line is a workload, a dtype and a size: nanoseconds for an element, and the bytes of inputs and outputs in a
+/// second; then the time in times of a plain Rust loop's, and the bytes in those of a copy, both measured in turns with
+/// it. The results are compared with the loop's first. Outputs are reused.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Print a JSON object for each measurement, one a line.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Only this workload; may be given several times.
+    #[arg(short, long = "workload", value_name = "W", value_parser = workload)]
+    pub workloads: Vec<&'static Workload>,
+
+    /// Only this dtype, where a workload has it; may be given several times.
+    #[arg(long = "dtype", value_name = "D", value_parser = dtype)]
+    pub dtypes: Vec<DType>,
+
+    /// This many elements, such as 1000 or 1e5; may be given several times [default: 1e1 1e3 1e5 1e7 3e7].
+    #[arg(short = 'n', long = "elements", value_name = "N", value_parser = elements)]
+    pub sizes: Vec<usize>,
+
+    /// The most threads, for expressions and for the loop.
+    #[arg(long, value_name = "T", default_value = "1")]
+    pub threads: NonZeroUsize,
+
+    /// What runs the loops; if several are given, each gets a line.
+    #[arg(long = "executor", value_enum, value_delimiter = ',', default_value = "auto")]
+    pub executors: Vec<ExecutorArg>,
+
+    /// Build and evaluate the expression each time, instead of running a prepared kernel.
+    #[arg(long)]
+    pub lazy: bool,
+
+    /// Take as little time as possible, for tests.
+    #[arg(long, hide = true)]
+    pub quick: bool,
+}
+
+fn workload(name: &str) -> Result<&'static Workload, String> {
+    broadloom_bench::workload(name).ok_or_else(|| {
+        let names = || WORKLOADS.iter().map(|w| w.name);
+        let like = nearest(name, names()).map(|name| format!("did you mean `{name}`? "));
+        format!("{}there are {}", like.unwrap_or_default(), names().collect::<Vec<_>>().join(", "))
+    })
+}
+
+fn dtype(name: &str) -> Result<DType, String> {
+    DType::from_name(name).ok_or_else(|| {
+        let names = DType::ALL.iter().map(|dtype| dtype.name());
+        nearest(name, names).map_or("not a dtype".into(), |name| format!("did you mean `{name}`?"))
+    })
+}
+
+/// The most elements that a workload is made of: of some, so many take 40 GB.
+const MOST_ELEMENTS: f64 = 1e9;
+
+fn elements(word: &str) -> Result<usize, String> {
+    let n: f64 = word.parse().map_err(|_| "not a number")?;
+    if n.fract() != 0.0 || !(1.0..=MOST_ELEMENTS).contains(&n) {
+        return Err(format!("not a whole number from 1 to {MOST_ELEMENTS:e}"));
+    }
+    Ok(n as usize)
 }
 
 /// Evaluate random programs in every way, and compare the results bit for bit.
@@ -247,6 +316,16 @@ mod tests {
             "é=f",
         ] {
             assert!(parse(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_elements() {
+        for (word, n) in [("1", 1), ("1e5", 100_000), ("3E7", 30_000_000), ("1e9", 1_000_000_000)] {
+            assert_eq!(elements(word), Ok(n), "{word}");
+        }
+        for word in ["", "0", "-1", "1.5", "1e-1", "1e10", "inf", "nan", "ten"] {
+            assert!(elements(word).is_err(), "{word}");
         }
     }
 

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod bench;
 mod chunk;
 mod eval;
 mod failure;
@@ -25,6 +26,7 @@ mod target;
 
 fn main() -> ExitCode {
     let outcome = match args::Cli::parse().command {
+        args::Command::Bench(args) => bench::bench(&args).map_err(|failure| failure.report("")),
         args::Command::Eval(eval) => eval::eval(&eval).map_err(|failure| failure.report(&eval.expression)),
         args::Command::Fuzz(args) => fuzz::fuzz(&args).map_err(|failure| failure.report("")),
         args::Command::Ops(ops) => ops::print(&ops).map_err(|failure| failure.report("")),

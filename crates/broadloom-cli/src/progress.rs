@@ -1,6 +1,6 @@
 //! How far long work has come, and whether somebody wants it to end.
 //!
-//! In: bytes or programs done. Out: a bar on standard error, if that is a terminal and the work takes longer than half
+//! In: bytes, programs or measurements done. Out: a bar on standard error, if that is a terminal and the work takes longer than half
 //! a second; [`Failure::Interrupted`] after Ctrl-C or `kill`, so that files half written are taken away. Must hold:
 //! nothing is left of the bar when the work ends.
 
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::eval::print;
 use crate::failure::Failure;
 
 /// How long work may take before it gets a bar.
@@ -32,6 +33,9 @@ const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta
 
 /// Work for so many seconds.
 const SECONDS: &str = "{msg} {wide_bar} {pos}/{len} s";
+
+/// Work on so many things.
+const THINGS: &str = "{msg} {wide_bar} {pos}/{len} {eta}";
 
 /// Work that counts.
 const ENDLESS: &str = "{spinner} {msg}, {pos} s";
@@ -56,6 +60,20 @@ impl Progress {
         let template = if time.is_some() { SECONDS } else { ENDLESS };
         let total = time.unwrap_or_default().as_secs();
         Progress { what, template, total, began: Instant::now(), bar: None }
+    }
+
+    /// Begins work on so many things.
+    pub fn through(what: &'static str, total: u64) -> Progress {
+        Progress { what, template: THINGS, total, began: Instant::now(), bar: None }
+    }
+
+    /// Prints a line to standard output, and the bar below it.
+    ///
+    /// # Errors
+    /// As [`print`].
+    pub fn line(&self, line: &str) -> Result<(), Failure> {
+        let text = format!("{line}\n");
+        self.bar.as_ref().map_or_else(|| print(&text), |bar| bar.suspend(|| print(&text)))
     }
 
     /// Notes how many programs are done in work that ends after a time.

@@ -38,7 +38,7 @@ fn the_page_is_what_happens() {
 fn every_option_is_on_the_page() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command.md");
     let page = std::fs::read_to_string(page).expect("the page");
-    for command in ["eval", "fuzz", "ops"] {
+    for command in ["bench", "eval", "fuzz", "ops"] {
         let help = Dir::new().ok(&[command, "--help"]);
         let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
         for option in words.filter(|word| word.starts_with("--") && *word != "--help") {

@@ -15,9 +15,9 @@ use crate::compile::{Compiled, Constant, Inner};
 /// An operand as compiled code sees it: the first row, and bytes from row to row.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Operand {
-    ptr: *mut u8,
-    row_stride: isize,
+pub(crate) struct Operand {
+    pub ptr: *mut u8,
+    pub row_stride: isize,
 }
 
 /// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, columns,
@@ -37,35 +37,81 @@ impl Entry {
 }
 
 /// Bytes of the widest block of one operand: 16 lanes of 8 bytes.
-const PAD: usize = 128;
+pub(crate) const PAD: usize = 128;
 
 /// Room for one block of an operand.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-struct Pad(MaybeUninit<[u8; PAD]>);
+pub(crate) struct Pad(pub MaybeUninit<[u64; PAD / 8]>);
 
 impl Pad {
-    /// Copies `count` elements of `size` bytes, and the last of them into the places up to `lanes`.
+    /// Copies `count` elements of `size` bytes, and the first of them into the places up to `lanes`.
     ///
     /// # Safety
-    /// `from` is valid for reads of `count` elements, at least one; `lanes` elements fit into the pad.
-    unsafe fn fill(&mut self, from: *const u8, size: usize, count: usize, lanes: usize) {
-        let to = self.0.as_mut_ptr().cast::<u8>();
-        macro_rules! fill {
-            ($t:ty) => {{
-                let (from, to) = (from.cast::<$t>(), to.cast::<$t>());
-                for lane in 0..lanes {
-                    // SAFETY: below `count` in `from`, below `lanes` in the pad; either may be aligned to less than
-                    // the type.
-                    unsafe { to.add(lane).write_unaligned(from.add(lane.min(count - 1)).read_unaligned()) };
-                }
+    /// `from` is valid for reads of `count` elements, at least one and at most `lanes`; `lanes` elements fit into the
+    /// pad.
+    #[inline]
+    pub unsafe fn fill(&mut self, from: *const u8, size: usize, count: usize, lanes: usize) {
+        macro_rules! first {
+            ($t:ty, $ones:literal) => {{
+                // SAFETY: there is one element at least, which may be aligned to less than the type.
+                u64::from(unsafe { from.cast::<$t>().read_unaligned() }) * $ones
             }};
         }
-        match size {
-            1 => fill!(u8),
-            2 => fill!(u16),
-            4 => fill!(u32),
-            _ => fill!(u64),
+        let word = match size {
+            1 => first!(u8, 0x0101_0101_0101_0101),
+            2 => first!(u16, 0x0001_0001_0001_0001),
+            4 => first!(u32, 0x0000_0001_0000_0001),
+            _ => first!(u64, 1),
+        };
+        debug_assert!(lanes * size <= PAD && count <= lanes);
+        // PERF: all of the pad, whose size the compiler knows.
+        self.0.write([word; PAD / 8]);
+        if count > 1 {
+            // SAFETY: `count` elements, no more than fit.
+            unsafe { copy_short(from, self.0.as_mut_ptr().cast(), count * size) };
+        }
+    }
+}
+
+/// Copies at most [`PAD`] bytes.
+///
+/// PERF: a call of the general function takes longer than such a copy.
+///
+/// # Safety
+/// `from` is valid for reads of `len` bytes, `to` for writes; they don't overlap.
+#[inline]
+pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: every range below lies within the `len` bytes.
+    unsafe {
+        let copy = |at: usize, size: usize| match size {
+            16 => to
+                .add(at)
+                .cast::<[u64; 2]>()
+                .write_unaligned(from.add(at).cast::<[u64; 2]>().read_unaligned()),
+            8 => to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned()),
+            4 => to.add(at).cast::<u32>().write_unaligned(from.add(at).cast::<u32>().read_unaligned()),
+            _ => to.add(at).write(from.add(at).read()),
+        };
+        // The last piece ends at the end and may overlap the one before.
+        match len {
+            16.. => {
+                let mut at = 0;
+                while at + 16 < len {
+                    copy(at, 16);
+                    at += 16;
+                }
+                copy(len - 16, 16);
+            }
+            8.. => {
+                copy(0, 8);
+                copy(len - 8, 8);
+            }
+            4.. => {
+                copy(0, 4);
+                copy(len - 4, 4);
+            }
+            _ => (0..len).for_each(|at| copy(at, 1)),
         }
     }
 }
@@ -115,17 +161,18 @@ impl Compiled {
     }
 }
 
-struct Call<'a> {
-    inner: &'a Inner,
-    params: &'a [u64],
-    faults: *mut u8,
+pub(crate) struct Call<'a> {
+    pub inner: &'a Inner,
+    pub params: &'a [u64],
+    pub faults: *mut u8,
 }
 
 impl Call<'_> {
     /// # Safety
     /// The operands are valid for `rows × cols` elements of the kernel's sizes and classes, `cols` is at least the
     /// lane count, and `faults` points to a byte per fault site.
-    unsafe fn enter(&self, operands: &[Operand], rows: usize, cols: usize) {
+    #[inline]
+    pub unsafe fn enter(&self, operands: &[Operand], rows: usize, cols: usize) {
         // SAFETY: what the caller vouches for is what the function needs; the code is alive through `inner`.
         unsafe {
             let constants = self.inner.constants.as_ptr();
@@ -133,7 +180,7 @@ impl Call<'_> {
         }
     }
 
-    /// Runs the last `count` columns of a row through buffers that are filled up with the last valid element, so
+    /// Runs the last `count` columns of a row through buffers that are filled up with the first of them, so
     /// that no lane beyond the end can fault or is written.
     ///
     /// # Safety

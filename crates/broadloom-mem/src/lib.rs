@@ -30,6 +30,7 @@ mod pack;
 mod plan;
 mod pool;
 mod scratch;
+mod steps;
 mod stream;
 mod transpose;
 mod view;

@@ -4,10 +4,14 @@
 //! Must hold: only elements of the block are read, and in a scatter written; a gather may also write up to
 //! [`SLACK`] bytes behind its last row, and the gaps between rows.
 
+use crate::steps::{gather_columns, gather_steps};
 use crate::transpose::Transpose;
 
 /// Bytes behind a tile's last row that a gather may overwrite.
 pub(crate) const SLACK: usize = 64;
+
+/// Rows or columns from this length on are worth the call of a loop for the host's vectors.
+const LONG: usize = 16;
 
 /// An element as far as copying is concerned: its size, and the fastest ways for it.
 pub(crate) trait Item: Copy + Transpose {
@@ -80,8 +84,14 @@ pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols:
             repeat_row(to, cols * size, rows);
         } else if col_stride == size as isize {
             copy_rows(ptr, row_stride, to.ptr, to.pitch as isize, cols * size, rows);
+        } else if row_stride == size as isize
+            && rows >= LONG
+            && to.pitch == cols * size
+            && gather_columns::<T>(from, to, rows, cols)
+        {
         } else if col_stride == 0 {
             repeat_each::<T>(ptr, row_stride, to, rows, cols);
+        } else if cols >= LONG && gather_steps::<T>(from, to, rows, cols) {
         } else if row_stride == size as isize && rows >= T::SIDE && cols >= T::SIDE {
             T::transpose::<false>(ptr, col_stride, to.ptr, to.pitch as isize, cols, rows);
         } else if rows > 1 && cols <= 4 {
@@ -100,7 +110,7 @@ pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols:
         } else {
             for r in 0..rows {
                 let from = ptr.wrapping_offset(r as isize * row_stride);
-                gather_row::<T>(from, col_stride, to.ptr.add(r * to.pitch), cols);
+                copy_strided::<T>(from, col_stride, to.ptr.add(r * to.pitch), size as isize, cols);
             }
         }
     }
@@ -264,25 +274,6 @@ unsafe fn fill_rows<T: Item, const W: usize>(
     }
 }
 
-/// One row, packed; its stride is neither 0 nor one element.
-///
-/// # Safety
-/// As [`gather`] for one row.
-unsafe fn gather_row<T: Item>(from: *const u8, stride: isize, to: *mut u8, cols: usize) {
-    let size = size_of::<T>() as isize;
-    // SAFETY: the caller's contract, handed on.
-    unsafe {
-        // PERF: with the stride known, the compiler loads whole vectors and shuffles.
-        match stride / size {
-            -1 => reverse::<T>(from, to, cols),
-            2 => copy_strided::<T>(from, 2 * size, to, size, cols),
-            3 => copy_strided::<T>(from, 3 * size, to, size, cols),
-            4 => copy_strided::<T>(from, 4 * size, to, size, cols),
-            _ => copy_strided::<T>(from, stride, to, size, cols),
-        }
-    }
-}
-
 /// `n` elements with any strides.
 ///
 /// # Safety
@@ -300,29 +291,6 @@ unsafe fn copy_strided<T: Item>(
         unsafe {
             let value = from.wrapping_offset(i * from_stride).cast::<T>().read();
             to.wrapping_offset(i * to_stride).cast::<T>().write(value);
-        }
-    }
-}
-
-/// Element `i` of the result is the one `i` places before `from`.
-///
-/// # Safety
-/// As [`gather`] for one row with a stride of minus one element.
-unsafe fn reverse<T: Item>(from: *const u8, to: *mut u8, cols: usize) {
-    const N: usize = 16;
-    let (from, to) = (from.cast::<T>(), to.cast::<T>());
-    let mut at = 0;
-    // SAFETY: the elements `from − at − N + 1 ..= from − at` for `at + N <= cols`, then one by one.
-    unsafe {
-        while at + N <= cols {
-            let mut piece = from.sub(at + N - 1).cast::<[T; N]>().read();
-            piece.reverse();
-            to.add(at).cast::<[T; N]>().write(piece);
-            at += N;
-        }
-        while at < cols {
-            to.add(at).write(from.sub(at).read());
-            at += 1;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A bounded store of big buffers that are between two uses.
+//! A bounded store of buffers that are between two uses.
 //!
 //! In: buffers nobody needs any more. Out: buffers of at least the length asked for, their pages already
 //! mapped.
@@ -9,12 +9,15 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::buffer::{AllocError, Buffer};
 
-/// Smaller buffers are the allocator's business: it recycles them itself.
-const MIN: usize = 64 << 10;
+/// Smaller buffers are the allocator's business: it recycles them itself, and writing its zeros takes no longer than
+/// looking for a buffer here.
+const MIN: usize = 4 << 10;
+/// Buffers from this size on are kept apart, so that many small ones don't push them out.
+const BIG: usize = 64 << 10;
 /// How often a held lock is tried again before the pool is passed by.
 const TRIES: usize = 64;
-/// A bound on the search in [`Pool::take`].
-const MAX_COUNT: usize = 64;
+/// A bound on the search in [`Pool::take`], for small buffers and for big ones.
+const MAX_COUNT: [usize; 2] = [16, 64];
 
 /// A bounded store of output buffers, shared by the threads of one engine.
 ///
@@ -26,11 +29,28 @@ pub struct Pool {
     kept: Mutex<Kept>,
 }
 
-/// Oldest first.
+/// Small buffers and big ones, oldest first.
 #[derive(Debug, Default)]
 struct Kept {
     bytes: usize,
-    buffers: VecDeque<Buffer>,
+    buffers: [VecDeque<Buffer>; 2],
+}
+
+impl Kept {
+    fn remove(&mut self, class: usize, index: usize) -> Option<Buffer> {
+        let buffer = self.buffers[class].remove(index)?;
+        self.bytes -= size(&buffer);
+        Some(buffer)
+    }
+}
+
+/// Where a buffer of so many bytes is kept.
+fn class(bytes: usize) -> usize {
+    usize::from(bytes >= BIG)
+}
+
+fn size(buffer: &Buffer) -> usize {
+    buffer.recyclable().unwrap_or(0)
 }
 
 impl Pool {
@@ -48,14 +68,11 @@ impl Pool {
         if bytes >= MIN
             && let Some(mut kept) = self.lock()
         {
-            let size = |b: &Buffer| b.recyclable().unwrap_or(0);
             // The tightest fit; one of more than twice the size is left for a larger request.
             let fits = |b: &Buffer| size(b) >= bytes && size(b) / 2 <= bytes;
-            let best = (0..kept.buffers.len())
-                .filter(|&i| fits(&kept.buffers[i]))
-                .min_by_key(|&i| size(&kept.buffers[i]));
-            if let Some(mut buffer) = best.and_then(|i| kept.buffers.remove(i)) {
-                kept.bytes -= size(&buffer);
+            let buffers = kept.buffers[class(bytes)].iter().enumerate();
+            let best = buffers.filter(|(_, b)| fits(b)).min_by_key(|(_, b)| size(b)).map(|(i, _)| i);
+            if let Some(mut buffer) = best.and_then(|i| kept.remove(class(bytes), i)) {
                 buffer.resize_within(bytes);
                 return Ok(buffer);
             }
@@ -69,15 +86,18 @@ impl Pool {
     /// Hands a buffer in for later use. One that the pool can't keep is dropped; older ones make room for it.
     pub fn give(&self, buffer: Buffer) {
         let Some(bytes) = buffer.recyclable().filter(|b| (MIN..=self.max_bytes).contains(b)) else { return };
-        let mut evicted = Vec::new();
+        let (mut evicted, own) = (Vec::new(), class(bytes));
         let Some(mut kept) = self.lock() else { return };
-        while kept.bytes > self.max_bytes - bytes || kept.buffers.len() >= MAX_COUNT {
-            let Some(oldest) = kept.buffers.pop_front() else { break };
-            kept.bytes -= oldest.recyclable().unwrap_or(0);
+        if kept.buffers[own].len() >= MAX_COUNT[own] {
+            evicted.extend(kept.remove(own, 0));
+        }
+        while kept.bytes > self.max_bytes - bytes {
+            // Big ones first: they are what takes the room.
+            let Some(oldest) = kept.remove(1, 0).or_else(|| kept.remove(0, 0)) else { break };
             evicted.push(oldest);
         }
         kept.bytes += bytes;
-        kept.buffers.push_back(buffer);
+        kept.buffers[own].push_back(buffer);
         drop(kept);
         // Unmapping is slow: it happens here, outside the lock.
         drop(evicted);
@@ -118,18 +138,53 @@ mod tests {
     #[test]
     fn recycles_the_tightest_fit() -> Result<(), AllocError> {
         let pool = Pool::new(64 * M);
-        for size in [8 * M, 5 * M, 6 * M] {
+        for size in [8 * M, 4 * M, 6 * M] {
             pool.give(Buffer::zeroed(size)?);
         }
-        assert_eq!(pool.bytes(), 19 * M);
+        assert_eq!(pool.bytes(), 18 * M);
         let buffer = pool.take(5 * M + 1)?;
-        assert_eq!((buffer.len(), pool.bytes()), (5 * M + 1, 13 * M));
+        assert_eq!((buffer.len(), pool.bytes()), (5 * M + 1, 12 * M));
         pool.give(buffer);
-        assert_eq!(pool.bytes(), 19 * M, "the whole allocation comes back, not the length");
+        assert_eq!(pool.bytes(), 18 * M, "the whole allocation comes back, not the length");
         assert_eq!(pool.take(M)?.len(), M);
-        assert_eq!(pool.bytes(), 19 * M, "nothing so large for a small request");
+        assert_eq!(pool.bytes(), 18 * M, "nothing so large for a small request");
         pool.clear();
         assert_eq!(pool.bytes(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn counts_whole_huge_pages() -> Result<(), AllocError> {
+        let pool = Pool::new(16 * M);
+        pool.give(Buffer::zeroed(5 * M)?);
+        assert_eq!(pool.bytes(), 6 * M, "what the system has given");
+        let mut buffer = pool.take(6 * M)?;
+        assert_eq!((buffer.len(), pool.bytes()), (6 * M, 0), "and all of it can be used");
+        assert!(buffer.as_bytes_mut().is_some_and(|bytes| bytes.iter().all(|&b| b == 0)));
+        Ok(())
+    }
+
+    #[test]
+    fn small_buffers_do_not_push_big_ones_out() -> Result<(), AllocError> {
+        let pool = Pool::new(64 * M);
+        let big = Buffer::zeroed(M)?;
+        let address = big.as_bytes().as_ptr();
+        pool.give(big);
+        let small: Vec<Buffer> = (0..100).map(|_| Buffer::zeroed(MIN)).collect::<Result<_, _>>()?;
+        let last = small[99].as_bytes().as_ptr();
+        small.into_iter().for_each(|buffer| pool.give(buffer));
+        assert_eq!(pool.bytes(), M + MAX_COUNT[0] * MIN);
+        let kept = (0..MAX_COUNT[0]).map(|_| pool.take(MIN)).collect::<Result<Vec<_>, _>>()?;
+        assert!(kept.iter().any(|buffer| buffer.as_bytes().as_ptr() == last), "the newest ones are kept");
+        assert_eq!((pool.bytes(), pool.take(M)?.as_bytes().as_ptr()), (M, address));
+        // Room for a big one is made by the oldest big ones first, then by small ones.
+        let pool = Pool::new(8 * M);
+        for size in [MIN, 4 * M, 4 * M] {
+            pool.give(Buffer::zeroed(size)?);
+        }
+        assert_eq!(pool.bytes(), 4 * M + MIN);
+        pool.give(Buffer::zeroed(8 * M)?);
+        assert_eq!(pool.bytes(), 8 * M);
         Ok(())
     }
 
@@ -147,8 +202,7 @@ mod tests {
             pool.give(Buffer::zeroed(MIN)?);
             assert!(pool.bytes() <= 10 * M);
         }
-        let kept =
-            pool.lock().expect("free").buffers.iter().map(|b| b.recyclable().expect("ours")).sum::<usize>();
+        let kept = pool.lock().expect("free").buffers.iter().flatten().map(size).sum::<usize>();
         assert_eq!(kept, pool.bytes());
         Ok(())
     }

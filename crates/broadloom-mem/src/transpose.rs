@@ -3,7 +3,7 @@
 //! In: columns without gaps, `col_stride` bytes apart. Out: rows without gaps, `row_stride` bytes apart.
 //! Must hold: only elements of the block are read and written, each once.
 
-use vector::Vector;
+use vectors::{Narrow, Vectors};
 
 /// Element types with a square that is transposed in registers: as many rows as 16 bytes have elements.
 pub(crate) trait Transpose: Copy {
@@ -27,7 +27,7 @@ pub(crate) trait Transpose: Copy {
 }
 
 macro_rules! transpose {
-    ($($t:ident $side:literal $zip:ident;)*) => {$(
+    ($($t:ident $side:literal;)*) => {$(
         impl Transpose for $t {
             const SIDE: usize = $side;
 
@@ -39,123 +39,281 @@ macro_rules! transpose {
                 cols: usize,
                 rows: usize,
             ) {
+                let block = Block { from, col_stride, to, row_stride, cols, rows };
                 // SAFETY: the same contract.
-                unsafe { by_squares::<$t, $side, BY_ROWS>(from, col_stride, to, row_stride, cols, rows, vector::$zip) }
+                unsafe { block.transpose::<$t, $side, BY_ROWS>() }
             }
         }
 
-        const _: () = assert!($side * size_of::<$t>() == size_of::<Vector>());
+        const _: () = assert!($side * size_of::<$t>() == vectors::SQUARE);
     )*};
 }
 transpose! {
-    u8 16 zip8;
-    u16 8 zip16;
-    u32 4 zip32;
-    u64 2 zip64;
+    u8 16;
+    u16 8;
+    u32 4;
+    u64 2;
 }
 
-/// # Safety
-/// As [`Transpose::transpose`]; `zip` must interleave the elements `T` of two vectors, and `N` be their
-/// number.
-#[inline(always)]
-unsafe fn by_squares<T: Copy, const N: usize, const BY_ROWS: bool>(
+/// What [`Transpose::transpose`] is given.
+#[derive(Clone, Copy)]
+struct Block {
     from: *const u8,
     col_stride: isize,
     to: *mut u8,
     row_stride: isize,
     cols: usize,
     rows: usize,
-    zip: impl Fn(Vector, Vector) -> [Vector; 2] + Copy,
-) {
-    let (whole_cols, whole_rows) = (cols / N * N, rows / N * N);
-    let source =
-        |c: usize, r: usize| from.wrapping_offset(c as isize * col_stride).cast::<T>().wrapping_add(r);
-    let target = |c: usize, r: usize| to.wrapping_offset(r as isize * row_stride).cast::<T>().wrapping_add(c);
-    // SAFETY: all (c, r) below are in the block: squares up to the whole ones, then the rows below them, then
-    // the columns right of both. A vector is N elements, of a column in the source, of a row in the target.
-    unsafe {
-        let square = |c: usize, r: usize| {
-            let mut square: [Vector; N] =
-                std::array::from_fn(|i| source(c + i, r).cast::<Vector>().read_unaligned());
+}
+
+impl Block {
+    #[inline(always)]
+    fn source<T>(&self, c: usize, r: usize) -> *const T {
+        self.from.wrapping_offset(c as isize * self.col_stride).cast::<T>().wrapping_add(r)
+    }
+
+    #[inline(always)]
+    fn target<T>(&self, c: usize, r: usize) -> *mut T {
+        self.to.wrapping_offset(r as isize * self.row_stride).cast::<T>().wrapping_add(c)
+    }
+
+    /// # Safety
+    /// As [`Transpose::transpose`]; `N` must be the side of the square.
+    unsafe fn transpose<T: Copy, const N: usize, const BY_ROWS: bool>(self) {
+        let (whole_cols, whole_rows) = (self.cols / N * N, self.rows / N * N);
+        // SAFETY: all (c, r) below are in the block: squares up to the whole ones, then the rows below them, then
+        // the columns right of both.
+        unsafe {
+            let done = vectors::wide(
+                #[inline(always)]
+                |vectors| self.squares::<T, N, BY_ROWS, _>(vectors, 0, whole_cols, whole_rows),
+            );
+            self.squares::<T, N, BY_ROWS, _>(Narrow, done.unwrap_or(0), whole_cols, whole_rows);
+            for r in whole_rows..self.rows {
+                (0..whole_cols).for_each(|c| self.target::<T>(c, r).write(self.source::<T>(c, r).read()));
+            }
+            for c in whole_cols..self.cols {
+                (0..self.rows).for_each(|r| self.target::<T>(c, r).write(self.source::<T>(c, r).read()));
+            }
+        }
+    }
+
+    /// Transposes the columns from `start` on, squares side by side as the vectors have them, and gives the column
+    /// up to which that went.
+    ///
+    /// # Safety
+    /// As [`Block::transpose`]; `start`, `cols` and `rows` must be multiples of `N`, and in the block.
+    #[inline(always)]
+    unsafe fn squares<T: Copy, const N: usize, const BY_ROWS: bool, V: Vectors>(
+        self,
+        vectors: V,
+        start: usize,
+        cols: usize,
+        rows: usize,
+    ) -> usize {
+        let beside = N * V::SQUARES;
+        let across = cols.saturating_sub(start) / beside;
+        let (outer, inner) = if BY_ROWS { (rows / N, across) } else { (across, rows / N) };
+        // PERF: the side that is not a tile is walked in the order of its memory. Plain loops only: what is not
+        // inlined here is not compiled for the vectors.
+        let mut i = 0;
+        while i < outer {
+            let mut j = 0;
+            while j < inner {
+                let (c, r) = if BY_ROWS { (j, i) } else { (i, j) };
+                // SAFETY: a vector is N elements of each of V::SQUARES columns in the source, and as many elements
+                // of a row in the target; all are in the block.
+                unsafe { self.square::<T, N, V>(vectors, start + c * beside, r * N) }
+                j += 1;
+            }
+            i += 1;
+        }
+        start + across * beside
+    }
+
+    /// # Safety
+    /// The columns from `c` on and the rows from `r` on must be in the block: `N` rows, and `N` columns for each
+    /// square of a vector.
+    #[inline(always)]
+    unsafe fn square<T: Copy, const N: usize, V: Vectors>(self, vectors: V, c: usize, r: usize) {
+        // SAFETY: the contract.
+        unsafe {
+            let load =
+                |i: usize| vectors.load(self.source::<T>(c + i, r).cast(), N as isize * self.col_stride);
+            let mut square = [load(0); N];
+            for (i, vector) in square.iter_mut().enumerate().skip(1) {
+                *vector = load(i);
+            }
             // Interleaving the halves, as often as N can be halved, makes row j of all columns' elements j.
             let mut left = N;
             while left > 1 {
-                let (low, high) = square.split_at(N / 2);
-                let pairs: [[Vector; 2]; N] =
-                    std::array::from_fn(|i| zip(low[i % (N / 2)], high[i % (N / 2)]));
-                square = std::array::from_fn(|i| pairs[i / 2][i % 2]);
+                let before = square;
+                for i in 0..N / 2 {
+                    let pair = vectors.zip(size_of::<T>(), before[i], before[i + N / 2]);
+                    (square[2 * i], square[2 * i + 1]) = (pair[0], pair[1]);
+                }
                 left /= 2;
             }
             for (j, row) in square.into_iter().enumerate() {
-                target(c, r + j).cast::<Vector>().write_unaligned(row);
+                vectors.store(row, self.target::<T>(c, r + j).cast());
             }
-        };
-        // PERF: the side that is not a tile is walked in the order of its memory.
-        if BY_ROWS {
-            for r in (0..whole_rows).step_by(N) {
-                (0..whole_cols).step_by(N).for_each(|c| square(c, r));
-            }
-        } else {
-            for c in (0..whole_cols).step_by(N) {
-                (0..whole_rows).step_by(N).for_each(|r| square(c, r));
-            }
-        }
-        for r in whole_rows..rows {
-            (0..whole_cols).for_each(|c| target(c, r).write(source(c, r).read()));
-        }
-        for c in whole_cols..cols {
-            (0..rows).for_each(|r| target(c, r).write(source(c, r).read()));
         }
     }
 }
 
-/// Sixteen bytes, and the interleaving of two: `[a0, b0, a1, b1, …]` in two vectors.
-#[cfg(target_arch = "x86_64")]
-mod vector {
-    use std::arch::x86_64::*;
+/// Vectors of one or two squares' rows, and the interleaving of two.
+mod vectors {
+    /// Bytes of a row of a square.
+    pub(super) const SQUARE: usize = 16;
 
-    pub(super) type Vector = __m128i;
+    pub(super) trait Vectors: Copy {
+        /// One row of each square.
+        type Vector: Copy;
+        /// How many squares stand side by side.
+        const SQUARES: usize;
 
-    macro_rules! zip {
-        ($($name:ident $low:ident $high:ident;)*) => {$(
+        /// A column of each square, `apart` bytes from each other.
+        ///
+        /// # Safety
+        /// [`SQUARE`] bytes at each place must be valid for reads.
+        unsafe fn load(self, from: *const u8, apart: isize) -> Self::Vector;
+
+        /// # Safety
+        /// All of the vector's bytes must be valid for writes.
+        unsafe fn store(self, vector: Self::Vector, to: *mut u8);
+
+        /// For each square `[a0, b0, a1, b1, …]`, elements of `size` bytes, in two vectors.
+        fn zip(self, size: usize, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
+    }
+
+    /// One square, with what every host of the architecture has.
+    #[derive(Clone, Copy)]
+    pub(super) struct Narrow;
+
+    #[cfg(target_arch = "x86_64")]
+    mod x86 {
+        use std::arch::x86_64::*;
+
+        use pulp::x86::V3;
+
+        use super::{Narrow, Vectors};
+
+        impl Vectors for Narrow {
+            type Vector = __m128i;
+            const SQUARES: usize = 1;
+
             #[inline(always)]
-            pub(super) fn $name(a: Vector, b: Vector) -> [Vector; 2] {
+            unsafe fn load(self, from: *const u8, _: isize) -> __m128i {
+                // SAFETY: the contract; SSE2 is part of x86-64.
+                unsafe { _mm_loadu_si128(from.cast()) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, vector: __m128i, to: *mut u8) {
+                // SAFETY: the contract; SSE2 is part of x86-64.
+                unsafe { _mm_storeu_si128(to.cast(), vector) }
+            }
+
+            #[inline(always)]
+            fn zip(self, size: usize, a: __m128i, b: __m128i) -> [__m128i; 2] {
                 // SAFETY: SSE2 is part of x86-64.
                 #[allow(unused_unsafe)]
-                unsafe { [$low(a, b), $high(a, b)] }
+                unsafe {
+                    match size {
+                        1 => [_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)],
+                        2 => [_mm_unpacklo_epi16(a, b), _mm_unpackhi_epi16(a, b)],
+                        4 => [_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b)],
+                        _ => [_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b)],
+                    }
+                }
             }
-        )*};
-    }
-    zip! {
-        zip8 _mm_unpacklo_epi8 _mm_unpackhi_epi8;
-        zip16 _mm_unpacklo_epi16 _mm_unpackhi_epi16;
-        zip32 _mm_unpacklo_epi32 _mm_unpackhi_epi32;
-        zip64 _mm_unpacklo_epi64 _mm_unpackhi_epi64;
-    }
-}
+        }
 
-/// The same for hosts whose vectors are left to the compiler.
-#[cfg(not(target_arch = "x86_64"))]
-mod vector {
-    pub(super) type Vector = [u8; 16];
+        /// Two squares side by side: interleaving works on each half of the vector by itself.
+        #[derive(Clone, Copy)]
+        pub(crate) struct Wide(V3);
 
-    macro_rules! zip {
-        ($($name:ident $size:literal;)*) => {$(
+        impl Vectors for Wide {
+            type Vector = __m256i;
+            const SQUARES: usize = 2;
+
             #[inline(always)]
-            pub(super) fn $name(a: Vector, b: Vector) -> [Vector; 2] {
-                // Byte k of the interleaved elements is in element k / $size; even ones are a's.
-                let byte = |k: usize| {
-                    let (element, byte) = (k / $size, k % $size);
-                    [a, b][element % 2][element / 2 * $size + byte]
+            unsafe fn load(self, from: *const u8, apart: isize) -> __m256i {
+                // SAFETY: the contract.
+                let (low, high): (__m128i, __m128i) = unsafe {
+                    (
+                        from.cast::<__m128i>().read_unaligned(),
+                        from.wrapping_offset(apart).cast::<__m128i>().read_unaligned(),
+                    )
                 };
-                [std::array::from_fn(byte), std::array::from_fn(|k| byte(k + 16))]
+                let Wide(v3) = self;
+                v3.avx._mm256_insertf128_si256::<1>(v3.avx._mm256_castsi128_si256(low), high)
             }
-        )*};
+
+            #[inline(always)]
+            unsafe fn store(self, vector: __m256i, to: *mut u8) {
+                // SAFETY: the contract.
+                unsafe { to.cast::<__m256i>().write_unaligned(vector) }
+            }
+
+            #[inline(always)]
+            fn zip(self, size: usize, a: __m256i, b: __m256i) -> [__m256i; 2] {
+                let avx2 = self.0.avx2;
+                match size {
+                    1 => [avx2._mm256_unpacklo_epi8(a, b), avx2._mm256_unpackhi_epi8(a, b)],
+                    2 => [avx2._mm256_unpacklo_epi16(a, b), avx2._mm256_unpackhi_epi16(a, b)],
+                    4 => [avx2._mm256_unpacklo_epi32(a, b), avx2._mm256_unpackhi_epi32(a, b)],
+                    _ => [avx2._mm256_unpacklo_epi64(a, b), avx2._mm256_unpackhi_epi64(a, b)],
+                }
+            }
+        }
+
+        /// Calls `f` with vectors of two squares, compiled for them, where the host has such.
+        #[inline]
+        pub(crate) fn wide<R>(f: impl FnOnce(Wide) -> R) -> Option<R> {
+            let v3 = V3::try_new()?;
+            Some(v3.vectorize(
+                #[inline(always)]
+                || f(Wide(v3)),
+            ))
+        }
     }
-    zip! {
-        zip8 1;
-        zip16 2;
-        zip32 4;
-        zip64 8;
+
+    #[cfg(target_arch = "x86_64")]
+    pub(super) use x86::wide;
+
+    /// The same for hosts whose vectors are left to the compiler.
+    #[cfg(not(target_arch = "x86_64"))]
+    impl Vectors for Narrow {
+        type Vector = [u8; SQUARE];
+        const SQUARES: usize = 1;
+
+        #[inline(always)]
+        unsafe fn load(self, from: *const u8, _: isize) -> [u8; SQUARE] {
+            // SAFETY: the contract.
+            unsafe { from.cast::<[u8; SQUARE]>().read() }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, vector: [u8; SQUARE], to: *mut u8) {
+            // SAFETY: the contract.
+            unsafe { to.cast::<[u8; SQUARE]>().write(vector) }
+        }
+
+        #[inline(always)]
+        fn zip(self, size: usize, a: [u8; SQUARE], b: [u8; SQUARE]) -> [[u8; SQUARE]; 2] {
+            // Byte k of the interleaved elements is in element k / size; even ones are a's.
+            let byte = |k: usize| {
+                let (element, byte) = (k / size, k % size);
+                [a, b][element % 2][element / 2 * size + byte]
+            };
+            [std::array::from_fn(byte), std::array::from_fn(|k| byte(k + SQUARE))]
+        }
+    }
+
+    /// No host has vectors of two squares that are known here.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn wide<R>(_: impl FnOnce(Narrow) -> R) -> Option<R> {
+        None
     }
 }

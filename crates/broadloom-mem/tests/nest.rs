@@ -378,60 +378,44 @@ fn every_length() {
 /// Shapes large enough for several units, tiles that are cut at every border, and every pack pattern.
 #[test]
 fn large_layouts() {
+    use Mode::{Direct, Flat, Tiled};
     let mut rng = Rng(3);
     let mut scratch = Scratch::new();
     type Layouts<'a> = &'a [(&'a [isize], Mode)];
     let shapes: &[(&[usize], Layouts<'_>)] = &[
         (
             &[100_000],
-            &[(&[1], Mode::Direct), (&[0], Mode::Direct), (&[2], Mode::Tiled), (&[-1], Mode::Tiled)],
-        ),
-        (
-            &[3, 40_000],
             &[
-                (&[40_000, 1], Mode::Direct),
-                (&[0, 1], Mode::Direct),
-                (&[1, 0], Mode::Direct),
-                (&[1, 3], Mode::Tiled),
+                (&[1], Direct),
+                (&[0], Direct),
+                (&[2], Tiled),
+                (&[3], Tiled),
+                (&[4], Tiled),
+                (&[-1], Tiled),
+                (&[-2], Tiled),
             ],
         ),
-        (
-            &[300, 200],
-            &[
-                (&[1, 300], Mode::Tiled),
-                (&[400, 2], Mode::Tiled),
-                (&[0, 3], Mode::Tiled),
-                (&[-200, -1], Mode::Tiled),
-            ],
-        ),
+        (&[3, 40_000], &[(&[40_000, 1], Direct), (&[0, 1], Direct), (&[1, 0], Direct), (&[1, 3], Tiled)]),
+        (&[300, 200], &[(&[1, 300], Tiled), (&[400, 2], Tiled), (&[0, 3], Tiled), (&[-200, -1], Tiled)]),
         (
             &[30_000, 3],
-            &[
-                (&[1, 0], Mode::Flat),
-                (&[0, 1], Mode::Flat),
-                (&[1, 30_000], Mode::Flat),
-                (&[4, 1], Mode::Flat),
-                (&[-3, -1], Mode::Tiled),
-            ],
+            &[(&[1, 0], Flat), (&[0, 1], Flat), (&[1, 30_000], Flat), (&[4, 1], Flat), (&[-3, -1], Tiled)],
         ),
-        (&[20_000, 5], &[(&[1, 0], Mode::Flat), (&[1, 20_000], Mode::Flat), (&[5, -1], Mode::Flat)]),
+        (&[2_003, 2], &[(&[1, 0], Flat), (&[1, 2_003], Flat)]),
+        (&[2_003, 4], &[(&[1, 0], Flat), (&[1, 2_003], Flat), (&[-1, 2_003], Flat)]),
+        (&[301, 203], &[(&[1, 301], Tiled), (&[1, 305], Tiled), (&[406, 2], Tiled)]),
+        (&[20_000, 5], &[(&[1, 0], Flat), (&[1, 20_000], Flat), (&[5, -1], Flat)]),
         (
             &[5_000, 2, 3, 2],
             &[
-                (&[12, 6, 2, 1], Mode::Direct),
-                (&[4, 2, 0, 1], Mode::Flat),
-                (&[0, 2, 0, 1], Mode::Flat),
-                (&[1, 5_000, 10_000, 30_000], Mode::Flat),
+                (&[12, 6, 2, 1], Direct),
+                (&[4, 2, 0, 1], Flat),
+                (&[0, 2, 0, 1], Flat),
+                (&[1, 5_000, 10_000, 30_000], Flat),
             ],
         ),
-        (
-            &[40, 50, 60],
-            &[(&[1, 40, 2000], Mode::Tiled), (&[50, 1, 2000], Mode::Tiled), (&[60, 2400, 1], Mode::Direct)],
-        ),
-        (
-            &[7, 90, 31],
-            &[(&[0, 31, 1], Mode::Direct), (&[90, 1, 0], Mode::Flat), (&[31, 7 * 31, 1], Mode::Flat)],
-        ),
+        (&[40, 50, 60], &[(&[1, 40, 2000], Tiled), (&[50, 1, 2000], Tiled), (&[60, 2400, 1], Direct)]),
+        (&[7, 90, 31], &[(&[0, 31, 1], Direct), (&[90, 1, 0], Flat), (&[31, 7 * 31, 1], Flat)]),
     ];
     for &(shape, layouts) in shapes {
         for &(strides, mode) in layouts {

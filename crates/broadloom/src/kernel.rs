@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Result, Scalar};
 use broadloom_math::Elem;
 use broadloom_mem::{bytes_of, bytes_of_mut};
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::engine::{Destination, Engine, Options, Recipe};
+use crate::engine::{Destination, Engine, Executor, Options, Recipe, param};
 use crate::expr::Leaf;
 use crate::lower::Walk;
 
@@ -36,13 +37,46 @@ pub struct Kernel {
     recipe: Arc<Recipe>,
     /// For each of the caller's inputs, what it must be.
     inputs: Vec<Input>,
+    /// For each of the caller's outputs, what it must be.
+    outputs: Vec<Operand>,
     literals: Vec<Scalar>,
+    direct: Option<Direct>,
     options: Options,
 }
 
-struct Input {
+/// What a slice must be.
+struct Operand {
     dtype: DType,
     elements: usize,
+    bytes: usize,
+}
+
+/// The operands of the one stage of a kernel all of whose operands are linear.
+struct Direct {
+    /// For each input of the stage, the caller's, and where it starts.
+    inputs: Vec<(usize, usize)>,
+    params: Vec<u64>,
+}
+
+impl Direct {
+    fn new(recipe: &Recipe, inputs: &[Input], literals: &[Scalar]) -> Option<Direct> {
+        let prepared = recipe.flat_stage()?;
+        let stage = &prepared.stage;
+        let places = stage.inputs.iter().zip(&stage.kernel.inputs).zip(prepared.flat.iter().flatten());
+        let operands = places.map(|((input, dtype), (first, _))| {
+            let given = match input.source {
+                Source::Slot(slot) => inputs.iter().position(|i| i.slot == Some(slot as usize)),
+                Source::Temp(_) => None,
+            };
+            Some((given?, first * dtype.size()))
+        });
+        let params = stage.params.iter().map(|p| param(*p, literals)).collect();
+        Some(Direct { inputs: operands.collect::<Option<_>>()?, params })
+    }
+}
+
+struct Input {
+    operand: Operand,
     /// The recipe's slot; `None` for an input that the expressions don't use.
     slot: Option<usize>,
 }
@@ -85,6 +119,26 @@ impl<'a, T: Elem<Store = T>, const N: usize> From<&'a mut [T; N]> for Out<'a> {
     }
 }
 
+impl<'a> Out<'a> {
+    /// A bool output as bytes, which become 0 or 1; a slice of bool is none, since not every byte is one.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options, Out};
+    ///
+    /// let x = Array::from_vec(vec![0.0_f32; 3]);
+    /// let kernel = Kernel::new(&[&x.greater(1)], &[&x], &Options::default())?;
+    ///
+    /// let mut out = [9_u8; 3];
+    /// kernel.run(&[(&[0.5_f32, 1.5, 2.5]).into()], [Out::bool_bytes(&mut out)])?;
+    /// assert_eq!(out, [0, 1, 1]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn bool_bytes(bytes: &'a mut [u8]) -> Out<'a> {
+        Out { dtype: DType::Bool, bytes }
+    }
+}
+
 impl Kernel {
     /// Compiles expressions of these inputs; each must be evaluated, and the expressions must use no other array.
     ///
@@ -113,7 +167,7 @@ impl Kernel {
                 }
                 slot_of[slot] = Some(i);
             }
-            declared.push(Input { dtype: array.dtype(), elements: array.len(), slot });
+            declared.push(Input { operand: Operand::new(array.dtype(), array.len()), slot });
         }
         if let Some(unknown) = slot_of.iter().position(Option::is_none) {
             let leaf = walk.slots()[unknown];
@@ -122,7 +176,11 @@ impl Kernel {
                 "the expressions use an array ({dtype}{shape}) that is not among the inputs"
             ));
         }
-        Ok(Kernel { recipe, inputs: declared, literals: walk.literals().to_vec(), options: options.clone() })
+        let outputs = recipe.roots().iter().map(|(d, shape)| Operand::new(*d, shape.elements())).collect();
+        let literals = walk.literals().to_vec();
+        let fits = recipe.bytes() <= options.max_bytes;
+        let direct = if fits { Direct::new(&recipe, &declared, &literals) } else { None };
+        Ok(Kernel { recipe, inputs: declared, outputs, literals, direct, options: options.clone() })
     }
 
     /// Runs the kernel: one slice per input and per root, each with the dtype and number of elements that it was
@@ -130,32 +188,40 @@ impl Kernel {
     ///
     /// # Errors
     /// [`ErrorKind::Arity`], [`ErrorKind::DType`] or [`ErrorKind::Shape`] for slices that don't fit, before anything is
-    /// written; those of [`Array::eval`], and then the outputs are unspecified. A bool root has no slice type to go to.
+    /// written; those of [`Array::eval`], and then the outputs are unspecified. A bool root goes to [`Out::bool_bytes`].
     pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
-        let count = |what: &str, given: usize, wanted: usize| {
-            if given == wanted {
-                return Ok(());
-            }
-            Err(Error::new(ErrorKind::Arity, format!("kernel: {given} {what}, it has {wanted}")))
-        };
         count("inputs", inputs.len(), self.inputs.len())?;
-        let mut slots: SmallVec<[&[u8]; 8]> = SmallVec::from_elem(&[][..], self.inputs.len());
         for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
-            check("input", i, given.dtype, given.bytes.len(), wanted.dtype, wanted.elements)?;
+            wanted.operand.check("input", i, given.dtype, given.bytes.len())?;
+        }
+        let mut given: SmallVec<[Out<'_>; 4]> = outputs.into_iter().collect();
+        count("outputs", given.len(), self.outputs.len())?;
+        for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
+            wanted.check("output", i, out.dtype, out.bytes.len())?;
+        }
+        if let (Some(direct), Some(prepared)) = (&self.direct, self.recipe.flat_stage()) {
+            let inputs = direct.inputs.iter().map(|&(i, first)| inputs[i].bytes.get(first..).unwrap_or(&[]));
+            let outputs = given.iter_mut().map(|out| &mut *out.bytes);
+            if let Some(done) =
+                prepared.run_slices(Engine::global(), &self.options, inputs, outputs, &direct.params)
+            {
+                return done;
+            }
+        }
+        let mut slots: SmallVec<[&[u8]; 8]> = SmallVec::from_elem(&[][..], self.inputs.len());
+        for (given, wanted) in inputs.iter().zip(&self.inputs) {
             if let Some(slot) = wanted.slot {
                 slots[slot] = given.bytes;
             }
         }
-        let mut destinations: SmallVec<[Destination<'_>; 2]> = SmallVec::new();
-        for (i, out) in outputs.into_iter().enumerate() {
-            let Some((dtype, shape)) = self.recipe.roots().get(i) else {
-                return count("outputs", i + 1, self.recipe.roots().len());
-            };
-            check("output", i, out.dtype, out.bytes.len(), *dtype, shape.elements())?;
-            destinations.push(Destination::Bytes(out.bytes));
-        }
-        count("outputs", destinations.len(), self.recipe.roots().len())?;
+        let destinations = given.into_iter().map(|out| Destination::Bytes(out.bytes)).collect();
         Engine::global().run(&self.recipe, &slots, &self.literals, &self.options, destinations).map(drop)
+    }
+
+    /// Who would run each of the kernel's loops now, in their order: under [`Executor::Auto`] that changes as a kernel
+    /// is run, since machine code has to pay for being compiled.
+    pub fn executors(&self) -> Vec<Executor> {
+        self.recipe.executors(Engine::global(), &self.options)
     }
 
     /// The dtypes and shapes of the results.
@@ -164,21 +230,36 @@ impl Kernel {
     }
 }
 
-fn check(what: &str, i: usize, dtype: DType, bytes: usize, wanted: DType, elements: usize) -> Result<()> {
-    if dtype != wanted {
-        return Err(Error::new(
-            ErrorKind::DType,
-            format!("kernel: {what} {i} is {dtype}, it was built for {wanted}"),
-        ));
+fn count(what: &str, given: usize, wanted: usize) -> Result<()> {
+    if given == wanted {
+        return Ok(());
     }
-    if bytes / dtype.size() != elements {
+    Err(Error::new(ErrorKind::Arity, format!("kernel: {given} {what}, it has {wanted}")))
+}
+
+impl Operand {
+    fn new(dtype: DType, elements: usize) -> Operand {
+        Operand { dtype, elements, bytes: elements * dtype.size() }
+    }
+
+    #[inline]
+    fn check(&self, what: &str, i: usize, dtype: DType, bytes: usize) -> Result<()> {
+        if dtype == self.dtype && bytes == self.bytes {
+            return Ok(());
+        }
+        Err(self.refuse(what, i, dtype, bytes))
+    }
+
+    #[cold]
+    fn refuse(&self, what: &str, i: usize, dtype: DType, bytes: usize) -> Error {
+        if dtype != self.dtype {
+            let why = format!("kernel: {what} {i} is {dtype}, it was built for {}", self.dtype);
+            return Error::new(ErrorKind::DType, why);
+        }
         let given = bytes / dtype.size();
-        return Err(Error::new(
-            ErrorKind::Shape,
-            format!("kernel: {what} {i} has {given} elements, it was built for {elements}"),
-        ));
+        let why = format!("kernel: {what} {i} has {given} elements, it was built for {}", self.elements);
+        Error::new(ErrorKind::Shape, why)
     }
-    Ok(())
 }
 
 impl std::fmt::Debug for Kernel {

@@ -25,9 +25,17 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-mem",
         ],
     ),
+    ("broadloom-bench", &["broadloom", "broadloom-core"]),
     (
         "broadloom-cli",
-        &["broadloom", "broadloom-core", "broadloom-math", "broadloom-mem", "broadloom-testkit"],
+        &[
+            "broadloom",
+            "broadloom-bench",
+            "broadloom-core",
+            "broadloom-math",
+            "broadloom-mem",
+            "broadloom-testkit",
+        ],
     ),
 ];
 

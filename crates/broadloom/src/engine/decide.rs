@@ -11,6 +11,7 @@ use broadloom_core::kernel::{Code, Kernel};
 use broadloom_interp::Stores;
 
 use crate::engine::options::Executor;
+use crate::engine::trial::Trial;
 
 /// Nanoseconds of one vector instruction per float32 element, in a fused loop; half as long for half the bytes.
 const FUSED: f64 = 0.05;
@@ -27,8 +28,15 @@ const INTERPRETED_HALF: f64 = 0.4;
 /// Nanoseconds to compile a kernel, and per vector instruction of it.
 const COMPILE: f64 = 60_000.0;
 const COMPILE_PER_INSTRUCTION: f64 = 2_200.0;
+/// Nanoseconds to bind memory and set up a run in the interpreter, and in machine code.
+const CALL_INTERPRETED: f64 = 250.0;
+const CALL_COMPILED: f64 = 60.0;
 /// Nanoseconds of work below which a second thread costs more than it gives.
 const PARALLEL: f64 = 100_000.0;
+/// Estimates are within this factor of the truth, nearly always: closer ones are no reason to choose.
+const UNSURE: f64 = 4.0;
+/// What compiling may cost of the time that was spent interpreting, where only trying can tell whether it pays.
+const VENTURE: f64 = 0.05;
 
 /// Bytes of a stage's operands from which on the interpreter stores past the caches. Measured with float32 and float64
 /// sums and triads on a host with 2 MiB of L2 and a shared L3: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
@@ -126,6 +134,10 @@ pub struct Situation<'a> {
     pub cost: (usize, usize),
     /// Nanoseconds that interpreting this stage has cost more than machine code would have, so far.
     pub regret: f64,
+    /// Nanoseconds that interpreting this stage has cost so far.
+    pub spent: f64,
+    /// What runs of this stage have taken.
+    pub trial: Trial,
 }
 
 /// Who runs, and why.
@@ -134,7 +146,8 @@ pub struct Choice<'a> {
     pub why: Why<'a>,
     /// Estimated nanoseconds on one thread.
     pub time: f64,
-    /// What interpreting costs more than machine code, this time.
+    /// What interpreting costs, this time, and how much of that more than machine code.
+    pub cost: f64,
     pub regret: f64,
 }
 
@@ -155,6 +168,10 @@ pub enum Why<'a> {
     Pays { compile: f64, owed: f64 },
     /// It doesn't.
     DoesNotPay { compile: f64, owed: f64 },
+    /// Both executors were tried: nanoseconds of a run.
+    Measured { interpreted: f64, compiled: f64 },
+    /// Both executors are being tried.
+    Trying,
 }
 
 impl fmt::Display for Why<'_> {
@@ -178,6 +195,11 @@ impl fmt::Display for Why<'_> {
                 let (compile, owed) = (compile / 1e3, owed / 1e3);
                 write!(f, "compiling (~{compile:.0} µs) would not pay yet, it would save ~{owed:.1} µs")
             }
+            Why::Measured { interpreted, compiled } => {
+                let (interpreted, compiled) = (interpreted / 1e3, compiled / 1e3);
+                write!(f, "tried, machine code took {compiled:.1} µs and the interpreter {interpreted:.1} µs")
+            }
+            Why::Trying => f.write_str("both are being tried, the estimates are too close"),
         }
     }
 }
@@ -188,21 +210,41 @@ pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
     let elements = s.elements as f64;
     let tiles = (elements / 256.0).ceil();
     let (fused_floor, interpreted_floor) = s.traffic.floor();
-    let fused = (elements * fused).max(fused_floor);
-    let interpreted = (elements * interpreted + tiles * dispatch).max(interpreted_floor);
+    let fused = (elements * fused).max(fused_floor) + CALL_COMPILED;
+    let interpreted = (elements * interpreted + tiles * dispatch).max(interpreted_floor) + CALL_INTERPRETED;
     let regret = (interpreted - fused).max(0.0);
     let owed = regret + s.regret;
+    let unsure = fused < interpreted * UNSURE && interpreted < fused * UNSURE;
     let (jit, why) = match (s.wanted, s.no_compiler) {
         (Executor::Interp, _) => (false, Why::Asked),
         (_, Some(why)) => (false, Why::NoCompiler(why)),
         _ if s.cost.0 > s.cost.1 => (false, Why::TooLong { cost: s.cost.0, limit: s.cost.1 }),
         (Executor::Jit, None) => (true, Why::Asked),
+        (Executor::Auto, None) if unsure && s.compiled => match (s.trial.result(), s.trial.turn()) {
+            (Some((interpreted, compiled)), _) => {
+                (compiled <= interpreted, Why::Measured { interpreted, compiled })
+            }
+            (None, turn) => (turn.unwrap_or(true), Why::Trying),
+        },
+        (Executor::Auto, None) if unsure && s.spent * VENTURE > compile => (true, Why::Trying),
         (Executor::Auto, None) if interpreted < fused => (false, Why::Faster),
         (Executor::Auto, None) if s.compiled => (true, Why::Compiled),
         (Executor::Auto, None) if owed > compile => (true, Why::Pays { compile, owed }),
         (Executor::Auto, None) => (false, Why::DoesNotPay { compile, owed }),
     };
-    Choice { jit, why, time: if jit { fused } else { interpreted }, regret }
+    let cost = if jit { 0.0 } else { interpreted };
+    Choice {
+        jit,
+        why,
+        time: if jit { fused } else { interpreted },
+        regret: if jit { 0.0 } else { regret },
+        cost,
+    }
+}
+
+/// Whether machine code is done with so many elements before a second thread would help.
+pub fn is_short(estimate: &Estimate, elements: usize) -> bool {
+    threads(elements as f64 * estimate.fused, usize::MAX) == 1
 }
 
 /// How many threads share work of so many nanoseconds.

@@ -46,6 +46,17 @@ mod absent {
             Err(off())
         }
 
+        pub fn run_slices<'a>(
+            &self,
+            _: usize,
+            _: impl ExactSizeIterator<Item = &'a [u8]>,
+            _: impl ExactSizeIterator<Item = &'a mut [u8]>,
+            _: &[u64],
+            _: &mut [u8],
+        ) -> Result<()> {
+            Err(off())
+        }
+
         pub fn code_size(&self) -> usize {
             0
         }

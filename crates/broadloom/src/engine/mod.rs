@@ -11,6 +11,7 @@ mod explain;
 mod jit;
 mod memory;
 mod options;
+mod trial;
 mod workers;
 
 use std::sync::{Arc, OnceLock};
@@ -181,8 +182,7 @@ impl Engine {
                 format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes);
             return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
-        if let ([prepared], true) = (&recipe.stages[..], recipe.temps.is_empty())
-            && prepared.flat.is_some()
+        if let Some(prepared) = recipe.flat_stage()
             && destinations.iter().all(|d| !matches!(d, Destination::Given(_)))
         {
             return self.run_flat(prepared, slots, literals, options, destinations);
@@ -209,6 +209,7 @@ impl Engine {
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         let stage = &prepared.stage;
         let elements = stage.shape.elements();
+        let since = prepared.clock(options);
         let mut buffers: SmallVec<[Option<Buffer>; 2]> = SmallVec::new();
         for (destination, dtype) in destinations.iter().zip(stage.kernel.output_dtypes()) {
             let new = matches!(destination, Destination::New);
@@ -216,29 +217,41 @@ impl Engine {
         }
         let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, literals)).collect();
         let places = prepared.flat.iter().flatten();
-        let inputs =
-            stage.inputs.iter().zip(&stage.kernel.inputs).zip(places).map(|((input, dtype), place)| {
-                let bytes = match input.source {
-                    Source::Slot(slot) => slots[slot as usize],
-                    Source::Temp(_) => &[],
-                };
-                let (first, repeat) = *place;
-                (bytes.get(first * dtype.size()..).unwrap_or(&[]), dtype.size(), repeat)
-            });
-        let outputs = destinations.iter_mut().zip(&mut buffers).zip(stage.kernel.output_dtypes());
-        let outputs = outputs.map(|((destination, buffer), dtype)| {
-            let bytes = match (destination, buffer) {
+        let inputs: SmallVec<[&[u8]; 8]> = stage
+            .inputs
+            .iter()
+            .zip(&stage.kernel.inputs)
+            .zip(places.clone())
+            .map(|((input, dtype), (first, _))| match input.source {
+                Source::Slot(slot) => slots[slot as usize].get(first * dtype.size()..).unwrap_or(&[]),
+                Source::Temp(_) => &[],
+            })
+            .collect();
+        let mut outputs: SmallVec<[&mut [u8]; 2]> = destinations
+            .iter_mut()
+            .zip(&mut buffers)
+            .map(|(destination, buffer)| match (destination, buffer) {
                 (Destination::Bytes(bytes), _) => &mut **bytes,
                 (_, Some(buffer)) => buffer.as_bytes_mut().unwrap_or(&mut []),
                 (_, None) => &mut [],
-            };
-            (bytes, dtype.size())
-        });
+            })
+            .collect();
+        let done = {
+            let outputs = outputs.iter_mut().map(|bytes| &mut **bytes);
+            prepared.run_slices(self, options, inputs.iter().copied(), outputs, &params)
+        };
+        if let Some(done) = done {
+            drop(outputs);
+            return done.map(|()| buffers);
+        }
+        let types = stage.kernel.inputs.iter().zip(places);
+        let inputs = inputs.iter().zip(types).map(|(bytes, (dtype, place))| (*bytes, dtype.size(), place.1));
+        let outputs = outputs.into_iter().zip(stage.kernel.output_dtypes()).map(|(out, d)| (out, d.size()));
         // PERF: a nest that is moved costs as much as a short call's work.
         let mut nest = Nest::flat(elements, inputs, outputs);
         let nest = nest.as_mut().map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))?;
         if elements > 0 {
-            prepared.run(self, options, nest, &params)?;
+            prepared.run(self, options, nest, &params, since)?;
         }
         Ok(buffers)
     }
@@ -284,6 +297,12 @@ impl Engine {
 
     fn buffer(&self, bytes: usize) -> Result<Buffer> {
         self.pool.take(bytes).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
+    }
+
+    /// Why nothing can be compiled, if that is known already.
+    fn known_no_compiler(&self) -> Option<&str> {
+        let compiler = || self.compiler.get().and_then(|compiler| compiler.as_ref().err());
+        self.refused.get().or_else(compiler).map(String::as_str)
     }
 
     /// Why nothing can be compiled, if that is so.
@@ -338,6 +357,7 @@ impl Run<'_> {
     /// element for element.
     fn attempt(&self, outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<bool> {
         let stage = &self.prepared.stage;
+        let since = self.prepared.clock(self.options);
         let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
         for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
             let bytes = match input.source {
@@ -353,7 +373,7 @@ impl Run<'_> {
         let outputs = outputs.into_iter().map(|view| -> ViewMut<'_> { view });
         match Nest::new(&stage.shape, &inputs, outputs) {
             Ok(mut nest) => {
-                self.prepared.run(self.engine, self.options, &mut nest, self.params).map(|()| true)
+                self.prepared.run(self.engine, self.options, &mut nest, self.params, since).map(|()| true)
             }
             Err(NestError::Overlap { .. }) => Ok(false),
             Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
@@ -380,9 +400,29 @@ fn plan(walk: &Walk<'_, '_>, options: &Options) -> Result<Planned> {
 }
 
 impl Recipe {
+    /// The one stage of a recipe whose operands are all linear.
+    pub(crate) fn flat_stage(&self) -> Option<&Prepared> {
+        match &self.stages[..] {
+            [prepared] if self.temps.is_empty() && prepared.flat.is_some() => Some(prepared),
+            _ => None,
+        }
+    }
+
+    /// Bytes of results and temporaries.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The roots' types.
     pub(crate) fn roots(&self) -> &[(DType, Shape)] {
         &self.roots
+    }
+
+    /// Who would run each stage now.
+    pub(crate) fn executors(&self, engine: &Engine, options: &Options) -> Vec<Executor> {
+        // Estimates are computed in floats, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
+        self.stages.iter().map(|prepared| prepared.executor(engine, options)).collect()
     }
 
     fn new(plan: fuse::Plan) -> Result<Recipe> {
@@ -406,7 +446,7 @@ impl Recipe {
     }
 }
 
-fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
+pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
     match source {
         ParamSource::Slot(slot) => literals[slot as usize].bits,
         ParamSource::Fixed(value) => value.bits,

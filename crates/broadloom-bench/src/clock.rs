@@ -1,0 +1,98 @@
+//! The clock: several ways of doing something, timed in turns.
+//!
+//! In: contenders, and how long they may take. Out: for each the median nanoseconds of a call. Must hold: they take
+//! turns, in batches long enough for the clock, so that what slows the machine for a while meets all of them.
+
+use std::time::{Duration, Instant};
+
+/// Something to be timed: runs so many times.
+pub type Contender<'c> = Box<dyn FnMut(usize) + 'c>;
+
+/// The shortest batch that the clock resolves well.
+const BATCH: Duration = Duration::from_micros(50);
+/// Calls of a batch if even so many take no time.
+const MOST_CALLS: usize = 1 << 20;
+/// Calls this short get one that is not timed before each batch: their data may be in a cache, from which others
+/// drove it.
+const CACHED: Duration = Duration::from_millis(2);
+/// More turns say no more.
+const MOST_TURNS: usize = 401;
+/// Turns that are taken even if they take longer than they may, unless each takes very long.
+const LEAST_TURNS: usize = 5;
+
+/// Times the contenders in turns; for each the median time of a call in nanoseconds.
+pub fn in_turns(contenders: &mut [Contender<'_>], budget: Duration) -> Vec<f64> {
+    let sizes: Vec<(usize, bool)> = contenders.iter_mut().map(|run| batch(run, budget)).collect();
+    let mut times = vec![Vec::new(); contenders.len()];
+    let began = Instant::now();
+    for turn in 0..MOST_TURNS {
+        let spent = began.elapsed();
+        let enough = if turn < LEAST_TURNS { budget * 4 } else { budget };
+        if turn > 0 && spent > enough {
+            break;
+        }
+        for ((run, (calls, cached)), times) in contenders.iter_mut().zip(&sizes).zip(&mut times) {
+            if *cached {
+                run(1);
+            }
+            let start = Instant::now();
+            run(*calls);
+            times.push(start.elapsed().as_nanos() as f64 / *calls as f64);
+        }
+    }
+    times.into_iter().map(median).collect()
+}
+
+/// Warms a contender up; how many calls make a batch, and whether its data may be in a cache.
+fn batch(run: &mut Contender<'_>, budget: Duration) -> (usize, bool) {
+    let mut calls = 1;
+    let began = Instant::now();
+    loop {
+        let start = Instant::now();
+        run(calls);
+        let time = start.elapsed();
+        // An engine that decides from experience needs some.
+        let warm = began.elapsed() > (budget / 8).min(Duration::from_millis(30));
+        let long = time >= BATCH || calls >= MOST_CALLS;
+        if long && warm {
+            return (calls, time.as_secs_f64() / calls as f64 <= CACHED.as_secs_f64());
+        }
+        if !long {
+            calls *= 2;
+        }
+    }
+}
+
+/// The median.
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    match times.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => times[n / 2],
+        n => (times[n / 2 - 1] + times[n / 2]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(vec![]).is_nan());
+    }
+
+    #[test]
+    fn everyone_gets_a_turn_after_a_batch_was_found() {
+        let mut calls = [0usize; 2];
+        let [a, b] = &mut calls;
+        let times = in_turns(
+            &mut [Box::new(|n| *a += std::hint::black_box(n)), Box::new(|n| *b += std::hint::black_box(n))],
+            Duration::ZERO,
+        );
+        assert_eq!(times.len(), 2);
+        assert!(times.iter().all(|t| t.is_finite()) && calls.iter().all(|&n| n > 1), "{times:?} {calls:?}");
+    }
+}

@@ -1,0 +1,249 @@
+//! The memory of a workload: columns of numbers, each at a place of its own within a page.
+//!
+//! In: numbers. Out: slices of them, of a dtype known at run time. Must hold: no two columns of a problem begin at the
+//! same offset within a page (loads that are 4 KiB after a pending store wait for it), and all at a cache line.
+
+use std::ops::Range;
+
+use broadloom::{Array, DType, Element, In, Out, Result, f16};
+
+/// Bytes within which a store hides a load: the page of x86-64.
+const PAGE: usize = 4096;
+/// Bytes between the offsets of a problem's columns within a page: an odd number of cache lines.
+const STAGGER: usize = 9 * 64;
+
+/// Numbers from an offset within a page that is the column's own.
+#[derive(Clone, Debug)]
+pub struct Placed<T> {
+    memory: Vec<T>,
+    first: usize,
+    len: usize,
+}
+
+impl<T: Copy + Default> Placed<T> {
+    /// Zeros, as the `place`th column of a problem.
+    pub fn new(len: usize, place: usize) -> Placed<T> {
+        let size = size_of::<T>();
+        // A vector of zeros comes from the system as it is.
+        let memory = vec![T::default(); len + PAGE / size];
+        let wanted = (64 + place * STAGGER) % PAGE;
+        let at = memory.as_ptr().addr() % PAGE;
+        let first = (wanted + PAGE - at) % PAGE / size;
+        Placed { memory, first, len }
+    }
+
+    /// The numbers.
+    pub fn get(&self) -> &[T] {
+        &self.memory[self.first..][..self.len]
+    }
+
+    /// The numbers, to be written.
+    pub fn get_mut(&mut self) -> &mut [T] {
+        &mut self.memory[self.first..][..self.len]
+    }
+}
+
+/// A type of numbers that workloads have.
+pub trait Cell: Element + Copy + Default + PartialEq + Send + Sync {
+    /// A column of these.
+    fn column(cells: Placed<Self>) -> Column;
+    /// The slice, if it is of these.
+    ///
+    /// # Panics
+    /// If it is not: a workload's loop knows its dtypes.
+    fn of<'a>(slice: &Slice<'a>) -> &'a [Self];
+    /// [`Cell::of`] for writing.
+    ///
+    /// # Panics
+    /// As [`Cell::of`].
+    fn of_mut<'s>(slice: &'s mut SliceMut<'_>) -> &'s mut [Self];
+    /// Whether two values are the same bits (or both NaN), or floats so many units in the last place apart.
+    fn agrees(self, other: Self, ulps: u64) -> bool;
+}
+
+macro_rules! cells {
+    ($($variant:ident $t:ty, $bits:expr;)*) => {
+        /// Numbers of a dtype.
+        #[derive(Clone, Debug)]
+        pub enum Column {
+            $(#[doc = concat!("`", stringify!($t), "`")] $variant(Placed<$t>),)*
+        }
+
+        /// A slice of a [`Column`].
+        #[derive(Clone, Copy, Debug)]
+        pub enum Slice<'a> {
+            $(#[doc = concat!("`", stringify!($t), "`")] $variant(&'a [$t]),)*
+        }
+
+        /// A slice of a [`Column`] to be written.
+        #[derive(Debug)]
+        pub enum SliceMut<'a> {
+            $(#[doc = concat!("`", stringify!($t), "`")] $variant(&'a mut [$t]),)*
+        }
+
+        $(impl Cell for $t {
+            fn column(cells: Placed<$t>) -> Column {
+                Column::$variant(cells)
+            }
+            fn of<'a>(slice: &Slice<'a>) -> &'a [$t] {
+                match slice {
+                    Slice::$variant(cells) => cells,
+                    other => panic!("a column of {other:?}, not of {}", stringify!($t)),
+                }
+            }
+            fn of_mut<'s>(slice: &'s mut SliceMut<'_>) -> &'s mut [$t] {
+                match slice {
+                    SliceMut::$variant(cells) => cells,
+                    other => panic!("a column of {other:?}, not of {}", stringify!($t)),
+                }
+            }
+            fn agrees(self, other: $t, ulps: u64) -> bool {
+                #[allow(clippy::eq_op, reason = "only a NaN differs from itself")]
+                let both_nan = self != self && other != other;
+                let bits: fn($t) -> i64 = $bits;
+                both_nan || bits(self).abs_diff(bits(other)) <= ulps
+            }
+        })*
+
+        impl Column {
+            /// The numbers.
+            pub fn slice(&self) -> Slice<'_> {
+                match self { $(Column::$variant(cells) => Slice::$variant(cells.get()),)* }
+            }
+
+            /// The numbers, to be written.
+            pub fn slice_mut(&mut self) -> SliceMut<'_> {
+                match self { $(Column::$variant(cells) => SliceMut::$variant(cells.get_mut()),)* }
+            }
+
+            /// Bytes of an element.
+            pub fn size(&self) -> usize {
+                match self { $(Column::$variant(_) => size_of::<$t>(),)* }
+            }
+
+            /// How many elements it has.
+            pub fn len(&self) -> usize {
+                match self { $(Column::$variant(cells) => cells.len,)* }
+            }
+
+            /// Whether it has no elements.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// The first index where two columns don't agree; see [`Cell::agrees`].
+            pub fn difference(&self, other: &Column, ulps: u64) -> Option<usize> {
+                match (self, other) {
+                    $((Column::$variant(a), Column::$variant(b)) => {
+                        a.get().iter().zip(b.get()).position(|(a, b)| !a.agrees(*b, ulps))
+                    })*
+                    _ => Some(0),
+                }
+            }
+
+            /// Writes zeros, and gives what was there.
+            pub fn take(&mut self) -> Column {
+                let taken = self.clone();
+                match self { $(Column::$variant(cells) => cells.get_mut().fill(Default::default()),)* }
+                taken
+            }
+        }
+
+        impl<'a> Slice<'a> {
+            /// An array of this shape that borrows the elements.
+            ///
+            /// # Errors
+            /// If the shape has another number of elements.
+            pub fn array(&self, shape: &[usize]) -> Result<Array<'a>> {
+                match self { $(Slice::$variant(cells) => Array::from_shape_slice(shape, cells),)* }
+            }
+
+            /// An input of a kernel.
+            pub fn input(&self) -> In<'a> {
+                match self { $(Slice::$variant(cells) => In::from(*cells),)* }
+            }
+        }
+
+        impl<'a> SliceMut<'a> {
+            /// An output of a kernel; bools are written as bytes.
+            pub fn output(&mut self, dtype: DType) -> Out<'_> {
+                match (self, dtype) {
+                    (SliceMut::UInt8(cells), DType::Bool) => Out::bool_bytes(cells),
+                    $((SliceMut::$variant(cells), _) => Out::from(&mut **cells),)*
+                }
+            }
+
+            /// Evaluates an array into the elements.
+            ///
+            /// # Errors
+            /// As [`Array::eval_into_with`].
+            pub fn evaluate(&mut self, root: &Array<'_>, options: &broadloom::Options) -> Result<()> {
+                match self { $(SliceMut::$variant(cells) => root.eval_into_with(cells, options),)* }
+            }
+
+            /// The same for a shorter time.
+            pub fn reborrow(&mut self) -> SliceMut<'_> {
+                match self { $(SliceMut::$variant(cells) => SliceMut::$variant(cells),)* }
+            }
+
+            /// The first elements, and the rest.
+            pub fn split_at(self, at: usize) -> (SliceMut<'a>, SliceMut<'a>) {
+                match self {
+                    $(SliceMut::$variant(cells) => {
+                        let (a, b) = cells.split_at_mut(at);
+                        (SliceMut::$variant(a), SliceMut::$variant(b))
+                    })*
+                }
+            }
+        }
+    };
+}
+cells! {
+    UInt8 u8, |x| x.into();
+    Int16 i16, |x| x.into();
+    Int32 i32, |x| x.into();
+    Float16 f16, |x| ordered(x.to_bits().into(), 16);
+    Float32 f32, |x| ordered(x.to_bits().into(), 32);
+    Float64 f64, |x| ordered(x.to_bits(), 64);
+}
+
+/// The bits of a float of a width as an integer in the order of the floats; −0 is below 0.
+fn ordered(bits: u64, width: u32) -> i64 {
+    let sign = 1 << (width - 1);
+    let magnitude = (bits & (sign - 1)) as i64;
+    if bits & sign == 0 { magnitude } else { !magnitude }
+}
+
+/// A part of a slice.
+pub fn part<'a, T: Cell>(slice: &Slice<'a>, at: &Range<usize>) -> &'a [T] {
+    &T::of(slice)[at.clone()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_in_the_last_place() {
+        let apart = |a: f32, b: f32, ulps| a.agrees(b, ulps);
+        assert!(apart(1.0, 1.0, 0) && apart(f32::NAN, -f32::NAN, 0));
+        assert!(!apart(0.0, -0.0, 0) && !apart(1.0, f32::NAN, 1000));
+        let next = f32::from_bits(1.0f32.to_bits() + 2);
+        assert!(apart(1.0, next, 2) && !apart(next, 1.0, 1) && !apart(-1.0, -next, 1));
+        let tiny = f32::from_bits(1);
+        // From the least below 0 to the least above it: past −0 and 0.
+        assert!(apart(-tiny, tiny, 3) && !apart(-tiny, tiny, 2));
+        assert!(f16::from_bits(0x8001).agrees(f16::from_bits(0x8002), 1));
+        assert!((-1i16).agrees(-1, 0) && !(-1i16).agrees(0, 0));
+    }
+
+    #[test]
+    fn columns_begin_at_offsets_of_their_own() {
+        let mut offsets: Vec<usize> =
+            (0..5).map(|place| Placed::<f64>::new(3, place).get().as_ptr().addr() % PAGE).collect();
+        assert!(offsets.iter().all(|offset| offset % 64 == 0), "{offsets:?}");
+        offsets.sort_unstable();
+        offsets.dedup();
+        assert_eq!(offsets.len(), 5);
+    }
+}

@@ -1,0 +1,200 @@
+//! Plain loops for layouts: the best that was found for each, by hand.
+//!
+//! In: slices. Out: the rows or elements of a range. Must hold: as [`crate::loops`].
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__m256, __m256d};
+use std::ops::{Add, Range};
+
+#[cfg(target_arch = "x86_64")]
+use pulp::x86::V3;
+
+use crate::loops::vectorized;
+
+/// Rows and columns that a block of the transposed loop has. 64 and 128 measured alike, 32 a tenth slower and 16 a third,
+/// at 1e7 elements on the machine of `docs/performance.md`.
+const BLOCK: usize = 64;
+
+/// For rows of three: a + row.
+pub fn short_rows<T: Copy + Add<Output = T>>(a: &[T], row: &[T; 3], out: &mut [T]) {
+    vectorized(
+        #[inline(always)]
+        || {
+            // As many elements as make whole vectors of any width up to 256 bits.
+            let pattern: [T; 24] = std::array::from_fn(|i| row[i % 3]);
+            let (whole, rest) = a.as_chunks::<24>();
+            let (out, out_rest) = out.as_chunks_mut::<24>();
+            for (out, a) in out.iter_mut().zip(whole) {
+                // Computed apart from `out`, which the compiler must otherwise write in order.
+                *out = std::array::from_fn(|i| a[i] + pattern[i]);
+            }
+            for (i, (out, &a)) in out_rest.iter_mut().zip(rest).enumerate() {
+                *out = a + row[i % 3];
+            }
+        },
+    );
+}
+
+/// a + column, for rows of `n` elements; `at` are the elements that `out` is for.
+pub fn short_columns<T: Copy + Add<Output = T>>(
+    a: &[T],
+    column: &[T],
+    n: usize,
+    out: &mut [T],
+    at: Range<usize>,
+) {
+    vectorized(
+        #[inline(always)]
+        || {
+            for (i, &x) in column.iter().enumerate() {
+                let (from, to) = ((i * n).clamp(at.start, at.end), (i * n + n).clamp(at.start, at.end));
+                let out = &mut out[from - at.start..to - at.start];
+                out.iter_mut().zip(&a[from..to]).for_each(|(out, &a)| *out = a + x);
+            }
+        },
+    );
+}
+
+/// a[n − 1 − i] + b[i]; `a` is the part that belongs to `b`, not yet reversed.
+pub fn reversed<T: Copy + Add<Output = T>>(a: &[T], b: &[T], out: &mut [T]) {
+    vectorized(
+        #[inline(always)]
+        || out.iter_mut().zip(a.iter().rev()).zip(b).for_each(|((out, &a), &b)| *out = a + b),
+    );
+}
+
+/// a[2·i] + b[2·i].
+pub fn every_second<T: Copy + Add<Output = T>>(a: &[T], b: &[T], out: &mut [T]) {
+    vectorized(
+        #[inline(always)]
+        || {
+            let (a, _) = a.as_chunks::<2>();
+            let (b, _) = b.as_chunks::<2>();
+            out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = a[0] + b[0]);
+        },
+    );
+}
+
+/// A type whose tiles are turned in registers.
+pub trait Turn: Copy + Add<Output = Self> {
+    /// Rows and columns of a tile: as many as a vector of 256 bits has elements.
+    const SIDE: usize;
+    /// The same tile with rows for columns: `tile` gives its rows, `put` takes them.
+    #[cfg(target_arch = "x86_64")]
+    fn turn(v3: V3, tile: Tile<'_, Self>);
+}
+
+/// A tile of both operands and of the result, by its rows.
+pub struct Tile<'t, T> {
+    a: &'t [T],
+    b: &'t [T],
+    out: &'t mut [T],
+    /// Elements from a row to the next.
+    n: usize,
+}
+
+impl<T: Turn> Tile<'_, T> {
+    /// A row of `b`, `N` elements long.
+    #[inline(always)]
+    fn row<const N: usize>(&self, k: usize) -> [T; N] {
+        std::array::from_fn(|l| self.b[k * self.n..][..N][l])
+    }
+
+    /// Writes a row of the result: that of `a` and these.
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, l: usize, turned: [T; N]) {
+        let a = &self.a[l * self.n..][..N];
+        let sum: [T; N] = std::array::from_fn(|k| a[k] + turned[k]);
+        self.out[l * self.n..][..N].copy_from_slice(&sum);
+    }
+}
+
+impl Turn for f32 {
+    const SIDE: usize = 8;
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn turn(v3: V3, mut tile: Tile<'_, f32>) {
+        let avx = v3.avx;
+        let r: [__m256; 8] = std::array::from_fn(|k| pulp::cast(tile.row::<8>(k)));
+        // Pairs of rows, then fours, then both halves of the vectors.
+        let u: [__m256; 8] = std::array::from_fn(|k| match k % 2 {
+            0 => avx._mm256_unpacklo_ps(r[k], r[k + 1]),
+            _ => avx._mm256_unpackhi_ps(r[k - 1], r[k]),
+        });
+        let v: [__m256; 8] = std::array::from_fn(|k| {
+            let (x, y) = (u[k / 4 * 4 + k % 4 / 2], u[k / 4 * 4 + k % 4 / 2 + 2]);
+            match k % 2 {
+                0 => avx._mm256_shuffle_ps::<0x44>(x, y),
+                _ => avx._mm256_shuffle_ps::<0xee>(x, y),
+            }
+        });
+        for l in 0..4 {
+            let [low, high] = [
+                avx._mm256_permute2f128_ps::<0x20>(v[l], v[l + 4]),
+                avx._mm256_permute2f128_ps::<0x31>(v[l], v[l + 4]),
+            ];
+            tile.put::<8>(l, pulp::cast(low));
+            tile.put::<8>(l + 4, pulp::cast(high));
+        }
+    }
+}
+
+impl Turn for f64 {
+    const SIDE: usize = 4;
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn turn(v3: V3, mut tile: Tile<'_, f64>) {
+        let avx = v3.avx;
+        let r: [__m256d; 4] = std::array::from_fn(|k| pulp::cast(tile.row::<4>(k)));
+        let u: [__m256d; 4] = std::array::from_fn(|k| match k % 2 {
+            0 => avx._mm256_unpacklo_pd(r[k], r[k + 1]),
+            _ => avx._mm256_unpackhi_pd(r[k - 1], r[k]),
+        });
+        for l in 0..2 {
+            let [low, high] = [
+                avx._mm256_permute2f128_pd::<0x20>(u[l], u[l + 2]),
+                avx._mm256_permute2f128_pd::<0x31>(u[l], u[l + 2]),
+            ];
+            tile.put::<4>(l, pulp::cast(low));
+            tile.put::<4>(l + 2, pulp::cast(high));
+        }
+    }
+}
+
+/// a + bᵀ of square matrices of side `n`, for the rows of a range.
+pub fn transposed<T: Turn>(a: &[T], b: &[T], n: usize, out: &mut [T], rows: Range<usize>) {
+    let first = rows.start;
+    let mut one = |i: usize, j: usize| out[(i - first) * n + j] = a[i * n + j] + b[j * n + i];
+    #[cfg(target_arch = "x86_64")]
+    if let Some(v3) = V3::try_new() {
+        let side = T::SIDE;
+        let (end, columns) = (first + rows.len() / side * side, n / side * side);
+        // What is left beside and below the tiles.
+        (first..end).for_each(|i| (columns..n).for_each(|j| one(i, j)));
+        (end..rows.end).for_each(|i| (0..n).for_each(|j| one(i, j)));
+        return v3.vectorize(
+            #[inline(always)]
+            || {
+                for i0 in (first..end).step_by(BLOCK) {
+                    for j0 in (0..columns).step_by(BLOCK) {
+                        for i in (i0..end.min(i0 + BLOCK)).step_by(side) {
+                            for j in (j0..columns.min(j0 + BLOCK)).step_by(side) {
+                                let (a, b) = (&a[i * n + j..], &b[j * n + i..]);
+                                T::turn(v3, Tile { a, b, out: &mut out[(i - first) * n + j..], n });
+                            }
+                        }
+                    }
+                }
+            },
+        );
+    }
+    for i0 in rows.clone().step_by(BLOCK) {
+        for j0 in (0..n).step_by(BLOCK) {
+            for i in i0..rows.end.min(i0 + BLOCK) {
+                (j0..n.min(j0 + BLOCK)).for_each(|j| one(i, j));
+            }
+        }
+    }
+}

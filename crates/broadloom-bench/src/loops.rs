@@ -1,0 +1,98 @@
+//! Plain Rust loops, compiled for AVX2 and FMA where the host has them: what expressions are measured against.
+//!
+//! In: slices of one length. Out: a slice. Must hold: nothing contracts `a * b + c`; rustc sees the loop and the
+//! operation at once, inside the function that is compiled for the instruction set.
+
+use pulp::NullaryFnOnce;
+
+/// Runs a closure, compiled for AVX2 and FMA where the host has them.
+#[inline]
+pub fn vectorized(f: impl NullaryFnOnce<Output = ()>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(v3) = pulp::x86::V3::try_new() {
+        return v3.vectorize(f);
+    }
+    f.call();
+}
+
+/// out\[i\] = f(a\[i\])
+#[inline]
+pub fn map1<A: Copy, O>(a: &[A], out: &mut [O], f: impl Fn(A) -> O) {
+    vectorized(
+        #[inline(always)]
+        || out.iter_mut().zip(a).for_each(|(out, &a)| *out = f(a)),
+    );
+}
+
+/// out\[i\] = f(a\[i\], b\[i\])
+#[inline]
+pub fn map2<A: Copy, B: Copy, O>(a: &[A], b: &[B], out: &mut [O], f: impl Fn(A, B) -> O) {
+    vectorized(
+        #[inline(always)]
+        || {
+            let n = out.len();
+            let (a, b) = (&a[..n], &b[..n]);
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = f(a[i], b[i]);
+            }
+        },
+    );
+}
+
+/// out\[i\] = f(a\[i\], b\[i\], c\[i\])
+#[inline]
+pub fn map3<A: Copy, B: Copy, C: Copy, O>(
+    a: &[A],
+    b: &[B],
+    c: &[C],
+    out: &mut [O],
+    f: impl Fn(A, B, C) -> O,
+) {
+    vectorized(
+        #[inline(always)]
+        || {
+            let n = out.len();
+            let (a, b, c) = (&a[..n], &b[..n], &c[..n]);
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = f(a[i], b[i], c[i]);
+            }
+        },
+    );
+}
+
+/// For each row of `out`: out\[i\] = f(a\[i\], b\[i\], c\[i\], column), where `b` and `c` are one row for all.
+#[inline]
+pub fn rows<T: Copy>(a: &[T], b: &[T], c: &[T], column: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
+    vectorized(
+        #[inline(always)]
+        || {
+            let n = b.len();
+            let c = &c[..n];
+            let each = out.chunks_exact_mut(n).zip(a.chunks_exact(n)).enumerate();
+            for (i, (out, a)) in each {
+                let x = column.get(i).copied().unwrap_or(b[0]);
+                for j in 0..n {
+                    out[j] = f(a[j], b[j], c[j], x);
+                }
+            }
+        },
+    );
+}
+
+/// z = z² + c, ten times.
+#[inline(always)]
+pub fn iterated<T: Copy + std::ops::Mul<Output = T> + std::ops::Add<Output = T>>(z: T, c: T) -> T {
+    let mut z = z;
+    for _ in 0..10 {
+        z = z * z + c;
+    }
+    z
+}
+
+/// The quotient rounded down and the remainder with the sign of the divisor, which is not 0.
+#[inline(always)]
+pub fn divided(a: i32, b: i32) -> (i32, i32) {
+    let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));
+    let below = r != 0 && (r < 0) != (b < 0);
+    (q - i32::from(below), if below { r + b } else { r })
+}

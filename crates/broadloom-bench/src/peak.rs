@@ -1,0 +1,74 @@
+//! What the machine can do at most: multiplications and additions a second, in registers.
+//!
+//! In: a width. Out: operations a second, measured. Must hold: nothing is loaded or stored in the loop, and enough
+//! chains are under way at once to hide how long each takes.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use pulp::NullaryFnOnce;
+
+/// Vectors under way at once: four cycles for each of two operations on two units ask for 8, and 16 registers hold 12.
+const CHAINS: usize = 12;
+/// Steps of a chain in a batch.
+const STEPS: usize = 20_000;
+
+/// Operations of float32 in a nanosecond, for each width in bits that the host has.
+pub fn peaks(budget: Duration) -> Vec<(usize, f64)> {
+    let mut peaks = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(v3) = pulp::x86::V3::try_new() {
+            peaks.push((256, best(budget, || v3.vectorize(Chains::<{ CHAINS * 8 }>))));
+        }
+        if let Some(v4) = pulp::x86::V4::try_new() {
+            peaks.push((512, best(budget, || v4.vectorize(Chains::<{ CHAINS * 16 }>))));
+        }
+    }
+    if peaks.is_empty() {
+        peaks.push((128, best(budget, || Chains::<{ CHAINS * 4 }>.call())));
+    }
+    peaks
+}
+
+/// The most operations in a nanosecond of several batches; each returns how many it did.
+fn best(budget: Duration, batch: impl Fn() -> usize) -> f64 {
+    let began = Instant::now();
+    let mut best = 0.0f64;
+    while best == 0.0 || began.elapsed() < budget {
+        let start = Instant::now();
+        let operations = black_box(batch());
+        best = best.max(operations as f64 / start.elapsed().as_nanos().max(1) as f64);
+    }
+    best
+}
+
+/// `N` chains of z = z·z + c.
+struct Chains<const N: usize>;
+
+impl<const N: usize> NullaryFnOnce for Chains<N> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn call(self) -> usize {
+        let c: f32 = black_box(0.1);
+        let mut z: [f32; N] = black_box([0.2; N]);
+        for _ in 0..STEPS {
+            for z in &mut z {
+                *z = *z * *z + c;
+            }
+        }
+        black_box(z);
+        2 * N * STEPS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_peak() {
+        assert!(peaks(Duration::ZERO).iter().all(|(_, peak)| *peak > 0.0 && peak.is_finite()));
+    }
+}

@@ -1,0 +1,159 @@
+//! One workload at one size: its memory, the expressions over it, the loop for the same.
+//!
+//! In: columns of numbers with shapes. Out: a [`Problem`]. Must hold: the loop writes the units of a range and no
+//! others, so that ranges can be swept by several threads.
+
+use std::ops::Range;
+
+use broadloom::{Array, DType, Result};
+use smallvec::SmallVec;
+
+use crate::column::{Cell, Column, Placed, Slice, SliceMut};
+
+/// The results of a workload's expressions.
+pub type Roots<'a> = SmallVec<[Array<'a>; 2]>;
+
+/// A loop: whole inputs, the outputs of a range of units, the range.
+pub type Sweep = dyn Fn(&[Slice<'_>], &mut [SliceMut<'_>], Range<usize>) + Send + Sync;
+
+/// Units of which each thread gets as many as there are, if there are enough for two.
+const LEAST_SHARE: usize = 1 << 14;
+
+/// A workload at one size.
+pub struct Problem {
+    /// The shape of the results.
+    pub shape: Vec<usize>,
+    /// The inputs' shapes and elements.
+    pub inputs: Vec<(Vec<usize>, Column)>,
+    /// The outputs' dtypes and elements; a bool is a byte.
+    pub outputs: Vec<(DType, Column)>,
+    /// The expressions.
+    pub roots: for<'a> fn(&[Array<'a>]) -> Roots<'a>,
+    /// The plain loop.
+    pub sweep: Box<Sweep>,
+    /// How many units the loop can be split into, of one size.
+    pub units: usize,
+    /// Bytes that are read and written if every element that counts is, once.
+    pub traffic: usize,
+    /// How far results may be from the loop's, in units in the last place: 0 where it has the same arithmetic.
+    pub ulps: u64,
+}
+
+impl Problem {
+    /// A problem without operands, one unit an element.
+    pub fn new(
+        shape: &[usize],
+        roots: for<'a> fn(&[Array<'a>]) -> Roots<'a>,
+        sweep: impl Fn(&[Slice<'_>], &mut [SliceMut<'_>], Range<usize>) + Send + Sync + 'static,
+    ) -> Problem {
+        Problem {
+            shape: shape.into(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            roots,
+            sweep: Box::new(sweep),
+            units: shape.iter().product(),
+            traffic: 0,
+            ulps: 0,
+        }
+    }
+
+    /// The same with another input, of numbers from a rule for random bits.
+    pub fn reads<T: Cell>(self, shape: &[usize], rule: impl FnMut(u64) -> T) -> Problem {
+        self.reads_some::<T>(shape, 1, rule)
+    }
+
+    /// The same with another input, one of `of` elements of which counts.
+    pub fn reads_some<T: Cell>(
+        mut self,
+        shape: &[usize],
+        of: usize,
+        mut rule: impl FnMut(u64) -> T,
+    ) -> Problem {
+        let elements = shape.iter().product();
+        let place = self.inputs.len() + self.outputs.len();
+        let mut cells = Placed::new(elements, place);
+        // Knuth's linear congruences, whose upper bits don't repeat within 2^64 numbers.
+        let mut state = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for cell in cells.get_mut() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *cell = rule(state);
+        }
+        self.traffic += elements / of * size_of::<T>();
+        self.inputs.push((shape.into(), T::column(cells)));
+        self
+    }
+
+    /// The same with another output.
+    pub fn writes<T: Cell>(self) -> Problem {
+        self.writes_as::<T>(T::DTYPE)
+    }
+
+    /// The same with another output of bools.
+    pub fn writes_bools(self) -> Problem {
+        self.writes_as::<u8>(DType::Bool)
+    }
+
+    fn writes_as<T: Cell>(mut self, dtype: DType) -> Problem {
+        let place = self.inputs.len() + self.outputs.len();
+        let cells = Placed::<T>::new(self.elements(), place);
+        self.traffic += self.elements() * size_of::<T>();
+        self.outputs.push((dtype, T::column(cells)));
+        self
+    }
+
+    /// The same, where results may be so many units in the last place from the loop's.
+    pub fn within(self, ulps: u64) -> Problem {
+        Problem { ulps, ..self }
+    }
+
+    /// The same in so many units of equal size.
+    pub fn in_units(self, units: usize) -> Problem {
+        Problem { units, ..self }
+    }
+
+    /// Elements of a result.
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Arrays that borrow the inputs.
+    ///
+    /// # Errors
+    /// If an input's shape is not that of its elements.
+    pub fn arrays(&self) -> Result<Vec<Array<'_>>> {
+        self.inputs.iter().map(|(shape, column)| column.slice().array(shape)).collect()
+    }
+
+    /// Runs the plain loop, shared by up to so many threads where each gets enough.
+    pub fn loop_over(&self, x: &[Slice<'_>], outputs: &mut [SliceMut<'_>], threads: usize) {
+        sweep(&*self.sweep, self.units, self.elements(), x, outputs, threads);
+    }
+}
+
+/// Runs a plain loop, shared by up to so many threads where each gets enough.
+pub fn sweep(
+    sweep: &Sweep,
+    units: usize,
+    elements: usize,
+    x: &[Slice<'_>],
+    outputs: &mut [SliceMut<'_>],
+    threads: usize,
+) {
+    let threads = threads.min(elements / LEAST_SHARE).min(units);
+    if threads <= 1 {
+        return sweep(x, outputs, 0..units);
+    }
+    rayon::scope(|scope| {
+        let mut rest: Vec<SliceMut<'_>> = outputs.iter_mut().map(SliceMut::reborrow).collect();
+        let mut from = 0;
+        for i in 1..=threads {
+            let range = from..units * i / threads;
+            from = range.end;
+            let size = range.len() * (elements / units);
+            let (mut mine, others): (Vec<_>, Vec<_>) = rest.into_iter().map(|o| o.split_at(size)).unzip();
+            rest = others;
+            scope.spawn(move |_| sweep(x, &mut mine, range));
+        }
+    });
+}

@@ -1,0 +1,323 @@
+//! One line of the results.
+//!
+//! In: a workload, a dtype, a size, [`Settings`]. Out: a [`Row`] for each executor asked for. Must hold: every result
+//! that is timed was compared with the plain loop's.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::hint::black_box;
+use std::time::Duration;
+
+use broadloom::{Array, DType, Executor, In, Kernel, Options, eval_many_with, typed_graph};
+use broadloom_core::graph::NodeKind;
+use broadloom_core::op::Law;
+
+use crate::clock::{self, Contender};
+use crate::column::{Column, Placed, SliceMut};
+use crate::problem::{Problem, sweep};
+use crate::workload::Workload;
+
+/// The most bytes that the copy beside a workload reads: more than the caches that we know hold (the largest had
+/// 260 MiB, for reads and writes together).
+const MOST_COPIED: usize = 256 << 20;
+
+/// How to measure.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The most threads, for expressions and for the loop.
+    pub threads: usize,
+    /// Who runs the expressions; each gets a row.
+    pub executors: Vec<Executor>,
+    /// Builds the expression for each evaluation, instead of running a prepared kernel.
+    pub lazy: bool,
+    /// How long a row may take, about.
+    pub budget: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let budget = Duration::from_millis(400);
+        Settings { threads: 1, executors: vec![Executor::Auto], lazy: false, budget }
+    }
+}
+
+/// What was measured. Times are medians of one run, in which everything took turns.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The workload's name.
+    pub workload: &'static str,
+    /// The dtype that it was made for.
+    pub dtype: DType,
+    /// The size that was asked for; shapes of several axes have about as many elements.
+    pub n: usize,
+    /// Elements of each result.
+    pub elements: usize,
+    /// The most threads.
+    pub threads: usize,
+    /// Who was asked for.
+    pub asked: Executor,
+    /// Who ran; several where loops of one evaluation differ.
+    pub executor: String,
+    /// Nanoseconds for an element of a result; of all results together where there are several.
+    pub ns_per_elem: f64,
+    /// Billions of bytes a second, each input and output counted once.
+    pub gb_s: f64,
+    /// Our time in times of the plain loop's.
+    pub loop_ratio: f64,
+    /// Our bytes a second in those of a copy (`memcpy`) that reads and writes as many together.
+    pub copy_ratio: f64,
+    /// The plain loop's nanoseconds for an element.
+    pub loop_ns_per_elem: f64,
+    /// Billions of bytes a second that the copy read and wrote.
+    pub copy_gb_s: f64,
+    /// Operations for an element: additions and the like; of functions, the vector instructions that the op table
+    /// counts.
+    pub ops_per_elem: f64,
+    /// Whether there are functions among the operations, whose counts are estimates.
+    pub estimated: bool,
+    /// Bytes for an element, each input and output counted once.
+    pub bytes_per_elem: f64,
+}
+
+/// Why nothing was measured.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The workload is not for this dtype.
+    DType {
+        /// The workload's name.
+        workload: &'static str,
+        /// The dtype.
+        dtype: DType,
+    },
+    /// The evaluation failed.
+    Eval(broadloom::Error),
+    /// The results differ from the plain loop's.
+    Difference(String),
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BenchError::DType { workload, dtype } => write!(f, "the workload {workload} has no {dtype}"),
+            BenchError::Eval(error) => error.fmt(f),
+            BenchError::Difference(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for BenchError {}
+
+impl From<broadloom::Error> for BenchError {
+    fn from(error: broadloom::Error) -> BenchError {
+        BenchError::Eval(error)
+    }
+}
+
+/// Measures a workload at a size: a row for each executor that the settings name.
+///
+/// # Errors
+/// If the workload has no such dtype, an evaluation fails, or a result is not the plain loop's.
+pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> Result<Vec<Row>, BenchError> {
+    let mut problem = workload.at(dtype, n).ok_or(BenchError::DType { workload: workload.name, dtype })?;
+    // Out of the problem, so that it can be read while they are written.
+    let mut outputs = std::mem::take(&mut problem.outputs);
+    let dtypes: Vec<DType> = outputs.iter().map(|(dtype, _)| *dtype).collect();
+    let arrays = problem.arrays()?;
+    let roots = (problem.roots)(&arrays);
+    let (ops, estimated) = operations(&roots)?;
+    let options = |executor: &Executor| Options {
+        executor: *executor,
+        threads: Some(settings.threads),
+        ..Options::default()
+    };
+    let mut kernels = Vec::new();
+    for executor in &settings.executors {
+        let (roots, inputs): (Vec<_>, Vec<_>) = (roots.iter().collect(), arrays.iter().collect());
+        kernels.push((Kernel::new(&roots, &inputs, &options(executor))?, options(executor)));
+    }
+    let slices: Vec<_> = problem.inputs.iter().map(|(_, column)| column.slice()).collect();
+    let inputs: Vec<In<'_>> = slices.iter().map(|slice| slice.input()).collect();
+    let (elements, threads) = (problem.elements(), settings.threads);
+
+    // The loop's results first, then each executor's against them.
+    problem.loop_over(&slices, &mut writable(&mut outputs), threads);
+    let expected: Vec<Column> = outputs.iter_mut().map(|(_, column)| column.take()).collect();
+    for (kernel, options) in &kernels {
+        let mut out = writable(&mut outputs);
+        kernel.run(&inputs, out.iter_mut().zip(&dtypes).map(|(out, dtype)| out.output(*dtype)))?;
+        for (i, ((_, column), expected)) in outputs.iter_mut().zip(&expected).enumerate() {
+            if let Some(at) = column.take().difference(expected, problem.ulps) {
+                let (name, executor) = (workload.name, options.executor.name());
+                return Err(BenchError::Difference(format!(
+                    "{name} ({dtype}, {n}): element {at} of result {i} is not the plain loop's with {executor}"
+                )));
+            }
+        }
+    }
+    drop(expected);
+
+    let copied = (problem.traffic / 2).clamp(1, MOST_COPIED);
+    let (source, mut target) = (source(copied), Placed::<u8>::new(copied, 1));
+    let out = RefCell::new(writable(&mut outputs));
+    let mut contenders: Vec<Contender<'_>> = Vec::new();
+    for (kernel, options) in &kernels {
+        let (out, inputs, dtypes, arrays, problem) = (&out, &inputs, &dtypes, &arrays, &problem);
+        contenders.push(if settings.lazy {
+            Box::new(move |calls| {
+                let mut out = out.borrow_mut();
+                for _ in 0..calls {
+                    let done = lazily(problem, black_box(arrays), &mut out, dtypes, options);
+                    assert!(done.is_ok(), "it worked before: {done:?}");
+                }
+            })
+        } else {
+            Box::new(move |calls| {
+                let mut out = out.borrow_mut();
+                for _ in 0..calls {
+                    let outputs = out.iter_mut().zip(dtypes).map(|(out, dtype)| out.output(*dtype));
+                    let done = kernel.run(black_box(inputs), outputs);
+                    assert!(done.is_ok(), "it worked before: {done:?}");
+                }
+            })
+        });
+    }
+    contenders.push(Box::new(|calls| {
+        let mut out = out.borrow_mut();
+        for _ in 0..calls {
+            sweep(&*problem.sweep, problem.units, elements, black_box(&slices), &mut out, threads);
+        }
+    }));
+    contenders.push(Box::new(|calls| {
+        for _ in 0..calls {
+            copy(black_box(source.get()), black_box(target.get_mut()), threads);
+        }
+    }));
+    let times = clock::in_turns(&mut contenders, settings.budget);
+    drop(contenders);
+
+    let [ours @ .., plain, copying] = &times[..] else { return Ok(Vec::new()) };
+    let per = |x: f64| x / elements as f64;
+    let copy_gb_s = 2.0 * copied as f64 / copying;
+    let rows = ours.iter().zip(&kernels).map(|(time, (kernel, options))| {
+        let gb_s = problem.traffic as f64 / time;
+        Row {
+            workload: workload.name,
+            dtype,
+            n,
+            elements,
+            threads,
+            asked: options.executor,
+            executor: ran(kernel),
+            ns_per_elem: per(*time),
+            gb_s,
+            loop_ratio: time / plain,
+            copy_ratio: gb_s / copy_gb_s,
+            loop_ns_per_elem: per(*plain),
+            copy_gb_s,
+            ops_per_elem: per(ops),
+            estimated,
+            bytes_per_elem: per(problem.traffic as f64),
+        }
+    });
+    Ok(rows.collect())
+}
+
+fn writable(outputs: &mut [(DType, Column)]) -> Vec<SliceMut<'_>> {
+    outputs.iter_mut().map(|(_, column)| column.slice_mut()).collect()
+}
+
+/// Builds and evaluates; into the given memory where there is one result that has a slice type, else into new arrays.
+fn lazily(
+    problem: &Problem,
+    arrays: &[Array<'_>],
+    out: &mut [SliceMut<'_>],
+    dtypes: &[DType],
+    options: &Options,
+) -> broadloom::Result<()> {
+    let roots = (problem.roots)(arrays);
+    match (out, &roots[..]) {
+        ([out], [root]) if dtypes != [DType::Bool] => out.evaluate(root, options),
+        (_, [root]) => root.eval_with(options).map(drop),
+        (_, roots) => eval_many_with(&roots.iter().collect::<Vec<_>>(), options).map(drop),
+    }
+}
+
+/// Who runs the loops of a kernel, without repetition.
+fn ran(kernel: &Kernel) -> String {
+    let mut names: Vec<&str> = kernel.executors().into_iter().map(Executor::name).collect();
+    names.dedup();
+    names.join("+")
+}
+
+/// The operations on all elements, and whether some are functions; see [`Row::ops_per_elem`].
+fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
+    let typed = typed_graph(&roots.iter().collect::<Vec<_>>(), &Options::default())?;
+    let (mut sum, mut estimated) = (0.0, false);
+    for id in typed.graph.ids() {
+        let node = typed.graph.node(id);
+        if let NodeKind::Apply { op, .. } = &node.kind {
+            sum += f64::from(op.cost()) * node.shape.elements() as f64;
+            estimated |= op.has(Law::Approximate);
+        }
+    }
+    Ok((sum, estimated))
+}
+
+/// Bytes to copy.
+fn source(len: usize) -> Placed<u8> {
+    let mut bytes = Placed::new(len, 0);
+    for (i, byte) in bytes.get_mut().iter_mut().enumerate() {
+        *byte = i as u8;
+    }
+    bytes
+}
+
+/// Copies, shared by so many threads.
+fn copy(from: &[u8], to: &mut [u8], threads: usize) {
+    if threads <= 1 {
+        return to.copy_from_slice(from);
+    }
+    let share = from.len().div_ceil(threads).max(1 << 16);
+    rayon::scope(|scope| {
+        for (from, to) in from.chunks(share).zip(to.chunks_mut(share)) {
+            scope.spawn(move |_| to.copy_from_slice(from));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    /// A loop that adds 1 too much to the element 5.
+    fn wrong(_: DType, n: usize) -> Problem {
+        Problem::new(
+            &[n],
+            |x| smallvec![&x[0] + 1],
+            |x, out, at| {
+                let SliceMut::Int32(out) = &mut out[0] else { unreachable!() };
+                for (out, (i, x)) in
+                    out.iter_mut().zip(crate::column::part::<i32>(&x[0], &at).iter().enumerate())
+                {
+                    *out = x + 1 + i32::from(at.start + i == 5);
+                }
+            },
+        )
+        .reads(&[n], |bits| (bits >> 40) as i32)
+        .writes::<i32>()
+    }
+
+    #[test]
+    fn nothing_is_timed_that_is_not_the_loops_result() {
+        let workload = Workload { name: "wrong", formula: "", dtypes: &[DType::Int32], make: wrong };
+        let settings = Settings { budget: Duration::ZERO, ..Settings::default() };
+        assert_eq!(run(&workload, DType::Int32, 5, &settings).map(|rows| rows.len()).ok(), Some(1));
+        let error = run(&workload, DType::Int32, 9, &settings).expect_err("a difference");
+        let told = "wrong (int32, 9): element 5 of result 0 is not the plain loop's with auto";
+        assert_eq!(error.to_string(), told);
+        let error = run(&workload, DType::Int8, 9, &settings).expect_err("no such dtype");
+        assert_eq!(error.to_string(), "the workload wrong has no int8");
+    }
+}

@@ -1,0 +1,101 @@
+//! Packing with steps that the compiler knows, in loops that are compiled for the host's vectors.
+//!
+//! In: a block of strided memory with long rows of a small step, or with few columns that are contiguous. Out: the
+//! same elements, rows without gaps.
+//! Must hold: only elements of the block are read, only those of the tile are written.
+
+use pulp::Arch;
+
+use crate::pack::{Item, Strided, Tile};
+
+/// Packs rows whose elements are a step of −1, 2, 3 or 4 elements apart; with another step nothing is done, and it
+/// gives false.
+///
+/// # Safety
+/// Each element of `from` must be valid for reads and each of `to` for writes, none in both; both aligned for `T`.
+pub(crate) unsafe fn gather_steps<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) -> bool {
+    // SAFETY: the same contract.
+    unsafe {
+        match from.col_stride / size_of::<T>() as isize {
+            -1 => reversed::<T>(from, to, rows, cols),
+            2 => stepped::<T, 2>(from, to, rows, cols),
+            3 => stepped::<T, 3>(from, to, rows, cols),
+            4 => stepped::<T, 4>(from, to, rows, cols),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Packs 2, 3 or 4 columns, of which each is contiguous, into rows without gaps between them; another number of
+/// columns is left alone, and it gives false.
+///
+/// # Safety
+/// As [`gather_steps`]; the row stride must be that of an element, and the pitch that of a row.
+pub(crate) unsafe fn gather_columns<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) -> bool {
+    // SAFETY: the same contract.
+    unsafe {
+        match cols {
+            2 => interleaved::<T, 2>(from, to, rows),
+            3 => interleaved::<T, 3>(from, to, rows),
+            4 => interleaved::<T, 4>(from, to, rows),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// # Safety
+/// As [`gather_steps`], for a step of `K` elements.
+unsafe fn stepped<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize, cols: usize) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            for r in 0..rows {
+                let row = from.ptr.wrapping_offset(r as isize * from.row_stride).cast::<T>();
+                // SAFETY: row r of the tile; then element (r, c) of both.
+                unsafe {
+                    let to = to.ptr.add(r * to.pitch).cast::<T>();
+                    (0..cols).for_each(|c| to.add(c).write(row.add(c * K).read()));
+                }
+            }
+        },
+    );
+}
+
+/// # Safety
+/// As [`gather_steps`], for a step of −1 element.
+unsafe fn reversed<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            for r in 0..rows {
+                let row = from.ptr.wrapping_offset(r as isize * from.row_stride).cast::<T>();
+                // SAFETY: row r of the tile; then element (r, c) of both.
+                unsafe {
+                    let to = to.ptr.add(r * to.pitch).cast::<T>();
+                    (0..cols).for_each(|c| to.add(c).write(row.sub(c).read()));
+                }
+            }
+        },
+    );
+}
+
+/// # Safety
+/// As [`gather_columns`], for `K` columns.
+unsafe fn interleaved<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize) {
+    let columns: [*const T; K] =
+        std::array::from_fn(|c| from.ptr.wrapping_offset(c as isize * from.col_stride).cast_const().cast());
+    let to = to.ptr.cast::<T>();
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            for r in 0..rows {
+                for c in 0..K {
+                    // SAFETY: element (r, c) of both.
+                    unsafe { to.add(r * K + c).write(columns[c].add(r).read()) }
+                }
+            }
+        },
+    );
+}

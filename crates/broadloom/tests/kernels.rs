@@ -1,0 +1,141 @@
+//! Kernels over the caller's slices: the short way into machine code gives what the interpreter gives.
+
+use broadloom::prelude::*;
+use broadloom::{Elem, ErrorKind, Executor, In, IntDivision, Kernel, Options, Out};
+
+type Expression = fn(&Array<'static>, &Array<'static>) -> Array<'static>;
+
+/// Elements before and behind an output that must stay as they are.
+const MARGIN: usize = 9;
+
+/// Runs a kernel of two inputs three times, the second of `m` elements: whatever is kept from run to run is.
+fn run<T: Elem<Store = T> + PartialEq + std::fmt::Debug>(
+    f: Expression,
+    executor: Executor,
+    (x, y): (&[T], &[T]),
+    sentinel: T,
+) -> Vec<T> {
+    let [a, b] = [x, y].map(|data| Array::from_vec(data.to_vec()));
+    let options = Options { executor, threads: Some(1), ..Options::default() };
+    let kernel = Kernel::new(&[&f(&a, &b)], &[&a, &b], &options).expect("a kernel");
+    let elements: usize = kernel.outputs().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+    let mut out = vec![sentinel; MARGIN + elements + MARGIN];
+    for _ in 0..3 {
+        out.fill(sentinel);
+        let (inputs, inner) = ([x.into(), y.into()], &mut out[MARGIN..MARGIN + elements]);
+        kernel.run(&inputs, [inner.into()]).expect("runs");
+    }
+    let (before, rest) = out.split_at(MARGIN);
+    let (inner, after) = rest.split_at(elements);
+    assert!(before.iter().chain(after).all(|x| *x == sentinel), "{executor:?} wrote outside: {out:?}");
+    inner.to_vec()
+}
+
+/// Every length up to more than a block of any dtype, with inputs of as many elements and of one.
+fn agrees<T: Elem<Store = T> + PartialEq + std::fmt::Debug>(
+    f: Expression,
+    value: fn(usize) -> T,
+    sentinel: T,
+) {
+    for n in 0..70 {
+        let x: Vec<T> = (0..n).map(value).collect();
+        for m in [n, 1] {
+            let y: Vec<T> = (0..m).map(|i| value(i * 7 + 3)).collect();
+            let [interp, jit, auto] = [Executor::Interp, Executor::Jit, Executor::Auto]
+                .map(|executor| run(f, executor, (&x, &y), sentinel));
+            assert_eq!(jit, interp, "{n} elements and {m}");
+            assert_eq!(auto, interp, "{n} elements and {m}");
+        }
+    }
+}
+
+#[test]
+fn every_short_length() {
+    agrees::<f32>(|a, b| a * b + a, |i| i as f32 * 0.37 - 5.0, 1e30);
+    agrees::<f64>(|a, b| (a - b) / 3, |i| i as f64 * 0.37 - 5.0, 1e30);
+    agrees::<i8>(|a, b| a * 3 - b, |i| (i * 11) as u8 as i8, 0x55);
+    agrees::<u16>(|a, b| a.bitwise_xor(b) + 1, |i| (i * 999) as u16, 0x5555);
+    agrees::<i64>(|a, b| a.floor_divide(b + 1), |i| i as i64 * 123_456_789 - 999, 0x5555);
+    // Several dtypes in one kernel: blocks of 8 and of 1 byte an element.
+    agrees::<u8>(
+        |a, b| where_((a.astype(DType::Float64) * 0.3).greater(b), a, b + 1),
+        |i| (i * 37) as u8,
+        0x55,
+    );
+}
+
+/// A function with a long way round: lanes that are filled up must not take it for others.
+#[test]
+fn lanes_beyond_the_end_do_nothing() {
+    agrees::<f32>(|a, b| a.remainder(b), |i| if i % 5 == 0 { 1e30 } else { i as f32 + 0.5 }, 1e31);
+}
+
+/// A divisor of zero is met where it is, in every lane and tail; not in the filled-up lanes of others.
+#[test]
+fn zero_divisors_are_met_at_any_length() {
+    for executor in [Executor::Jit, Executor::Interp, Executor::Auto] {
+        for n in 1..40usize {
+            let divisors: Vec<i32> = (1..=n as i32).collect();
+            let a = Array::from_vec(divisors.clone());
+            let options = Options { executor, int_division: IntDivision::Error, ..Options::default() };
+            let kernel = Kernel::new(&[&Array::from(7).remainder(&a)], &[&a], &options).expect("a kernel");
+            let mut out = vec![0i32; n];
+            for round in 0..2 {
+                kernel.run(&[(&divisors[..]).into()], [(&mut out[..]).into()]).expect("no zero");
+                for zero in 0..n {
+                    let mut divisors = divisors.clone();
+                    divisors[zero] = 0;
+                    let met = kernel.run(&[(&divisors[..]).into()], [(&mut out[..]).into()]);
+                    let kind = met.map_err(|e| e.kind());
+                    assert_eq!(kind, Err(ErrorKind::ZeroDivision), "{executor:?} {n} {zero}, round {round}");
+                }
+            }
+        }
+    }
+}
+
+/// An input is bound where the expression starts to read it.
+#[test]
+fn parts_of_inputs() {
+    let f: Expression = |a, b| {
+        let part =
+            |x: &Array<'static>, from: isize| x.slice(&[Range::from(from..from + 20)]).expect("inside");
+        part(a, 3) * 2 + part(b, 11)
+    };
+    let (x, y): (Vec<f64>, Vec<f64>) = (0..40).map(|i| (f64::from(i), f64::from(i * i))).unzip();
+    let wanted: Vec<f64> = (0..20).map(|i| x[i + 3] * 2.0 + y[i + 11]).collect();
+    for executor in [Executor::Jit, Executor::Interp] {
+        assert_eq!(run(f, executor, (&x, &y), -1.0), wanted, "{executor:?}");
+    }
+}
+
+/// What doesn't fit is refused before anything is written, by the first call and by later ones.
+#[test]
+fn slices_that_do_not_fit_are_refused() {
+    let [a, b] = [1.0f32, 2.0].map(|x| Array::from_vec(vec![x; 4]));
+    let options = Options { executor: Executor::Jit, ..Options::default() };
+    let kernel = Kernel::new(&[&(&a + &b)], &[&a, &b], &options).expect("a kernel");
+    let (x, short, wide) = ([1.0f32; 4], [1.0f32; 3], [1.0f64; 4]);
+    for _ in 0..3 {
+        let mut out = [9.0f32; 4];
+        let mut refused = |inputs: &[In<'_>], kind: ErrorKind, says: &str| {
+            let error = kernel.run(inputs, [(&mut out).into()]).expect_err("does not fit");
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+        };
+        refused(&[(&x).into()], ErrorKind::Arity, "1 inputs, it has 2");
+        refused(&[(&x).into(), (&short).into()], ErrorKind::Shape, "input 1 has 3 elements");
+        refused(&[(&wide).into(), (&x).into()], ErrorKind::DType, "input 0 is float64");
+        assert_eq!(out, [9.0; 4]);
+        let inputs = [(&x).into(), (&x).into()];
+        let (mut less, mut other) = ([9.0f32; 3], [9i32; 4]);
+        let kind = |done: broadloom::Result<()>| done.map_err(|e| e.kind());
+        assert_eq!(kind(kernel.run(&inputs, [(&mut less).into()])), Err(ErrorKind::Shape));
+        assert_eq!(kind(kernel.run(&inputs, [(&mut other).into()])), Err(ErrorKind::DType));
+        assert_eq!(kind(kernel.run(&inputs, Vec::<Out<'_>>::new())), Err(ErrorKind::Arity));
+        let two = [Out::from(&mut out), Out::from(&mut less)];
+        assert_eq!(kind(kernel.run(&inputs, two)), Err(ErrorKind::Arity));
+        kernel.run(&inputs, [(&mut out).into()]).expect("fits");
+        assert_eq!(out, [2.0; 4]);
+    }
+}
