@@ -60,8 +60,8 @@ impl Stream {
         to_tail.copy_from_slice(from_tail);
     }
 
-    /// Asks for the lines of bytes that are going to be read, so that they are in the first cache by then; a hint, which
-    /// leaves out what is less than a line.
+    /// Asks for the lines of bytes that are going to be read, so that they are in the first cache by then; a hint,
+    /// which leaves out what is less than a line.
     #[inline]
     pub fn fetch(&self, bytes: &[u8]) {
         #[cfg(target_arch = "x86_64")]
