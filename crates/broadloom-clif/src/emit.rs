@@ -2,7 +2,7 @@
 //!
 //! In: a kernel, and for each input whether its elements lie side by side or one value serves a whole row. Out: a
 //! function over `rows × cols` elements with the signature of [`crate::run::Entry`]. Must hold: it reads and
-//! writes only those elements, and needs `cols` to be at least the lane count.
+//! writes only those elements, and needs `cols` to be at least the lane count; it is given `cols` less that.
 //!
 //! ```text
 //! entry:  parameters, and what depends on them only
@@ -20,7 +20,7 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 use broadloom_mem::Access;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, ConstantData, Function, InstBuilder, MemFlagsData, StackSlot, Type,
+    AbiParam, Block, BlockArg, ConstantData, Function, Immediate, InstBuilder, MemFlagsData, StackSlot, Type,
     UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::{CallConv, TargetIsa};
@@ -50,6 +50,8 @@ struct Constants {
     base: Option<Value>,
     defined: HashMap<(Type, u64), Value, FxBuildHasher>,
     table: Vec<[u8; VECTOR as usize]>,
+    /// Masks of shuffles: the optimiser takes two for the same only if they are one immediate.
+    masks: Vec<([u8; VECTOR as usize], Immediate)>,
     /// Lane bits of the values that are constants, for the instructions that are shorter with one.
     bits: HashMap<Value, u64, FxBuildHasher>,
 }
@@ -102,7 +104,7 @@ pub fn function(
     Ok((function, table))
 }
 
-/// `(operands, params, faults, rows, cols, constants)`.
+/// `(operands, params, faults, rows, last, constants)`, where `last` is the column that a row's last block begins at.
 pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
     let mut signature = cranelift_codegen::ir::Signature::new(call_conv);
     signature.params.extend([AbiParam::new(types::I64); 6]);
@@ -115,7 +117,8 @@ struct Loops {
     operands: Value,
     faults: Value,
     rows: Value,
-    cols: Value,
+    /// Where the last block of a row begins.
+    last: Value,
 }
 
 impl Emitter<'_> {
@@ -124,7 +127,7 @@ impl Emitter<'_> {
         self.builder.append_block_params_for_function_params(entry);
         self.builder.switch_to_block(entry);
         let given = self.builder.block_params(entry).to_vec();
-        let [operands, params, faults, rows, cols, constants] = given[..] else {
+        let [operands, params, faults, rows, last, constants] = given[..] else {
             return Err(Error::new(ErrorKind::Internal, "the entry block has other parameters"));
         };
         self.constants.base = (kernel.cost() > TABLE_ABOVE).then_some(constants);
@@ -142,7 +145,7 @@ impl Emitter<'_> {
         let zero = self.builder.ins().iconst(types::I64, 0);
         self.builder.ins().jump(row, &[zero.into()]);
         self.builder.switch_to_block(row);
-        let loops = Loops { row, operands, faults, rows, cols };
+        let loops = Loops { row, operands, faults, rows, last };
         self.row(kernel, access, values, &depth, &loops, row_number)
     }
 
@@ -167,7 +170,6 @@ impl Emitter<'_> {
         let block = self.builder.create_block();
         let index = self.builder.append_block_param(block, types::I64);
         let zero = self.builder.ins().iconst(types::I64, 0);
-        let last = self.builder.ins().iadd_imm_s(loops.cols, -i64::from(self.lanes));
         let outer = self.constants.base;
         let mut first = vec![BlockArg::from(zero)];
         if let Some(base) = outer {
@@ -186,21 +188,27 @@ impl Emitter<'_> {
             let value = values[output.index()].ok_or_else(undefined)?;
             self.store(kernel.dtype(output), value, pointers[kernel.inputs.len() + i], index);
         }
-        let (next_row, end) = (self.builder.create_block(), self.builder.create_block());
-        let at_last = self.builder.ins().icmp(IntCC::Equal, index, last);
+        // The loop proper ends with an addition, a comparison and a jump.
+        let (tail, next_row, end) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
         let next = self.builder.ins().iadd_imm_s(index, i64::from(self.lanes));
-        let beyond = self.builder.ins().icmp(IntCC::SignedGreaterThan, next, last);
-        let next = self.builder.ins().select(beyond, last, next);
-        let mut following = vec![BlockArg::from(next)];
+        let within = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, next, loops.last);
+        let (mut following, mut final_one) = (vec![BlockArg::from(next)], vec![BlockArg::from(loops.last)]);
         if let (Some(base), Some(carried)) = (outer, self.constants.base) {
             // Zero for any number of rows that there can be, which the optimiser doesn't know: the reads of constants
             // stay in the loop, as memory operands.
             let nothing = self.builder.ins().ushr_imm_u(loops.rows, 63);
             let same = self.builder.ins().iadd(carried, nothing);
             following.push(same.into());
+            final_one.push(same.into());
             self.constants.base = Some(base);
         }
-        self.builder.ins().brif(at_last, next_row, &[], block, &following);
+        self.builder.ins().brif(within, block, &following, tail, &[]);
+        // Fewer than a block's elements are left: none, or the last block begins before them.
+        self.builder.switch_to_block(tail);
+        let cols = self.builder.ins().iadd_imm_s(loops.last, i64::from(self.lanes));
+        let done = self.builder.ins().icmp(IntCC::Equal, next, cols);
+        self.builder.ins().brif(done, next_row, &[], block, &final_one);
 
         self.builder.switch_to_block(next_row);
         let following = self.builder.ins().iadd_imm_s(row_number, 1);
@@ -245,7 +253,8 @@ impl Emitter<'_> {
                     Code::Apply(op, dtype) => op::dispatch(op, dtype, emit).flatten(),
                     Code::Cast(from, to) => op::dispatch_cast(from, to, emit),
                 };
-                values[kernel.value(i).index()] = Some(value.ok_or_else(undefined)?);
+                let value = value.ok_or_else(undefined)?;
+                values[kernel.value(i).index()] = Some(value.with_invariant(now != Depth::Element));
             }
             site += i32::from(checked);
         }
@@ -350,7 +359,9 @@ impl Emitter<'_> {
         let size = dtype.size() as u32;
         let v = self.builder.ins().splat(vector_of(dtype), scalar);
         let lanes = Lanes::new(size, std::iter::repeat_n(v, self.vectors_of(size)));
-        if dtype == DType::Bool { self.loaded(dtype, lanes) } else { lanes.with_uniform(Some(scalar)) }
+        let lanes =
+            if dtype == DType::Bool { self.loaded(dtype, lanes) } else { lanes.with_uniform(Some(scalar)) };
+        lanes.with_invariant(true)
     }
 
     /// A vector constant with `bits` in each lane.
@@ -368,14 +379,36 @@ impl Emitter<'_> {
         let v = match self.constants.base {
             Some(base) if bits != 0 => self.constant_from_table(base, ty, bytes),
             _ => {
-                let data = self.builder.func.dfg.constants.insert(ConstantData::from(&bytes[..]));
-                let v = self.builder.ins().vconst(ty, data);
+                let v = self.constant_in_register(ty, bytes);
                 self.constants.defined.insert((ty, bits), v);
                 v
             }
         };
         self.constants.bits.insert(v, bits);
         v
+    }
+
+    /// A vector constant of any bytes.
+    pub(crate) fn constant_vector(&mut self, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
+        match self.constants.base {
+            Some(base) => self.constant_from_table(base, ty, bytes),
+            None => self.constant_in_register(ty, bytes),
+        }
+    }
+
+    fn constant_in_register(&mut self, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
+        let data = self.builder.func.dfg.constants.insert(ConstantData::from(&bytes[..]));
+        self.builder.ins().vconst(ty, data)
+    }
+
+    /// The immediate of a shuffle's mask.
+    pub(crate) fn shuffle_mask(&mut self, mask: [u8; VECTOR as usize]) -> Immediate {
+        if let Some((_, known)) = self.constants.masks.iter().find(|(m, _)| *m == mask) {
+            return *known;
+        }
+        let new = self.builder.func.dfg.immediates.push(mask.to_vec().into());
+        self.constants.masks.push((mask, new));
+        new
     }
 
     fn constant_from_table(&mut self, base: Value, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {

@@ -20,8 +20,8 @@ pub(crate) struct Operand {
     pub row_stride: isize,
 }
 
-/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, columns,
-/// constants.
+/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, the column that
+/// a row's last block begins at, constants.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry(
     unsafe extern "C" fn(*const Operand, *const u64, *mut u8, usize, usize, *const Constant),
@@ -176,7 +176,8 @@ impl Call<'_> {
         // SAFETY: what the caller vouches for is what the function needs; the code is alive through `inner`.
         unsafe {
             let constants = self.inner.constants.as_ptr();
-            (self.inner.entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, cols, constants)
+            let last = cols - self.inner.lanes as usize;
+            (self.inner.entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, last, constants)
         }
     }
 

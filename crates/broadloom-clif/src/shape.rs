@@ -79,9 +79,9 @@ impl Emitter<'_> {
     }
 
     /// Picks bytes of two vectors.
-    fn shuffle(&mut self, a: Value, b: Value, mask: [u8; 16]) -> Value {
+    pub(crate) fn shuffle(&mut self, a: Value, b: Value, mask: [u8; 16]) -> Value {
         let (a, b) = (self.cast_bits(types::I8X16, a), self.cast_bits(types::I8X16, b));
-        let mask = self.builder.func.dfg.immediates.push(mask.to_vec().into());
+        let mask = self.shuffle_mask(mask);
         self.builder.ins().shuffle(a, b, mask)
     }
 

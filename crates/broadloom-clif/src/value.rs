@@ -20,12 +20,19 @@ pub struct Lanes {
     pub width: u8,
     /// The scalar that every lane holds, where that is known.
     pub uniform: Option<Value>,
+    /// Whether the lanes are known to be the same for all blocks of a row.
+    pub invariant: bool,
 }
 
 impl Lanes {
     pub fn new(width: u32, vectors: impl IntoIterator<Item = Value>) -> Lanes {
-        let mut lanes =
-            Lanes { vectors: [Value::from_u32(0); MAX_VECTORS], len: 0, width: width as u8, uniform: None };
+        let mut lanes = Lanes {
+            vectors: [Value::from_u32(0); MAX_VECTORS],
+            len: 0,
+            width: width as u8,
+            uniform: None,
+            invariant: false,
+        };
         for v in vectors {
             lanes.vectors[lanes.len as usize] = v;
             lanes.len += 1;
@@ -45,6 +52,11 @@ impl Lanes {
     /// The same lanes, known to hold one scalar, or not known to.
     pub fn with_uniform(self, uniform: Option<Value>) -> Lanes {
         Lanes { uniform, ..self }
+    }
+
+    /// The same lanes, known to stay what they are for a row, or not known to.
+    pub fn with_invariant(self, invariant: bool) -> Lanes {
+        Lanes { invariant, ..self }
     }
 
     pub fn map(&self, f: impl FnMut(Value) -> Value) -> Lanes {

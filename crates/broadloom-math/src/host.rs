@@ -7,6 +7,7 @@
 
 use crate::dtype::{Elem, Float, Int, Num, Real};
 use crate::ops::{Cmp, Ops, Rare2};
+use crate::through;
 
 /// One element at a time, rare lanes by a call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,27 +21,13 @@ pub struct Lanes {
     pub flagged: u32,
 }
 
-/// Truncating quotient, through floats where they are exact, so that vector units can do it.
+/// Quotient toward −∞, from the one toward zero.
 #[inline(always)]
-fn lanes_quotient<T: Int>(a: T, b: T) -> T {
-    if T::WIDTH == 64 {
-        return a.quotient(b);
-    }
-    // Exact: a quotient a/b of w-bit integers that is short of an integer k is short by at least 1/b, at least
-    // k·2^−w, which is more than half an ulp of k in p > w digits: it never rounds up to k. Division by zero
-    // gives an infinity or NaN, which the select drops; MIN / −1 gives 2^(w−1), whose low bits are MIN.
-    let q = through::<T>(a).over(through::<T>(b)).toward_zero();
-    if b == T::ZERO { T::ZERO } else { low_bits(q) }
-}
-
-#[inline(always)]
-fn through<T: Int>(x: T) -> T::Through {
-    T::Through::from_f64(int_to_f64(x))
-}
-
-#[inline(always)]
-fn int_to_f64<T: Int>(x: T) -> f64 {
-    if T::WIDTH == 64 && !T::SIGNED { x.wide() as u64 as f64 } else { x.wide() as i64 as f64 }
+fn floor_quotient<T: Int>(a: T, b: T) -> T {
+    let q = a.quotient(b);
+    let rest = a.minus(q.times(b));
+    let below = T::SIGNED && b != T::ZERO && rest != T::ZERO && rest.xor(b) < T::ZERO;
+    if below { q.minus(T::ONE) } else { q }
 }
 
 /// The low bits of an integral float far below 2^DIGITS in magnitude, by the magic-number addition that vector
@@ -66,7 +53,14 @@ fn float_to_int<T: Float, U: Int>(x: T) -> U {
 }
 
 macro_rules! host_instance {
-    ($instance:ident, $quotient:expr, |$self:ident, $flagged:ident, $a:ident, $b:ident, $fast:ident| $rare:expr) => {
+    (
+        $instance:ident,
+        |$self:ident, $a:ident, $b:ident, $fast:ident, $flagged:ident|
+        quotient: $quotient:expr,
+        floor_quotient: $floor_quotient:expr,
+        to_int64: $to_int64:expr,
+        rare: $rare:expr $(,)?
+    ) => {
         impl Ops for $instance {
             type V<T: Elem> = T;
             type M<T: Elem> = bool;
@@ -148,8 +142,12 @@ macro_rules! host_instance {
                 x.shr(count)
             }
             #[inline(always)]
-            fn quotient<T: Int>(&mut self, a: T, b: T) -> T {
-                $quotient(a, b)
+            fn quotient<T: Int>(&mut $self, $a: T, $b: T) -> T {
+                $quotient
+            }
+            #[inline(always)]
+            fn floor_quotient<T: Int>(&mut $self, $a: T, $b: T) -> T {
+                $floor_quotient
             }
             #[inline(always)]
             fn cmp<T: Num>(&mut self, how: Cmp, a: T, b: T) -> bool {
@@ -211,8 +209,8 @@ macro_rules! host_instance {
                 if T::WIDTH == 64 && !T::SIGNED { U::from_u64(x.wide() as u64) } else { U::from_i64(x.wide() as i64) }
             }
             #[inline(always)]
-            fn float_to_int<T: Float, U: Int>(&mut self, x: T) -> U {
-                float_to_int(x)
+            fn float_to_int<T: Float, U: Int>(&mut $self, $a: T) -> U {
+                if U::WIDTH == 64 { $to_int64 } else { float_to_int($a) }
             }
             #[inline(always)]
             fn float_resize<T: Float, U: Float>(&mut self, x: T) -> U {
@@ -220,15 +218,30 @@ macro_rules! host_instance {
             }
             #[inline(always)]
             fn rare2<F: Rare2<T>, T: Num>(&mut $self, $flagged: bool, $a: T, $b: T, $fast: T) -> T {
+                let _ = ($a, $b);
                 $rare
             }
         }
     };
 }
 
-host_instance!(Scalar, Int::quotient, |self, flagged, a, b, fast| if flagged { F::call(a, b) } else { fast });
+host_instance! {
+    Scalar,
+    |self, a, b, fast, flagged|
+    quotient: a.quotient(b),
+    floor_quotient: floor_quotient(a, b),
+    to_int64: float_to_int(a),
+    rare: if flagged { F::call(a, b) } else { fast },
+}
 
-host_instance!(Lanes, lanes_quotient, |self, flagged, _a, _b, fast| {
-    self.flagged |= flagged as u32;
-    fast
-});
+host_instance! {
+    Lanes,
+    |self, a, b, fast, flagged|
+    quotient: through::quotient(self, a, b),
+    floor_quotient: through::floor_quotient(self, a, b),
+    to_int64: through::float_to_int64(self, a),
+    rare: {
+        self.flagged |= flagged as u32;
+        fast
+    },
+}

@@ -76,8 +76,16 @@ pub trait Ops: Sized {
     /// Quotient toward zero; 0 for a zero divisor, MIN for MIN/−1.
     ///
     /// A primitive because hosts differ most here: one element takes the machine's division, vectors go
-    /// through [`Int::Through`] where that is exact.
+    /// through floats ([`crate::through`]).
     fn quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Quotient toward −∞; 0 for a zero divisor, MIN for MIN/−1.
+    fn floor_quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Whether `x` is known to be the same for all elements of a loop, so that what depends on it alone is as good as
+    /// free. It may steer how something is computed, never what comes out.
+    #[inline(always)]
+    fn is_invariant<T: Elem>(&self, _x: &Self::V<T>) -> bool {
+        false
+    }
 
     /// Lane-wise comparison; of integers by the type's signedness.
     fn cmp<T: Num>(&mut self, how: Cmp, a: Self::V<T>, b: Self::V<T>) -> Self::M<T>;

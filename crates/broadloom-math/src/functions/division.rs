@@ -3,7 +3,6 @@
 //! Integer functions are total: x/0 and x%0 are 0, MIN/−1 wraps to MIN and MIN%−1 is 0.
 
 use crate::dtype::{Float, Int, Num, Real, f16};
-use crate::functions::compare::is_negative;
 use crate::functions::{function, narrow, through_float32, widen};
 use crate::ops::{Binary, Cmp, Ops, Rare2};
 
@@ -176,58 +175,26 @@ impl<T: Int> Binary<T> for TruncDivide {
     }
 }
 
-/// The quotient toward zero and its remainder x1 − q·x2, which is 0 for x2 = 0 once masked.
-#[inline(always)]
-fn quotient_and_rest<O: Ops, T: Int>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> (O::V<T>, O::V<T>) {
-    let q = o.quotient(x1, x2);
-    let product = o.mul(q, x2);
-    (q, o.sub(x1, product))
-}
-
-/// Where the rest of truncated division has the other sign than x2, so that the floor is one less.
-#[inline(always)]
-fn other_sign<O: Ops, T: Int>(o: &mut O, rest: O::V<T>, x2: O::V<T>) -> O::M<T> {
-    let zero = o.splat(T::ZERO);
-    let some = o.cmp(Cmp::Ne, rest, zero);
-    let signs = o.xor(rest, x2);
-    let differ = is_negative::<O, T>(o, signs);
-    // x2 = 0 leaves rest = x1, of which nothing is to be mended.
-    let divides = o.cmp(Cmp::Ne, x2, zero);
-    let m = o.mask_and::<T>(some, differ);
-    o.mask_and::<T>(m, divides)
-}
-
 macro_rules! integer_division {
     ($($t:ty)*) => {$(
         impl Binary<$t> for FloorDivide {
             type Out = $t;
             #[inline(always)]
             fn call<O: Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
-                if !<$t as Int>::SIGNED {
-                    return o.quotient(x1, x2);
-                }
-                let (q, rest) = quotient_and_rest::<O, $t>(o, x1, x2);
-                let down = other_sign::<O, $t>(o, rest, x2);
-                let one = o.splat(1 as $t);
-                let less = o.sub(q, one);
-                o.select(down, less, q)
+                o.floor_quotient(x1, x2)
             }
         }
         impl Binary<$t> for Remainder {
             type Out = $t;
             #[inline(always)]
             fn call<O: Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
-                let (_, rest) = quotient_and_rest::<O, $t>(o, x1, x2);
+                // The floor has the sign of x2 in the rest; beside floor_divide, it is computed once.
+                let q = o.floor_quotient(x1, x2);
+                let product = o.mul(q, x2);
+                let rest = o.sub(x1, product);
                 let zero = o.splat(0 as $t);
-                let divides = o.cmp(Cmp::Ne, x2, zero);
-                let mended = if <$t as Int>::SIGNED {
-                    let down = other_sign::<O, $t>(o, rest, x2);
-                    let moved = o.add(rest, x2);
-                    o.select(down, moved, rest)
-                } else {
-                    rest
-                };
-                o.select(divides, mended, zero)
+                let by_zero = o.cmp(Cmp::Eq, x2, zero);
+                o.select(by_zero, zero, rest)
             }
         }
     )*};

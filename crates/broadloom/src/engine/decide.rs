@@ -6,8 +6,9 @@
 
 use std::fmt;
 
-use broadloom_core::DType;
+use broadloom_core::fuse::Stage;
 use broadloom_core::kernel::{Code, Kernel};
+use broadloom_core::{DType, Layout};
 use broadloom_interp::Stores;
 
 use crate::engine::options::Executor;
@@ -54,6 +55,20 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// Reads the traffic off a stage: an element that serves several is moved once.
+    pub fn of(stage: &Stage) -> Traffic {
+        let distinct = |layout: &Layout| -> usize {
+            let moved = layout.shape.iter().zip(&layout.strides).filter(|(_, stride)| **stride != 0);
+            moved.map(|(extent, _)| *extent).product()
+        };
+        let inputs = stage.inputs.iter().zip(&stage.kernel.inputs);
+        let read = inputs.fold(0usize, |sum, (input, dtype)| {
+            sum.saturating_add(distinct(&input.layout).saturating_mul(dtype.size()))
+        });
+        let written: usize = stage.kernel.output_dtypes().map(DType::size).sum();
+        Traffic { read, written: written.saturating_mul(stage.shape.elements()) }
+    }
+
     /// How the interpreter writes the outputs.
     pub fn stores(self) -> Stores {
         match self.read.saturating_add(self.written) < BEYOND_CACHES {

@@ -31,6 +31,8 @@ pub struct Prepared {
     estimate: Estimate,
     /// Its kernel's vector instructions per element, roughly.
     cost: usize,
+    /// What its operands move.
+    pub traffic: Traffic,
     /// How many of its divisions are checked.
     sites: usize,
     /// Machine code is done before a second thread would help.
@@ -88,8 +90,9 @@ impl Prepared {
         let cost = stage.kernel.cost() as usize;
         let sites = if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 };
         let short = decide::is_short(&estimate, stage.shape.elements());
+        let traffic = Traffic::of(&stage);
         let (ready, direct, verdict) = Default::default();
-        Prepared { stage, flat, estimate, cost, sites, short, ready, direct, verdict }
+        Prepared { stage, flat, estimate, cost, traffic, sites, short, ready, direct, verdict }
     }
 
     /// Who would run the stage, were it run now.
@@ -107,7 +110,7 @@ impl Prepared {
         let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.into() };
         let compiled =
             ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
-        self.choose(engine, options, access, compiled, ready)
+        self.choose(engine, options, compiled, ready)
     }
 
     /// Who would run the stage now, with its inputs accessed as they were last; as rows of elements if it never ran.
@@ -125,7 +128,6 @@ impl Prepared {
         &'e self,
         engine: &'e Engine,
         options: &Options,
-        access: &[Access],
         compiled: bool,
         ready: &Ready,
     ) -> Choice<'e> {
@@ -134,7 +136,7 @@ impl Prepared {
             decide::executor(&Situation {
                 estimate: self.estimate,
                 elements,
-                traffic: self.traffic(access),
+                traffic: self.traffic,
                 wanted: options.executor,
                 compiled,
                 no_compiler,
@@ -177,7 +179,7 @@ impl Prepared {
             let key = KernelKey { kernel: kernel.clone(), access: access.into() };
             ready.compiled = engine.kernels.get(&key);
         }
-        let choice = self.choose(engine, options, access, ready.compiled.is_some(), ready);
+        let choice = self.choose(engine, options, ready.compiled.is_some(), ready);
         self.note_verdict(options, &choice);
         if choice.jit {
             if ready.compiled.is_none() && !ready.refused {
@@ -202,15 +204,6 @@ impl Prepared {
             }
         };
         Ok((Runner::Interp(program), choice))
-    }
-
-    /// The bytes of the stage's operands, given how the inputs are accessed.
-    pub fn traffic(&self, access: &[Access]) -> Traffic {
-        let (kernel, elements) = (&self.stage.kernel, self.stage.shape.elements());
-        let read = kernel.inputs.iter().zip(access).filter(|(_, a)| **a == Access::Contiguous);
-        let read: usize = read.map(|(d, _)| d.size()).sum();
-        let written: usize = kernel.output_dtypes().map(|d| d.size()).sum();
-        Traffic { read: read.saturating_mul(elements), written: written.saturating_mul(elements) }
     }
 
     fn note_verdict(&self, options: &Options, choice: &Choice<'_>) {
@@ -266,7 +259,7 @@ impl Prepared {
             }
             since = self.clock(options);
             let ready = self.ready.try_lock().ok()?;
-            let choice = self.choose(engine, options, &ready.access, true, &ready);
+            let choice = self.choose(engine, options, true, &ready);
             self.note_verdict(options, &choice);
             if !choice.jit {
                 return None;
@@ -301,7 +294,7 @@ impl Prepared {
         let access: SmallVec<[Access; 8]> = (0..self.stage.inputs.len()).map(|i| nest.access(i)).collect();
         let (runner, Choice { why, time, .. }) = self.runner(engine, options, &access)?;
         let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
-        let stores = self.traffic(&access).stores();
+        let stores = self.traffic.stores();
         let job = Job { runner: &runner, stores, params, faults: &faults, failure: OnceLock::new() };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {

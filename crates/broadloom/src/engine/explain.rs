@@ -85,12 +85,12 @@ fn stage(
         choice.time / 1e3,
         stage.shape.elements(),
     );
-    let traffic = prepared.traffic(&access);
+    let traffic = prepared.traffic;
     if !choice.jit && traffic.stores() == Stores::Streaming {
         let _ = writeln!(
             out,
             "stage {number} stores past the caches: its operands have {} MB",
-            (traffic.read + traffic.written) / 1_000_000
+            traffic.read.saturating_add(traffic.written) / 1_000_000
         );
     }
     if detail == Detail::Code {

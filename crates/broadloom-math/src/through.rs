@@ -1,0 +1,245 @@
+//! Integer quotients and conversions through floats, for instances of [`Ops`] that compute vectors: vector units
+//! divide floats only, and few of them convert 64-bit integers.
+//!
+//! In and out: values of any instance. Must hold: exact for every operand, the null divisor included.
+
+use crate::dtype::{Float, Int, Num, Real};
+use crate::ops::{Cmp, Ops};
+
+/// [`Ops::quotient`] through floats.
+#[inline(always)]
+pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
+    if T::WIDTH == 64 {
+        by_magnitudes::<O, T>(o, a, b, false, of_magnitudes)
+    } else {
+        short::<O, T>(o, a, b, false)
+    }
+}
+
+/// [`Ops::floor_quotient`] through floats.
+#[inline(always)]
+pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
+    if T::WIDTH == 64 {
+        by_magnitudes::<O, T>(o, a, b, T::SIGNED, of_magnitudes)
+    } else {
+        short::<O, T>(o, a, b, T::SIGNED)
+    }
+}
+
+/// Quotients of integers of up to 32 bits, in the float type that holds them.
+#[inline(always)]
+fn short<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
+    let x = o.int_to_float::<T, T::Through>(a);
+    let y = o.int_to_float::<T, T::Through>(b);
+    let q = if o.is_invariant::<T>(&b) {
+        by_reciprocal::<O, T>(o, x, y, floor)
+    } else {
+        // Exact: a quotient a/b of w-bit integers that is short of an integer k is short by at least 1/|b|, at least
+        // |k|·2^−w, which is more than half an ulp of k in p > w digits: it never rounds up to k, nor does one above
+        // k round below it. Division by zero gives an infinity or NaN, which the select drops; MIN / −1 gives
+        // 2^(w−1), whose low bits are MIN.
+        o.div::<T::Through>(x, y)
+    };
+    let q = if floor { o.floor::<T::Through>(q) } else { o.trunc::<T::Through>(q) };
+    let q = low_bits::<O, T::Through, T>(o, q);
+    nonzero_divisor::<O, T>(o, b, q)
+}
+
+/// x/y, moved off the integers by less than the distance to the next quotient, for a y whose reciprocal serves many x.
+///
+/// With h = ±1/2 of y's sign (of x's, where the quotient is truncated), (x + h)/y = (2x ± 1)/2y has the same floor
+/// (integral part) as x/y, and since it is odd over even it is at least 1/|2y| away from any integer. What is computed
+/// is (x + h)·(1/y)·(1 + ε) with |ε| < 2^(1.01−p), so it is off by less than 2^(w+1.01−p)/|y|: float32 has p = 24 for
+/// w = 16, float64 p = 53 for w = 32, a 50th of the distance in the worst case.
+#[inline(always)]
+fn by_reciprocal<O: Ops, T: Int>(
+    o: &mut O,
+    x: O::V<T::Through>,
+    y: O::V<T::Through>,
+    floor: bool,
+) -> O::V<T::Through> {
+    let one = o.splat(<T::Through as Num>::ONE);
+    let half = o.splat(T::Through::from_f64(0.5));
+    let inverse = o.div::<T::Through>(one, y);
+    if floor || !T::SIGNED {
+        // h/y = 1/|2y|
+        let size = magnitude::<O, T::Through>(o, inverse);
+        let off = o.mul::<T::Through>(size, half);
+        return o.fma::<T::Through>(x, inverse, off);
+    }
+    let x_bits = o.bits::<T::Through>(x);
+    let sign = o.splat(<T::Through as Real>::SIGN);
+    let sign = o.and::<<T::Through as Real>::Bits>(x_bits, sign);
+    let half = o.bits::<T::Through>(half);
+    let off = o.or::<<T::Through as Real>::Bits>(half, sign);
+    let off = o.of_bits::<T::Through>(off);
+    let x = o.add::<T::Through>(x, off);
+    o.mul::<T::Through>(x, inverse)
+}
+
+#[inline(always)]
+fn magnitude<O: Ops, F: Float>(o: &mut O, x: O::V<F>) -> O::V<F> {
+    let bits = o.bits::<F>(x);
+    let mask = o.splat(F::MAGNITUDE);
+    let bits = o.and::<F::Bits>(bits, mask);
+    o.of_bits::<F>(bits)
+}
+
+/// q, or 0 where the divisor b is 0.
+#[inline(always)]
+fn nonzero_divisor<O: Ops, T: Int>(o: &mut O, b: O::V<T>, q: O::V<T>) -> O::V<T> {
+    let zero = o.splat(T::ZERO);
+    let by_zero = o.cmp::<T>(Cmp::Eq, b, zero);
+    o.select::<T>(by_zero, zero, q)
+}
+
+/// The low bits of an integral float far below 2^DIGITS in magnitude, by the magic-number addition that vector
+/// units have everywhere (a saturating conversion is not vectorised).
+#[inline(always)]
+pub fn low_bits<O: Ops, F: Float, T: Int>(o: &mut O, integral: O::V<F>) -> O::V<T> {
+    let magic = o.splat(F::from_f64(1.5 * (1u64 << (F::DIGITS - 1)) as f64));
+    let sum = o.add::<F>(integral, magic);
+    let bits = o.bits::<F>(sum);
+    o.int_resize::<F::Bits, T>(bits)
+}
+
+/// Quotients of 64-bit integers, rounded down or toward zero, from those of their magnitudes, which `divide` computes;
+/// what it gives for a null divisor is dropped.
+#[inline(always)]
+pub fn by_magnitudes<O: Ops, T: Int>(
+    o: &mut O,
+    a: O::V<T>,
+    b: O::V<T>,
+    floor: bool,
+    divide: impl FnOnce(&mut O, O::V<u64>, O::V<u64>) -> O::V<u64>,
+) -> O::V<T> {
+    if !T::SIGNED {
+        let (x, y) = (o.int_resize::<T, u64>(a), o.int_resize::<T, u64>(b));
+        let q = divide(o, x, y);
+        let q = o.int_resize::<u64, T>(q);
+        return nonzero_divisor::<O, T>(o, b, q);
+    }
+    let zero = o.splat(T::ZERO);
+    let (a_sign, b_sign) = (negative::<O, T>(o, a), negative::<O, T>(o, b));
+    let y = negated_if::<O, T>(o, b, b_sign);
+    let signs = o.xor::<T>(a_sign, b_sign);
+    let (x, sign) = if floor {
+        // Of a quotient below 0 the floor is ¬((|a| − 1) / |b|), and |a| − 1 = ¬(−|a|). A zero has no sign.
+        let zero_a = o.cmp::<T>(Cmp::Eq, a, zero);
+        let sign = o.select::<T>(zero_a, zero, signs);
+        let x = negated_if::<O, T>(o, a, b_sign);
+        (o.xor::<T>(x, sign), sign)
+    } else {
+        (negated_if::<O, T>(o, a, a_sign), signs)
+    };
+    let (x, y) = (o.int_resize::<T, u64>(x), o.int_resize::<T, u64>(y));
+    let q = divide(o, x, y);
+    let q = o.int_resize::<u64, T>(q);
+    let q = if floor { o.xor::<T>(q, sign) } else { negated_if::<O, T>(o, q, sign) };
+    nonzero_divisor::<O, T>(o, b, q)
+}
+
+/// All ones where x is negative, else 0.
+#[inline(always)]
+fn negative<O: Ops, T: Int>(o: &mut O, x: O::V<T>) -> O::V<T> {
+    let (zero, ones) = (o.splat(T::ZERO), o.splat(T::MINUS_ONE));
+    let m = o.cmp::<T>(Cmp::Lt, x, zero);
+    o.select::<T>(m, ones, zero)
+}
+
+/// −x where `ones` is all ones, x where it is 0.
+#[inline(always)]
+fn negated_if<O: Ops, T: Int>(o: &mut O, x: O::V<T>, ones: O::V<T>) -> O::V<T> {
+    let x = o.xor::<T>(x, ones);
+    o.sub::<T>(x, ones)
+}
+
+/// ⌊a/b⌋ for b ≠ 0.
+///
+/// Let v = (1 − 2^−50)/b in float64, b rounded first. An x rounded to float64 and multiplied by v is below the exact
+/// x/b, since the four roundings (of x, b, v and the product) are of 2^−53 each, and above (x/b)·(1 − 2^−49).
+///
+/// 1. q0 = ⌊a·v⌋ is at most q = ⌊a/b⌋ and at least q − 2^15 − 1; so r0 = a − q0·b, taken modulo 2^64, is exact, and
+///    r0/b < 2^15 + 2.
+/// 2. q1 = ⌊r0·v⌋ is ⌊r0/b⌋ or one less; so r1 = r0 − q1·b is in 0…2b − 1, and at most r0, which is at most a.
+/// 3. The quotient is q0 + q1, and one more where r1 ≥ b.
+#[inline(always)]
+fn of_magnitudes<O: Ops>(o: &mut O, a: O::V<u64>, b: O::V<u64>) -> O::V<u64> {
+    let divisor = o.int_to_float::<u64, f64>(b);
+    let below_one = o.splat(1.0 - 1.0 / (1u64 << 50) as f64);
+    let inverse = o.div::<f64>(below_one, divisor);
+    let x = o.int_to_float::<u64, f64>(a);
+    let x = o.mul::<f64>(x, inverse);
+    let x = o.trunc::<f64>(x);
+    let q0 = natural(o, x);
+    let product = o.mul::<u64>(q0, b);
+    let r0 = o.sub::<u64>(a, product);
+    let x = o.int_to_float::<u64, f64>(r0);
+    let x = o.mul::<f64>(x, inverse);
+    let x = o.trunc::<f64>(x);
+    let q1 = word(o, x);
+    let product = o.mul::<u64>(q1, b);
+    let r1 = o.sub::<u64>(r0, product);
+    let q = o.add::<u64>(q0, q1);
+    let (none, ones) = (o.splat(0u64), o.splat(u64::MAX));
+    let more = o.cmp::<u64>(Cmp::Ge, r1, b);
+    let more = o.select::<u64>(more, ones, none);
+    o.sub::<u64>(q, more)
+}
+
+/// Its ulp is 1: added to an integral float below 2^32, it leaves that in the low bits.
+const UNIT_ULP: f64 = (1u64 << 52) as f64;
+const WORD: f64 = (1u64 << 32) as f64;
+
+/// The integer of an integral float in 0…2^32 − 1.
+#[inline(always)]
+fn word<O: Ops>(o: &mut O, integral: O::V<f64>) -> O::V<u64> {
+    let magic = o.splat(UNIT_ULP);
+    let sum = o.add::<f64>(integral, magic);
+    let (bits, magic) = (o.bits::<f64>(sum), o.bits::<f64>(magic));
+    o.xor::<u64>(bits, magic)
+}
+
+/// The integer of an integral float x in 0…2^64 − 1; modulo 2^64, of one in −2^63…2^63 too.
+#[inline(always)]
+fn natural<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<u64> {
+    let (down, up) = (o.splat(1.0 / WORD), o.splat(WORD));
+    let high = o.mul::<f64>(x, down);
+    let high = o.floor::<f64>(high);
+    let product = o.mul::<f64>(high, up);
+    let low = o.sub::<f64>(x, product);
+    let low = word(o, low);
+    // The exponent and the sign of the sum are shifted out.
+    let high = low_bits::<O, f64, u64>(o, high);
+    let high = o.shl_const::<u64>(high, 32);
+    o.or::<u64>(high, low)
+}
+
+/// [`Ops::float_to_int`] to 64 bits, through float64.
+#[inline(always)]
+pub fn float_to_int64<O: Ops, F: Float, U: Int>(o: &mut O, x: O::V<F>) -> O::V<U> {
+    let x = o.float_resize::<F, f64>(x);
+    let whole = o.trunc::<f64>(x);
+    let least = o.splat(if U::SIGNED { -((1u64 << 63) as f64) } else { 0.0 });
+    let beyond = o.splat(if U::SIGNED { (1u64 << 63) as f64 } else { WORD * WORD });
+    // NaN to the least value.
+    let above = o.cmp::<f64>(Cmp::Gt, whole, least);
+    let held = o.select::<f64>(above, whole, least);
+    let below = o.cmp::<f64>(Cmp::Lt, held, beyond);
+    let held = o.select::<f64>(below, held, beyond);
+    let y = natural(o, held);
+    // 2^63 has become MIN and 2^64 has become 0: MAX is the complement of either.
+    let (none, ones) = (o.splat(0u64), o.splat(u64::MAX));
+    let over = o.cmp::<f64>(Cmp::Eq, held, beyond);
+    let over = o.mask_resize::<f64, u64>(over);
+    let over = o.select::<u64>(over, ones, none);
+    let y = o.xor::<u64>(y, over);
+    let y = if U::SIGNED {
+        let number = o.cmp::<f64>(Cmp::Eq, x, x);
+        let number = o.mask_resize::<f64, u64>(number);
+        o.select::<u64>(number, y, none)
+    } else {
+        y
+    };
+    o.int_resize::<u64, U>(y)
+}
