@@ -9,7 +9,7 @@ use std::ops::{Add, Mul};
 use std::time::Duration;
 
 use broadloom::{Array, DType, Executor, Kernel, Options, f16};
-use broadloom_bench::loops::{iterated as steps, map2, map3, rows};
+use broadloom_bench::loops::{iterated as steps, map2, map3, rows as by_rows};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
 #[path = "medians.rs"]
@@ -90,7 +90,7 @@ fn broadcast(c: &mut Criterion) {
     let mut group = c.benchmark_group("broadcast");
     group.throughput(Throughput::Elements((height * cols) as u64));
     group.bench_function(BenchmarkId::new("loop", "f32"), |x| {
-        x.iter(|| rows(&a, &row, &row, &column, black_box(&mut out), |a, b, _, c| a * b + c))
+        x.iter(|| by_rows(&a, &row, &row, &column, black_box(&mut out), |a, b, _, c| a * b + c))
     });
     let a = Array::from_shape_slice(&[height, cols], &a).expect("fits");
     let (row, column) =
