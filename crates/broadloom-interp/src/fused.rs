@@ -14,6 +14,7 @@ use broadloom_math::functions::{
 };
 use broadloom_math::{Binary, Elem, Lanes, Scalar, Ternary};
 
+use crate::halves;
 use crate::loops::{Body, Each, OPERANDS, Same, TileLoop, Two, tile2, tile3, tile4};
 
 /// A loop, and which operand it takes where.
@@ -59,6 +60,9 @@ pub fn with_same(op: Op, dtype: DType, same: [bool; 2]) -> Option<Ordered> {
         [true, false] => (mirrored(op), [1, 0, 2, 3]),
         _ => return None,
     };
+    if dtype == DType::Float16 {
+        return Ordered::new(halves::with_same(op, order == second)?, order);
+    }
     macro_rules! pick {
         (() $t:ty) => {
             Ordered::new(
@@ -169,7 +173,7 @@ pub fn choice(compare: Op, dtype: DType, same: [bool; 2]) -> Option<Ordered> {
 }
 
 /// A function with its operands the other way round.
-struct Swapped<F>(PhantomData<F>);
+pub(crate) struct Swapped<F>(PhantomData<F>);
 
 impl<F: Binary<T>, T: Elem> Binary<T> for Swapped<F> {
     type Out = F::Out;
