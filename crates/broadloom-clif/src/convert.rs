@@ -85,9 +85,9 @@ impl Emitter<'_> {
     pub(crate) fn int_of_float<T: Float, U: Int>(&mut self, x: Lanes) -> Lanes {
         match (T::DIGITS, U::WIDTH) {
             // As many steps as a vector sequence for two lanes takes.
-            (_, 64) if U::SIGNED => self.by_lane(&[x], types::I64X2, |e, s| {
-                e.builder.ins().fcvt_to_sint_sat(types::I64, s[0])
-            }),
+            (_, 64) if U::SIGNED => {
+                self.by_lane(&[x], types::I64X2, |e, s| e.builder.ins().fcvt_to_sint_sat(types::I64, s[0]))
+            }
             (_, 64) => through::float_to_int64::<Self, T, U>(self, x),
             (24, 32) if !U::SIGNED => x.map(|v| self.builder.ins().fcvt_to_uint_sat(types::I32X4, v)),
             (24, _) => {

@@ -25,7 +25,8 @@ impl Emitter<'_> {
     pub(crate) fn shift_right<T: Int>(&mut self, x: Lanes, count: Lanes) -> Lanes {
         if let Some(c) = count.uniform {
             let signed = T::SIGNED;
-            return x.map(|v| if signed { self.builder.ins().sshr(v, c) } else { self.builder.ins().ushr(v, c) });
+            return x
+                .map(|v| if signed { self.builder.ins().sshr(v, c) } else { self.builder.ins().ushr(v, c) });
         }
         match T::WIDTH {
             64 => self.by_lane(&[x, count], vector_type::<T>(), |e, s| {
@@ -60,7 +61,8 @@ impl Emitter<'_> {
         let turn = (turn != 0).then(|| self.constant(ty, u64::from(turn)));
         let table = self.constant_vector(types::I8X16, POWERS);
         // Byte j has the bits from 8·j on.
-        let first = self.constant(integer_vector(bytes), 0x3830_2820_1810_0800 & (u64::MAX >> (64 - T::WIDTH)));
+        let first =
+            self.constant(integer_vector(bytes), 0x3830_2820_1810_0800 & (u64::MAX >> (64 - T::WIDTH)));
         let first = self.cast_bits(types::I8X16, first);
         count.map(|c| {
             let mut c = self.builder.ins().band(c, low_bits);

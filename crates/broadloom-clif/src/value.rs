@@ -26,8 +26,13 @@ pub struct Lanes {
 
 impl Lanes {
     pub fn new(width: u32, vectors: impl IntoIterator<Item = Value>) -> Lanes {
-        let mut lanes =
-            Lanes { vectors: [Value::from_u32(0); MAX_VECTORS], len: 0, width: width as u8, uniform: None, invariant: false };
+        let mut lanes = Lanes {
+            vectors: [Value::from_u32(0); MAX_VECTORS],
+            len: 0,
+            width: width as u8,
+            uniform: None,
+            invariant: false,
+        };
         for v in vectors {
             lanes.vectors[lanes.len as usize] = v;
             lanes.len += 1;

@@ -106,6 +106,9 @@ pub fn pair(outer: Op, inner: Op, side: usize, dtype: DType, same: [bool; 3]) ->
         (true, false, Op::Add | Op::Multiply) => (true, [1, 0, 2, 3]),
         _ => return None,
     };
+    if dtype == DType::Float16 {
+        return Ordered::new(halves::pair(outer, inner, side, [b_same, c])?, order);
+    }
     macro_rules! pick {
         (() $t:ty) => {{
             macro_rules! row {

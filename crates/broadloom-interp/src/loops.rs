@@ -29,9 +29,14 @@ pub type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 /// # Errors
 /// [`ErrorKind::Internal`]: the op does not take the dtype, which a verified kernel rules out.
 pub fn tile_loop(code: Code) -> Result<TileLoop> {
-    if let Some(converting) = halves::tile_loop(code) {
-        return Ok(converting);
+    match halves::tile_loop(code) {
+        Some(converting) => Ok(converting),
+        None => defined_loop(code),
     }
+}
+
+/// The loop over the function's definition.
+pub(crate) fn defined_loop(code: Code) -> Result<TileLoop> {
     match code {
         Code::Apply(op, dtype) => op::dispatch(op, dtype, Pick)
             .ok_or_else(|| Error::new(ErrorKind::Internal, format!("{op} does not take {dtype}"))),

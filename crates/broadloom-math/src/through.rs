@@ -9,7 +9,11 @@ use crate::ops::{Cmp, Ops};
 /// [`Ops::quotient`] through floats.
 #[inline(always)]
 pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
-    if T::WIDTH == 64 { by_magnitudes::<O, T>(o, a, b, false, of_magnitudes) } else { short::<O, T>(o, a, b, false) }
+    if T::WIDTH == 64 {
+        by_magnitudes::<O, T>(o, a, b, false, of_magnitudes)
+    } else {
+        short::<O, T>(o, a, b, false)
+    }
 }
 
 /// [`Ops::floor_quotient`] through floats.

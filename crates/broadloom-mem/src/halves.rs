@@ -1,15 +1,39 @@
 //! float16 ↔ float32 by the host's own conversions, where it has them for vectors.
 //!
-//! In: elements of one type. Out: as many of the other, rounded to nearest even; the bits of `broadloom_math`'s conversions,
-//! any NaN being as good as any other. Must hold: the same in every floating-point environment; the rounding is part of the
-//! instructions, they know no flush-to-zero, and what denormals-are-zero would flush is 0 as a float16.
+//! In: elements of one type, or a loop that wants them widened and narrowed as it goes. Out: the other type, rounded to
+//! nearest even: the bits of `broadloom_math`'s conversions, any NaN being as good as any other. Must hold: the same in
+//! every floating-point environment; the rounding is part of the instructions, they know no flush-to-zero, and what
+//! denormals-are-zero would flush is 0 as a float16.
 
 use broadloom_math::{CastTo, Elem, Scalar, f16};
 
-/// Whether this host converts several at once. The functions of this module work without it, one by one and slowly.
+/// Elements that are converted together.
+pub const HALVES: usize = 16;
+
+/// The conversions of a host, for code that was compiled for them: only [`with_conversions`] hands them out.
+pub trait Convert: Copy {
+    /// The same values.
+    fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES];
+    /// Each rounded to float16.
+    fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES];
+}
+
+/// A loop over float16, to be compiled for each level of hosts; all that it calls must be inlined into it.
+pub trait WithConversions {
+    /// Runs the loop.
+    fn call<C: Convert>(self, convert: C);
+}
+
+/// Whether this host converts several at once. What is here works without it, one by one and slowly.
 #[inline]
 pub fn converts_halves() -> bool {
     level() != Level::One
+}
+
+/// Runs a loop with the conversions of this host.
+#[inline]
+pub fn with_conversions(work: impl WithConversions) {
+    run(level(), work);
 }
 
 /// Widens each element.
@@ -18,7 +42,8 @@ pub fn converts_halves() -> bool {
 /// If the lengths differ.
 #[inline]
 pub fn widen_halves(from: &[f16], to: &mut [f32]) {
-    widen_by(level(), from, to);
+    assert_eq!(from.len(), to.len(), "elements to widen");
+    run(level(), Widen(from, to));
 }
 
 /// Rounds each element to float16.
@@ -27,84 +52,63 @@ pub fn widen_halves(from: &[f16], to: &mut [f32]) {
 /// If the lengths differ.
 #[inline]
 pub fn narrow_halves(from: &[f32], to: &mut [f16]) {
-    narrow_by(level(), from, to);
-}
-
-/// Rounds each element to the nearest float32 that is a float16.
-#[inline]
-pub fn round_to_half(x: &mut [f32]) {
-    round_by(level(), x);
+    assert_eq!(from.len(), to.len(), "elements to narrow");
+    run(level(), Narrow(from, to));
 }
 
 /// What converts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// Integer arithmetic, an element at a time.
+    /// The definition, an element at a time.
     One,
     /// Eight elements: F16C.
     #[cfg(target_arch = "x86_64")]
     Eight,
-    /// Sixteen elements: AVX-512F.
+    /// Sixteen elements: AVX-512.
     #[cfg(target_arch = "x86_64")]
     Sixteen,
 }
+
+/// Calls the macro with the features of each level, which are more than it converts by: the loops are compiled for them.
+#[cfg(target_arch = "x86_64")]
+macro_rules! all_features {
+    ($all:ident: $($feature:tt)*) => {
+        fn $all() -> bool {
+            $(is_x86_feature_detected!($feature))&&*
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+all_features!(has_eight: "avx2" "fma" "f16c");
+#[cfg(target_arch = "x86_64")]
+all_features!(has_sixteen: "avx2" "fma" "avx512f" "avx512bw" "avx512dq" "avx512vl");
 
 /// The widest level of this host; the standard library remembers what it found.
 #[inline]
 fn level() -> Level {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f") {
+        if has_sixteen() {
             return Level::Sixteen;
         }
-        if is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avx") {
+        if has_eight() {
             return Level::Eight;
         }
     }
     Level::One
 }
 
+/// Runs a loop at a level that the host has.
 #[inline]
-fn widen_by(level: Level, from: &[f16], to: &mut [f32]) {
-    assert_eq!(from.len(), to.len(), "elements to widen");
+fn run(level: Level, work: impl WithConversions) {
     match level {
-        Level::One => from.iter().zip(to).for_each(|(x, y)| *y = one(*x)),
-        // SAFETY: `level` found the feature.
+        Level::One => work.call(Alone),
+        // SAFETY: there is no such level where `has_eight` does not hold, which asks for the same features.
         #[cfg(target_arch = "x86_64")]
-        Level::Eight => unsafe { x86_64::widen_8(from, to) },
-        // SAFETY: the same.
+        Level::Eight => unsafe { x86_64::eight(work) },
+        // SAFETY: the same of `has_sixteen`.
         #[cfg(target_arch = "x86_64")]
-        Level::Sixteen => unsafe { x86_64::widen_16(from, to) },
-    }
-}
-
-#[inline]
-fn narrow_by(level: Level, from: &[f32], to: &mut [f16]) {
-    assert_eq!(from.len(), to.len(), "elements to narrow");
-    match level {
-        Level::One => from.iter().zip(to).for_each(|(x, y)| *y = one(*x)),
-        // SAFETY: `level` found the feature.
-        #[cfg(target_arch = "x86_64")]
-        Level::Eight => unsafe { x86_64::narrow_8(from, to) },
-        // SAFETY: the same.
-        #[cfg(target_arch = "x86_64")]
-        Level::Sixteen => unsafe { x86_64::narrow_16(from, to) },
-    }
-}
-
-#[inline]
-fn round_by(level: Level, x: &mut [f32]) {
-    match level {
-        Level::One => x.iter_mut().for_each(|x| {
-            let half: f16 = one(*x);
-            *x = one(half);
-        }),
-        // SAFETY: `level` found the feature.
-        #[cfg(target_arch = "x86_64")]
-        Level::Eight => unsafe { x86_64::round_8(x) },
-        // SAFETY: the same.
-        #[cfg(target_arch = "x86_64")]
-        Level::Sixteen => unsafe { x86_64::round_16(x) },
+        Level::Sixteen => unsafe { x86_64::sixteen(work) },
     }
 }
 
@@ -113,87 +117,122 @@ fn one<T: CastTo<U>, U: Elem>(x: T) -> U {
     T::cast(&mut Scalar, x)
 }
 
+#[derive(Clone, Copy)]
+struct Alone;
+
+impl Convert for Alone {
+    fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
+        x.map(one)
+    }
+    fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
+        x.map(one)
+    }
+}
+
+struct Widen<'a>(&'a [f16], &'a mut [f32]);
+
+impl WithConversions for Widen<'_> {
+    #[inline(always)]
+    fn call<C: Convert>(self, convert: C) {
+        let (from, from_rest) = self.0.as_chunks::<HALVES>();
+        let (to, to_rest) = self.1.as_chunks_mut::<HALVES>();
+        for (from, to) in from.iter().zip(to) {
+            *to = convert.widen(from);
+        }
+        if !from_rest.is_empty() {
+            let mut rest = [f16::ZERO; HALVES];
+            rest[..from_rest.len()].copy_from_slice(from_rest);
+            to_rest.copy_from_slice(&convert.widen(&rest)[..to_rest.len()]);
+        }
+    }
+}
+
+struct Narrow<'a>(&'a [f32], &'a mut [f16]);
+
+impl WithConversions for Narrow<'_> {
+    #[inline(always)]
+    fn call<C: Convert>(self, convert: C) {
+        let (from, from_rest) = self.0.as_chunks::<HALVES>();
+        let (to, to_rest) = self.1.as_chunks_mut::<HALVES>();
+        for (from, to) in from.iter().zip(to) {
+            *to = convert.narrow(*from);
+        }
+        if !from_rest.is_empty() {
+            let mut rest = [0.0; HALVES];
+            rest[..from_rest.len()].copy_from_slice(from_rest);
+            to_rest.copy_from_slice(&convert.narrow(rest)[..to_rest.len()]);
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use std::arch::x86_64::{
-        _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_storeu_si128, _mm256_cvtph_ps,
-        _mm256_cvtps_ph, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_storeu_ps, _mm256_storeu_si256,
-        _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_loadu_ps, _mm512_storeu_ps,
+        __m128i, __m256, __m256i, __m512, _MM_FROUND_TO_NEAREST_INT, _mm256_cvtph_ps, _mm256_cvtps_ph,
+        _mm512_cvtph_ps, _mm512_cvtps_ph,
     };
+    use std::mem::transmute;
 
     use broadloom_math::f16;
 
-    const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT;
+    use super::{Convert, HALVES, WithConversions};
 
-    /// The three functions for so many lanes, from the loads, stores and conversions of the vectors. What is left at the
-    /// end goes through an array of a vector's length.
-    macro_rules! conversions {
-        (
-            $features:literal $lanes:literal $widen:ident $narrow:ident $round:ident
-            ($load_half:ident $store_half:ident $load:ident $store:ident $to_single:ident $to_half:ident)
-        ) => {
-            #[target_feature(enable = $features)]
-            pub(super) fn $widen(from: &[f16], to: &mut [f32]) {
-                #[target_feature(enable = $features)]
-                fn vector(from: &[f16; $lanes], to: &mut [f32; $lanes]) {
-                    // SAFETY: a vector is read from an array of its size and one is written to such an array; neither
-                    // needs to be aligned. A float16 is its 16 bits.
-                    unsafe { $store(to.as_mut_ptr(), $to_single($load_half(from.as_ptr().cast()))) }
-                }
-                let (from, from_rest) = from.as_chunks::<$lanes>();
-                let (to, to_rest) = to.as_chunks_mut::<$lanes>();
-                from.iter().zip(to).for_each(|(from, to)| vector(from, to));
-                if !from_rest.is_empty() {
-                    let (mut rest, mut wide) = ([f16::ZERO; $lanes], [0.0; $lanes]);
-                    rest[..from_rest.len()].copy_from_slice(from_rest);
-                    vector(&rest, &mut wide);
-                    to_rest.copy_from_slice(&wide[..to_rest.len()]);
-                }
-            }
+    /// Proves that code runs on a host with F16C: only [`eight`] makes one.
+    #[derive(Clone, Copy)]
+    pub(super) struct Eight(());
+    /// Proves that code runs on a host with AVX-512F: only [`sixteen`] makes one.
+    #[derive(Clone, Copy)]
+    pub(super) struct Sixteen(());
 
-            #[target_feature(enable = $features)]
-            pub(super) fn $narrow(from: &[f32], to: &mut [f16]) {
-                #[target_feature(enable = $features)]
-                fn vector(from: &[f32; $lanes], to: &mut [f16; $lanes]) {
-                    // SAFETY: as above.
-                    unsafe { $store_half(to.as_mut_ptr().cast(), $to_half::<NEAREST>($load(from.as_ptr()))) }
-                }
-                let (from, from_rest) = from.as_chunks::<$lanes>();
-                let (to, to_rest) = to.as_chunks_mut::<$lanes>();
-                from.iter().zip(to).for_each(|(from, to)| vector(from, to));
-                if !from_rest.is_empty() {
-                    let (mut rest, mut half) = ([0.0; $lanes], [f16::ZERO; $lanes]);
-                    rest[..from_rest.len()].copy_from_slice(from_rest);
-                    vector(&rest, &mut half);
-                    to_rest.copy_from_slice(&half[..to_rest.len()]);
-                }
-            }
-
-            #[target_feature(enable = $features)]
-            pub(super) fn $round(x: &mut [f32]) {
-                #[target_feature(enable = $features)]
-                fn vector(x: &mut [f32; $lanes]) {
-                    // SAFETY: as above.
-                    unsafe { $store(x.as_mut_ptr(), $to_single($to_half::<NEAREST>($load(x.as_ptr())))) }
-                }
-                let (vectors, rest) = x.as_chunks_mut::<$lanes>();
-                vectors.iter_mut().for_each(|x| vector(x));
-                if !rest.is_empty() {
-                    let mut all = [0.0; $lanes];
-                    all[..rest.len()].copy_from_slice(rest);
-                    vector(&mut all);
-                    rest.copy_from_slice(&all[..rest.len()]);
-                }
-            }
-        };
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub(super) fn eight(work: impl WithConversions) {
+        work.call(Eight(()));
     }
-    conversions! {
-        "avx,f16c" 8 widen_8 narrow_8 round_8
-        (_mm_loadu_si128 _mm_storeu_si128 _mm256_loadu_ps _mm256_storeu_ps _mm256_cvtph_ps _mm256_cvtps_ph)
+
+    #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+    pub(super) fn sixteen(work: impl WithConversions) {
+        work.call(Sixteen(()));
     }
-    conversions! {
-        "avx512f" 16 widen_16 narrow_16 round_16
-        (_mm256_loadu_si256 _mm256_storeu_si256 _mm512_loadu_ps _mm512_storeu_ps _mm512_cvtph_ps _mm512_cvtps_ph)
+
+    impl Convert for Eight {
+        #[inline(always)]
+        fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
+            // SAFETY: the host has F16C, of which `self` is the proof. Arrays and vectors are 32 and 64 bytes in which
+            // any bits are valid; a float16 is its 16 bits.
+            unsafe {
+                let [low, high] = transmute::<[f16; HALVES], [__m128i; 2]>(*x);
+                transmute::<[__m256; 2], [f32; HALVES]>([_mm256_cvtph_ps(low), _mm256_cvtph_ps(high)])
+            }
+        }
+        #[inline(always)]
+        fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
+            // SAFETY: as above.
+            unsafe {
+                let [low, high] = transmute::<[f32; HALVES], [__m256; 2]>(x);
+                let low = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low);
+                let high = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(high);
+                transmute::<[__m128i; 2], [f16; HALVES]>([low, high])
+            }
+        }
+    }
+
+    impl Convert for Sixteen {
+        #[inline(always)]
+        fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
+            // SAFETY: the host has AVX-512F, of which `self` is the proof; the types as above.
+            unsafe {
+                let x = transmute::<[f16; HALVES], __m256i>(*x);
+                transmute::<__m512, [f32; HALVES]>(_mm512_cvtph_ps(x))
+            }
+        }
+        #[inline(always)]
+        fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
+            // SAFETY: as above.
+            unsafe {
+                let x = transmute::<[f32; HALVES], __m512>(x);
+                transmute::<__m256i, [f16; HALVES]>(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
+            }
+        }
     }
 }
 
@@ -201,38 +240,34 @@ mod x86_64 {
 mod tests {
     use super::*;
 
-    /// The levels that this host has beside the definition.
-    fn levels() -> Vec<Level> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let mut levels = Vec::new();
-            if is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avx") {
-                levels.push(Level::Eight);
-            }
-            if is_x86_feature_detected!("avx512f") {
-                levels.push(Level::Sixteen);
-            }
-            levels
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        Vec::new()
+    fn widen_by(level: Level, from: &[f16], to: &mut [f32]) {
+        run(level, Widen(from, to));
     }
 
-    /// Panics unless each level narrows and rounds these as the definition does.
+    fn narrow_by(level: Level, from: &[f32], to: &mut [f16]) {
+        run(level, Narrow(from, to));
+    }
+
+    /// The levels that this host has beside the definition.
+    fn levels() -> Vec<Level> {
+        let mut levels = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            levels.extend(has_eight().then_some(Level::Eight));
+            levels.extend(has_sixteen().then_some(Level::Sixteen));
+        }
+        levels
+    }
+
+    /// Panics unless each level narrows these as the definition does.
     fn narrows(from: &[f32]) {
         let (mut want, mut got) = (vec![f16::ZERO; from.len()], vec![f16::ZERO; from.len()]);
-        let mut wide = vec![0.0; from.len()];
         narrow_by(Level::One, from, &mut want);
-        widen_by(Level::One, &want, &mut wide);
         for level in levels() {
             narrow_by(level, from, &mut got);
-            let mut rounded = from.to_vec();
-            round_by(level, &mut rounded);
             for i in 0..from.len() {
                 let same = got[i].to_bits() == want[i].to_bits() || got[i].is_nan() && want[i].is_nan();
                 assert!(same, "{level:?}: {:#x} becomes {:?}, not {:?}", from[i].to_bits(), got[i], want[i]);
-                let same = rounded[i].to_bits() == wide[i].to_bits() || rounded[i].is_nan() && wide[i].is_nan();
-                assert!(same, "{level:?}: {:#x} rounds to {:?}, not {:?}", from[i].to_bits(), rounded[i], wide[i]);
             }
         }
     }
@@ -289,21 +324,16 @@ mod tests {
     fn every_length_is_converted_and_nothing_else() {
         let halves: Vec<f16> = (0..80).map(|i| f16::from_f32(i as f32 / 8.0 - 3.0)).collect();
         let wide: Vec<f32> = halves.iter().map(|x| x.to_f32()).collect();
-        let off: Vec<f32> = wide.iter().map(|x| x + 1e-5).collect();
         for level in levels().into_iter().chain([Level::One]) {
             for (start, n) in (0..3).flat_map(|start| (0..70).map(move |n| (start, n))) {
                 let (mut to, mut back) = ([7.0f32; 80], [f16::ONE; 80]);
-                let mut rounded: [f32; 80] = off[..80].try_into().expect("80");
                 let range = start..start + n;
                 widen_by(level, &halves[range.clone()], &mut to[range.clone()]);
                 narrow_by(level, &wide[range.clone()], &mut back[range.clone()]);
-                round_by(level, &mut rounded[range.clone()]);
                 for i in 0..80 {
                     let inside = range.contains(&i);
                     assert_eq!(to[i], if inside { wide[i] } else { 7.0 }, "{level:?} {range:?} {i}");
                     assert_eq!(back[i], if inside { halves[i] } else { f16::ONE }, "{level:?} {range:?} {i}");
-                    let want = if inside { f16::from_f32(off[i]).to_f32() } else { off[i] };
-                    assert_eq!(rounded[i], want, "{level:?} {range:?} {i}");
                 }
             }
         }

@@ -42,7 +42,9 @@ pub use block::{Access, Block, Inputs, Operand, Outputs, RawBlock, RawOperand, R
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes};
 pub use bytes::{bytes_of, bytes_of_mut, typed, typed_mut};
 pub use float_env::FloatEnv;
-pub use halves::{converts_halves, narrow_halves, round_to_half, widen_halves};
+pub use halves::{
+    Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
+};
 pub use nest::{AliasPolicy, Body, Nest, Part, Parts};
 pub use plan::{Mode, NestError};
 pub use pool::Pool;
