@@ -9,7 +9,7 @@ use std::ops::{Add, Mul};
 use std::time::Duration;
 
 use broadloom::{Array, DType, Executor, Kernel, Options, f16};
-use broadloom_bench::loops::{iterated as steps, map2, map3, rows};
+use broadloom_bench::loops::{iterated as steps, map2, map3, rows as by_rows};
 use criterion::{BenchmarkId, Criterion, Throughput};
 
 #[path = "medians.rs"]
@@ -83,18 +83,18 @@ fn triad(c: &mut Criterion) {
 }
 
 fn broadcast(c: &mut Criterion) {
-    let (rows, cols) = (10_000, 1000);
-    let a = numbers(rows * cols, 1);
-    let (row, column) = (numbers(cols, 2), numbers(rows, 3));
-    let mut out = vec![0f32; rows * cols];
+    let (height, cols) = (10_000, 1000);
+    let a = numbers(height * cols, 1);
+    let (row, column) = (numbers(cols, 2), numbers(height, 3));
+    let mut out = vec![0f32; height * cols];
     let mut group = c.benchmark_group("broadcast");
-    group.throughput(Throughput::Elements((rows * cols) as u64));
+    group.throughput(Throughput::Elements((height * cols) as u64));
     group.bench_function(BenchmarkId::new("loop", "f32"), |x| {
-        x.iter(|| rows(&a, &row, &row, &column, black_box(&mut out), |a, b, _, c| a * b + c))
+        x.iter(|| by_rows(&a, &row, &row, &column, black_box(&mut out), |a, b, _, c| a * b + c))
     });
-    let a = Array::from_shape_slice(&[rows, cols], &a).expect("fits");
+    let a = Array::from_shape_slice(&[height, cols], &a).expect("fits");
     let (row, column) =
-        (Array::from_slice(&row), Array::from_shape_slice(&[rows, 1], &column).expect("fits"));
+        (Array::from_slice(&row), Array::from_shape_slice(&[height, 1], &column).expect("fits"));
     run!(group, "f32", &a * &row + &column, out, [Jit, Interp]);
 }
 

@@ -1,13 +1,15 @@
 //! Layouts that are not contiguous, and fresh results, against plain Rust loops for the same layout.
 //!
-//! `cargo bench -p broadloom --bench layouts` prints, for each expression, nanoseconds per element under each executor
-//! and of the best plain loop (AVX2 and FMA, by feature dispatch), and the ratio: minima of interleaved runs, one
-//! thread, outputs written before. A word after `--` picks the lines whose names contain it.
+//! `cargo bench -p broadloom --bench layouts` prints, for each expression, nanoseconds per element under each executor,
+//! the ratio to the best plain loop (AVX2 and FMA, by feature dispatch), and the loops: minima of interleaved runs, one
+//! thread, outputs written before. Then `a+b` into memory that was written before, into results that are dropped before
+//! the next one is computed, into results that are all kept, and by a plain loop into a new `Vec` each time: medians.
+//! A word after `--` picks the lines whose names contain it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use broadloom::{Array, Executor, Options, Range};
+use broadloom::{Array, Engine, Executor, Options, Range};
 use pulp::{NullaryFnOnce, x86::V3};
 
 /// How long a line is measured.
@@ -72,7 +74,7 @@ type Loop<'l, T> = &'l dyn Fn(&mut [T]);
 /// Measures an expression against loops, and prints the line.
 fn line<T: Number>(name: &str, expr: &Array<'_>, loops: &[Loop<'_, T>]) {
     let name = format!("{name} {}", T::NAME);
-    if std::env::args().skip(1).any(|word| !word.starts_with('-') && !name.contains(&word)) {
+    if !wanted(&name) {
         return;
     }
     let n = expr.len();
@@ -112,6 +114,55 @@ fn line<T: Number>(name: &str, expr: &Array<'_>, loops: &[Loop<'_, T>]) {
         nanos(ours[1]),
         ours[1] / least,
         all.join(" ")
+    );
+}
+
+/// Whether a line is wanted.
+fn wanted(name: &str) -> bool {
+    std::env::args().skip(1).all(|word| word.starts_with('-') || name.contains(&word))
+}
+
+/// Measures where results go.
+fn results<T: Number>(n: usize) {
+    let name = format!("results {n} {}", T::NAME);
+    if !wanted(&name) {
+        return;
+    }
+    let [a, b] = [1, 2].map(|seed| numbers::<T>(n, seed));
+    let expr = Array::from_slice(&a) + Array::from_slice(&b);
+    let options = Options { threads: Some(1), ..Options::default() };
+    let (mut out, mut kept) = (vec![T::default(); n], Vec::new());
+    let mut times = [const { Vec::new() }; 4];
+    let start = Instant::now();
+    // As many results as take a quarter of a gigabyte: more than the engine keeps by itself.
+    let most = (1 << 28) / (n * size_of::<T>()) + 1;
+    while start.elapsed() < BUDGET || times[0].len() < 5 {
+        times[0].push(time(&mut || expr.eval_into_with(black_box(&mut out), &options).expect("evaluates")));
+        times[1].push(time(&mut || drop(black_box(expr.eval_with(&options).expect("evaluates")))));
+        times[3].push(time(&mut || {
+            let mut new = Vec::with_capacity(n);
+            wide(
+                #[inline(always)]
+                || new.extend(a.iter().zip(&b).map(|(&a, &b)| a + b)),
+            );
+            drop(black_box(new));
+        }));
+    }
+    Engine::global().clear();
+    while times[2].len() < 2 * most.min(100) {
+        if kept.len() == most {
+            kept.clear();
+            Engine::global().clear();
+        }
+        times[2].push(time(&mut || kept.push(expr.eval_with(&options).expect("evaluates"))));
+    }
+    let medians = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2] * 1e9 / n as f64
+    });
+    let [written, dropped, kept, plain] = medians;
+    println!(
+        "{name:34} {n:>8} written before {written:.3} dropped {dropped:.3} kept {kept:.3} plain {plain:.3}"
     );
 }
 
@@ -312,6 +363,9 @@ fn all<T: Number>() {
     }
     for n in [1000, 100_000, 10_000_000] {
         steps::<T>(n);
+    }
+    for n in [1000, 10_000, 100_000, 1_000_000, 10_000_000] {
+        results::<T>(n);
     }
 }
 

@@ -46,16 +46,16 @@ pub fn workload(name: &str) -> Option<&'static Workload> {
 
 const FLOATS: &[DType] = &[DType::Float32, DType::Float64];
 
-/// Rows of the table: for float32 and float64 unless another pair of dtypes and types is given.
+/// Rows of the table: name, formula, dtypes, and for each dtype the type that its maker is generic over, if it is.
 macro_rules! workloads {
-    ($($name:ident $formula:literal, $dtypes:expr, $($dtype:ident $t:ty),*;)*) => {
+    ($($name:ident $formula:literal, $dtypes:expr, $($dtype:ident $($t:ty)?),*;)*) => {
         /// Every workload.
         pub const WORKLOADS: &[Workload] = &[$(Workload {
             name: stringify!($name),
             formula: $formula,
             dtypes: $dtypes,
             make: |dtype, n| match dtype {
-                $(DType::$dtype => $name::<$t>(n),)*
+                $(DType::$dtype => $name$(::<$t>)?(n),)*
                 other => unreachable!("{other} is not among the dtypes"),
             },
         }),*];
@@ -75,10 +75,10 @@ workloads! {
     outer "col[:,None]*row[None,:] + mat, rows of 1000", FLOATS, Float32 f32, Float64 f64;
     iter10 "z = z*z + c ten times", FLOATS, Float32 f32, Float64 f64;
     pow "a**b", FLOATS, Float32 f32, Float64 f64;
-    i32_floordiv "a//b and a%b, two results", &[DType::Int32], Int32 i32;
-    i32_divmod_sum "a//b + a%b", &[DType::Int32], Int32 i32;
+    i32_floordiv "a//b and a%b, two results", &[DType::Int32], Int32;
+    i32_divmod_sum "a//b + a%b", &[DType::Int32], Int32;
     f16_axpy "1.7*x + y", &[DType::Float16, DType::Float32], Float16 f16, Float32 f32;
-    mixed "where(m != 0, i*x, x): uint8 m, int16 i, float32 x", &[DType::Float32], Float32 f32;
+    mixed "where(m != 0, i*x, x): uint8 m, int16 i, float32 x", &[DType::Float32], Float32;
     short_rows "a + row, rows of 3", FLOATS, Float32 f32, Float64 f64;
     short_columns "a + col[:,None], 3 rows", FLOATS, Float32 f32, Float64 f64;
     transposed "a + b.T, square", FLOATS, Float32 f32, Float64 f64;
@@ -331,7 +331,7 @@ fn divisors(bits: u64) -> i32 {
     }
 }
 
-fn i32_floordiv<T>(n: usize) -> Problem {
+fn i32_floordiv(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![x[0].floor_divide(&x[1]), x[0].remainder(&x[1])];
     Problem::new(&[n], roots, |x, out, at| {
         let [quotients, rests] = out else { unreachable!("two results") };
@@ -348,7 +348,7 @@ fn i32_floordiv<T>(n: usize) -> Problem {
     .writes::<i32>()
 }
 
-fn i32_divmod_sum<T>(n: usize) -> Problem {
+fn i32_divmod_sum(n: usize) -> Problem {
     let roots: Expressions = |x| smallvec![x[0].floor_divide(&x[1]) + x[0].remainder(&x[1])];
     Problem::new(&[n], roots, |x, out, at| {
         map2(part::<i32>(&x[0], &at), part::<i32>(&x[1], &at), first(out), move |a, b| {
@@ -404,7 +404,7 @@ fn f16_axpy<T: Axpy>(n: usize) -> Problem {
     .writes::<T>()
 }
 
-fn mixed<T>(n: usize) -> Problem {
+fn mixed(n: usize) -> Problem {
     let roots: Expressions = |x| {
         let product = with_promotion(Promotion::NumPy, || &x[0] * &x[1]);
         smallvec![where_(x[2].not_equal(0), product, &x[1])]

@@ -11,7 +11,7 @@ fn rows() -> impl Iterator<Item = (&'static Workload, DType)> {
 }
 
 #[test]
-fn names_are_unique_and_the_issue_has_them() {
+fn names_are_unique_and_none_is_missing() {
     let names: HashSet<&str> = WORKLOADS.iter().map(|w| w.name).collect();
     assert_eq!(names.len(), WORKLOADS.len());
     for name in "add triad ne_readme ne_cmp sincos poly10 sigmoid standardize outer iter10 pow i32_floordiv \

@@ -39,7 +39,7 @@ impl Emitter<'_> {
                 self.by_lane(&[x], types::F32X4, |e, s| e.builder.ins().fcvt_from_sint(types::F32, s[0]))
             }
             (.., false) => {
-                let x = self.to_odd(x);
+                let x = self.round_to_odd(x);
                 let x = self.float64_of_wide(x, false);
                 self.float_resize::<f64, f32>(x)
             }
@@ -69,7 +69,7 @@ impl Emitter<'_> {
 
     /// Unsigned 64-bit integers, those above 2^53 with the lowest 11 bits collected in the highest of them: exact in
     /// float64, and rounded to float32 as the integer itself.
-    fn to_odd(&mut self, x: Lanes) -> Lanes {
+    fn round_to_odd(&mut self, x: Lanes) -> Lanes {
         let low_bits = self.splat(0x7ffu64);
         let low = self.and::<u64>(x, low_bits);
         let low = self.add::<u64>(low, low_bits);

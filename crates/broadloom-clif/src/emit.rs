@@ -204,10 +204,11 @@ impl Emitter<'_> {
             self.constants.base = Some(base);
         }
         self.builder.ins().brif(within, block, &following, tail, &[]);
-        // Fewer than a block's elements are left: none, or the last block begins before them.
+        // Fewer than a block's elements are left: none, or the last block begins before them. With `==` the optimiser
+        // would compare `index`, which then outlives the addition.
         self.builder.switch_to_block(tail);
         let cols = self.builder.ins().iadd_imm_s(loops.last, i64::from(self.lanes));
-        let done = self.builder.ins().icmp(IntCC::Equal, next, cols);
+        let done = self.builder.ins().icmp(IntCC::SignedGreaterThanOrEqual, next, cols);
         self.builder.ins().brif(done, next_row, &[], block, &final_one);
 
         self.builder.switch_to_block(next_row);

@@ -29,6 +29,21 @@ fn operands_that_serve_a_whole_row() {
 }
 
 #[test]
+fn quotients_next_to_integers() {
+    suite::quotients_next_to_integers(&jit());
+}
+
+#[test]
+fn shifts_by_every_count() {
+    suite::shifts_by_every_count(&jit());
+}
+
+#[test]
+fn conversions_next_to_the_middle() {
+    suite::conversions_next_to_the_middle(&jit());
+}
+
+#[test]
 fn any_byte_but_0_is_true() {
     suite::any_byte_but_0_is_true(&jit());
 }

@@ -2,8 +2,8 @@
 //!
 //! In: an instruction, or one and the only one that reads it; which operands are one element for all. Out: a loop and
 //! the order in which it takes the operands, where there is one that saves a pass over tiles. Must hold: the same
-//! bits, so each function rounds as it does alone; only cheap functions of float32 and float64 have such loops,
-//! since in others the pass is not what takes the time.
+//! bits, so each function rounds as it does alone; only cheap functions of floats have such loops, since in others the
+//! pass is not what takes the time; those of float16 are in [`halves`].
 
 use std::marker::PhantomData;
 

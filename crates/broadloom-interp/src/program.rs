@@ -378,9 +378,9 @@ const SLOT: usize = 8;
 /// to one would hold up loads from the other): five cache lines.
 const STAGGER: usize = 5 * ALIGN;
 
-/// Bytes of all that the steps of a tile go through, where tiles can be that long: half of the L1 of current hosts. On one
-/// with 48 KiB, tiles of 512 and 1024 elements took 0.85 and 0.75 of the time of 256 in ten steps over float32, and 0.95
-/// over float64.
+/// Bytes of all that the steps of a tile go through, where tiles can be that long: half of the L1 of current hosts.
+/// On one with 48 KiB, tiles of 512 and 1024 elements took 0.85 and 0.75 of the time of 256 in ten steps over
+/// float32, and 0.95 over float64.
 const WORKING_SET: usize = 24 << 10;
 const SHORTEST: usize = 256;
 

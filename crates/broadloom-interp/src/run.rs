@@ -45,8 +45,8 @@ pub enum Stores {
     /// As usual: through the caches.
     #[default]
     Cached,
-    /// Past the caches, where the outputs' rows are the caller's memory and not an input's: for operands that the caches
-    /// can't hold. It saves reading the lines that are written; inputs are asked for ahead of time.
+    /// Past the caches, where the outputs' rows are the caller's memory and not an input's: for operands that the
+    /// caches can't hold. It saves reading the lines that are written; inputs are asked for ahead of time.
     Streaming,
 }
 

@@ -31,6 +31,21 @@ fn operands_that_serve_a_whole_row() {
 }
 
 #[test]
+fn quotients_next_to_integers() {
+    suite::quotients_next_to_integers(&Interp(Stores::Cached));
+}
+
+#[test]
+fn shifts_by_every_count() {
+    suite::shifts_by_every_count(&Interp(Stores::Cached));
+}
+
+#[test]
+fn conversions_next_to_the_middle() {
+    suite::conversions_next_to_the_middle(&Interp(Stores::Cached));
+}
+
+#[test]
 fn any_byte_but_0_is_true() {
     WAYS.iter().for_each(|way| suite::any_byte_but_0_is_true(way));
 }

@@ -1,8 +1,8 @@
 //! float16 ↔ float32 by the host's own conversions, where it has them for vectors.
 //!
-//! In: elements of one type, or a loop that wants them widened and narrowed as it goes. Out: the other type, rounded to
-//! nearest even: the bits of `broadloom_math`'s conversions, any NaN being as good as any other. Must hold: the same in
-//! every floating-point environment; the rounding is part of the instructions, they know no flush-to-zero, and what
+//! In: elements of one type, or a loop that wants them widened and narrowed as it goes. Out: the other type, rounded
+//! to nearest even: the bits of `broadloom_math`'s conversions, any NaN being as good as any other. Must hold: the same
+//! in every floating-point environment; the rounding is part of the instructions, they know no flush-to-zero, and what
 //! denormals-are-zero would flush is 0 as a float16.
 
 use broadloom_math::{CastTo, Elem, Scalar, f16};
@@ -69,7 +69,7 @@ enum Level {
     Sixteen,
 }
 
-/// Calls the macro with the features of each level, which are more than it converts by: the loops are compiled for them.
+/// Whether the host has all of a level's features; they are more than it converts by, since loops are compiled for them.
 #[cfg(target_arch = "x86_64")]
 macro_rules! all_features {
     ($all:ident: $($feature:tt)*) => {
@@ -197,8 +197,8 @@ mod x86_64 {
     impl Convert for Eight {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: the host has F16C, of which `self` is the proof. Arrays and vectors are 32 and 64 bytes in which
-            // any bits are valid; a float16 is its 16 bits.
+            // SAFETY: the host has F16C, of which `self` is the proof. Arrays and vectors are 32 and 64 bytes, in
+            // which any bits are valid; a float16 is its 16 bits.
             unsafe {
                 let [low, high] = transmute::<[f16; HALVES], [__m128i; 2]>(*x);
                 transmute::<[__m256; 2], [f32; HALVES]>([_mm256_cvtph_ps(low), _mm256_cvtph_ps(high)])

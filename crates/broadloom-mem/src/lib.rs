@@ -29,6 +29,7 @@ mod linear;
 mod nest;
 mod overlap;
 mod pack;
+mod pattern;
 mod plan;
 mod pool;
 mod scratch;
@@ -46,6 +47,7 @@ pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
 };
 pub use nest::{AliasPolicy, Body, Nest, Part, Parts};
+pub use pattern::Pattern;
 pub use plan::{Mode, NestError};
 pub use pool::Pool;
 pub use scratch::Scratch;

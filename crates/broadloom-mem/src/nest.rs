@@ -52,8 +52,8 @@ pub enum AliasPolicy {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Nest<'a> {
-    plan: Plan,
-    memory: PhantomData<(&'a [u8], &'a mut [u8])>,
+    pub(crate) plan: Plan,
+    pub(crate) memory: PhantomData<(&'a [u8], &'a mut [u8])>,
 }
 
 // SAFETY: the pointers in the plan are those of views, which are `Send`.

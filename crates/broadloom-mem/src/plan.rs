@@ -15,7 +15,7 @@ use crate::view::Layout;
 const UNIT: usize = 16 << 10;
 /// Rows up to this length are not cut in direct mode.
 const LONG_ROW: usize = 32 << 10;
-/// Elements of a copy of an input that is an output as well.
+/// Elements of a tile: of a copy of an input that is an output as well, and of the others the measure.
 const TILE: usize = 4096;
 /// Bytes of a packed operand in a tile whose rows are as long as can be. Measured on sums of every second element, of
 /// reversed ones and of every third, float32 and float64: 4 to 8 KiB, so that the tile and what it meets stay in a
@@ -101,6 +101,17 @@ pub(crate) struct Op {
 }
 
 impl Op {
+    /// An operand of a plan that is made.
+    #[inline]
+    pub(crate) fn bound(ptr: *mut u8, item: u8, class: Class, reach: (usize, usize)) -> Op {
+        Op { ptr, item, class, aliased: false, reach }
+    }
+
+    /// Addresses of the first byte reached and of the end.
+    pub(crate) fn reach(&self) -> (usize, usize) {
+        self.reach
+    }
+
     /// Bytes of an element.
     #[inline]
     pub(crate) fn item(&self) -> usize {
@@ -160,6 +171,21 @@ impl Plan {
             tile: (1, TILE),
             mode: Mode::Direct,
         }
+    }
+
+    /// A plan that was made before, over other operands.
+    #[inline]
+    pub(crate) fn of(
+        (dims, ops, strides): (SmallVec<[usize; 4]>, SmallVec<[Op; 4]>, SmallVec<[isize; 8]>),
+        (inputs, elements): (usize, usize),
+        (unit, units, tile, mode): (usize, usize, (usize, usize), Mode),
+    ) -> Plan {
+        Plan { dims, ops, strides, inputs, elements, unit, units, tile, mode }
+    }
+
+    /// A stride per operand and dimension.
+    pub(crate) fn all_strides(&self) -> &[isize] {
+        &self.strides
     }
 
     /// Adds an operand, with its strides as they are; gives whether its shape is that of the extents.

@@ -91,6 +91,10 @@ unsafe fn interleaved<T: Item, const K: usize>(from: Strided, to: Tile, rows: us
         #[inline(always)]
         move || {
             for r in 0..rows {
+                #[expect(
+                    clippy::needless_range_loop,
+                    reason = "an iterator is not taken apart before vectorisation"
+                )]
                 for c in 0..K {
                     // SAFETY: element (r, c) of both.
                     unsafe { to.add(r * K + c).write(columns[c].add(r).read()) }

@@ -3,6 +3,8 @@
 //! In: an executor. Out: nothing, or a panic that names the op, the operands and both results. Must hold: results
 //! are compared bit for bit (any NaN equals any NaN) with the scalar instance, which the oracle judges.
 
+mod integers;
+
 use std::ops::ControlFlow;
 
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
@@ -10,6 +12,8 @@ use broadloom_core::{DType, Op, Scalar, fold};
 use broadloom_mem::{Access, AliasPolicy, Block, Nest, Scratch, View, ViewMut};
 
 use crate::spicy;
+
+pub use integers::{conversions_next_to_the_middle, quotients_next_to_integers, shifts_by_every_count};
 
 /// A prepared kernel: a block, parameters and fault bytes in, the block's outputs written.
 pub type Prepared = Box<dyn FnMut(&mut Block<'_>, &[u64], &mut [u8])>;

@@ -51,27 +51,22 @@ struct Operand {
     bytes: usize,
 }
 
-/// The operands of the one stage of a kernel all of whose operands are linear.
+/// The operands of the one stage of a kernel that has no more.
 struct Direct {
-    /// For each input of the stage, the caller's, and where it starts.
-    inputs: Vec<(usize, usize)>,
+    /// For each input of the stage, the caller's.
+    inputs: Vec<usize>,
     params: Vec<u64>,
 }
 
 impl Direct {
     fn new(recipe: &Recipe, inputs: &[Input], literals: &[Scalar]) -> Option<Direct> {
-        let prepared = recipe.flat_stage()?;
-        let stage = &prepared.stage;
-        let places = stage.inputs.iter().zip(&stage.kernel.inputs).zip(prepared.flat.iter().flatten());
-        let operands = places.map(|((input, dtype), (first, _))| {
-            let given = match input.source {
-                Source::Slot(slot) => inputs.iter().position(|i| i.slot == Some(slot as usize)),
-                Source::Temp(_) => None,
-            };
-            Some((given?, first * dtype.size()))
+        let stage = &recipe.single_stage()?.stage;
+        let given = stage.inputs.iter().map(|input| match input.source {
+            Source::Slot(slot) => inputs.iter().position(|i| i.slot == Some(slot as usize)),
+            Source::Temp(_) => None,
         });
         let params = stage.params.iter().map(|p| param(*p, literals)).collect();
-        Some(Direct { inputs: operands.collect::<Option<_>>()?, params })
+        Some(Direct { inputs: given.collect::<Option<_>>()?, params })
     }
 }
 
@@ -199,14 +194,11 @@ impl Kernel {
         for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
             wanted.check("output", i, out.dtype, out.bytes.len())?;
         }
-        if let (Some(direct), Some(prepared)) = (&self.direct, self.recipe.flat_stage()) {
-            let inputs = direct.inputs.iter().map(|&(i, first)| inputs[i].bytes.get(first..).unwrap_or(&[]));
-            let outputs = given.iter_mut().map(|out| &mut *out.bytes);
-            if let Some(done) =
-                prepared.run_slices(Engine::global(), &self.options, inputs, outputs, &direct.params)
-            {
-                return done;
-            }
+        if let (Some(direct), Some(prepared)) = (&self.direct, self.recipe.single_stage()) {
+            let inputs: SmallVec<[&[u8]; 8]> = direct.inputs.iter().map(|&i| inputs[i].bytes).collect();
+            let mut outputs: SmallVec<[&mut [u8]; 4]> = given.iter_mut().map(|out| &mut *out.bytes).collect();
+            let (engine, options) = (Engine::global(), &self.options);
+            return prepared.run_over(engine, options, &inputs, &mut outputs, &direct.params);
         }
         let mut slots: SmallVec<[&[u8]; 8]> = SmallVec::from_elem(&[][..], self.inputs.len());
         for (given, wanted) in inputs.iter().zip(&self.inputs) {

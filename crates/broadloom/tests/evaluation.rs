@@ -1,6 +1,7 @@
 //! Evaluation leaves handles as they are, and writes no memory that another handle holds.
 
 use broadloom::prelude::*;
+use broadloom::{Executor, Kernel, Options, Out};
 
 fn floats(data: &[f32]) -> Array<'static> {
     Array::from_vec(data.to_vec())
@@ -126,4 +127,53 @@ fn handles_cross_threads() {
         each.collect::<Vec<_>>().into_iter().map(|t| t.join().expect("no panic")).collect()
     });
     assert_eq!(sums, vec![vec![4.0, 8.0]; 4]);
+}
+
+#[test]
+fn a_kernel_tells_who_runs_it() -> Result<()> {
+    let x = Array::from_vec(vec![0.5_f32; 7]);
+    let y = Array::from_vec(vec![0.5_f32; 5]);
+    // Two shapes are two loops.
+    let roots = [&(&x * 3.25 - &x), &(&y * 3.25 + &y * &y)];
+    let told = |executor| {
+        let options = Options { executor, ..Options::default() };
+        let kernel = Kernel::new(&roots, &[&x, &y], &options)?;
+        let (mut a, mut b) = ([0.0_f32; 7], [0.0_f32; 5]);
+        let before = kernel.executors();
+        kernel.run(&[(&[1.0_f32; 7]).into(), (&[2.0_f32; 5]).into()], [(&mut a).into(), (&mut b).into()])?;
+        assert_eq!((a, b), ([2.25; 7], [10.5; 5]));
+        assert_eq!(kernel.executors(), before, "a run so short changes nothing");
+        Ok::<_, Error>(before)
+    };
+    // Nothing is compiled for a few elements.
+    assert_eq!(told(Executor::Auto)?, [Executor::Interp; 2]);
+    assert_eq!(told(Executor::Interp)?, [Executor::Interp; 2]);
+    let compiled = if cfg!(feature = "jit") { Executor::Jit } else { Executor::Interp };
+    assert_eq!(told(Executor::Jit)?, [compiled; 2]);
+    // What is compiled is used.
+    assert_eq!(told(Executor::Auto)?, [compiled; 2]);
+    Ok(())
+}
+
+#[test]
+fn bools_of_a_kernel_are_bytes() -> Result<()> {
+    let x = Array::from_vec(vec![0.0_f64; 300]);
+    let data: Vec<f64> =
+        (0..300).map(|i| if i % 7 == 0 { f64::NAN } else { f64::from(i % 5) - 2.0 }).collect();
+    let expected: Vec<u8> = data.iter().map(|&x| u8::from(x >= 0.0)).collect();
+    for executor in [Executor::Interp, Executor::Jit] {
+        let options = Options { executor, ..Options::default() };
+        let kernel = Kernel::new(&[&x.greater_equal(0)], &[&x], &options)?;
+        let mut out = vec![7_u8; 300];
+        kernel.run(&[(&data[..]).into()], [Out::bool_bytes(&mut out)])?;
+        assert_eq!(out, expected);
+        let error = kernel.run(&[(&data[..]).into()], [(&mut out[..]).into()]).expect_err("no bools");
+        assert_eq!(error.to_string(), "kernel: output 0 is uint8, it was built for bool");
+        let error = kernel.run(&[(&data[..]).into()], [Out::bool_bytes(&mut out[1..])]).expect_err("too few");
+        assert_eq!(error.to_string(), "kernel: output 0 has 299 elements, it was built for 300");
+    }
+    let numbers = Kernel::new(&[&(&x + 1)], &[&x], &Options::default())?;
+    let error = numbers.run(&[(&data[..]).into()], [Out::bool_bytes(&mut [0; 300])]).expect_err("no numbers");
+    assert_eq!(error.to_string(), "kernel: output 0 is bool, it was built for float64");
+    Ok(())
 }

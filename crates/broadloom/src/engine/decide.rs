@@ -80,8 +80,8 @@ impl Traffic {
         }
     }
 
-    /// The nanoseconds that memory takes at least, of machine code and of the interpreter, which does not read the lines
-    /// that it writes.
+    /// The nanoseconds that memory takes at least, of machine code and of the interpreter, which does not read the
+    /// lines that it writes.
     fn floor(self) -> (f64, f64) {
         match self.stores() {
             Stores::Cached => (0.0, 0.0),

@@ -12,9 +12,9 @@ use broadloom_interp::Stores;
 use broadloom_mem::{Access, FloatEnv, Nest};
 
 use crate::array::Array;
-use crate::engine::execute::Prepared;
 use crate::engine::memory::{contiguous_mut, view};
 use crate::engine::options::Options;
+use crate::engine::prepared::Prepared;
 use crate::engine::{Engine, Planned, Recipe, decide, plan};
 use crate::lower::Walk;
 
@@ -120,9 +120,8 @@ const MAX_BOUND: usize = 1 << 30;
 /// How the stage's inputs would be accessed with contiguous outputs.
 fn access(engine: &Engine, walk: &Walk<'_, '_>, recipe: &Recipe, prepared: &Prepared) -> Result<Vec<Access>> {
     let stage = &prepared.stage;
-    if let Some(flat) = &prepared.flat {
-        let class = |&(_, repeat): &(usize, bool)| if repeat { Access::Splat } else { Access::Contiguous };
-        return Ok(flat.iter().map(class).collect());
+    if let Some(flat) = prepared.flat_access() {
+        return Ok(flat.collect());
     }
     let assumed = vec![Access::Contiguous; stage.inputs.len()];
     if recipe.bytes > MAX_BOUND {

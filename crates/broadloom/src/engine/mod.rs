@@ -11,12 +11,13 @@ mod explain;
 mod jit;
 mod memory;
 mod options;
+mod prepared;
 mod trial;
 mod workers;
 
 use std::sync::{Arc, OnceLock};
 
-use broadloom_core::fuse::{self, ParamSource, Source};
+use broadloom_core::fuse::{self, ParamSource, Source, Target};
 use broadloom_core::graph::{Graph, IntDivision, NodeId};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Scalar, Shape};
@@ -30,11 +31,11 @@ use crate::lower::{self, Walk};
 use crate::storage::Storage;
 
 use cache::Cache;
-use execute::Prepared;
 use jit::{Compiled, Compiler};
 pub(crate) use memory::{Destination, view_mut};
 use memory::{Memory, contiguous_mut, copy, outputs, view};
 pub use options::{Executor, Limits, Options};
+use prepared::Prepared;
 
 /// Evaluates expressions: caches of plans and compiled kernels, a pool of result buffers, and their limits.
 ///
@@ -182,10 +183,10 @@ impl Engine {
                 format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes);
             return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
-        if let Some(prepared) = recipe.flat_stage()
+        if let Some(prepared) = recipe.single_stage()
             && destinations.iter().all(|d| !matches!(d, Destination::Given(_)))
         {
-            return self.run_flat(prepared, slots, literals, options, destinations);
+            return self.run_single(prepared, slots, literals, options, destinations);
         }
         let mut memory = Memory::new(self, recipe, destinations)?;
         let done = recipe.stages.iter().enumerate().try_for_each(|(i, stage)| {
@@ -196,10 +197,8 @@ impl Engine {
         memory.finish(&self.pool, done)
     }
 
-    /// Runs the one stage of a recipe whose operands are all linear.
-    ///
-    /// PERF: the usual short call, for which binding views would take several times as long as the work.
-    fn run_flat(
+    /// Runs the one stage of a recipe into memory of its own.
+    fn run_single(
         &self,
         prepared: &Prepared,
         slots: &[&[u8]],
@@ -209,21 +208,17 @@ impl Engine {
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         let stage = &prepared.stage;
         let elements = stage.shape.elements();
-        let since = prepared.clock(options);
         let mut buffers: SmallVec<[Option<Buffer>; 2]> = SmallVec::new();
         for (destination, dtype) in destinations.iter().zip(stage.kernel.output_dtypes()) {
             let new = matches!(destination, Destination::New);
             buffers.push(if new { Some(self.buffer(elements * dtype.size())?) } else { None });
         }
         let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, literals)).collect();
-        let places = prepared.flat.iter().flatten();
         let inputs: SmallVec<[&[u8]; 8]> = stage
             .inputs
             .iter()
-            .zip(&stage.kernel.inputs)
-            .zip(places.clone())
-            .map(|((input, dtype), (first, _))| match input.source {
-                Source::Slot(slot) => slots[slot as usize].get(first * dtype.size()..).unwrap_or(&[]),
+            .map(|input| match input.source {
+                Source::Slot(slot) => slots[slot as usize],
                 Source::Temp(_) => &[],
             })
             .collect();
@@ -236,24 +231,9 @@ impl Engine {
                 (_, None) => &mut [],
             })
             .collect();
-        let done = {
-            let outputs = outputs.iter_mut().map(|bytes| &mut **bytes);
-            prepared.run_slices(self, options, inputs.iter().copied(), outputs, &params)
-        };
-        if let Some(done) = done {
-            drop(outputs);
-            return done.map(|()| buffers);
-        }
-        let types = stage.kernel.inputs.iter().zip(places);
-        let inputs = inputs.iter().zip(types).map(|(bytes, (dtype, place))| (*bytes, dtype.size(), place.1));
-        let outputs = outputs.into_iter().zip(stage.kernel.output_dtypes()).map(|(out, d)| (out, d.size()));
-        // PERF: a nest that is moved costs as much as a short call's work.
-        let mut nest = Nest::flat(elements, inputs, outputs);
-        let nest = nest.as_mut().map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))?;
-        if elements > 0 {
-            prepared.run(self, options, nest, &params, since)?;
-        }
-        Ok(buffers)
+        let done = prepared.run_over(self, options, &inputs, &mut outputs, &params);
+        drop(outputs);
+        done.map(|()| buffers)
     }
 
     /// Runs a stage; through a temporary where an output overlaps an input other than element for element.
@@ -400,10 +380,13 @@ fn plan(walk: &Walk<'_, '_>, options: &Options) -> Result<Planned> {
 }
 
 impl Recipe {
-    /// The one stage of a recipe whose operands are all linear.
-    pub(crate) fn flat_stage(&self) -> Option<&Prepared> {
+    /// The one stage of a recipe that writes the roots, in their order, and nothing else.
+    pub(crate) fn single_stage(&self) -> Option<&Prepared> {
         match &self.stages[..] {
-            [prepared] if self.temps.is_empty() && prepared.flat.is_some() => Some(prepared),
+            [prepared] if self.temps.is_empty() => {
+                let roots = (0..self.roots.len() as u32).map(Target::Root);
+                prepared.stage.outputs.iter().copied().eq(roots).then_some(prepared)
+            }
             _ => None,
         }
     }

@@ -162,7 +162,10 @@ pub fn roofline(path: &Path, measured: &Measured) -> Outcome {
         .iter()
         .map(|row| row.ops_per_elem / row.ns_per_elem.max(row.loop_ns_per_elem))
         .fold(peak, f64::min);
-    let title = format!("Roofline: float32, {:e} elements, one thread", n as f64);
+    let title = format!(
+        "Roofline: float32, {:e} elements, one thread; the slope is a copy's {copy:.1} GB/s",
+        n as f64
+    );
     let axes = ["operations for a byte of inputs and outputs", "operations in a ns"];
     let most = rows.iter().map(|row| intensity(row)).fold(1.0, f64::max);
     let high = rows.iter().map(|row| row.ops_per_elem / row.ns_per_elem).fold(peak, f64::max);
@@ -176,9 +179,7 @@ pub fn roofline(path: &Path, measured: &Measured) -> Outcome {
     let foot = sheet.x.start.max(sheet.y.start / copy);
     let slope = vec![sheet.place((foot, foot * copy)), sheet.place((peak / copy, peak))];
     sheet.stroke(slope, Stroke::Solid, INK)?;
-    let (left, top) = sheet.corners().0;
-    sheet.text(&format!("sloped: a copy's {copy:.1} GB/s"), (left + 10, top + 24), 14, INK, HPos::Left)?;
-
+    let top = sheet.corners().0.1;
     // The names stand above, each over its points, as near as the one before it allows.
     let mut names: Vec<(i32, i32, &str, bool)> = Vec::new();
     for row in &rows {

@@ -1,0 +1,261 @@
+//! A stage that is ready to be run, and who runs it.
+//!
+//! In: a stage of a plan; how its inputs turn out to be accessed. Out: a [`Runner`]. Must hold: who runs changes speed,
+//! never bits; no lock is waited for that may never come free.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+
+use broadloom_core::Result;
+use broadloom_core::fuse::Stage;
+use broadloom_interp::Program;
+use broadloom_mem::{Access, Pattern};
+use smallvec::SmallVec;
+
+use crate::engine::decide::{self, Choice, Estimate, Situation, Traffic, Why};
+use crate::engine::jit::Compiled;
+use crate::engine::options::{Executor, Options};
+use crate::engine::trial::Trial;
+use crate::engine::{Engine, KernelKey};
+
+/// A stage with what has been prepared for it.
+pub struct Prepared {
+    pub stage: Stage,
+    /// Where the elements of every input follow each other (or one serves all) in the order of the index space: for
+    /// each input its first byte, and whether it serves all.
+    pub flat: Option<SmallVec<[(usize, bool); 8]>>,
+    estimate: Estimate,
+    /// Its kernel's vector instructions per element, roughly.
+    cost: usize,
+    /// What its operands move.
+    pub traffic: Traffic,
+    /// How many of its divisions are checked.
+    pub sites: usize,
+    /// Machine code is done before a second thread would help.
+    short: bool,
+    ready: Mutex<Ready>,
+    /// How its operands are walked, where each is in a slice of its own.
+    pub pattern: OnceLock<Option<Pattern>>,
+    /// The machine code of a flat stage, once it is there.
+    pub direct: OnceLock<Compiled>,
+    /// A [`Verdict`].
+    verdict: AtomicU8,
+}
+
+/// What `Auto` has come to, read without a lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Verdict {
+    /// There is no code, or estimates decide.
+    None = 0,
+    /// Both executors are being tried: runs are timed.
+    Trying = 1,
+    /// Machine code, from now on.
+    Jit = 2,
+    /// The interpreter, from now on.
+    Interp = 3,
+}
+
+#[derive(Default)]
+struct Ready {
+    /// For the access classes that were asked for last.
+    access: SmallVec<[Access; 8]>,
+    program: Option<Arc<Program>>,
+    compiled: Option<Compiled>,
+    /// The compiler would not take the kernel: it is not asked again.
+    refused: bool,
+    /// Nanoseconds that interpreting has cost, and how many of them more than machine code would have.
+    spent: f64,
+    regret: f64,
+    trial: Option<Trial>,
+}
+
+/// What runs blocks.
+pub enum Runner {
+    Interp(Arc<Program>),
+    Jit(Compiled),
+}
+
+impl Prepared {
+    pub fn new(stage: Stage) -> Prepared {
+        let flat = stage.inputs.iter().zip(&stage.kernel.inputs).map(|(input, dtype)| {
+            let layout = &input.layout;
+            let repeat = layout.shape.rank() > 0 && layout.strides.iter().all(|&s| s == 0);
+            (repeat || layout.is_contiguous()).then_some((layout.offset as usize * dtype.size(), repeat))
+        });
+        let flat = flat.collect();
+        let estimate = Estimate::of(&stage.kernel);
+        let cost = stage.kernel.cost() as usize;
+        let sites = if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 };
+        let short = decide::is_short(&estimate, stage.shape.elements());
+        let traffic = Traffic::of(&stage);
+        let (ready, pattern, direct, verdict) = Default::default();
+        Prepared { stage, flat, estimate, cost, traffic, sites, short, ready, pattern, direct, verdict }
+    }
+
+    /// How the inputs are accessed where all operands are linear.
+    pub fn flat_access(&self) -> Option<impl Iterator<Item = Access>> {
+        let class = |&(_, repeat): &(usize, bool)| if repeat { Access::Splat } else { Access::Contiguous };
+        self.flat.as_ref().map(|flat| flat.iter().map(class))
+    }
+
+    /// Who would run the stage, were it run now.
+    pub fn would_choose<'e>(
+        &'e self,
+        engine: &'e Engine,
+        options: &Options,
+        access: &[Access],
+    ) -> Choice<'e> {
+        // Who asks why wants to know.
+        let _ = engine.no_compiler();
+        let ready = self.ready.try_lock();
+        let alone = Ready::default();
+        let ready = ready.as_deref().unwrap_or(&alone);
+        let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.into() };
+        let compiled =
+            ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
+        self.choose(engine, options, compiled, ready)
+    }
+
+    /// Who would run the stage now, with its inputs accessed as they were last; as rows of elements if it never ran.
+    pub fn executor(&self, engine: &Engine, options: &Options) -> Executor {
+        let last = || self.ready.try_lock().map(|ready| ready.access.clone()).unwrap_or_default();
+        let mut access = self.flat_access().map_or_else(last, Iterator::collect);
+        if access.len() != self.stage.inputs.len() {
+            access = SmallVec::from_elem(Access::Contiguous, self.stage.inputs.len());
+        }
+        match self.would_choose(engine, options, &access).jit {
+            true => Executor::Jit,
+            false => Executor::Interp,
+        }
+    }
+
+    fn choose<'e>(
+        &'e self,
+        engine: &'e Engine,
+        options: &Options,
+        compiled: bool,
+        ready: &Ready,
+    ) -> Choice<'e> {
+        let elements = self.stage.shape.elements();
+        let choose = |no_compiler| {
+            decide::executor(&Situation {
+                estimate: self.estimate,
+                elements,
+                traffic: self.traffic,
+                wanted: options.executor,
+                compiled,
+                no_compiler,
+                cost: (self.cost, options.max_compiled_cost),
+                regret: ready.regret,
+                spent: ready.spent,
+                trial: ready.trial.unwrap_or_else(|| Trial::new(options.threads)),
+            })
+        };
+        // A compiler is started when it is needed: not to interpret.
+        let refused = ready.refused.then_some("the compiler refuses this kernel");
+        match choose(engine.known_no_compiler().or(refused)) {
+            choice if choice.jit && !compiled && engine.no_compiler().is_some() => {
+                choose(engine.no_compiler())
+            }
+            choice => choice,
+        }
+    }
+
+    /// The executor for these access classes, prepared.
+    pub fn runner<'e>(
+        &'e self,
+        engine: &'e Engine,
+        options: &Options,
+        access: &[Access],
+    ) -> Result<(Runner, Choice<'e>)> {
+        let kernel = &self.stage.kernel;
+        // Held by another thread (or, in a forked child, by none): prepare for this run alone.
+        let mut alone = Ready::default();
+        let mut guard = self.ready.try_lock();
+        let ready = match &mut guard {
+            Ok(ready) => &mut **ready,
+            Err(_) => &mut alone,
+        };
+        if ready.access[..] != *access {
+            let Ready { spent, regret, refused, .. } = *ready;
+            *ready = Ready { access: access.into(), spent, regret, refused, ..Ready::default() };
+        }
+        if ready.compiled.is_none() && options.executor != Executor::Interp {
+            let key = KernelKey { kernel: kernel.clone(), access: access.into() };
+            ready.compiled = engine.kernels.get(&key);
+        }
+        let choice = self.choose(engine, options, ready.compiled.is_some(), ready);
+        self.note_verdict(options, &choice);
+        if choice.jit {
+            if ready.compiled.is_none() && !ready.refused {
+                ready.compiled = engine.compile(kernel, access)?;
+                ready.refused = ready.compiled.is_none();
+            }
+            if let Some(compiled) = &ready.compiled {
+                if self.flat_access().is_some_and(|flat| flat.eq(access.iter().copied())) {
+                    let _ = self.direct.set(compiled.clone());
+                }
+                return Ok((Runner::Jit(compiled.clone()), choice));
+            }
+        }
+        ready.spent += choice.cost;
+        ready.regret += choice.regret;
+        let program = match &ready.program {
+            Some(program) => program.clone(),
+            None => {
+                let program = Arc::new(Program::new(kernel, access)?);
+                ready.program = Some(program.clone());
+                program
+            }
+        };
+        Ok((Runner::Interp(program), choice))
+    }
+
+    fn note_verdict(&self, options: &Options, choice: &Choice<'_>) {
+        if options.executor == Executor::Auto {
+            let verdict = match choice.why {
+                Why::Trying => Verdict::Trying,
+                Why::Compiled | Why::Measured { .. } if choice.jit => Verdict::Jit,
+                Why::Measured { .. } => Verdict::Interp,
+                _ => Verdict::None,
+            };
+            self.verdict.store(verdict as u8, Ordering::Relaxed);
+        }
+    }
+
+    fn is(&self, verdict: Verdict) -> bool {
+        self.verdict.load(Ordering::Relaxed) == verdict as u8
+    }
+
+    /// When a run starts that may be a trial's.
+    pub fn clock(&self, options: &Options) -> Option<Instant> {
+        (options.executor == Executor::Auto && self.is(Verdict::Trying)).then(Instant::now)
+    }
+
+    pub fn note(&self, options: &Options, jit: bool, since: Instant) {
+        if let Ok(mut ready) = self.ready.try_lock() {
+            ready.trial.get_or_insert_with(|| Trial::new(options.threads)).note(jit, options.threads, since);
+        }
+    }
+
+    /// Whether machine code runs a flat stage now, on this thread alone.
+    #[inline]
+    pub fn is_direct(&self, engine: &Engine, options: &Options) -> bool {
+        let alone = self.short || options.threads == Some(1);
+        let allowed = alone && self.cost <= options.max_compiled_cost;
+        match options.executor {
+            Executor::Interp => false,
+            Executor::Jit => allowed,
+            Executor::Auto if self.is(Verdict::Jit) => allowed,
+            Executor::Auto if !self.is(Verdict::Trying) || !allowed => false,
+            // Whose turn it is.
+            Executor::Auto => self.ready.try_lock().is_ok_and(|ready| {
+                let choice = self.choose(engine, options, true, &ready);
+                self.note_verdict(options, &choice);
+                choice.jit
+            }),
+        }
+    }
+}
