@@ -531,9 +531,11 @@ mod tests {
 
     #[test]
     fn functions_give_what_their_definitions_give() {
+        let mut tried = 0;
         for &op in Op::ALL {
             let code = Code::Apply(op, DType::Float16);
             let Some(converting) = tile_loop(code) else { continue };
+            tried += 1;
             let defined = defined_loop(code).expect("a function of float16");
             let out = op.result(DType::Float16).expect("a function of float16");
             for seeds in [[1, 3, 5], [7, 1, 9], [1, 1, 1]] {
@@ -544,6 +546,8 @@ mod tests {
                 agree(op.name(), [converting, defined], &columns, out);
             }
         }
+        // All but those on bits alone, and exp, which rounds by itself.
+        assert!(tried >= 43 || !converts_halves(), "{tried} functions by the host's conversions");
     }
 
     #[test]

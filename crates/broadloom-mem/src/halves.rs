@@ -261,6 +261,9 @@ mod tests {
 
     /// Panics unless each level narrows these as the definition does.
     fn narrows(from: &[f32]) {
+        if levels().is_empty() {
+            return;
+        }
         let (mut want, mut got) = (vec![f16::ZERO; from.len()], vec![f16::ZERO; from.len()]);
         narrow_by(Level::One, from, &mut want);
         for level in levels() {
@@ -309,7 +312,7 @@ mod tests {
         narrows(&from);
     }
 
-    /// A few minutes optimised; the test above visits what the rounding depends on.
+    /// Some forty seconds, where the test above takes a fiftieth of one and visits what the rounding depends on.
     #[test]
     #[ignore = "all 2^32 float32"]
     fn every_float32_is_narrowed_as_it_is_defined() {
