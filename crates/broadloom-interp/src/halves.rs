@@ -550,6 +550,20 @@ mod tests {
         assert!(tried >= 43 || !converts_halves(), "{tried} functions by the host's conversions");
     }
 
+    /// e^x + e^y all but 1, where `logaddexp` takes the long way round.
+    #[test]
+    fn flagged_lanes_are_mended() {
+        let x = |i: u64| f16::from_bits(0x8000 | (i & 0x7fff) as u16);
+        let y = |i: u64| f16::from_f64((-x(i).to_f64().exp()).ln_1p());
+        let columns = [&x as &dyn Fn(u64) -> f16, &y].map(|f| {
+            let bits: Vec<u64> = (0..1 << 16).map(|i| u64::from(f(i).to_bits())).collect();
+            (DType::Float16, column(DType::Float16, &bits))
+        });
+        let code = Code::Apply(Op::LogAddExp, DType::Float16);
+        let defined = defined_loop(code).expect("a function of float16");
+        agree("logaddexp", [tile_loop(code).unwrap_or(defined), defined], &columns, DType::Float16);
+    }
+
     #[test]
     fn conversions_give_what_their_definitions_give() {
         for &dtype in DType::ALL {
