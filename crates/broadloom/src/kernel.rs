@@ -195,9 +195,15 @@ impl Kernel {
             wanted.check("output", i, out.dtype, out.bytes.len())?;
         }
         if let (Some(direct), Some(prepared)) = (&self.direct, self.recipe.single_stage()) {
-            let inputs: SmallVec<[&[u8]; 8]> = direct.inputs.iter().map(|&i| inputs[i].bytes).collect();
-            let mut outputs: SmallVec<[&mut [u8]; 4]> = given.iter_mut().map(|out| &mut *out.bytes).collect();
             let (engine, options) = (Engine::global(), &self.options);
+            let inputs = direct.inputs.iter().map(|&i| inputs[i].bytes);
+            let outputs = given.iter_mut().map(|out| &mut *out.bytes);
+            // PERF: the usual short call gathers nothing.
+            if let Some(compiled) = prepared.direct(engine, options) {
+                return prepared.run_direct(compiled, options, inputs, outputs, &direct.params);
+            }
+            let inputs: SmallVec<[&[u8]; 8]> = inputs.collect();
+            let mut outputs: SmallVec<[&mut [u8]; 4]> = outputs.collect();
             return prepared.run_over(engine, options, &inputs, &mut outputs, &direct.params);
         }
         let mut slots: SmallVec<[&[u8]; 8]> = SmallVec::from_elem(&[][..], self.inputs.len());

@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-mem",
         ],
     ),
-    ("broadloom-bench", &["broadloom", "broadloom-core"]),
+    ("broadloom-bench", &["broadloom", "broadloom-core", "broadloom-math"]),
     (
         "broadloom-cli",
         &[

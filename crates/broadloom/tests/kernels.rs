@@ -59,7 +59,7 @@ fn every_short_length() {
     agrees::<i64>(|a, b| a.floor_divide(b + 1), |i| i as i64 * 123_456_789 - 999, 0x5555);
     // Several dtypes in one kernel: blocks of 8 and of 1 byte an element.
     agrees::<u8>(
-        |a, b| where_((a.astype(DType::Float64) * 0.3).greater(b), a, b + 1),
+        |a, b| where_((a.astype(DType::Float64) * 0.3).greater(b.astype(DType::Float64)), a, b + 1),
         |i| (i * 37) as u8,
         0x55,
     );

@@ -15,13 +15,13 @@ use crate::engine::options::Executor;
 use crate::engine::trial::Trial;
 
 /// Nanoseconds of one vector instruction per float32 element, in a fused loop; half as long for half the bytes.
-const FUSED: f64 = 0.05;
+const FUSED: f64 = 0.035;
 /// The same in the interpreter's loops at four lanes; they have as many as the host has.
 const INTERPRETED: f64 = 0.06;
 /// Nanoseconds per float32 element to load and store the tiles of one step of the interpreter.
-const PASS: f64 = 0.11;
-/// Nanoseconds per step and tile of the interpreter.
-const DISPATCH: f64 = 20.0;
+const PASS: f64 = 0.03;
+/// Nanoseconds per step and 256 elements of the interpreter.
+const DISPATCH: f64 = 4.0;
 /// float16 arithmetic in nanoseconds per element: machine code converts by 128-bit integer arithmetic, the loops by
 /// whatever width the host has, or by its own conversions.
 const FUSED_HALF: f64 = 1.5;

@@ -41,15 +41,11 @@ impl Prepared {
         if self.stage.shape.elements() == 0 {
             return Ok(());
         }
-        let since = self.clock(options);
-        let ieee = FloatEnv::ieee();
-        if let Some(compiled) = self.direct.get()
-            && self.is_direct(engine, options)
-        {
-            return self.run_direct(compiled, options, inputs, outputs, params, since);
+        if let Some(compiled) = self.direct(engine, options) {
+            let slices = outputs.iter_mut().map(|bytes| &mut **bytes);
+            return self.run_direct(compiled, options, inputs.iter().copied(), slices, params);
         }
-        // Choosing sets its own.
-        drop(ieee);
+        let since = self.clock(options);
         let slices = outputs.iter_mut().map(|bytes| &mut **bytes);
         let nest = match self.pattern.get() {
             Some(Some(pattern)) => pattern.bind(inputs.iter().copied(), slices),
@@ -90,19 +86,20 @@ impl Prepared {
         Ok(nest)
     }
 
+    /// Runs a flat stage over slices by its machine code, [`Prepared::direct`].
     #[inline]
-    fn run_direct(
+    pub fn run_direct<'d>(
         &self,
         compiled: &Compiled,
         options: &Options,
-        inputs: &[&[u8]],
-        outputs: &mut [&mut [u8]],
+        inputs: impl ExactSizeIterator<Item = &'d [u8]>,
+        outputs: impl ExactSizeIterator<Item = &'d mut [u8]>,
         params: &[u64],
-        since: Option<Instant>,
     ) -> Result<()> {
+        let since = self.clock(options);
+        let _ieee = FloatEnv::ieee();
         let places = self.flat.as_deref().unwrap_or(&[]);
-        let inputs = inputs.iter().zip(places).map(|(bytes, (first, _))| bytes.get(*first..).unwrap_or(&[]));
-        let outputs = outputs.iter_mut().map(|bytes| &mut **bytes);
+        let inputs = inputs.zip(places).map(|(bytes, (first, _))| bytes.get(*first..).unwrap_or(&[]));
         let elements = self.stage.shape.elements();
         let mut faults: SmallVec<[u8; 8]> = SmallVec::new();
         if self.sites > 0 {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use broadloom_core::Result;
 use broadloom_core::fuse::Stage;
 use broadloom_interp::Program;
-use broadloom_mem::{Access, Pattern};
+use broadloom_mem::{Access, FloatEnv, Pattern};
 use smallvec::SmallVec;
 
 use crate::engine::decide::{self, Choice, Estimate, Situation, Traffic, Why};
@@ -38,7 +38,7 @@ pub struct Prepared {
     /// How its operands are walked, where each is in a slice of its own.
     pub pattern: OnceLock<Option<Pattern>>,
     /// The machine code of a flat stage, once it is there.
-    pub direct: OnceLock<Compiled>,
+    direct: OnceLock<Compiled>,
     /// A [`Verdict`].
     verdict: AtomicU8,
 }
@@ -240,9 +240,14 @@ impl Prepared {
         }
     }
 
-    /// Whether machine code runs a flat stage now, on this thread alone.
+    /// The machine code of a flat stage that is to run now, on this thread alone.
     #[inline]
-    pub fn is_direct(&self, engine: &Engine, options: &Options) -> bool {
+    pub fn direct(&self, engine: &Engine, options: &Options) -> Option<&Compiled> {
+        self.direct.get().filter(|_| self.is_direct(engine, options))
+    }
+
+    #[inline]
+    fn is_direct(&self, engine: &Engine, options: &Options) -> bool {
         let alone = self.short || options.threads == Some(1);
         let allowed = alone && self.cost <= options.max_compiled_cost;
         match options.executor {
@@ -250,12 +255,18 @@ impl Prepared {
             Executor::Jit => allowed,
             Executor::Auto if self.is(Verdict::Jit) => allowed,
             Executor::Auto if !self.is(Verdict::Trying) || !allowed => false,
-            // Whose turn it is.
-            Executor::Auto => self.ready.try_lock().is_ok_and(|ready| {
-                let choice = self.choose(engine, options, true, &ready);
-                self.note_verdict(options, &choice);
-                choice.jit
-            }),
+            Executor::Auto => self.is_turn(engine, options),
         }
+    }
+
+    /// Whether it is machine code's turn in a trial.
+    #[cold]
+    fn is_turn(&self, engine: &Engine, options: &Options) -> bool {
+        let _ieee = FloatEnv::ieee();
+        self.ready.try_lock().is_ok_and(|ready| {
+            let choice = self.choose(engine, options, true, &ready);
+            self.note_verdict(options, &choice);
+            choice.jit
+        })
     }
 }
