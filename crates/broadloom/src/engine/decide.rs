@@ -26,7 +26,7 @@ const DISPATCH: f64 = 4.0;
 /// whatever width the host has, or by its own conversions.
 const FUSED_HALF: f64 = 1.5;
 const INTERPRETED_HALF: f64 = 0.4;
-const CONVERTED_HALF: f64 = 0.05;
+const CONVERTED_HALF: f64 = 0.03;
 /// What [`Code::cost`] has for the conversions of an operation: the loops do without, where the host converts.
 const CONVERSIONS: f64 = 20.0;
 /// Nanoseconds to compile a kernel, and per vector instruction of it.
