@@ -2,8 +2,8 @@
 //!
 //! In: an instruction, or one and the only one that reads it; which operands are one element for all. Out: a loop and
 //! the order in which it takes the operands, where there is one that saves a pass over tiles. Must hold: the same
-//! bits, so each function rounds as it does alone; only cheap functions of float32 and float64 have such loops,
-//! since in others the pass is not what takes the time.
+//! bits, so each function rounds as it does alone; only cheap functions of floats have such loops, since in others the
+//! pass is not what takes the time; those of float16 are in [`halves`].
 
 use std::marker::PhantomData;
 
@@ -14,6 +14,7 @@ use broadloom_math::functions::{
 };
 use broadloom_math::{Binary, Elem, Lanes, Scalar, Ternary};
 
+use crate::halves;
 use crate::loops::{Body, Each, OPERANDS, Same, TileLoop, Two, tile2, tile3, tile4};
 
 /// A loop, and which operand it takes where.
@@ -59,6 +60,9 @@ pub fn with_same(op: Op, dtype: DType, same: [bool; 2]) -> Option<Ordered> {
         [true, false] => (mirrored(op), [1, 0, 2, 3]),
         _ => return None,
     };
+    if dtype == DType::Float16 {
+        return Ordered::new(halves::with_same(op, order == second)?, order);
+    }
     macro_rules! pick {
         (() $t:ty) => {
             Ordered::new(
@@ -102,6 +106,9 @@ pub fn pair(outer: Op, inner: Op, side: usize, dtype: DType, same: [bool; 3]) ->
         (true, false, Op::Add | Op::Multiply) => (true, [1, 0, 2, 3]),
         _ => return None,
     };
+    if dtype == DType::Float16 {
+        return Ordered::new(halves::pair(outer, inner, side, [b_same, c])?, order);
+    }
     macro_rules! pick {
         (() $t:ty) => {{
             macro_rules! row {
@@ -169,7 +176,7 @@ pub fn choice(compare: Op, dtype: DType, same: [bool; 2]) -> Option<Ordered> {
 }
 
 /// A function with its operands the other way round.
-struct Swapped<F>(PhantomData<F>);
+pub(crate) struct Swapped<F>(PhantomData<F>);
 
 impl<F: Binary<T>, T: Elem> Binary<T> for Swapped<F> {
     type Out = F::Out;

@@ -14,6 +14,7 @@ use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Ternary, Unary};
 use broadloom_mem::{typed, typed_mut};
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
+use crate::halves;
 use crate::run::TILE;
 
 /// The most operands of a loop.
@@ -28,6 +29,14 @@ pub type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 /// # Errors
 /// [`ErrorKind::Internal`]: the op does not take the dtype, which a verified kernel rules out.
 pub fn tile_loop(code: Code) -> Result<TileLoop> {
+    match halves::tile_loop(code) {
+        Some(converting) => Ok(converting),
+        None => defined_loop(code),
+    }
+}
+
+/// The loop over the function's definition.
+pub(crate) fn defined_loop(code: Code) -> Result<TileLoop> {
     match code {
         Code::Apply(op, dtype) => op::dispatch(op, dtype, Pick)
             .ok_or_else(|| Error::new(ErrorKind::Internal, format!("{op} does not take {dtype}"))),
@@ -55,11 +64,11 @@ pub fn any_zero(elements: &[u8], size: usize) -> bool {
 }
 
 /// A tile as elements; tiles are made for the dtypes of their values, so that this can't fail.
-fn elements<T: Elem>(tile: &[u8]) -> &[T::Store] {
+pub(crate) fn elements<T: Elem>(tile: &[u8]) -> &[T::Store] {
     typed::<T>(tile).expect("a tile of this dtype")
 }
 
-fn elements_mut<T: Elem>(tile: &mut [u8]) -> &mut [T::Store] {
+pub(crate) fn elements_mut<T: Elem>(tile: &mut [u8]) -> &mut [T::Store] {
     typed_mut::<T>(tile).expect("a tile of this dtype")
 }
 
@@ -90,11 +99,11 @@ impl Visitor for Pick {
 }
 
 /// What is mapped over one operand: a function or a conversion.
-trait Map<T: Elem, U: Elem> {
+pub(crate) trait Map<T: Elem, U: Elem> {
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<U>;
 }
 
-struct Function<F>(PhantomData<F>);
+pub(crate) struct Function<F>(PhantomData<F>);
 
 impl<F: Unary<T>, T: Elem> Map<T, F::Out> for Function<F> {
     #[inline(always)]
@@ -103,7 +112,7 @@ impl<F: Unary<T>, T: Elem> Map<T, F::Out> for Function<F> {
     }
 }
 
-struct Conversion;
+pub(crate) struct Conversion;
 
 impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
     #[inline(always)]
@@ -122,7 +131,7 @@ pub(crate) trait Body<Args> {
 }
 
 /// A function of one operand.
-struct One<F, U>(PhantomData<(F, U)>);
+pub(crate) struct One<F, U>(PhantomData<(F, U)>);
 
 impl<F: Map<T, U>, T: Elem, U: Elem> Body<T> for One<F, U> {
     type Out = U;
@@ -199,7 +208,7 @@ impl Read for Same {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Uniform<T>(T);
+pub(crate) struct Uniform<T>(pub T);
 
 /// Elements by index.
 pub(crate) trait Source<Args>: Copy {
@@ -300,16 +309,26 @@ impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Mended<'_, F, S, A> {
     }
 }
 
+/// Computes elements, and gives whether one of them needs the long way round, which it has not taken.
+#[inline(always)]
+pub(crate) fn flags<F: Body<A>, A>(
+    arch: Arch,
+    sources: impl Source<A>,
+    out: &mut [<F::Out as Elem>::Store],
+) -> bool {
+    arch.dispatch(Fast::<F, _, A>(sources, out, PhantomData))
+}
+
 /// Computes a tile of at most [`TILE`] elements.
 #[inline(always)]
 pub(crate) fn run<F: Body<A>, A>(arch: Arch, sources: impl Source<A>, out: &mut [<F::Out as Elem>::Store]) {
     debug_assert!(out.len() <= TILE, "a tile of {} elements", out.len());
-    if arch.dispatch(Fast::<F, _, A>(sources, &mut *out, PhantomData)) {
+    if flags::<F, A>(arch, sources, &mut *out) {
         arch.dispatch(Mended::<F, _, A>(sources, out, PhantomData));
     }
 }
 
-fn tile1<F: Map<T, U>, T: Elem, U: Elem>(arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8]) {
+pub(crate) fn tile1<F: Map<T, U>, T: Elem, U: Elem>(arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8]) {
     run::<One<F, U>, T>(arch, elements::<T>(args[0]), elements_mut::<U>(out));
 }
 

@@ -9,6 +9,7 @@
 //! | [`Part`] | a share of the work that one thread runs |
 //! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
 //! | [`streaming`] | stores past the caches, and the fence behind them |
+//! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the host's conversions |
 //! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
 //!
 //! ```text
@@ -23,6 +24,7 @@ mod block;
 mod buffer;
 mod bytes;
 mod float_env;
+mod halves;
 mod linear;
 mod nest;
 mod overlap;
@@ -41,6 +43,9 @@ pub use block::{Access, Block, Inputs, Operand, Outputs, RawBlock, RawOperand, R
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes};
 pub use bytes::{bytes_of, bytes_of_mut, typed, typed_mut};
 pub use float_env::FloatEnv;
+pub use halves::{
+    Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
+};
 pub use nest::{AliasPolicy, Body, Nest, Part, Parts};
 pub use pattern::Pattern;
 pub use plan::{Mode, NestError};

@@ -5,8 +5,7 @@
 
 use crate::dtype::{Num, f16};
 use crate::functions::compare::magnitude;
-use crate::functions::half::narrow_f64;
-use crate::functions::{narrow, widen};
+use crate::functions::{IntoHalf, narrow, narrow_f64, to_odd, widen};
 use crate::ops::{CastTo, Cmp, Ops};
 
 impl CastTo<bool> for bool {
@@ -58,12 +57,18 @@ macro_rules! integer_casts {
             $($t => [i8 i16 i32 i64 u8 u16 u32 u64] |o, x| o.int_resize::<T, U>(x);)*
             $($t => [f32 f64] |o, x| o.int_to_float::<T, U>(x);)*
             $($t => [bool] |o, x| nonzero::<O, T>(o, x);)*
-            // Rounding to float32 first is harmless: it is exact below 2^24, and what lies above is infinite.
             $($t => [f16] |o, x| {
-                let x = o.int_to_float::<T, f32>(x);
+                let x = <T as IntoHalf>::wide(o, x);
                 narrow(o, x)
             };)*
         }
+        $(impl IntoHalf for $t {
+            /// Rounding to float32 first is harmless: it is exact below 2^24, and what lies above is infinite.
+            #[inline(always)]
+            fn wide<O: Ops>(o: &mut O, x: O::V<$t>) -> O::V<f32> {
+                o.int_to_float::<$t, f32>(x)
+            }
+        })*
     };
 }
 integer_casts!(i8 i16 i32 i64 u8 u16 u32 u64);
@@ -98,4 +103,18 @@ casts! {
     };
     f32 => [f16] |o, x| narrow(o, x);
     f64 => [f16] |o, x| narrow_f64(o, x);
+}
+
+impl IntoHalf for f32 {
+    #[inline(always)]
+    fn wide<O: Ops>(_: &mut O, x: O::V<f32>) -> O::V<f32> {
+        x
+    }
+}
+
+impl IntoHalf for f64 {
+    #[inline(always)]
+    fn wide<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f32> {
+        to_odd(o, x)
+    }
 }

@@ -366,9 +366,16 @@ macro_rules! through_float64 {
             #[inline(always)]
             fn call<O: $crate::Ops>(o: &mut O, x: O::V<$crate::f16>) -> O::V<$crate::f16> {
                 let x = $crate::functions::widen(o, x);
+                let y = <$name as $crate::functions::HalfUnary>::wide(o, x);
+                $crate::functions::narrow(o, y)
+            }
+        }
+        impl $crate::functions::HalfUnary for $name {
+            #[inline(always)]
+            fn wide<O: $crate::Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
                 let x = o.float_resize::<f32, f64>(x);
                 let y = $core::<O, $crate::functions::float64::Short>(o, x);
-                $crate::functions::narrow_f64(o, y)
+                $crate::functions::to_odd(o, y)
             }
         }
     };
@@ -401,10 +408,18 @@ macro_rules! through_float64 {
             fn call<O: $crate::Ops>(o: &mut O, x1: O::V<$crate::f16>, x2: O::V<$crate::f16>) -> O::V<$crate::f16> {
                 let x1 = $crate::functions::widen(o, x1);
                 let x2 = $crate::functions::widen(o, x2);
+                let y = <$name as $crate::functions::HalfBinary>::wide(o, x1, x2);
+                $crate::functions::narrow(o, y)
+            }
+        }
+        impl $crate::functions::HalfBinary for $name {
+            type Wide = f32;
+            #[inline(always)]
+            fn wide<O: $crate::Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f32> {
                 let x1 = o.float_resize::<f32, f64>(x1);
                 let x2 = o.float_resize::<f32, f64>(x2);
                 let y = $core::<O, $crate::functions::float64::Short $(, $t)?>(o, x1, x2);
-                $crate::functions::narrow_f64(o, y)
+                $crate::functions::to_odd(o, y)
             }
         }
     };

@@ -4,8 +4,29 @@
 //! for subnormals, infinities and NaNs (a NaN becomes the quiet one, its sign kept).
 //! Source: the magic-number conversions described by F. Giesen, "Half to float done quick" (2012).
 
-use crate::dtype::{Real, f16};
-use crate::ops::{Cmp, Ops};
+use crate::dtype::{Elem, Real, f16};
+use crate::ops::{CastTo, Cmp, Ops};
+
+/// A function of float16 as what it is between conversions: its operand widened, its result before the one rounding.
+/// Where a host converts by itself, its loops call this and leave the conversions to it.
+pub trait HalfUnary {
+    /// The float32 that, rounded to float16, is the result.
+    fn wide<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32>;
+}
+
+/// A function of two float16 operands between conversions, as [`HalfUnary`].
+pub trait HalfBinary {
+    /// float32, which is rounded to float16; or bool, which is the result.
+    type Wide: Elem;
+    /// The result, or the float32 that it is rounded from.
+    fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<Self::Wide>;
+}
+
+/// A conversion to float16 up to its last step.
+pub trait IntoHalf: CastTo<f16> {
+    /// The float32 that, rounded to float16, is the result.
+    fn wide<O: Ops>(o: &mut O, x: O::V<Self>) -> O::V<f32>;
+}
 
 /// float32 with the value of `x`.
 #[inline(always)]
@@ -72,10 +93,17 @@ pub(crate) fn narrow<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
     o.of_bits::<f16>(rounded)
 }
 
-/// `x` rounded once to float16: to float32 with rounding to odd, from which the second rounding is exact
-/// (24 ≥ 11 + 2 bits; Boldo and Melquiond, "When double rounding is odd", 2005).
+/// `x` rounded once to float16, by way of [`to_odd`].
 #[inline(always)]
 pub(crate) fn narrow_f64<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f16> {
+    let x = to_odd(o, x);
+    narrow(o, x)
+}
+
+/// `x` in float32 with rounding to odd, from which a second rounding to float16 is as good as one
+/// (24 ≥ 11 + 2 bits; Boldo and Melquiond, "When double rounding is odd", 2005).
+#[inline(always)]
+pub(crate) fn to_odd<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f32> {
     let nearest = o.float_resize::<f64, f32>(x);
     let back = o.float_resize::<f32, f64>(nearest);
     let nearest = o.bits::<f32>(nearest);
@@ -93,6 +121,5 @@ pub(crate) fn narrow_f64<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f16> {
     let inexact = o.mask_resize::<f64, u32>(inexact);
     let odd = o.or(toward_zero, one);
     let to_odd = o.select(inexact, odd, nearest);
-    let to_odd = o.of_bits::<f32>(to_odd);
-    narrow(o, to_odd)
+    o.of_bits::<f32>(to_odd)
 }

@@ -37,7 +37,8 @@ pub use select::*;
 pub use sign::*;
 pub use trigonometric::{Cos, Sin, Tan};
 
-pub(crate) use self::half::{narrow, narrow_f64, widen};
+pub use self::half::{HalfBinary, HalfUnary, IntoHalf};
+pub(crate) use self::half::{narrow, narrow_f64, to_odd, widen};
 
 /// Declares a function type.
 macro_rules! function {
@@ -57,8 +58,14 @@ macro_rules! through_float32 {
             #[inline(always)]
             fn call<O: $crate::Ops>(o: &mut O, x: O::V<$crate::f16>) -> O::V<$crate::f16> {
                 let x = $crate::functions::widen(o, x);
-                let y = <$name as $crate::Unary<f32>>::call(o, x);
+                let y = <$name as $crate::functions::HalfUnary>::wide(o, x);
                 $crate::functions::narrow(o, y)
+            }
+        }
+        impl $crate::functions::HalfUnary for $name {
+            #[inline(always)]
+            fn wide<O: $crate::Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
+                <$name as $crate::Unary<f32>>::call(o, x)
             }
         }
     )*};
@@ -69,8 +76,15 @@ macro_rules! through_float32 {
             fn call<O: $crate::Ops>(o: &mut O, a: O::V<$crate::f16>, b: O::V<$crate::f16>) -> O::V<$crate::f16> {
                 let a = $crate::functions::widen(o, a);
                 let b = $crate::functions::widen(o, b);
-                let y = <$name as $crate::Binary<f32>>::call(o, a, b);
+                let y = <$name as $crate::functions::HalfBinary>::wide(o, a, b);
                 $crate::functions::narrow(o, y)
+            }
+        }
+        impl $crate::functions::HalfBinary for $name {
+            type Wide = f32;
+            #[inline(always)]
+            fn wide<O: $crate::Ops>(o: &mut O, a: O::V<f32>, b: O::V<f32>) -> O::V<f32> {
+                <$name as $crate::Binary<f32>>::call(o, a, b)
             }
         }
     )*};
@@ -81,6 +95,13 @@ macro_rules! through_float32 {
             fn call<O: $crate::Ops>(o: &mut O, a: O::V<$crate::f16>, b: O::V<$crate::f16>) -> O::V<bool> {
                 let a = $crate::functions::widen(o, a);
                 let b = $crate::functions::widen(o, b);
+                <$name as $crate::functions::HalfBinary>::wide(o, a, b)
+            }
+        }
+        impl $crate::functions::HalfBinary for $name {
+            type Wide = bool;
+            #[inline(always)]
+            fn wide<O: $crate::Ops>(o: &mut O, a: O::V<f32>, b: O::V<f32>) -> O::V<bool> {
                 <$name as $crate::Binary<f32>>::call(o, a, b)
             }
         }

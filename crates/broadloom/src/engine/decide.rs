@@ -23,9 +23,12 @@ const PASS: f64 = 0.03;
 /// Nanoseconds per step and 256 elements of the interpreter.
 const DISPATCH: f64 = 4.0;
 /// float16 arithmetic in nanoseconds per element: machine code converts by 128-bit integer arithmetic, the loops by
-/// whatever width the host has.
+/// whatever width the host has, or by its own conversions.
 const FUSED_HALF: f64 = 1.5;
 const INTERPRETED_HALF: f64 = 0.4;
+const CONVERTED_HALF: f64 = 0.03;
+/// What [`Code::cost`] has for the conversions of an operation: the loops do without, where the host converts.
+const CONVERSIONS: f64 = 20.0;
 /// Nanoseconds to compile a kernel, and per vector instruction of it.
 const COMPILE: f64 = 60_000.0;
 const COMPILE_PER_INSTRUCTION: f64 = 2_200.0;
@@ -115,7 +118,7 @@ impl Estimate {
             dispatch: kernel.body.len() as f64 * DISPATCH,
             compile: COMPILE + COMPILE_PER_INSTRUCTION * kernel.cost() as f64,
         };
-        let lanes = broadloom_interp::lanes() as f64;
+        let (lanes, converts) = (broadloom_interp::lanes() as f64, broadloom_mem::converts_halves());
         for inst in &kernel.body {
             let (cost, width) =
                 (f64::from(inst.code.cost()), inst.code.operand(inst.code.operands() - 1).size());
@@ -125,11 +128,14 @@ impl Estimate {
             };
             let scale = (width as f64 / 4.0).max(if half { 1.0 } else { 0.0 });
             // float16 is converted, and computed as a wider type.
-            let (fused, interpreted) =
-                if half { (FUSED_HALF, INTERPRETED_HALF) } else { (0.0, PASS * scale) };
+            let (fused, interpreted, lean) = match half {
+                false => (0.0, PASS * scale, cost),
+                true if converts => (FUSED_HALF, CONVERTED_HALF, (cost - CONVERSIONS).max(1.0)),
+                true => (FUSED_HALF, INTERPRETED_HALF, cost),
+            };
             estimate.fused += fused + cost * scale * FUSED;
             // What an op computes is wider in the loops, but each op is also a pass over tiles.
-            estimate.interpreted += interpreted + cost * scale * INTERPRETED * 4.0 / lanes;
+            estimate.interpreted += interpreted + lean * scale * INTERPRETED * 4.0 / lanes;
         }
         estimate
     }

@@ -1,0 +1,344 @@
+//! float16 ↔ float32 by the host's own conversions, where it has them for vectors.
+//!
+//! In: elements of one type, or a loop that wants them widened and narrowed as it goes. Out: the other type, rounded
+//! to nearest even: the bits of `broadloom_math`'s conversions, any NaN being as good as any other. Must hold: the same
+//! in every floating-point environment; the rounding is part of the instructions, they know no flush-to-zero, and what
+//! denormals-are-zero would flush is 0 as a float16.
+
+use broadloom_math::{CastTo, Elem, Scalar, f16};
+
+/// Elements that are converted together.
+pub const HALVES: usize = 16;
+
+/// The conversions of a host, for code that was compiled for them: only [`with_conversions`] hands them out.
+pub trait Convert: Copy {
+    /// The same values.
+    fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES];
+    /// Each rounded to float16.
+    fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES];
+}
+
+/// A loop over float16, to be compiled for each level of hosts; all that it calls must be inlined into it.
+pub trait WithConversions {
+    /// Runs the loop.
+    fn call<C: Convert>(self, convert: C);
+}
+
+/// Whether this host converts several at once. What is here works without it, one by one and slowly.
+#[inline]
+pub fn converts_halves() -> bool {
+    level() != Level::One
+}
+
+/// Runs a loop with the conversions of this host.
+#[inline]
+pub fn with_conversions(work: impl WithConversions) {
+    run(level(), work);
+}
+
+/// Widens each element.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline]
+pub fn widen_halves(from: &[f16], to: &mut [f32]) {
+    assert_eq!(from.len(), to.len(), "elements to widen");
+    run(level(), Widen(from, to));
+}
+
+/// Rounds each element to float16.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline]
+pub fn narrow_halves(from: &[f32], to: &mut [f16]) {
+    assert_eq!(from.len(), to.len(), "elements to narrow");
+    run(level(), Narrow(from, to));
+}
+
+/// What converts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// The definition, an element at a time.
+    One,
+    /// Eight elements: F16C.
+    #[cfg(target_arch = "x86_64")]
+    Eight,
+    /// Sixteen elements: AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Sixteen,
+}
+
+/// Whether the host has all of a level's features; they are more than it converts by, since loops are compiled for them.
+#[cfg(target_arch = "x86_64")]
+macro_rules! all_features {
+    ($all:ident: $($feature:tt)*) => {
+        fn $all() -> bool {
+            $(is_x86_feature_detected!($feature))&&*
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+all_features!(has_eight: "avx2" "fma" "f16c");
+#[cfg(target_arch = "x86_64")]
+all_features!(has_sixteen: "avx2" "fma" "avx512f" "avx512bw" "avx512dq" "avx512vl");
+
+/// The widest level of this host; the standard library remembers what it found.
+#[inline]
+fn level() -> Level {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if has_sixteen() {
+            return Level::Sixteen;
+        }
+        if has_eight() {
+            return Level::Eight;
+        }
+    }
+    Level::One
+}
+
+/// Runs a loop at a level that the host has.
+#[inline]
+fn run(level: Level, work: impl WithConversions) {
+    match level {
+        Level::One => work.call(Alone),
+        // SAFETY: there is no such level where `has_eight` does not hold, which asks for the same features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Eight => unsafe { x86_64::eight(work) },
+        // SAFETY: the same of `has_sixteen`.
+        #[cfg(target_arch = "x86_64")]
+        Level::Sixteen => unsafe { x86_64::sixteen(work) },
+    }
+}
+
+/// A conversion of one element by the definition of all conversions.
+fn one<T: CastTo<U>, U: Elem>(x: T) -> U {
+    T::cast(&mut Scalar, x)
+}
+
+#[derive(Clone, Copy)]
+struct Alone;
+
+impl Convert for Alone {
+    fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
+        x.map(one)
+    }
+    fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
+        x.map(one)
+    }
+}
+
+struct Widen<'a>(&'a [f16], &'a mut [f32]);
+
+impl WithConversions for Widen<'_> {
+    #[inline(always)]
+    fn call<C: Convert>(self, convert: C) {
+        let (from, from_rest) = self.0.as_chunks::<HALVES>();
+        let (to, to_rest) = self.1.as_chunks_mut::<HALVES>();
+        for (from, to) in from.iter().zip(to) {
+            *to = convert.widen(from);
+        }
+        if !from_rest.is_empty() {
+            let mut rest = [f16::ZERO; HALVES];
+            rest[..from_rest.len()].copy_from_slice(from_rest);
+            to_rest.copy_from_slice(&convert.widen(&rest)[..to_rest.len()]);
+        }
+    }
+}
+
+struct Narrow<'a>(&'a [f32], &'a mut [f16]);
+
+impl WithConversions for Narrow<'_> {
+    #[inline(always)]
+    fn call<C: Convert>(self, convert: C) {
+        let (from, from_rest) = self.0.as_chunks::<HALVES>();
+        let (to, to_rest) = self.1.as_chunks_mut::<HALVES>();
+        for (from, to) in from.iter().zip(to) {
+            *to = convert.narrow(*from);
+        }
+        if !from_rest.is_empty() {
+            let mut rest = [0.0; HALVES];
+            rest[..from_rest.len()].copy_from_slice(from_rest);
+            to_rest.copy_from_slice(&convert.narrow(rest)[..to_rest.len()]);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use std::arch::x86_64::{
+        __m128i, __m256, __m256i, __m512, _MM_FROUND_TO_NEAREST_INT, _mm256_cvtph_ps, _mm256_cvtps_ph,
+        _mm512_cvtph_ps, _mm512_cvtps_ph,
+    };
+    use std::mem::transmute;
+
+    use broadloom_math::f16;
+
+    use super::{Convert, HALVES, WithConversions};
+
+    /// Proves that code runs on a host with F16C: only [`eight`] makes one.
+    #[derive(Clone, Copy)]
+    pub(super) struct Eight(());
+    /// Proves that code runs on a host with AVX-512F: only [`sixteen`] makes one.
+    #[derive(Clone, Copy)]
+    pub(super) struct Sixteen(());
+
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub(super) fn eight(work: impl WithConversions) {
+        work.call(Eight(()));
+    }
+
+    #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+    pub(super) fn sixteen(work: impl WithConversions) {
+        work.call(Sixteen(()));
+    }
+
+    impl Convert for Eight {
+        #[inline(always)]
+        fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
+            // SAFETY: the host has F16C, of which `self` is the proof. Arrays and vectors are 32 and 64 bytes, in
+            // which any bits are valid; a float16 is its 16 bits.
+            unsafe {
+                let [low, high] = transmute::<[f16; HALVES], [__m128i; 2]>(*x);
+                transmute::<[__m256; 2], [f32; HALVES]>([_mm256_cvtph_ps(low), _mm256_cvtph_ps(high)])
+            }
+        }
+        #[inline(always)]
+        fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
+            // SAFETY: as above.
+            unsafe {
+                let [low, high] = transmute::<[f32; HALVES], [__m256; 2]>(x);
+                let low = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low);
+                let high = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(high);
+                transmute::<[__m128i; 2], [f16; HALVES]>([low, high])
+            }
+        }
+    }
+
+    impl Convert for Sixteen {
+        #[inline(always)]
+        fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
+            // SAFETY: the host has AVX-512F, of which `self` is the proof; the types as above.
+            unsafe {
+                let x = transmute::<[f16; HALVES], __m256i>(*x);
+                transmute::<__m512, [f32; HALVES]>(_mm512_cvtph_ps(x))
+            }
+        }
+        #[inline(always)]
+        fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
+            // SAFETY: as above.
+            unsafe {
+                let x = transmute::<[f32; HALVES], __m512>(x);
+                transmute::<__m256i, [f16; HALVES]>(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn widen_by(level: Level, from: &[f16], to: &mut [f32]) {
+        run(level, Widen(from, to));
+    }
+
+    fn narrow_by(level: Level, from: &[f32], to: &mut [f16]) {
+        run(level, Narrow(from, to));
+    }
+
+    /// The levels that this host has beside the definition.
+    fn levels() -> Vec<Level> {
+        let mut levels = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            levels.extend(has_eight().then_some(Level::Eight));
+            levels.extend(has_sixteen().then_some(Level::Sixteen));
+        }
+        levels
+    }
+
+    /// Panics unless each level narrows these as the definition does.
+    fn narrows(from: &[f32]) {
+        if levels().is_empty() {
+            return;
+        }
+        let (mut want, mut got) = (vec![f16::ZERO; from.len()], vec![f16::ZERO; from.len()]);
+        narrow_by(Level::One, from, &mut want);
+        for level in levels() {
+            narrow_by(level, from, &mut got);
+            for i in 0..from.len() {
+                let same = got[i].to_bits() == want[i].to_bits() || got[i].is_nan() && want[i].is_nan();
+                assert!(same, "{level:?}: {:#x} becomes {:?}, not {:?}", from[i].to_bits(), got[i], want[i]);
+            }
+        }
+    }
+
+    #[test]
+    fn every_float16_is_widened_as_it_is_defined() {
+        let from: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
+        let (mut want, mut got) = (vec![0.0; from.len()], vec![0.0; from.len()]);
+        widen_by(Level::One, &from, &mut want);
+        for level in levels() {
+            widen_by(level, &from, &mut got);
+            for i in 0..from.len() {
+                let same = got[i].to_bits() == want[i].to_bits() || got[i].is_nan() && want[i].is_nan();
+                assert!(same, "{level:?}: {i:#x} becomes {:?}, not {:?}", got[i], want[i]);
+            }
+        }
+    }
+
+    #[test]
+    fn float32_is_narrowed_as_it_is_defined() {
+        // Every float16, the middle between it and the next, and the neighbours of both.
+        for half in (0..0x7c01u16).step_by(64) {
+            let from: Vec<f32> = (half..(half + 64).min(0x7c01))
+                .flat_map(|half| {
+                    let bits: f32 = one(f16::from_bits(half));
+                    let next: f32 = one(f16::from_bits(half + 1));
+                    // Past the greatest number: where the next would be.
+                    let next = if next.is_finite() { next } else { 65536.0 };
+                    [bits, (bits + next) / 2.0]
+                })
+                .flat_map(|x| [x.to_bits().wrapping_sub(1), x.to_bits(), x.to_bits() + 1])
+                .flat_map(|bits| [bits, bits | 1 << 31])
+                .map(f32::from_bits)
+                .collect();
+            narrows(&from);
+        }
+        // Bits all over: an odd stride visits each residue.
+        let from: Vec<f32> = (0..1 << 20).map(|i: u32| f32::from_bits(i.wrapping_mul(0x9e37_79b1))).collect();
+        narrows(&from);
+    }
+
+    /// Some forty seconds, where the test above takes a fiftieth of one and visits what the rounding depends on.
+    #[test]
+    #[ignore = "all 2^32 float32"]
+    fn every_float32_is_narrowed_as_it_is_defined() {
+        for high in 0..=u16::MAX {
+            let from: Vec<f32> =
+                (0..=u16::MAX).map(|low| f32::from_bits(u32::from(high) << 16 | u32::from(low))).collect();
+            narrows(&from);
+        }
+    }
+
+    #[test]
+    fn every_length_is_converted_and_nothing_else() {
+        let halves: Vec<f16> = (0..80).map(|i| f16::from_f32(i as f32 / 8.0 - 3.0)).collect();
+        let wide: Vec<f32> = halves.iter().map(|x| x.to_f32()).collect();
+        for level in levels().into_iter().chain([Level::One]) {
+            for (start, n) in (0..3).flat_map(|start| (0..70).map(move |n| (start, n))) {
+                let (mut to, mut back) = ([7.0f32; 80], [f16::ONE; 80]);
+                let range = start..start + n;
+                widen_by(level, &halves[range.clone()], &mut to[range.clone()]);
+                narrow_by(level, &wide[range.clone()], &mut back[range.clone()]);
+                for i in 0..80 {
+                    let inside = range.contains(&i);
+                    assert_eq!(to[i], if inside { wide[i] } else { 7.0 }, "{level:?} {range:?} {i}");
+                    assert_eq!(back[i], if inside { halves[i] } else { f16::ONE }, "{level:?} {range:?} {i}");
+                }
+            }
+        }
+    }
+}
