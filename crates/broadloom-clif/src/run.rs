@@ -7,7 +7,7 @@
 use std::mem::MaybeUninit;
 
 use broadloom_core::{Error, ErrorKind, Result};
-use broadloom_mem::{Access, Block, RawBlock};
+use broadloom_mem::{Access, Block};
 use smallvec::SmallVec;
 
 use crate::compile::{Compiled, Constant, Inner};
@@ -37,12 +37,12 @@ impl Entry {
 }
 
 /// Bytes of the widest block of one operand: 16 lanes of 8 bytes.
-pub(crate) const PAD: usize = 128;
+const PAD: usize = 128;
 
 /// Room for one block of an operand.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub(crate) struct Pad(pub MaybeUninit<[u64; PAD / 8]>);
+struct Pad(MaybeUninit<[u64; PAD / 8]>);
 
 impl Pad {
     /// Copies `count` elements of `size` bytes, and the first of them into the places up to `lanes`.
@@ -51,7 +51,7 @@ impl Pad {
     /// `from` is valid for reads of `count` elements, at least one and at most `lanes`; `lanes` elements fit into the
     /// pad.
     #[inline]
-    pub unsafe fn fill(&mut self, from: *const u8, size: usize, count: usize, lanes: usize) {
+    unsafe fn fill(&mut self, from: *const u8, size: usize, count: usize, lanes: usize) {
         macro_rules! first {
             ($t:ty, $ones:literal) => {{
                 // SAFETY: there is one element at least, which may be aligned to less than the type.
@@ -81,7 +81,7 @@ impl Pad {
 /// # Safety
 /// `from` is valid for reads of `len` bytes, `to` for writes; they don't overlap.
 #[inline]
-pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: every range below lies within the `len` bytes.
     unsafe {
         let copy = |at: usize, size: usize| match size {
@@ -154,7 +154,7 @@ impl Compiled {
         if tail > 0 {
             for row in 0..raw.rows {
                 // SAFETY: as above; the columns from `cols - tail` on are the block's own.
-                unsafe { call.padded(&operands, &raw, row, raw.cols - tail, tail) };
+                unsafe { call.padded(&operands, row, raw.cols - tail, tail) };
             }
         }
         Ok(())
@@ -181,53 +181,49 @@ impl Call<'_> {
         }
     }
 
-    /// Runs the last `count` columns of a row through buffers that are filled up with the first of them, so
-    /// that no lane beyond the end can fault or is written.
+    /// Runs `count` columns of a row through buffers that are filled up with the first of them, so that no lane beyond
+    /// the end can fault or is written.
     ///
     /// # Safety
-    /// As [`Call::enter`], for the columns from `start` to `start + count` of `row`; `count` is below the lane count.
-    unsafe fn padded(
-        &self,
-        operands: &[Operand],
-        raw: &RawBlock<'_>,
-        row: usize,
-        start: usize,
-        count: usize,
-    ) {
+    /// As [`Call::enter`], for the columns from `start` to `start + count` of `row`; `count` is at least 1 and at most
+    /// the lane count.
+    pub unsafe fn padded(&self, operands: &[Operand], row: usize, start: usize, count: usize) {
         let lanes = self.inner.lanes as usize;
-        let inputs = raw.inputs.len();
-        let mut pads: SmallVec<[Pad; 8]> = SmallVec::from_elem(Pad(MaybeUninit::uninit()), operands.len());
-        let mut padded: SmallVec<[Operand; 12]> = SmallVec::new();
-        let at = |o: &Operand, size: usize| {
+        let (inputs, outputs) = operands.split_at(self.inner.inputs.len());
+        let mut pads: SmallVec<[Pad; 4]> = SmallVec::new();
+        pads.reserve(operands.len());
+        // SAFETY: there is room for so many, and a pad may be uninitialised: those of inputs are filled below, those of
+        // outputs by the code.
+        unsafe { pads.set_len(operands.len()) };
+        let (input_pads, output_pads) = pads.split_at_mut(inputs.len());
+        let mut padded: SmallVec<[Operand; 8]> = SmallVec::new();
+        let at = |o: &Operand, column: usize, size: usize| {
             // SAFETY: the address of a column of the row, inside the block.
-            unsafe { o.ptr.offset(o.row_stride * row as isize).add(start * size) }
+            unsafe { o.ptr.offset(o.row_stride * row as isize).add(column * size) }
         };
-        for (i, (operand, pad)) in operands.iter().zip(&mut pads).enumerate() {
-            if i < inputs && self.inner.access[i] == Access::Splat {
-                // SAFETY: the row's one element, inside the block.
-                let ptr = unsafe { operand.ptr.offset(operand.row_stride * row as isize) };
-                padded.push(Operand { ptr, row_stride: 0 });
-                continue;
-            }
-            if i < inputs {
-                let size = self.inner.inputs[i].size();
-                // SAFETY: `count` elements of the row; a pad holds `lanes` elements of any size.
-                unsafe { pad.fill(at(operand, size), size, count, lanes) };
-            }
+        let types = self.inner.inputs.iter().zip(&self.inner.access);
+        for ((operand, pad), (dtype, access)) in inputs.iter().zip(input_pads).zip(types) {
+            let size = dtype.size();
+            let ptr = match access {
+                // The row's one element, where it is.
+                Access::Splat => at(operand, 0, size),
+                Access::Contiguous => {
+                    // SAFETY: `count` elements of the row; a pad holds `lanes` elements of any size.
+                    unsafe { pad.fill(at(operand, start, size), size, count, lanes) };
+                    pad.0.as_mut_ptr().cast()
+                }
+            };
+            padded.push(Operand { ptr, row_stride: 0 });
+        }
+        for pad in &mut *output_pads {
             padded.push(Operand { ptr: pad.0.as_mut_ptr().cast(), row_stride: 0 });
         }
         // SAFETY: one row of `lanes` elements, in buffers that hold as many.
         unsafe { self.enter(&padded, 1, lanes) };
-        for (j, operand) in operands[inputs..].iter().enumerate() {
-            let size = self.inner.outputs[j].size();
+        for ((operand, from), dtype) in outputs.iter().zip(&padded[inputs.len()..]).zip(&self.inner.outputs) {
+            let size = dtype.size();
             // SAFETY: `count` elements of the output's row are written from the buffer.
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    padded[inputs + j].ptr.cast_const(),
-                    at(operand, size),
-                    count * size,
-                );
-            }
+            unsafe { copy_short(from.ptr, at(operand, start, size), count * size) };
         }
     }
 }

@@ -8,7 +8,7 @@ use broadloom_mem::Access;
 use smallvec::SmallVec;
 
 use crate::compile::Compiled;
-use crate::run::{Call, Operand, Pad, copy_short};
+use crate::run::{Call, Operand};
 
 impl Compiled {
     /// Computes `elements` elements of operands whose elements lie side by side, or of which one serves all, as the
@@ -39,10 +39,13 @@ impl Compiled {
             fits &= holds(bytes.len(), elements, dtype.size());
             operands.push(Operand { ptr: bytes.as_ptr().cast_mut(), row_stride: 0 });
         }
+        // As many as they were said to be.
+        fits &= operands.len() == inner.inputs.len();
         for (bytes, dtype) in outputs.zip(&inner.outputs) {
             fits &= holds(bytes.len(), elements, dtype.size());
             operands.push(Operand { ptr: bytes.as_mut_ptr(), row_stride: 0 });
         }
+        fits &= operands.len() == inner.inputs.len() + inner.outputs.len();
         if !fits {
             return Err(Error::new(
                 ErrorKind::Internal,
@@ -56,7 +59,7 @@ impl Compiled {
             unsafe { call.enter(&operands, 1, elements) };
         } else if elements > 0 {
             // SAFETY: as above, for a row that is shorter than a block.
-            unsafe { call.short(&mut operands, elements) };
+            unsafe { call.padded(&operands, 0, 0, elements) };
         }
         Ok(())
     }
@@ -65,43 +68,4 @@ impl Compiled {
 /// Whether so many bytes hold so many elements.
 fn holds(bytes: usize, elements: usize, size: usize) -> bool {
     elements.checked_mul(size).is_some_and(|needed| needed <= bytes)
-}
-
-impl Call<'_> {
-    /// Runs one row that is shorter than a block, through buffers: inputs are filled up with their first element, so
-    /// that no lane beyond the end can fault.
-    ///
-    /// # Safety
-    /// The operands are valid for `count` elements of the kernel's sizes, at least one and fewer than there are lanes;
-    /// `faults` points to a byte per fault site.
-    unsafe fn short(&self, operands: &mut [Operand], count: usize) {
-        let lanes = self.inner.lanes as usize;
-        let mut pads: SmallVec<[Pad; 4]> = SmallVec::new();
-        pads.reserve(operands.len());
-        // SAFETY: there is room for so many, and a pad may be uninitialised: those of inputs are filled below, those of
-        // outputs by the code.
-        unsafe { pads.set_len(operands.len()) };
-        let (inputs, outputs) = operands.split_at_mut(self.inner.inputs.len());
-        let (input_pads, output_pads) = pads.split_at_mut(inputs.len());
-        let types = self.inner.inputs.iter().zip(&self.inner.access);
-        for ((operand, pad), (dtype, access)) in inputs.iter_mut().zip(input_pads).zip(types) {
-            if *access == Access::Contiguous {
-                // SAFETY: `count` elements of the input; `lanes` of any size fit into the pad.
-                unsafe { pad.fill(operand.ptr, dtype.size(), count, lanes) };
-                operand.ptr = pad.0.as_mut_ptr().cast();
-            }
-        }
-        let mut ends: SmallVec<[*mut u8; 4]> = SmallVec::new();
-        for (operand, pad) in outputs.iter_mut().zip(&mut *output_pads) {
-            ends.push(std::mem::replace(&mut operand.ptr, pad.0.as_mut_ptr().cast()));
-        }
-        // SAFETY: one row of `lanes` elements, in buffers that hold as many.
-        unsafe { self.enter(operands, 1, lanes) };
-        for ((to, operand), dtype) in
-            ends.iter().zip(&operands[self.inner.inputs.len()..]).zip(&self.inner.outputs)
-        {
-            // SAFETY: `count` elements of the output, which the code has written to the buffer.
-            unsafe { copy_short(operand.ptr, *to, count * dtype.size()) };
-        }
-    }
 }

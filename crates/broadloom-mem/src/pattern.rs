@@ -102,26 +102,26 @@ impl Pattern {
     #[inline]
     pub fn bind<'a>(
         &self,
-        inputs: impl Iterator<Item = &'a [u8]>,
-        outputs: impl Iterator<Item = &'a mut [u8]>,
+        mut inputs: impl Iterator<Item = &'a [u8]>,
+        mut outputs: impl Iterator<Item = &'a mut [u8]>,
     ) -> Result<Nest<'a>, NestError> {
         let mut ops: SmallVec<[Op; 4]> = SmallVec::new();
         let (read, written) = self.ops.split_at(self.inputs);
         let mut bound = 0;
-        for (slice, slot) in inputs.zip(read) {
+        for (slot, slice) in read.iter().zip(inputs.by_ref()) {
             let memory = (slice.as_ptr().cast_mut(), slice.len());
             ops.push(slot.bind(memory).ok_or(NestError::InputShape { input: bound })?);
             bound += 1;
         }
-        if bound != read.len() {
+        if bound != read.len() || inputs.next().is_some() {
             return Err(NestError::InputShape { input: bound });
         }
-        for (slice, slot) in outputs.zip(written) {
+        for (slot, slice) in written.iter().zip(outputs.by_ref()) {
             let memory = (slice.as_mut_ptr(), slice.len());
             ops.push(slot.bind(memory).ok_or(NestError::OutputShape { output: bound - read.len() })?);
             bound += 1;
         }
-        if bound != self.ops.len() {
+        if bound != self.ops.len() || outputs.next().is_some() {
             return Err(NestError::OutputShape { output: bound - read.len() });
         }
         let plan = Plan::of(
@@ -219,6 +219,7 @@ mod tests {
         refused(&[bytes_of(&a[1..])], NestError::InputShape { input: 0 });
         refused(&[&bytes_of(&[0u32; 9])[2..]], NestError::InputShape { input: 0 });
         refused(&[], NestError::InputShape { input: 0 });
+        refused(&[bytes_of(&a), bytes_of(&a)], NestError::InputShape { input: 1 });
         let outputs = [bytes_of_mut(&mut other[1..])].into_iter();
         let error = pattern.bind([bytes_of(&a)].into_iter(), outputs).map(drop).expect_err("too short");
         assert_eq!(error, NestError::OutputShape { output: 0 });

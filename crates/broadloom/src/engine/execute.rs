@@ -27,8 +27,8 @@ use crate::engine::prepared::{Prepared, Runner};
 impl Prepared {
     /// Runs the stage over slices: for each input the memory that its layout is over, for each output its elements.
     ///
-    /// PERF: the usual short call. Nothing is planned or allocated once it was run, and nothing is locked where it is
-    /// clear that machine code runs a flat stage.
+    /// PERF: the usual short call. Nothing is planned once it was run (nor allocated, with up to four operands), and
+    /// nothing is locked where it is clear that machine code runs a flat stage.
     #[inline]
     pub fn run_over(
         &self,
@@ -82,7 +82,10 @@ impl Prepared {
             written.push(bound.map_err(|_| NestError::OutputShape { output })?);
         }
         let nest = Nest::new(&stage.shape, &views, written)?;
-        let _ = self.pattern.set(Pattern::of(&nest, places));
+        // Under the lock: a forked child must not wait for one that is being set.
+        if let Ok(_held) = self.ready.try_lock() {
+            let _ = self.pattern.set(Pattern::of(&nest, places));
+        }
         Ok(nest)
     }
 

@@ -34,13 +34,13 @@ pub struct Prepared {
     pub sites: usize,
     /// Machine code is done before a second thread would help.
     short: bool,
-    ready: Mutex<Ready>,
+    pub ready: Mutex<Ready>,
     /// How its operands are walked, where each is in a slice of its own.
     pub pattern: OnceLock<Option<Pattern>>,
     /// The machine code of a flat stage, once it is there.
     direct: OnceLock<Compiled>,
-    /// A [`Verdict`].
-    verdict: AtomicU8,
+    /// A [`Verdict`] for each [`crew`].
+    verdicts: [AtomicU8; 2],
 }
 
 /// What `Auto` has come to, read without a lock.
@@ -58,7 +58,7 @@ enum Verdict {
 }
 
 #[derive(Default)]
-struct Ready {
+pub struct Ready {
     /// For the access classes that were asked for last.
     access: SmallVec<[Access; 8]>,
     program: Option<Arc<Program>>,
@@ -68,7 +68,13 @@ struct Ready {
     /// Nanoseconds that interpreting has cost, and how many of them more than machine code would have.
     spent: f64,
     regret: f64,
-    trial: Option<Trial>,
+    /// For each [`crew`].
+    trials: [Trial; 2],
+}
+
+/// Evaluations whose times can be compared: 1 for those on one thread, 0 for those on as many as there are.
+fn crew(options: &Options) -> usize {
+    usize::from(options.threads == Some(1))
 }
 
 /// What runs blocks.
@@ -90,8 +96,8 @@ impl Prepared {
         let sites = if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 };
         let short = decide::is_short(&estimate, stage.shape.elements());
         let traffic = Traffic::of(&stage);
-        let (ready, pattern, direct, verdict) = Default::default();
-        Prepared { stage, flat, estimate, cost, traffic, sites, short, ready, pattern, direct, verdict }
+        let (ready, pattern, direct, verdicts) = Default::default();
+        Prepared { stage, flat, estimate, cost, traffic, sites, short, ready, pattern, direct, verdicts }
     }
 
     /// How the inputs are accessed where all operands are linear.
@@ -150,7 +156,7 @@ impl Prepared {
                 cost: (self.cost, options.max_compiled_cost),
                 regret: ready.regret,
                 spent: ready.spent,
-                trial: ready.trial.unwrap_or_else(|| Trial::new(options.threads)),
+                trial: ready.trials[crew(options)],
             })
         };
         // A compiler is started when it is needed: not to interpret.
@@ -174,6 +180,7 @@ impl Prepared {
         // Held by another thread (or, in a forked child, by none): prepare for this run alone.
         let mut alone = Ready::default();
         let mut guard = self.ready.try_lock();
+        let held = guard.is_ok();
         let ready = match &mut guard {
             Ok(ready) => &mut **ready,
             Err(_) => &mut alone,
@@ -187,14 +194,19 @@ impl Prepared {
             ready.compiled = engine.kernels.get(&key);
         }
         let choice = self.choose(engine, options, ready.compiled.is_some(), ready);
-        self.note_verdict(options, &choice);
-        if choice.jit {
+        if held {
+            self.note_verdict(options, &choice);
+        }
+        // Who does not know what was measured follows what it has come to.
+        let follows = !held && options.executor == Executor::Auto && self.is(options, Verdict::Interp);
+        if choice.jit && !follows {
             if ready.compiled.is_none() && !ready.refused {
                 ready.compiled = engine.compile(kernel, access)?;
                 ready.refused = ready.compiled.is_none();
             }
             if let Some(compiled) = &ready.compiled {
-                if self.flat_access().is_some_and(|flat| flat.eq(access.iter().copied())) {
+                // Under the lock: a forked child must not wait for one that is being set.
+                if held && self.flat_access().is_some_and(|flat| flat.eq(access.iter().copied())) {
                     let _ = self.direct.set(compiled.clone());
                 }
                 return Ok((Runner::Jit(compiled.clone()), choice));
@@ -221,22 +233,26 @@ impl Prepared {
                 Why::Measured { .. } => Verdict::Interp,
                 _ => Verdict::None,
             };
-            self.verdict.store(verdict as u8, Ordering::Relaxed);
+            self.verdicts[crew(options)].store(verdict as u8, Ordering::Relaxed);
         }
     }
 
-    fn is(&self, verdict: Verdict) -> bool {
-        self.verdict.load(Ordering::Relaxed) == verdict as u8
+    fn is(&self, options: &Options, verdict: Verdict) -> bool {
+        self.verdicts[crew(options)].load(Ordering::Relaxed) == verdict as u8
     }
 
     /// When a run starts that may be a trial's.
     pub fn clock(&self, options: &Options) -> Option<Instant> {
-        (options.executor == Executor::Auto && self.is(Verdict::Trying)).then(Instant::now)
+        (options.executor == Executor::Auto && self.is(options, Verdict::Trying)).then(Instant::now)
     }
 
+    /// Notes how long a run of a trial took.
     pub fn note(&self, options: &Options, jit: bool, since: Instant) {
+        let time = since.elapsed();
+        // Times are compared in floats.
+        let _ieee = FloatEnv::ieee();
         if let Ok(mut ready) = self.ready.try_lock() {
-            ready.trial.get_or_insert_with(|| Trial::new(options.threads)).note(jit, options.threads, since);
+            ready.trials[crew(options)].note(jit, time);
         }
     }
 
@@ -253,8 +269,8 @@ impl Prepared {
         match options.executor {
             Executor::Interp => false,
             Executor::Jit => allowed,
-            Executor::Auto if self.is(Verdict::Jit) => allowed,
-            Executor::Auto if !self.is(Verdict::Trying) || !allowed => false,
+            Executor::Auto if self.is(options, Verdict::Jit) => allowed,
+            Executor::Auto if !self.is(options, Verdict::Trying) || !allowed => false,
             Executor::Auto => self.is_turn(engine, options),
         }
     }
