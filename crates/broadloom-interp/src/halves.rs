@@ -111,7 +111,7 @@ fn comparison<B: Operand>(op: Op) -> Option<TileLoop> {
 fn long(op: Op) -> Option<TileLoop> {
     let unary = table!(op, part1:
         Log Log1p Log2 Log10 Sin Cos Tan Sinh Cosh Tanh Asinh Acosh Atanh ExpM1 Acos Asin Atan);
-    unary.or_else(|| table!(op, part2: Remainder Pow LogAddExp Atan2))
+    unary.or(table!(op, part2: Remainder Pow LogAddExp Atan2))
 }
 
 /// A vector's worth of widened elements.
