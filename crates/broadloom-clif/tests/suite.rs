@@ -49,6 +49,53 @@ fn any_byte_but_0_is_true() {
 }
 
 #[test]
+fn pairs_of_instructions() {
+    suite::pairs_of_instructions(&jit());
+}
+
+/// An iterator that says it has more than it has does not make machine code read what nobody gave it.
+#[test]
+fn fewer_slices_than_they_were_said_to_be() {
+    use broadloom_core::kernel::{Code, Inst, ValueId};
+    use broadloom_core::{DType, ErrorKind, Op};
+    struct Liar<I>(I);
+    impl<I: Iterator> Iterator for Liar<I> {
+        type Item = I::Item;
+        fn next(&mut self) -> Option<I::Item> {
+            self.0.next()
+        }
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            (2, Some(2))
+        }
+    }
+    impl<I: Iterator> ExactSizeIterator for Liar<I> {}
+    let add = Inst { code: Code::Apply(Op::Add, DType::Float32), args: [ValueId(0), ValueId(1), ValueId(0)] };
+    let kernel = Kernel {
+        inputs: vec![DType::Float32; 2],
+        body: vec![add],
+        outputs: vec![ValueId(2), ValueId(2)],
+        ..Kernel::default()
+    };
+    let Jit(compiler) = jit();
+    let compiled = compiler.compile(&kernel, &[Access::Contiguous; 2]).expect("compiles");
+    let (x, mut y, mut z) = ([1u8; 256], [2u8; 256], [2u8; 256]);
+    for n in [3, 64] {
+        let inputs = Liar([&x[..]].into_iter());
+        let outputs = [&mut y[..], &mut z[..]].into_iter();
+        let refused = compiled.run_slices(n, inputs, outputs, &[], &mut []).expect_err("one input");
+        assert_eq!(refused.kind(), ErrorKind::Internal);
+        let inputs = [&x[..], &x[..]].into_iter();
+        let refused = compiled.run_slices(n, inputs, Liar([&mut y[..]].into_iter()), &[], &mut []);
+        assert_eq!(refused.expect_err("one output").kind(), ErrorKind::Internal);
+        assert_eq!((y, z), ([2; 256], [2; 256]));
+        let outputs = [&mut y[..], &mut z[..]].into_iter();
+        compiled.run_slices(n, [&x[..], &x[..]].into_iter(), outputs, &[], &mut []).expect("fits");
+        assert!(y == z && y[..4 * n] != [2u8; 256][..4 * n] && y[4 * n..] == [2u8; 256][4 * n..]);
+        (y, z) = ([2; 256], [2; 256]);
+    }
+}
+
+#[test]
 fn every_length_and_tail() {
     suite::every_length_and_tail(&jit());
 }

@@ -6,7 +6,7 @@
 use broadloom_core::kernel::Depth;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_math::Elem;
-use broadloom_mem::{ALIGN, Access, Block, Buffer, Inputs, Outputs, Stream, streaming, typed, typed_mut};
+use broadloom_mem::{Access, Block, Buffer, Inputs, Outputs, Stream, typed, typed_mut};
 
 use crate::loops::{OPERANDS, any_zero};
 use crate::program::{Fill, Level, Place, Program, Step, Target};
@@ -53,7 +53,6 @@ pub enum Stores {
 /// What one call of [`Program::run_with`] works with.
 struct Run<'p> {
     program: &'p Program,
-    stream: Option<&'p Stream>,
     faults: &'p mut [u8],
     memory: &'p mut [u8],
 }
@@ -97,25 +96,47 @@ impl Program {
         for (&slot, bits) in self.param_slots.iter().zip(params) {
             memory[slot..slot + 8].copy_from_slice(&bits.to_le_bytes());
         }
-        let apart = || (0..self.outputs.len()).all(|j| block.is_apart(j));
-        let streams = stores == Stores::Streaming && apart();
-        let run = Run { program: self, stream: None, faults, memory };
-        match streams {
-            true => streaming(|stream| Run { stream: Some(stream), ..run }.block(block)),
-            false => run.block(block),
+        let mut run = Run { program: self, faults, memory };
+        let streamed = match stores {
+            Stores::Streaming => run.streamed(block),
+            Stores::Cached => false,
+        };
+        if !streamed {
+            run.block(block);
         }
         Ok(())
     }
 }
 
+/// Where outputs of a row go.
+enum Sink<'o, 's, 'b> {
+    /// There is none: what is computed stays in working memory.
+    Nowhere,
+    Rows(Outputs<'o>),
+    /// Past the caches: the writer and the row.
+    Stream(&'o Stream<'s, 'b>, usize),
+}
+
 impl Run<'_> {
-    fn block(mut self, block: &mut Block<'_>) {
+    fn block(&mut self, block: &mut Block<'_>) {
         let cols = block.cols();
         self.uniform(Depth::Call, cols);
         for row in 0..block.rows() {
-            let (inputs, mut outputs) = block.row(row);
-            self.row(inputs, &mut outputs, cols);
+            let (inputs, outputs) = block.row(row);
+            self.row(inputs, &mut Sink::Rows(outputs), cols);
         }
+    }
+
+    /// Computes a block and writes it past the caches; false, and nothing is done, if it is not one to do so with.
+    fn streamed(&mut self, block: &mut Block<'_>) -> bool {
+        let (rows, cols) = (block.rows(), block.cols());
+        let done = block.stream(|stream| {
+            self.uniform(Depth::Call, cols);
+            for row in 0..rows {
+                self.row(stream.inputs(row), &mut Sink::Stream(stream, row), cols);
+            }
+        });
+        done.is_some()
     }
 
     /// Computes what is the same for all elements of a row or block of `cols` columns, and fills tiles with it.
@@ -123,12 +144,12 @@ impl Run<'_> {
         let Level { steps, fills } = &self.program.levels[depth as usize];
         let nowhere = Span { inputs: None, start: 0, n: 1 };
         for step in steps {
-            self.step(step, nowhere, &mut None);
+            self.step(step, nowhere, &mut Sink::Nowhere);
         }
         fills.iter().for_each(|fill| fill.run(self.memory, cols.min(self.program.tile)));
     }
 
-    fn row(&mut self, inputs: Inputs<'_>, outputs: &mut Outputs<'_>, cols: usize) {
+    fn row(&mut self, inputs: Inputs<'_>, sink: &mut Sink<'_, '_, '_>, cols: usize) {
         for &(input, slot) in &self.program.splat_slots {
             let element = inputs.bytes(input);
             self.memory[slot..slot + element.len()].copy_from_slice(element);
@@ -137,21 +158,26 @@ impl Run<'_> {
         let mut start = 0;
         while start < cols {
             let mut n = self.program.tile.min(cols - start);
-            if let Some(stream) = self.stream {
-                n = n.min(if start == 0 { self.to_line(outputs) } else { STREAMED });
+            if let Sink::Stream(stream, row) = *sink {
+                n = n.min(if start == 0 { self.to_line(stream, row) } else { STREAMED });
                 self.fetch(stream, inputs, start + AHEAD, n);
             }
             let span = Span { inputs: Some(inputs), start, n };
             for step in &self.program.levels[Depth::Element as usize].steps {
-                self.step(step, span, &mut Some(outputs));
+                self.step(step, span, sink);
             }
             for &(output, place) in &self.program.copies {
                 let dtype = self.program.outputs[output];
-                let to = span.output(outputs, output, dtype.size());
                 let from = span.operand((place, dtype.size()), self.memory, &[], self.memory.len());
-                match self.stream {
-                    Some(stream) if dtype != DType::Bool => stream.copy(from, to),
-                    _ => copy(from, to, dtype),
+                match sink {
+                    Sink::Rows(outputs) => copy(from, span.output(outputs, output, dtype.size()), dtype),
+                    Sink::Stream(stream, row) if dtype == DType::Bool => {
+                        let mut truths = [0u8; STREAMED];
+                        copy(from, &mut truths[..n], dtype);
+                        stream.copy(output, *row, start, &truths[..n]);
+                    }
+                    Sink::Stream(stream, row) => stream.copy(output, *row, start * dtype.size(), from),
+                    Sink::Nowhere => {}
                 }
             }
             start += n;
@@ -159,16 +185,16 @@ impl Run<'_> {
     }
 
     /// Elements up to where a line begins in the first output; those of a tile where one does.
-    fn to_line(&self, outputs: &mut Outputs<'_>) -> usize {
+    fn to_line(&self, stream: &Stream<'_, '_>, row: usize) -> usize {
         let Some(size) = self.program.outputs.first().map(|d| d.size()) else { return STREAMED };
-        match outputs.bytes(0).as_ptr().align_offset(ALIGN) / size {
+        match stream.to_line(0, row) / size {
             0 => STREAMED,
             n => n.min(STREAMED),
         }
     }
 
     /// Asks for `n` elements of the inputs, as many as there are.
-    fn fetch(&self, stream: &Stream, inputs: Inputs<'_>, start: usize, n: usize) {
+    fn fetch(&self, stream: &Stream<'_, '_>, inputs: Inputs<'_>, start: usize, n: usize) {
         let inputs_read = self.program.inputs.iter().enumerate().filter(|(_, i)| i.1 == Access::Contiguous);
         for (input, (dtype, _)) in inputs_read {
             let row = inputs.bytes(input);
@@ -178,13 +204,13 @@ impl Run<'_> {
     }
 
     #[inline(always)]
-    fn step(&mut self, step: &Step, span: Span<'_>, outputs: &mut Option<&mut Outputs<'_>>) {
+    fn step(&mut self, step: &Step, span: Span<'_>, sink: &mut Sink<'_, '_, '_>) {
         let arch = self.program.arch;
         let bytes = span.n * step.size;
-        let (to, stream) = match (step.out, self.stream) {
-            (Target::Scratch(to), _) => (to, None),
-            (Target::Output(_), Some(stream)) => (self.program.stage, Some(stream)),
-            (Target::Output(_), None) => (self.memory.len(), None),
+        let to = match (step.out, &*sink) {
+            (Target::Scratch(to), _) => to,
+            (Target::Output(_), Sink::Stream(..)) => self.program.stage,
+            (Target::Output(_), _) => self.memory.len(),
         };
         let direct = to == self.memory.len();
         let (before, rest) = self.memory.split_at_mut(to);
@@ -199,16 +225,13 @@ impl Run<'_> {
         {
             self.faults[site] = 1;
         }
-        match (step.out, outputs) {
-            (Target::Output(output), Some(outputs)) => {
-                let out = span.output(outputs, output, step.size);
-                match stream {
-                    Some(stream) => {
-                        (step.run)(arch, &args, tile);
-                        stream.copy(tile, out);
-                    }
-                    None => (step.run)(arch, &args, out),
-                }
+        match (step.out, sink) {
+            (Target::Output(output), Sink::Rows(outputs)) => {
+                (step.run)(arch, &args, span.output(outputs, output, step.size));
+            }
+            (Target::Output(output), Sink::Stream(stream, row)) => {
+                (step.run)(arch, &args, tile);
+                stream.copy(output, *row, span.start * step.size, tile);
             }
             _ => (step.run)(arch, &args, tile),
         }

@@ -141,6 +141,27 @@ impl<'b> Block<'b> {
         (Inputs { plan: self.plan, raw: self.raw, row }, Outputs { plan: self.plan, raw: self.raw, row })
     }
 
+    /// How many outputs there are.
+    pub fn outputs(&self) -> usize {
+        self.plan.ops.len() - self.plan.inputs
+    }
+
+    /// A row of all inputs, while nothing is written to them.
+    #[inline]
+    pub(crate) fn inputs(&self, row: usize) -> Inputs<'_> {
+        assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
+        Inputs { plan: self.plan, raw: self.raw, row }
+    }
+
+    /// Where a row of an output begins, and its bytes.
+    #[inline]
+    pub(crate) fn place(&self, output: usize, row: usize) -> (*mut u8, usize) {
+        assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
+        let op = &self.plan.ops[self.plan.inputs..][output];
+        let place = &self.raw.outputs[output];
+        (place.ptr.wrapping_offset(row as isize * place.row_stride), self.raw.cols * op.item())
+    }
+
     /// Whether the operands have these item sizes (and, of inputs, access classes).
     ///
     /// An executor that was prepared for some nest asks this before it trusts a block.

@@ -8,7 +8,7 @@
 //! | [`Nest`] | an index space with its operands, planned: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
 //! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
-//! | [`streaming`] | stores past the caches, and the fence behind them |
+//! | [`Block::stream`] | stores past the caches, and the fence behind them |
 //! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the host's conversions |
 //! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
 //!
@@ -51,5 +51,5 @@ pub use pattern::Pattern;
 pub use plan::{Mode, NestError};
 pub use pool::Pool;
 pub use scratch::Scratch;
-pub use stream::{Stream, streaming};
+pub use stream::Stream;
 pub use view::{View, ViewError, ViewMut};

@@ -81,56 +81,6 @@ impl<'a> Nest<'a> {
         Nest::with_min_row(extents, inputs, outputs, Nest::MIN_ROW)
     }
 
-    /// Plans the walk over `elements` elements that follow each other in every operand, or of which one serves all:
-    /// [`Nest::new`] without views, for short calls.
-    ///
-    /// An input is its memory, the bytes of an element, and whether it has one element for all; an output its memory
-    /// and the bytes of an element.
-    ///
-    /// # Errors
-    /// [`NestError::InputShape`] and [`NestError::OutputShape`] for memory that is too short or not aligned, and for
-    /// elements of other than 1, 2, 4 or 8 bytes.
-    ///
-    /// ```
-    /// use broadloom_mem::{Access, Nest, bytes_of, bytes_of_mut};
-    ///
-    /// let (a, mut out) = ([1.0_f32, 2.0], [0.0_f32; 2]);
-    /// let nest = Nest::flat(2, [(bytes_of(&a), 4, false)], [(bytes_of_mut(&mut out), 4)])?;
-    /// assert_eq!(nest.access(0), Access::Contiguous);
-    /// assert!(Nest::flat(3, [(bytes_of(&a), 4, false)], []).is_err());
-    /// # Ok::<(), broadloom_mem::NestError>(())
-    /// ```
-    #[inline]
-    pub fn flat(
-        elements: usize,
-        inputs: impl IntoIterator<Item = (&'a [u8], usize, bool)>,
-        outputs: impl IntoIterator<Item = (&'a mut [u8], usize)>,
-    ) -> Result<Nest<'a>, NestError> {
-        // PERF: as in `with_min_row`.
-        let mut nest = Ok(Nest { plan: Plan::empty(), memory: PhantomData });
-        if let Ok(Nest { plan, .. }) = &mut nest {
-            let mut error = None;
-            let mut count = 0;
-            for (memory, item, repeat) in inputs {
-                let memory = (memory.as_ptr().cast_mut(), memory.len());
-                if !plan.push_flat(memory, item, elements, repeat) {
-                    error = error.or(Some(NestError::InputShape { input: count }));
-                }
-                count += 1;
-            }
-            for (output, (memory, item)) in outputs.into_iter().enumerate() {
-                if !plan.push_flat((memory.as_mut_ptr(), memory.len()), item, elements, false) {
-                    error = error.or(Some(NestError::OutputShape { output }));
-                }
-            }
-            let error = error.or_else(|| plan.finish(&[elements], count, Nest::MIN_ROW).err());
-            if let Some(error) = error {
-                nest = Err(error);
-            }
-        }
-        nest
-    }
-
     /// [`Nest::new`] for bodies with another cost per row: rows shorter than `min_row` are put together.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use smallvec::SmallVec;
 
 use crate::nest::Nest;
-use crate::plan::{Class, Mode, NestError, Op, Plan};
+use crate::plan::{Class, Frame, NestError, Op, Plan};
 
 /// What [`Nest::new`] found out about layouts, to be bound to memory by [`Pattern::bind`].
 ///
@@ -29,15 +29,9 @@ use crate::plan::{Class, Mode, NestError, Op, Plan};
 /// ```
 #[derive(Debug)]
 pub struct Pattern {
-    dims: SmallVec<[usize; 4]>,
-    strides: SmallVec<[isize; 8]>,
+    frame: Frame,
+    /// Inputs, then outputs.
     ops: SmallVec<[Slot; 4]>,
-    inputs: usize,
-    elements: usize,
-    unit: usize,
-    units: usize,
-    tile: (usize, usize),
-    mode: Mode,
 }
 
 /// An operand, in bytes from the start of its slice.
@@ -81,17 +75,7 @@ impl Pattern {
         if places.next().is_some() {
             return None;
         }
-        Some(Pattern {
-            dims: plan.dims.clone(),
-            strides: plan.all_strides().into(),
-            ops,
-            inputs: plan.inputs,
-            elements: plan.elements,
-            unit: plan.unit,
-            units: plan.units,
-            tile: plan.tile,
-            mode: plan.mode,
-        })
+        Some(Pattern { frame: plan.frame(), ops })
     }
 
     /// The nest over other memory.
@@ -106,7 +90,7 @@ impl Pattern {
         mut outputs: impl Iterator<Item = &'a mut [u8]>,
     ) -> Result<Nest<'a>, NestError> {
         let mut ops: SmallVec<[Op; 4]> = SmallVec::new();
-        let (read, written) = self.ops.split_at(self.inputs);
+        let (read, written) = self.ops.split_at(self.frame.inputs);
         let mut bound = 0;
         for (slot, slice) in read.iter().zip(inputs.by_ref()) {
             let memory = (slice.as_ptr().cast_mut(), slice.len());
@@ -124,11 +108,7 @@ impl Pattern {
         if bound != self.ops.len() || outputs.next().is_some() {
             return Err(NestError::OutputShape { output: bound - read.len() });
         }
-        let plan = Plan::of(
-            (self.dims.clone(), ops, self.strides.clone()),
-            (self.inputs, self.elements),
-            (self.unit, self.units, self.tile, self.mode),
-        );
+        let plan = Plan::of(self.frame.clone(), ops);
         Ok(Nest { plan, memory: PhantomData })
     }
 }

@@ -156,6 +156,19 @@ pub(crate) struct Plan {
     pub(crate) mode: Mode,
 }
 
+/// A plan but for its operands.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    dims: SmallVec<[usize; 4]>,
+    strides: SmallVec<[isize; 8]>,
+    pub(crate) inputs: usize,
+    elements: usize,
+    unit: usize,
+    units: usize,
+    tile: (usize, usize),
+    mode: Mode,
+}
+
 impl Plan {
     /// The plan of a walk without elements.
     #[inline]
@@ -175,17 +188,16 @@ impl Plan {
 
     /// A plan that was made before, over other operands.
     #[inline]
-    pub(crate) fn of(
-        (dims, ops, strides): (SmallVec<[usize; 4]>, SmallVec<[Op; 4]>, SmallVec<[isize; 8]>),
-        (inputs, elements): (usize, usize),
-        (unit, units, tile, mode): (usize, usize, (usize, usize), Mode),
-    ) -> Plan {
+    pub(crate) fn of(frame: Frame, ops: SmallVec<[Op; 4]>) -> Plan {
+        let Frame { dims, strides, inputs, elements, unit, units, tile, mode } = frame;
         Plan { dims, ops, strides, inputs, elements, unit, units, tile, mode }
     }
 
-    /// A stride per operand and dimension.
-    pub(crate) fn all_strides(&self) -> &[isize] {
-        &self.strides
+    /// All but the operands.
+    pub(crate) fn frame(&self) -> Frame {
+        let Plan { inputs, elements, unit, units, tile, mode, .. } = *self;
+        let (dims, strides) = (self.dims.clone(), self.strides.clone());
+        Frame { dims, strides, inputs, elements, unit, units, tile, mode }
     }
 
     /// Adds an operand, with its strides as they are; gives whether its shape is that of the extents.
@@ -200,31 +212,6 @@ impl Plan {
         });
         layout.strides.iter().for_each(|&stride| self.strides.push(stride));
         layout.has_shape(extents)
-    }
-
-    /// Adds an operand whose elements follow each other, or of which one element serves all.
-    ///
-    /// False if the memory holds fewer than `elements` elements (or one), or is not aligned to them.
-    #[inline]
-    pub(crate) fn push_flat(
-        &mut self,
-        memory: (*mut u8, usize),
-        item: usize,
-        elements: usize,
-        repeat: bool,
-    ) -> bool {
-        let (ptr, len) = memory;
-        let needed = if repeat { elements.min(1) } else { elements }.checked_mul(item);
-        let valid = matches!(item, 1 | 2 | 4 | 8);
-        let Some(needed) =
-            needed.filter(|&n| valid && n <= len && (n == 0 || ptr.addr().is_multiple_of(item)))
-        else {
-            return false;
-        };
-        let reach = (ptr.addr(), ptr.addr() + needed);
-        self.ops.push(Op { ptr, item: item as u8, class: Class::Row, aliased: false, reach });
-        self.strides.push(if repeat { 0 } else { item as isize });
-        true
     }
 
     /// Plans the walk, once `inputs` inputs and all outputs were added; rows of fewer than `min_row` elements

@@ -1,63 +1,83 @@
 //! Stores that go past the caches, and loads that are asked for ahead of time.
 //!
-//! In: bytes in a tile. Out: the same bytes in memory that nobody reads soon. A regular store fetches the line that
+//! In: bytes in a tile. Out: the same bytes in an output that nobody reads soon. A regular store fetches the line that
 //! it writes to first; these do not, which saves a quarter of the traffic of `a + b` where the operands are larger
-//! than the caches. Must hold: they are ordered before everything that follows [`streaming`] on this thread.
+//! than the caches. Must hold: nobody is given the memory before they are ordered with everything that follows.
 
-use std::marker::PhantomData;
+use std::fmt;
 
-/// Copies past the caches, within [`streaming`].
-#[derive(Debug)]
-pub struct Stream {
+use crate::block::{Block, Inputs};
+
+/// A block whose outputs are written past the caches, within [`Block::stream`].
+///
+/// Its outputs can't be looked at: such stores are in no order for other threads until they are fenced off.
+pub struct Stream<'s, 'b> {
+    block: &'s Block<'b>,
     copy_lines: CopyLines,
-    /// The order of such stores is a matter of the thread that makes them.
-    _thread: PhantomData<*const ()>,
 }
 
-/// Runs `work` with a writer past the caches. What it wrote is in order with the rest of the program when this
-/// returns, for other threads too.
-///
-/// ```
-/// let mut out = [0u8; 100];
-/// broadloom_mem::streaming(|stream| stream.copy(&[7; 100], &mut out));
-/// assert_eq!(out, [7; 100]);
-/// ```
-pub fn streaming<R>(work: impl FnOnce(&Stream) -> R) -> R {
-    /// On every way out.
-    struct Ordered;
-    impl Drop for Ordered {
-        fn drop(&mut self) {
-            fence();
+impl<'b> Block<'b> {
+    /// Runs `work` with a writer of the outputs past the caches; none if an output is not
+    /// [apart](Block::is_apart). What it wrote is in order with the rest of the program when this returns, for other
+    /// threads too.
+    pub fn stream<R>(&mut self, work: impl FnOnce(&Stream<'_, 'b>) -> R) -> Option<R> {
+        /// On every way out.
+        struct Ordered;
+        impl Drop for Ordered {
+            fn drop(&mut self) {
+                fence();
+            }
         }
+        let _ordered = Ordered;
+        let apart = (0..self.outputs()).all(|output| self.is_apart(output));
+        apart.then(|| work(&Stream { block: self, copy_lines: copy_lines() }))
     }
-    let _ordered = Ordered;
-    work(&Stream { copy_lines: copy_lines(), _thread: PhantomData })
+}
+
+impl fmt::Debug for Stream<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stream").field(&self.block).finish()
+    }
 }
 
 /// Bytes of a line: what is written at once, and how far from each other lines begin.
 pub(crate) const LINE: usize = 64;
 
-impl Stream {
-    /// Copies `from` to `to`: whole lines of `to` past the caches, what is left of lines at its ends as usual.
-    ///
-    /// It is fastest where `to` begins and ends with a line, and `from` is aligned as `to` is.
+impl<'s> Stream<'s, '_> {
+    /// A row of all inputs.
     ///
     /// # Panics
-    /// If the lengths differ.
+    /// If there is no such row.
     #[inline]
-    pub fn copy(&self, from: &[u8], to: &mut [u8]) {
-        assert_eq!(from.len(), to.len(), "streamed bytes");
-        let head = to.as_ptr().align_offset(LINE).min(to.len());
-        let (to_head, to) = to.split_at_mut(head);
-        let (from_head, from) = from.split_at(head);
-        to_head.copy_from_slice(from_head);
-        let lines = to.len() / LINE * LINE;
-        let (to, to_tail) = to.split_at_mut(lines);
-        let (from, from_tail) = from.split_at(lines);
-        if lines > 0 {
-            (self.copy_lines)(from, to);
-        }
-        to_tail.copy_from_slice(from_tail);
+    pub fn inputs(&self, row: usize) -> Inputs<'s> {
+        self.block.inputs(row)
+    }
+
+    /// How many bytes into a row of an output the first line begins.
+    ///
+    /// # Panics
+    /// If there is no such output or row.
+    #[inline]
+    pub fn to_line(&self, output: usize, row: usize) -> usize {
+        self.block.place(output, row).0.align_offset(LINE)
+    }
+
+    /// Copies `from` to a row of an output, from a byte of it on: whole lines past the caches, what is left of lines
+    /// at the ends as usual.
+    ///
+    /// It is fastest where the place begins and ends with a line, and `from` is aligned as it is.
+    ///
+    /// # Panics
+    /// If there is no such output or row, or the row has not as many bytes.
+    #[inline]
+    pub fn copy(&self, output: usize, row: usize, at: usize, from: &[u8]) {
+        let (start, len) = self.block.place(output, row);
+        assert!(at <= len && from.len() <= len - at, "{} streamed bytes at {at} of {len}", from.len());
+        // SAFETY: within the row of an output that is apart, exclusively borrowed by `Block::stream` for as long as this
+        // writer lives, which stays on its thread; no other reference to the row exists, and this one does not outlive
+        // the call.
+        let to = unsafe { std::slice::from_raw_parts_mut(start.add(at), from.len()) };
+        copy(self.copy_lines, from, to);
     }
 
     /// Asks for the lines of bytes that are going to be read, so that they are in the first cache by then; a hint,
@@ -73,6 +93,22 @@ impl Stream {
         #[cfg(not(target_arch = "x86_64"))]
         let _ = bytes;
     }
+}
+
+/// Copies whole lines by `copy_lines`, the rest as usual.
+#[inline]
+fn copy(copy_lines: CopyLines, from: &[u8], to: &mut [u8]) {
+    let head = to.as_ptr().align_offset(LINE).min(to.len());
+    let (to_head, to) = to.split_at_mut(head);
+    let (from_head, from) = from.split_at(head);
+    to_head.copy_from_slice(from_head);
+    let lines = to.len() / LINE * LINE;
+    let (to, to_tail) = to.split_at_mut(lines);
+    let (from, from_tail) = from.split_at(lines);
+    if lines > 0 {
+        copy_lines(from, to);
+    }
+    to_tail.copy_from_slice(from_tail);
 }
 
 /// Copies whole lines, to where a line begins.
@@ -96,8 +132,8 @@ fn copy_lines() -> CopyLines {
                         let (from, to) = (from.as_ptr().cast::<$vector>(), to.as_mut_ptr().cast::<$vector>());
                         for i in 0..LINE / size_of::<$vector>() {
                             // SAFETY: within 64 bytes of each; `to` begins a line (checked below). The store is in
-                            // order for this thread, and for others after the fence of `streaming`, without which
-                            // there is no `Stream`; it stays on its thread.
+                            // order for this thread, and for others after the fence of `Block::stream`, before which
+                            // nobody is given the memory.
                             unsafe { $stream(to.add(i), $load(from.add(i))) }
                         }
                     }
@@ -137,6 +173,9 @@ fn fence() {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{AliasPolicy, Nest, Scratch, View, ViewMut, bytes_of, bytes_of_mut};
+    use std::ops::ControlFlow;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
     fn every_offset_and_length() {
@@ -146,7 +185,8 @@ mod tests {
                 for skew in [0, 1, 16, 63] {
                     let mut out = vec![255u8; 500];
                     let source = &from[skew..skew + length];
-                    streaming(|stream| stream.copy(source, &mut out[offset..offset + length]));
+                    copy(copy_lines(), source, &mut out[offset..offset + length]);
+                    fence();
                     assert_eq!(&out[offset..offset + length], source, "{offset} {length} {skew}");
                     let around = out[..offset].iter().chain(&out[offset + length..]);
                     assert!(around.into_iter().all(|&b| b == 255), "{offset} {length} {skew}");
@@ -155,17 +195,76 @@ mod tests {
         }
     }
 
-    #[test]
-    fn another_thread_reads_what_was_streamed() {
-        let from = vec![3u8; 1 << 16];
-        let mut out = vec![0u8; 1 << 16];
+    /// Copies an input to an output through a nest in parts, each on a thread of its own; gives whether all were
+    /// streamed. No test can see a fence that is missing here: that a thread ends orders its stores as well.
+    fn copies(nest: &mut Nest<'_>, policy: AliasPolicy) -> bool {
+        let streamed = AtomicBool::new(true);
         std::thread::scope(|scope| {
-            let half = out.len() / 2;
-            for part in out.chunks_mut(half) {
-                let from = &from[..half];
-                scope.spawn(move || streaming(|stream| stream.copy(from, part)));
+            for part in nest.split(4, policy) {
+                let streamed = &streamed;
+                scope.spawn(move || {
+                    let _ = part.run(&mut Scratch::new(), &mut |block| {
+                        let rows = block.rows();
+                        let copy = |stream: &Stream<'_, '_>| {
+                            for row in 0..rows {
+                                let from = stream.inputs(row).bytes(0);
+                                let line = stream.to_line(0, row).min(from.len());
+                                let (head, rest) = from.split_at(line);
+                                stream.copy(0, row, line, rest);
+                                stream.copy(0, row, 0, head);
+                            }
+                        };
+                        if block.stream(copy).is_none() {
+                            streamed.store(false, Ordering::Relaxed);
+                        }
+                        ControlFlow::Continue(())
+                    });
+                });
             }
         });
-        assert_eq!(out, from);
+        streamed.into_inner()
+    }
+
+    #[test]
+    fn parts_on_threads_stream_their_rows() {
+        let from: Vec<u32> = (0..100_000).collect();
+        let mut out = vec![7u32; 100_003];
+        let view = View::new(bytes_of(&from), 4, 0, &[100, 1000], &[4000, 4]).expect("inside");
+        let to = ViewMut::new(bytes_of_mut(&mut out[1..100_001]), 4, 0, &[100, 1000], &[4000, 4]);
+        let mut nest = Nest::new(&[100, 1000], &[view], [to.expect("inside")]).expect("a nest");
+        assert!(copies(&mut nest, AliasPolicy::Copy));
+        assert_eq!(out[1..100_001], from);
+        assert_eq!([out[0], out[100_001], out[100_002]], [7; 3]);
+    }
+
+    /// An output that is an input, or a tile, is not one whose memory may lag behind.
+    #[test]
+    fn outputs_that_are_not_apart_are_not_streamed() {
+        let mut x: Vec<u32> = (0..1000).collect();
+        let base = x.as_mut_ptr().cast::<u8>();
+        // SAFETY: in the bounds of `x`, which nobody else uses while the nest lives.
+        let (a, out) =
+            unsafe { (View::from_raw(base, 4, &[1000], &[4]), ViewMut::from_raw(base, 4, &[1000], &[4])) };
+        let mut nest = Nest::new(&[1000], &[a.expect("a view")], [out.expect("a view")]).expect("in place");
+        assert!(!copies(&mut nest, AliasPolicy::InPlace));
+        let (from, mut gaps) = ([1u32; 500], [0u32; 1000]);
+        let view = View::new(bytes_of(&from), 4, 0, &[500], &[4]).expect("inside");
+        let to = ViewMut::new(bytes_of_mut(&mut gaps), 4, 0, &[500], &[8]).expect("inside");
+        let mut nest = Nest::new(&[500], &[view], [to]).expect("a nest");
+        assert!(!copies(&mut nest, AliasPolicy::Copy));
+        assert_eq!(gaps, [0; 1000], "nobody wrote instead");
+    }
+
+    #[test]
+    #[should_panic(expected = "8 streamed bytes at 4 of 8")]
+    fn bytes_beyond_a_row() {
+        let (from, mut out) = ([1u32; 2], [0u32; 2]);
+        let view = View::new(bytes_of(&from), 4, 0, &[2], &[4]).expect("inside");
+        let to = ViewMut::new(bytes_of_mut(&mut out), 4, 0, &[2], &[4]).expect("inside");
+        let mut nest = Nest::new(&[2], &[view], [to]).expect("a nest");
+        let _ = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
+            block.stream(|stream| stream.copy(0, 0, 4, &[0; 8]));
+            ControlFlow::Continue(())
+        });
     }
 }

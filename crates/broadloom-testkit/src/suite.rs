@@ -249,8 +249,10 @@ pub fn any_byte_but_0_is_true(executor: &dyn Executor) {
     };
     let stored: Vec<u8> = (0..=255).collect();
     let (mut moved, mut inverted) = ([7u8; 256], [7u8; 256]);
-    let outputs = [(&mut moved[..], 1), (&mut inverted[..], 1)];
-    let mut nest = Nest::flat(256, [(&stored[..], 1, false)], outputs).expect("a nest");
+    let input = View::new(&stored, 1, 0, &[256], &[1]).expect("inside");
+    let outputs = [&mut moved[..], &mut inverted[..]]
+        .map(|bytes| ViewMut::new(bytes, 1, 0, &[256], &[1]).expect("inside"));
+    let mut nest = Nest::new(&[256], &[input], outputs).expect("a nest");
     let mut compiled = executor.prepare(&kernel, &[nest.access(0)]);
     let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
         compiled(block, &[], &mut []);

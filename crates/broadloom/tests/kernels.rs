@@ -77,16 +77,20 @@ fn zero_divisors_are_met_at_any_length() {
     for executor in [Executor::Jit, Executor::Interp, Executor::Auto] {
         for n in 1..40usize {
             let divisors: Vec<i32> = (1..=n as i32).collect();
-            let a = Array::from_vec(divisors.clone());
+            let sevens = vec![7i32; n];
+            let (a, b) = (Array::from_vec(divisors.clone()), Array::from_vec(sevens.clone()));
             let options = Options { executor, int_division: IntDivision::Error, ..Options::default() };
-            let kernel = Kernel::new(&[&(&a * 0 + 7).remainder(&a)], &[&a], &options).expect("a kernel");
+            let kernel = Kernel::new(&[&b.remainder(&a)], &[&a, &b], &options).expect("a kernel");
             let mut out = vec![0i32; n];
             for round in 0..2 {
-                kernel.run(&[(&divisors[..]).into()], [(&mut out[..]).into()]).expect("no zero");
+                kernel
+                    .run(&[(&divisors[..]).into(), (&sevens[..]).into()], [(&mut out[..]).into()])
+                    .expect("no zero");
                 for zero in 0..n {
                     let mut divisors = divisors.clone();
                     divisors[zero] = 0;
-                    let met = kernel.run(&[(&divisors[..]).into()], [(&mut out[..]).into()]);
+                    let met =
+                        kernel.run(&[(&divisors[..]).into(), (&sevens[..]).into()], [(&mut out[..]).into()]);
                     let kind = met.map_err(|e| e.kind());
                     assert_eq!(kind, Err(ErrorKind::ZeroDivision), "{executor:?} {n} {zero}, round {round}");
                 }
