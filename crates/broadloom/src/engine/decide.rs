@@ -273,3 +273,75 @@ pub fn threads(time: f64, allowed: usize) -> usize {
     let useful = (time / PARALLEL * 2.0) as usize;
     allowed.min(useful).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// A stage of 1000 elements whose executors take so many nanoseconds an element.
+    fn stage(fused: f64, interpreted: f64) -> Situation<'static> {
+        Situation {
+            estimate: Estimate { fused, interpreted, dispatch: 0.0, compile: 100_000.0 },
+            elements: 1000,
+            traffic: Traffic::default(),
+            wanted: Executor::Auto,
+            compiled: false,
+            no_compiler: None,
+            cost: (10, 100),
+            regret: 0.0,
+            spent: 0.0,
+            trial: Trial::default(),
+        }
+    }
+
+    fn runs(s: &Situation<'_>) -> (bool, String) {
+        let choice = executor(s);
+        (choice.jit, choice.why.to_string())
+    }
+
+    #[test]
+    fn estimates_that_are_far_apart_decide() {
+        let slow_interpreter = stage(1.0, 50.0);
+        assert!(!runs(&slow_interpreter).0, "compiling does not pay yet");
+        assert!(runs(&Situation { regret: 80_000.0, ..stage(1.0, 50.0) }).0, "it does by now");
+        assert!(runs(&Situation { compiled: true, ..stage(1.0, 50.0) }).0, "it costs nothing");
+        let slow_code = Situation { compiled: true, spent: 1e12, regret: 1e12, ..stage(50.0, 1.0) };
+        assert_eq!(runs(&slow_code), (false, Why::Faster.to_string()));
+    }
+
+    #[test]
+    fn estimates_that_are_close_are_tried_when_compiling_is_little_of_what_was_spent() {
+        let close = |spent: f64| Situation { spent, ..stage(2.0, 1.5) };
+        assert_eq!(runs(&close(1_900_000.0)), (false, Why::Faster.to_string()));
+        assert_eq!(runs(&close(2_100_000.0)), (true, Why::Trying.to_string()));
+    }
+
+    /// Whoever was faster runs from then on, whatever the estimates say.
+    #[test]
+    fn a_trial_lets_both_run_and_decides() {
+        for (interpreted, compiled) in [(900, 1100), (1100, 900)] {
+            let mut s = Situation { compiled: true, ..stage(2.0, 1.5) };
+            let mut ran = [0; 2];
+            while s.trial.result().is_none() {
+                let (jit, why) = runs(&s);
+                assert_eq!(why, Why::Trying.to_string());
+                ran[usize::from(jit)] += 1;
+                s.trial.note(jit, Duration::from_nanos(if jit { compiled } else { interpreted }));
+            }
+            assert_eq!(ran, [4, 4]);
+            let (jit, why) = runs(&s);
+            assert_eq!(jit, compiled < interpreted, "{why}");
+            assert!(why.starts_with("tried, machine code took"), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_the_caller_asks_for_is_not_weighed() {
+        let asked = |wanted: Executor| Situation { wanted, compiled: true, ..stage(50.0, 1.0) };
+        assert!(runs(&asked(Executor::Jit)).0);
+        assert!(!runs(&Situation { wanted: Executor::Interp, compiled: true, ..stage(1.0, 50.0) }).0);
+        assert!(!runs(&Situation { cost: (101, 100), ..asked(Executor::Jit) }).0, "too long to be compiled");
+        assert!(!runs(&Situation { no_compiler: Some("none here"), ..asked(Executor::Jit) }).0);
+    }
+}

@@ -89,7 +89,7 @@ fn stage(
     if !choice.jit && traffic.stores() == Stores::Streaming {
         let _ = writeln!(
             out,
-            "stage {number} stores past the caches: its operands have {} MB",
+            "stage {number} stores past the caches, but where an output is an input: its operands have {} MB",
             traffic.read.saturating_add(traffic.written) / 1_000_000
         );
     }
