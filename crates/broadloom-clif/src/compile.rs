@@ -17,7 +17,7 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Module, ModuleError, default_libcall_names};
 use target_lexicon::Architecture;
 
-use crate::emit;
+use crate::emit::{self, Helpers};
 use crate::run::Entry;
 
 /// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
@@ -62,7 +62,7 @@ impl Compiler {
         ))));
         let mut context = Context::new();
         let (function, constants) =
-            emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new())?;
+            emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new(), Helpers::Called)?;
         context.func = function;
         let id = module.0.declare_anonymous_function(&context.func.signature).map_err(defect)?;
         module.0.define_function(id, &mut context).map_err(refused)?;
@@ -94,14 +94,27 @@ impl Compiler {
         })))
     }
 
-    /// The CLIF of a kernel, after Cranelift's optimiser, and the disassembly of the machine code.
+    /// What a kernel would be compiled to: the same text in every process on this host.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] for a defect.
-    pub fn explain(&self, kernel: &Kernel, access: &[Access]) -> Result<(String, String)> {
+    pub fn explain(&self, kernel: &Kernel, access: &[Access]) -> Result<Listing> {
         check(kernel, access)?;
         explain(&**self.isa_for(kernel), kernel, access)
     }
+}
+
+/// What a kernel is compiled to, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The CLIF, after Cranelift's optimiser. Scalar functions that it calls have numbers in place of addresses.
+    pub clif: String,
+    /// The machine code, before branches are laid out; so its bytes are not in it.
+    pub assembly: String,
+    /// Bytes of machine code and of the constants that it reads.
+    pub bytes: usize,
+    /// Elements per block.
+    pub lanes: usize,
 }
 
 /// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same
@@ -117,7 +130,7 @@ pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
         builder.enable(feature).map_err(defect)?;
     }
     let isa = builder.finish(flags("backtracking")?).map_err(defect)?;
-    explain(&*isa, kernel, access).map(|(clif, _)| clif)
+    explain(&*isa, kernel, access).map(|listing| listing.clif)
 }
 
 /// What AVX and FMA come with.
@@ -134,15 +147,24 @@ fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
 }
 
 /// [`Compiler::explain`] for any instruction set that the emitter supports.
-pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -> Result<(String, String)> {
+pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -> Result<Listing> {
     let mut context = Context::new();
     context.set_disasm(true);
-    context.func = emit::function(kernel, access, isa, &mut FunctionBuilderContext::new())?.0;
+    let shown = Helpers::Shown(Vec::new());
+    let (function, constants) =
+        emit::function(kernel, access, isa, &mut FunctionBuilderContext::new(), shown)?;
+    context.func = function;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
     let clif = context.func.display().to_string();
     let code = context.compile(isa, &mut control).map_err(|e| defect(e.inner))?;
-    Ok((clif, code.vcode.clone().unwrap_or_default()))
+    let assembly = code.vcode.clone().unwrap_or_default();
+    Ok(Listing {
+        clif,
+        assembly,
+        bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),
+        lanes: emit::lanes(kernel) as usize,
+    })
 }
 
 fn defect(e: impl fmt::Debug) -> Error {
@@ -290,8 +312,8 @@ mod tests {
                 let kernel = mixed(code, other);
                 for all in [Access::Contiguous, Access::Splat] {
                     let access = vec![all; kernel.inputs.len()];
-                    let (_, disassembly) = explain(&*isa, &kernel, &access).expect("lowers");
-                    assert!(!disassembly.is_empty());
+                    let listing = explain(&*isa, &kernel, &access).expect("lowers");
+                    assert!(!listing.assembly.is_empty());
                 }
             }
         }

@@ -18,5 +18,5 @@ mod shift;
 mod slices;
 mod value;
 
-pub use compile::{Compiled, Compiler, clif};
+pub use compile::{Compiled, Compiler, Listing, clif};
 pub use emit::lanes;

@@ -36,6 +36,7 @@ mod create;
 mod display;
 mod engine;
 mod eval;
+mod explain;
 mod expr;
 pub mod functions;
 mod inspect;
@@ -60,6 +61,7 @@ pub use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Op, Promotion, 
 pub use broadloom_math::f16;
 pub use engine::{Engine, Executor, Limits, Options};
 pub use eval::{eval_many, eval_many_with};
+pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};
 pub use kernel::{In, Kernel, Out};
 pub use operand::{IntoArray, Operand};

@@ -18,7 +18,7 @@ mod workers;
 use std::sync::{Arc, OnceLock};
 
 use broadloom_core::fuse::{self, ParamSource, Source, Target};
-use broadloom_core::graph::{Graph, IntDivision, NodeId};
+use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Scalar, Shape};
 use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, View, ViewMut};
@@ -149,7 +149,7 @@ impl Engine {
         }
         // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
         let _ieee = FloatEnv::ieee();
-        let Planned { graph, plan, .. } = plan(walk, options)?;
+        let Planned { graph, plan } = plan(walk, options)?;
         let recipe = Arc::new(Recipe::new(plan)?);
         if !graph.depends_on_values() {
             self.plans.insert(PlanKey { words: walk.key().into(), mode }, recipe.clone(), walk.key().len());
@@ -363,20 +363,16 @@ impl Run<'_> {
 
 /// A graph after rewriting, and its kernels.
 struct Planned {
-    /// How many nodes there were before rewriting.
-    nodes_before: usize,
     graph: Graph,
-    roots: Vec<NodeId>,
     plan: fuse::Plan,
 }
 
 /// From what was walked to kernels, under the default floating-point environment: constants are folded.
 fn plan(walk: &Walk<'_, '_>, options: &Options) -> Result<Planned> {
     let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
-    let nodes_before = graph.nodes().len();
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
     let plan = fuse::run(&graph, &roots)?;
-    Ok(Planned { nodes_before, graph, roots, plan })
+    Ok(Planned { graph, plan })
 }
 
 impl Recipe {
@@ -437,7 +433,7 @@ pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
 }
 
 pub(crate) use explain::{Detail, explain};
-pub(crate) use jit::clif;
+pub(crate) use jit::{Listing, clif};
 
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(
