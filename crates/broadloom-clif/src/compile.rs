@@ -19,6 +19,7 @@ use target_lexicon::Architecture;
 
 use crate::emit::{self, Helpers};
 use crate::run::Entry;
+use crate::symbols::{Announce, Registration};
 
 /// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
 /// fifth faster, but its time grows faster than the body does.
@@ -31,6 +32,7 @@ const MAX_FRAME: u32 = 64 << 10;
 pub struct Compiler {
     thorough: OwnedTargetIsa,
     linear: OwnedTargetIsa,
+    announce: Announce,
 }
 
 impl Compiler {
@@ -39,7 +41,15 @@ impl Compiler {
     /// # Errors
     /// [`ErrorKind::Limit`] where there is none: another architecture than x86-64 with AVX and FMA, or aarch64.
     pub fn host() -> Result<Compiler> {
-        Ok(Compiler { thorough: host_isa("backtracking")?, linear: host_isa("single_pass")? })
+        let (thorough, linear) = (host_isa("backtracking")?, host_isa("single_pass")?);
+        Ok(Compiler { thorough, linear, announce: Announce::default() })
+    }
+
+    /// The compiler, which tells profilers and debuggers of the code that it makes: by a line in perf's map
+    /// (`/tmp/perf-PID.map`; on Linux only), by GDB's interface for compiled code (with the feature `gdb` only), or both.
+    #[must_use]
+    pub fn announcing(self, perf_map: bool, gdb: bool) -> Compiler {
+        Compiler { announce: Announce { perf_map, gdb }, ..self }
     }
 
     fn isa_for(&self, kernel: &Kernel) -> &OwnedTargetIsa {
@@ -79,7 +89,9 @@ impl Compiler {
             .0
             .finalize_definitions()
             .map_err(|e| Error::new(ErrorKind::Memory, format!("executable memory is not to be had: {e}")))?;
-        let entry = Entry::new(module.0.get_finalized_function(id));
+        let code = module.0.get_finalized_function(id);
+        let registration = self.announce.code(kernel, code, size);
+        let entry = Entry::new(code);
         Ok(Compiled(Arc::new(Inner {
             entry,
             lanes: emit::lanes(kernel),
@@ -90,6 +102,9 @@ impl Compiler {
             fault_sites: kernel.fault_sites().count(),
             size: size + constants.len() * 16,
             constants: constants.into_iter().map(Constant).collect(),
+            #[cfg(test)]
+            code: (code.addr(), size),
+            _registration: registration,
             _code: module,
         })))
     }
@@ -243,6 +258,11 @@ pub(crate) struct Inner {
     /// What the code reads its constants from.
     pub constants: Box<[Constant]>,
     pub size: usize,
+    /// The address of the code, and its bytes.
+    #[cfg(test)]
+    code: (usize, usize),
+    // Dropped before the code is.
+    _registration: Registration,
     _code: Code,
 }
 
@@ -260,6 +280,12 @@ impl Compiled {
     /// Bytes of machine code and of the constants that it reads.
     pub fn code_size(&self) -> usize {
         self.0.size
+    }
+
+    /// Where the code begins, and how many bytes it has.
+    #[cfg(test)]
+    pub(crate) fn code_range(&self) -> (usize, usize) {
+        self.0.code
     }
 
     /// Elements per block: 128-bit vectors of the widest dtype, unrolled for short bodies.

@@ -59,7 +59,7 @@ pub use array::Array;
 pub use broadloom_core::graph::IntDivision;
 pub use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Op, Promotion, Result};
 pub use broadloom_math::f16;
-pub use engine::{Engine, Executor, Limits, Options};
+pub use engine::{Engine, Executor, Limits, Options, Profiling};
 pub use eval::{eval_many, eval_many_with};
 pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};

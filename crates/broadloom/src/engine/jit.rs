@@ -41,6 +41,10 @@ mod absent {
             Err(off())
         }
 
+        pub fn announcing(self, _: bool, _: bool) -> Compiler {
+            self
+        }
+
         pub fn compile(&self, _: &Kernel, _: &[Access]) -> Result<Compiled> {
             Err(off())
         }

@@ -34,7 +34,7 @@ use cache::Cache;
 use jit::{Compiled, Compiler};
 pub(crate) use memory::{Destination, view_mut};
 use memory::{Memory, contiguous_mut, copy, outputs, view};
-pub use options::{Executor, Limits, Options};
+pub use options::{Executor, Limits, Options, Profiling};
 use prepared::Prepared;
 
 /// Evaluates expressions: caches of plans and compiled kernels, a pool of result buffers, and their limits.
@@ -48,6 +48,7 @@ pub struct Engine {
     compiler: OnceLock<std::result::Result<Compiler, String>>,
     refused: OnceLock<String>,
     process: u32,
+    profiling: Profiling,
 }
 
 /// A compiled kernel's identity: its content and how its inputs are accessed. The host is the same for all.
@@ -88,7 +89,7 @@ pub(crate) struct Recipe {
 }
 
 impl Engine {
-    /// An engine with these limits.
+    /// An engine with these limits. Profilers and debuggers are told of its code as [`Profiling::from_env`] says.
     pub fn new(limits: Limits) -> Engine {
         Engine {
             plans: Cache::new(limits.plans, limits.plan_words),
@@ -97,7 +98,26 @@ impl Engine {
             compiler: OnceLock::new(),
             refused: OnceLock::new(),
             process: std::process::id(),
+            profiling: Profiling::from_env(),
         }
+    }
+
+    /// The engine, which tells these profilers and debuggers of its machine code, whatever the environment says.
+    ///
+    /// ```
+    /// use broadloom::{Engine, Limits, Profiling};
+    ///
+    /// let engine = Engine::new(Limits::default()).with_profiling(Profiling { perf_map: true, gdb: false });
+    /// assert_eq!(engine.profiling(), Profiling { perf_map: true, gdb: false });
+    /// ```
+    #[must_use]
+    pub fn with_profiling(self, profiling: Profiling) -> Engine {
+        Engine { profiling, ..self }
+    }
+
+    /// Which profilers and debuggers are told of machine code.
+    pub fn profiling(&self) -> Profiling {
+        self.profiling
     }
 
     /// The engine of this process, made on first use.
@@ -291,7 +311,9 @@ impl Engine {
     }
 
     fn compiler(&self) -> std::result::Result<&Compiler, &str> {
-        let compiler = self.compiler.get_or_init(|| Compiler::host().map_err(|e| e.to_string()));
+        let Profiling { perf_map, gdb } = self.profiling;
+        let make = || Compiler::host().map(|compiler| compiler.announcing(perf_map, gdb));
+        let compiler = self.compiler.get_or_init(|| make().map_err(|e| e.to_string()));
         compiler.as_ref().map_err(String::as_str)
     }
 

@@ -16,7 +16,7 @@ use crate::explain::{Explanation, bytes};
 /// The most boxes of a picture.
 const MAX_BOXES: usize = 250;
 /// The most characters of a line in a box.
-const MAX_CHARS: usize = 26;
+const MAX_CHARS: usize = 34;
 /// Width of a character of 13 px, in a font whose characters are of one width.
 const CHAR: f64 = 7.9;
 /// Colours, in turn.
@@ -194,10 +194,12 @@ fn render(drawing: &Drawing) -> Markup {
             @for (i, at, size) in &frames {
                 g class=(colour(*i)) {
                     rect class="frame" x=(n(at.0)) y=(n(at.1)) width=(n(size.0)) height=(n(size.1)) rx="10" {}
-                    text class="name" x=(n(at.0 + 10.0)) y=(n(at.1 + 17.0)) { (drawing.frames[*i]) }
                 }
             }
             @for route in &places.routes { path class="edge" d=(curve(route)) {} }
+            @for (i, at, _) in &frames {
+                text class="name" x=(n(at.0 + 10.0)) y=(n(at.1 + 17.0)) { (drawing.frames[*i]) }
+            }
             @for ((shown, item), at) in drawing.boxes.iter().zip(&items).zip(&places.boxes) {
                 g class=(format!("node {} {}", shown.class, shown.kernel.map_or(String::new(), colour))) {
                     title { (shown.title) }

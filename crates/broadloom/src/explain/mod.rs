@@ -121,8 +121,10 @@ impl Explanation {
     fn live(&self) -> Vec<bool> {
         let mut live = vec![false; self.graph.nodes().len()];
         self.roots.iter().for_each(|r| live[r.index()] = true);
-        for id in self.graph.ids().rev().filter(|id| live[id.index()]).collect::<Vec<_>>() {
-            self.graph.node(id).args().iter().for_each(|a| live[a.index()] = true);
+        for id in self.graph.ids().rev() {
+            if live[id.index()] {
+                self.graph.node(id).args().iter().for_each(|a| live[a.index()] = true);
+            }
         }
         live
     }

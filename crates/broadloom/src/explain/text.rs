@@ -97,8 +97,8 @@ impl Explanation {
         let input = &step.stage.inputs[j];
         let class = match step.access.get(j) {
             Some(Access::Splat) => "one element for a row",
-            _ if input.layout.is_contiguous() => "element by element",
-            _ => "element by element, packed where needed",
+            _ if input.layout.strides.last() == Some(&1) => "element by element",
+            _ => "packed into rows of elements",
         };
         [self.source(input.source), describe(&input.layout), class.into()]
     }
