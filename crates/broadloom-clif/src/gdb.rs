@@ -141,7 +141,8 @@ impl Drop for Registration {
 /// An object file that says what is at these addresses, with nothing in it: the code is in memory.
 fn object_file(name: &str, start: usize, len: usize) -> Option<Vec<u8>> {
     let machine = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
-    let endian = if cfg!(target_endian = "big") { object::Endianness::Big } else { object::Endianness::Little };
+    let endian =
+        if cfg!(target_endian = "big") { object::Endianness::Big } else { object::Endianness::Little };
     let mut bytes = Vec::new();
     let mut w = Writer::new(endian, true, &mut bytes);
     let text_name = w.add_section_name(b".text");

@@ -137,7 +137,8 @@ mod tests {
         let Ok(compiler) = Compiler::host() else { return };
         let quiet = compiler.compile(&kernel(3), &[Access::Contiguous]).expect("compiles");
         let compiler = compiler.announcing(true, false);
-        let compiled: Vec<_> = [4, 5].map(|n| (n, compiler.compile(&kernel(n), &[Access::Contiguous]))).into();
+        let compiled: Vec<_> =
+            [4, 5].map(|n| (n, compiler.compile(&kernel(n), &[Access::Contiguous]))).into();
         let map = std::fs::read_to_string(perf::path()).expect("a map");
         std::fs::remove_file(perf::path()).expect("removed");
         let lines: Vec<(usize, usize, &str)> = map

@@ -49,11 +49,7 @@ pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<
 /// assert_eq!((firings[0].rule, firings[0].at), ("x ** 2 -> square(x)", y));
 /// # Ok::<(), broadloom_core::Error>(())
 /// ```
-pub fn explain(
-    graph: &Graph,
-    roots: &[NodeId],
-    rules: Rules,
-) -> Result<(Graph, Vec<NodeId>, Vec<Firing>)> {
+pub fn explain(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<NodeId>, Vec<Firing>)> {
     let mut firings = Vec::new();
     let (graph, roots) = rewrite(graph, roots, rules, |firing| firings.push(firing))?;
     Ok((graph, roots, firings))

@@ -142,7 +142,8 @@ fn boxes(page: &str) -> Vec<String> {
     let of_node = |node: &roxmltree::Node<'_, '_>| {
         node.attribute("class").is_some_and(|class| class.split(' ').any(|class| class == "node"))
     };
-    let title = |node: roxmltree::Node<'_, '_>| node.first_element_child().and_then(|n| n.text().map(String::from));
+    let title =
+        |node: roxmltree::Node<'_, '_>| node.first_element_child().and_then(|n| n.text().map(String::from));
     document.descendants().filter(of_node).map(|node| title(node).expect("a title")).collect()
 }
 
@@ -186,10 +187,12 @@ fn every_node_is_drawn_once() {
 #[test]
 fn hostile_titles_are_text() {
     let e = explained(&(ones(&[3]) + 1));
-    for title in ["</title><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "&lt; & <!-- ]]>"] {
+    for title in ["</title><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "&lt; & <!-- ]]>"]
+    {
         let page = e.to_html(title);
         let document = parse(&page);
-        let found = document.descendants().find(|node| node.has_tag_name("title")).and_then(|node| node.text());
+        let found =
+            document.descendants().find(|node| node.has_tag_name("title")).and_then(|node| node.text());
         assert_eq!(found, Some(title));
         assert!(!document.descendants().any(|node| node.has_tag_name("script") || node.has_tag_name("img")));
     }
@@ -206,10 +209,7 @@ fn large_graphs_are_drawn_as_kernels() {
     assert_eq!(drawn.iter().filter(|title| title.starts_with("kernel ")).count(), e.kernels());
     assert!(drawn.len() <= e.kernels() + 1, "{drawn:?}");
 
-    let turns = (0..1200).fold(ones(&[3, 2]), |y, i| {
-        let shape = if i % 2 == 0 { [3, 2] } else { [2, 3] };
-        (y + 1).t().reshape(&shape).expect("6")
-    });
+    let turns = (0..300).fold(ones(&[3, 2]), |y, _| (y + 1).t().reshape(&[3, 2]).expect("6"));
     let page = explained(&turns).to_html("turns");
     assert!(boxes(&page).is_empty() && page.contains("too many to draw"));
 }
@@ -225,5 +225,8 @@ fn the_picture_in_the_readme_is_current() {
     if std::env::var_os("BROADLOOM_BLESS").is_some_and(|value| value == "1") {
         std::fs::write(path, &picture).expect("written");
     }
-    assert!(std::fs::read_to_string(path).is_ok_and(|text| text == picture), "BROADLOOM_BLESS=1 draws it anew");
+    assert!(
+        std::fs::read_to_string(path).is_ok_and(|text| text == picture),
+        "BROADLOOM_BLESS=1 draws it anew"
+    );
 }

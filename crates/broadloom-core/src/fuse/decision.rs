@@ -139,3 +139,68 @@ impl Log {
         self.0.unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Result;
+    use crate::fuse;
+    use crate::graph::Graph;
+    use crate::layout::Layout;
+    use crate::op::Op;
+
+    /// A row that a loop of so many rows would compute again for each, with the costs of both ways.
+    fn of_row(rows: usize) -> Result<(fuse::Plan, fuse::Plan)> {
+        let mut g = Graph::default();
+        let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[rows, 100])?))?;
+        let row = g.input(1, DType::Float32, Layout::contiguous(Shape::new(&[100])?))?;
+        let exp = g.apply(Op::Exp, &[row.into()])?;
+        let root = g.apply(Op::Add, &[x.into(), exp.into()])?;
+        Ok((fuse::explain(&g, &[root])?, fuse::run(&g, &[root])?))
+    }
+
+    #[test]
+    fn a_decision_has_the_costs_that_decided() -> Result<()> {
+        for (rows, materialised) in [(2, false), (2000, true)] {
+            let (plan, quiet) = of_row(rows)?;
+            let [Decision { why, .. }] = &plan.decisions[..] else { panic!("{plan}") };
+            let (recompute, store) = match *why {
+                Why::Repeated { recompute, store, .. } | Why::Recomputed { recompute, store, .. } => {
+                    (recompute, store)
+                }
+                ref other => panic!("{other:?}"),
+            };
+            // 20 for exp, an element; 20 000 for a kernel, and 8 for an element of a temporary.
+            assert_eq!((recompute, store), (20 * 100 * (rows as u64 - 1), 20_000 + 8 * 100));
+            assert_eq!(
+                (why.materialises(), plan.stages.len()),
+                (materialised, 1 + usize::from(materialised))
+            );
+            assert!(quiet.decisions.is_empty() && quiet.computes.is_empty(), "kept without being asked for");
+        }
+        Ok(())
+    }
+
+    /// Each instruction of each stage has its node, also where a body is cut.
+    #[test]
+    fn every_instruction_has_its_node() -> Result<()> {
+        let mut g = Graph::default();
+        let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[8])?))?;
+        let mut y = x;
+        for _ in 0..MAX_BODY {
+            y = g.apply(Op::Multiply, &[y.into(), x.into()])?;
+            y = g.apply(Op::Sqrt, &[y.into()])?;
+        }
+        let plan = fuse::explain(&g, &[y])?;
+        assert!(plan.stages.len() > 1);
+        assert!(matches!(plan.decisions[..], [Decision { node: None, why: Why::Split { .. }, .. }]));
+        assert_eq!(plan.stages.len(), plan.computes.len());
+        for (stage, nodes) in plan.stages.iter().zip(&plan.computes) {
+            assert_eq!(stage.kernel.body.len(), nodes.len());
+        }
+        let nodes: Vec<NodeId> = plan.computes.concat();
+        assert!(nodes.is_sorted_by(|a, b| a < b), "each once, operands first");
+        assert_eq!(nodes.len(), g.nodes().len() - 1);
+        Ok(())
+    }
+}

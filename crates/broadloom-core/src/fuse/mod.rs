@@ -211,7 +211,13 @@ impl fmt::Display for Plan {
         for (i, stage) in self.stages.iter().enumerate() {
             writeln!(f, "stage {i} over {}:", stage.shape)?;
             for (j, input) in stage.inputs.iter().enumerate() {
-                writeln!(f, "  {:?} reads {}, {}", stage.kernel.input(j), input.source, describe(&input.layout))?;
+                writeln!(
+                    f,
+                    "  {:?} reads {}, {}",
+                    stage.kernel.input(j),
+                    input.source,
+                    describe(&input.layout)
+                )?;
             }
             for (j, target) in stage.outputs.iter().enumerate() {
                 writeln!(f, "  {:?} is written to {target}", stage.kernel.outputs[j])?;

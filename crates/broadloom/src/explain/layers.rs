@@ -225,7 +225,11 @@ mod tests {
     use super::*;
 
     fn items(bands: &[usize]) -> Vec<Item> {
-        bands.iter().enumerate().map(|(i, &band)| Item { width: 60.0 + i as f64, band, loose: false }).collect()
+        bands
+            .iter()
+            .enumerate()
+            .map(|(i, &band)| Item { width: 60.0 + i as f64, band, loose: false })
+            .collect()
     }
 
     /// Boxes of one layer keep their distance, layers and bands go down, routes go from box to box.

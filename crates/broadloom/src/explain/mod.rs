@@ -90,7 +90,9 @@ impl Explanation {
     /// How many bytes the kernels read and write, temporaries included, at least: an element that serves several is
     /// counted once.
     pub fn bytes(&self) -> u64 {
-        self.stages.iter().fold(0, |sum: u64, s| sum.saturating_add((s.read as u64).saturating_add(s.written as u64)))
+        self.stages
+            .iter()
+            .fold(0, |sum: u64, s| sum.saturating_add((s.read as u64).saturating_add(s.written as u64)))
     }
 
     /// How many operations and conversions on elements the kernels do; those that serve a row, or all, are counted once

@@ -62,7 +62,9 @@ impl fmt::Display for Explanation {
 impl Explanation {
     /// The rules that fired, a line each.
     pub(super) fn rules(&self) -> impl Iterator<Item = String> {
-        self.firings.iter().map(|firing| format!("{:?}: {}, gives {:?}", firing.at, firing.rule, firing.gives))
+        self.firings
+            .iter()
+            .map(|firing| format!("{:?}: {}, gives {:?}", firing.at, firing.rule, firing.gives))
     }
 
     fn stage(&self, f: &mut fmt::Formatter<'_>, number: usize, step: &Step) -> fmt::Result {
