@@ -263,7 +263,7 @@ fn what_is_no_rule_is_told_too() {
     let mut g = Graph::default();
     let x = g.input(0, Float32, Layout::contiguous(Shape::new(&[4]).unwrap())).unwrap();
     let minus = two(&mut g, Op::Subtract, x, x).unwrap();
-    let sign = one(&mut g, Op::Signbit, minus).unwrap();
+    let sign = one(&mut g, Op::SignBit, minus).unwrap();
     let same = one(&mut g, Op::Positive, x).unwrap();
     let (out, roots, firings) = explain(&g, &[sign, same], Rules::Off).unwrap();
     assert_eq!(firings.len(), 1, "{firings:?}");
