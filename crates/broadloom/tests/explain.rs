@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use broadloom::prelude::*;
-use broadloom::{Executor, Explanation, IntDivision, Options};
+use broadloom::{Executor, Explanation, IntDivision, Kernel, Options};
 
 /// Who runs it depends on the host; by the interpreter everything runs anywhere.
 fn options() -> Options {
@@ -196,6 +196,26 @@ fn hostile_titles_are_text() {
         assert_eq!(found, Some(title));
         assert!(!document.descendants().any(|node| node.has_tag_name("script") || node.has_tag_name("img")));
     }
+}
+
+/// A kernel names its inputs and outputs, whatever they are called, and needs no memory.
+#[test]
+fn kernels_are_explained_without_memory() -> Result<()> {
+    let hostile = "</pre><script>alert(1)</script>";
+    let x = Array::input(hostile, DType::Float32, &["n".into(), 3.into()])?;
+    let row = Array::input("row", DType::Float32, &[3.into()])?;
+    let turned = (&x * &row).permute_dims(&[1, 0])?.sqrt();
+    let kernel = Kernel::named(&[("<b>", &turned)], &[&x, &row], &options())?;
+    let text = kernel.explain()?;
+    assert!(text.starts_with(&format!("{kernel:?}, {}\n", kernel.id())), "{text}");
+    assert!(text.contains(&format!("reads input 0 ({hostile}), strides [1, 3], packed")), "{text}");
+    assert!(text.contains("is written to result 0 (<b>)") && text.contains("[3,1000]"), "{text}");
+    let explanation = kernel.bind(&[("n", 5)])?.explanation(true)?;
+    assert!(explanation.to_string().contains("over [3,5]"), "{explanation}");
+    let page = explanation.to_html("x");
+    assert!(!parse(&page).descendants().any(|node| node.has_tag_name("script")));
+    assert!(boxes(&page).iter().any(|title| title.contains(hostile)), "{page}");
+    Ok(())
 }
 
 /// Hundreds of nodes are drawn as kernels, thousands of kernels not at all.

@@ -4,7 +4,7 @@
 //! nothing that it says is invented here: it runs the same steps as an evaluation.
 
 use broadloom_core::fuse::{self, Source};
-use broadloom_core::graph::{Graph, NodeId};
+use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
 use broadloom_core::{Result, Scalar};
 use broadloom_interp::Stores;
@@ -30,10 +30,10 @@ pub(crate) enum Detail {
 }
 
 /// What is explained.
-pub(crate) struct Subject<'s> {
-    /// The typed graph and its roots.
-    pub graph: Graph,
-    pub roots: Vec<NodeId>,
+pub(crate) struct Asked<'s> {
+    /// The key of a walk, or of a kernel's template.
+    pub key: &'s [u64],
+    pub literals: &'s [Scalar],
     /// The memory behind each slot, where it is known.
     pub slots: Option<SmallVec<[&'s [u8]; 8]>>,
     /// The recipe that was made of it, if it is kept: what its runs have shown decides who runs it.
@@ -48,30 +48,23 @@ pub(crate) fn explain(
     detail: Detail,
 ) -> Result<Explanation> {
     let walk = Walk::new(roots, options)?;
-    let mode = (options.int_division, options.rules);
-    let recipe = engine.plans.get(&PlanLookup { words: walk.key(), mode });
-    let (graph, roots) = typed(walk.key(), walk.literals(), options)?;
+    let (key, literals) = (walk.key(), walk.literals());
+    let recipe = engine.plans.get(&PlanLookup { words: key, mode: (options.int_division, options.rules) });
     let slots = Some(walk.slots().iter().map(|leaf| leaf.storage.bytes()).collect());
-    explain_subject(engine, Subject { graph, roots, slots, recipe: recipe.as_deref() }, options, detail)
+    explain_key(engine, Asked { key, literals, slots, recipe: recipe.as_deref() }, options, detail)
 }
 
-/// The typed graph of a walk's key.
-fn typed(key: &[u64], literals: &[Scalar], options: &Options) -> Result<(Graph, Vec<NodeId>)> {
-    // Building folds constants.
-    let _ieee = FloatEnv::ieee();
-    lower::graph(key, literals, options.int_division)
-}
-
-/// Explains a graph that need not have memory, such as a kernel's.
-pub(crate) fn explain_subject(
+/// Explains what a key stands for, which need not have memory, such as a kernel's.
+pub(crate) fn explain_key(
     engine: &Engine,
-    subject: Subject<'_>,
+    asked: Asked<'_>,
     options: &Options,
     detail: Detail,
 ) -> Result<Explanation> {
-    // Rewriting folds, and estimates are computed in floats, whatever the host has set.
+    // Building and rewriting fold, and estimates are computed in floats, whatever the host has set.
     let _ieee = FloatEnv::ieee();
-    let Subject { graph: typed, roots: typed_roots, slots, recipe } = subject;
+    let Asked { key, literals, slots, recipe } = asked;
+    let (typed, typed_roots) = lower::graph(key, literals, options.int_division)?;
     let (graph, roots, firings) = rewrite::explain(&typed, &typed_roots, options.rules)?;
     let mut plan = fuse::explain(&graph, &roots)?;
     let (decisions, temps) = (std::mem::take(&mut plan.decisions), plan.temps.clone());
@@ -91,6 +84,7 @@ pub(crate) fn explain_subject(
         decisions,
         temps,
         stages,
+        about: String::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),
     })
@@ -171,7 +165,7 @@ fn access(
             (Source::Slot(slot), Some(slots), None) => slots[slot as usize],
             _ => &[],
         };
-        inputs.push(view(bytes, dtype, &input.layout)?);
+        inputs.push(view(bytes.into(), dtype, &input.layout)?);
     }
     let mut buffers = Vec::new();
     for dtype in stage.kernel.output_dtypes() {

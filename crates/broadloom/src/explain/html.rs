@@ -35,6 +35,7 @@ pub fn page(e: &Explanation, title: &str) -> String {
             }
             body {
                 h1 { code { (title) } }
+                @if !e.about.is_empty() { p { code { (e.about) } } }
                 div class="figures" {
                     @for (value, what) in &figures { div { b { (value) } span { (what) } } }
                 }

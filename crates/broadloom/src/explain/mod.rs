@@ -45,6 +45,8 @@ pub struct Explanation {
     pub(crate) decisions: Vec<Decision>,
     pub(crate) temps: Vec<(DType, Shape)>,
     pub(crate) stages: Vec<Step>,
+    /// What is explained, in a line; empty for arrays.
+    pub(crate) about: String,
     /// The names of inputs and results; empty where they have none.
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
@@ -99,12 +101,6 @@ impl Explanation {
     /// for it.
     pub fn operations(&self) -> u64 {
         self.stages.iter().fold(0, |sum: u64, s| sum.saturating_add(s.operations()))
-    }
-
-    /// The explanation with names for the inputs and results, in their order.
-    #[must_use]
-    pub(crate) fn named(self, inputs: Vec<String>, outputs: Vec<String>) -> Explanation {
-        Explanation { inputs, outputs, ..self }
     }
 
     /// The page: one file that needs no other, without scripts, light or dark as the reader's system is.

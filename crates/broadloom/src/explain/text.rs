@@ -13,6 +13,9 @@ use crate::explain::{Explanation, Step, bytes, count, time};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.about.is_empty() {
+            writeln!(f, "{}", self.about)?;
+        }
         let (typed, typed_roots) = &self.typed;
         writeln!(f, "typed graph ({} nodes; {}):", typed.nodes().len(), results(typed_roots))?;
         indented(f, typed.to_string().lines())?;
