@@ -14,12 +14,12 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Module, ModuleError, default_libcall_names};
+use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
 use target_lexicon::Architecture;
 
 use crate::emit::{self, Helpers};
 use crate::run::Entry;
-use crate::symbols::{Announce, Registration};
+use crate::symbols::{self, Announce, Registration};
 
 /// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
 /// fifth faster, but its time grows faster than the body does.
@@ -74,7 +74,10 @@ impl Compiler {
         let (function, constants) =
             emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new(), Helpers::Called)?;
         context.func = function;
-        let id = module.0.declare_anonymous_function(&context.func.signature).map_err(defect)?;
+        // Cranelift writes the name to perf's map too, where `perf record` started the process.
+        let name = symbols::name(kernel);
+        let signature = &context.func.signature;
+        let id = module.0.declare_function(&name, Linkage::Local, signature).map_err(defect)?;
         module.0.define_function(id, &mut context).map_err(refused)?;
         let code = context.compiled_code();
         let size = code.map_or(0, |c| c.code_buffer().len());
@@ -90,7 +93,7 @@ impl Compiler {
             .finalize_definitions()
             .map_err(|e| Error::new(ErrorKind::Memory, format!("executable memory is not to be had: {e}")))?;
         let code = module.0.get_finalized_function(id);
-        let registration = self.announce.code(kernel, code, size);
+        let registration = self.announce.code(&name, code, size);
         let entry = Entry::new(code);
         Ok(Compiled(Arc::new(Inner {
             entry,

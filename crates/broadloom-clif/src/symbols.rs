@@ -14,6 +14,7 @@ use crate::gdb;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Announce {
     pub perf_map: bool,
+    #[cfg_attr(not(feature = "gdb"), expect(dead_code, reason = "there is nobody to tell"))]
     pub gdb: bool,
 }
 
@@ -25,19 +26,12 @@ pub(crate) type Registration = ();
 
 impl Announce {
     /// Tells of code that has been written and stays where it is.
-    pub fn code(self, kernel: &Kernel, code: *const u8, len: usize) -> Registration {
-        if self.perf_map || self.gdb {
-            let name = name(kernel);
-            if self.perf_map {
-                perf::append(code.addr(), len, &name);
-            }
-            #[cfg(feature = "gdb")]
-            if self.gdb {
-                return gdb::register(&name, code.addr(), len);
-            }
+    pub fn code(self, name: &str, code: *const u8, len: usize) -> Registration {
+        if self.perf_map {
+            perf::append(code.addr(), len, name);
         }
         #[cfg(feature = "gdb")]
-        return None;
+        return if self.gdb { gdb::register(name, code.addr(), len) } else { None };
     }
 }
 

@@ -13,7 +13,7 @@ use broadloom_core::graph::{Graph, NodeId};
 use broadloom_core::kernel::Depth;
 use broadloom_core::rewrite::Firing;
 use broadloom_core::{DType, Shape};
-use broadloom_mem::Access;
+use broadloom_mem::{Access, FloatEnv};
 
 use crate::engine::Listing;
 
@@ -107,11 +107,14 @@ impl Explanation {
     ///
     /// Titles, names and values are escaped, wherever they come from. Graphs of hundreds of nodes are drawn as kernels.
     pub fn to_html(&self, title: &str) -> String {
+        // Places and figures are computed in floats, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
         html::page(self, title)
     }
 
     /// The graph of the kernels as an SVG image.
     pub fn to_svg(&self) -> String {
+        let _ieee = FloatEnv::ieee();
         draw::picture(self).into_string()
     }
 

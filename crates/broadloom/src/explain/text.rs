@@ -7,12 +7,14 @@ use std::fmt;
 
 use broadloom_core::fuse::describe;
 use broadloom_core::graph::{Graph, NodeId};
-use broadloom_mem::Access;
+use broadloom_mem::{Access, FloatEnv};
 
 use crate::explain::{Explanation, Step, bytes, count, time};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Figures are scaled in floats, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
         if !self.about.is_empty() {
             writeln!(f, "{}", self.about)?;
         }
