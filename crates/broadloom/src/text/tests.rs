@@ -1,7 +1,7 @@
 //! What texts mean, as rows of dtype, shape and values; and what is said of texts that mean nothing, and where.
 
 use super::*;
-use crate::{Error, ErrorKind};
+use crate::{DType, Error, ErrorKind};
 use crate::with_promotion;
 use broadloom_core::Promotion;
 
