@@ -34,7 +34,7 @@ use broadloom_mem::FloatEnv;
 
 use crate::array::Array;
 
-pub use broadloom_core::text::{Dim, Library, ParseOptions, Span, TextError, is_name, signature};
+pub use broadloom_core::text::{Library, ParseOptions, Span, TextError, is_name, signature};
 pub use print::{Printed, print};
 pub use program::{Input, Program};
 

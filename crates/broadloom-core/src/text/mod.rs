@@ -31,7 +31,7 @@ pub use meaning::{Data, Meaning, View, evaluate};
 pub use nearest::nearest;
 pub use operator::symbol;
 pub use parse::parse;
-pub use module::{Dim, Input, Library, Module, Output};
+pub use module::{Input, Library, Module, Output};
 pub use resolve::{ASTYPE, signature};
 
 /// A range of bytes of the text.

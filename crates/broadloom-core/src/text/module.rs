@@ -13,7 +13,7 @@ use super::number::brief;
 use super::parse::parse_any;
 use super::resolve::{Function, Source, built_in, resolve};
 use super::{ParseOptions, Span};
-use crate::{DType, ErrorKind};
+use crate::{DType, Dim, ErrorKind};
 
 /// Functions for the texts of a host: composites that are parsed once, and functions of its own.
 ///
@@ -123,17 +123,6 @@ pub struct Output {
     pub(super) statement: u32,
 }
 
-/// One extent of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dim<'m> {
-    /// A number.
-    Fixed(usize),
-    /// A name that stands for a number.
-    Symbol(&'m str),
-    /// Any number of leading axes.
-    Rest,
-}
-
 impl<'m> Input<'m> {
     /// Its name.
     pub fn name(&self) -> &'m str {
@@ -156,13 +145,13 @@ impl<'m> Input<'m> {
     }
 
     /// Its extents, if it is declared.
-    pub fn dims(&self) -> Option<impl ExactSizeIterator<Item = Dim<'m>> + use<'m>> {
-        let (ast, ty) = (self.ast, self.ty?);
-        Some(ast.extents(ty).iter().map(|extent| match extent {
+    pub fn dims(&self) -> Option<Vec<Dim>> {
+        let extents = self.ast.extents(self.ty?).iter();
+        Some(extents.map(|extent| match extent {
             Extent::Fixed(n) => Dim::Fixed(*n),
-            Extent::Symbol(name) => Dim::Symbol(ast.at(name)),
+            Extent::Symbol(name) => Dim::from(self.ast.at(name)),
             Extent::Rest => Dim::Rest,
-        }))
+        }).collect())
     }
 }
 

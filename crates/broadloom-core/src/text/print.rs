@@ -126,9 +126,7 @@ pub fn apply(op: Op, operands: &[impl AsRef<str>]) -> impl fmt::Display {
             write!(f, "{} {symbol} {}", left.as_ref(), right.as_ref())
         }
         // A sign before a number would be a part of the number.
-        (Arity::Unary, Some(symbol), [x]) if x.as_ref().starts_with(|c: char| c.is_alphabetic() || c == '_') => {
-            write!(f, "{symbol}{}", x.as_ref())
-        }
+        (Arity::Unary, Some(symbol), [x]) if !is_literal(x.as_ref()) => write!(f, "{symbol}{}", x.as_ref()),
         _ => {
             write!(f, "{op}")?;
             // Parentheses around a literal's sign are for operators.
@@ -139,6 +137,13 @@ pub fn apply(op: Op, operands: &[impl AsRef<str>]) -> impl fmt::Display {
             commas(f, '(', plain, ')')
         }
     })
+}
+
+/// Whether an operand is a literal without a dtype.
+fn is_literal(x: &str) -> bool {
+    x.starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == '.')
+        || matches!(x, "inf" | "nan" | "true" | "false")
+        || x.starts_with("nan(")
 }
 
 /// A conversion: `astype(x, float32)`.

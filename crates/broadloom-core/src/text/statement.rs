@@ -118,7 +118,7 @@ impl Parser<'_> {
         let data = self.elements(ty.dtype)?;
         if expected != Some(data.len()) {
             let wanted = expected.map_or("more than can be".into(), |n| n.to_string());
-            return Err(syntax(&name, format!("{} values are given, not {wanted}", data.len()), None));
+            return Err(syntax(&name, format!("{} elements, not {wanted}", data.len()), None));
         }
         self.ast.statements.push(Statement::Input { name, ty, data: Some(data) });
         Ok(())

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
-use broadloom_core::text::{Dim, Input, Item, Meaning, View};
-use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Result, Scalar};
+use broadloom_core::symbol::Binding;
+use broadloom_core::text::{Input, Item, Meaning, View};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
 
 use crate::array::Array;
@@ -20,7 +21,9 @@ pub(super) struct Arrays<'n, 'a> {
     known: HashMap<&'n str, &'n Array<'a>>,
     /// The names in the caller's order.
     names: Vec<&'n str>,
-    symbols: HashMap<String, usize>,
+    symbols: Binding,
+    /// Whether some input has no array, so that symbols stay symbols.
+    is_open: bool,
 }
 
 impl<'n, 'a> Arrays<'n, 'a> {
@@ -28,44 +31,34 @@ impl<'n, 'a> Arrays<'n, 'a> {
         Arrays {
             known: bound.iter().map(|(name, array)| (*name, array)).collect(),
             names: bound.iter().map(|(name, _)| *name).collect(),
-            symbols: HashMap::new(),
+            symbols: Binding::default(),
+            is_open: false,
         }
     }
 
     /// Checks an array against a type, and learns the symbols that are met first.
     fn fits(&mut self, array: &Array<'a>, declared: &Input<'_>) -> Result<()> {
         let (name, said) = (declared.name(), declared.type_text().unwrap_or_default());
-        let is = || Operand::from(array).known().to_string();
+        let is = || match array.dims() {
+            Some(_) => format!("{}{}", array.dtype(), array.all_dims()),
+            None => Operand::from(array).known().to_string(),
+        };
         if declared.dtype().is_some_and(|dtype| dtype != array.dtype()) || array.is_literal() {
             let error = Error::new(ErrorKind::DType, format!("`{name}` is {}, not {said}", is()));
             let dtype = declared.dtype().map_or("float64", DType::name);
             return Err(error.with_help(format!("write `astype(…, {dtype})`")));
         }
-        let refuse = |why: String| Err(Error::new(ErrorKind::Shape, format!("`{name}` is {}, not {said}{why}", is())));
         let Some(dims) = declared.dims() else { return Ok(()) };
-        let mut dims: Vec<Dim<'_>> = dims.collect();
-        let mut shape = array.shape();
-        if dims.first() == Some(&Dim::Rest) {
-            dims.remove(0);
-            shape = &shape[shape.len().saturating_sub(dims.len())..];
-        }
-        if dims.len() != shape.len() {
-            return refuse(String::new());
-        }
-        for (dim, &extent) in dims.iter().zip(shape) {
-            match dim {
-                Dim::Fixed(n) if *n == extent => {}
-                Dim::Symbol(symbol) => match self.symbols.get(*symbol) {
-                    Some(&n) if n == extent => {}
-                    Some(n) => return refuse(format!(": {symbol} is {n}")),
-                    None => {
-                        self.symbols.insert((*symbol).to_owned(), extent);
-                    }
-                },
-                Dim::Fixed(_) | Dim::Rest => return refuse(String::new()),
+        let dims = Dims::new(&dims)?;
+        if self.is_open || array.dims().is_some() {
+            if array.all_dims() == dims {
+                return Ok(());
             }
+            return Err(Error::new(ErrorKind::Shape, format!("`{name}` is {}, not {said}", is())));
         }
-        Ok(())
+        self.symbols.meet(&dims, array.shape()).map_err(|error| {
+            Error::new(ErrorKind::Shape, format!("`{name}`, declared {said}, {}", error.message()))
+        })
     }
 }
 
@@ -115,11 +108,15 @@ impl<'a> Meaning for Arrays<'_, 'a> {
             return Ok(array.clone());
         }
         if let Some((bits, dtype)) = data.zip(input.dtype()) {
-            let fixed = |dim| if let Dim::Fixed(n) = dim { n } else { 1 };
-            let shape: Vec<usize> = input.dims().into_iter().flatten().map(fixed).collect();
+            let fixed = |dim: &Dim| if let Dim::Fixed(n) = dim { *n } else { 1 };
+            let shape: Vec<usize> = input.dims().iter().flatten().map(fixed).collect();
             return from_bits(dtype, &shape, bits);
         }
-        Err(Error::new(ErrorKind::Name, format!("there is no array for the input `{}`", input.name())))
+        let (Some(dtype), Some(dims)) = (input.dtype(), input.dims()) else {
+            return Err(Error::new(ErrorKind::Internal, format!("`{}` is not declared", input.name())));
+        };
+        self.is_open = true;
+        Array::input(input.name(), dtype, &dims)
     }
 
     fn free(&mut self, name: &str) -> Option<Array<'a>> {

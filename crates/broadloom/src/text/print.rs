@@ -3,12 +3,12 @@
 //! In: arrays under names. Out: the text of a program that means them, with its inputs. Must hold: the text, built with
 //! the same inputs, gives the same expression, node for node; it is the same text each time; no recursion.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use broadloom_core::text::{is_name, print as words};
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_core::{DType, Dims, Error, ErrorKind, Result};
 use broadloom_mem::FloatEnv;
 use rustc_hash::FxHashMap;
 
@@ -17,11 +17,11 @@ use crate::expr::Kind;
 
 /// The program that gives these arrays under these names, with types written.
 ///
-/// Arrays in memory become inputs, `in0`, `in1`, … in the order in which they are met; [`Printed`] tells which is which.
+/// An [`Array::input`] is declared under its own name. Arrays in memory become inputs too, `in0`, `in1`, … in the order in which they are met; [`Printed`] tells which is which.
 /// What is used several times is bound once.
 ///
 /// # Errors
-/// [`ErrorKind::Name`] for a name that a text can't have, or that is there twice.
+/// [`ErrorKind::Name`] for a name that a text can't have, or that is there twice, or belongs to two different inputs.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -68,22 +68,34 @@ impl<'a> Printed<'a> {
     pub fn new(outputs: &[(&str, &Array<'a>)]) -> Result<Printed<'a>> {
         // Numbers are printed and read back, whatever the host has set.
         let _ieee = FloatEnv::ieee();
-        let mut taken: HashSet<String> = HashSet::new();
-        for (name, _) in outputs {
-            let refuse = |why: &str| Err(Error::new(ErrorKind::Name, format!("print: the name {name:?} {why}")));
-            if !is_name(name) {
-                return refuse("is not one that a text can have");
-            }
-            if !taken.insert((*name).to_owned()) {
-                return refuse("is there twice");
-            }
+        let refuse = |name: &str, why: &str| {
+            Err(Error::new(ErrorKind::Name, format!("print: the name {name:?} {why}")))
+        };
+        let mut results: HashSet<&str> = HashSet::new();
+        if let Some((name, _)) = outputs.iter().find(|(name, _)| !results.insert(name)) {
+            return refuse(name, "is there twice");
         }
         let mut nodes = Nodes::default();
         for (_, root) in outputs {
             nodes.walk(root);
         }
-        let mut printer = Printer { taken, inputs: Vec::new(), temporaries: 0, head: String::new(), body: String::new() };
-        let names = printer.lines(&nodes, outputs);
+        let mut types: HashMap<&str, (DType, Dims)> = HashMap::new();
+        for array in &nodes.order {
+            let Kind::Input(name) = &array.0.kind else { continue };
+            let ty = (array.dtype(), array.all_dims());
+            if types.insert(name, ty.clone()).is_some_and(|earlier| earlier != ty) {
+                return refuse(name, "is that of two inputs");
+            }
+        }
+        if let Some(name) = results.iter().chain(types.keys()).find(|name| !is_name(name)) {
+            return refuse(name, "is not one that a text can have");
+        }
+        let taken = results.iter().chain(types.keys()).map(|name| (*name).to_owned()).collect();
+        // A result that has an input's name can only be called so in `return`.
+        let wanted: Vec<(&str, &Array<'a>)> =
+            outputs.iter().copied().filter(|(name, _)| !types.contains_key(name)).collect();
+        let mut printer = Printer { taken, declared: HashSet::new(), inputs: Vec::new(), temporaries: 0, head: String::new(), body: String::new() };
+        let names = printer.lines(&nodes, &wanted);
         let Printer { inputs, head, mut body, .. } = printer;
         body.push_str("return ");
         for (i, (name, root)) in outputs.iter().enumerate() {
@@ -145,7 +157,7 @@ impl<'e, 'a> Nodes<'e, 'a> {
 
 fn operands<'e, 'a>(array: &'e Array<'a>) -> Vec<&'e Array<'a>> {
     match &array.0.kind {
-        Kind::Data(_) | Kind::Literal(_) | Kind::Const(_) => Vec::new(),
+        Kind::Data(_) | Kind::Literal(_) | Kind::Const(_) | Kind::Input(_) => Vec::new(),
         Kind::Apply { args, .. } => args.iter().flatten().collect(),
         Kind::Cast { arg } | Kind::View { arg, .. } => vec![arg],
     }
@@ -153,6 +165,8 @@ fn operands<'e, 'a>(array: &'e Array<'a>) -> Vec<&'e Array<'a>> {
 
 struct Printer<'a> {
     taken: HashSet<String>,
+    /// The inputs of kernels that have their line.
+    declared: HashSet<String>,
     inputs: Vec<(String, Array<'a>)>,
     temporaries: usize,
     head: String,
@@ -175,6 +189,13 @@ impl<'a> Printer<'a> {
                     let _ = writeln!(self.head, "{name}: {}", words::ty(array.dtype(), array.shape()));
                     self.inputs.push((name.clone(), (*array).clone()));
                     names.push(name);
+                    continue;
+                }
+                Kind::Input(name) => {
+                    if self.declared.insert(name.to_string()) {
+                        let _ = writeln!(self.head, "{name}: {}{}", array.dtype(), array.all_dims());
+                    }
+                    names.push(name.to_string());
                     continue;
                 }
                 // A literal is a root, and stays without a dtype.
@@ -201,7 +222,7 @@ impl<'a> Printer<'a> {
                     self.fresh("t", self.temporaries - 1)
                 }
             };
-            let _ = writeln!(self.body, "{name}: {} = {value}", words::ty(array.dtype(), array.shape()));
+            let _ = writeln!(self.body, "{name}: {}{} = {value}", array.dtype(), array.all_dims());
             names.push(name);
         }
         names

@@ -3,8 +3,8 @@
 //! In: text, and arrays for its inputs. Out: an array for each result. Must hold: what is bound to a name is used by the
 //! text and has the type that the text declares; a symbol is one number throughout.
 
-use broadloom_core::text::{self, Dim, Module};
-use broadloom_core::{DType, ErrorKind};
+use broadloom_core::text::{self, Module};
+use broadloom_core::{DType, Dim, ErrorKind};
 use broadloom_mem::FloatEnv;
 
 use super::meaning::Arrays;
@@ -44,8 +44,8 @@ impl<'p> Input<'p> {
     }
 
     /// Its extents; none for a name that is used without being declared.
-    pub fn dims(&self) -> Option<Vec<Dim<'p>>> {
-        self.0.dims().map(Iterator::collect)
+    pub fn dims(&self) -> Option<Vec<Dim>> {
+        self.0.dims()
     }
 
     /// Where its name stands first.
@@ -101,12 +101,13 @@ impl Program {
 
     /// The results under their names, the inputs bound to these arrays.
     ///
-    /// An array may be broadcast to nothing: it has the dtype and the extents that the text declares, where a symbol is
-    /// the same number throughout.
+    /// An array has the dtype and the extents that the text declares, where a symbol is the same number throughout. A
+    /// declared input without an array becomes an [`Array::input`]: an input of the kernels that are built from the
+    /// results.
     ///
     /// # Errors
-    /// For a name that is given twice or that the text does not have; for an input without an array, or with one of
-    /// another type; for the first function, from the left, that does not take what it is given; if composites become
+    /// For a name that is given twice or that the text does not have; for a name that is not declared and not given; for
+    /// an array of another type than is declared; for the first function, from the left, that does not take what it is given; if composites become
     /// more than [`ParseOptions::max_nodes`].
     pub fn build<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<(&str, Array<'a>)>, TextError> {
         let mut known = std::collections::HashSet::new();
