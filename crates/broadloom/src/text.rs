@@ -91,6 +91,11 @@ impl Expression {
         Ok(Expression { program })
     }
 
+    /// As [`Program::is_elementwise`].
+    pub fn is_elementwise(&self) -> bool {
+        self.program.is_elementwise()
+    }
+
     /// The names that the text has, each once: the inputs that it declares, and the names that it uses without declaring
     /// them, in the order of their first appearance.
     ///

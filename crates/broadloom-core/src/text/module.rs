@@ -212,6 +212,15 @@ impl Module {
         }
     }
 
+    /// Whether any part of the inputs gives the same part of the results: no view is taken, and no type is written that
+    /// the part could miss.
+    pub fn is_elementwise(&self) -> bool {
+        let types = self.ast().statements().iter().any(|statement| {
+            matches!(statement, Statement::Input { .. } | Statement::Binding { ty: Some(_), .. })
+        });
+        !types && !self.source.has_views() && !self.library.0.sources.iter().any(|source| source.has_views())
+    }
+
     /// The results in their order.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs

@@ -120,6 +120,14 @@ pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
     Op::public().map(Op::name).chain([ASTYPE]).chain(VIEWS.iter().map(|(name, ..)| *name))
 }
 
+impl Source {
+    /// Whether some function changes a shape.
+    pub(super) fn has_views(&self) -> bool {
+        self.references.iter().any(|reference| matches!(reference, Reference::View(_)))
+            || self.ast.nodes().iter().any(|node| matches!(node.kind, Kind::Index(_)))
+    }
+}
+
 /// The text with what its nodes refer to, and the first uses of names that it does not declare.
 pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>), TextError> {
     let mut resolver = Resolver {

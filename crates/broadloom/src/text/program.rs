@@ -94,6 +94,20 @@ impl Program {
         self.module.outputs().iter().map(|output| &*output.name)
     }
 
+    /// Whether any part of the inputs gives the same part of the results, so that they may be computed piece by piece: no
+    /// view is taken, and no type is written that the part could miss.
+    ///
+    /// ```
+    /// use broadloom::text::Program;
+    ///
+    /// assert!(Program::parse("s = a + b; s / 2")?.is_elementwise());
+    /// assert!(!Program::parse("a[1:] - a[:-1]")?.is_elementwise());
+    /// # Ok::<(), broadloom::text::TextError>(())
+    /// ```
+    pub fn is_elementwise(&self) -> bool {
+        self.module.is_elementwise()
+    }
+
     /// The text.
     pub fn text(&self) -> &str {
         self.module.ast().text()
