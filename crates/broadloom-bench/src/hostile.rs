@@ -66,8 +66,7 @@ pub fn texts() -> Vec<Hostile> {
     for operator in ["+", "-", "*", "/", "//", "%", "|", "^", "&", "<<", ">>", "**"] {
         let operand = if "/".contains(operator) { "x" } else { "i" };
         let pair = format!("{operand}{operator}");
-        let answer = if operator == "**" { DEPTH } else { NODES };
-        add(&format!("`{operator}` too often"), fill(&pair) + operand, answer);
+        add(&format!("`{operator}` too often"), fill(&pair) + operand, NODES);
         add(&format!("`{operator}`"), pair.repeat(130_000) + operand, Value);
     }
     for operator in ["==", "<", ">="] {
@@ -89,7 +88,7 @@ pub fn texts() -> Vec<Hostile> {
     add("a name", fill("n"), Value);
     add("a name, called", fill("n") + "(x)", Refused("there is no function `nnnn"));
     add("a character that is none", fill("é"), Refused("found the character `é`"));
-    add("quotes", fill("\""), Refused("found the character `\""));
+    add("quotes", fill("\""), Refused("found the character `\\\""));
     add("a comment without an end", "#".to_owned() + &fill("x"), Refused("found the end of the text"));
     add("white space", fill(" \t"), Refused("found the end of the text"));
     add("values that are not admitted", format!("y: int8[9] = [{}]; y", fill("1,")), Refused("found `[`"));

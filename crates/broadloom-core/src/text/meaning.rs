@@ -376,7 +376,9 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             Statement::Binding { name, .. } if name.end <= node.span.start => Some(self.module.ast().at(name)),
             _ => None,
         });
-        let candidates: Vec<&str> = known.into_iter().chain(inputs).chain(bound).take(1000).collect();
+        let mut seen = std::collections::HashSet::new();
+        let all = known.into_iter().chain(inputs).chain(bound).take(1000);
+        let candidates: Vec<&str> = all.filter(|name| seen.insert(*name)).collect();
         let help = if name != ASTYPE && !built_in_names().any(|function| function == name) {
             nearest(name, candidates.iter().copied()).map(|other| format!("did you mean `{other}`?"))
         } else {

@@ -114,7 +114,10 @@ impl Parser<'_> {
         let Some(extents) = extents else {
             return Err(syntax(&ty.span, "an input with values has numbers for extents", None));
         };
-        let expected = extents.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent));
+        let expected = match extents.contains(&0) {
+            true => Some(0),
+            false => extents.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent)),
+        };
         let data = self.elements(ty.dtype)?;
         if expected != Some(data.len()) {
             let wanted = expected.map_or("more than can be".into(), |n| n.to_string());
