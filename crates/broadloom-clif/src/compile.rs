@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use broadloom_core::{Error, ErrorKind, Kernel, Result, verify};
-use broadloom_mem::Access;
+use broadloom_mem::{Access, HostFunction};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
@@ -90,6 +90,7 @@ impl Compiler {
             fault_sites: kernel.fault_sites().count(),
             size: size + constants.len() * 16,
             constants: constants.into_iter().map(Constant).collect(),
+            _functions: kernel.functions.clone(),
             _code: module,
         })))
     }
@@ -137,12 +138,23 @@ fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
 pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -> Result<(String, String)> {
     let mut context = Context::new();
     context.set_disasm(true);
-    context.func = emit::function(kernel, access, isa, &mut FunctionBuilderContext::new())?.0;
+    let (function, constants) = emit::function(kernel, access, isa, &mut FunctionBuilderContext::new())?;
+    context.func = function;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
-    let clif = context.func.display().to_string();
+    let clif = format!("{}{}", host_functions(kernel, &constants), context.func.display());
     let code = context.compile(isa, &mut control).map_err(|e| defect(e.inner))?;
     Ok((clif, code.vcode.clone().unwrap_or_default()))
+}
+
+/// Which host function's address stands where in the table of constants: the code shows only where it reads one.
+fn host_functions(kernel: &Kernel, constants: &[[u8; 16]]) -> String {
+    let line = |function: &HostFunction| {
+        let entry = emit::host_constant(function);
+        let place = constants.iter().position(|constant| *constant == entry);
+        place.map(|place| format!("; constants+{}: {function}\n", 16 * place))
+    };
+    kernel.functions.iter().filter_map(line).collect()
 }
 
 fn defect(e: impl fmt::Debug) -> Error {
@@ -221,6 +233,8 @@ pub(crate) struct Inner {
     /// What the code reads its constants from.
     pub constants: Box<[Constant]>,
     pub size: usize,
+    /// What the code calls: the table of constants has their addresses.
+    _functions: Vec<HostFunction>,
     _code: Code,
 }
 

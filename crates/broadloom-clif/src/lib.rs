@@ -2,7 +2,8 @@
 //!
 //! In: a kernel and how its inputs are accessed ([`Compiler::compile`]). Out: a [`Compiled`] kernel that computes
 //! blocks of a nest ([`Compiled::run`]). `value` and `shape` hold lanes in 128-bit vectors, `ops` is the CLIF
-//! instance of the primitives, `emit` puts loops around the body, `compile` owns code, `run` and
+//! instance of the primitives, `emit` puts loops around the body, `host` calls
+//! functions of the host program, `compile` owns code, `run` and
 //! `slices` call it. Must hold: code is called only with what it was compiled for; no type of Cranelift is in a public
 //! signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
@@ -10,6 +11,7 @@
 mod compile;
 mod convert;
 mod emit;
+mod host;
 mod ops;
 mod rare;
 mod run;

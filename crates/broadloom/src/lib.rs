@@ -56,7 +56,8 @@ mod views;
 
 pub use array::Array;
 pub use broadloom_core::graph::IntDivision;
-pub use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Op, Promotion, Result};
+pub use broadloom_core::{DType, Error, ErrorKind, HostFunction, Kind, Literal, Op, Promotion, Result};
+pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_math::f16;
 pub use engine::{Engine, Executor, Limits, Options};
 pub use eval::{eval_many, eval_many_with};

@@ -1,7 +1,7 @@
 //! From handles to a graph, through a key that says which graph.
 //!
-//! In: arrays. Out: [`Walk`]: the key, the memory and the literals that the graph's slots stand for; and the
-//! [`graph`] of a key. Must hold: the graph is a function of key and literal values, and the key alone fixes it
+//! In: arrays. Out: [`Walk`]: the key, the memory and the literals that the graph's slots stand for, and the host
+//! functions whose ids it has; and the [`graph`] of a key. Must hold: the graph is a function of key and literal values, and the key alone fixes it
 //! but for those values: it is built from nothing else. No recursion along the expression.
 
 // The key is a list of words. A node is a head (bits 0…7 its form, 8…15 dtype, op or sort of view, 16…31 a count
@@ -14,7 +14,9 @@ use std::sync::Arc;
 use broadloom_core::graph::{Arg, Graph, IntDivision, MAX_NODES, NodeId};
 use broadloom_core::layout::{Slice, Strides};
 use broadloom_core::shape::MAX_RANK;
-use broadloom_core::{DType, Error, ErrorKind, Layout, Op, Promotion, Result, Scalar, Shape, View};
+use broadloom_core::{
+    DType, Error, ErrorKind, HostFunction, Layout, Op, Promotion, Result, Scalar, Shape, View,
+};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -28,6 +30,7 @@ const APPLY: u64 = 3;
 const CAST: u64 = 4;
 const VIEW: u64 = 5;
 const ROOTS: u64 = 6;
+const HOST: u64 = 7;
 
 const BROADCAST_TO: u64 = 0;
 const PERMUTE: u64 = 1;
@@ -39,6 +42,7 @@ pub(crate) struct Walk<'e, 'a> {
     key: SmallVec<[u64; 64]>,
     slots: SmallVec<[&'e Leaf<'a>; 8]>,
     literals: SmallVec<[Scalar; 8]>,
+    functions: SmallVec<[&'e HostFunction; 2]>,
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
@@ -47,7 +51,8 @@ impl<'e, 'a> Walk<'e, 'a> {
     /// Errors: more nodes, a greater depth or a higher rank than the options allow; a root that is a literal without
     /// a dtype to hold it.
     pub(crate) fn new(roots: &[&'e Array<'a>], options: &Options) -> Result<Walk<'e, 'a>> {
-        let walk = Walk { key: SmallVec::new(), slots: SmallVec::new(), literals: SmallVec::new() };
+        let (key, slots, literals, functions) = Default::default();
+        let walk = Walk { key, slots, literals, functions };
         let mut walker = Walker {
             walk,
             nodes: 0,
@@ -55,6 +60,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             ids: Memo::new(),
             slot_of: Memo::new(),
             literal_of: Memo::new(),
+            function_of: Memo::new(),
             pending: SmallVec::new(),
             done: SmallVec::new(),
         };
@@ -74,7 +80,7 @@ impl<'e, 'a> Walk<'e, 'a> {
     }
 
     /// What decides the graph, but for the values of literals: ops, dtypes, shapes, strides and offsets, which
-    /// operands are the same memory or the same literal, and each literal's [`Scalar::class`].
+    /// operands are the same memory or the same literal, each literal's [`Scalar::class`], and each host function's id.
     pub(crate) fn key(&self) -> &[u64] {
         &self.key
     }
@@ -82,6 +88,11 @@ impl<'e, 'a> Walk<'e, 'a> {
     /// The memory behind each input slot: only its storage counts here, layouts are in the key.
     pub(crate) fn slots(&self) -> &[&'e Leaf<'a>] {
         &self.slots
+    }
+
+    /// The host functions, as the key numbers them.
+    pub(crate) fn functions(&self) -> &[&'e HostFunction] {
+        &self.functions
     }
 
     /// The value of each literal slot.
@@ -110,6 +121,7 @@ struct Walker<'e, 'a> {
     ids: Memo<usize>,
     slot_of: Memo<(usize, usize, DType)>,
     literal_of: Memo<Scalar>,
+    function_of: Memo<u64>,
     /// What is to be walked, and whether its operands have been.
     pending: SmallVec<[(&'e Array<'a>, bool); 16]>,
     /// The numbers of operands that wait for the node that takes them.
@@ -130,7 +142,7 @@ impl<'e, 'a> Walker<'e, 'a> {
                 }
                 match &array.0.kind {
                     Kind::Data(_) | Kind::Literal(_) | Kind::Const(_) => {}
-                    Kind::Apply { args, .. } => {
+                    Kind::Apply { args, .. } | Kind::Host { args, .. } => {
                         self.pending.push((array, true));
                         self.pending.extend(args.iter().rev().flatten().map(|arg| (arg, false)));
                         continue;
@@ -165,14 +177,17 @@ impl<'e, 'a> Walker<'e, 'a> {
             Kind::Const(value) => self.constant(*value),
             Kind::Literal(x) => self.constant(x.to_dtype(x.default_dtype())?),
             Kind::Apply { op, .. } => {
-                let n = op.operands();
-                let args = &self.done[self.done.len() - n..];
-                let key = &mut self.walk.key;
-                key.push(head(APPLY, *op as u64, n as u64, args[0]));
-                if n > 1 {
-                    key.push(u64::from(args[1]) | u64::from(args.get(2).copied().unwrap_or(0)) << 32);
-                }
-                self.done.truncate(self.done.len() - n);
+                self.application(APPLY, *op as u64, op.operands());
+            }
+            Kind::Host { function, .. } => {
+                let slot = self.function_of.get(&function.id()).unwrap_or_else(|| {
+                    let slot = self.walk.functions.len() as u32;
+                    self.function_of.insert(function.id(), slot);
+                    self.walk.functions.push(function);
+                    slot
+                });
+                self.application(HOST, 0, function.signature().operands().len());
+                self.walk.key.extend([function.id(), u64::from(slot)]);
             }
             Kind::Cast { .. } => {
                 let arg = self.done.pop().unwrap_or(0);
@@ -184,6 +199,17 @@ impl<'e, 'a> Walker<'e, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// Writes what is done with the last `n` of `done`, and takes them off.
+    fn application(&mut self, form: u64, what: u64, n: usize) {
+        let args = &self.done[self.done.len() - n..];
+        let key = &mut self.walk.key;
+        key.push(head(form, what, n as u64, args[0]));
+        if n > 1 {
+            key.push(u64::from(args[1]) | u64::from(args.get(2).copied().unwrap_or(0)) << 32);
+        }
+        self.done.truncate(self.done.len() - n);
     }
 
     fn data(&mut self, leaf: &'e Leaf<'a>) {
@@ -250,9 +276,10 @@ fn depth_and_rank(key: &[u64]) -> Result<(usize, usize)> {
                 highest = highest.max(count);
             }
             CONST => {}
-            APPLY => {
-                let rest = if count > 1 { words.next()? } else { 0 };
-                args.extend([id, rest as u32, (rest >> 32) as u32].into_iter().take(count));
+            APPLY => args.extend(words.operands(id, count)?),
+            HOST => {
+                args.extend(words.operands(id, count)?);
+                words.take(2)?;
             }
             CAST => args.push(id),
             VIEW => {
@@ -278,6 +305,7 @@ fn depth_and_rank(key: &[u64]) -> Result<(usize, usize)> {
 pub(crate) fn graph(
     key: &[u64],
     literals: &[Scalar],
+    functions: &[&HostFunction],
     int_division: IntDivision,
 ) -> Result<(Graph, Vec<NodeId>)> {
     // Every operand has the op's dtype already, so the mode does not matter.
@@ -302,12 +330,16 @@ pub(crate) fn graph(
             }
             APPLY => {
                 let op = Op::ALL.get(what).copied().ok_or_else(malformed)?;
-                let rest = if count > 1 { words.next()? } else { 0 };
-                let args: [u32; 3] = [id, rest as u32, (rest >> 32) as u32];
-                let args = args.get(..count).ok_or_else(malformed)?;
-                let args =
-                    args.iter().map(|&a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
+                let args = words.operands(id, count)?;
+                let args = args.map(|a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
                 graph.apply(op, &args)?
+            }
+            HOST => {
+                let args = words.operands(id, count)?;
+                let args = args.map(|a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
+                let (id, slot) = (words.next()?, words.next()?);
+                let function = functions.get(slot as usize).filter(|function| function.id() == id);
+                graph.call(function.ok_or_else(malformed)?, &args)?
             }
             CAST => graph.cast(node(id)?, dtype(what)?)?,
             VIEW => graph.view(node(id)?, words.view(what as u64, count)?)?,
@@ -332,6 +364,12 @@ impl<'k> Words<'k> {
 
     fn next(&mut self) -> Result<u64> {
         self.take(1).map(|words| words[0])
+    }
+
+    /// The operands of an application, of which the first is known.
+    fn operands(&mut self, first: u32, count: usize) -> Result<impl Iterator<Item = u32> + use<>> {
+        let rest = if count > 1 { self.next()? } else { 0 };
+        Ok([first, rest as u32, (rest >> 32) as u32].into_iter().take(count))
     }
 
     fn shape(&mut self, rank: usize) -> Result<Shape> {

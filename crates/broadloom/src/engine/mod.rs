@@ -372,7 +372,7 @@ struct Planned {
 
 /// From what was walked to kernels, under the default floating-point environment: constants are folded.
 fn plan(walk: &Walk<'_, '_>, options: &Options) -> Result<Planned> {
-    let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
+    let (graph, roots) = lower::graph(walk.key(), walk.literals(), walk.functions(), options.int_division)?;
     let nodes_before = graph.nodes().len();
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
     let plan = fuse::run(&graph, &roots)?;
