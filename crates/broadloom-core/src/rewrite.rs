@@ -118,7 +118,8 @@ fn operand_of_host(graph: &Graph, old: NodeId, new: NodeId, out: &mut Graph) -> 
         from = graph.node(arg);
     }
     let in_memory = matches!(from.kind, NodeKind::Input { .. } | NodeKind::Const { .. });
-    if in_memory || !from.dtype.is_float() {
+    let is_done = args_of(out, new, Op::CanonicalNan).is_some();
+    if in_memory || is_done || !from.dtype.is_float() {
         return Ok(new);
     }
     out.apply(Op::CanonicalNan, &[new.into()])
