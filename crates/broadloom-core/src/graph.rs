@@ -254,7 +254,7 @@ impl Graph {
     /// # Errors
     /// As [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn call(&mut self, function: &HostFunction, args: &[Arg]) -> Result<NodeId> {
-        let shape = infer::call(function, &self.operands(args))?;
+        let (shape, _) = infer::call(function, &self.operands(args))?;
         let mut typed: SmallVec<[NodeId; 3]> = SmallVec::new();
         for (arg, &dtype) in args.iter().zip(function.signature().operands()) {
             typed.push(match *arg {

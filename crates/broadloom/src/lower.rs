@@ -1,12 +1,16 @@
 //! From handles to a graph, through a key that says which graph.
 //!
-//! In: arrays. Out: [`Walk`]: the key, the memory and the literals that the graph's slots stand for, and the host
-//! functions whose ids it has; and the [`graph`] of a key. Must hold: the graph is a function of key and literal values, and the key alone fixes it
+//! In: arrays. Out: [`Walk`]: the key, the memory and the literals that the graph's slots stand for, the host functions;
+//! of a kernel's expressions a [`Template`] of keys; and the [`graph`] of a key. Must hold: the graph is a function of key
+//! and literal values, and the key alone fixes it
 //! but for those values: it is built from nothing else. No recursion along the expression.
 
 // The key is a list of words. A node is a head (bits 0…7 its form, 8…15 dtype, op or sort of view, 16…31 a count
 // or a class, 32…63 a slot or the first operand) and what the form asks for; operands are numbers of earlier
-// nodes. The roots stand at the end.
+// nodes. The roots stand behind the nodes, and behind them the ids of the host functions, which are all that a process
+// adds to the words.
+
+mod template;
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -23,6 +27,9 @@ use smallvec::SmallVec;
 use crate::array::Array;
 use crate::engine::Options;
 use crate::expr::{Kind, Leaf};
+use template::Declared;
+
+pub(crate) use template::Template;
 
 const DATA: u64 = 1;
 const CONST: u64 = 2;
@@ -38,44 +45,22 @@ const SLICE: u64 = 2;
 const RESHAPE: u64 = 3;
 
 /// What roots consist of.
+#[derive(Default)]
 pub(crate) struct Walk<'e, 'a> {
     key: SmallVec<[u64; 64]>,
     slots: SmallVec<[&'e Leaf<'a>; 8]>,
     literals: SmallVec<[Scalar; 8]>,
-    functions: SmallVec<[&'e HostFunction; 2]>,
+    functions: Functions,
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
     /// Walks the expressions of the roots.
     ///
     /// Errors: more nodes, a greater depth or a higher rank than the options allow; a root that is a literal without
-    /// a dtype to hold it.
+    /// a dtype to hold it; an input of kernels, which has no values.
     pub(crate) fn new(roots: &[&'e Array<'a>], options: &Options) -> Result<Walk<'e, 'a>> {
-        let (key, slots, literals, functions) = Default::default();
-        let walk = Walk { key, slots, literals, functions };
-        let mut walker = Walker {
-            walk,
-            nodes: 0,
-            max_nodes: options.max_nodes.min(MAX_NODES),
-            ids: Memo::new(),
-            slot_of: Memo::new(),
-            literal_of: Memo::new(),
-            function_of: Memo::new(),
-            pending: SmallVec::new(),
-            done: SmallVec::new(),
-        };
-        for root in roots {
-            walker.root(root, roots.len() > 1)?;
-        }
-        let Walker { mut walk, done, nodes, .. } = walker;
-        walk.key.push(head(ROOTS, 0, 0, done.len() as u32));
-        walk.key.extend(done.iter().map(|&id| u64::from(id)));
-        // A way has no more steps than there are nodes, and no rank is above MAX_RANK: measured only where told.
-        if nodes as usize > options.max_depth || options.max_rank < MAX_RANK {
-            let (depth, rank) = depth_and_rank(&walk.key)?;
-            exceeds("depth", depth, options.max_depth, "max_depth")?;
-            exceeds("rank", rank, options.max_rank, "max_rank")?;
-        }
+        let mut walk = Walker::walk(roots, None, options)?.walk;
+        write_functions(&mut walk.key, &walk.functions);
         Ok(walk)
     }
 
@@ -91,7 +76,7 @@ impl<'e, 'a> Walk<'e, 'a> {
     }
 
     /// The host functions, as the key numbers them.
-    pub(crate) fn functions(&self) -> &[&'e HostFunction] {
+    pub(crate) fn functions(&self) -> &[HostFunction] {
         &self.functions
     }
 
@@ -105,6 +90,13 @@ fn head(form: u64, what: u64, count: u64, id: u32) -> u64 {
     form | what << 8 | count << 16 | u64::from(id) << 32
 }
 
+type Functions = SmallVec<[HostFunction; 1]>;
+
+/// Ends a key: with these functions it is another than with others.
+fn write_functions(key: &mut SmallVec<[u64; 64]>, functions: &[HostFunction]) {
+    key.extend(functions.iter().map(HostFunction::id));
+}
+
 fn exceeds(what: &str, value: usize, limit: usize, option: &str) -> Result<()> {
     if value <= limit {
         return Ok(());
@@ -115,6 +107,10 @@ fn exceeds(what: &str, value: usize, limit: usize, option: &str) -> Result<()> {
 
 struct Walker<'e, 'a> {
     walk: Walk<'e, 'a>,
+    /// A kernel's inputs: their order numbers the slots.
+    declared: Option<Declared<'e, 'a>>,
+    /// Whether there is a view of what is not in memory.
+    has_views: bool,
     nodes: u32,
     max_nodes: usize,
     /// Nodes that more than one place refers to.
@@ -129,6 +125,40 @@ struct Walker<'e, 'a> {
 }
 
 impl<'e, 'a> Walker<'e, 'a> {
+    /// Walks the roots' expressions; those of a kernel, if its inputs are given.
+    fn walk(
+        roots: &[&'e Array<'a>],
+        declared: Option<&'e [&'e Array<'a>]>,
+        options: &Options,
+    ) -> Result<Walker<'e, 'a>> {
+        let mut walker = Walker {
+            walk: Walk::default(),
+            declared: declared.map(Declared::new).transpose()?,
+            has_views: false,
+            nodes: 0,
+            max_nodes: options.max_nodes.min(MAX_NODES),
+            ids: Memo::new(),
+            slot_of: Memo::new(),
+            literal_of: Memo::new(),
+            function_of: Memo::new(),
+            pending: SmallVec::new(),
+            done: SmallVec::new(),
+        };
+        for root in roots {
+            walker.root(root, roots.len() > 1)?;
+        }
+        let (key, done) = (&mut walker.walk.key, &walker.done);
+        key.push(head(ROOTS, 0, 0, done.len() as u32));
+        key.extend(done.iter().map(|&id| u64::from(id)));
+        // A way has no more steps than there are nodes, and no rank is above MAX_RANK: measured only where told.
+        if walker.nodes as usize > options.max_depth || options.max_rank < MAX_RANK {
+            let (depth, rank) = depth_and_rank(key)?;
+            exceeds("depth", depth, options.max_depth, "max_depth")?;
+            exceeds("rank", rank, options.max_rank, "max_rank")?;
+        }
+        Ok(walker)
+    }
+
     fn root(&mut self, root: &'e Array<'a>, of_several: bool) -> Result<()> {
         self.pending.push((root, false));
         while let Some((array, operands_done)) = self.pending.pop() {
@@ -141,7 +171,7 @@ impl<'e, 'a> Walker<'e, 'a> {
                     continue;
                 }
                 match &array.0.kind {
-                    Kind::Data(_) | Kind::Literal(_) | Kind::Const(_) => {}
+                    Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_) => {}
                     Kind::Apply { args, .. } | Kind::Host { args, .. } => {
                         self.pending.push((array, true));
                         self.pending.extend(args.iter().rev().flatten().map(|arg| (arg, false)));
@@ -173,7 +203,8 @@ impl<'e, 'a> Walker<'e, 'a> {
     fn emit(&mut self, array: &'e Array<'a>) -> Result<()> {
         let dtype = array.0.dtype as u64;
         match &array.0.kind {
-            Kind::Data(leaf) => self.data(leaf),
+            Kind::Data(leaf) => self.data(leaf)?,
+            Kind::Input(name) => self.input(array, name)?,
             Kind::Const(value) => self.constant(*value),
             Kind::Literal(x) => self.constant(x.to_dtype(x.default_dtype())?),
             Kind::Apply { op, .. } => {
@@ -183,11 +214,11 @@ impl<'e, 'a> Walker<'e, 'a> {
                 let slot = self.function_of.get(&function.id()).unwrap_or_else(|| {
                     let slot = self.walk.functions.len() as u32;
                     self.function_of.insert(function.id(), slot);
-                    self.walk.functions.push(function);
+                    self.walk.functions.push(function.clone());
                     slot
                 });
                 self.application(HOST, 0, function.signature().operands().len());
-                self.walk.key.extend([function.id(), u64::from(slot)]);
+                self.walk.key.push(slot.into());
             }
             Kind::Cast { .. } => {
                 let arg = self.done.pop().unwrap_or(0);
@@ -196,6 +227,7 @@ impl<'e, 'a> Walker<'e, 'a> {
             Kind::View { view, .. } => {
                 let arg = self.done.pop().unwrap_or(0);
                 write_view(&mut self.walk.key, view, arg);
+                self.has_views = true;
             }
         }
         Ok(())
@@ -212,21 +244,30 @@ impl<'e, 'a> Walker<'e, 'a> {
         self.done.truncate(self.done.len() - n);
     }
 
-    fn data(&mut self, leaf: &'e Leaf<'a>) {
-        // An address alone is not the memory: an empty slice may have that of another.
-        let memory = (leaf.storage.address(), leaf.storage.len(), leaf.storage.dtype());
+    fn data(&mut self, leaf: &'e Leaf<'a>) -> Result<()> {
+        if let Some(declared) = &mut self.declared {
+            return declared.data(leaf, &mut self.walk.key);
+        }
+        let memory = memory(leaf);
         let slot = self.slot_of.get(&memory).unwrap_or_else(|| {
             let slot = self.walk.slots.len() as u32;
             self.slot_of.insert(memory, slot);
             self.walk.slots.push(leaf);
             slot
         });
-        let Layout { shape, strides, offset } = &leaf.layout;
-        let key = &mut self.walk.key;
-        key.push(head(DATA, memory.2 as u64, shape.rank() as u64, slot));
-        key.extend(shape.iter().map(|&extent| extent as u64));
-        key.extend(strides.iter().map(|&stride| stride as u64));
-        key.push(*offset as u64);
+        write_data(&mut self.walk.key, memory.2, slot, &leaf.layout);
+        Ok(())
+    }
+
+    fn input(&mut self, array: &Array<'a>, name: &str) -> Result<()> {
+        match &mut self.declared {
+            Some(declared) => declared.input(array, name, &mut self.walk.key),
+            None => {
+                let (dtype, dims) = (array.dtype(), array.all_dims());
+                let why = format!("`{name}` ({dtype}{dims}) is an input of kernels: it has no values");
+                Err(Error::new(ErrorKind::Memory, why).with_help("build a Kernel, and run it on values"))
+            }
+        }
     }
 
     fn constant(&mut self, value: Scalar) {
@@ -238,6 +279,19 @@ impl<'e, 'a> Walker<'e, 'a> {
         });
         self.walk.key.push(head(CONST, value.dtype as u64, value.class() as u64, slot));
     }
+}
+
+/// What tells memory apart. An address alone does not: an empty slice may have that of another.
+fn memory(leaf: &Leaf<'_>) -> (usize, usize, DType) {
+    (leaf.storage.address(), leaf.storage.len(), leaf.storage.dtype())
+}
+
+fn write_data(key: &mut SmallVec<[u64; 64]>, dtype: DType, slot: u32, layout: &Layout) {
+    let Layout { shape, strides, offset } = layout;
+    key.push(head(DATA, dtype as u64, shape.rank() as u64, slot));
+    key.extend(shape.iter().map(|&extent| extent as u64));
+    key.extend(strides.iter().map(|&stride| stride as u64));
+    key.push(*offset as u64);
 }
 
 fn write_view(key: &mut SmallVec<[u64; 64]>, view: &View, arg: u32) {
@@ -279,7 +333,7 @@ fn depth_and_rank(key: &[u64]) -> Result<(usize, usize)> {
             APPLY => args.extend(words.operands(id, count)?),
             HOST => {
                 args.extend(words.operands(id, count)?);
-                words.take(2)?;
+                words.next()?;
             }
             CAST => args.push(id),
             VIEW => {
@@ -305,7 +359,7 @@ fn depth_and_rank(key: &[u64]) -> Result<(usize, usize)> {
 pub(crate) fn graph(
     key: &[u64],
     literals: &[Scalar],
-    functions: &[&HostFunction],
+    functions: &[HostFunction],
     int_division: IntDivision,
 ) -> Result<(Graph, Vec<NodeId>)> {
     // Every operand has the op's dtype already, so the mode does not matter.
@@ -337,8 +391,7 @@ pub(crate) fn graph(
             HOST => {
                 let args = words.operands(id, count)?;
                 let args = args.map(|a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
-                let (id, slot) = (words.next()?, words.next()?);
-                let function = functions.get(slot as usize).filter(|function| function.id() == id);
+                let function = functions.get(words.next()? as usize);
                 graph.call(function.ok_or_else(malformed)?, &args)?
             }
             CAST => graph.cast(node(id)?, dtype(what)?)?,
@@ -346,6 +399,9 @@ pub(crate) fn graph(
             ROOTS => {
                 let roots =
                     words.take(id as usize)?.iter().map(|&root| node(root as u32)).collect::<Result<_>>()?;
+                if !words.0.iter().copied().eq(functions.iter().map(HostFunction::id)) {
+                    return Err(malformed());
+                }
                 return Ok((graph, roots));
             }
             _ => return Err(malformed()),

@@ -332,6 +332,41 @@ fn many_threads_at_once_and_evaluations_inside() -> Result<()> {
     Ok(())
 }
 
+/// Extents that are open until a kernel runs; its identity is by the function's name and dtypes, and the function that
+/// runs by its registration.
+#[test]
+fn kernels_of_open_extents() -> Result<()> {
+    let x = Array::input("x", DType::Float64, &["n".into(), 3.into()])?;
+    let k = Array::input("k", DType::Int32, &[3.into()])?;
+    let kernel = |f: &HostFunction, options: &Options| -> Result<Kernel> {
+        let y = Array::call(f, [&x + 1, k.clone()])?;
+        assert_eq!(y.dims().map(<[_]>::len), Some(2));
+        Kernel::new(&[&(y * 2)], &[&x, &k], options)
+    };
+    let (f, other) = (host("fold", fold), host("fold", |x: f64, n: i32| x + f64::from(n)));
+    for options in ways() {
+        for n in [1, 2, 50] {
+            let rows: Vec<f64> = (0..3 * n).map(f64::from).collect();
+            let mut out = vec![0.0; rows.len()];
+            for (function, model) in [(&f, fold as fn(f64, i32) -> f64), (&other, |x, n| x + f64::from(n))] {
+                kernel(function, &options)?.run(
+                    &[rows[..].into(), (&[5_i32, -6, 700]).into()],
+                    [out[..].as_mut().into()],
+                )?;
+                let want: Vec<f64> =
+                    rows.iter().enumerate().map(|(i, x)| model(x + 1.0, [5, -6, 700][i % 3]) * 2.0).collect();
+                assert_eq!(out, want, "{options:?}");
+            }
+        }
+    }
+    let options = Options::default();
+    let renamed = host("fold2", fold);
+    assert_eq!(kernel(&f, &options)?.id(), kernel(&f.clone().with_cost(7), &options)?.id());
+    assert_eq!(kernel(&f, &options)?.id(), kernel(&host("fold", fold), &options)?.id());
+    assert_ne!(kernel(&f, &options)?.id(), kernel(&renamed, &options)?.id());
+    Ok(())
+}
+
 /// Building, planning and dropping take no stack that grows with the expression.
 #[test]
 fn a_long_chain_of_calls() -> Result<()> {
