@@ -99,8 +99,7 @@ pub fn function(
     let builder = FunctionBuilder::new(&mut function, context);
     let lanes = lanes(kernel);
     let constants = Constants::default();
-    let mut emitter =
-        Emitter { builder, lanes, call_conv, constants, rare_frame: None, host_frame: None };
+    let mut emitter = Emitter { builder, lanes, call_conv, constants, rare_frame: None, host_frame: None };
     emitter.kernel(kernel, access)?;
     emitter.builder.seal_all_blocks();
     let table = std::mem::take(&mut emitter.constants.table);
@@ -266,7 +265,8 @@ impl Emitter<'_> {
                     Code::Apply(op, dtype) => op::dispatch(op, dtype, Emit { emitter: self, args }).flatten(),
                     Code::Cast(from, to) => op::dispatch_cast(from, to, Emit { emitter: self, args }),
                     Code::Host(callee) => {
-                        let function = kernel.functions.get(callee.function as usize).ok_or_else(undefined)?;
+                        let function =
+                            kernel.functions.get(callee.function as usize).ok_or_else(undefined)?;
                         self.host(function, &args, now != Depth::Element)
                     }
                 };

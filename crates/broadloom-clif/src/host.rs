@@ -23,11 +23,17 @@ const RESULT: i32 = MAX_HOST_OPERANDS as i32 * VALUE;
 
 impl Emitter<'_> {
     /// The function of these operands, one for each that it takes; `once` where every lane is the same.
-    pub(crate) fn host(&mut self, function: &HostFunction, args: &[Option<Lanes>; 3], once: bool) -> Option<Lanes> {
+    pub(crate) fn host(
+        &mut self,
+        function: &HostFunction,
+        args: &[Option<Lanes>; 3],
+        once: bool,
+    ) -> Option<Lanes> {
         let signature = function.signature();
         let slot = *self.host_frame.get_or_insert_with(|| {
             let bytes = POINTERS + 8 * MAX_HOST_OPERANDS as i32;
-            let data = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes as u32, VECTOR.trailing_zeros() as u8);
+            let data =
+                StackSlotData::new(StackSlotKind::ExplicitSlot, bytes as u32, VECTOR.trailing_zeros() as u8);
             self.builder.create_sized_stack_slot(data)
         });
         let frame = self.builder.ins().stack_addr(types::I64, slot, 0);

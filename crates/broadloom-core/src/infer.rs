@@ -115,12 +115,8 @@ pub fn call(function: &HostFunction, operands: &[Operand<'_>]) -> Result<(Shape,
     let (name, signature) = (function.name(), function.signature());
     let takes = signature.operands();
     if operands.len() != takes.len() {
-        let why = format!(
-            "{name} takes {} operand{}, not {}",
-            takes.len(),
-            plural(takes.len()),
-            operands.len()
-        );
+        let why =
+            format!("{name} takes {} operand{}, not {}", takes.len(), plural(takes.len()), operands.len());
         return Err(Error::new(ErrorKind::Arity, why));
     }
     for (i, (operand, &wanted)) in operands.iter().zip(takes).enumerate() {
@@ -515,7 +511,11 @@ mod tests {
         let five = Shape::new(&[5]).unwrap();
         for (operands, kind, words) in [
             (&[b, x][..], ErrorKind::Arity, "mix takes 3 operands, not 2"),
-            (&[b, n, n], ErrorKind::DType, "mix: operand 2 is uint8, it takes float32; write astype(x, float32)"),
+            (
+                &[b, n, n],
+                ErrorKind::DType,
+                "mix: operand 2 is uint8, it takes float32; write astype(x, float32)",
+            ),
             (&[x, x, n], ErrorKind::DType, "mix: operand 1 is float32, it takes bool; write astype(x, bool)"),
             (&[b, x, literal(256)], ErrorKind::Literal, "mix: 256 cannot be represented as uint8"),
             (

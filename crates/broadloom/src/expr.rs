@@ -76,10 +76,7 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
 }
 
 /// A host function of these operands, which have its dtypes, broadcast.
-pub(crate) fn call<'a>(
-    function: &HostFunction,
-    operands: SmallVec<[Operand<'a>; 3]>,
-) -> Result<Array<'a>> {
+pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
     // Literals are rounded, whatever the host has set.
     let _ieee = operands.iter().any(|x| x.literal().is_some()).then(FloatEnv::ieee);
     let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();

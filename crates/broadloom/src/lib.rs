@@ -74,3 +74,7 @@ pub use storage::Element;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use broadloom::prelude::*;
-use broadloom::{Engine, ErrorKind, Executor, HostFunction, IntDivision, Kernel, Options, eval_many_with, text};
+use broadloom::{
+    Engine, ErrorKind, Executor, HostFunction, IntDivision, Kernel, Options, eval_many_with, text,
+};
 use broadloom_testkit::elements;
 
 /// What Rust runs under: round to nearest, keep subnormals, all exceptions masked.

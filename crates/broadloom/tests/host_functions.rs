@@ -122,7 +122,8 @@ fn which_nan_a_function_sees_and_gives() -> Result<()> {
     everywhere(&Array::call(&f, [&x])?, &as_stored);
     everywhere(&Array::call(&f, [x.flip(0)?.flip(0)?])?, &as_stored);
     let one = vec![0x7fc0_0000u64; 40];
-    for computed in [&x + 1, &x * 1, x.abs(), x.negative(), x.maximum(0), x.astype(DType::Float64).astype(DType::Float32)]
+    for computed in
+        [&x + 1, &x * 1, x.abs(), x.negative(), x.maximum(0), x.astype(DType::Float64).astype(DType::Float32)]
     {
         everywhere(&Array::call(&f, [computed])?, &one);
     }
@@ -349,10 +350,8 @@ fn kernels_of_open_extents() -> Result<()> {
             let rows: Vec<f64> = (0..3 * n).map(f64::from).collect();
             let mut out = vec![0.0; rows.len()];
             for (function, model) in [(&f, fold as fn(f64, i32) -> f64), (&other, |x, n| x + f64::from(n))] {
-                kernel(function, &options)?.run(
-                    &[rows[..].into(), (&[5_i32, -6, 700]).into()],
-                    [out[..].as_mut().into()],
-                )?;
+                kernel(function, &options)?
+                    .run(&[rows[..].into(), (&[5_i32, -6, 700]).into()], [out[..].as_mut().into()])?;
                 let want: Vec<f64> =
                     rows.iter().enumerate().map(|(i, x)| model(x + 1.0, [5, -6, 700][i % 3]) * 2.0).collect();
                 assert_eq!(out, want, "{options:?}");
@@ -400,9 +399,11 @@ fn random_expressions_are_the_same_everywhere() -> Result<()> {
         let mut rng = Rng::new(seed);
         let (rows, columns) = (1 + rng.below(4), 1 + rng.below(90));
         let mut pool: Vec<Array<'static>> = Vec::new();
-        for dtype in [DType::Float32, DType::Float64, DType::Int32, DType::Int8, DType::Float16, DType::Bool] {
+        for dtype in [DType::Float32, DType::Float64, DType::Int32, DType::Int8, DType::Float16, DType::Bool]
+        {
             let values = broadloom_testkit::spicy::values(dtype);
-            let bits: Vec<u64> = (0..rows * columns).map(|_| rng.pick(&values).map_or(0, |v| v.bits)).collect();
+            let bits: Vec<u64> =
+                (0..rows * columns).map(|_| rng.pick(&values).map_or(0, |v| v.bits)).collect();
             pool.push(elements::array(dtype, &[rows, columns], &bits));
         }
         for _ in 0..12 {

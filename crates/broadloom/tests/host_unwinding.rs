@@ -87,6 +87,7 @@ fn the_child() {
     let y = Array::call(&function(form), [&x + 1]).expect("types");
     // Nothing up the stack may catch it.
     let options = Options { executor, threads: Some(1), ..Options::default() };
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| y.eval_with(&options).map(|_| ())));
+    let outcome =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| y.eval_with(&options).map(|_| ())));
     println!("{SURVIVED}: {}", outcome.is_ok());
 }

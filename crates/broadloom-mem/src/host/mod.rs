@@ -30,12 +30,8 @@ const CHUNK: usize = 256;
 ///
 /// It reads `elements` elements of each operand and writes as many of the result; all lie side by side, aligned for their
 /// dtype, and the result overlaps no operand. A bool is a byte, a float16 its 16 bits.
-pub type HostTile = unsafe extern "C" fn(
-    elements: usize,
-    inputs: *const *const u8,
-    output: *mut u8,
-    context: *const c_void,
-);
+pub type HostTile =
+    unsafe extern "C" fn(elements: usize, inputs: *const *const u8, output: *mut u8, context: *const c_void);
 
 /// Why a function can't be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -135,7 +131,10 @@ impl HostFunction {
     /// assert_eq!(collatz.to_string(), "collatz(uint64 -> uint64)");
     /// # Ok::<(), broadloom_mem::HostError>(())
     /// ```
-    pub fn new<Args: 'static, F: HostClosure<Args>>(name: &str, function: F) -> Result<HostFunction, HostError> {
+    pub fn new<Args: 'static, F: HostClosure<Args>>(
+        name: &str,
+        function: F,
+    ) -> Result<HostFunction, HostError> {
         HostFunction::with(name, F::OPERANDS, F::RESULT, closure::entry::<F, Args>, Arc::new(function))
     }
 

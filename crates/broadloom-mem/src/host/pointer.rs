@@ -66,7 +66,8 @@ pub struct Tile<C> {
 impl<C> Tile<C> {
     pub fn new(function: HostTile, result: DType, context: C) -> Tile<C> {
         // SAFETY: ABIs that differ in whether a function may unwind are one for its caller.
-        let function = unsafe { std::mem::transmute::<HostTile, unsafe extern "C-unwind" fn(_, _, _, _)>(function) };
+        let function =
+            unsafe { std::mem::transmute::<HostTile, unsafe extern "C-unwind" fn(_, _, _, _)>(function) };
         Tile { function, gives_bools: result == DType::Bool, context }
     }
 }

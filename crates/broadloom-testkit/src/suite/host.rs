@@ -61,7 +61,11 @@ pub fn host_functions_of_every_dtype(executor: &dyn Executor) {
             for (i, got) in got.iter().enumerate() {
                 let [x, y] = [0, 1].map(|j| columns[j][if splat[j] { 0 } else { i }]);
                 let bits = mixed(x.bits ^ mixed(y.bits));
-                let bits = if to == DType::Bool { (bits as u8 != 0).into() } else { bits << (64 - 8 * to.size()) >> (64 - 8 * to.size()) };
+                let bits = if to == DType::Bool {
+                    (bits as u8 != 0).into()
+                } else {
+                    bits << (64 - 8 * to.size()) >> (64 - 8 * to.size())
+                };
                 assert_eq!(got.bits, bits, "{function} of {x:?} and {y:?}, {splat:?}");
             }
         }
@@ -119,8 +123,7 @@ fn check(executor: &dyn Executor, kernel: &Kernel, n: usize, splat: [bool; 3]) {
         let n = n.get::<u8>().expect("a uint8");
         let y = first(x, n, b.get().expect("a bool"));
         let truth = second(y * y);
-        let want =
-            [Scalar::of(y), Scalar::of(truth), Scalar::of(n), Scalar::of(first(x, n, truth))];
+        let want = [Scalar::of(y), Scalar::of(truth), Scalar::of(n), Scalar::of(first(x, n, truth))];
         for (got, want) in got.iter().zip(want) {
             assert_eq!(got[i], want, "element {i} of {}, {splat:?}\n{kernel}", got.len());
         }
