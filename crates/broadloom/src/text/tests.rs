@@ -1,8 +1,8 @@
 //! What texts mean, as rows of dtype, shape and values; and what is said of texts that mean nothing, and where.
 
 use super::*;
-use crate::{DType, Error, ErrorKind};
 use crate::with_promotion;
+use crate::{DType, Error, ErrorKind};
 use broadloom_core::Promotion;
 
 /// The arrays that the rows below know.
