@@ -10,7 +10,8 @@ use std::marker::PhantomData;
 use broadloom_math::Elem;
 
 use crate::bytes::{bytes_of, bytes_of_mut};
-use crate::overlap::{Dims, dims, injective, reach};
+use crate::contain::contains;
+use crate::overlap::{Dims, Place, dims, injective, reach};
 
 /// Why a view can't be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -203,6 +204,54 @@ impl<'a> View<'a> {
     ) -> Result<View<'a>, ViewError> {
         let reach = check(ptr.addr(), item, shape, strides, None)?;
         Ok(View { layout: Layout::new(ptr.cast_mut(), item, shape, strides, reach), memory: PhantomData })
+    }
+
+    /// A view of some of this view's elements: index 0 at `offset` bytes from this view's, strides in bytes.
+    ///
+    /// # Errors
+    /// As [`View::new`]; `OutOfBounds` where an index leads to anything but an element of this view, be it between them.
+    ///
+    /// ```
+    /// use broadloom_mem::{View, ViewError, bytes_of};
+    ///
+    /// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    /// let odd = View::new(bytes_of(&x), 4, 0, &[3], &[8])?;
+    /// assert_eq!(odd.part(16, &[2], &[-8])?.get::<f32>(&[1]), Some(3.0));
+    /// assert_eq!(odd.part(0, &[3], &[4]).unwrap_err(), ViewError::OutOfBounds);
+    /// # Ok::<(), ViewError>(())
+    /// ```
+    pub fn part(&self, offset: isize, shape: &[usize], strides: &[isize]) -> Result<View<'a>, ViewError> {
+        let Layout { ptr, item, .. } = self.layout;
+        let first = ptr.wrapping_offset(offset);
+        let reach = check(first.addr(), item, shape, strides, None)?;
+        let part = Place { address: first.addr(), item, shape, strides };
+        let whole =
+            Place { address: ptr.addr(), item, shape: &self.layout.shape, strides: &self.layout.strides };
+        if !contains(whole, part) {
+            return Err(ViewError::OutOfBounds);
+        }
+        // Each element is one of this view's, which are in memory borrowed for `'a`, initialised and aligned.
+        Ok(View { layout: Layout::new(first, item, shape, strides, reach), memory: PhantomData })
+    }
+
+    /// The elements as a slice, where they lie in row-major order without gaps; `None` where they don't, or the type's
+    /// size is not the view's.
+    pub fn as_slice<T: Elem>(&self) -> Option<&'a [T::Store]> {
+        let Layout { ptr, item, shape, strides, .. } = &self.layout;
+        if *item != size_of::<T>() || shape.contains(&0) {
+            return (*item == size_of::<T>()).then_some(&[]);
+        }
+        let (mut step, mut elements) = (*item as isize, 1);
+        for (&extent, &stride) in shape.iter().zip(strides).rev() {
+            if extent > 1 && stride != step {
+                return None;
+            }
+            step = step.wrapping_mul(extent as isize);
+            elements *= extent;
+        }
+        // SAFETY: these are the elements and nothing between them: in memory that is borrowed for `'a`, initialised and
+        // aligned (the view's invariant); any bytes are a valid `Store` of that size.
+        Some(unsafe { std::slice::from_raw_parts(ptr.cast::<T::Store>(), elements) })
     }
 
     /// The bytes of an element.

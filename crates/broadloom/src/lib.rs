@@ -61,6 +61,8 @@ pub use broadloom_math::f16;
 pub use engine::{Engine, Executor, Limits, Options};
 pub use eval::{eval_many, eval_many_with};
 pub use inspect::{TypedGraph, typed_graph};
+#[cfg(feature = "ndarray")]
+pub use interop::{AssignLazy, Lazy, lazy};
 pub use kernel::{In, Kernel, Out};
 pub use operand::{IntoArray, Operand};
 pub use promote::{promotion, with_promotion};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use broadloom_core::{DType, Scalar};
 use broadloom_math::{CastTo, DTypeVisitor, Elem};
-use broadloom_mem::{Buffer, Pool, bytes_of, bytes_of_mut, typed};
+use broadloom_mem::{AllocError, Buffer, Pool, bytes_of, bytes_of_mut, typed, zeroed_vec};
 
 /// Elements of a dtype known at run time.
 #[derive(Clone)]
@@ -89,6 +89,20 @@ impl<'a> Storage<'a> {
         }
     }
 
+    /// The elements as the vector that they came in, if `T` is their type and nobody else holds them; then none are left.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn take_vec<T: Element>(&mut self) -> Option<Vec<T>> {
+        let Block::Shared(owned) = &mut self.block else { return None };
+        let buffer = &mut Arc::get_mut(owned).filter(|_| T::DTYPE == self.dtype)?.buffer;
+        match T::into_vec(std::mem::replace(buffer, Buffer::from_vec(Vec::<u8>::new()))) {
+            Ok(data) => Some(data),
+            Err(unfit) => {
+                *buffer = unfit;
+                None
+            }
+        }
+    }
+
     /// The elements as memory holds them, if `T` is their type.
     pub(crate) fn stores<T: Elem>(&self) -> Option<&[T::Store]> {
         if T::DTYPE == self.dtype { typed::<T>(self.bytes()) } else { None }
@@ -125,6 +139,12 @@ pub trait Element: Elem {
     /// The elements' bytes for writing; `None` for bool.
     #[doc(hidden)]
     fn bytes_mut(values: &mut [Self]) -> Option<&mut [u8]>;
+    /// A vector of zeros.
+    #[doc(hidden)]
+    fn zeros(len: usize) -> Result<Vec<Self>, AllocError>;
+    /// The vector that a buffer's memory came from; for bool, the buffer.
+    #[doc(hidden)]
+    fn into_vec(buffer: Buffer) -> Result<Vec<Self>, Buffer>;
     /// The value converted as astype converts it.
     #[doc(hidden)]
     fn of_f64(x: f64) -> Self;
@@ -152,6 +172,15 @@ macro_rules! element {
         fn bytes_mut(_: &mut [bool]) -> Option<&mut [u8]> {
             None
         }
+        fn zeros(len: usize) -> Result<Vec<bool>, AllocError> {
+            let mut zeros = Vec::new();
+            zeros.try_reserve_exact(len).map_err(|_| AllocError { bytes: len })?;
+            zeros.resize(len, false);
+            Ok(zeros)
+        }
+        fn into_vec(buffer: Buffer) -> Result<Vec<bool>, Buffer> {
+            Err(buffer)
+        }
     };
     (views $number:ident) => {
         fn values(stores: &[Self]) -> Option<&[Self]> {
@@ -159,6 +188,12 @@ macro_rules! element {
         }
         fn bytes_mut(values: &mut [Self]) -> Option<&mut [u8]> {
             Some(bytes_of_mut(values))
+        }
+        fn zeros(len: usize) -> Result<Vec<Self>, AllocError> {
+            zeroed_vec(len)
+        }
+        fn into_vec(buffer: Buffer) -> Result<Vec<Self>, Buffer> {
+            buffer.into_vec()
         }
     };
 }
