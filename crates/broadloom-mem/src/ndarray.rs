@@ -4,9 +4,12 @@
 //! read or written: `ndarray` may have lent that to someone else.
 
 use broadloom_math::{DType, Elem};
-use ndarray::{ArrayView, ArrayViewMut, Dimension};
+use ndarray::{ArrayBase, ArrayView, ArrayViewMut, Data, Dimension};
 
-use crate::overlap::Dims;
+use crate::bytes::bytes_of;
+use crate::contain::contains;
+use crate::overlap::{Dims, Place, reach};
+use crate::region::{Elements, Region};
 use crate::view::{View, ViewError, ViewMut};
 
 /// Strides of elements in bytes.
@@ -55,6 +58,35 @@ impl<'a> ViewMut<'a> {
         // exclusively, in one allocation, for `'a`; it is consumed here. Any bytes are an element of a type that is not
         // bool, so whatever is written leaves them initialised.
         Some(unsafe { ViewMut::from_raw(ptr, size_of::<T>(), x.shape(), &strides) })
+    }
+}
+
+impl<T: Elem, S: Data<Elem = T>, D: Dimension> Elements for ArrayBase<S, D> {
+    fn contain(&self, part: Place<'_>) -> bool {
+        let strides = in_bytes::<T>(self.strides());
+        let (address, shape) = (self.as_ptr().addr(), self.shape());
+        contains(Place { address, item: size_of::<T>(), shape, strides: &strides }, part)
+    }
+}
+
+impl<'a> Region<'a> {
+    /// The elements of an `ndarray` array, and the index of the first in the region: of a slice where they lie without
+    /// gaps, and of nothing but them otherwise (feature `ndarray`).
+    pub fn of_ndarray<T: Elem, S: Data<Elem = T>, D: Dimension>(
+        x: &'a ArrayBase<S, D>,
+    ) -> (Region<'a>, usize) {
+        let strides = in_bytes::<T>(x.strides());
+        // A distance in memory; without elements there is none.
+        let (low, high) = reach(x.shape(), &strides, size_of::<T>()).unwrap_or((0, 0));
+        let first = low.unsigned_abs() / size_of::<T>();
+        match x.as_slice_memory_order() {
+            Some(slice) => (bytes_of(slice).into(), first),
+            None => {
+                let ptr = x.as_ptr().cast::<u8>();
+                let ends = (ptr.addr().wrapping_add_signed(low), ptr.addr().wrapping_add_signed(high));
+                (Region::of(x, ends, ptr), first)
+            }
+        }
     }
 }
 

@@ -10,7 +10,6 @@ use std::marker::PhantomData;
 use broadloom_math::Elem;
 
 use crate::bytes::{bytes_of, bytes_of_mut};
-use crate::contain::contains;
 use crate::overlap::{Dims, Place, dims, disjoint, injective, reach};
 
 /// Why a view can't be made.
@@ -83,7 +82,7 @@ impl Layout {
         }
     }
 
-    fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self) -> Place<'_> {
         Place { address: self.ptr.addr(), item: self.item, shape: &self.shape, strides: &self.strides }
     }
 
@@ -227,34 +226,6 @@ impl<'a> View<'a> {
         Ok(View { layout: Layout::new(ptr.cast_mut(), item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// A view of some of this view's elements: index 0 at `offset` bytes from this view's, strides in bytes.
-    ///
-    /// # Errors
-    /// As [`View::new`]; `OutOfBounds` where an index leads to anything but an element of this view, be it between them.
-    ///
-    /// ```
-    /// use broadloom_mem::{View, ViewError, bytes_of};
-    ///
-    /// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
-    /// let odd = View::new(bytes_of(&x), 4, 0, &[3], &[8])?;
-    /// assert_eq!(odd.part(16, &[2], &[-8])?.get::<f32>(&[1]), Some(3.0));
-    /// assert_eq!(odd.part(0, &[3], &[4]).unwrap_err(), ViewError::OutOfBounds);
-    /// # Ok::<(), ViewError>(())
-    /// ```
-    pub fn part(&self, offset: isize, shape: &[usize], strides: &[isize]) -> Result<View<'a>, ViewError> {
-        let Layout { ptr, item, .. } = self.layout;
-        let first = ptr.wrapping_offset(offset);
-        let reach = check(first.addr(), item, shape, strides, None)?;
-        let part = Place { address: first.addr(), item, shape, strides };
-        let whole =
-            Place { address: ptr.addr(), item, shape: &self.layout.shape, strides: &self.layout.strides };
-        if !contains(whole, part) {
-            return Err(ViewError::OutOfBounds);
-        }
-        // Each element is one of this view's, which are in memory borrowed for `'a`, initialised and aligned.
-        Ok(View { layout: Layout::new(first, item, shape, strides, reach), memory: PhantomData })
-    }
-
     /// The elements as a slice, where they lie in row-major order without gaps; `None` where they don't, or the type's
     /// size is not the view's.
     pub fn as_slice<T: Elem>(&self) -> Option<&'a [T::Store]> {
@@ -273,6 +244,15 @@ impl<'a> View<'a> {
         // SAFETY: these are the elements and nothing between them: in memory that is borrowed for `'a`, initialised and
         // aligned (the view's invariant); any bytes are a valid `Store` of that size.
         Some(unsafe { std::slice::from_raw_parts(ptr.cast::<T::Store>(), elements) })
+    }
+
+    /// Whether, of the dimensions that lead anywhere, each steps over everything that those with smaller strides span:
+    /// then every element is reached by one index only, along these.
+    pub fn is_nested(&self) -> bool {
+        let Layout { item, shape, strides, .. } = &self.layout;
+        let leads = || shape.iter().zip(strides).filter(|(_, stride)| **stride != 0);
+        let extents: Dims<usize> = leads().map(|d| *d.0).collect();
+        injective(&extents, &leads().map(|d| *d.1).collect::<Dims<isize>>(), *item)
     }
 
     /// The bytes of an element.

@@ -6,19 +6,21 @@
 
 use broadloom_core::layout::Strides;
 use broadloom_core::{Error, ErrorKind, Layout, Result, Shape};
-use broadloom_mem::ViewMut;
-use ndarray::{ArrayBase, ArrayD, ArrayRef, ArrayView, Data, Dimension, IxDyn};
+use broadloom_math::Elem;
+use broadloom_mem::{Region, View, ViewMut};
+use ndarray::{ArrayBase, ArrayD, ArrayRef, ArrayView, ArrayViewMut, Data, Dimension, IxDyn};
 
 use crate::array::Array;
 use crate::engine::{Destination, Engine, Options};
 use crate::expr::Kind;
+use crate::kernel::{In, Out};
 use crate::operand::{IntoArray, Operand};
 use crate::storage::{Element, Storage};
 
 /// `ndarray` arrays as lazy ones: `a.lazy()`, of arrays, shared arrays and views of any dimension (feature `ndarray`).
 ///
-/// The elements are borrowed where they lie without gaps, in any order of the axes and any direction along them, and
-/// copied otherwise. A view that is a temporary may be used: what is borrowed is what it views.
+/// The elements are borrowed, whatever the strides: nothing is copied before it is computed with. A view that is a
+/// temporary may be used: what is borrowed is what it views.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -149,8 +151,9 @@ impl<T: Element, D: Dimension> From<ndarray::Array<T, D>> for Array<'_> {
 }
 
 impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for Array<'a> {
-    /// Borrows a view whose elements lie without gaps, in any order of the axes and any direction along them;
-    /// copies another.
+    /// Borrows the elements, in any order of the axes and any direction along them, with whatever lies between them. (A
+    /// view that has been made, by unsafe code, to reach an element by two indices is copied, unless it repeats all
+    /// elements along an axis.)
     ///
     /// # Panics
     /// For more than 64 axes, or extents near 2^60.
@@ -159,10 +162,17 @@ impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for Array<'a> {
         let strides: Strides = x.strides().into();
         // The first element stands behind those that a negative stride leads back to.
         let offset = shape.iter().zip(&strides).map(|(&n, &s)| (n as isize - 1).max(0) * (-s).max(0)).sum();
-        match x.to_slice_memory_order() {
-            Some(data) => Array::data(Storage::borrow(data), settled(Layout { shape, strides, offset })),
-            None => Array::data(Storage::from_vec(x.iter().copied().collect()), Layout::contiguous(shape)),
-        }
+        let storage = match x.to_slice_memory_order() {
+            Some(data) => Storage::borrow(data),
+            None => match View::of_ndarray(x.clone()) {
+                Ok(view) if view.is_nested() => Storage::spread(T::DTYPE, view),
+                _ => {
+                    let copy = Storage::from_vec(x.iter().copied().collect());
+                    return Array::data(copy, Layout::contiguous(shape));
+                }
+            },
+        };
+        Array::data(storage, settled(Layout { shape, strides, offset }))
     }
 }
 
@@ -170,6 +180,42 @@ impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> From<&'a ArrayBase<S, D>> 
     /// Borrows the array; see the conversion of a view.
     fn from(x: &'a ArrayBase<S, D>) -> Array<'a> {
         x.view().into()
+    }
+}
+
+impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> From<&'a ArrayBase<S, D>> for In<'a> {
+    /// The elements with their shape and strides, as an input of a run.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options};
+    ///
+    /// let x = Array::input("x", DType::Float32, &["n".into(), "m".into()])?;
+    /// let kernel = Kernel::new(&[&(&x * 10)], &[&x], &Options::default())?;
+    ///
+    /// let a = ndarray::array![[1.0_f32, 2.0], [3.0, 4.0]];
+    /// let mut out = ndarray::Array2::<f32>::zeros((2, 2));
+    /// kernel.run(&[(&a.t()).into()], [out.view_mut().into()])?;
+    /// assert_eq!(out, ndarray::array![[10.0, 30.0], [20.0, 40.0]]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    fn from(x: &'a ArrayBase<S, D>) -> In<'a> {
+        let (region, first) = Region::of_ndarray(x);
+        In::raw(T::DTYPE, region, first, x.shape(), x.strides())
+    }
+}
+
+impl<'a, T: Element + Elem<Store = T>, D: Dimension> From<ArrayViewMut<'a, T, D>> for Out<'a> {
+    /// The elements, of any strides, as an output of a run; of bool there is none, since not every byte is one.
+    ///
+    /// # Panics
+    /// For a view that has been made, by unsafe code, to reach an element by two indices.
+    fn from(x: ArrayViewMut<'a, T, D>) -> Out<'a> {
+        match ViewMut::of_ndarray(x) {
+            Some(Ok(view)) => Out::raw(T::DTYPE, view),
+            Some(Err(e)) => panic!("{e}"),
+            None => panic!("bool is not its own store"),
+        }
     }
 }
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use broadloom_core::{DType, Scalar};
 use broadloom_math::{CastTo, DTypeVisitor, Elem};
-use broadloom_mem::{AllocError, Buffer, Pool, bytes_of, bytes_of_mut, typed, zeroed_vec};
+#[cfg(feature = "ndarray")]
+use broadloom_mem::View;
+use broadloom_mem::{AllocError, Buffer, Pool, Region, bytes_of, bytes_of_mut, typed, zeroed_vec};
 
 /// Elements of a dtype known at run time.
 #[derive(Clone)]
@@ -21,6 +23,9 @@ pub(crate) struct Storage<'a> {
 enum Block<'a> {
     /// The caller's.
     Borrowed(&'a [u8]),
+    /// The caller's, with memory between the elements that is none of ours.
+    #[cfg(feature = "ndarray")]
+    Spread(Arc<View<'a>>),
     /// Shared between handles.
     Shared(Arc<Owned>),
 }
@@ -53,9 +58,22 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Shared(Arc::new(owned)) }
     }
 
+    /// The caller's elements, not all of what lies between the first and the last.
+    ///
+    /// Must hold: the view is nested; so its layouts' layouts are known to be its.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn spread(dtype: DType, elements: View<'a>) -> Storage<'a> {
+        Storage { dtype, block: Block::Spread(Arc::new(elements)) }
+    }
+
     /// Where the first element lies: with dtype and length, which memory this is.
     pub(crate) fn address(&self) -> usize {
-        self.bytes().as_ptr().addr()
+        match &self.block {
+            // No elements of anybody else lie there.
+            #[cfg(feature = "ndarray")]
+            Block::Spread(elements) => Arc::as_ptr(elements).addr(),
+            _ => self.bytes().as_ptr().addr(),
+        }
     }
 
     /// The caller's elements.
@@ -68,15 +86,26 @@ impl<'a> Storage<'a> {
         self.dtype
     }
 
-    /// Number of elements.
+    /// Number of elements, and of what would be elements between them.
     pub(crate) fn len(&self) -> usize {
-        self.bytes().len() / self.dtype.size()
+        self.region().len() / self.dtype.size()
     }
 
-    /// The elements' bytes.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// The elements' memory.
+    pub(crate) fn region(&self) -> Region<'_> {
+        match &self.block {
+            #[cfg(feature = "ndarray")]
+            Block::Spread(elements) => Region::of_elements(elements),
+            _ => self.bytes().into(),
+        }
+    }
+
+    /// The elements' bytes; none where there is other memory between them.
+    fn bytes(&self) -> &[u8] {
         match &self.block {
             Block::Borrowed(bytes) => bytes,
+            #[cfg(feature = "ndarray")]
+            Block::Spread(_) => &[],
             Block::Shared(owned) => owned.buffer.as_bytes(),
         }
     }
@@ -85,6 +114,8 @@ impl<'a> Storage<'a> {
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         match &mut self.block {
             Block::Borrowed(_) => None,
+            #[cfg(feature = "ndarray")]
+            Block::Spread(_) => None,
             Block::Shared(owned) => Arc::get_mut(owned)?.buffer.as_bytes_mut(),
         }
     }
@@ -103,9 +134,20 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The elements as memory holds them, if `T` is their type.
-    pub(crate) fn stores<T: Elem>(&self) -> Option<&[T::Store]> {
-        if T::DTYPE == self.dtype { typed::<T>(self.bytes()) } else { None }
+    /// Elements as memory holds them, one after the other, if `T` is their type.
+    pub(crate) fn stores<T: Elem>(&self, from: usize, len: usize) -> Option<&[T::Store]> {
+        if T::DTYPE != self.dtype {
+            return None;
+        }
+        match &self.block {
+            #[cfg(feature = "ndarray")]
+            Block::Spread(_) => {
+                let size = self.dtype.size();
+                let row = self.region().view(size, from * size, &[len], &[size as isize]);
+                row.ok()?.as_slice::<T>()
+            }
+            _ => typed::<T>(self.bytes())?.get(from..)?.get(..len),
+        }
     }
 
     /// One element.
@@ -117,6 +159,8 @@ impl<'a> Storage<'a> {
     pub(crate) fn owned(&self) -> Option<Storage<'static>> {
         match &self.block {
             Block::Borrowed(_) => None,
+            #[cfg(feature = "ndarray")]
+            Block::Spread(_) => None,
             Block::Shared(owned) => Some(Storage { dtype: self.dtype, block: Block::Shared(owned.clone()) }),
         }
     }
@@ -127,7 +171,7 @@ struct At<'s, 'a>(&'s Storage<'a>, usize);
 impl DTypeVisitor for At<'_, '_> {
     type Out = Option<Scalar>;
     fn visit<T: Elem>(self) -> Option<Scalar> {
-        self.0.stores::<T>()?.get(self.1).map(|&x| Scalar::of(T::load(x)))
+        self.0.stores::<T>(self.1, 1)?.first().map(|&x| Scalar::of(T::load(x)))
     }
 }
 
@@ -225,8 +269,10 @@ mod tests {
     #[test]
     fn elements_by_type_and_index() {
         let storage = Storage::from_vec(vec![true, false]);
-        assert_eq!(storage.stores::<bool>(), Some(&[1, 0][..]));
-        assert_eq!(storage.stores::<u8>(), None);
+        assert_eq!(storage.stores::<bool>(0, 2), Some(&[1, 0][..]));
+        assert_eq!(storage.stores::<bool>(1, 1), Some(&[0][..]));
+        assert_eq!(storage.stores::<bool>(1, 2), None);
+        assert_eq!(storage.stores::<u8>(0, 2), None);
         assert_eq!(storage.scalar(0), Some(Scalar::of(true)));
         assert_eq!(storage.scalar(2), None);
     }

@@ -2,6 +2,7 @@
 #![cfg(feature = "ndarray")]
 
 use broadloom::prelude::*;
+use broadloom::{In, Kernel, Options};
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis, IxDyn, ShapeBuilder, s};
 
 fn table() -> Array2<f32> {
@@ -38,18 +39,76 @@ fn views_without_gaps_are_borrowed_however_they_are_turned() {
 }
 
 #[test]
-fn views_with_gaps_are_copied() {
+fn views_with_gaps_are_borrowed_and_what_lies_between_is_not_read() -> Result<()> {
     let data = table();
-    for view in [data.slice(s![.., ..2]), data.slice(s![..;2, ..;-3])] {
+    for view in [data.slice(s![.., ..2]), data.slice(s![..;2, ..;-3]), data.slice(s![..;-2, 1..;2])] {
         let x = Array::from(view);
         agrees(&x, view.into_dyn());
-        assert!(x.is_evaluated());
+        assert_eq!(x.strides(), Some(view.strides()));
+        // Views of it, evaluated and not; and it beside itself.
+        agrees(&x.t(), view.t().into_dyn());
+        agrees(&x.index_axis(0, -1)?, view.row(view.nrows() - 1).into_dyn());
+        agrees(&x.reshape(&[-1])?, view.flatten().view().into_dyn());
+        agrees(&x.slice(&[Range::new(None, None, -1)])?, view.slice(s![..;-1, ..]).into_dyn());
+        assert_eq!((&x + x.flip(1)?).to_ndarray::<f32>()?, (&view + &view.slice(s![.., ..;-1])).into_dyn());
+        assert_eq!(x.index_axis(0, 0)?.index_axis(0, 0)?.item::<f32>()?, view[(0, 0)]);
+        assert_eq!(x.to_string(), Array::from(view.to_owned()).to_string());
+        assert!(x.explain().is_ok());
     }
     let row = data.row(1);
     agrees(
         &Array::from(row.broadcast((5, 4)).expect("broadcasts")),
         row.broadcast(IxDyn(&[5, 4])).expect("so"),
     );
+    // A row of a view with gaps lies in one piece; the elements between are another's, and written meanwhile.
+    let left = data.slice(s![.., ..2]).lazy();
+    assert_eq!(left.index_axis(0, 1)?.as_slice::<f32>(), Some(&[4.0, 5.0][..]));
+    assert_eq!(left.index_axis(1, 1)?.as_slice::<f32>(), None);
+    let mut whole = Array2::from_shape_fn((50, 40), |(i, j)| (i * j) as f64);
+    let expected = whole.slice(s![.., ..;2]).mapv(|x| x + 1.0);
+    let (even, mut odd) = whole.multi_slice_mut((s![.., ..;2], s![.., 1..;2]));
+    odd.assign_lazy(&(even.lazy() + 1))?;
+    assert_eq!(odd, expected);
+    Ok(())
+}
+
+/// Of rows that are 10 long and 12 apart, every fourth element is 4 from the last, and so joined to one row.
+#[test]
+fn what_is_joined_over_a_gap_and_cut_again_is_found() -> Result<()> {
+    let data = Array2::from_shape_fn((5, 12), |(i, j)| (100 * i + j) as i64);
+    let view = data.slice(s![.., ..10]);
+    let joined = view.lazy().slice(&[(..).into(), Range::new(None, None, 4)])?.reshape(&[-1])?;
+    let expected: Vec<i64> = view.slice(s![.., ..;4]).iter().copied().collect();
+    assert_eq!(joined.to_vec::<i64>()?, expected);
+    assert_eq!(joined.slice(&[(2..13).into()])?.to_vec::<i64>()?, expected[2..13]);
+    Ok(())
+}
+
+#[test]
+fn kernels_run_on_ndarrays_of_any_strides() -> Result<()> {
+    let (x, y) = (
+        Array::input("x", DType::Float32, &["...".into()])?,
+        Array::input("y", DType::Float32, &["...".into()])?,
+    );
+    let kernel = Kernel::new(&[&(&x * 2 + &y)], &[&x, &y], &Options::default())?;
+    let data = table();
+    let mut reversed = data.slice(s![.., ..;-1]);
+    reversed.invert_axis(Axis(0));
+    for a in [data.view(), data.slice(s![.., ..2]), data.slice(s![1..;-1, 1..;2]), data.t(), reversed] {
+        let expected = a.mapv(|a| 3.0 * a);
+        let mut large = Array2::<f32>::zeros((2 * a.nrows(), a.ncols() + 1));
+        let mut out = large.slice_mut(s![..;-2, 1..]);
+        kernel.run(&[(&a).into(), (&a).into()], [out.view_mut().into()])?;
+        assert_eq!(out, expected);
+        let lazy = a.lazy();
+        let mut plain = Array2::<f32>::zeros(a.raw_dim());
+        kernel.run(&[In::of(&lazy).expect("in memory"), (&a).into()], [plain.view_mut().into()])?;
+        assert_eq!(plain, expected);
+    }
+    let mut small = Array2::<f32>::zeros((2, 2));
+    let wrong = kernel.run(&[(&data).into(), (&data).into()], [small.view_mut().into()]);
+    assert!(wrong.is_err_and(|e| e.to_string().contains("output 0")));
+    Ok(())
 }
 
 #[test]

@@ -134,11 +134,11 @@ fn access(engine: &Engine, walk: &Walk<'_, '_>, recipe: &Recipe, prepared: &Prep
     }
     let mut inputs = Vec::new();
     for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
-        let bytes = match input.source {
-            Source::Slot(slot) => walk.slots()[slot as usize].storage.bytes(),
-            Source::Temp(temp) => temps[temp as usize].as_bytes(),
+        let region = match input.source {
+            Source::Slot(slot) => walk.slots()[slot as usize].storage.region(),
+            Source::Temp(temp) => temps[temp as usize].as_bytes().into(),
         };
-        inputs.push(view(bytes.into(), dtype, &input.layout)?);
+        inputs.push(view(region, dtype, &input.layout)?);
     }
     let mut buffers = Vec::new();
     for dtype in stage.kernel.output_dtypes() {
