@@ -35,7 +35,7 @@ pub enum FormulaError {
     Run(#[from] Error),
 }
 
-/// A compiled formula, for tables with columns of the same names and types.
+/// A compiled formula, for tables of any number of rows with columns of the same names and types.
 ///
 /// ```
 /// use broadloom_formula::{Formula, Table, Values};
@@ -62,27 +62,27 @@ impl Formula {
     pub fn new(text: &str, table: &Table) -> Result<Formula, FormulaError> {
         let expression = Expression::parse(text).map_err(Mistake::from)?;
         let names: Vec<String> = expression.names().into_iter().map(str::to_owned).collect();
+        let input = |name: &str, dtype| Array::input(name, dtype, &["rows".into()]);
         let mut known = Vec::new();
         for column in table.columns() {
             if let Some(dtype) = column.dtype() {
-                known.push((&*column.name, stand_in(&column.name, dtype, table)?));
+                known.push((&*column.name, input(&format!("column_{}", column.name), dtype)?));
             }
         }
         let value = with_promotion(Promotion::NumPy, || expression.build(&known));
         let value = value.map_err(|e| about_text(e, text, table))?;
         let used: Vec<&Array<'_>> =
             names.iter().filter_map(|name| known.iter().find(|k| k.0 == name)).map(|k| &k.1).collect();
-        let masks: Vec<Array<'_>> = names
-            .iter()
-            .map(|name| stand_in(&format!("{name} valid"), DType::Bool, table))
-            .collect::<Result<_, _>>()?;
+        let masks = names.iter().map(|name| input(&format!("valid_{name}"), DType::Bool));
+        let masks: Vec<Array<'_>> = masks.collect::<Result<_, _>>()?;
         let Some(all) = masks.iter().cloned().reduce(|all, mask| all & mask) else {
             let message = "the formula names no column".to_owned();
             return Err(Mistake { span: 0..text.len(), message, help: None, operands: Vec::new() }.into());
         };
         let dtype = kept(value.dtype());
         let inputs: Vec<&Array<'_>> = used.into_iter().chain(&masks).collect();
-        let kernel = Kernel::new(&[&value.astype(dtype), &all], &inputs, &Options::default())?;
+        let outputs = [("values", &value.astype(dtype)), ("valid", &all)];
+        let kernel = Kernel::named(&outputs, &inputs, &Options::default())?;
         Ok(Formula { kernel, dtype, names })
     }
 
@@ -125,14 +125,12 @@ impl Formula {
     }
 
     /// How many loops the formula is.
-    pub fn loops(&self) -> usize {
-        self.kernel.executors().len()
+    ///
+    /// # Errors
+    /// If it can't be planned.
+    pub fn loops(&self) -> Result<usize, FormulaError> {
+        Ok(self.kernel.bind(&[("rows", 1000)])?.executors().len())
     }
-}
-
-/// What stands for a column while a formula is compiled.
-fn stand_in(_name: &str, dtype: DType, table: &Table) -> Result<Array<'static>, Error> {
-    Array::zeros(&[table.rows()], dtype)?.eval()
 }
 
 /// The type in which a result of this dtype is kept; uint64 as float64, since int64 has not all of them.
