@@ -72,7 +72,7 @@ fn caret(error: &Mistake, formula: &str, to: impl Write) -> io::Result<()> {
     let span = ("formula", error.span.clone());
     let mut report =
         Report::build(ReportKind::Error, span.clone()).with_config(config).with_message(&error.message);
-    report = report.with_label(Label::new(span));
+    report = report.with_label(Label::new(span).with_message("here"));
     for (at, what) in &error.operands {
         report = report.with_label(Label::new(("formula", at.clone())).with_message(what));
     }

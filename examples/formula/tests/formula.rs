@@ -208,7 +208,7 @@ fn the_command_appends_a_column_or_points_at_the_mistake() {
     let wrong = command(&["data.csv", "price * quantty", "-o", "no.csv"], folder.path());
     let words = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert_eq!(wrong.status.code(), Some(2), "{words}");
-    for part in ["`quantty` is not known", "price * quantty", "───┬──", "did you mean `quantity`?"]
+    for part in ["`quantty` is not known", "price * quantty", "───┬───", "did you mean `quantity`?"]
     {
         assert!(words.contains(part), "{words}");
     }

@@ -93,13 +93,9 @@ fn hostile_scripts_come_to_an_end() {
         ),
         ("arange(900000000000)", "limit of bytes"),
         ("let x = arange(10000); print(x.reshape([10000, 1]) + x)", "limit of bytes"),
-        (
-            "let x = arange(10000); `${x.reshape([10000, 1]) + x}`; print(x.reshape([-1, 1]) * x)",
-            "limit of bytes",
-        ),
         ("let all = []; loop { all.push((arange(400000) * 2).compute()); }", "limit of bytes"),
         (
-            "let x = arange(100000) * 1.0; let y = x; for i in 0..5000 { y = y ** 1.1; } print(y)",
+            "let x = arange(100000) * 1.0; let y = x; for i in 0..4400 { y = y ** 1.1; } print(y)",
             "limit of work",
         ),
         ("eval(\"1\")", "'eval' is disabled"),
@@ -109,6 +105,15 @@ fn hostile_scripts_come_to_an_end() {
         let got = fails(script, &limits);
         assert!(got.contains(error), "{script}: {got}");
     }
+}
+
+/// Rhai writes the type's name for what can't be written; it is not computed all the same.
+#[test]
+fn text_made_of_arrays_is_within_the_limits_too() {
+    let limits = Limits { bytes: 1 << 20, ..Limits::default() };
+    let script = "let x = arange(1000); let s = `${x.reshape([1000, 1]) + x}`; print(s); print(`${x.t() + 1}`.len() > 20)";
+    let (printed, end) = run(script, Path::new(DATA), &limits);
+    assert_eq!((&*printed, end), ("lazy array\ntrue\n", Ok(())));
 }
 
 #[test]
