@@ -36,6 +36,7 @@ mod create;
 mod display;
 mod engine;
 mod eval;
+mod explain;
 mod expr;
 pub mod functions;
 mod inspect;
@@ -59,8 +60,9 @@ pub use broadloom_core::graph::IntDivision;
 pub use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Kind, Literal, Op, Promotion, Result, Symbol};
 pub use broadloom_math::f16;
 pub use broadloom_mem::{Region, ViewMut};
-pub use engine::{Control, Engine, Executor, Limits, Options, Progress};
+pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
 pub use eval::{eval_many, eval_many_with};
+pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};
 #[cfg(feature = "ndarray")]
 pub use interop::{AssignLazy, Lazy, lazy};
