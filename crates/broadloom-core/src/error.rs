@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Limit,
     /// Memory that is too short, misaligned, or overlapping.
     Memory,
+    /// The caller stopped the run.
+    Cancelled,
     /// An error of the operating system.
     Io,
     /// A defect of broadloom: please report it.

@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::op::{Arity, Law, Op};
 use crate::scalar::Literal;
 use crate::shape::{BroadcastError, Shape};
+use crate::symbol::Dims;
 
 /// How dtypes of different kinds meet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -29,14 +30,27 @@ pub enum Promotion {
 pub enum Operand<'a> {
     /// An array.
     Array(DType, &'a Shape),
+    /// An array that depends on a kernel's inputs.
+    Symbolic(DType, &'a Dims),
     /// A literal, which is 0-d and takes its dtype from the arrays.
     Literal(Literal),
+}
+
+impl Operand<'_> {
+    /// The dtype, of an array.
+    fn dtype(&self) -> Option<DType> {
+        match self {
+            Operand::Array(dtype, _) | Operand::Symbolic(dtype, _) => Some(*dtype),
+            Operand::Literal(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Operand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Operand::Array(dtype, shape) => write!(f, "{dtype}{shape}"),
+            Operand::Symbolic(dtype, dims) => write!(f, "{dtype}{dims}"),
             Operand::Literal(x) => write!(f, "{x}"),
         }
     }
@@ -49,8 +63,10 @@ pub struct Signature {
     pub operand: DType,
     /// The result's dtype.
     pub result: DType,
-    /// The result's shape.
+    /// The result's shape; with symbols, [`Dims::least_shape`].
     pub shape: Shape,
+    /// The result's dims, if an operand has symbols.
+    pub dims: Option<Dims>,
 }
 
 impl Signature {
@@ -84,10 +100,10 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
             literal.to_dtype(operand).map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
         }
     }
-    let shape = broadcast(op, operands)?;
+    let (shape, dims) = broadcast(op, operands)?;
     let result =
         op.result(operand).ok_or_else(|| Error::new(ErrorKind::Internal, format!("{op}({operand})")))?;
-    Ok(Signature { operand, result, shape })
+    Ok(Signature { operand, result, shape, dims })
 }
 
 fn plural(n: usize) -> &'static str {
@@ -96,7 +112,8 @@ fn plural(n: usize) -> &'static str {
 
 fn require_condition(op: Op, condition: &Operand<'_>) -> Result<()> {
     match condition {
-        Operand::Array(DType::Bool, _) | Operand::Literal(Literal::Bool(_)) => Ok(()),
+        Operand::Literal(Literal::Bool(_)) => Ok(()),
+        array if array.dtype() == Some(DType::Bool) => Ok(()),
         other => Err(Error::new(ErrorKind::DType, format!("{op}: the condition must be bool, not {other}"))
             .with_help("compare it with something, or write astype(x, bool)")),
     }
@@ -106,16 +123,13 @@ fn require_condition(op: Op, condition: &Operand<'_>) -> Result<()> {
 fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     let mut met: Option<DType> = None;
     // Floats first: the order of operands must not matter, and int16 with uint16 alone would be int32.
-    let arrays = |float: bool| {
-        operands.iter().filter(move |x| matches!(x, Operand::Array(d, _) if d.is_float() == float))
-    };
-    for x in arrays(true).chain(arrays(false)) {
-        if let Operand::Array(dtype, _) = *x {
-            met = Some(match met {
-                None => dtype,
-                Some(other) => pair(other, dtype, mode).ok_or_else(|| mixed(op, operands, other, dtype))?,
-            });
-        }
+    let arrays =
+        |float: bool| operands.iter().filter_map(Operand::dtype).filter(move |d| d.is_float() == float);
+    for dtype in arrays(true).chain(arrays(false)) {
+        met = Some(match met {
+            None => dtype,
+            Some(other) => pair(other, dtype, mode).ok_or_else(|| mixed(op, operands, other, dtype))?,
+        });
     }
     let literals =
         || operands.iter().filter_map(|x| if let Operand::Literal(l) = x { Some(*l) } else { None });
@@ -126,10 +140,7 @@ fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
         dtype = weak(dtype, literal, mode).ok_or_else(|| {
             Error::new(
                 ErrorKind::DType,
-                format!(
-                    "{op}: {} with the literal {literal}",
-                    list(operands, |x| { matches!(x, Operand::Array(..)) })
-                ),
+                format!("{op}: {} with the literal {literal}", list(operands, |x| x.dtype().is_some())),
             )
             .with_help(match literal {
                 Literal::Float(_) => {
@@ -199,7 +210,7 @@ pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
 }
 
 fn mixed(op: Op, operands: &[Operand<'_>], a: DType, b: DType) -> Error {
-    let message = format!("{op}: cannot promote {}", list(operands, |x| matches!(x, Operand::Array(..))));
+    let message = format!("{op}: cannot promote {}", list(operands, |x| x.dtype().is_some()));
     let (low, high) = if a.kind() <= b.kind() { (a, b) } else { (b, a) };
     let help = match (low.kind(), high.kind()) {
         (Kind::Signed, Kind::Unsigned) => {
@@ -241,32 +252,60 @@ fn list(operands: &[Operand<'_>], keep: impl Fn(&Operand<'_>) -> bool) -> String
     let shown: Vec<String> = operands
         .iter()
         .filter(|x| keep(x))
-        .map(|x| match x {
-            Operand::Array(dtype, _) => dtype.to_string(),
-            Operand::Literal(l) => l.to_string(),
-        })
+        .map(|x| x.dtype().map_or_else(|| x.to_string(), |dtype| dtype.to_string()))
         .collect();
     shown.join(" and ")
 }
 
-fn broadcast(op: Op, operands: &[Operand<'_>]) -> Result<Shape> {
-    let shapes: SmallVec<[&Shape; 3]> =
-        operands.iter().filter_map(|x| if let Operand::Array(_, s) = x { Some(*s) } else { None }).collect();
-    Shape::broadcast(&shapes).map_err(|e| match e {
-        BroadcastError::Axis { axis, left, right } => {
-            let shown: Vec<String> = operands.iter().map(|x| x.to_string()).collect();
-            let shown = match &shown[..] {
-                [first, second] => format!("{first} with {second}"),
-                [others @ .., last] => format!("{} and {last}", others.join(", ")),
-                [] => String::new(),
-            };
-            Error::new(
-                ErrorKind::Shape,
-                format!("{op}: cannot broadcast {shown} (axis {axis}: {left} and {right})"),
-            )
+/// The result's shape, and its dims if an operand has symbols.
+fn broadcast(op: Op, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
+    let mut shapes: SmallVec<[&Shape; 3]> = SmallVec::new();
+    for operand in operands {
+        match operand {
+            Operand::Array(_, shape) => shapes.push(shape),
+            Operand::Symbolic(..) => return symbolic_broadcast(op, operands),
+            Operand::Literal(_) => {}
         }
+    }
+    let shape = Shape::broadcast(&shapes).map_err(|e| match e {
+        BroadcastError::Axis { axis, left, right } => mismatch(op, operands, axis, &left, &right),
         BroadcastError::Limit(e) => Error::new(e.kind(), format!("{op}: {}", e.message())),
-    })
+    })?;
+    Ok((shape, None))
+}
+
+#[cold]
+fn symbolic_broadcast(op: Op, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
+    let known: SmallVec<[Dims; 3]> = operands
+        .iter()
+        .filter_map(|x| match x {
+            Operand::Array(_, shape) => Some(Dims::of(shape)),
+            Operand::Symbolic(_, dims) => Some((*dims).clone()),
+            Operand::Literal(_) => None,
+        })
+        .collect();
+    let known: SmallVec<[&Dims; 3]> = known.iter().collect();
+    let dims = Dims::broadcast(&known).map_err(|e| mismatch(op, operands, e.axis, &e.left, &e.right))?;
+    let shape = dims.least_shape().map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
+    // Of symbols with a size that is known, none may be left.
+    let dims = if dims.is_fixed() { None } else { Some(dims) };
+    Ok((shape, dims))
+}
+
+fn mismatch(
+    op: Op,
+    operands: &[Operand<'_>],
+    axis: isize,
+    left: &dyn fmt::Display,
+    right: &dyn fmt::Display,
+) -> Error {
+    let shown: Vec<String> = operands.iter().map(|x| x.to_string()).collect();
+    let shown = match &shown[..] {
+        [first, second] => format!("{first} with {second}"),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+        [] => String::new(),
+    };
+    Error::new(ErrorKind::Shape, format!("{op}: cannot broadcast {shown} (axis {axis}: {left} and {right})"))
 }
 
 #[cfg(test)]

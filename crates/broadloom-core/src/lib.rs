@@ -16,6 +16,7 @@ pub mod op;
 pub mod rewrite;
 pub mod scalar;
 pub mod shape;
+pub mod symbol;
 pub mod text;
 pub mod verify;
 
@@ -29,3 +30,4 @@ pub use layout::{Layout, View};
 pub use op::Op;
 pub use scalar::{Literal, Scalar};
 pub use shape::Shape;
+pub use symbol::{Dim, Dims, Symbol};

@@ -114,7 +114,7 @@ impl Deref for Shape {
 }
 
 /// Extents in brackets: `[3,4]`.
-struct Extents<'a>(&'a [usize]);
+pub(crate) struct Extents<'a>(pub &'a [usize]);
 
 impl fmt::Display for Extents<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

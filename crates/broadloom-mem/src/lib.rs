@@ -4,6 +4,7 @@
 //! | from | to |
 //! | --- | --- |
 //! | [`Buffer`], [`Pool`] | memory with an owner: allocated, moved in, shared, mapped |
+//! | [`Region`] | bytes that are read, which outputs may overlap |
 //! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once |
 //! | [`Nest`] | an index space with its operands, planned: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
@@ -32,6 +33,7 @@ mod pack;
 mod pattern;
 mod plan;
 mod pool;
+mod region;
 mod scratch;
 mod steps;
 mod stream;
@@ -50,6 +52,7 @@ pub use nest::{AliasPolicy, Body, Nest, Part, Parts};
 pub use pattern::Pattern;
 pub use plan::{Mode, NestError};
 pub use pool::Pool;
+pub use region::Region;
 pub use scratch::Scratch;
 pub use stream::Stream;
 pub use view::{View, ViewError, ViewMut};

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use broadloom_math::Elem;
 
 use crate::bytes::{bytes_of, bytes_of_mut};
-use crate::overlap::{Dims, dims, injective, reach};
+use crate::overlap::{Dims, Place, dims, disjoint, injective, reach};
 
 /// Why a view can't be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +80,10 @@ impl Layout {
             strides: Dims::from_slice(&[item as isize]),
             reach,
         }
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place { address: self.ptr.addr(), item: self.item, shape: &self.shape, strides: &self.strides }
     }
 
     /// Whether the extents are these.
@@ -172,8 +176,25 @@ impl<'a> View<'a> {
         shape: &[usize],
         strides: &[isize],
     ) -> Result<View<'a>, ViewError> {
-        let ptr = bytes.as_ptr().cast_mut().wrapping_add(offset);
-        let reach = check(ptr.addr(), item, shape, strides, Some((offset, bytes.len())))?;
+        // SAFETY: the bytes of a slice.
+        unsafe { View::within(bytes.as_ptr(), bytes.len(), item, offset, shape, strides) }
+    }
+
+    /// A view of the `len` bytes at `start`.
+    ///
+    /// # Safety
+    /// As of [`View::from_raw`], for all of these bytes.
+    #[inline]
+    pub(crate) unsafe fn within(
+        start: *const u8,
+        len: usize,
+        item: usize,
+        offset: usize,
+        shape: &[usize],
+        strides: &[isize],
+    ) -> Result<View<'a>, ViewError> {
+        let ptr = start.cast_mut().wrapping_add(offset);
+        let reach = check(ptr.addr(), item, shape, strides, Some((offset, len)))?;
         Ok(View { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
     }
 
@@ -295,6 +316,18 @@ impl<'a> ViewMut<'a> {
         let reach = check(ptr.addr(), item, shape, strides, None)?;
         check_injective(shape, strides, item)?;
         Ok(ViewMut { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
+    }
+
+    /// Whether the two have no byte in common, as far as that can be told from addresses and strides.
+    pub fn is_apart_from(&self, other: &ViewMut<'_>) -> bool {
+        let (a, b) = (&self.layout, &other.layout);
+        let near = a.reach.0 < b.reach.1 && b.reach.0 < a.reach.1;
+        !near || disjoint(a.place(), b.place())
+    }
+
+    /// The addresses between the first byte and the end of what is reached.
+    pub fn addresses(&self) -> std::ops::Range<usize> {
+        self.layout.reach.0..self.layout.reach.1
     }
 
     /// The same view, to read from.

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use broadloom_core::{DType, Layout, Literal, Shape};
+use broadloom_core::symbol::is_name;
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Literal, Result, Shape};
 
 use crate::expr::{Expr, Kind, Leaf};
 
@@ -32,7 +33,57 @@ pub struct Array<'a>(pub(crate) Arc<Expr<'a>>);
 
 impl<'a> Array<'a> {
     pub(crate) fn of(kind: Kind<'a>, dtype: DType, shape: Shape) -> Array<'a> {
-        Array(Arc::new(Expr { kind, dtype, shape }))
+        Array::with_dims(kind, dtype, shape, None)
+    }
+
+    pub(crate) fn with_dims(
+        kind: Kind<'a>,
+        dtype: DType,
+        shape: Shape,
+        dims: Option<Arc<Dims>>,
+    ) -> Array<'a> {
+        Array(Arc::new(Expr { kind, dtype, shape, dims }))
+    }
+
+    /// An input of kernels: it stands for the memory that a [`Kernel`](crate::Kernel) is run on, and has no values.
+    ///
+    /// Its extents are numbers, symbols (known when the kernel runs: the same number wherever the symbol stands), and
+    /// [`Dim::Rest`] first for any leading axes; none at all make a scalar parameter. A symbol broadcasts with itself
+    /// and with 1, never with another number or symbol.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Name`] for a name with other characters than letters, digits and `_`, or a digit first;
+    /// [`ErrorKind::Shape`] and [`ErrorKind::Limit`] for dims as [`Dims::new`] refuses them.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options};
+    ///
+    /// let x = Array::input("x", DType::Float32, &["n".into(), 3.into()])?;
+    /// let rate = Array::input("rate", DType::Float32, &[])?;
+    /// let kernel = Kernel::new(&[&(&x * &rate + 1)], &[&x, &rate], &Options::default())?;
+    ///
+    /// let mut out = [0.0_f32; 6];
+    /// kernel.run(&[(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0]).into(), (&[10.0_f32]).into()], [(&mut out).into()])?;
+    /// assert_eq!(out, [11.0, 21.0, 31.0, 41.0, 51.0, 61.0]);
+    ///
+    /// let y = Array::input("y", DType::Float32, &["m".into(), 3.into()])?;
+    /// assert_eq!(
+    ///     x.try_add(&y).unwrap_err().to_string(),
+    ///     "add: cannot broadcast float32[n,3] with float32[m,3] (axis -2: n and m)"
+    /// );
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn input(name: &str, dtype: DType, dims: &[Dim]) -> Result<Array<'a>> {
+        if !is_name(name) {
+            let why = format!("`{}` is no name of an input", name.escape_debug());
+            return Err(Error::new(ErrorKind::Name, why)
+                .with_help("a name has letters, digits and `_`, and does not begin with a digit"));
+        }
+        let dims = Dims::new(dims)?;
+        let shape = dims.least_shape()?;
+        let dims = if dims.is_fixed() { None } else { Some(Arc::new(dims)) };
+        Ok(Array::with_dims(Kind::Input(name.into()), dtype, shape, dims))
     }
 
     /// A literal, without a dtype until it meets an array.
@@ -56,9 +107,19 @@ impl<'a> Array<'a> {
         self.0.dtype
     }
 
-    /// The extents, outermost first; empty for a 0-d array.
+    /// The extents, outermost first; empty for a 0-d array. An extent that is open, [`Array::dims`], counts as 1.
     pub fn shape(&self) -> &[usize] {
         &self.0.shape
+    }
+
+    /// The dims, where the array depends on an [`Array::input`] and some of its extents are open.
+    pub fn dims(&self) -> Option<&[Dim]> {
+        self.0.dims.as_deref().map(|dims| &**dims)
+    }
+
+    /// The dims, open or not.
+    pub(crate) fn all_dims(&self) -> Dims {
+        self.0.dims.as_deref().cloned().unwrap_or_else(|| Dims::of(&self.0.shape))
     }
 
     /// Number of dimensions.

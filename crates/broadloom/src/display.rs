@@ -39,7 +39,7 @@ impl fmt::Display for Array<'_> {
         let _ieee = FloatEnv::ieee();
         let shown = match Shown::of(self) {
             Ok(shown) => shown,
-            Err(e) => return write!(f, "<{}{} not shown: {e}>", self.dtype(), self.0.shape),
+            Err(e) => return write!(f, "<{}{} not shown: {e}>", self.dtype(), self.all_dims()),
         };
         match shown.bits.first() {
             Some(&bits) if self.rank() == 0 => f.write_str(&alone(Scalar { dtype: self.dtype(), bits })),
@@ -59,7 +59,7 @@ impl fmt::Debug for Array<'_> {
                 return write!(
                     f,
                     "{prefix}<not shown: {e}>, shape={}, dtype={})",
-                    self.0.shape,
+                    self.all_dims(),
                     self.dtype()
                 );
             }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::{DType, Error, ErrorKind, Layout, Literal, Op, Result, Scalar, Shape, View};
+use broadloom_core::{DType, Dims, Error, ErrorKind, Layout, Literal, Op, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
 use broadloom_mem::FloatEnv;
 use smallvec::SmallVec;
@@ -20,13 +20,18 @@ use crate::storage::Storage;
 pub(crate) struct Expr<'a> {
     pub kind: Kind<'a>,
     pub dtype: DType,
+    /// With symbols, their [`Dims::least_shape`].
     pub shape: Shape,
+    /// Of what depends on inputs of a kernel whose extents are open.
+    pub dims: Option<Arc<Dims>>,
 }
 
 /// What a node is.
 pub(crate) enum Kind<'a> {
     /// Elements in memory.
     Data(Box<Leaf<'a>>),
+    /// An input of kernels, by name: it has no elements.
+    Input(Box<str>),
     /// A number that has met no array, 0-d.
     Literal(Literal),
     /// A number that has, 0-d.
@@ -64,7 +69,8 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
             None => cast(operand.into_array(), dtype),
         });
     }
-    Ok(Array::of(Kind::Apply { op, args }, signature.result, signature.shape))
+    let dims = signature.dims.map(Arc::new);
+    Ok(Array::with_dims(Kind::Apply { op, args }, signature.result, signature.shape, dims))
 }
 
 /// The literal that the op gives for literals; not where a zero divisor may have to fail the evaluation.
@@ -109,8 +115,8 @@ pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
             constant(fold::cast(value, dtype))
         }
         _ => {
-            let shape = arg.0.shape.clone();
-            Array::of(Kind::Cast { arg }, dtype, shape)
+            let (shape, dims) = (arg.0.shape.clone(), arg.0.dims.clone());
+            Array::with_dims(Kind::Cast { arg }, dtype, shape, dims)
         }
     }
 }
@@ -139,6 +145,9 @@ pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
 
 /// The same elements under another shape.
 pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
+    if let Some(dims) = &arg.0.dims {
+        return symbolic_view(arg, view, dims);
+    }
     view.check(&arg.0.shape)?;
     if changes_nothing(&view, &arg.0.shape) {
         return Ok(arg.clone());
@@ -161,6 +170,26 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     let arg = typed(arg)?;
     let dtype = arg.0.dtype;
     Ok(Array::of(Kind::View { arg, view: Box::new(view) }, dtype, shape))
+}
+
+/// A view of what has open extents.
+///
+/// Errors: any but a permutation of known axes, since what it is depends on the extents.
+#[cold]
+fn symbolic_view<'a>(arg: &Array<'a>, view: View, dims: &Dims) -> Result<Array<'a>> {
+    let View::Permute(axes) = &view else {
+        let why = format!("{view}: the extents of {}{dims} are open", arg.0.dtype);
+        return Err(Error::new(ErrorKind::Shape, why)
+            .with_help("run the kernel on a view of the input instead, or fix the extents"));
+    };
+    if dims.has_rest() {
+        let why = format!("{view}: the rank of {}{dims} is open", arg.0.dtype);
+        return Err(Error::new(ErrorKind::Shape, why));
+    }
+    view.check(&arg.0.shape)?;
+    let permuted = dims.permuted(axes).map(Arc::new);
+    let shape = view.shape(&arg.0.shape);
+    Ok(Array::with_dims(Kind::View { arg: arg.clone(), view: Box::new(view) }, arg.0.dtype, shape, permuted))
 }
 
 fn changes_nothing(view: &View, of: &Shape) -> bool {
@@ -188,13 +217,13 @@ impl Drop for Expr<'_> {
 }
 
 fn take_operands<'a>(kind: &mut Kind<'a>, into: &mut SmallVec<[Array<'a>; 4]>) {
-    if matches!(kind, Kind::Data(_) | Kind::Literal(_) | Kind::Const(_)) {
+    if matches!(kind, Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_)) {
         return;
     }
     match std::mem::replace(kind, Kind::Literal(Literal::Bool(false))) {
         Kind::Apply { args, .. } => into.extend(args.into_iter().flatten()),
         Kind::Cast { arg } | Kind::View { arg, .. } => into.push(arg),
-        Kind::Data(_) | Kind::Literal(_) | Kind::Const(_) => {}
+        Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_) => {}
     }
 }
 

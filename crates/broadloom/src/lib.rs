@@ -56,12 +56,13 @@ mod views;
 
 pub use array::Array;
 pub use broadloom_core::graph::IntDivision;
-pub use broadloom_core::{DType, Error, ErrorKind, Kind, Literal, Op, Promotion, Result};
+pub use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Kind, Literal, Op, Promotion, Result, Symbol};
 pub use broadloom_math::f16;
-pub use engine::{Engine, Executor, Limits, Options};
+pub use broadloom_mem::{Region, ViewMut};
+pub use engine::{Control, Engine, Executor, Limits, Options, Progress};
 pub use eval::{eval_many, eval_many_with};
 pub use inspect::{TypedGraph, typed_graph};
-pub use kernel::{In, Kernel, Out};
+pub use kernel::{Call, In, Kernel, KernelId, Out, Port};
 pub use operand::{IntoArray, Operand};
 pub use promote::{promotion, with_promotion};
 pub use range::Range;

@@ -1,12 +1,14 @@
 //! From handles to a graph, through a key that says which graph.
 //!
-//! In: arrays. Out: [`Walk`]: the key, the memory and the literals that the graph's slots stand for; and the
-//! [`graph`] of a key. Must hold: the graph is a function of key and literal values, and the key alone fixes it
+//! In: arrays. Out: [`Walk`]: the key, the memory and the literals that the graph's slots stand for; of a kernel's
+//! expressions a [`Template`] of keys; and the [`graph`] of a key. Must hold: the graph is a function of key and literal values, and the key alone fixes it
 //! but for those values: it is built from nothing else. No recursion along the expression.
 
 // The key is a list of words. A node is a head (bits 0…7 its form, 8…15 dtype, op or sort of view, 16…31 a count
 // or a class, 32…63 a slot or the first operand) and what the form asks for; operands are numbers of earlier
 // nodes. The roots stand at the end.
+
+mod template;
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -21,6 +23,9 @@ use smallvec::SmallVec;
 use crate::array::Array;
 use crate::engine::Options;
 use crate::expr::{Kind, Leaf};
+use template::Declared;
+
+pub(crate) use template::Template;
 
 const DATA: u64 = 1;
 const CONST: u64 = 2;
@@ -45,32 +50,9 @@ impl<'e, 'a> Walk<'e, 'a> {
     /// Walks the expressions of the roots.
     ///
     /// Errors: more nodes, a greater depth or a higher rank than the options allow; a root that is a literal without
-    /// a dtype to hold it.
+    /// a dtype to hold it; an input of kernels, which has no values.
     pub(crate) fn new(roots: &[&'e Array<'a>], options: &Options) -> Result<Walk<'e, 'a>> {
-        let walk = Walk { key: SmallVec::new(), slots: SmallVec::new(), literals: SmallVec::new() };
-        let mut walker = Walker {
-            walk,
-            nodes: 0,
-            max_nodes: options.max_nodes.min(MAX_NODES),
-            ids: Memo::new(),
-            slot_of: Memo::new(),
-            literal_of: Memo::new(),
-            pending: SmallVec::new(),
-            done: SmallVec::new(),
-        };
-        for root in roots {
-            walker.root(root, roots.len() > 1)?;
-        }
-        let Walker { mut walk, done, nodes, .. } = walker;
-        walk.key.push(head(ROOTS, 0, 0, done.len() as u32));
-        walk.key.extend(done.iter().map(|&id| u64::from(id)));
-        // A way has no more steps than there are nodes, and no rank is above MAX_RANK: measured only where told.
-        if nodes as usize > options.max_depth || options.max_rank < MAX_RANK {
-            let (depth, rank) = depth_and_rank(&walk.key)?;
-            exceeds("depth", depth, options.max_depth, "max_depth")?;
-            exceeds("rank", rank, options.max_rank, "max_rank")?;
-        }
-        Ok(walk)
+        Walker::walk(roots, None, options).map(|walker| walker.walk)
     }
 
     /// What decides the graph, but for the values of literals: ops, dtypes, shapes, strides and offsets, which
@@ -104,6 +86,10 @@ fn exceeds(what: &str, value: usize, limit: usize, option: &str) -> Result<()> {
 
 struct Walker<'e, 'a> {
     walk: Walk<'e, 'a>,
+    /// A kernel's inputs: their order numbers the slots.
+    declared: Option<Declared<'e, 'a>>,
+    /// Whether there is a view of what is not in memory.
+    has_views: bool,
     nodes: u32,
     max_nodes: usize,
     /// Nodes that more than one place refers to.
@@ -117,6 +103,39 @@ struct Walker<'e, 'a> {
 }
 
 impl<'e, 'a> Walker<'e, 'a> {
+    /// Walks the roots' expressions; those of a kernel, if its inputs are given.
+    fn walk(
+        roots: &[&'e Array<'a>],
+        declared: Option<&'e [&'e Array<'a>]>,
+        options: &Options,
+    ) -> Result<Walker<'e, 'a>> {
+        let mut walker = Walker {
+            walk: Walk { key: SmallVec::new(), slots: SmallVec::new(), literals: SmallVec::new() },
+            declared: declared.map(Declared::new).transpose()?,
+            has_views: false,
+            nodes: 0,
+            max_nodes: options.max_nodes.min(MAX_NODES),
+            ids: Memo::new(),
+            slot_of: Memo::new(),
+            literal_of: Memo::new(),
+            pending: SmallVec::new(),
+            done: SmallVec::new(),
+        };
+        for root in roots {
+            walker.root(root, roots.len() > 1)?;
+        }
+        let (key, done) = (&mut walker.walk.key, &walker.done);
+        key.push(head(ROOTS, 0, 0, done.len() as u32));
+        key.extend(done.iter().map(|&id| u64::from(id)));
+        // A way has no more steps than there are nodes, and no rank is above MAX_RANK: measured only where told.
+        if walker.nodes as usize > options.max_depth || options.max_rank < MAX_RANK {
+            let (depth, rank) = depth_and_rank(key)?;
+            exceeds("depth", depth, options.max_depth, "max_depth")?;
+            exceeds("rank", rank, options.max_rank, "max_rank")?;
+        }
+        Ok(walker)
+    }
+
     fn root(&mut self, root: &'e Array<'a>, of_several: bool) -> Result<()> {
         self.pending.push((root, false));
         while let Some((array, operands_done)) = self.pending.pop() {
@@ -129,7 +148,7 @@ impl<'e, 'a> Walker<'e, 'a> {
                     continue;
                 }
                 match &array.0.kind {
-                    Kind::Data(_) | Kind::Literal(_) | Kind::Const(_) => {}
+                    Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_) => {}
                     Kind::Apply { args, .. } => {
                         self.pending.push((array, true));
                         self.pending.extend(args.iter().rev().flatten().map(|arg| (arg, false)));
@@ -161,7 +180,8 @@ impl<'e, 'a> Walker<'e, 'a> {
     fn emit(&mut self, array: &'e Array<'a>) -> Result<()> {
         let dtype = array.0.dtype as u64;
         match &array.0.kind {
-            Kind::Data(leaf) => self.data(leaf),
+            Kind::Data(leaf) => self.data(leaf)?,
+            Kind::Input(name) => self.input(array, name)?,
             Kind::Const(value) => self.constant(*value),
             Kind::Literal(x) => self.constant(x.to_dtype(x.default_dtype())?),
             Kind::Apply { op, .. } => {
@@ -181,26 +201,36 @@ impl<'e, 'a> Walker<'e, 'a> {
             Kind::View { view, .. } => {
                 let arg = self.done.pop().unwrap_or(0);
                 write_view(&mut self.walk.key, view, arg);
+                self.has_views = true;
             }
         }
         Ok(())
     }
 
-    fn data(&mut self, leaf: &'e Leaf<'a>) {
-        // An address alone is not the memory: an empty slice may have that of another.
-        let memory = (leaf.storage.address(), leaf.storage.len(), leaf.storage.dtype());
+    fn data(&mut self, leaf: &'e Leaf<'a>) -> Result<()> {
+        if let Some(declared) = &mut self.declared {
+            return declared.data(leaf, &mut self.walk.key);
+        }
+        let memory = memory(leaf);
         let slot = self.slot_of.get(&memory).unwrap_or_else(|| {
             let slot = self.walk.slots.len() as u32;
             self.slot_of.insert(memory, slot);
             self.walk.slots.push(leaf);
             slot
         });
-        let Layout { shape, strides, offset } = &leaf.layout;
-        let key = &mut self.walk.key;
-        key.push(head(DATA, memory.2 as u64, shape.rank() as u64, slot));
-        key.extend(shape.iter().map(|&extent| extent as u64));
-        key.extend(strides.iter().map(|&stride| stride as u64));
-        key.push(*offset as u64);
+        write_data(&mut self.walk.key, memory.2, slot, &leaf.layout);
+        Ok(())
+    }
+
+    fn input(&mut self, array: &Array<'a>, name: &str) -> Result<()> {
+        match &mut self.declared {
+            Some(declared) => declared.input(array, name, &mut self.walk.key),
+            None => {
+                let (dtype, dims) = (array.dtype(), array.all_dims());
+                let why = format!("`{name}` ({dtype}{dims}) is an input of kernels: it has no values");
+                Err(Error::new(ErrorKind::Memory, why).with_help("build a Kernel, and run it on values"))
+            }
+        }
     }
 
     fn constant(&mut self, value: Scalar) {
@@ -212,6 +242,19 @@ impl<'e, 'a> Walker<'e, 'a> {
         });
         self.walk.key.push(head(CONST, value.dtype as u64, value.class() as u64, slot));
     }
+}
+
+/// What tells memory apart. An address alone does not: an empty slice may have that of another.
+fn memory(leaf: &Leaf<'_>) -> (usize, usize, DType) {
+    (leaf.storage.address(), leaf.storage.len(), leaf.storage.dtype())
+}
+
+fn write_data(key: &mut SmallVec<[u64; 64]>, dtype: DType, slot: u32, layout: &Layout) {
+    let Layout { shape, strides, offset } = layout;
+    key.push(head(DATA, dtype as u64, shape.rank() as u64, slot));
+    key.extend(shape.iter().map(|&extent| extent as u64));
+    key.extend(strides.iter().map(|&stride| stride as u64));
+    key.push(*offset as u64);
 }
 
 fn write_view(key: &mut SmallVec<[u64; 64]>, view: &View, arg: u32) {

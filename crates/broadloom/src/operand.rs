@@ -26,7 +26,10 @@ impl<'a> Operand<'a> {
             Operand::Literal(x) => infer::Operand::Literal(*x),
             Operand::Array(Array(node)) => match node.kind {
                 Kind::Literal(x) => infer::Operand::Literal(x),
-                _ => infer::Operand::Array(node.dtype, &node.shape),
+                _ => match &node.dims {
+                    None => infer::Operand::Array(node.dtype, &node.shape),
+                    Some(dims) => infer::Operand::Symbolic(node.dtype, dims),
+                },
             },
         }
     }
@@ -35,7 +38,7 @@ impl<'a> Operand<'a> {
     pub(crate) fn literal(&self) -> Option<Literal> {
         match self.known() {
             infer::Operand::Literal(x) => Some(x),
-            infer::Operand::Array(..) => None,
+            _ => None,
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::engine::jit::Compiled;
 use crate::engine::memory::{contiguous_view, view};
 use crate::engine::options::Options;
 use crate::engine::prepared::{Prepared, Runner};
+use crate::engine::watch::Watch;
 
 impl Prepared {
     /// Runs the stage over slices: for each input the memory that its layout is over, for each output its elements.
@@ -53,7 +54,7 @@ impl Prepared {
         };
         // PERF: a nest that is moved costs as much as a short call's work.
         match nest {
-            Ok(mut nest) => self.run(engine, options, &mut nest, params, since),
+            Ok(mut nest) => self.run(engine, options, &mut nest, params, since, None),
             Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
         }
     }
@@ -71,7 +72,8 @@ impl Prepared {
         for (input, ((bytes, given), &dtype)) in
             inputs.iter().zip(&stage.inputs).zip(&stage.kernel.inputs).enumerate()
         {
-            let bound = view(bytes, dtype, &given.layout).map_err(|_| NestError::InputShape { input })?;
+            let bound =
+                view((*bytes).into(), dtype, &given.layout).map_err(|_| NestError::InputShape { input })?;
             views.push(bound);
             places.push(bytes.as_ptr_range());
         }
@@ -126,6 +128,7 @@ impl Prepared {
         nest: &mut Nest<'_>,
         params: &[u64],
         since: Option<Instant>,
+        watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         // Choosing estimates in floats, and so does the compiler, whatever the host has set.
         let ieee = FloatEnv::ieee();
@@ -133,19 +136,20 @@ impl Prepared {
         let (runner, Choice { why, time, .. }) = self.runner(engine, options, &access)?;
         let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
         let stores = self.traffic.stores();
-        let job = Job { runner: &runner, stores, params, faults: &faults, failure: OnceLock::new() };
+        let job = Job { runner: &runner, stores, params, faults: &faults, failure: OnceLock::new(), watch };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {
             Runner::Jit(_) => AliasPolicy::InPlace,
             Runner::Interp(_) => AliasPolicy::Copy,
         };
         let threads = decide::threads(time, engine.threads(options, time));
+        let chunks = watch.map_or(1, |_| self.stage.shape.elements().div_ceil(Watch::CHUNK));
         if threads <= 1 {
-            nest.split(1, policy).for_each(|part| job.part(part));
+            nest.split(chunks, policy).for_each(|part| job.part(part));
         } else {
             // More parts than threads where the pool decides who runs; as many as allowed where the caller does.
             let parts = if options.threads.is_some() { threads } else { threads * 4 };
-            let parts: Vec<Part<'_>> = nest.split(parts, policy).collect();
+            let parts: Vec<Part<'_>> = nest.split(parts.max(chunks), policy).collect();
             // While it waits, this thread may run others' jobs: in the environment that they expect.
             drop(ieee);
             rayon::scope(|scope| {
@@ -188,6 +192,7 @@ struct Job<'j> {
     faults: &'j [AtomicU8],
     /// Why a part was not run to its end, if one was not.
     failure: OnceLock<Error>,
+    watch: Option<&'j Watch<'j>>,
 }
 
 thread_local! {
@@ -198,6 +203,13 @@ thread_local! {
 impl Job<'_> {
     /// Runs a part, under the default floating-point environment.
     fn part(&self, part: Part<'_>) {
+        if let Some(watch) = self.watch
+            && let Err(cancelled) = watch.check()
+        {
+            let _ = self.failure.set(cancelled);
+            return;
+        }
+        let elements = part.elements();
         let mut part = Some(part);
         // Not to be had while the thread ends, or while it is in use further up this thread.
         let _ = WORKSPACE.try_with(|workspace| {
@@ -210,6 +222,9 @@ impl Job<'_> {
         });
         if let Some(part) = part {
             self.blocks(part, &mut Scratch::new(), &mut Tiles::default());
+        }
+        if let Some(watch) = self.watch {
+            watch.done(elements);
         }
     }
 

@@ -38,7 +38,8 @@ pub(crate) fn explain(
     // Estimates are computed in floats, whatever the host has set.
     let _ieee = FloatEnv::ieee();
     let walk = Walk::new(roots, options)?;
-    let Planned { nodes_before: before, graph, roots: ids, plan } = plan(&walk, options)?;
+    let Planned { nodes_before: before, graph, roots: ids, plan } =
+        plan(walk.key(), walk.literals(), options)?;
     let mut out = String::new();
     let results: Vec<String> = ids.iter().map(|id| format!("{id:?}")).collect();
     // Writing to a String can't fail.
@@ -137,7 +138,7 @@ fn access(engine: &Engine, walk: &Walk<'_, '_>, recipe: &Recipe, prepared: &Prep
             Source::Slot(slot) => walk.slots()[slot as usize].storage.bytes(),
             Source::Temp(temp) => temps[temp as usize].as_bytes(),
         };
-        inputs.push(view(bytes, dtype, &input.layout)?);
+        inputs.push(view(bytes.into(), dtype, &input.layout)?);
     }
     let mut buffers = Vec::new();
     for dtype in stage.kernel.output_dtypes() {

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use broadloom_core::fuse::{Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
-use broadloom_mem::{AliasPolicy, Buffer, Nest, Operand, Pool, Scratch, View, ViewMut};
+use broadloom_mem::{AliasPolicy, Buffer, Nest, Operand, Pool, Region, Scratch, View, ViewMut};
 use smallvec::SmallVec;
 
 use crate::engine::{Engine, Recipe};
@@ -134,10 +134,11 @@ pub(super) fn outputs<'m>(
 }
 
 /// A layout over memory.
-pub(super) fn view<'v>(bytes: &'v [u8], dtype: DType, layout: &Layout) -> Result<View<'v>> {
+pub(crate) fn view<'v>(region: Region<'v>, dtype: DType, layout: &Layout) -> Result<View<'v>> {
     let size = dtype.size();
     let strides: SmallVec<[isize; 6]> = layout.strides.iter().map(|s| s * size as isize).collect();
-    View::new(bytes, size, layout.offset as usize * size, &layout.shape, &strides)
+    region
+        .view(size, layout.offset as usize * size, &layout.shape, &strides)
         .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
 }
 
@@ -161,7 +162,7 @@ pub(super) fn contiguous_mut<'v>(buffer: &'v mut Buffer, dtype: DType, shape: &S
 }
 
 /// Copies elements, of one shape.
-pub(super) fn copy(from: View<'_>, to: ViewMut<'_>) -> Result<()> {
+pub(crate) fn copy(from: View<'_>, to: ViewMut<'_>) -> Result<()> {
     let shape: SmallVec<[usize; 6]> = from.shape().into();
     let item = from.item();
     let mut nest =

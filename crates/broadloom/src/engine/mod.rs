@@ -13,6 +13,7 @@ mod memory;
 mod options;
 mod prepared;
 mod trial;
+mod watch;
 mod workers;
 
 use std::sync::{Arc, OnceLock};
@@ -21,7 +22,7 @@ use broadloom_core::fuse::{self, ParamSource, Source, Target};
 use broadloom_core::graph::{Graph, IntDivision, NodeId};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Scalar, Shape};
-use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, View, ViewMut};
+use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, Region, View, ViewMut};
 use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
@@ -30,12 +31,16 @@ use crate::expr::Leaf;
 use crate::lower::{self, Walk};
 use crate::storage::Storage;
 
-use cache::Cache;
+pub(crate) use cache::Cache;
 use jit::{Compiled, Compiler};
+pub(crate) use memory::copy;
+pub(crate) use memory::view;
 pub(crate) use memory::{Destination, view_mut};
-use memory::{Memory, contiguous_mut, copy, outputs, view};
+use memory::{Memory, contiguous_mut, outputs};
 pub use options::{Executor, Limits, Options};
 use prepared::Prepared;
+pub(crate) use watch::Watch;
+pub use watch::{Control, Progress};
 
 /// Evaluates expressions: caches of plans and compiled kernels, a pool of result buffers, and their limits.
 ///
@@ -141,18 +146,18 @@ impl Engine {
         self.evaluate(&[root], options, std::iter::once(out).collect()).map(drop)
     }
 
-    /// The recipe of these roots, and whether it was made before.
-    pub(crate) fn recipe(&self, walk: &Walk<'_, '_>, options: &Options) -> Result<Arc<Recipe>> {
+    /// The recipe of a walk's key; an earlier one where the literals' values don't matter.
+    pub(crate) fn recipe(&self, key: &[u64], literals: &[Scalar], options: &Options) -> Result<Arc<Recipe>> {
         let mode = (options.int_division, options.rules);
-        if let Some(recipe) = self.plans.get(&PlanLookup { words: walk.key(), mode }) {
+        if let Some(recipe) = self.plans.get(&PlanLookup { words: key, mode }) {
             return Ok(recipe);
         }
         // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
         let _ieee = FloatEnv::ieee();
-        let Planned { graph, plan, .. } = plan(walk, options)?;
+        let Planned { graph, plan, .. } = plan(key, literals, options)?;
         let recipe = Arc::new(Recipe::new(plan)?);
         if !graph.depends_on_values() {
-            self.plans.insert(PlanKey { words: walk.key().into(), mode }, recipe.clone(), walk.key().len());
+            self.plans.insert(PlanKey { words: key.into(), mode }, recipe.clone(), key.len());
         }
         Ok(recipe)
     }
@@ -164,33 +169,37 @@ impl Engine {
         destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         let walk = Walk::new(roots, options)?;
-        let recipe = self.recipe(&walk, options)?;
-        let slots: SmallVec<[&[u8]; 8]> = walk.slots().iter().map(|leaf| leaf.storage.bytes()).collect();
-        self.run(&recipe, &slots, walk.literals(), options, destinations)
+        let recipe = self.recipe(walk.key(), walk.literals(), options)?;
+        let slots: SmallVec<[Region<'_>; 8]> =
+            walk.slots().iter().map(|leaf| leaf.storage.bytes().into()).collect();
+        self.run(&recipe, &slots, walk.literals(), options, destinations, None)
     }
 
     /// Runs a recipe over the memory of its slots.
     pub(crate) fn run(
         &self,
         recipe: &Recipe,
-        slots: &[&[u8]],
+        slots: &[Region<'_>],
         literals: &[Scalar],
         options: &Options,
         destinations: SmallVec<[Destination<'_>; 2]>,
+        watch: Option<&Watch<'_>>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         if recipe.bytes > options.max_bytes {
             let why =
                 format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes);
             return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
-        if let Some(prepared) = recipe.single_stage()
+        if watch.is_none()
+            && let Some(prepared) = recipe.single_stage()
             && destinations.iter().all(|d| !matches!(d, Destination::Given(_)))
+            && let Some(slices) = slots.iter().map(Region::as_slice).collect::<Option<SmallVec<[&[u8]; 8]>>>()
         {
-            return self.run_single(prepared, slots, literals, options, destinations);
+            return self.run_single(prepared, &slices, literals, options, destinations);
         }
         let mut memory = Memory::new(self, recipe, destinations)?;
         let done = recipe.stages.iter().enumerate().try_for_each(|(i, stage)| {
-            self.stage(stage, slots, literals, &mut memory, options)?;
+            self.stage(stage, slots, literals, &mut memory, options, watch)?;
             memory.release(&self.pool, &recipe.last_read, i);
             Ok(())
         });
@@ -240,10 +249,11 @@ impl Engine {
     fn stage(
         &self,
         prepared: &Prepared,
-        slots: &[&[u8]],
+        slots: &[Region<'_>],
         literals: &[Scalar],
         memory: &mut Memory<'_>,
         options: &Options,
+        watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         let stage = &prepared.stage;
         if stage.shape.elements() == 0 {
@@ -252,7 +262,7 @@ impl Engine {
         let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, literals)).collect();
         let mut own = memory.take_written(self, stage)?;
         let Memory { roots, temps } = &mut *memory;
-        let run = Run { engine: self, prepared, slots, temps, params: &params, options };
+        let run = Run { engine: self, prepared, slots, temps, params: &params, options, watch };
         let mut done = run.attempt(outputs(roots, stage, &mut own)?);
         if let Ok(false) = done {
             let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
@@ -266,7 +276,8 @@ impl Engine {
             done = run.attempt(views);
             if done.is_ok() {
                 for ((buffer, dtype), out) in fresh.iter().zip(outputs(roots, stage, &mut own)?) {
-                    copy(view(buffer.as_bytes(), *dtype, &Layout::contiguous(stage.shape.clone()))?, out)?;
+                    let layout = Layout::contiguous(stage.shape.clone());
+                    copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out)?;
                 }
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
@@ -326,10 +337,11 @@ impl Engine {
 struct Run<'r> {
     engine: &'r Engine,
     prepared: &'r Prepared,
-    slots: &'r [&'r [u8]],
+    slots: &'r [Region<'r>],
     temps: &'r [Option<Buffer>],
     params: &'r [u64],
     options: &'r Options,
+    watch: Option<&'r Watch<'r>>,
 }
 
 impl Run<'_> {
@@ -340,11 +352,13 @@ impl Run<'_> {
         let since = self.prepared.clock(self.options);
         let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
         for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
-            let bytes = match input.source {
+            let region = match input.source {
                 Source::Slot(slot) => self.slots[slot as usize],
-                Source::Temp(temp) => self.temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes),
+                Source::Temp(temp) => {
+                    self.temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes).into()
+                }
             };
-            inputs.push(view(bytes, dtype, &input.layout)?);
+            inputs.push(view(region, dtype, &input.layout)?);
         }
         #[expect(
             clippy::map_identity,
@@ -353,7 +367,8 @@ impl Run<'_> {
         let outputs = outputs.into_iter().map(|view| -> ViewMut<'_> { view });
         match Nest::new(&stage.shape, &inputs, outputs) {
             Ok(mut nest) => {
-                self.prepared.run(self.engine, self.options, &mut nest, self.params, since).map(|()| true)
+                let Run { engine, options, params, watch, .. } = *self;
+                self.prepared.run(engine, options, &mut nest, params, since, watch).map(|()| true)
             }
             Err(NestError::Overlap { .. }) => Ok(false),
             Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
@@ -371,8 +386,8 @@ struct Planned {
 }
 
 /// From what was walked to kernels, under the default floating-point environment: constants are folded.
-fn plan(walk: &Walk<'_, '_>, options: &Options) -> Result<Planned> {
-    let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
+fn plan(key: &[u64], literals: &[Scalar], options: &Options) -> Result<Planned> {
+    let (graph, roots) = lower::graph(key, literals, options.int_division)?;
     let nodes_before = graph.nodes().len();
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
     let plan = fuse::run(&graph, &roots)?;
@@ -406,6 +421,17 @@ impl Recipe {
         // Estimates are computed in floats, whatever the host has set.
         let _ieee = FloatEnv::ieee();
         self.stages.iter().map(|prepared| prepared.executor(engine, options)).collect()
+    }
+
+    /// Elements that its loops compute.
+    pub(crate) fn elements(&self) -> usize {
+        self.stages.iter().map(|prepared| prepared.stage.shape.elements()).sum()
+    }
+
+    /// Compiles every loop whose inputs are linear, as far as machine code is wanted and to be had.
+    pub(crate) fn compile(&self, engine: &Engine, options: &Options) -> Result<()> {
+        let _ieee = FloatEnv::ieee();
+        self.stages.iter().try_for_each(|prepared| prepared.compile(engine, options))
     }
 
     fn new(plan: fuse::Plan) -> Result<Recipe> {

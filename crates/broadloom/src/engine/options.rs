@@ -3,6 +3,7 @@
 //! In: nothing. Out: [`Options`], per call, and [`Limits`], per engine. Must hold: no choice changes the bits of a
 //! result, but for [`IntDivision`], which is part of the meaning.
 
+use broadloom_core::Promotion;
 use broadloom_core::graph::{IntDivision, MAX_NODES};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::shape::MAX_RANK;
@@ -53,6 +54,9 @@ pub struct Options {
     pub threads: Option<usize>,
     /// What an integer division by zero does.
     pub int_division: IntDivision,
+    /// How dtypes of different kinds meet in the text of a kernel (`Kernel::parse`); arrays
+    /// were typed when they were built ([`with_promotion`](crate::with_promotion)).
+    pub promotion: Promotion,
     /// The most bytes that results and temporaries may take; as many as can be addressed unless told.
     pub max_bytes: usize,
     /// The most nodes that all roots together may have: operations, conversions, views, arrays and literals, each
@@ -78,6 +82,7 @@ impl Default for Options {
             executor: Executor::Auto,
             threads: None,
             int_division: IntDivision::Zero,
+            promotion: Promotion::Strict,
             max_bytes: isize::MAX as usize,
             max_nodes: MAX_NODES,
             max_depth: MAX_NODES,

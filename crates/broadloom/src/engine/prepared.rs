@@ -225,6 +225,28 @@ impl Prepared {
         Ok((Runner::Interp(program), choice))
     }
 
+    /// Compiles the stage for linear inputs, if it has no others.
+    pub fn compile(&self, engine: &Engine, options: &Options) -> Result<()> {
+        let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
+        let (Some(access), true, Ok(mut ready)) = (self.flat_access(), wanted, self.ready.try_lock()) else {
+            return Ok(());
+        };
+        let access: SmallVec<[Access; 8]> = access.collect();
+        if ready.access != access {
+            let Ready { spent, regret, refused, .. } = *ready;
+            *ready = Ready { access: access.clone(), spent, regret, refused, ..Ready::default() };
+        }
+        if ready.compiled.is_none() && !ready.refused {
+            let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.clone() };
+            ready.compiled = match engine.kernels.get(&key) {
+                Some(compiled) => Some(compiled),
+                None => engine.compile(&self.stage.kernel, &access)?,
+            };
+            ready.refused = ready.compiled.is_none();
+        }
+        Ok(())
+    }
+
     fn note_verdict(&self, options: &Options, choice: &Choice<'_>) {
         if options.executor == Executor::Auto {
             let verdict = match choice.why {

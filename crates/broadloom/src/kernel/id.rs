@@ -1,0 +1,62 @@
+//! What tells kernels apart, across processes.
+//!
+//! In: a kernel's template, ports and options. Out: a hash of its content. Must hold: equal ids mean equal results for
+//! equal inputs; nothing of the host, the process or the order of building goes into it.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use super::{Inner, Port};
+
+/// A kernel's identity: a hash (SHA-256) of its expressions, literals, inputs, outputs and options.
+///
+/// It is the same on every host and in every process of one version of broadloom, and excludes what a kernel is run on:
+/// a host may keep it, compare it, and cache by it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelId([u8; 32]);
+
+impl KernelId {
+    /// The hash.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    pub(super) fn of(kernel: &Inner) -> KernelId {
+        let mut hash = Sha256::new();
+        hash.update(concat!("broadloom ", env!("CARGO_PKG_VERSION"), "\n"));
+        let number = |hash: &mut Sha256, x: u64| hash.update(x.to_le_bytes());
+        let text = |hash: &mut Sha256, x: &str| {
+            hash.update((x.len() as u64).to_le_bytes());
+            hash.update(x);
+        };
+        number(&mut hash, kernel.template.words().len() as u64);
+        kernel.template.words().iter().for_each(|&word| number(&mut hash, word));
+        number(&mut hash, kernel.template.literals().len() as u64);
+        for literal in kernel.template.literals() {
+            number(&mut hash, literal.dtype as u64);
+            number(&mut hash, literal.bits);
+        }
+        for ports in [&kernel.inputs, &kernel.outputs] {
+            number(&mut hash, ports.len() as u64);
+            for Port { name, dtype, dims } in ports.iter() {
+                text(&mut hash, name);
+                text(&mut hash, &format!("{dtype}{dims}"));
+            }
+        }
+        text(&mut hash, &format!("{:?}", kernel.options));
+        KernelId(hash.finalize().into())
+    }
+}
+
+impl fmt::Display for KernelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for KernelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KernelId({self})")
+    }
+}

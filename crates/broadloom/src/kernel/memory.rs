@@ -1,0 +1,247 @@
+//! The memory that a kernel is run on.
+//!
+//! In: slices, with shapes and strides or without, evaluated arrays, and memory at pointers. Out: [`In`] and [`Out`].
+//! Must hold: nothing is checked here but what a type can say; a run checks before its first store.
+
+use broadloom_core::layout::Strides;
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
+use broadloom_math::Elem;
+use broadloom_mem::{Region, ViewMut, bytes_of, bytes_of_mut};
+
+use crate::array::Array;
+use crate::engine::view_mut;
+
+/// An input of a run.
+///
+/// From a slice: its elements in row-major order, whose shape follows from the kernel's dims as long as no more than
+/// one extent is open. [`In::shaped`] says the shape, [`In::view`] the strides too.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::{In, Kernel, Options, Out};
+///
+/// let x = Array::input("x", DType::Int32, &["n".into(), "m".into()])?;
+/// let kernel = Kernel::new(&[&(&x * 10)], &[&x], &Options::default())?;
+///
+/// let (data, mut out) = ([1, 2, 3, 4, 5, 6], [0; 6]);
+/// kernel.run(&[In::shaped(&data, &[2, 3])], [(&mut out).into()])?;
+/// assert_eq!(out, [10, 20, 30, 40, 50, 60]);
+///
+/// // The transpose of the same memory.
+/// kernel.run(&[In::view(&data, 0, &[3, 2], &[1, 3])], [(&mut out).into()])?;
+/// assert_eq!(out, [10, 40, 20, 50, 30, 60]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct In<'a> {
+    pub(super) dtype: DType,
+    pub(super) region: Region<'a>,
+    pub(super) form: Option<Form<'a>>,
+}
+
+/// A shape, and strides in elements unless the order is row-major.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form<'a> {
+    /// The element at index 0 … 0.
+    pub offset: usize,
+    pub shape: &'a [usize],
+    pub strides: Option<&'a [isize]>,
+}
+
+impl Form<'_> {
+    /// The form as a layout.
+    ///
+    /// Errors: `Shape` for a rank and a number of strides that differ; `Limit` for a shape beyond what memory can hold.
+    pub fn layout(&self) -> Result<Layout> {
+        let shape = Shape::new(self.shape)?;
+        let offset = isize::try_from(self.offset).map_err(|_| outside())?;
+        match self.strides {
+            None => Ok(Layout { offset, ..Layout::contiguous(shape) }),
+            Some(strides) if strides.len() == shape.rank() => {
+                Ok(Layout { shape, strides: Strides::from_slice(strides), offset })
+            }
+            Some(strides) => {
+                let why = format!("has {} strides for the shape {shape}", strides.len());
+                Err(Error::new(ErrorKind::Shape, why))
+            }
+        }
+    }
+
+    /// Whether the layout is this form's.
+    pub fn is(&self, layout: &Layout) -> bool {
+        let strides = match self.strides {
+            Some(strides) => *strides == layout.strides[..],
+            None => layout.is_contiguous(),
+        };
+        *self.shape == layout.shape[..] && self.offset as isize == layout.offset && strides
+    }
+}
+
+/// Why a layout can't be of some memory.
+pub(super) fn outside() -> Error {
+    Error::new(ErrorKind::Memory, "reaches outside of its memory")
+}
+
+/// An output of a run: where the elements go.
+///
+/// From a slice: in row-major order. [`Out::shaped`] says which shape is meant, [`Out::view`] the strides too.
+#[derive(Debug)]
+pub struct Out<'a> {
+    pub(super) dtype: DType,
+    pub(super) place: Place<'a>,
+}
+
+#[derive(Debug)]
+pub(super) enum Place<'a> {
+    /// All of these bytes, in row-major order.
+    Bytes(&'a mut [u8]),
+    /// Those bytes that the form reaches.
+    Formed(&'a mut [u8], Form<'a>),
+    /// Memory that inputs may overlap.
+    Raw(Box<ViewMut<'a>>),
+}
+
+impl<'a, T: Elem> From<&'a [T]> for In<'a> {
+    #[inline]
+    fn from(data: &'a [T]) -> In<'a> {
+        In { dtype: T::DTYPE, region: bytes_of(data).into(), form: None }
+    }
+}
+
+impl<'a, T: Elem, const N: usize> From<&'a [T; N]> for In<'a> {
+    #[inline]
+    fn from(data: &'a [T; N]) -> In<'a> {
+        In::from(&data[..])
+    }
+}
+
+impl<'a, T: Elem> From<&'a Vec<T>> for In<'a> {
+    fn from(data: &'a Vec<T>) -> In<'a> {
+        In::from(&data[..])
+    }
+}
+
+impl<'a> In<'a> {
+    /// One element, for a scalar parameter.
+    pub fn scalar<T: Elem>(value: &'a T) -> In<'a> {
+        In {
+            form: Some(Form { offset: 0, shape: &[], strides: None }),
+            ..In::from(std::slice::from_ref(value))
+        }
+    }
+
+    /// The elements of a slice in row-major order under a shape.
+    pub fn shaped<T: Elem>(data: &'a [T], shape: &'a [usize]) -> In<'a> {
+        In { form: Some(Form { offset: 0, shape, strides: None }), ..In::from(data) }
+    }
+
+    /// Elements of a slice: index 0 … 0 at `offset`, strides in elements, of any sign and 0.
+    pub fn view<T: Elem>(data: &'a [T], offset: usize, shape: &'a [usize], strides: &'a [isize]) -> In<'a> {
+        In { form: Some(Form { offset, shape, strides: Some(strides) }), ..In::from(data) }
+    }
+
+    /// The elements of an array in memory, as they lie there; `None` for one that is not evaluated.
+    pub fn of(array: &'a Array<'_>) -> Option<In<'a>> {
+        let leaf = array.leaf()?;
+        let Layout { shape, strides, offset } = &leaf.layout;
+        let form = Form { offset: *offset as usize, shape, strides: Some(strides) };
+        Some(In { dtype: leaf.storage.dtype(), region: leaf.storage.bytes().into(), form: Some(form) })
+    }
+
+    /// Memory of any kind: index 0 … 0 at `offset`, in elements as the strides are. The region may overlap an output
+    /// that is [`Out::raw`].
+    pub fn raw(
+        dtype: DType,
+        region: Region<'a>,
+        offset: usize,
+        shape: &'a [usize],
+        strides: &'a [isize],
+    ) -> In<'a> {
+        In { dtype, region, form: Some(Form { offset, shape, strides: Some(strides) }) }
+    }
+
+    /// The elements of some bytes in row-major order, as of a slice.
+    pub fn bytes(dtype: DType, bytes: &'a [u8]) -> In<'a> {
+        In { dtype, region: bytes.into(), form: None }
+    }
+}
+
+impl<'a, T: Elem<Store = T>> From<&'a mut [T]> for Out<'a> {
+    #[inline]
+    fn from(data: &'a mut [T]) -> Out<'a> {
+        Out { dtype: T::DTYPE, place: Place::Bytes(bytes_of_mut(data)) }
+    }
+}
+
+impl<'a, T: Elem<Store = T>, const N: usize> From<&'a mut [T; N]> for Out<'a> {
+    #[inline]
+    fn from(data: &'a mut [T; N]) -> Out<'a> {
+        Out::from(&mut data[..])
+    }
+}
+
+impl<'a, T: Elem<Store = T>> From<&'a mut Vec<T>> for Out<'a> {
+    fn from(data: &'a mut Vec<T>) -> Out<'a> {
+        Out::from(&mut data[..])
+    }
+}
+
+impl<'a> Out<'a> {
+    /// A bool output as bytes, which become 0 or 1; a slice of bool is none, since not every byte is one.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options, Out};
+    ///
+    /// let x = Array::input("x", DType::Float32, &["n".into()])?;
+    /// let kernel = Kernel::new(&[&x.greater(1)], &[&x], &Options::default())?;
+    ///
+    /// let mut out = [9_u8; 3];
+    /// kernel.run(&[(&[0.5_f32, 1.5, 2.5]).into()], [Out::bool_bytes(&mut out)])?;
+    /// assert_eq!(out, [0, 1, 1]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn bool_bytes(bytes: &'a mut [u8]) -> Out<'a> {
+        Out { dtype: DType::Bool, place: Place::Bytes(bytes) }
+    }
+
+    /// The elements of a slice in row-major order, and the shape that they are to have.
+    pub fn shaped<T: Elem<Store = T>>(data: &'a mut [T], shape: &'a [usize]) -> Out<'a> {
+        let form = Form { offset: 0, shape, strides: None };
+        Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
+    }
+
+    /// Elements of a slice: index 0 … 0 at `offset`, strides in elements, of any sign. No two indices may lead to one
+    /// element.
+    pub fn view<T: Elem<Store = T>>(
+        data: &'a mut [T],
+        offset: usize,
+        shape: &'a [usize],
+        strides: &'a [isize],
+    ) -> Out<'a> {
+        let form = Form { offset, shape, strides: Some(strides) };
+        Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
+    }
+
+    /// Memory of any kind, which may be that of inputs: exactly the same elements in the same order, or others too,
+    /// and then the results are computed aside and copied.
+    pub fn raw(dtype: DType, view: ViewMut<'a>) -> Out<'a> {
+        Out { dtype, place: Place::Raw(Box::new(view)) }
+    }
+
+    /// The elements of some bytes in row-major order, as of a slice; of bool they become 0 or 1.
+    pub fn bytes(dtype: DType, bytes: &'a mut [u8]) -> Out<'a> {
+        Out { dtype, place: Place::Bytes(bytes) }
+    }
+
+    /// The memory as a view of this shape.
+    ///
+    /// Errors: `Shape` for another shape; `Memory` for a layout that leaves its memory or meets an element twice.
+    pub(super) fn view_of(place: Place<'a>, dtype: DType, shape: &Shape) -> Result<Box<ViewMut<'a>>> {
+        match place {
+            Place::Bytes(bytes) => view_mut(bytes, dtype, &Layout::contiguous(shape.clone())).map(Box::new),
+            Place::Formed(bytes, form) => view_mut(bytes, dtype, &form.layout()?).map(Box::new),
+            Place::Raw(view) => Ok(view),
+        }
+    }
+}

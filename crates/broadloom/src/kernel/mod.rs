@@ -1,0 +1,364 @@
+//! Kernels: compile once, run many times on other memory.
+//!
+//! In: expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand for inputs. Out:
+//! [`Kernel`], which runs on the caller's memory. Must hold: a kernel keeps no input alive; what it computes depends on
+//! expressions, options and memory alone; everything is checked before the first store.
+//!
+//! ```text
+//! Kernel ─▶ layouts of the inputs ─▶ Bound (cached) ─▶ Call ─▶ run on memory
+//! template   extents, strides         recipe
+//! ```
+
+mod call;
+mod id;
+mod memory;
+
+use std::sync::{Arc, OnceLock};
+
+use broadloom_core::symbol::Binding;
+use broadloom_core::text::nearest;
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Result};
+
+use crate::array::Array;
+use crate::engine::{Cache, Control, Executor, Options};
+use crate::expr::{self, Kind};
+use crate::lower::Template;
+
+pub use call::Call;
+use call::{Bound, count, named};
+pub use id::KernelId;
+pub use memory::{In, Out};
+
+/// A compiled expression, with named inputs whose extents are numbers, or symbols that each run binds.
+///
+/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. It holds no input alive; literals
+/// keep the values that they had. The options that it is built with are part of it.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::{In, Kernel, Options};
+///
+/// let x = Array::input("x", DType::Float32, &["n".into(), 3.into()])?;
+/// let mean = Array::input("mean", DType::Float32, &[3.into()])?;
+/// let kernel = Kernel::new(&[&(&x - &mean)], &[&x, &mean], &Options::default())?;
+///
+/// let mut out = [0.0_f32; 6];
+/// let rows = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// kernel.run(&[(&rows).into(), (&[1.0_f32, 2.0, 3.0]).into()], [(&mut out).into()])?;
+/// assert_eq!(out, [0.0, 0.0, 0.0, 3.0, 3.0, 3.0]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// Evaluated arrays may stand for inputs too: then these are memory of the same shape.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::{Kernel, Options};
+///
+/// let (a, b) = (Array::zeros(&[3], DType::Float32)?.eval()?, Array::zeros(&[3], DType::Float32)?.eval()?);
+/// let kernel = Kernel::new(&[&(&a * 2 + &b)], &[&a, &b], &Options::default())?;
+///
+/// let mut out = [0.0_f32; 3];
+/// kernel.run(&[(&[1.0_f32, 2.0, 3.0]).into(), (&[10.0_f32, 20.0, 30.0]).into()], [(&mut out).into()])?;
+/// assert_eq!(out, [12.0, 24.0, 36.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Kernel(Arc<Inner>);
+
+struct Inner {
+    template: Template,
+    inputs: Box<[Port]>,
+    outputs: Box<[Port]>,
+    options: Options,
+    /// The options of a run on one thread.
+    alone: Options,
+    /// The only way to bind it, where nothing is open.
+    fixed: Option<Arc<Bound>>,
+    /// What it became, by the layouts of its inputs.
+    bounds: Cache<Box<[u64]>, Arc<Bound>>,
+    id: OnceLock<KernelId>,
+}
+
+/// An input or an output of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Port {
+    /// Its name; `in0`, `in1` … and `out0`, `out1` … where none was given.
+    pub name: String,
+    /// The dtype of its elements.
+    pub dtype: DType,
+    /// Its extents.
+    pub dims: Dims,
+}
+
+/// How many ways to bind it a kernel remembers, and the words that describe them.
+const BOUNDS: (usize, usize) = (64, 1 << 12);
+
+impl Kernel {
+    /// A kernel of expressions of these inputs: each an [`Array::input`], or an evaluated array; the expressions must
+    /// use no other.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Memory`] for an input that is not evaluated, an array that is not among the inputs, or two that are
+    /// the same memory; [`ErrorKind::Name`] for two inputs of one name, or one that is not declared;
+    /// [`ErrorKind::Limit`] for expressions beyond the options' limits.
+    pub fn new(roots: &[&Array<'_>], inputs: &[&Array<'_>], options: &Options) -> Result<Kernel> {
+        let names: Vec<String> = (0..roots.len()).map(|i| format!("out{i}")).collect();
+        let outputs: Vec<(&str, &Array<'_>)> =
+            names.iter().map(String::as_str).zip(roots.iter().copied()).collect();
+        Kernel::named(&outputs, inputs, options)
+    }
+
+    /// [`Kernel::new`], its outputs under names.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::new`]; [`ErrorKind::Name`] for two outputs of one name.
+    pub fn named(outputs: &[(&str, &Array<'_>)], inputs: &[&Array<'_>], options: &Options) -> Result<Kernel> {
+        if let Some((i, (name, _))) = outputs
+            .iter()
+            .enumerate()
+            .find(|(i, (name, _))| outputs[..*i].iter().any(|(other, _)| other == name))
+        {
+            let why = format!("kernel: output {i} has the name `{name}` of another");
+            return Err(Error::new(ErrorKind::Name, why));
+        }
+        let roots = outputs.iter().map(|(_, root)| expr::typed(root)).collect::<Result<Vec<_>>>()?;
+        let template = Template::new(&roots.iter().collect::<Vec<_>>(), inputs, options)?;
+        let port =
+            |name: String, array: &Array<'_>| Port { name, dtype: array.dtype(), dims: array.all_dims() };
+        let declared = inputs.iter().enumerate().map(|(i, array)| match &array.0.kind {
+            Kind::Input(name) => port(name.to_string(), array),
+            _ => port(format!("in{i}"), array),
+        });
+        let mut inner = Inner {
+            template,
+            inputs: declared.collect(),
+            outputs: outputs
+                .iter()
+                .zip(&roots)
+                .map(|((name, _), root)| port((*name).to_owned(), root))
+                .collect(),
+            options: options.clone(),
+            alone: Options { threads: Some(1), ..options.clone() },
+            fixed: None,
+            bounds: Cache::new(BOUNDS.0, BOUNDS.1),
+            id: OnceLock::new(),
+        };
+        if inner.inputs.iter().all(|input| input.dims.is_fixed()) {
+            let shapes = inner.inputs.iter().map(|input| input.dims.least_shape().map(Layout::contiguous));
+            let layouts = shapes.collect::<Result<_>>()?;
+            inner.fixed = Some(Arc::new(Bound::new(&inner, layouts)?));
+        }
+        Ok(Kernel(Arc::new(inner)))
+    }
+
+    /// The inputs, in the order in which a run takes them.
+    pub fn inputs(&self) -> &[Port] {
+        &self.0.inputs
+    }
+
+    /// The outputs, in the order in which a run takes them.
+    pub fn outputs(&self) -> &[Port] {
+        &self.0.outputs
+    }
+
+    /// The options that it was built with.
+    pub fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    /// The kernel's identity.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options};
+    ///
+    /// let kernel = |factor: f32| -> Result<Kernel, Error> {
+    ///     let x = Array::input("x", DType::Float32, &["n".into()])?;
+    ///     Kernel::new(&[&(&x * factor)], &[&x], &Options::default())
+    /// };
+    /// assert_eq!(kernel(2.0)?.id(), kernel(2.0)?.id());
+    /// assert_ne!(kernel(2.0)?.id(), kernel(3.0)?.id());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn id(&self) -> KernelId {
+        *self.0.id.get_or_init(|| KernelId::of(&self.0))
+    }
+
+    /// Runs the kernel: one operand per input and output, each of the dtype that it was built for. Symbols take their
+    /// extents from the inputs, and must agree; the outputs have the shapes that follow.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that
+    /// don't fit, before anything is written; those of [`Array::eval`], and then the outputs are unspecified.
+    #[inline]
+    pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
+        // PERF: nothing to solve where nothing is open.
+        if let Some(fixed) = &self.0.fixed
+            && inputs.iter().all(|input| input.form.is_none())
+        {
+            return fixed.run(&self.0.options, inputs, outputs, None);
+        }
+        self.bound(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, None)
+    }
+
+    /// [`Kernel::run`], watched: it can be cancelled, and says how far it is.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::run`]; [`ErrorKind::Cancelled`], and then the outputs are unspecified.
+    pub fn run_with<'o>(
+        &self,
+        inputs: &[In<'_>],
+        outputs: impl IntoIterator<Item = Out<'o>>,
+        control: &Control<'_>,
+    ) -> Result<()> {
+        self.bound(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, Some(control))
+    }
+
+    /// Binds the extents, inputs and outputs being row-major: what is left for [`Call::run`] is memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for one that is left open,
+    /// or given twice with two extents.
+    pub fn bind(&self, extents: &[(&str, usize)]) -> Result<Call> {
+        let mut binding = Binding::default();
+        for (name, extent) in extents {
+            let dim = Dim::from(*name);
+            match (&dim, self.symbols().any(|known| known == &dim)) {
+                (Dim::Symbol(symbol), true) => {
+                    if let Err(bound) = binding.set(symbol, *extent) {
+                        let why = format!("kernel: {symbol} is given as {bound} and as {extent}");
+                        return Err(Error::new(ErrorKind::Shape, why));
+                    }
+                }
+                _ => {
+                    let why = format!("kernel: it has no extent `{}`", name.escape_debug());
+                    let error = Error::new(ErrorKind::Name, why);
+                    let names: Vec<String> = self.symbols().map(Dim::to_string).collect();
+                    return Err(match nearest(name, names.iter().map(String::as_str)) {
+                        Some(other) => error.with_help(format!("did you mean `{other}`?")),
+                        None => error,
+                    });
+                }
+            }
+        }
+        let shape = |port: &Port| binding.shape(&port.dims).map(Layout::contiguous);
+        let layouts = self.0.inputs.iter().map(shape).collect::<Result<_>>();
+        let layouts = layouts.map_err(|e| Error::new(e.kind(), format!("kernel: {}", e.message())))?;
+        Ok(Call { kernel: self.clone(), bound: self.bound(layouts)? })
+    }
+
+    /// Binds the layouts of these inputs, of which neither memory nor values count.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::run`] for the inputs.
+    pub fn bind_like(&self, inputs: &[In<'_>]) -> Result<Call> {
+        Ok(Call { kernel: self.clone(), bound: self.bound(self.layouts(inputs)?)? })
+    }
+
+    /// Who would run each of the kernel's loops now, where its extents are fixed; none where they are open, before it
+    /// is bound ([`Call::executors`]).
+    pub fn executors(&self) -> Vec<Executor> {
+        self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.executors(&self.0.options))
+    }
+
+    /// The symbols of the inputs.
+    fn symbols(&self) -> impl Iterator<Item = &Dim> {
+        let dims = self.0.inputs.iter().flat_map(|port| port.dims.iter());
+        dims.filter(|dim| matches!(dim, Dim::Symbol(_)))
+    }
+
+    /// The plan for inputs of these layouts.
+    fn bound(&self, layouts: Vec<Layout>) -> Result<Arc<Bound>> {
+        if let Some(fixed) = &self.0.fixed
+            && fixed.layouts().eq(&layouts)
+        {
+            return Ok(fixed.clone());
+        }
+        let mut key = Vec::with_capacity(8 * layouts.len());
+        for Layout { shape, strides, offset } in &layouts {
+            key.push(shape.rank() as u64);
+            key.extend(shape.iter().map(|&extent| extent as u64));
+            key.extend(strides.iter().map(|&stride| stride as u64));
+            key.push(*offset as u64);
+        }
+        if let Some(bound) = self.0.bounds.get(&key[..]) {
+            return Ok(bound);
+        }
+        let bound = Arc::new(Bound::new(&self.0, layouts)?);
+        let weight = key.len();
+        self.0.bounds.insert(key.into(), bound.clone(), weight);
+        Ok(bound)
+    }
+
+    /// The layouts of inputs, with the extents that their symbols take.
+    ///
+    /// Errors: those of [`Kernel::run`].
+    fn layouts(&self, inputs: &[In<'_>]) -> Result<Vec<Layout>> {
+        let ports = &self.0.inputs;
+        count("inputs", inputs.len(), ports.len())?;
+        let of = |i: usize| move |e: Error| named(&format!("input {i} (`{}`)", ports[i].name), e);
+        let mut binding = Binding::default();
+        let mut given: Vec<Option<Layout>> = Vec::with_capacity(inputs.len());
+        for (i, (input, port)) in inputs.iter().zip(ports).enumerate() {
+            if input.dtype != port.dtype {
+                let why = format!("is {}, it was built for {}", input.dtype, port.dtype);
+                return Err(of(i)(Error::new(ErrorKind::DType, why)));
+            }
+            given.push(match &input.form {
+                Some(form) => {
+                    let layout = form.layout().map_err(of(i))?;
+                    binding.meet(&port.dims, &layout.shape).map_err(of(i))?;
+                    if !self.0.template.is_free(i) && !(layout.offset == 0 && layout.is_contiguous()) {
+                        let why = "must be row-major: the kernel was built with views of it";
+                        return Err(of(i)(Error::new(ErrorKind::Shape, why)));
+                    }
+                    Some(layout)
+                }
+                None => None,
+            });
+        }
+        // Slices settle what is still open: each round at least one, or no more.
+        let mut open: Vec<usize> = (0..inputs.len()).filter(|&i| given[i].is_none()).collect();
+        loop {
+            let before = open.len();
+            let mut left = Vec::new();
+            for i in open {
+                let elements = inputs[i].region.len() / ports[i].dtype.size();
+                if !binding.meet_elements(&ports[i].dims, elements).map_err(of(i))? {
+                    left.push(i);
+                }
+            }
+            if left.is_empty() || left.len() == before {
+                break;
+            }
+            open = left;
+        }
+        let layouts = given.into_iter().enumerate().map(|(i, layout)| match layout {
+            Some(layout) => Ok(layout),
+            None => binding.shape(&ports[i].dims).map(Layout::contiguous).map_err(of(i)),
+        });
+        layouts.collect()
+    }
+}
+
+impl Inner {
+    /// The first dim of all outputs, if element-wise loops can be cut along it.
+    fn common_axis(&self) -> Option<Dim> {
+        let first = self.outputs.first()?;
+        let same = self.outputs.iter().all(|output| output.dims == first.dims);
+        let axis = first.dims.first().filter(|_| same && self.template.is_elementwise())?;
+        Some(axis.clone())
+    }
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let list = |ports: &[Port]| {
+            let shown = ports.iter().map(|port| format!("{}: {}{}", port.name, port.dtype, port.dims));
+            shown.collect::<Vec<_>>().join(", ")
+        };
+        write!(f, "Kernel({}) -> ({})", list(&self.0.inputs), list(&self.0.outputs))
+    }
+}
