@@ -149,7 +149,12 @@ pub(crate) unsafe fn fill<T: Versioned>(pointer: *mut T, value: T, what: &str) -
 ///
 /// # Safety
 /// `length` is null or valid for a write; a buffer that is not null is valid for writes of `capacity` bytes.
-pub(crate) unsafe fn give(text: &str, buffer: *mut c_char, capacity: usize, length: *mut usize) -> Answer<()> {
+pub(crate) unsafe fn give(
+    text: &str,
+    buffer: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> Answer<()> {
     // SAFETY: the caller's promise.
     unsafe { Place::new(length, "the pointer to the length") }?.put(text.len());
     if capacity <= text.len() {

@@ -3,15 +3,15 @@
 //! In: inputs, literals, operations on what there is already, and which of it is an output. Out: a kernel. Must hold: a
 //! value is used with its own builder only; a builder whose call failed is as it was before the call.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use broadloom::{Array, Dim, Kernel, Literal, Op, Options, with_promotion};
 
 use crate::argument::{BL_NUL_TERMINATED, Place, many, text};
-use crate::code::{bl_dtype, bl_options, dtype, options};
-use crate::kernel::{KERNELS, bl_kernel};
+use crate::code::{bl_dtype, bl_options, dtype};
+use crate::kernel::bl_kernel;
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_HANDLE, BL_LIMIT, BL_NAME};
 use crate::status::{Answer, Failure, answer};
 use crate::table::{Pin, Table};
@@ -336,9 +336,8 @@ pub unsafe extern "C" fn bl_builder_compile(handle: bl_builder, out: *mut bl_ker
         let outputs: Vec<(&str, &Array<'_>)> =
             parts.outputs.iter().map(|(name, index)| (&**name, &parts.values[*index])).collect();
         let inputs: Vec<&Array<'_>> = parts.inputs.iter().map(|index| &parts.values[*index]).collect();
-        let kernel = with_promotion(builder.options.promotion, || {
-            Kernel::named(&outputs, &inputs, &builder.options)
-        })?;
+        let kernel =
+            with_promotion(builder.options.promotion, || Kernel::named(&outputs, &inputs, &builder.options))?;
         out.put(crate::kernel::insert(kernel)?);
         Ok(())
     })

@@ -110,11 +110,20 @@ pub unsafe extern "C" fn bl_kernel_bind(
         }
         let kernel = kernel(handle)?;
         let call = kernel.bind(&given)?;
-        let inputs = kernel.inputs().iter().zip(call.input_shapes()).map(|(port, shape)| Bound::new(port.dtype, shape));
+        let inputs = kernel
+            .inputs()
+            .iter()
+            .zip(call.input_shapes())
+            .map(|(port, shape)| Bound::new(port.dtype, shape));
         let inputs = inputs.collect();
-        let outputs = kernel.outputs().iter().zip(call.output_shapes()).map(|(port, shape)| Bound::new(port.dtype, shape));
+        let outputs = kernel
+            .outputs()
+            .iter()
+            .zip(call.output_shapes())
+            .map(|(port, shape)| Bound::new(port.dtype, shape));
         let outputs = outputs.collect();
-        let id = CALLS.insert(Prepared { call, inputs, outputs }).map_err(|why| Failure::handle("call", why))?;
+        let id =
+            CALLS.insert(Prepared { call, inputs, outputs }).map_err(|why| Failure::handle("call", why))?;
         out.put(bl_call { id });
         Ok(())
     })
@@ -287,7 +296,9 @@ pub unsafe extern "C" fn bl_call_run_range(
         let prepared = prepared(handle)?;
         // SAFETY: the caller's promise.
         let (from, to) = unsafe { pointers(&prepared, (inputs, input_count), (outputs, output_count)) }?;
-        if begin > end || prepared.outputs.iter().any(|output| output.shape.first().is_none_or(|&rows| end > rows)) {
+        if begin > end
+            || prepared.outputs.iter().any(|output| output.shape.first().is_none_or(|&rows| end > rows))
+        {
             return Err(Failure::new(BL_SHAPE, format!("there are no rows {begin} to {end}")));
         }
         // SAFETY: the caller's promise.

@@ -14,29 +14,29 @@ use crate::status::{Answer, Failure, answer};
 /// The dtype of an operand's elements: one of the BL_DTYPE constants.
 pub type bl_dtype = u32;
 /// A byte each, 0 or 1; as an input, anything but 0 is true.
-pub const BL_DTYPE_BOOL: bl_dtype = 0;
+pub const BL_DTYPE_BOOL: u32 = 0;
 /// `int8_t`
-pub const BL_DTYPE_INT8: bl_dtype = 1;
+pub const BL_DTYPE_INT8: u32 = 1;
 /// `int16_t`
-pub const BL_DTYPE_INT16: bl_dtype = 2;
+pub const BL_DTYPE_INT16: u32 = 2;
 /// `int32_t`
-pub const BL_DTYPE_INT32: bl_dtype = 3;
+pub const BL_DTYPE_INT32: u32 = 3;
 /// `int64_t`
-pub const BL_DTYPE_INT64: bl_dtype = 4;
+pub const BL_DTYPE_INT64: u32 = 4;
 /// `uint8_t`
-pub const BL_DTYPE_UINT8: bl_dtype = 5;
+pub const BL_DTYPE_UINT8: u32 = 5;
 /// `uint16_t`
-pub const BL_DTYPE_UINT16: bl_dtype = 6;
+pub const BL_DTYPE_UINT16: u32 = 6;
 /// `uint32_t`
-pub const BL_DTYPE_UINT32: bl_dtype = 7;
+pub const BL_DTYPE_UINT32: u32 = 7;
 /// `uint64_t`
-pub const BL_DTYPE_UINT64: bl_dtype = 8;
+pub const BL_DTYPE_UINT64: u32 = 8;
 /// The 16-bit format of IEEE 754, two bytes each.
-pub const BL_DTYPE_FLOAT16: bl_dtype = 9;
+pub const BL_DTYPE_FLOAT16: u32 = 9;
 /// `float`
-pub const BL_DTYPE_FLOAT32: bl_dtype = 10;
+pub const BL_DTYPE_FLOAT32: u32 = 10;
 /// `double`
-pub const BL_DTYPE_FLOAT64: bl_dtype = 11;
+pub const BL_DTYPE_FLOAT64: u32 = 11;
 
 /// The dtype of a code.
 #[inline]
@@ -157,9 +157,8 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
     }
     // SAFETY: the caller's promise.
     let given = unsafe { versioned(pointer, "the pointer to the options") }?;
-    let unknown = |what: &str, code: u32| {
-        Err(Failure::new(BL_ARGUMENT, format!("{code} is not the code of {what}")))
-    };
+    let unknown =
+        |what: &str, code: u32| Err(Failure::new(BL_ARGUMENT, format!("{code} is not the code of {what}")));
     let executor = match given.executor {
         BL_EXECUTOR_AUTO => Executor::Auto,
         BL_EXECUTOR_INTERP => Executor::Interp,

@@ -61,7 +61,8 @@ pub extern "C" fn bl_version_string() -> *const c_char {
 mod tests {
     #[test]
     fn the_version_is_the_crates() {
-        let parts: Vec<u32> = env!("CARGO_PKG_VERSION").split('.').map(|part| part.parse().expect("a number")).collect();
+        let parts: Vec<u32> =
+            env!("CARGO_PKG_VERSION").split('.').map(|part| part.parse().expect("a number")).collect();
         assert_eq!(parts[0] * 10_000 + parts[1] * 100 + parts[2], super::bl_version());
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn row_major(shape: &[usize]) -> Dims<isize> {
     let mut step = 1isize;
     for (stride, &extent) in strides.iter_mut().zip(shape).rev() {
         *stride = step;
-        step = step.saturating_mul(isize::try_from(extent).unwrap_or(isize::MAX));
+        step = step.saturating_mul(isize::try_from(extent.max(1)).unwrap_or(isize::MAX));
     }
     strides
 }
@@ -98,7 +98,8 @@ impl Operand {
         let is_empty = shape.contains(&0);
         for (&extent, &stride) in shape.iter().zip(&strides).filter(|_| !is_empty) {
             let span = isize::try_from(extent - 1).ok().and_then(|steps| stride.checked_mul(steps));
-            let end = span.and_then(|span| if span < 0 { low.checked_add(span) } else { high.checked_add(span) });
+            let end =
+                span.and_then(|span| if span < 0 { low.checked_add(span) } else { high.checked_add(span) });
             match end {
                 Some(end) if end < low => low = end,
                 Some(end) if end > high => high = end,
@@ -137,7 +138,8 @@ impl Operand {
         let bytes = shape.iter().product::<usize>() * dtype.size();
         let start = data.cast::<u8>();
         if bytes > 0 {
-            check(start, dtype.size()).map_err(|(status, why)| Failure::new(status, format!("{} {why}", name())))?;
+            check(start, dtype.size())
+                .map_err(|(status, why)| Failure::new(status, format!("{} {why}", name())))?;
         }
         let (shape, strides) = (shape.into(), strides.into());
         Ok(Operand { dtype, start, bytes, offset: 0, shape, strides, is_row_major: true })
@@ -184,7 +186,8 @@ impl Operand {
     pub(crate) unsafe fn raw_output(&self) -> Answer<Out<'_>> {
         let size = self.dtype.size();
         // In range: they are distances in the memory that was found to be reached; extents of 1 and 0 don't count.
-        let strides: Dims<isize> = self.strides.iter().map(|stride| stride.wrapping_mul(size as isize)).collect();
+        let strides: Dims<isize> =
+            self.strides.iter().map(|stride| stride.wrapping_mul(size as isize)).collect();
         let zero = self.start.wrapping_add(self.offset * size);
         // SAFETY: the caller's promise; the run holds the view, and the inputs that may overlap it are regions.
         let view = unsafe { ViewMut::from_raw(zero, size, &self.shape, &strides) };
@@ -196,10 +199,15 @@ impl Operand {
     ///
     /// # Safety
     /// As [`Operand::raw_output`].
-    pub(crate) unsafe fn output<'o>(outputs: &'o [Operand], at: usize, inputs: &[Operand]) -> Answer<Out<'o>> {
+    pub(crate) unsafe fn output<'o>(
+        outputs: &'o [Operand],
+        at: usize,
+        inputs: &[Operand],
+    ) -> Answer<Out<'o>> {
         let this = &outputs[at];
         let mut others = outputs.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, other)| other);
-        if !this.is_row_major || !others.all(|other| this.is_apart_from(other))
+        if !this.is_row_major
+            || !others.all(|other| this.is_apart_from(other))
             || !inputs.iter().all(|input| this.is_apart_from(input))
         {
             // SAFETY: the caller's promise.
@@ -217,7 +225,10 @@ pub(crate) fn check(data: *const u8, size: usize) -> Result<(), (crate::status::
         return Err((BL_NULL, "has elements, but its data is null".to_owned()));
     }
     if !data.addr().is_multiple_of(size) {
-        return Err((BL_MISALIGNED, format!("is at {data:p}, which is no multiple of its elements' {size} bytes")));
+        return Err((
+            BL_MISALIGNED,
+            format!("is at {data:p}, which is no multiple of its elements' {size} bytes"),
+        ));
     }
     Ok(())
 }

@@ -64,8 +64,25 @@ use bl_status::*;
 impl bl_status {
     /// Every status.
     pub const ALL: [bl_status; 19] = [
-        BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL,
-        BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL,
+        BL_OK,
+        BL_NULL,
+        BL_MISALIGNED,
+        BL_HANDLE,
+        BL_ARGUMENT,
+        BL_UTF8,
+        BL_TOO_SMALL,
+        BL_DTYPE,
+        BL_SHAPE,
+        BL_LITERAL,
+        BL_NAME,
+        BL_ARITY,
+        BL_SYNTAX,
+        BL_ZERO_DIVISION,
+        BL_LIMIT,
+        BL_MEMORY,
+        BL_CANCELLED,
+        BL_IO,
+        BL_INTERNAL,
     ];
 
     fn name(self) -> &'static CStr {
@@ -134,6 +151,7 @@ impl From<Error> for Failure {
             ErrorKind::ZeroDivision => BL_ZERO_DIVISION,
             ErrorKind::Limit => BL_LIMIT,
             ErrorKind::Memory => BL_MEMORY,
+            ErrorKind::Cancelled => BL_CANCELLED,
             ErrorKind::Io => BL_IO,
             _ => BL_INTERNAL,
         };
@@ -144,7 +162,7 @@ impl From<Error> for Failure {
 impl From<TextError> for Failure {
     #[cold]
     fn from(error: TextError) -> Failure {
-        let span = Some((error.span.start, error.span.end));
+        let span = Some((error.span.start as usize, error.span.end as usize));
         Failure { span, ..Error::from(error).into() }
     }
 }
@@ -182,7 +200,8 @@ fn note(failure: Failure) -> bl_status {
 
 #[cold]
 fn note_panic(panic: Box<dyn Any + Send>) -> bl_status {
-    let words = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(|words| &**words));
+    let words =
+        panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(|words| &**words));
     let failure = Failure::new(BL_INTERNAL, format!("a defect of broadloom: {}", words.unwrap_or("a panic")));
     // Whatever was thrown might panic once more when it is dropped.
     std::mem::forget(panic);

@@ -291,7 +291,10 @@ mod tests {
         table.release(last).expect("alive");
         let other = table.insert(2).expect("room");
         assert_eq!(other as u32, 1);
-        assert_eq!((table.pin(last).err(), table.pin(first).err()), (Some(Refused::Stale), Some(Refused::Stale)));
+        assert_eq!(
+            (table.pin(last).err(), table.pin(first).err()),
+            (Some(Refused::Stale), Some(Refused::Stale))
+        );
     }
 
     #[test]

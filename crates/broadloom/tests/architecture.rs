@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-mem",
         ],
     ),
-    ("broadloom-capi", &["broadloom", "broadloom-core", "broadloom-math", "broadloom-mem"]),
+    ("broadloom-capi", &["broadloom", "broadloom-math", "broadloom-mem"]),
     ("broadloom-bench", &["broadloom", "broadloom-core", "broadloom-math"]),
     (
         "broadloom-cli",
