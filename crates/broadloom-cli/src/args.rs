@@ -64,6 +64,10 @@ pub struct EvalArgs {
     #[arg(long)]
     pub explain: bool,
 
+    /// Write how the expression is evaluated, with the graph drawn and the code of its kernels, as a page of HTML.
+    #[arg(long, value_name = "FILE")]
+    pub explain_html: Option<PathBuf>,
+
     /// What runs the loops; the result does not depend on it.
     #[arg(long, value_enum, default_value_t)]
     pub executor: ExecutorArg,

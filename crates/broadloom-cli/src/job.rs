@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use broadloom::text::Expression;
-use broadloom::{Array, DType, Error, ErrorKind};
+use broadloom::{Array, DType, Error, ErrorKind, Explanation};
 use broadloom_mem::Buffer;
 
 use crate::chunk::{self, Chunks, Order};
@@ -58,22 +58,32 @@ impl Job {
 
     /// How the result would be evaluated in this order.
     pub fn explain(&self, order: Order) -> Result<String, Failure> {
-        let chunks = self.chunks(order, self.dtype);
+        let explained = self.of_first_chunk(order, false)?;
+        Ok(explained.map_or(String::new(), |(chunks, explanation)| format!("{chunks}\n{explanation}")))
+    }
+
+    /// The same as a page of HTML, with the code of the kernels.
+    pub fn explain_html(&self, order: Order, title: &str) -> Result<String, Failure> {
+        let explained = self.of_first_chunk(order, true)?;
+        let page = |(chunks, explanation): (String, Explanation)| {
+            explanation.to_html(&format!("{title} → {}", chunks.trim_end_matches("; of the first:")))
+        };
+        Ok(explained.map_or(String::new(), page))
+    }
+
+    /// Into how many chunks the result is cut, in words, and how the first is evaluated.
+    fn of_first_chunk(&self, order: Order, code: bool) -> Result<Option<(String, Explanation)>, Failure> {
+        let mut chunks = self.chunks(order, self.dtype);
         let count = chunks.total();
-        let mut text = String::new();
-        for block in chunks.take(1) {
-            let extents: Vec<String> = self.shape.iter().map(usize::to_string).collect();
-            let (dtype, shape, elements) = (self.dtype, extents.join(","), chunk::elements(&block));
-            text += &match count {
-                1 => format!("{dtype}[{shape}] in one chunk\n"),
-                _ => format!(
-                    "{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:\n"
-                ),
-            };
-            let parts = self.parts(&block, order)?;
-            text += &self.settings.explain(&self.array(&parts)?)?;
-        }
-        Ok(text)
+        let Some(block) = chunks.next() else { return Ok(None) };
+        let extents: Vec<String> = self.shape.iter().map(usize::to_string).collect();
+        let (dtype, shape, elements) = (self.dtype, extents.join(","), chunk::elements(&block));
+        let words = match count {
+            1 => format!("{dtype}[{shape}] in one chunk"),
+            _ => format!("{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:"),
+        };
+        let parts = self.parts(&block, order)?;
+        Ok(Some((words, self.settings.explain(&self.array(&parts)?, code)?)))
     }
 
     /// The whole result as text; of a large one, a summary.

@@ -196,6 +196,20 @@ fn options_have_their_effect() {
     assert!(plan.ends_with("[1.5 2.5 3.5]\n"), "{plan}");
 }
 
+#[test]
+fn an_explanation_is_a_page() {
+    let dir = Dir::new();
+    dir.array("x.npy", &[3], &[0.5f32, 1.5, 2.5]);
+    let args = ["eval", "where(x < 1, x, x*2)", "x=x.npy", "--explain-html", "plan.html"];
+    assert_eq!(dir.ok(&args), "[0.5 3.  5. ]\n");
+    let page = std::fs::read_to_string(dir.path("plan.html")).expect("a page");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "{page}");
+    assert!(page.contains("<title>where(x &lt; 1, x, x*2) → float32[3] in one chunk</title>"), "{page}");
+    assert!(page.contains("<svg") && page.contains("multiply"), "{page}");
+    // It is there now.
+    assert_eq!(dir.run(&args).status, Some(1));
+}
+
 /// Powers, and functions whose exact results are numbers, by both executors and in chunks.
 #[test]
 fn powers_and_transcendental_functions() {

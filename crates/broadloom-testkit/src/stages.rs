@@ -72,7 +72,7 @@ impl Stage {
             }
             Stage::Fuse => {
                 let (graph, roots) = rewritten(&typed()?)?;
-                fuse::run(&graph, &roots).map(|plan| plan.to_string()).map_err(|e| e.to_string())
+                fuse::explain(&graph, &roots).map(|plan| plan.to_string()).map_err(|e| e.to_string())
             }
             Stage::Clif => typed()?.clif().map_err(|e| e.to_string()),
             Stage::Run => run(program),

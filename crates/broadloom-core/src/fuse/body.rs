@@ -40,6 +40,8 @@ struct Builder<'a> {
     params: Vec<ParamSource>,
     kernel: Kernel,
     early: Vec<[Early; 3]>,
+    /// The node behind each instruction.
+    nodes: Vec<NodeId>,
 }
 
 /// Builds the body that computes the members, all of the given shape.
@@ -55,6 +57,7 @@ pub fn build(graph: &Graph, shape: Shape, members: &[(NodeId, Output)], cuts: &C
         params: Vec::new(),
         kernel: Kernel::default(),
         early: Vec::new(),
+        nodes: Vec::new(),
     };
     let mut outputs = Vec::new();
     for &(id, output) in members {
@@ -177,6 +180,7 @@ impl Builder<'_> {
         let inst = self.kernel.body.len() as u32;
         self.kernel.body.push(Inst { code, args: [ValueId(0); 3] });
         self.early.push(args);
+        self.nodes.push(id);
         self.done.insert((id, chain), Early::Inst(inst));
     }
 
@@ -206,6 +210,7 @@ impl Builder<'_> {
             inputs: self.inputs,
             params: self.params,
             outputs: targets,
+            nodes: self.nodes,
         }
     }
 }

@@ -10,6 +10,7 @@
 //! ```
 
 mod call;
+mod explain;
 mod id;
 mod memory;
 
