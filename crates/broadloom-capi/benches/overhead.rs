@@ -50,7 +50,7 @@ fn main() -> Result<(), broadloom::Error> {
         ok(bl_kernel_bind(kernel, extents.as_ptr(), 1, &mut handle));
     }
     // C calls through an address, and nothing of the call is inlined into its caller.
-    let run = black_box(bl_call_run as unsafe extern "C" fn(_, _, _, _, _) -> bl_status);
+    let run = black_box(bl_call_run as unsafe extern "C" fn(_, _, usize, _, usize) -> _);
 
     let (mut rust, mut c) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..ROUNDS {
@@ -59,6 +59,12 @@ fn main() -> Result<(), broadloom::Error> {
         // SAFETY: the operands are the locals of one element that the call is bound to.
         c = c.min(time(|| ok(unsafe { run(handle, from.as_ptr(), 1, to.as_ptr(), 1) })));
     }
+    let mut flag = bl_flag { id: 0 };
+    // SAFETY: a local.
+    ok(unsafe { bl_flag_new(&mut flag) });
+    let lower = black_box(bl_flag_lower as extern "C" fn(_) -> _);
+    let handle_only = (0..ROUNDS).map(|_| time(|| ok(lower(flag)))).fold(f64::INFINITY, f64::min);
+    println!("a handle looked up and let go: {handle_only:.1} ns");
     println!(
         "prepared call of one element: {rust:.1} ns from Rust, {c:.1} ns through the C ABI: {:+.1} ns",
         c - rust

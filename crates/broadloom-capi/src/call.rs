@@ -9,10 +9,10 @@ use std::ops::Range;
 use broadloom::{Call, Control, DType, In, Out};
 use smallvec::SmallVec;
 
-use crate::argument::{BL_NUL_TERMINATED, Place, many, text};
+use crate::argument::{BL_NUL_TERMINATED, Place, give, many, text};
 use crate::kernel::{bl_control, bl_kernel, controlled, kernel};
 use crate::memory::{self, Operand, are_apart, row_major};
-use crate::status::bl_status::{self, BL_ARITY, BL_SHAPE};
+use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_SHAPE};
 use crate::status::{Answer, Failure, answer};
 use crate::table::{Pin, Table};
 
@@ -177,6 +177,39 @@ pub unsafe extern "C" fn bl_call_output_shape(
             unsafe { Place::new(extents.wrapping_add(i), "the place for the extents") }?.put(extent);
         }
         Ok(())
+    })
+}
+
+/// An explanation as text: the graph and the plan.
+pub const BL_EXPLAIN_PLAN: u32 = 0;
+/// An explanation as text: the plan, and the code of each loop.
+pub const BL_EXPLAIN_CODE: u32 = 1;
+/// An explanation as an HTML page, with the code.
+pub const BL_EXPLAIN_HTML: u32 = 2;
+
+/// Gives how the call runs: a BL_EXPLAIN constant says as what. As of `bl_kernel_explain`, for the bound extents.
+///
+/// # Safety
+/// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_call_explain(
+    handle: bl_call,
+    form: u32,
+    buffer: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> bl_status {
+    answer(|| {
+        let prepared = prepared(handle)?;
+        let text = match form {
+            BL_EXPLAIN_PLAN | BL_EXPLAIN_CODE => {
+                prepared.call.explanation(form == BL_EXPLAIN_CODE)?.to_string()
+            }
+            BL_EXPLAIN_HTML => prepared.call.explanation(true)?.to_html("broadloom"),
+            _ => return Err(Failure::new(BL_ARGUMENT, format!("{form} is not the code of an explanation"))),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { give(&text, buffer, capacity, length) }
     })
 }
 

@@ -254,6 +254,25 @@ pub unsafe extern "C" fn bl_kernel_operand_dim(
     })
 }
 
+/// Gives the plan of the kernel as text, with a zero after it, and the text's length; extents that are open are taken as
+/// 1000. The text is for people: its form may change in any version, and its length from one call to the next.
+///
+/// # Safety
+/// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_kernel_explain(
+    handle: bl_kernel,
+    buffer: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> bl_status {
+    answer(|| {
+        let text = kernel(handle)?.explain()?;
+        // SAFETY: the caller's promise.
+        unsafe { give(&text, buffer, capacity, length) }
+    })
+}
+
 /// A function that is told how far a run is: in elements of all of its loops, from whichever thread computed them, and
 /// from several at once. It must return: neither by `longjmp`, nor by an exception.
 pub type bl_progress = Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64)>;
