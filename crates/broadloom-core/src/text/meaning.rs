@@ -121,12 +121,13 @@ pub fn evaluate<M: Meaning>(
             Statement::Input { name, ty, data } => {
                 let input = Input { ast, name, ty: Some(ty) };
                 let value = machine.meaning.input(&input, data.as_ref().map(|data| ast.data(data)));
-                machine.slots.push((value.map_err(|error| TextError::of(&error, name))?, true));
+                let about_the_array = |error| TextError { uses_names: true, ..TextError::of(&error, name) };
+                machine.slots.push((value.map_err(about_the_array)?, true));
             }
             Statement::Binding { name, ty, value } => {
                 let value = machine.body(value.ids())?;
                 if let Some(ty) = ty {
-                    machine.check(&value.0, name, ty)?;
+                    machine.check(&value, name, ty)?;
                 }
                 machine.slots.push(value);
             }
@@ -372,10 +373,11 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         Ok(())
     }
 
-    fn check(&mut self, value: &M::Value, name: &Span, ty: &Type) -> std::result::Result<(), TextError> {
+    fn check(&mut self, value: &Held<M::Value>, name: &Span, ty: &Type) -> std::result::Result<(), TextError> {
         let ast = self.module.ast();
         let declared = Input { ast, name, ty: Some(ty) };
-        self.meaning.check(value, &declared).map_err(|error| TextError::of(&error, &ty.span))
+        let checked = self.meaning.check(&value.0, &declared);
+        checked.map_err(|error| TextError { uses_names: value.1, ..TextError::of(&error, &ty.span) })
     }
 
     fn unknown_name(&self, node: &Node, name: &str) -> TextError {
