@@ -4,9 +4,8 @@
 //! (to 4 units in the last place, where a function is approximate); all contenders of a row take turns, on one thread.
 //!
 //! `cargo run --release -p broadloom-bench --features ndarray --bin ndarray`
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
-use std::error::Error;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -95,7 +94,7 @@ fn agree(ours: &Array2<f64>, theirs: &Array2<f64>) -> bool {
     ours.dim() == theirs.dim() && ours.iter().zip(theirs).all(|(x, y)| x.to_bits().abs_diff(y.to_bits()) <= 4)
 }
 
-fn measure(row: &Row, side: usize) -> Result<Vec<f64>, Box<dyn Error>> {
+fn measure(row: &Row, side: usize) -> std::result::Result<Vec<f64>, Box<dyn std::error::Error>> {
     let (x, y) = (numbers(side, 7), numbers(side, 11));
     let [a, b] = (row.operands)(&x, &y);
     let options = Options::default();
@@ -143,7 +142,7 @@ fn measure(row: &Row, side: usize) -> Result<Vec<f64>, Box<dyn Error>> {
     Ok(times.into_iter().map(|t| t / a.len() as f64).collect())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
     println!(
         "| expression, float64 | elements | `ndarray` | `try_into` | `Zip` | `assign_lazy` | `Kernel` |"

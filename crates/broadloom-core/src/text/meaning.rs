@@ -373,7 +373,12 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         Ok(())
     }
 
-    fn check(&mut self, value: &Held<M::Value>, name: &Span, ty: &Type) -> std::result::Result<(), TextError> {
+    fn check(
+        &mut self,
+        value: &Held<M::Value>,
+        name: &Span,
+        ty: &Type,
+    ) -> std::result::Result<(), TextError> {
         let ast = self.module.ast();
         let declared = Input { ast, name, ty: Some(ty) };
         let checked = self.meaning.check(&value.0, &declared);
