@@ -31,7 +31,9 @@ fn text(criterion: &mut Criterion) {
     group.bench_function("parse and infer, with a library", |b| {
         b.iter(|| {
             added.clone()?;
-            Program::parse_with(black_box(formula), &library, &ParseOptions::default())?.build(&names).map(|x| x.len())
+            Program::parse_with(black_box(formula), &library, &ParseOptions::default())?
+                .build(&names)
+                .map(|x| x.len())
         });
     });
     if let Ok(y) = expression(FORMULA, &names) {

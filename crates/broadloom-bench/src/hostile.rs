@@ -55,12 +55,20 @@ pub fn texts() -> Vec<Hostile> {
     add("brackets", fill("["), Refused("found `[`, expected an expression"));
     add("brackets in a list", format!("reshape(x, {}", fill("[")), Refused("found `[`, expected an integer"));
     add("calls", around("abs(", 190_000, "x", ")"), Value);
-    add("calls, never closed", fill("abs("), Refused("found the end of the text, expected an argument of `abs`"));
+    add(
+        "calls, never closed",
+        fill("abs("),
+        Refused("found the end of the text, expected an argument of `abs`"),
+    );
     add("calls of nothing", fill("f()+"), Refused("the expression has more than"));
     add("constants", fill("float32("), Refused("found the name `float32`, expected a number"));
     add("indices of indices", "x".to_owned() + &"[:]".repeat(260_000), Value);
     add("indices of an axis", format!("x[{}]", fill(":,")), Refused("an array has at most 64 axes"));
-    add("integers in a list", format!("reshape(x, [{}])", fill("1,")), Refused("a list has at most 64 integers"));
+    add(
+        "integers in a list",
+        format!("reshape(x, [{}])", fill("1,")),
+        Refused("a list has at most 64 integers"),
+    );
     add("extents", format!("y: int8[{}]; y", fill("1,")), Refused("an array has at most 64 axes"));
     // Operators.
     for operator in ["+", "-", "*", "/", "//", "%", "|", "^", "&", "<<", ">>", "**"] {
@@ -99,42 +107,76 @@ pub fn texts() -> Vec<Hostile> {
     add("def", fill("def "), Refused("found `def`, expected the name"));
     add("colons", fill("y:"), Refused("`y` is not a dtype"));
     add("bindings", numbered(&|i| format!("a{i}=1\n")).0 + "a7", Value);
-    add("bindings that double", {
-        let (text, n) = numbered(&|i| format!("a{}=a{i}+a{i}\n", i + 1));
-        format!("a0=i\n{text}a{n}")
-    }, Value);
+    add(
+        "bindings that double",
+        {
+            let (text, n) = numbered(&|i| format!("a{}=a{i}+a{i}\n", i + 1));
+            format!("a0=i\n{text}a{n}")
+        },
+        Value,
+    );
     add("inputs", numbered(&|i| format!("a{i}:int8[n]\n")).0 + "a7", Value);
-    add("results", {
-        let (text, _) = numbered(&|i| format!("r{i}=i,"));
-        format!("return {text}r=i")
-    }, Value);
+    add(
+        "results",
+        {
+            let (text, _) = numbered(&|i| format!("r{i}=i,"));
+            format!("return {text}r=i")
+        },
+        Value,
+    );
     add("names", numbered(&|i| format!("name{i}+")).0 + "x", Value);
-    add("names, and one that is not there", {
-        numbered(&|i| format!("name_of_something_{i}=1;")).0 + "nme_of_smething(x)"
-    }, Refused("there is no function"));
-    add("results of one name", format!("return {}y=i", "y=i,".repeat(200_000)), Refused("two results have the name"));
+    add(
+        "names, and one that is not there",
+        { numbered(&|i| format!("name_of_something_{i}=1;")).0 + "nme_of_smething(x)" },
+        Refused("there is no function"),
+    );
+    add(
+        "results of one name",
+        format!("return {}y=i", "y=i,".repeat(200_000)),
+        Refused("two results have the name"),
+    );
     add("arguments", format!("add({}x)", "x,".repeat(200_000)), Refused("`add(x1, x2)` takes 2 arguments"));
     // Functions.
-    add("parameters", {
-        let (text, _) = numbered(&|i| format!("a{i},"));
-        format!("def f({text}) = a1; f(x)")
-    }, Refused("`f("));
-    add("parameters and arguments", {
-        let names: Vec<String> = (0..100_000).map(|i| format!("a{i}")).collect();
-        format!("def f({}) = a1; f({})", names.join(","), "x,".repeat(100_000))
-    }, Value);
+    add(
+        "parameters",
+        {
+            let (text, _) = numbered(&|i| format!("a{i},"));
+            format!("def f({text}) = a1; f(x)")
+        },
+        Refused("`f("),
+    );
+    add(
+        "parameters and arguments",
+        {
+            let names: Vec<String> = (0..100_000).map(|i| format!("a{i}")).collect();
+            format!("def f({}) = a1; f({})", names.join(","), "x,".repeat(100_000))
+        },
+        Value,
+    );
     add("functions", numbered(&|i| format!("def f{i}(x)=x\n")).0 + "f9(x)", Value);
-    add("functions of functions", {
-        let (text, n) = numbered(&|i| format!("def f{}(x)=f{i}(x)+i(x)\n", i + 1).replace("+i(x)", "+1"));
-        format!("def f0(x)=x\n{text}f{n}(x)")
-    }, Value);
-    add("functions that double", {
-        let (text, n) = numbered(&|i| format!("def f{}(x)=f{i}(f{i}(x))\n", i + 1));
-        format!("def f0(x)=x+1\n{text}f{n}(x)")
-    }, Refused("composites written out have more than 262144 nodes"));
-    add("functions that double what they are given", {
-        let (text, n) = numbered(&|i| format!("def f{}(x)=f{i}(x)+f{i}(x)\n", i + 1));
-        format!("def f0(x)=x\n{text}f{n}(x)")
-    }, Refused("composites written out have more than 262144 nodes"));
+    add(
+        "functions of functions",
+        {
+            let (text, n) = numbered(&|i| format!("def f{}(x)=f{i}(x)+i(x)\n", i + 1).replace("+i(x)", "+1"));
+            format!("def f0(x)=x\n{text}f{n}(x)")
+        },
+        Value,
+    );
+    add(
+        "functions that double",
+        {
+            let (text, n) = numbered(&|i| format!("def f{}(x)=f{i}(f{i}(x))\n", i + 1));
+            format!("def f0(x)=x+1\n{text}f{n}(x)")
+        },
+        Refused("composites written out have more than 262144 nodes"),
+    );
+    add(
+        "functions that double what they are given",
+        {
+            let (text, n) = numbered(&|i| format!("def f{}(x)=f{i}(x)+f{i}(x)\n", i + 1));
+            format!("def f0(x)=x\n{text}f{n}(x)")
+        },
+        Refused("composites written out have more than 262144 nodes"),
+    );
     all
 }

@@ -131,7 +131,10 @@ impl Job {
 
     fn parts(&self, block: &[std::ops::Range<usize>], order: Order) -> Result<Vec<Part>, Failure> {
         let is_whole = !self.expression.is_elementwise();
-        self.inputs.iter().map(|input| if is_whole { input.whole() } else { input.part(block, order) }).collect()
+        self.inputs
+            .iter()
+            .map(|input| if is_whole { input.whole() } else { input.part(block, order) })
+            .collect()
     }
 
     /// The expression over parts of the inputs.

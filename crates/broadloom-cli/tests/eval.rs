@@ -341,7 +341,8 @@ fn programs_views_and_types() {
         ("permute_dims(f, [1, 0])[1:, 2]", "[ 6 10]\n"),
     ] {
         // Pieces of the result are not those of the inputs: small chunks make no difference.
-        let files: &[&str] = if text.contains("f[") || text.contains("(f,") { &["f=f.npy"] } else { &["x=x.npy"] };
+        let files: &[&str] =
+            if text.contains("f[") || text.contains("(f,") { &["f=f.npy"] } else { &["x=x.npy"] };
         let told = dir.ok(&[&["eval", text, "--chunk-bytes", "8"], files].concat());
         assert_eq!(told, expected, "{text}");
     }
@@ -349,5 +350,9 @@ fn programs_views_and_types() {
     assert_eq!(several.status, Some(2));
     assert!(several.stderr.starts_with("error: the text has 2 results, not one"), "{}", several.stderr);
     let wrong = dir.run(&["eval", "x: int32[n, 5]; return x", "x=x.npy"]);
-    assert!(wrong.stderr.contains("`x`, declared int32[n, 5], has the shape [3,4], but axis 1 is 5"), "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("`x`, declared int32[n, 5], has the shape [3,4], but axis 1 is 5"),
+        "{}",
+        wrong.stderr
+    );
 }

@@ -48,11 +48,7 @@ fn errors_name_the_line() {
         // Eight bits were taken for a bool, and printed as one.
         ("x: bool[1] = [0x2]", 1, "`0x2` is no bool"),
         // The product overflowed.
-        (
-            "x: int8[4294967296,4294967296,0] = []\nreturn x",
-            1,
-            "[4294967296, 4294967296, 0] exceeds a limit",
-        ),
+        ("x: int8[4294967296,4294967296,0] = []\nreturn x", 1, "[4294967296, 4294967296, 0] exceeds a limit"),
         ("x: float32[1] = [one]", 1, "found the name `one`, expected a value"),
         ("x: float32[1] = [1e39]", 1, "`1e39` is no float32"),
         ("x = float16(-70000)", 1, "`-70000` is no float16"),
@@ -66,7 +62,11 @@ fn errors_name_the_line() {
         (&format!("{x}y = ad(x, x)\ny"), 2, "there is no function `ad`; did you mean `add`?"),
         (&format!("{x}return 2"), 2, "what is returned is the literal 2, which has no dtype"),
         (&format!("{x}y = flip(x, a)\ny"), 2, "this argument of `flip` must be an integer"),
-        (&format!("{x}return x\n{x}"), 3, "found the name `x` after what is returned; results are separated by `,`: `return a, b`"),
+        (
+            &format!("{x}return x\n{x}"),
+            3,
+            "found the name `x` after what is returned; results are separated by `,`: `return a, b`",
+        ),
         (&format!("{x}canonical_nan(x)"), 2, "there is no function `canonical_nan`"),
     ] {
         let error = text.parse::<Program>().map(|p| p.to_string()).expect_err(text);

@@ -44,7 +44,9 @@ fn libraries_that_double_end_as_early() {
     }
     let build = |text: &str| {
         let program = Program::parse_with(text, &library, &options).expect("a program");
-        with_promotion(broadloom::Promotion::Strict, || program.build(&[("x", Array::scalar(1.0))]).map(|r| r.len()))
+        with_promotion(broadloom::Promotion::Strict, || {
+            program.build(&[("x", Array::scalar(1.0))]).map(|r| r.len())
+        })
     };
     assert_eq!(build("f10(x)"), Ok(1));
     let error = build("f64(x)").expect_err("2^64 nodes");

@@ -97,27 +97,57 @@ fn declared_inputs_make_kernels() -> Result<()> {
 
 #[test]
 fn what_is_bound_has_the_declared_type() {
-    let text = "x: float32[n, 3]; y: float32[n, 1]; z: float32[..., n]\nw: float32[n, 3] = x + y\nreturn w, z";
+    let text =
+        "x: float32[n, 3]; y: float32[n, 1]; z: float32[..., n]\nw: float32[n, 3] = x + y\nreturn w, z";
     let program = Program::parse(text).expect("a program");
     let zeros = |shape: &[usize]| Array::zeros(shape, DType::Float32).expect("small");
     let build = |x: &[usize], y: &[usize], z: &[usize]| {
         let bound = [("x", zeros(x)), ("y", zeros(y)), ("z", zeros(z))];
-        program.build(&bound).map(|results| results[0].1.shape().to_vec()).map_err(|e| (e.kind, e.to_string()))
+        program
+            .build(&bound)
+            .map(|results| results[0].1.shape().to_vec())
+            .map_err(|e| (e.kind, e.to_string()))
     };
     assert_eq!(build(&[2, 3], &[2, 1], &[5, 4, 2]), Ok(vec![2, 3]));
     assert_eq!(build(&[2, 3], &[2, 1], &[2]), Ok(vec![2, 3]));
     for (x, y, z, words) in [
-        (&[2, 4][..], &[2, 1][..], &[2][..], "at byte 0: `x`, declared float32[n, 3], has the shape [2,4], but axis 1 is 3"),
-        (&[2, 3], &[4, 1], &[2], "at byte 18: `y`, declared float32[n, 1], has the shape [4,1], but n (axis 0) is 2 already"),
-        (&[2, 3], &[2, 1], &[4], "at byte 36: `z`, declared float32[..., n], has the shape [4], but n (axis 0) is 2 already"),
-        (&[3], &[2, 1], &[2], "at byte 0: `x`, declared float32[n, 3], has the shape [3], but [n,3] has rank 2"),
+        (
+            &[2, 4][..],
+            &[2, 1][..],
+            &[2][..],
+            "at byte 0: `x`, declared float32[n, 3], has the shape [2,4], but axis 1 is 3",
+        ),
+        (
+            &[2, 3],
+            &[4, 1],
+            &[2],
+            "at byte 18: `y`, declared float32[n, 1], has the shape [4,1], but n (axis 0) is 2 already",
+        ),
+        (
+            &[2, 3],
+            &[2, 1],
+            &[4],
+            "at byte 36: `z`, declared float32[..., n], has the shape [4], but n (axis 0) is 2 already",
+        ),
+        (
+            &[3],
+            &[2, 1],
+            &[2],
+            "at byte 0: `x`, declared float32[n, 3], has the shape [3], but [n,3] has rank 2",
+        ),
     ] {
         assert_eq!(build(x, y, z), Err((ErrorKind::Shape, words.to_owned())));
     }
     let wrong = program.build(&[("x", zeros(&[2, 3]).astype(DType::Float64))]).map(|_| ());
     let wrong = wrong.map_err(|e| e.to_string());
-    assert_eq!(wrong, Err("at byte 0: `x` is float64[2,3], not float32[n, 3]; write `astype(…, float32)`".into()));
-    let literal = Program::parse("r: float32; return r").expect("a program").build(&[("r", Array::scalar(1))]).map(|_| ());
+    assert_eq!(
+        wrong,
+        Err("at byte 0: `x` is float64[2,3], not float32[n, 3]; write `astype(…, float32)`".into())
+    );
+    let literal = Program::parse("r: float32; return r")
+        .expect("a program")
+        .build(&[("r", Array::scalar(1))])
+        .map(|_| ());
     assert!(literal.is_err_and(|e| e.kind == ErrorKind::DType));
 }
 
@@ -128,7 +158,10 @@ fn names_that_do_not_go_together_are_errors() {
     for (bound, words) in [
         (&["x"][..], "at byte 30: `rate` is not known; known are `x`"),
         (&["x", "rate", "x"], "at byte 0: an array is given for `x`, and another one too"),
-        (&["x", "rat"], "at byte 0: an array is given for `rat`, which the text does not use; did you mean `rate`?"),
+        (
+            &["x", "rat"],
+            "at byte 0: an array is given for `rat`, which the text does not use; did you mean `rate`?",
+        ),
         (&["x", "rate", "q"], "at byte 0: an array is given for `q`, which the text does not use"),
     ] {
         let bound: Vec<(&str, Array<'_>)> = bound.iter().map(|name| (*name, one())).collect();
@@ -154,19 +187,49 @@ fn composites_and_libraries() -> Result<()> {
     for (text, at, kind, words) in [
         ("smoth(x)", 0, ErrorKind::Name, "there is no function `smoth`; did you mean `smooth`?"),
         ("smooth(x, x)", 0, ErrorKind::Arity, "`smooth(t)` takes 1 argument, but is given 2"),
-        ("def smooth(q) = q; smooth(x)", 4, ErrorKind::Name, "there is a function `smooth` already; give it another name"),
-        ("def exp(q) = q; exp(x)", 4, ErrorKind::Name, "there is a function `exp` already; give it another name"),
+        (
+            "def smooth(q) = q; smooth(x)",
+            4,
+            ErrorKind::Name,
+            "there is a function `smooth` already; give it another name",
+        ),
+        (
+            "def exp(q) = q; exp(x)",
+            4,
+            ErrorKind::Name,
+            "there is a function `exp` already; give it another name",
+        ),
         ("def f(a, a) = a; f(x, x)", 9, ErrorKind::Name, "there are two parameters `a`"),
-        ("def f(a) = f(a); f(x)", 11, ErrorKind::Name, "there is no function `f`; a composite can't use itself"),
-        ("def f(a) = x; f(x)", 11, ErrorKind::Name, "`x` is not a parameter of `f`; a composite sees nothing but its parameters"),
+        (
+            "def f(a) = f(a); f(x)",
+            11,
+            ErrorKind::Name,
+            "there is no function `f`; a composite can't use itself",
+        ),
+        (
+            "def f(a) = x; f(x)",
+            11,
+            ErrorKind::Name,
+            "`x` is not a parameter of `f`; a composite sees nothing but its parameters",
+        ),
         ("def f(a) = g(a); def g(a) = a; f(x)", 11, ErrorKind::Name, "there is no function `g`"),
-        ("def f(a) = a + true; 1 + f(x)", 25, ErrorKind::DType, "in `f`, at `a + true`: add: float64 with the literal true"),
+        (
+            "def f(a) = a + true; 1 + f(x)",
+            25,
+            ErrorKind::DType,
+            "in `f`, at `a + true`: add: float64 with the literal true",
+        ),
         ("x = 1; x = 2; x", 7, ErrorKind::Name, "`x` has a value already; give it another name"),
         ("y = z; z = 1; y", 4, ErrorKind::Name, "`z` is used before it has a value"),
         ("return x + 1, x", 7, ErrorKind::Syntax, "result 1 has no name; write `name = …`"),
         ("return y = x, y = x", 14, ErrorKind::Name, "two results have the name `y`"),
         ("astype(x, int8) + [1]", 18, ErrorKind::Syntax, "found `[`, expected an operand after `+`"),
-        ("reshape(x, 3)", 11, ErrorKind::Arity, "this argument of `reshape` must be a list of integers, such as `[2, 3]`"),
+        (
+            "reshape(x, 3)",
+            11,
+            ErrorKind::Arity,
+            "this argument of `reshape` must be a list of integers, such as `[2, 3]`",
+        ),
         ("exp([3])", 4, ErrorKind::Arity, "a list, which only the second argument"),
         ("x[1, 2]", 1, ErrorKind::Shape, "index: 2 indices for [3], which has rank 1"),
         ("x[3]", 1, ErrorKind::Shape, "index: 3 is out of range for axis 0 of [3]"),
@@ -181,7 +244,10 @@ fn composites_and_libraries() -> Result<()> {
     }
     let mut other = library.clone();
     let refused = other.define("def half(x) = x / 2; return half(1)", &options).map_err(|e| e.to_string());
-    assert_eq!(refused, Err("at byte 0: a library has nothing but `def name(parameter, …) = expression`".into()));
+    assert_eq!(
+        refused,
+        Err("at byte 0: a library has nothing but `def name(parameter, …) = expression`".into())
+    );
     assert!(other.names().eq(["smooth", "twice", "zero"]));
     Ok(())
 }
@@ -198,7 +264,13 @@ fn typed_constants_of_every_dtype_print_and_read_back() {
         }
     }
     assert!(seen > 200, "{seen}");
-    for x in [Literal::Float(-0.0), Literal::Float(f64::NAN), Literal::Int(-1), Literal::Int(u64::MAX.into()), Literal::Bool(true)] {
+    for x in [
+        Literal::Float(-0.0),
+        Literal::Float(f64::NAN),
+        Literal::Int(-1),
+        Literal::Int(u64::MAX.into()),
+        Literal::Bool(true),
+    ] {
         let text = broadloom_core::text::print::literal(x).to_string();
         let array = broadloom::text::expression(&text, &[]).expect("a literal");
         assert_eq!(print(&[("y", &array)]).expect("a name"), format!("return y = {text}\n"));

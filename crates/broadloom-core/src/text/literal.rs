@@ -34,9 +34,9 @@ impl Parser<'_> {
     pub(super) fn payload(&mut self, number: Number, span: &mut Span) -> Result<Number, TextError> {
         match self.nan_bits(number, span)? {
             None => Ok(number),
-            Some(bits) => {
-                self.scalar(DType::Float64, Value::Nan(bits), span).map(|x| Number::Float(f64::from_bits(x.bits)))
-            }
+            Some(bits) => self
+                .scalar(DType::Float64, Value::Nan(bits), span)
+                .map(|x| Number::Float(f64::from_bits(x.bits))),
         }
     }
 
@@ -209,7 +209,9 @@ impl Parser<'_> {
             Some(Token::Colon) => None,
             _ => Some(self.integer(WHAT)?),
         };
-        let Some(colon) = self.accept(Token::Colon)? else { return start.map(Item::At).ok_or_else(|| self.expected(None, WHAT)) };
+        let Some(colon) = self.accept(Token::Colon)? else {
+            return start.map(Item::At).ok_or_else(|| self.expected(None, WHAT));
+        };
         let stop = self.bound()?;
         let step = match self.accept(Token::Colon)? {
             Some(_) => self.bound()?.unwrap_or(1),

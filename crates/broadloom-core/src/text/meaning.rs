@@ -104,9 +104,13 @@ pub trait Meaning {
 ///
 /// # Errors
 /// The first thing, in the order of the text, that does not mean anything.
-pub fn evaluate<M: Meaning>(module: &Module, meaning: &mut M) -> std::result::Result<Vec<M::Value>, TextError> {
+pub fn evaluate<M: Meaning>(
+    module: &Module,
+    meaning: &mut M,
+) -> std::result::Result<Vec<M::Value>, TextError> {
     let ast = module.ast();
-    let mut machine = Machine { module, meaning, values: Vec::new(), slots: Vec::new(), frames: Vec::new(), steps: 0 };
+    let mut machine =
+        Machine { module, meaning, values: Vec::new(), slots: Vec::new(), frames: Vec::new(), steps: 0 };
     let mut outputs = Vec::new();
     for statement in ast.statements() {
         match statement {
@@ -159,10 +163,7 @@ struct Machine<'m, 'b, M: Meaning> {
 
 impl<'m, M: Meaning> Machine<'m, '_, M> {
     /// The value of an expression of the module's own text.
-    fn body(
-        &mut self,
-        ids: impl Iterator<Item = AstId>,
-    ) -> std::result::Result<Held<M::Value>, TextError> {
+    fn body(&mut self, ids: impl Iterator<Item = AstId>) -> std::result::Result<Held<M::Value>, TextError> {
         self.values.clear();
         let source = &self.module.source;
         for id in ids {
@@ -170,7 +171,8 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             if self.frames.is_empty() {
                 continue;
             }
-            self.composites().map_err(|(error, def, part)| self.in_composite(error, source, id, def, &part))?;
+            self.composites()
+                .map_err(|(error, def, part)| self.in_composite(error, source, id, def, &part))?;
         }
         self.values.pop().flatten().ok_or_else(internal)
     }
@@ -200,7 +202,14 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     }
 
     /// An error inside of a composite, told of the call in the module's own text.
-    fn in_composite(&self, error: TextError, source: &Source, id: AstId, def: String, part: &str) -> TextError {
+    fn in_composite(
+        &self,
+        error: TextError,
+        source: &Source,
+        id: AstId,
+        def: String,
+        part: &str,
+    ) -> TextError {
         let span = match &source.ast[id].kind {
             Kind::Call { name } => name,
             _ => &source.ast[id].span,
@@ -364,7 +373,12 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         Ok(())
     }
 
-    fn check(&mut self, value: &Held<M::Value>, name: &Span, ty: &Type) -> std::result::Result<(), TextError> {
+    fn check(
+        &mut self,
+        value: &Held<M::Value>,
+        name: &Span,
+        ty: &Type,
+    ) -> std::result::Result<(), TextError> {
         let ast = self.module.ast();
         let declared = Input { ast, name, ty: Some(ty) };
         let checked = self.meaning.check(&value.0, &declared);
@@ -375,7 +389,9 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         let known = self.meaning.names();
         let inputs = self.module.inputs().filter(|input| input.dtype().is_some()).map(|input| input.name());
         let bound = self.module.ast().statements().iter().filter_map(|statement| match statement {
-            Statement::Binding { name, .. } if name.end <= node.span.start => Some(self.module.ast().at(name)),
+            Statement::Binding { name, .. } if name.end <= node.span.start => {
+                Some(self.module.ast().at(name))
+            }
             _ => None,
         });
         let mut seen = std::collections::HashSet::new();

@@ -28,10 +28,10 @@ pub use ast::{Ast, AstId, Body, Extent, Item, Kind, Node, Statement, Type};
 pub use error::TextError;
 pub use lex::is_name;
 pub use meaning::{Data, Meaning, View, evaluate};
+pub use module::{Input, Library, Module, Output};
 pub use nearest::nearest;
 pub use operator::symbol;
 pub use parse::parse;
-pub use module::{Input, Library, Module, Output};
 pub use resolve::{ASTYPE, signature};
 
 /// A range of bytes of the text.

@@ -147,11 +147,15 @@ impl<'m> Input<'m> {
     /// Its extents, if it is declared.
     pub fn dims(&self) -> Option<Vec<Dim>> {
         let extents = self.ast.extents(self.ty?).iter();
-        Some(extents.map(|extent| match extent {
-            Extent::Fixed(n) => Dim::Fixed(*n),
-            Extent::Symbol(name) => Dim::from(self.ast.at(name)),
-            Extent::Rest => Dim::Rest,
-        }).collect())
+        Some(
+            extents
+                .map(|extent| match extent {
+                    Extent::Fixed(n) => Dim::Fixed(*n),
+                    Extent::Symbol(name) => Dim::from(self.ast.at(name)),
+                    Extent::Rest => Dim::Rest,
+                })
+                .collect(),
+        )
     }
 }
 
@@ -205,7 +209,8 @@ impl Module {
 
     /// Where the expression of a result stands; the whole text if there are not so many.
     pub fn result_span(&self, number: usize) -> Span {
-        let statement = self.outputs.get(number).and_then(|o| self.ast().statements().get(o.statement as usize));
+        let statement =
+            self.outputs.get(number).and_then(|o| self.ast().statements().get(o.statement as usize));
         match statement {
             Some(Statement::Output { value, .. }) => self.ast()[value.root()].span.clone(),
             _ => 0..self.ast().text().len() as u32,

@@ -263,7 +263,8 @@ impl<'t> Resolver<'t> {
                 return Ok(Reference::Parameter(*number));
             }
             let message = format!("`{}` is not a parameter of `{}`", brief(text), brief(self.ast.at(def)));
-            let help = nearest(text, parameters.keys().copied()).map(|near| format!("did you mean `{near}`?"));
+            let help =
+                nearest(text, parameters.keys().copied()).map(|near| format!("did you mean `{near}`?"));
             let help = help.unwrap_or_else(|| "a composite sees nothing but its parameters".into());
             return Err(TextError::new(ErrorKind::Name, span, message).with_help(help));
         }
@@ -291,7 +292,8 @@ impl<'t> Resolver<'t> {
             Reference::Op(op) => (signature(op).to_owned(), op.operands()),
             Reference::Astype => ("x, dtype".to_owned(), 2),
             Reference::View(view) => {
-                let words = VIEWS.iter().find(|(_, other, _)| *other == view).map_or("x", |(.., words)| *words);
+                let words =
+                    VIEWS.iter().find(|(_, other, _)| *other == view).map_or("x", |(.., words)| *words);
                 (words.to_owned(), if view == ViewName::IndexAxis { 3 } else { 2 })
             }
             Reference::Function(function) => self.parameters(function),

@@ -111,13 +111,7 @@ impl Parser<'_> {
     }
 
     /// `left first middle next …`, all comparisons.
-    pub(super) fn chained(
-        &self,
-        left: &Operand,
-        first: &Span,
-        middle: &Operand,
-        next: &Span,
-    ) -> TextError {
+    pub(super) fn chained(&self, left: &Operand, first: &Span, middle: &Operand, next: &Span) -> TextError {
         let pair = self.quote(&(left.span.start..middle.span.end));
         let (middle, operator) = (self.quote(&middle.span), self.text(next));
         let message = format!("comparisons do not chain: found `{operator}` after `{}`", self.text(first));

@@ -29,7 +29,11 @@ impl Parser<'_> {
                 let found = self.take()?;
                 let span = self.place(found.as_ref());
                 let message = format!("found {} after what is returned", self.describe(found.as_ref()));
-                return Err(syntax(&span, message, Some("results are separated by `,`: `return a, b`".into())));
+                return Err(syntax(
+                    &span,
+                    message,
+                    Some("results are separated by `,`: `return a, b`".into()),
+                ));
             }
             self.statement()?;
             match self.peek()? {
@@ -175,7 +179,9 @@ impl Parser<'_> {
                 _ => Err(limit(&span, "an extent beyond what memory can address")),
             },
             Some((Token::Rest, _)) if is_first => Ok(Extent::Rest),
-            Some((Token::Rest, span)) => Err(syntax(&span, "`...` can only be the first of the extents", None)),
+            Some((Token::Rest, span)) => {
+                Err(syntax(&span, "`...` can only be the first of the extents", None))
+            }
             Some((Token::Name, span)) if DType::from_name(self.text(&span)).is_none() => {
                 Ok(Extent::Symbol(span))
             }

@@ -226,7 +226,9 @@ impl Steps {
 fn step(x: &Arg, what: &str) -> CoreResult<usize> {
     match x {
         Arg::Step(step) => Ok(*step),
-        Arg::Literal(x) => error(ErrorKind::Literal, format!("{what} of the literal {x}, which has no dtype")),
+        Arg::Literal(x) => {
+            error(ErrorKind::Literal, format!("{what} of the literal {x}, which has no dtype"))
+        }
     }
 }
 
@@ -314,7 +316,12 @@ impl Meaning for Steps {
             ("int_division", _) => {
                 return error(ErrorKind::Name, format!("`{value}` is no int_division: zero or error"));
             }
-            _ => return error(ErrorKind::Name, format!("there is no setting `{name}`: promotion, int_division")),
+            _ => {
+                return error(
+                    ErrorKind::Name,
+                    format!("there is no setting `{name}`: promotion, int_division"),
+                );
+            }
         }
         Ok(())
     }

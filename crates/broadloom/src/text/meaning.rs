@@ -177,8 +177,13 @@ fn index<'a>(x: &Array<'a>, items: &[Item]) -> Result<Array<'a>> {
         return Ok(sliced);
     }
     let kept = kept.into_iter().chain(std::iter::repeat(true));
-    let extents: Vec<isize> =
-        sliced.shape().iter().zip(kept).filter(|(_, kept)| *kept).map(|(&extent, _)| extent as isize).collect();
+    let extents: Vec<isize> = sliced
+        .shape()
+        .iter()
+        .zip(kept)
+        .filter(|(_, kept)| *kept)
+        .map(|(&extent, _)| extent as isize)
+        .collect();
     sliced.reshape(&extents)
 }
 

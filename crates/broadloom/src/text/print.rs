@@ -94,7 +94,14 @@ impl<'a> Printed<'a> {
         // A result that has an input's name can only be called so in `return`.
         let wanted: Vec<(&str, &Array<'a>)> =
             outputs.iter().copied().filter(|(name, _)| !types.contains_key(name)).collect();
-        let mut printer = Printer { taken, declared: HashSet::new(), inputs: Vec::new(), temporaries: 0, head: String::new(), body: String::new() };
+        let mut printer = Printer {
+            taken,
+            declared: HashSet::new(),
+            inputs: Vec::new(),
+            temporaries: 0,
+            head: String::new(),
+            body: String::new(),
+        };
         let names = printer.lines(&nodes, &wanted);
         let Printer { inputs, head, mut body, .. } = printer;
         body.push_str("return ");

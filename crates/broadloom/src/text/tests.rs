@@ -1,8 +1,8 @@
 //! What texts mean, as rows of dtype, shape and values; and what is said of texts that mean nothing, and where.
 
 use super::*;
-use crate::{DType, Error, ErrorKind};
 use crate::with_promotion;
+use crate::{DType, Error, ErrorKind};
 use broadloom_core::Promotion;
 
 /// The arrays that the rows below know.
@@ -275,7 +275,10 @@ fn what_is_printed_has_the_same_key() -> crate::Result<()> {
         let again: Vec<&Array<'_>> = built.iter().collect();
         let (one, other) = (Walk::new(&roots, &Options::default())?, Walk::new(&again, &Options::default())?);
         assert_eq!(one.key(), other.key(), "{printed}");
-        assert!(one.literals().iter().map(|x| x.bits).eq(other.literals().iter().map(|x| x.bits)), "{printed}");
+        assert!(
+            one.literals().iter().map(|x| x.bits).eq(other.literals().iter().map(|x| x.bits)),
+            "{printed}"
+        );
     }
     Ok(())
 }
