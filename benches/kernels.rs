@@ -43,7 +43,8 @@ fn kernels(c: &mut Criterion) {
     from_text.finish();
 
     let mut runs = c.benchmark_group("a * b + c, float32, 10 elements");
-    let kernel = Kernel::parse("a: float32[n]; b: float32[n]; c: float32[n]; a * b + c", &jit).expect("a kernel");
+    let kernel =
+        Kernel::parse("a: float32[n]; b: float32[n]; c: float32[n]; a * b + c", &jit).expect("a kernel");
     let call = kernel.bind(&[("n", 10)]).expect("bound");
     let (x, mut out) = (vec![1.5_f32; 4096], vec![0.0_f32; 4096]);
     runs.bench_function("Call::run", |b| {
@@ -73,7 +74,9 @@ fn kernels(c: &mut Criterion) {
     let control = Control { cancel: Some(&stop), ..Control::default() };
     runs.bench_function("Call::run_with a flag", |b| {
         let x = &x[..10];
-        b.iter(|| call.run_with(black_box(&[x.into(), x.into(), x.into()]), [(&mut out[..10]).into()], &control));
+        b.iter(|| {
+            call.run_with(black_box(&[x.into(), x.into(), x.into()]), [(&mut out[..10]).into()], &control)
+        });
     });
     runs.finish();
 }
