@@ -6,9 +6,9 @@
 use broadloom_core::fuse::{self, Source};
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
-use broadloom_core::{Result, Scalar};
+use broadloom_core::{HostFunction, Result, Scalar};
 use broadloom_interp::Stores;
-use broadloom_mem::{Access, Buffer, FloatEnv, Nest};
+use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region};
 use smallvec::SmallVec;
 
 use crate::array::Array;
@@ -34,8 +34,9 @@ pub(crate) struct Asked<'s> {
     /// The key of a walk, or of a kernel's template.
     pub key: &'s [u64],
     pub literals: &'s [Scalar],
+    pub functions: &'s [HostFunction],
     /// The memory behind each slot, where it is known.
-    pub slots: Option<SmallVec<[&'s [u8]; 8]>>,
+    pub slots: Option<SmallVec<[Region<'s>; 8]>>,
     /// The recipe that was made of it, if it is kept: what its runs have shown decides who runs it.
     pub recipe: Option<&'s Recipe>,
 }
@@ -48,10 +49,10 @@ pub(crate) fn explain(
     detail: Detail,
 ) -> Result<Explanation> {
     let walk = Walk::new(roots, options)?;
-    let (key, literals) = (walk.key(), walk.literals());
+    let (key, literals, functions) = (walk.key(), walk.literals(), walk.functions());
     let recipe = engine.plans.get(&PlanLookup { words: key, mode: (options.int_division, options.rules) });
-    let slots = Some(walk.slots().iter().map(|leaf| leaf.storage.bytes()).collect());
-    explain_key(engine, Asked { key, literals, slots, recipe: recipe.as_deref() }, options, detail)
+    let slots = Some(walk.slots().iter().map(|leaf| leaf.storage.region()).collect());
+    explain_key(engine, Asked { key, literals, functions, slots, recipe: recipe.as_deref() }, options, detail)
 }
 
 /// Explains what a key stands for, which need not have memory, such as a kernel's.
@@ -63,8 +64,8 @@ pub(crate) fn explain_key(
 ) -> Result<Explanation> {
     // Building and rewriting fold, and estimates are computed in floats, whatever the host has set.
     let _ieee = FloatEnv::ieee();
-    let Asked { key, literals, slots, recipe } = asked;
-    let (typed, typed_roots) = lower::graph(key, literals, options.int_division)?;
+    let Asked { key, literals, functions, slots, recipe } = asked;
+    let (typed, typed_roots) = lower::graph(key, literals, functions, options.int_division)?;
     let (graph, roots, firings) = rewrite::explain(&typed, &typed_roots, options.rules)?;
     let mut plan = fuse::explain(&graph, &roots)?;
     let (decisions, temps) = (std::mem::take(&mut plan.decisions), plan.temps.clone());
@@ -92,7 +93,7 @@ pub(crate) fn explain_key(
 
 fn step(
     engine: &Engine,
-    slots: Option<&[&[u8]]>,
+    slots: Option<&[Region<'_>]>,
     recipe: &Recipe,
     prepared: &Prepared,
     nodes: Vec<NodeId>,
@@ -133,7 +134,7 @@ const MAX_BOUND: usize = 1 << 30;
 /// How the stage's inputs would be accessed with contiguous outputs.
 fn access(
     engine: &Engine,
-    slots: Option<&[&[u8]]>,
+    slots: Option<&[Region<'_>]>,
     recipe: &Recipe,
     prepared: &Prepared,
 ) -> Result<Vec<Access>> {
@@ -160,12 +161,12 @@ fn access(
     }
     let mut inputs = Vec::new();
     for ((input, &dtype), stand_in) in stage.inputs.iter().zip(&stage.kernel.inputs).zip(&stand_ins) {
-        let bytes = match (input.source, slots, stand_in) {
-            (_, _, Some(buffer)) => buffer.as_bytes(),
+        let region: Region<'_> = match (input.source, slots, stand_in) {
+            (_, _, Some(buffer)) => buffer.as_bytes().into(),
             (Source::Slot(slot), Some(slots), None) => slots[slot as usize],
-            _ => &[],
+            _ => (&[][..]).into(),
         };
-        inputs.push(view(bytes.into(), dtype, &input.layout)?);
+        inputs.push(view(region, dtype, &input.layout)?);
     }
     let mut buffers = Vec::new();
     for dtype in stage.kernel.output_dtypes() {
