@@ -219,6 +219,9 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             Kind::Call { name } => name,
             _ => &source.ast[id].span,
         };
+        if error.is_limit() {
+            return TextError { span: span.clone(), ..error };
+        }
         let part: Vec<&str> = part.split_whitespace().collect();
         let message = format!("in `{def}`, at `{}`: {}", part.join(" "), error.message);
         TextError { span: span.clone(), message, operands: Vec::new(), ..error }
