@@ -129,7 +129,7 @@ pub fn texts() -> Vec<Hostile> {
     add("names", (0..65_000).map(|i| format!("name_of_{i}+")).collect::<String>() + "x", Value);
     add(
         "names, and one that is not there",
-        { numbered(&|i| format!("name_of_something_{i}=1;")).0 + "nme_of_smething(x)" },
+        numbered(&|i| format!("name_of_something_{i}=1;")).0 + "nme_of_smething(x)",
         Refused("there is no function"),
     );
     add(
