@@ -30,8 +30,15 @@ pub fn eval(args: &EvalArgs) -> Result<(), Failure> {
     notice_interrupts();
     let output = args.output.as_deref().map(|path| Output::begin(&job, path, args.force)).transpose()?;
     let drawing = args.plot.as_deref().map(|path| Drawing::begin(&job, path, args.force)).transpose()?;
+    let order = output.as_ref().map_or(Order::C, |output| output.order);
     if args.explain {
-        print(&job.explain(output.as_ref().map_or(Order::C, |output| output.order))?)?;
+        print(&job.explain(order)?)?;
+    }
+    if let Some(path) = &args.explain_html {
+        let page = job.explain_html(order, &args.expression)?;
+        let mut target = Target::create(path, args.force).map_err(|error| Failure::target(path, &error))?;
+        target.write_all(page.as_bytes()).map_err(|error| Failure::file(path, error))?;
+        target.finish().map_err(|error| Failure::target(path, &error))?;
     }
     if output.is_none() && drawing.is_none() {
         return print(&format!("{}\n", job.text()?));
@@ -51,8 +58,13 @@ fn open(args: &EvalArgs, expression: &Expression) -> Result<Vec<Input>, Failure>
     if let Some(twice) = args.inputs.iter().find(|binding| !seen.insert(&binding.name)) {
         return Err(Failure::Usage(format!("two files are given for `{}`", twice.name)));
     }
-    if args.output.is_some() && args.output == args.plot {
+    let written = [&args.output, &args.plot, &args.explain_html];
+    let is_twice = |i: usize| written[i].is_some() && written[..i].contains(&written[i]);
+    if is_twice(1) {
         return Err(Failure::Usage("the result and its picture can't be one file".into()));
+    }
+    if is_twice(2) {
+        return Err(Failure::Usage("the explanation needs a file of its own".into()));
     }
     let mut inputs = Vec::new();
     for binding in &args.inputs {

@@ -1,12 +1,13 @@
 //! An expression over files, and its values a chunk at a time.
 //!
 //! In: an expression and input files. Out: a [`Job`], typed as a whole, and [`Values`] in the order of a file. Must
-//! hold: memory is bounded by the chunk and the operands that are not cut, whatever the size of the result.
+//! hold: memory is bounded by the chunk and the operands that are not cut, whatever the size of the result; only an
+//! expression with views or types is computed in one piece.
 
 use std::path::Path;
 
 use broadloom::text::Expression;
-use broadloom::{Array, DType, Error, ErrorKind};
+use broadloom::{Array, DType, Error, ErrorKind, Explanation};
 use broadloom_mem::Buffer;
 
 use crate::chunk::{self, Chunks, Order};
@@ -52,28 +53,41 @@ impl Job {
     /// The order in which the inputs lie in their files: C, unless all where it matters have Fortran's.
     pub fn order(&self) -> Order {
         let mut orders = self.inputs.iter().filter_map(Input::order).peekable();
+        if !self.expression.is_elementwise() {
+            return Order::C;
+        }
         let is_fortran = orders.peek().is_some() && orders.all(|order| order == Order::Fortran);
         if is_fortran { Order::Fortran } else { Order::C }
     }
 
     /// How the result would be evaluated in this order.
     pub fn explain(&self, order: Order) -> Result<String, Failure> {
-        let chunks = self.chunks(order, self.dtype);
+        let explained = self.of_first_chunk(order, false)?;
+        Ok(explained.map_or(String::new(), |(chunks, explanation)| format!("{chunks}\n{explanation}")))
+    }
+
+    /// The same as a page of HTML, with the code of the kernels.
+    pub fn explain_html(&self, order: Order, title: &str) -> Result<String, Failure> {
+        let explained = self.of_first_chunk(order, true)?;
+        let page = |(chunks, explanation): (String, Explanation)| {
+            explanation.to_html(&format!("{title} → {}", chunks.trim_end_matches("; of the first:")))
+        };
+        Ok(explained.map_or(String::new(), page))
+    }
+
+    /// Into how many chunks the result is cut, in words, and how the first is evaluated.
+    fn of_first_chunk(&self, order: Order, code: bool) -> Result<Option<(String, Explanation)>, Failure> {
+        let mut chunks = self.chunks(order, self.dtype);
         let count = chunks.total();
-        let mut text = String::new();
-        for block in chunks.take(1) {
-            let extents: Vec<String> = self.shape.iter().map(usize::to_string).collect();
-            let (dtype, shape, elements) = (self.dtype, extents.join(","), chunk::elements(&block));
-            text += &match count {
-                1 => format!("{dtype}[{shape}] in one chunk\n"),
-                _ => format!(
-                    "{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:\n"
-                ),
-            };
-            let parts = self.parts(&block, order)?;
-            text += &self.settings.explain(&self.array(&parts)?)?;
-        }
-        Ok(text)
+        let Some(block) = chunks.next() else { return Ok(None) };
+        let extents: Vec<String> = self.shape.iter().map(usize::to_string).collect();
+        let (dtype, shape, elements) = (self.dtype, extents.join(","), chunk::elements(&block));
+        let words = match count {
+            1 => format!("{dtype}[{shape}] in one chunk"),
+            _ => format!("{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:"),
+        };
+        let parts = self.parts(&block, order)?;
+        Ok(Some((words, self.settings.explain(&self.array(&parts)?, code)?)))
     }
 
     /// The whole result as text; of a large one, a summary.
@@ -107,12 +121,20 @@ impl Job {
 
     /// How many elements a chunk may have.
     fn most(&self, dtype: DType) -> usize {
+        // A piece of the result is not that of a piece of each input.
+        if !self.expression.is_elementwise() {
+            return usize::MAX;
+        }
         let sizes = self.inputs.iter().map(|input| input.dtype().size()).chain([dtype.size()]);
         (self.chunk_bytes / sizes.max().unwrap_or(1)).max(1)
     }
 
     fn parts(&self, block: &[std::ops::Range<usize>], order: Order) -> Result<Vec<Part>, Failure> {
-        self.inputs.iter().map(|input| input.part(block, order)).collect()
+        let is_whole = !self.expression.is_elementwise();
+        self.inputs
+            .iter()
+            .map(|input| if is_whole { input.whole() } else { input.part(block, order) })
+            .collect()
     }
 
     /// The expression over parts of the inputs.

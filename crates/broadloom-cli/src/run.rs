@@ -4,7 +4,9 @@
 //! the engine.
 
 use broadloom::text::Expression;
-use broadloom::{Array, DType, Error, ErrorKind, IntDivision, Options, Promotion, with_promotion};
+use broadloom::{
+    Array, DType, Error, ErrorKind, Explanation, IntDivision, Options, Promotion, with_promotion,
+};
 use broadloom_mem::Buffer;
 
 use crate::args::EvalArgs;
@@ -56,9 +58,9 @@ impl Settings {
         self.options.int_division == IntDivision::Error
     }
 
-    /// How the array would be evaluated.
-    pub fn explain(&self, array: &Array<'_>) -> Result<String, Failure> {
-        array.explain_with(&self.options, false).map_err(Failure::Eval)
+    /// How the array would be evaluated; with the code of its kernels, if that is asked for.
+    pub fn explain(&self, array: &Array<'_>, code: bool) -> Result<Explanation, Failure> {
+        array.explanation(&self.options, code).map_err(Failure::Eval)
     }
 }
 

@@ -161,6 +161,7 @@ fn arguments() {
         (&["eval", "x", "x="], "no file is given for `x`"),
         (&["eval", "x", "x=x.npy", "x=y.npy"], "error: two files are given for `x`\n"),
         (&["eval", "x", "x=x.npy", "-o", "a", "--plot", "a"], "can't be one file"),
+        (&["eval", "x", "x=x.npy", "-o", "a", "--explain-html", "a"], "a file of its own"),
     ] {
         let outcome = fails(&dir, args);
         assert_eq!(outcome.status, Some(2), "{args:?}: {}", outcome.stderr);

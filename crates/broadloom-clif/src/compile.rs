@@ -14,11 +14,12 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Module, ModuleError, default_libcall_names};
+use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
 use target_lexicon::Architecture;
 
-use crate::emit;
+use crate::emit::{self, Helpers};
 use crate::run::Entry;
+use crate::symbols::{self, Announce, Registration};
 
 /// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
 /// fifth faster, but its time grows faster than the body does.
@@ -31,6 +32,7 @@ const MAX_FRAME: u32 = 64 << 10;
 pub struct Compiler {
     thorough: OwnedTargetIsa,
     linear: OwnedTargetIsa,
+    announce: Announce,
 }
 
 impl Compiler {
@@ -39,7 +41,15 @@ impl Compiler {
     /// # Errors
     /// [`ErrorKind::Limit`] where there is none: another architecture than x86-64 with AVX and FMA, or aarch64.
     pub fn host() -> Result<Compiler> {
-        Ok(Compiler { thorough: host_isa("backtracking")?, linear: host_isa("single_pass")? })
+        let (thorough, linear) = (host_isa("backtracking")?, host_isa("single_pass")?);
+        Ok(Compiler { thorough, linear, announce: Announce::default() })
+    }
+
+    /// The compiler, which tells profilers and debuggers of the code that it makes: by a line in perf's map
+    /// (`/tmp/perf-PID.map`; on Linux only), by GDB's interface for compiled code (with the feature `gdb` only), or both.
+    #[must_use]
+    pub fn announcing(self, perf_map: bool, gdb: bool) -> Compiler {
+        Compiler { announce: Announce { perf_map, gdb }, ..self }
     }
 
     fn isa_for(&self, kernel: &Kernel) -> &OwnedTargetIsa {
@@ -51,10 +61,15 @@ impl Compiler {
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
-    /// just now, and for a kernel that is too large for the compiler or would need more than 64 KiB of stack;
+    /// just now, for a kernel that is too large for the compiler or would need more than 64 KiB of stack, and under
+    /// `perf record` where its map can't be written;
     /// [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(&self, kernel: &Kernel, access: &[Access]) -> Result<Compiled> {
         check(kernel, access)?;
+        if let Some(why) = symbols::perf::refused() {
+            let path = "the map for perf (PERF_BUILDID_DIR is set)";
+            return Err(Error::new(ErrorKind::Limit, format!("{path} can't be written: {why}")));
+        }
         let isa = self.isa_for(kernel);
         let mut module = Code(ManuallyDrop::new(JITModule::new(JITBuilder::with_isa(
             isa.clone(),
@@ -62,9 +77,12 @@ impl Compiler {
         ))));
         let mut context = Context::new();
         let (function, constants) =
-            emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new())?;
+            emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new(), Helpers::Called)?;
         context.func = function;
-        let id = module.0.declare_anonymous_function(&context.func.signature).map_err(defect)?;
+        // Cranelift writes the name to perf's map too, where `perf record` started the process.
+        let name = symbols::name(kernel);
+        let signature = &context.func.signature;
+        let id = module.0.declare_function(&name, Linkage::Local, signature).map_err(defect)?;
         module.0.define_function(id, &mut context).map_err(refused)?;
         let code = context.compiled_code();
         let size = code.map_or(0, |c| c.code_buffer().len());
@@ -79,7 +97,9 @@ impl Compiler {
             .0
             .finalize_definitions()
             .map_err(|e| Error::new(ErrorKind::Memory, format!("executable memory is not to be had: {e}")))?;
-        let entry = Entry::new(module.0.get_finalized_function(id));
+        let code = module.0.get_finalized_function(id);
+        let registration = self.announce.code(&name, code, size);
+        let entry = Entry::new(code);
         Ok(Compiled(Arc::new(Inner {
             entry,
             lanes: emit::lanes(kernel),
@@ -90,19 +110,35 @@ impl Compiler {
             fault_sites: kernel.fault_sites().count(),
             size: size + constants.len() * 16,
             constants: constants.into_iter().map(Constant).collect(),
+            #[cfg(test)]
+            code: (code.addr(), size),
+            _registration: registration,
             _functions: kernel.functions.clone(),
             _code: module,
         })))
     }
 
-    /// The CLIF of a kernel, after Cranelift's optimiser, and the disassembly of the machine code.
+    /// What a kernel would be compiled to: the same text in every process on this host.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] for a defect.
-    pub fn explain(&self, kernel: &Kernel, access: &[Access]) -> Result<(String, String)> {
+    pub fn explain(&self, kernel: &Kernel, access: &[Access]) -> Result<Listing> {
         check(kernel, access)?;
         explain(&**self.isa_for(kernel), kernel, access)
     }
+}
+
+/// What a kernel is compiled to, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The CLIF, after Cranelift's optimiser. Scalar functions that it calls have numbers in place of addresses.
+    pub clif: String,
+    /// The machine code, before branches are laid out; so its bytes are not in it.
+    pub assembly: String,
+    /// Bytes of machine code and of the constants that it reads.
+    pub bytes: usize,
+    /// Elements per block.
+    pub lanes: usize,
 }
 
 /// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same
@@ -118,7 +154,7 @@ pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
         builder.enable(feature).map_err(defect)?;
     }
     let isa = builder.finish(flags("backtracking")?).map_err(defect)?;
-    explain(&*isa, kernel, access).map(|(clif, _)| clif)
+    explain(&*isa, kernel, access).map(|listing| listing.clif)
 }
 
 /// What AVX and FMA come with.
@@ -135,16 +171,24 @@ fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
 }
 
 /// [`Compiler::explain`] for any instruction set that the emitter supports.
-pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -> Result<(String, String)> {
+pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -> Result<Listing> {
     let mut context = Context::new();
     context.set_disasm(true);
-    let (function, constants) = emit::function(kernel, access, isa, &mut FunctionBuilderContext::new())?;
+    let shown = Helpers::Shown(Vec::new());
+    let (function, constants) =
+        emit::function(kernel, access, isa, &mut FunctionBuilderContext::new(), shown)?;
     context.func = function;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
     let clif = format!("{}{}", host_functions(kernel, &constants), context.func.display());
     let code = context.compile(isa, &mut control).map_err(|e| defect(e.inner))?;
-    Ok((clif, code.vcode.clone().unwrap_or_default()))
+    let assembly = code.vcode.clone().unwrap_or_default();
+    Ok(Listing {
+        clif,
+        assembly,
+        bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),
+        lanes: emit::lanes(kernel) as usize,
+    })
 }
 
 /// Which host function's address stands where in the table of constants: the code shows only where it reads one.
@@ -233,6 +277,11 @@ pub(crate) struct Inner {
     /// What the code reads its constants from.
     pub constants: Box<[Constant]>,
     pub size: usize,
+    /// The address of the code, and its bytes.
+    #[cfg(test)]
+    code: (usize, usize),
+    // Dropped before the code is.
+    _registration: Registration,
     /// What the code calls: the table of constants has their addresses.
     _functions: Vec<HostFunction>,
     _code: Code,
@@ -252,6 +301,12 @@ impl Compiled {
     /// Bytes of machine code and of the constants that it reads.
     pub fn code_size(&self) -> usize {
         self.0.size
+    }
+
+    /// Where the code begins, and how many bytes it has.
+    #[cfg(test)]
+    pub(crate) fn code_range(&self) -> (usize, usize) {
+        self.0.code
     }
 
     /// Elements per block: 128-bit vectors of the widest dtype, unrolled for short bodies.
@@ -304,8 +359,8 @@ mod tests {
                 let kernel = mixed(code, other);
                 for all in [Access::Contiguous, Access::Splat] {
                     let access = vec![all; kernel.inputs.len()];
-                    let (_, disassembly) = explain(&*isa, &kernel, &access).expect("lowers");
-                    assert!(!disassembly.is_empty());
+                    let listing = explain(&*isa, &kernel, &access).expect("lowers");
+                    assert!(!listing.assembly.is_empty());
                 }
             }
         }

@@ -37,7 +37,34 @@ pub struct Emitter<'a> {
     pub(crate) call_conv: CallConv,
     constants: Constants,
     pub(crate) rare_frame: Option<StackSlot>,
+    pub(crate) helpers: Helpers,
     pub(crate) host_frame: Option<StackSlot>,
+}
+
+/// How the scalar functions that the code calls are named in it.
+pub enum Helpers {
+    /// By their addresses, which differ from process to process.
+    Called,
+    /// By numbers that are no addresses, for text: the functions so far.
+    Shown(Vec<usize>),
+}
+
+impl Helpers {
+    /// The first of the numbers, as wide as an address is.
+    const FIRST: i64 = 0x7000_0000_0000;
+
+    pub(crate) fn address(&mut self, function: usize) -> i64 {
+        match self {
+            Helpers::Called => function as i64,
+            Helpers::Shown(known) => {
+                let number = known.iter().position(|&f| f == function).unwrap_or_else(|| {
+                    known.push(function);
+                    known.len() - 1
+                });
+                Helpers::FIRST + number as i64
+            }
+        }
+    }
 }
 
 /// The constants of a function.
@@ -93,13 +120,15 @@ pub fn function(
     access: &[Access],
     isa: &dyn TargetIsa,
     context: &mut FunctionBuilderContext,
+    helpers: Helpers,
 ) -> Result<(Function, Vec<[u8; VECTOR as usize]>)> {
     let call_conv = isa.default_call_conv();
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);
     let lanes = lanes(kernel);
     let constants = Constants::default();
-    let mut emitter = Emitter { builder, lanes, call_conv, constants, rare_frame: None, host_frame: None };
+    let (rare_frame, host_frame) = (None, None);
+    let mut emitter = Emitter { builder, lanes, call_conv, constants, rare_frame, host_frame, helpers };
     emitter.kernel(kernel, access)?;
     emitter.builder.seal_all_blocks();
     let table = std::mem::take(&mut emitter.constants.table);

@@ -2,15 +2,17 @@
 //!
 //! In: a kernel and how its inputs are accessed ([`Compiler::compile`]). Out: a [`Compiled`] kernel that computes
 //! blocks of a nest ([`Compiled::run`]). `value` and `shape` hold lanes in 128-bit vectors, `ops` is the CLIF
-//! instance of the primitives, `emit` puts loops around the body, `host` calls
-//! functions of the host program, `compile` owns code, `run` and
-//! `slices` call it. Must hold: code is called only with what it was compiled for; no type of Cranelift is in a public
+//! instance of the primitives, `emit` puts loops around the body, `host` calls functions of the host program, `compile`
+//! owns code, `symbols` and `gdb` name it for others, `run` and `slices` call it. Must hold: code is called only with what
+//! it was compiled for; no type of Cranelift is in a public
 //! signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod compile;
 mod convert;
 mod emit;
+#[cfg(feature = "gdb")]
+mod gdb;
 mod host;
 mod ops;
 mod rare;
@@ -18,7 +20,8 @@ mod run;
 mod shape;
 mod shift;
 mod slices;
+mod symbols;
 mod value;
 
-pub use compile::{Compiled, Compiler, clif};
+pub use compile::{Compiled, Compiler, Listing, clif};
 pub use emit::lanes;

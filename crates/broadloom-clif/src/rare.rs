@@ -76,7 +76,7 @@ pub fn emit<F: Rare2<T>, T: Num>(
     let mut signature = Signature::new(e.call_conv);
     signature.params.extend([AbiParam::new(types::I64); 2]);
     let signature = e.builder.import_signature(signature);
-    let helper = flagged_lanes::<F, T> as *const () as usize as i64;
+    let helper = e.helpers.address(flagged_lanes::<F, T> as *const () as usize);
     let helper = e.builder.ins().iconst(types::I64, helper);
     e.builder.ins().call_indirect(signature, helper, &[frame, lanes]);
     let results: Vec<BlockArg> = (0..fast.vectors().len())

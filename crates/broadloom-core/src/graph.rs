@@ -20,6 +20,7 @@ use crate::layout::{Layout, View};
 use crate::op::{Law, Op};
 use crate::scalar::{Literal, Scalar};
 use crate::shape::Shape;
+use crate::text::print;
 
 /// A node of one [`Graph`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -364,30 +365,33 @@ impl Graph {
     }
 }
 
-/// One line per node: `n2: float32[3,4] = multiply(n0, n1)`.
+/// One line per node, in the [text language](crate::text): `n2: float32[3,4] = n0 * n1`.
+///
+/// An input is declared, with its slot and its layout in a comment; what is returned is not known here. Ops that no user
+/// may name, which rewriting adds, are printed under their names too, and do not read back.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, node) in self.nodes.iter().enumerate() {
-            write!(f, "n{i}: {}{} = ", node.dtype, node.shape)?;
+            write!(f, "n{i}: {}{}", node.dtype, node.shape)?;
             match &node.kind {
                 NodeKind::Input { slot, layout } => {
-                    write!(f, "input {slot}")?;
+                    write!(f, "  # input {slot}")?;
                     if !layout.is_contiguous() {
                         write!(f, " strides {:?} offset {}", &layout.strides[..], layout.offset)?;
                     }
                     writeln!(f)?;
                 }
-                NodeKind::Const { value, .. } => writeln!(f, "{value}")?,
+                NodeKind::Const { value, .. } => writeln!(f, " = {}", print::constant(*value))?,
                 NodeKind::Apply { op, args } => {
-                    let args: Vec<String> = args.iter().map(|a| format!("{a:?}")).collect();
-                    writeln!(f, "{op}({})", args.join(", "))?;
+                    let args: SmallVec<[String; 3]> = args.iter().map(|a| format!("{a:?}")).collect();
+                    writeln!(f, " = {}", print::apply(*op, &args))?;
                 }
                 NodeKind::Host { function, args } => {
                     let args: Vec<String> = args.iter().map(|a| format!("{a:?}")).collect();
-                    writeln!(f, "{}({})", function.name(), args.join(", "))?;
+                    writeln!(f, " = {}({})", function.name(), args.join(", "))?;
                 }
-                NodeKind::Cast { arg } => writeln!(f, "astype({arg:?}, {})", node.dtype)?,
-                NodeKind::View { arg, view } => writeln!(f, "{view} of {arg:?}")?,
+                NodeKind::Cast { arg } => writeln!(f, " = {}", print::cast(&format!("{arg:?}"), node.dtype))?,
+                NodeKind::View { arg, view } => writeln!(f, " = {}", print::view(&format!("{arg:?}"), view))?,
             }
         }
         Ok(())

@@ -30,16 +30,68 @@ pub enum Rules {
 /// # Errors
 /// Only what building a graph can give.
 pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<NodeId>)> {
+    rewrite(graph, roots, rules, |_| ())
+}
+
+/// [`run`], and every rule that fired, in the order of the nodes of the old graph.
+///
+/// # Errors
+/// As [`run`].
+///
+/// ```
+/// use broadloom_core::graph::{Arg, Graph};
+/// use broadloom_core::rewrite::{self, Rules};
+/// use broadloom_core::{DType, Layout, Literal, Op, Shape};
+///
+/// let mut graph = Graph::default();
+/// let x = graph.input(0, DType::Float32, Layout::contiguous(Shape::new(&[4])?))?;
+/// let y = graph.apply(Op::Pow, &[x.into(), Arg::Literal(Literal::Int(2))])?;
+/// let (_, _, firings) = rewrite::explain(&graph, &[y], Rules::On)?;
+/// assert_eq!((firings[0].rule, firings[0].at), ("x ** 2 -> square(x)", y));
+/// # Ok::<(), broadloom_core::Error>(())
+/// ```
+pub fn explain(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<NodeId>, Vec<Firing>)> {
+    let mut firings = Vec::new();
+    let (graph, roots) = rewrite(graph, roots, rules, |firing| firings.push(firing))?;
+    Ok((graph, roots, firings))
+}
+
+/// A rule that fired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Firing {
+    /// The rule, read left to right.
+    pub rule: &'static str,
+    /// The node of the old graph where it did.
+    pub at: NodeId,
+    /// What stands for it in the new graph; a further rule at the same node may replace it.
+    pub gives: NodeId,
+}
+
+/// What stands in the place of a rule where the graph itself changes a node.
+const FOLDED: &str = "a function of constants -> its value";
+const CANONICAL: &str = "NaN whose sign is read -> positive NaN";
+
+fn rewrite(
+    graph: &Graph,
+    roots: &[NodeId],
+    rules: Rules,
+    mut note: impl FnMut(Firing),
+) -> Result<(Graph, Vec<NodeId>)> {
     let (needed, sign_read) = mark(graph, roots);
     let mut out = graph.successor();
     let mut new: Vec<Option<NodeId>> = vec![None; graph.nodes().len()];
     for id in graph.ids().filter(|id| needed[id.index()]) {
         let mut rebuilt = rebuild(graph, id, &new, &mut out)?;
+        let mut note = |rule, gives| note(Firing { rule, at: id, gives });
+        if is_const(&out, rebuilt) && !is_const(graph, id) {
+            note(FOLDED, rebuilt);
+        }
         if rules == Rules::On {
-            rebuilt = simplify(&mut out, rebuilt)?;
+            rebuilt = simplify(&mut out, rebuilt, &mut note)?;
         }
         if sign_read[id.index()] && makes_nan(graph, id) {
             rebuilt = out.apply(Op::CanonicalNan, &[rebuilt.into()])?;
+            note(CANONICAL, rebuilt);
         }
         new[id.index()] = Some(rebuilt);
     }
@@ -87,6 +139,10 @@ fn makes_nan(graph: &Graph, id: NodeId) -> bool {
     }
 }
 
+fn is_const(graph: &Graph, id: NodeId) -> bool {
+    matches!(graph.node(id).kind, NodeKind::Const { .. })
+}
+
 /// The same node over the new graph's operands.
 fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
     let node = graph.node(id);
@@ -126,13 +182,15 @@ fn operand_of_host(graph: &Graph, old: NodeId, new: NodeId, out: &mut Graph) -> 
 }
 
 /// Applies rules at a node until none fits. Each rule's result is simpler, so this ends.
-fn simplify(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
+fn simplify(graph: &mut Graph, id: NodeId, note: &mut impl FnMut(&'static str, NodeId)) -> Result<NodeId> {
     let mut current = id;
     loop {
         let shape = graph.node(current).shape.clone();
-        let Some(next) =
-            RULES.iter().find_map(|rule| (rule.apply)(&mut At { graph, id: current }).transpose())
-        else {
+        let mut fired = RULES.iter().filter_map(|rule| {
+            let next = (rule.apply)(&mut At { graph, id: current }).transpose()?;
+            Some((rule.name, next))
+        });
+        let Some((rule, next)) = fired.next() else {
             return Ok(current);
         };
         let next = next?;
@@ -141,6 +199,7 @@ fn simplify(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         } else {
             graph.view(next, View::BroadcastTo(shape))?
         };
+        note(rule, current);
     }
 }
 

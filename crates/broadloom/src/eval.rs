@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::engine::{self, Destination, Detail, Engine, Options};
+use crate::explain::Explanation;
 use crate::expr::Kind;
 use crate::storage::Element;
 
@@ -185,7 +186,7 @@ impl Array<'_> {
     /// # Errors
     /// As [`Array::eval`], though nothing is computed.
     pub fn explain(&self) -> Result<String> {
-        engine::explain(Engine::global(), &[self], &Options::default(), Detail::Plan)
+        self.explain_with(&Options::default(), false)
     }
 
     /// [`Array::explain`] with options; with the CLIF and the disassembly of each kernel too, if `code` is asked for.
@@ -193,6 +194,32 @@ impl Array<'_> {
     /// # Errors
     /// As [`Array::eval_with`], though nothing is computed.
     pub fn explain_with(&self, options: &Options, code: bool) -> Result<String> {
+        self.explanation(options, code).map(|explanation| explanation.to_string())
+    }
+
+    /// How the expression would be evaluated, as a page with the graph drawn, its kernels and their code:
+    /// [`Explanation::to_html`].
+    ///
+    /// # Errors
+    /// As [`Array::eval`], though nothing is computed.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_vec(vec![1.0_f32, 2.0]);
+    /// assert!((&x * 2 + 1).explain_html()?.contains("<svg"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn explain_html(&self) -> Result<String> {
+        Ok(self.explanation(&Options::default(), true)?.to_html("broadloom"))
+    }
+
+    /// How the expression would be evaluated, to be shown as text or as a page; with the CLIF and the disassembly of
+    /// each kernel, if `code` is asked for.
+    ///
+    /// # Errors
+    /// As [`Array::eval_with`], though nothing is computed.
+    pub fn explanation(&self, options: &Options, code: bool) -> Result<Explanation> {
         let detail = if code { Detail::Code } else { Detail::Plan };
         engine::explain(Engine::global(), &[self], options, detail)
     }

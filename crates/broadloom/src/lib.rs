@@ -36,6 +36,7 @@ mod create;
 mod display;
 mod engine;
 mod eval;
+mod explain;
 mod expr;
 pub mod functions;
 mod inspect;
@@ -62,9 +63,12 @@ pub use broadloom_core::{
 pub use broadloom_math::f16;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_mem::{Region, ViewMut};
-pub use engine::{Control, Engine, Executor, Limits, Options, Progress};
+pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
 pub use eval::{eval_many, eval_many_with};
+pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};
+#[cfg(feature = "ndarray")]
+pub use interop::{AssignLazy, Lazy, lazy};
 pub use kernel::{Call, In, Kernel, KernelId, Out, Port};
 pub use operand::{IntoArray, Operand};
 pub use promote::{promotion, with_promotion};

@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-mem",
         ],
     ),
+    ("broadloom-capi", &["broadloom", "broadloom-math", "broadloom-mem"]),
     ("broadloom-bench", &["broadloom", "broadloom-core", "broadloom-math"]),
     (
         "broadloom-cli",
@@ -40,7 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that may hold unsafe code; the others forbid it.
-const UNSAFE: &[&str] = &["broadloom-mem", "broadloom-clif"];
+const UNSAFE: &[&str] = &["broadloom-mem", "broadloom-clif", "broadloom-capi"];
 
 fn crates() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))

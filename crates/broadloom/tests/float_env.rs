@@ -243,7 +243,9 @@ fn every_way_in() {
                 let several = eval_many_with(&[&rows, &z, &y.exp()], &options).expect("runs");
                 let kernel = Kernel::new(&[&z], &[&x, &y], &options).expect("an expression");
                 kernel.run(&[(&xs[..]).into(), (&ys[..]).into()], [(&mut kept[..]).into()]).expect("runs");
-                assert!(z.explain_with(&options, cfg!(feature = "jit")).expect("explains").contains("stage"));
+                let explained = z.explanation(&options, cfg!(feature = "jit")).expect("explains");
+                assert!(explained.to_string().contains("stage"));
+                assert!(explained.to_html("z").contains(&explained.to_svg()));
                 let mut all = vec![Array::from_vec(out), given, Array::from_vec(kept)];
                 all.extend(several);
                 all

@@ -42,6 +42,8 @@ struct Builder<'a> {
     callees: FxHashMap<HostFunction, u32>,
     kernel: Kernel,
     early: Vec<[Early; 3]>,
+    /// The node behind each instruction.
+    nodes: Vec<NodeId>,
 }
 
 /// Builds the body that computes the members, all of the given shape.
@@ -58,6 +60,7 @@ pub fn build(graph: &Graph, shape: Shape, members: &[(NodeId, Output)], cuts: &C
         callees: FxHashMap::default(),
         kernel: Kernel::default(),
         early: Vec::new(),
+        nodes: Vec::new(),
     };
     let mut outputs = Vec::new();
     for &(id, output) in members {
@@ -181,6 +184,7 @@ impl Builder<'_> {
         let inst = self.kernel.body.len() as u32;
         self.kernel.body.push(Inst { code, args: [ValueId(0); 3] });
         self.early.push(args);
+        self.nodes.push(id);
         self.done.insert((id, chain), Early::Inst(inst));
     }
 
@@ -220,6 +224,7 @@ impl Builder<'_> {
             inputs: self.inputs,
             params: self.params,
             outputs: targets,
+            nodes: self.nodes,
         }
     }
 }

@@ -23,17 +23,42 @@ pub fn of_node(graph: &Graph, node: &Node) -> u64 {
     }
 }
 
-/// Whether an operand of a larger loop is better computed once, into a temporary, than once per iteration.
+/// What an operand of a larger loop costs, computed in the loop and computed before it.
+#[derive(Clone, Copy)]
+pub enum Weighed {
+    /// Executors compute it once per row, or the loop is no larger.
+    PerRow,
+    /// Once per iteration, or once into a temporary.
+    Temporary {
+        /// What the loop would compute more than once.
+        recompute: u64,
+        /// A kernel, and a temporary written and read.
+        store: u64,
+    },
+}
+
+impl Weighed {
+    /// Whether a temporary is better. It has to save twice what it costs, since the estimates are rough.
+    pub fn materialise(self) -> bool {
+        match self {
+            Weighed::PerRow => false,
+            Weighed::Temporary { recompute, store } => recompute > store.saturating_mul(2),
+        }
+    }
+}
+
+/// Weighs the two ways.
 ///
 /// `total` is the cost per element of the operand with all that it is computed from. An operand that is constant
 /// along the last axis stays: executors compute it once per row.
-pub fn materialise(graph: &Graph, operand: NodeId, total: u64, loop_elements: usize) -> bool {
+pub fn weigh(graph: &Graph, operand: NodeId, total: u64, loop_elements: usize) -> Weighed {
     let shape = &graph.node(operand).shape;
     let elements = shape.elements();
     if shape.last().is_none_or(|&last| last == 1) || elements == 0 || loop_elements <= elements {
-        return false;
+        return Weighed::PerRow;
     }
-    let recompute = total.saturating_mul((loop_elements - elements) as u64);
-    let store = KERNEL + TEMPORARY * elements as u64;
-    recompute > store.saturating_mul(2)
+    Weighed::Temporary {
+        recompute: total.saturating_mul((loop_elements - elements) as u64),
+        store: KERNEL + TEMPORARY * elements as u64,
+    }
 }

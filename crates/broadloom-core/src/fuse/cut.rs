@@ -1,6 +1,6 @@
 //! Which nodes are cut off into kernels of their own, before any is built.
 //!
-//! In: the graph and its roots. Out: the set of nodes to materialise, with a note for each. The reasons: a
+//! In: the graph and its roots. Out: the set of nodes to materialise, with the decision behind each. The reasons: a
 //! reshape that no strides can express, a broadcast operand that is cheaper to compute once, a node that may fail in
 //! elements that nobody reads, and one that many different views read.
 
@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::cost;
+use crate::fuse::decision::{Decision, Log, Why};
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
@@ -35,24 +36,24 @@ const MAX_CHAINS: usize = 4;
 const MAX_VIEWS: u32 = 64;
 
 /// Finds the nodes to cut, in time linear in the graph.
-pub fn find(graph: &Graph, roots: &[NodeId], notes: &mut Vec<String>) -> Cuts {
+pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
     let mut cuts = Cuts::default();
     let mut leaves: Vec<Leaves> = Vec::with_capacity(graph.nodes().len());
     let mut all = 0u64;
     for id in graph.ids() {
-        let mut found = look(graph, id, &leaves, &mut cuts, notes);
+        let mut found = look(graph, id, &leaves, &mut cuts, log);
         // What several operands share is counted for each: never more than everything up to here.
         all += cost::of_node(graph, graph.node(id));
         found.total = found.total.min(all);
         leaves.push(found);
     }
-    many_chains(graph, roots, &mut cuts, notes);
+    many_chains(graph, roots, &mut cuts, log);
     cuts
 }
 
 /// Cuts nodes that would be computed for many chains of views, or whose chains would be long: readers come after
 /// what they read, so one pass from the last node to the first knows all chains of a node when it gets there.
-fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, notes: &mut Vec<String>) {
+fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
     let mut chains = Chains::default();
     let mut of: Vec<SmallVec<[ChainId; MAX_CHAINS]>> = vec![SmallVec::new(); graph.nodes().len()];
     roots.iter().for_each(|r| of[r.index()].push(STRAIGHT));
@@ -66,14 +67,8 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, notes: &mut Vec
             continue;
         }
         let long = own.iter().any(|&c| chains.len(c) > MAX_VIEWS);
-        if own.len() > MAX_CHAINS || long {
-            let why = if long { "a long chain of views" } else { "many chains of views" };
-            if cuts.insert(id) {
-                notes.push(format!(
-                    "{id:?} ({}{}) is materialised: it is read through {why}",
-                    node.dtype, node.shape
-                ));
-            }
+        if (own.len() > MAX_CHAINS || long) && cuts.insert(id) {
+            log.note(|| of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
         }
         if cuts.contains(&id) {
             own = SmallVec::from_elem(STRAIGHT, 1);
@@ -102,41 +97,60 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, notes: &mut Vec
     }
 }
 
-fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, notes: &mut Vec<String>) -> Leaves {
+fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut Log) -> Leaves {
     let node = graph.node(id);
     match &node.kind {
         NodeKind::Input { layout, .. } => {
             Leaves { flat: layout.is_contiguous(), layout: Some(layout.clone()), total: 0 }
         }
         NodeKind::Const { .. } => Leaves { flat: true, ..Leaves::default() },
-        NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, notes),
+        NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
         NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } => {
             let mut flat = true;
             let mut total = cost::of_node(graph, node);
             for &arg in node.args() {
                 let (shape, below) = (&graph.node(arg).shape, &leaves[arg.index()]);
                 if loses_elements(graph, arg, &node.shape) {
-                    cut_for_faults(graph, arg, cuts, notes);
+                    cut_for_faults(graph, arg, cuts, log);
                 }
                 flat &= below.flat && (*shape == node.shape || shape.rank() == 0);
-                let size = node.shape.elements();
-                if below.total > 0 && *shape != node.shape && cost::materialise(graph, arg, below.total, size)
-                {
+                let elements = node.shape.elements();
+                let weighed = (below.total > 0 && *shape != node.shape)
+                    .then(|| cost::weigh(graph, arg, below.total, elements));
+                if weighed.is_some_and(|costs| costs.materialise()) {
                     if cuts.insert(arg) {
-                        notes.push(format!(
-                            "{arg:?} ({}{shape}) is materialised: computing it for each of {size} elements of \
-                             {id:?} would cost more than a temporary of {}",
-                            graph.node(arg).dtype,
-                            shape.elements()
-                        ));
+                        log.note(|| of_broadcast(graph, arg, id, weighed));
                     }
                 } else if !cuts.contains(&arg) {
+                    if weighed.is_some() {
+                        log.note(|| of_broadcast(graph, arg, id, weighed));
+                    }
                     total = total.saturating_add(below.total);
                 }
             }
             Leaves { flat, layout: None, total }
         }
     }
+}
+
+fn of_node(graph: &Graph, id: NodeId, why: Why) -> Decision {
+    let node = graph.node(id);
+    Decision { node: Some((id, node.dtype)), shape: node.shape.clone(), why }
+}
+
+/// The decision on an operand of a larger loop.
+fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost::Weighed>) -> Decision {
+    let elements = graph.node(reader).shape.elements();
+    let why = match weighed {
+        Some(costs @ cost::Weighed::Temporary { recompute, store }) if costs.materialise() => {
+            Why::Repeated { reader, elements, recompute, store }
+        }
+        Some(cost::Weighed::Temporary { recompute, store }) => {
+            Why::Recomputed { reader, elements, recompute, store }
+        }
+        _ => Why::Hoisted { reader },
+    };
+    of_node(graph, arg, why)
 }
 
 /// Whether a node that may fail is only read by a loop without elements, which would never compute it.
@@ -147,13 +161,9 @@ fn loses_elements(graph: &Graph, arg: NodeId, reader: &Shape) -> bool {
 
 /// A zero divisor in any element of a node fails the evaluation, whether the element is used or not: the node is
 /// computed whole.
-fn cut_for_faults(graph: &Graph, arg: NodeId, cuts: &mut Cuts, notes: &mut Vec<String>) {
+fn cut_for_faults(graph: &Graph, arg: NodeId, cuts: &mut Cuts, log: &mut Log) {
     if cuts.insert(arg) {
-        let node = graph.node(arg);
-        notes.push(format!(
-            "{arg:?} ({}{}) is materialised: it may divide by zero in elements that are not read",
-            node.dtype, node.shape
-        ));
+        log.note(|| of_node(graph, arg, Why::Faults));
     }
 }
 
@@ -163,23 +173,20 @@ fn view_leaves(
     view: &View,
     leaves: &[Leaves],
     cuts: &mut Cuts,
-    notes: &mut Vec<String>,
+    log: &mut Log,
 ) -> Leaves {
     let below = &leaves[arg.index()];
     let shape = &graph.node(arg).shape;
     if graph.node(arg).faults
         && (matches!(view, View::Slice(_)) || loses_elements(graph, arg, &view.shape(shape)))
     {
-        cut_for_faults(graph, arg, cuts, notes);
+        cut_for_faults(graph, arg, cuts, log);
     }
     let layout = below.layout.as_ref().and_then(|l| l.view(view));
     let expressible = layout.is_some() || below.layout.is_none() && (below.flat || !view.merges_axes(shape));
     if !expressible {
         if cuts.insert(arg) {
-            notes.push(format!(
-                "{arg:?} ({}{shape}) is materialised: no strides express its {view}",
-                graph.node(arg).dtype
-            ));
+            log.note(|| of_node(graph, arg, Why::NoStrides { view: view.clone() }));
         }
         return Leaves { flat: true, layout: None, total: 0 };
     }

@@ -1,6 +1,6 @@
 //! Fusion: cuts a graph into kernels in run order.
 //!
-//! In: a rewritten graph and its roots. Out: a [`Plan`]: kernels, what each reads and writes, and notes on why it
+//! In: a rewritten graph and its roots. Out: a [`Plan`]: kernels, what each reads and writes, and on request why it
 //! was cut so. Must hold: all element-wise nodes that share an index space and need no cut become one kernel; a
 //! view of a node that is not evaluated is pushed to the inputs, or the node is cut off where it can't be.
 
@@ -8,6 +8,7 @@ mod body;
 mod chain;
 mod cost;
 mod cut;
+mod decision;
 mod split;
 
 use std::fmt;
@@ -22,6 +23,10 @@ use crate::layout::Layout;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::verify;
+
+pub use decision::{Decision, Why};
+
+use decision::Log;
 
 /// The most instructions of one kernel; a larger region is cut where the fewest values are live.
 pub const MAX_BODY: usize = 2048;
@@ -51,6 +56,24 @@ pub enum Target {
     Root(u32),
     /// A temporary, contiguous.
     Temp(u32),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Slot(s) => write!(f, "input {s}"),
+            Source::Temp(t) => write!(f, "temporary {t}"),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Root(r) => write!(f, "result {r}"),
+            Target::Temp(t) => write!(f, "temporary {t}"),
+        }
+    }
 }
 
 /// An array that a kernel reads: whose memory, and which elements of it, over the kernel's whole index space.
@@ -86,8 +109,10 @@ pub struct Plan {
     pub temps: Vec<(DType, Shape)>,
     /// The roots' types.
     pub roots: Vec<(DType, Shape)>,
-    /// Why the graph was cut as it was, a line each.
-    pub notes: Vec<String>,
+    /// Why the graph was cut as it was; of [`explain`] only.
+    pub decisions: Vec<Decision>,
+    /// For each stage the node behind each instruction; of [`explain`] only.
+    pub computes: Vec<Vec<NodeId>>,
 }
 
 /// Cuts the graph into kernels.
@@ -95,15 +120,28 @@ pub struct Plan {
 /// # Errors
 /// Only [`crate::ErrorKind::Internal`]: a kernel that does not verify.
 pub fn run(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
+    cut_up(graph, roots, Log::new(false))
+}
+
+/// [`run`], with the decisions, and the nodes that each stage computes.
+///
+/// # Errors
+/// As [`run`].
+pub fn explain(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
+    cut_up(graph, roots, Log::new(true))
+}
+
+fn cut_up(graph: &Graph, roots: &[NodeId], mut log: Log) -> Result<Plan> {
     let mut plan = Plan {
         roots: roots.iter().map(|&r| (graph.node(r).dtype, graph.node(r).shape.clone())).collect(),
         ..Plan::default()
     };
-    let cuts = cut::find(graph, roots, &mut plan.notes);
+    let cuts = cut::find(graph, roots, &mut log);
     let mut placed = split::Placed::default();
     for stage in stages(graph, roots, &cuts) {
-        split::push(&mut plan, &mut placed, stage);
+        split::push(&mut plan, &mut placed, stage, &mut log);
     }
+    plan.decisions = log.take();
     if cfg!(debug_assertions) {
         verify::graph(graph)?;
         for stage in &plan.stages {
@@ -120,6 +158,8 @@ struct Draft {
     inputs: Vec<(body::Leaf, Layout)>,
     params: Vec<ParamSource>,
     outputs: Vec<Output>,
+    /// The node behind each instruction.
+    nodes: Vec<NodeId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -171,29 +211,27 @@ impl fmt::Display for Plan {
         for (i, stage) in self.stages.iter().enumerate() {
             writeln!(f, "stage {i} over {}:", stage.shape)?;
             for (j, input) in stage.inputs.iter().enumerate() {
-                let from = match input.source {
-                    Source::Slot(s) => format!("input {s}"),
-                    Source::Temp(t) => format!("temporary {t}"),
-                };
-                let how = describe(&input.layout);
-                writeln!(f, "  {:?} reads {from}, {how}", stage.kernel.input(j))?;
+                writeln!(
+                    f,
+                    "  {:?} reads {}, {}",
+                    stage.kernel.input(j),
+                    input.source,
+                    describe(&input.layout)
+                )?;
             }
             for (j, target) in stage.outputs.iter().enumerate() {
-                let to = match target {
-                    Target::Root(r) => format!("result {r}"),
-                    Target::Temp(t) => format!("temporary {t}"),
-                };
-                writeln!(f, "  {:?} is written to {to}", stage.kernel.outputs[j])?;
+                writeln!(f, "  {:?} is written to {target}", stage.kernel.outputs[j])?;
             }
             for line in stage.kernel.to_string().lines() {
                 writeln!(f, "  {line}")?;
             }
         }
-        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
+        self.decisions.iter().try_for_each(|decision| writeln!(f, "note: {decision}"))
     }
 }
 
-fn describe(layout: &Layout) -> String {
+/// How the elements of a layout lie, in words.
+pub fn describe(layout: &Layout) -> String {
     if layout.is_contiguous() {
         "contiguous".to_string()
     } else if layout.strides.iter().zip(layout.shape.iter()).all(|(&s, &e)| s == 0 || e == 1) {

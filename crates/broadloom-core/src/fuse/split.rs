@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::fuse::body::Leaf;
+use crate::fuse::decision::{Decision, Log, Why};
 use crate::fuse::{Draft, InputView, MAX_BODY, Output, Plan, Source, Stage, Target};
 use crate::graph::NodeId;
 use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
@@ -16,7 +17,7 @@ use rustc_hash::FxHashMap;
 pub type Placed = FxHashMap<NodeId, u32>;
 
 /// Adds the draft's stages to the plan.
-pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft) {
+pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     let mut inputs = Vec::with_capacity(draft.inputs.len());
     for (leaf, layout) in draft.inputs {
         let source = match leaf {
@@ -44,21 +45,23 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft) {
         Stage { kernel: Arc::new(draft.kernel), shape: draft.shape, inputs, params: draft.params, outputs };
     if whole.kernel.body.len() <= MAX_BODY {
         plan.stages.push(whole);
+        if log.keeps() {
+            plan.computes.push(draft.nodes);
+        }
     } else {
-        cut(plan, &whole);
+        cut(plan, &whole, &draft.nodes, log);
     }
 }
 
 /// Cuts a long body into pieces.
-fn cut(plan: &mut Plan, whole: &Stage) {
+fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
     let kernel = &*whole.kernel;
     let ends = pieces(kernel);
-    plan.notes.push(format!(
-        "a body of {} instructions over {} is cut into {} kernels of at most {MAX_BODY}",
-        kernel.body.len(),
-        whole.shape,
-        ends.len()
-    ));
+    log.note(|| Decision {
+        node: None,
+        shape: whole.shape.clone(),
+        why: Why::Split { instructions: kernel.body.len(), kernels: ends.len() },
+    });
     let piece_of = |inst: usize| ends.partition_point(|&end| end <= inst);
     // The temporary of each value that a later piece, or a root's last piece, needs.
     let mut temps: FxHashMap<ValueId, u32> = FxHashMap::default();
@@ -94,6 +97,9 @@ fn cut(plan: &mut Plan, whole: &Stage) {
             }
         }
         plan.stages.push(piece.build(start..end, &writes));
+        if log.keeps() {
+            plan.computes.push(nodes[start..end].to_vec());
+        }
         start = end;
     }
 }

@@ -22,8 +22,10 @@ fn check(name: &str, dtype: DType, before: Build, after: Build) {
     let y = g.input(1, dtype, layout).unwrap();
     let before = before(&mut g, x, y).unwrap();
     let after = after(&mut g, x, y).unwrap();
-    let (out, roots) = run(&g, &[before, after], Rules::On).unwrap();
+    let (out, roots, firings) = explain(&g, &[before, after], Rules::On).unwrap();
     assert_eq!(roots[0], roots[1], "{name} on {dtype}:\n{out}");
+    let fired: Vec<&str> = firings.iter().filter(|f| f.at == before).map(|f| f.rule).collect();
+    assert!(fired.contains(&name), "{name} on {dtype}: {fired:?}");
 }
 
 /// One line per rule: it fires.
@@ -253,6 +255,21 @@ fn every_rule_fires() {
     let tested: Vec<&str> = rows.iter().map(|r| r.0).collect();
     let untested: Vec<&str> = RULES.iter().map(|r| r.name).filter(|n| !tested.contains(n)).collect();
     assert!(untested.is_empty(), "rules without a line here: {untested:?}");
+}
+
+/// What the graph itself changes is told like a rule; without rules nothing else is.
+#[test]
+fn what_is_no_rule_is_told_too() {
+    let mut g = Graph::default();
+    let x = g.input(0, Float32, Layout::contiguous(Shape::new(&[4]).unwrap())).unwrap();
+    let minus = two(&mut g, Op::Subtract, x, x).unwrap();
+    let sign = one(&mut g, Op::SignBit, minus).unwrap();
+    let same = one(&mut g, Op::Positive, x).unwrap();
+    let (out, roots, firings) = explain(&g, &[sign, same], Rules::Off).unwrap();
+    assert_eq!(firings.len(), 1, "{firings:?}");
+    assert_eq!((firings[0].rule, firings[0].at), (CANONICAL, minus));
+    assert_eq!(out.node(roots[0]).args(), [firings[0].gives]);
+    assert!(explain(&g, &[x], Rules::On).unwrap().2.is_empty());
 }
 
 fn one(g: &mut Graph, op: Op, x: NodeId) -> Result<NodeId> {

@@ -1,22 +1,23 @@
-//! What an evaluation would do, as text.
+//! What an evaluation would do: the same steps, and nothing run.
 //!
-//! In: roots and options. Out: the typed graph, the kernels with the reasons for their cuts, who would run each and
-//! why, and on demand the CLIF and the disassembly. Must hold: nothing is computed, and nothing that it says is
-//! invented here: it runs the same steps as an evaluation.
+//! In: the walk of roots, or of a kernel that is kept. Out: an [`Explanation`]. Must hold: nothing is computed, and
+//! nothing that it says is invented here: it runs the same steps as an evaluation.
 
-use std::fmt::Write;
-
-use broadloom_core::Result;
-use broadloom_core::fuse::Source;
+use broadloom_core::fuse::{self, Source};
+use broadloom_core::graph::NodeId;
+use broadloom_core::rewrite;
+use broadloom_core::{HostFunction, Result, Scalar};
 use broadloom_interp::Stores;
-use broadloom_mem::{Access, FloatEnv, Nest};
+use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region};
+use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::engine::memory::{contiguous_mut, view};
 use crate::engine::options::Options;
 use crate::engine::prepared::Prepared;
-use crate::engine::{Engine, Planned, Recipe, decide, plan};
-use crate::lower::Walk;
+use crate::engine::{Engine, PlanLookup, Recipe, decide};
+use crate::explain::{Explanation, Run, Step};
+use crate::lower::{self, Walk};
 
 /// How much to say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,98 +29,115 @@ pub(crate) enum Detail {
     Code,
 }
 
+/// What is explained.
+pub(crate) struct Asked<'s> {
+    /// The key of a walk, or of a kernel's template.
+    pub key: &'s [u64],
+    pub literals: &'s [Scalar],
+    pub functions: &'s [HostFunction],
+    /// The memory behind each slot, where it is known.
+    pub slots: Option<SmallVec<[Region<'s>; 8]>>,
+    /// The recipe that was made of it, if it is kept: what its runs have shown decides who runs it.
+    pub recipe: Option<&'s Recipe>,
+}
+
 /// Explains the evaluation of the roots.
 pub(crate) fn explain(
     engine: &Engine,
     roots: &[&Array<'_>],
     options: &Options,
     detail: Detail,
-) -> Result<String> {
-    // Estimates are computed in floats, whatever the host has set.
-    let _ieee = FloatEnv::ieee();
+) -> Result<Explanation> {
     let walk = Walk::new(roots, options)?;
-    let Planned { nodes_before: before, graph, roots: ids, plan } =
-        plan(walk.key(), walk.literals(), walk.functions(), options)?;
-    let mut out = String::new();
-    let results: Vec<String> = ids.iter().map(|id| format!("{id:?}")).collect();
-    // Writing to a String can't fail.
-    let _ = writeln!(
-        out,
-        "graph ({before} nodes, {} after rewriting; result {}):",
-        graph.nodes().len(),
-        results.join(", ")
-    );
-    graph.to_string().lines().for_each(|line| out += &format!("  {line}\n"));
-    let _ = write!(out, "{plan}");
-    let recipe = Recipe::new(plan)?;
-    for (i, prepared) in recipe.stages.iter().enumerate() {
-        stage(engine, &walk, &recipe, prepared, i, options, detail, &mut out)?;
-    }
-    Ok(out)
+    let (key, literals, functions) = (walk.key(), walk.literals(), walk.functions());
+    let recipe = engine.plans.get(&PlanLookup { words: key, mode: (options.int_division, options.rules) });
+    let slots = Some(walk.slots().iter().map(|leaf| leaf.storage.region()).collect());
+    explain_key(engine, Asked { key, literals, functions, slots, recipe: recipe.as_deref() }, options, detail)
 }
 
-#[allow(clippy::too_many_arguments)]
-fn stage(
+/// Explains what a key stands for, which need not have memory, such as a kernel's.
+pub(crate) fn explain_key(
     engine: &Engine,
-    walk: &Walk<'_, '_>,
-    recipe: &Recipe,
-    prepared: &Prepared,
-    number: usize,
+    asked: Asked<'_>,
     options: &Options,
     detail: Detail,
-    out: &mut String,
-) -> Result<()> {
-    let stage = &prepared.stage;
+) -> Result<Explanation> {
+    // Building and rewriting fold, and estimates are computed in floats, whatever the host has set.
+    let _ieee = FloatEnv::ieee();
+    let Asked { key, literals, functions, slots, recipe } = asked;
+    let (typed, typed_roots) = lower::graph(key, literals, functions, options.int_division)?;
+    let (graph, roots, firings) = rewrite::explain(&typed, &typed_roots, options.rules)?;
+    let mut plan = fuse::explain(&graph, &roots)?;
+    let (decisions, temps) = (std::mem::take(&mut plan.decisions), plan.temps.clone());
+    let computes = std::mem::take(&mut plan.computes);
+    let fresh = Recipe::new(plan)?;
+    let known = recipe.filter(|recipe| recipe.stages.len() == fresh.stages.len());
+    let mut stages = Vec::with_capacity(fresh.stages.len());
+    for (i, (prepared, nodes)) in fresh.stages.iter().zip(computes).enumerate() {
+        let prepared = known.map_or(prepared, |recipe| &recipe.stages[i]);
+        stages.push(step(engine, slots.as_deref(), &fresh, prepared, nodes, options, detail)?);
+    }
+    Ok(Explanation {
+        typed: (typed, typed_roots),
+        graph,
+        roots,
+        firings,
+        decisions,
+        temps,
+        stages,
+        about: String::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+    })
+}
+
+fn step(
+    engine: &Engine,
+    slots: Option<&[Region<'_>]>,
+    recipe: &Recipe,
+    prepared: &Prepared,
+    nodes: Vec<NodeId>,
+    options: &Options,
+    detail: Detail,
+) -> Result<Step> {
+    let (stage, traffic) = (prepared.stage.clone(), prepared.traffic);
+    let (read, written) = (traffic.read, traffic.written);
     if stage.shape.elements() == 0 {
-        let _ = writeln!(out, "stage {number} has no elements: nothing runs");
-        return Ok(());
+        let access = vec![Access::Contiguous; stage.inputs.len()];
+        return Ok(Step { stage, nodes, access, read: 0, written: 0, run: None, code: None });
     }
-    let access = access(engine, walk, recipe, prepared)?;
+    let access = access(engine, slots, recipe, prepared)?;
     let choice = prepared.would_choose(engine, options, &access);
-    let threads = decide::threads(choice.time, engine.threads(options, choice.time));
-    let _ = writeln!(
-        out,
-        "stage {number} runs on the {}: {} ({threads} thread{}, ~{:.1} µs estimated for {} elements)",
-        if choice.jit { "jit" } else { "interpreter" },
-        choice.why,
-        if threads == 1 { "" } else { "s" },
-        choice.time / 1e3,
-        stage.shape.elements(),
-    );
-    let traffic = prepared.traffic;
-    if !choice.jit && traffic.stores() == Stores::Streaming {
-        let _ = writeln!(
-            out,
-            "stage {number} stores past the caches, but where an output is an input: its operands have {} MB",
-            traffic.read.saturating_add(traffic.written) / 1_000_000
-        );
-    }
-    if detail == Detail::Code {
-        if let decide::Why::TooLong { .. } = choice.why {
-            let _ = writeln!(out, "stage {number} has no machine code: {}", choice.why);
-            return Ok(());
+    let run = Run {
+        jit: choice.jit,
+        why: choice.why.to_string(),
+        threads: decide::threads(choice.time, engine.threads(options, choice.time)),
+        interpreted: choice.interpreted,
+        compiled: choice.fused,
+        compile: choice.compile,
+        streams: !choice.jit && traffic.stores() == Stores::Streaming,
+    };
+    let code = match (detail, engine.compiler()) {
+        (Detail::Plan, _) => None,
+        (Detail::Code, _) if matches!(choice.why, decide::Why::TooLong { .. }) => {
+            Some(Err(choice.why.to_string()))
         }
-        match engine.compiler() {
-            Ok(compiler) => {
-                let (clif, disassembly) = compiler.explain(&stage.kernel, &access)?;
-                let _ = writeln!(
-                    out,
-                    "stage {number}, CLIF:\n{clif}\nstage {number}, machine code:\n{disassembly}"
-                );
-            }
-            Err(why) => {
-                let _ = writeln!(out, "stage {number} has no machine code: {why}");
-            }
-        }
-    }
-    Ok(())
+        (Detail::Code, Ok(compiler)) => Some(Ok(compiler.explain(&stage.kernel, &access)?)),
+        (Detail::Code, Err(why)) => Some(Err(why.to_string())),
+    };
+    Ok(Step { stage, nodes, access, read, written, run: Some(run), code })
 }
 
 /// Above so many bytes of operands no memory is bound only to explain.
 const MAX_BOUND: usize = 1 << 30;
 
 /// How the stage's inputs would be accessed with contiguous outputs.
-fn access(engine: &Engine, walk: &Walk<'_, '_>, recipe: &Recipe, prepared: &Prepared) -> Result<Vec<Access>> {
+fn access(
+    engine: &Engine,
+    slots: Option<&[Region<'_>]>,
+    recipe: &Recipe,
+    prepared: &Prepared,
+) -> Result<Vec<Access>> {
     let stage = &prepared.stage;
     if let Some(flat) = prepared.flat_access() {
         return Ok(flat.collect());
@@ -128,17 +146,27 @@ fn access(engine: &Engine, walk: &Walk<'_, '_>, recipe: &Recipe, prepared: &Prep
     if recipe.bytes > MAX_BOUND {
         return Ok(assumed);
     }
-    let mut temps = Vec::new();
-    for (dtype, shape) in &recipe.temps {
-        temps.push(engine.buffer(dtype.size() * shape.elements())?);
+    // What is not there is stood for by memory that nobody looks at.
+    let mut stand_ins: Vec<Option<Buffer>> = Vec::new();
+    for (input, dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
+        let elements = match (input.source, slots) {
+            (Source::Slot(_), Some(_)) => None,
+            _ => input.layout.reach().map(|(_, last)| last as usize + 1),
+        };
+        let bytes = elements.map(|n| n.saturating_mul(dtype.size()));
+        if bytes.is_some_and(|bytes| bytes > MAX_BOUND) {
+            return Ok(assumed);
+        }
+        stand_ins.push(bytes.map(|bytes| engine.buffer(bytes)).transpose()?);
     }
     let mut inputs = Vec::new();
-    for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
-        let bytes = match input.source {
-            Source::Slot(slot) => walk.slots()[slot as usize].storage.bytes(),
-            Source::Temp(temp) => temps[temp as usize].as_bytes(),
+    for ((input, &dtype), stand_in) in stage.inputs.iter().zip(&stage.kernel.inputs).zip(&stand_ins) {
+        let region: Region<'_> = match (input.source, slots, stand_in) {
+            (_, _, Some(buffer)) => buffer.as_bytes().into(),
+            (Source::Slot(slot), Some(slots), None) => slots[slot as usize],
+            _ => (&[][..]).into(),
         };
-        inputs.push(view(bytes.into(), dtype, &input.layout)?);
+        inputs.push(view(region, dtype, &input.layout)?);
     }
     let mut buffers = Vec::new();
     for dtype in stage.kernel.output_dtypes() {

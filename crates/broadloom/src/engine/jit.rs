@@ -4,10 +4,10 @@
 //! compiled.
 
 #[cfg(feature = "jit")]
-pub use broadloom_clif::{Compiled, Compiler, clif};
+pub use broadloom_clif::{Compiled, Compiler, Listing, clif};
 
 #[cfg(not(feature = "jit"))]
-pub use absent::{Compiled, Compiler, clif};
+pub use absent::{Compiled, Compiler, Listing, clif};
 
 #[cfg(not(feature = "jit"))]
 mod absent {
@@ -22,6 +22,15 @@ mod absent {
         Err(off())
     }
 
+    /// As `broadloom_clif::Listing`, of which there is none.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Listing {
+        pub clif: String,
+        pub assembly: String,
+        pub bytes: usize,
+        pub lanes: usize,
+    }
+
     pub struct Compiler(());
 
     #[derive(Clone)]
@@ -32,11 +41,15 @@ mod absent {
             Err(off())
         }
 
+        pub fn announcing(self, _: bool, _: bool) -> Compiler {
+            self
+        }
+
         pub fn compile(&self, _: &Kernel, _: &[Access]) -> Result<Compiled> {
             Err(off())
         }
 
-        pub fn explain(&self, _: &Kernel, _: &[Access]) -> Result<(String, String)> {
+        pub fn explain(&self, _: &Kernel, _: &[Access]) -> Result<Listing> {
             Err(off())
         }
     }

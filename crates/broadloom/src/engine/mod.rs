@@ -19,7 +19,7 @@ mod workers;
 use std::sync::{Arc, OnceLock};
 
 use broadloom_core::fuse::{self, ParamSource, Source, Target};
-use broadloom_core::graph::{Graph, IntDivision, NodeId};
+use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{DType, Error, ErrorKind, HostFunction, Kernel, Layout, Result, Scalar, Shape};
 use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, Region, View, ViewMut};
@@ -37,7 +37,7 @@ pub(crate) use memory::copy;
 pub(crate) use memory::view;
 pub(crate) use memory::{Destination, view_mut};
 use memory::{Memory, contiguous_mut, outputs};
-pub use options::{Executor, Limits, Options};
+pub use options::{Executor, Limits, Options, Profiling};
 use prepared::Prepared;
 pub(crate) use watch::Watch;
 pub use watch::{Control, Progress};
@@ -53,6 +53,7 @@ pub struct Engine {
     compiler: OnceLock<std::result::Result<Compiler, String>>,
     refused: OnceLock<String>,
     process: u32,
+    profiling: Profiling,
 }
 
 /// A compiled kernel's identity: its content and how its inputs are accessed. The host is the same for all.
@@ -93,7 +94,7 @@ pub(crate) struct Recipe {
 }
 
 impl Engine {
-    /// An engine with these limits.
+    /// An engine with these limits. Profilers and debuggers are told of its code as [`Profiling::from_env`] says.
     pub fn new(limits: Limits) -> Engine {
         Engine {
             plans: Cache::new(limits.plans, limits.plan_words),
@@ -102,7 +103,26 @@ impl Engine {
             compiler: OnceLock::new(),
             refused: OnceLock::new(),
             process: std::process::id(),
+            profiling: Profiling::from_env(),
         }
+    }
+
+    /// The engine, which tells these profilers and debuggers of its machine code, whatever the environment says.
+    ///
+    /// ```
+    /// use broadloom::{Engine, Limits, Profiling};
+    ///
+    /// let engine = Engine::new(Limits::default()).with_profiling(Profiling { perf_map: true, gdb: false });
+    /// assert_eq!(engine.profiling(), Profiling { perf_map: true, gdb: false });
+    /// ```
+    #[must_use]
+    pub fn with_profiling(self, profiling: Profiling) -> Engine {
+        Engine { profiling, ..self }
+    }
+
+    /// Which profilers and debuggers are told of machine code.
+    pub fn profiling(&self) -> Profiling {
+        self.profiling
     }
 
     /// The engine of this process, made on first use.
@@ -160,7 +180,7 @@ impl Engine {
         }
         // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
         let _ieee = FloatEnv::ieee();
-        let Planned { graph, plan, .. } = plan(key, literals, functions, options)?;
+        let Planned { graph, plan } = plan(key, literals, functions, options)?;
         let recipe = Arc::new(Recipe::new(plan)?);
         if !graph.depends_on_values() {
             self.plans.insert(PlanKey { words: key.into(), mode }, recipe.clone(), key.len());
@@ -177,7 +197,7 @@ impl Engine {
         let walk = Walk::new(roots, options)?;
         let recipe = self.recipe(walk.key(), walk.literals(), walk.functions(), options)?;
         let slots: SmallVec<[Region<'_>; 8]> =
-            walk.slots().iter().map(|leaf| leaf.storage.bytes().into()).collect();
+            walk.slots().iter().map(|leaf| leaf.storage.region()).collect();
         self.run(&recipe, &slots, walk.literals(), options, destinations, None)
     }
 
@@ -308,7 +328,9 @@ impl Engine {
     }
 
     fn compiler(&self) -> std::result::Result<&Compiler, &str> {
-        let compiler = self.compiler.get_or_init(|| Compiler::host().map_err(|e| e.to_string()));
+        let Profiling { perf_map, gdb } = self.profiling;
+        let make = || Compiler::host().map(|compiler| compiler.announcing(perf_map, gdb));
+        let compiler = self.compiler.get_or_init(|| make().map_err(|e| e.to_string()));
         compiler.as_ref().map_err(String::as_str)
     }
 
@@ -384,20 +406,16 @@ impl Run<'_> {
 
 /// A graph after rewriting, and its kernels.
 struct Planned {
-    /// How many nodes there were before rewriting.
-    nodes_before: usize,
     graph: Graph,
-    roots: Vec<NodeId>,
     plan: fuse::Plan,
 }
 
 /// From what was walked to kernels, under the default floating-point environment: constants are folded.
 fn plan(key: &[u64], literals: &[Scalar], functions: &[HostFunction], options: &Options) -> Result<Planned> {
     let (graph, roots) = lower::graph(key, literals, functions, options.int_division)?;
-    let nodes_before = graph.nodes().len();
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
     let plan = fuse::run(&graph, &roots)?;
-    Ok(Planned { nodes_before, graph, roots, plan })
+    Ok(Planned { graph, plan })
 }
 
 impl Recipe {
@@ -468,8 +486,8 @@ pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
     }
 }
 
-pub(crate) use explain::{Detail, explain};
-pub(crate) use jit::clif;
+pub(crate) use explain::{Asked, Detail, explain, explain_key};
+pub(crate) use jit::{Listing, clif};
 
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(

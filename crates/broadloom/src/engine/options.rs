@@ -54,7 +54,7 @@ pub struct Options {
     pub threads: Option<usize>,
     /// What an integer division by zero does.
     pub int_division: IntDivision,
-    /// How dtypes of different kinds meet in the text of a kernel (`Kernel::parse`); arrays
+    /// How dtypes of different kinds meet in the text of a kernel ([`Kernel::parse`](crate::Kernel::parse)); arrays
     /// were typed when they were built ([`with_promotion`](crate::with_promotion)).
     pub promotion: Promotion,
     /// The most bytes that results and temporaries may take; as many as can be addressed unless told.
@@ -112,5 +112,27 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits { plans: 512, plan_words: 1 << 18, kernels: 512, code_bytes: 16 << 20, pool_bytes: 256 << 20 }
+    }
+}
+
+/// Which profilers and debuggers an [`Engine`](crate::Engine) tells of the machine code that it makes.
+///
+/// `docs/embedding.md` shows how they are used. A kernel is named by the first digits of its content hash, which
+/// `explain` shows too, and by what it begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profiling {
+    /// Linux' perf, by a line in `/tmp/perf-PID.map` for each kernel: where perf looks, whatever the environment says.
+    /// Nothing takes lines out of it, and the file stays when the process ends.
+    pub perf_map: bool,
+    /// GDB and LLDB, as long as a kernel is kept. Nothing without the feature `gdb`.
+    pub gdb: bool,
+}
+
+impl Profiling {
+    /// What the environment variable `BROADLOOM_PERF` asks for: `map`, `gdb` or `map,gdb`.
+    pub fn from_env() -> Profiling {
+        let words = std::env::var("BROADLOOM_PERF").unwrap_or_default();
+        let has = |wanted: &str| words.split(',').any(|word| word.trim() == wanted);
+        Profiling { perf_map: has("map"), gdb: has("gdb") }
     }
 }

@@ -108,6 +108,10 @@ impl Bound {
         self.recipe.roots().iter().map(|(_, shape)| shape)
     }
 
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
     pub fn executors(&self, options: &Options) -> Vec<Executor> {
         self.recipe.executors(Engine::global(), options)
     }

@@ -1,0 +1,206 @@
+//! What fusion decided, and why.
+//!
+//! In: nothing. Out: [`Decision`], a line each in [`crate::fuse::Plan`]. Must hold: a decision is as cheap to note as it
+//! is to skip: it is put into words only when it is shown.
+
+use std::fmt;
+
+use crate::fuse::MAX_BODY;
+use crate::graph::NodeId;
+use crate::layout::View;
+use crate::shape::Shape;
+use broadloom_math::DType;
+
+/// A decision about a node, or about a whole body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The node; `None` for a body.
+    pub node: Option<(NodeId, DType)>,
+    /// The shape of the node, or of the body's loops.
+    pub shape: Shape,
+    /// What was decided, and why.
+    pub why: Why,
+}
+
+/// What was decided, and why. Costs are in vector instructions over all elements, as the model of fusion counts them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Materialised: no strides express a view of it.
+    NoStrides {
+        /// The view.
+        view: View,
+    },
+    /// Materialised: a larger loop would compute it too often.
+    Repeated {
+        /// The node whose loop reads it.
+        reader: NodeId,
+        /// The elements of that loop.
+        elements: usize,
+        /// What computing it again and again would cost.
+        recompute: u64,
+        /// What a kernel of its own and a temporary cost.
+        store: u64,
+    },
+    /// Fused into a larger loop all the same: a temporary would cost more.
+    Recomputed {
+        /// The node whose loop reads it.
+        reader: NodeId,
+        /// The elements of that loop.
+        elements: usize,
+        /// What computing it again and again costs.
+        recompute: u64,
+        /// What a kernel of its own and a temporary would cost.
+        store: u64,
+    },
+    /// Fused into a larger loop, where it is computed once per row.
+    Hoisted {
+        /// The node whose loop reads it.
+        reader: NodeId,
+    },
+    /// Materialised: it may divide by zero in elements that nobody reads.
+    Faults,
+    /// Materialised: it would be computed for many chains of views.
+    ManyChains,
+    /// Materialised: it is read through a long chain of views.
+    LongChain,
+    /// A body that is too long is cut where the fewest values are live.
+    Split {
+        /// Its instructions.
+        instructions: usize,
+        /// The kernels that it becomes.
+        kernels: usize,
+    },
+}
+
+impl Why {
+    /// Whether the node gets a kernel of its own.
+    pub fn materialises(&self) -> bool {
+        !matches!(self, Why::Recomputed { .. } | Why::Hoisted { .. } | Why::Split { .. })
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Decision { node, shape, why } = self;
+        if let Some((id, dtype)) = node {
+            let what = if why.materialises() { "materialised" } else { "fused" };
+            write!(f, "{id:?} ({dtype}{shape}) is {what}: ")?;
+        }
+        match why {
+            Why::NoStrides { view } => write!(f, "no strides express its {view}"),
+            Why::Repeated { reader, elements, .. } => write!(
+                f,
+                "computing it for each of {elements} elements of {reader:?} would cost more than a temporary of {}",
+                shape.elements()
+            ),
+            Why::Recomputed { reader, elements, recompute, store } => write!(
+                f,
+                "computing it again for each of {elements} elements of {reader:?} costs some {recompute}, a temporary \
+                 would have to save twice {store}"
+            ),
+            Why::Hoisted { reader } => {
+                write!(f, "it is one value for a whole row of {reader:?}, computed once per row")
+            }
+            Why::Faults => f.write_str("it may divide by zero in elements that are not read"),
+            Why::ManyChains => f.write_str("it is read through many chains of views"),
+            Why::LongChain => f.write_str("it is read through a long chain of views"),
+            Why::Split { instructions, kernels } => write!(
+                f,
+                "a body of {instructions} instructions over {shape} is cut into {kernels} kernels of at most {MAX_BODY}"
+            ),
+        }
+    }
+}
+
+/// Where decisions go.
+#[derive(Default)]
+pub(crate) struct Log(Option<Vec<Decision>>);
+
+impl Log {
+    /// One that keeps them, or one that doesn't.
+    pub fn new(keep: bool) -> Log {
+        Log(keep.then(Vec::new))
+    }
+
+    /// Notes a decision, if anyone wants to know.
+    pub fn note(&mut self, decision: impl FnOnce() -> Decision) {
+        if let Some(kept) = &mut self.0 {
+            kept.push(decision());
+        }
+    }
+
+    /// Whether anyone wants to know.
+    pub fn keeps(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// What was noted.
+    pub fn take(self) -> Vec<Decision> {
+        self.0.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Result;
+    use crate::fuse;
+    use crate::graph::Graph;
+    use crate::layout::Layout;
+    use crate::op::Op;
+
+    /// A row that a loop of so many rows would compute again for each, with the costs of both ways.
+    fn of_row(rows: usize) -> Result<(fuse::Plan, fuse::Plan)> {
+        let mut g = Graph::default();
+        let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[rows, 100])?))?;
+        let row = g.input(1, DType::Float32, Layout::contiguous(Shape::new(&[100])?))?;
+        let exp = g.apply(Op::Exp, &[row.into()])?;
+        let root = g.apply(Op::Add, &[x.into(), exp.into()])?;
+        Ok((fuse::explain(&g, &[root])?, fuse::run(&g, &[root])?))
+    }
+
+    #[test]
+    fn a_decision_has_the_costs_that_decided() -> Result<()> {
+        for (rows, materialised) in [(2, false), (2000, true)] {
+            let (plan, quiet) = of_row(rows)?;
+            let [Decision { why, .. }] = &plan.decisions[..] else { panic!("{plan}") };
+            let (recompute, store) = match *why {
+                Why::Repeated { recompute, store, .. } | Why::Recomputed { recompute, store, .. } => {
+                    (recompute, store)
+                }
+                ref other => panic!("{other:?}"),
+            };
+            // 20 for exp, an element; 20 000 for a kernel, and 8 for an element of a temporary.
+            assert_eq!((recompute, store), (20 * 100 * (rows as u64 - 1), 20_000 + 8 * 100));
+            assert_eq!(
+                (why.materialises(), plan.stages.len()),
+                (materialised, 1 + usize::from(materialised))
+            );
+            assert!(quiet.decisions.is_empty() && quiet.computes.is_empty(), "kept without being asked for");
+        }
+        Ok(())
+    }
+
+    /// Each instruction of each stage has its node, also where a body is cut.
+    #[test]
+    fn every_instruction_has_its_node() -> Result<()> {
+        let mut g = Graph::default();
+        let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[8])?))?;
+        let mut y = x;
+        for _ in 0..MAX_BODY {
+            y = g.apply(Op::Multiply, &[y.into(), x.into()])?;
+            y = g.apply(Op::Sqrt, &[y.into()])?;
+        }
+        let plan = fuse::explain(&g, &[y])?;
+        assert!(plan.stages.len() > 1);
+        assert!(matches!(plan.decisions[..], [Decision { node: None, why: Why::Split { .. }, .. }]));
+        assert_eq!(plan.stages.len(), plan.computes.len());
+        for (stage, nodes) in plan.stages.iter().zip(&plan.computes) {
+            assert_eq!(stage.kernel.body.len(), nodes.len());
+        }
+        let nodes: Vec<NodeId> = plan.computes.concat();
+        assert!(nodes.is_sorted_by(|a, b| a < b), "each once, operands first");
+        assert_eq!(nodes.len(), g.nodes().len() - 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! The graph as an image: nodes in boxes with their types, a colour and a frame for each kernel.
+//!
+//! In: an [`Explanation`]. Out: SVG. Must hold: each node that a result needs is drawn once, in the kernel that computes
+//! it first; a graph of too many nodes is drawn as its kernels, and one of too many kernels not at all.
+
+use std::fmt::Write;
+
+use broadloom_core::fuse::{Source, Target};
+use broadloom_core::graph::{NodeId, NodeKind};
+use maud::{Markup, PreEscaped, html};
+use rustc_hash::FxHashMap;
+
+use crate::explain::layers::{self, HEIGHT, Item, Places, Point};
+use crate::explain::{Explanation, bytes};
+
+/// The most boxes of a picture.
+const MAX_BOXES: usize = 250;
+/// The most characters of a line in a box.
+const MAX_CHARS: usize = 34;
+/// Width of a character of 13 px, in a font whose characters are of one width.
+const CHAR: f64 = 7.9;
+/// Colours, in turn.
+const COLOURS: usize = 8;
+
+/// What the page and the picture have in common: classes `k0` … `k7` are the colours of kernels.
+pub const STYLE: &str = include_str!("graph.css");
+
+/// A box with two lines.
+struct Shown {
+    title: String,
+    class: &'static str,
+    lines: [String; 2],
+    /// The kernel that it belongs to, if any.
+    kernel: Option<usize>,
+    band: usize,
+}
+
+struct Drawing {
+    boxes: Vec<Shown>,
+    edges: Vec<(usize, usize)>,
+    /// A title for each kernel.
+    frames: Vec<String>,
+}
+
+/// Draws the graph, or the kernels, or says that it is too large.
+pub fn picture(e: &Explanation) -> Markup {
+    let nodes = e.live().iter().filter(|live| **live).count();
+    let drawing = if nodes <= MAX_BOXES { graph(e) } else { kernels(e) };
+    if drawing.boxes.len() > MAX_BOXES {
+        let (n, k) = (nodes, e.stages.len());
+        return text_only(&format!("{n} nodes in {k} kernels: too many to draw"));
+    }
+    render(&drawing)
+}
+
+/// Every live node, with what it is computed from.
+fn graph(e: &Explanation) -> Drawing {
+    let live = e.live();
+    let kernel_of = assign(e, &live);
+    let mut number: FxHashMap<NodeId, usize> = FxHashMap::default();
+    let mut drawing = Drawing { boxes: Vec::new(), edges: Vec::new(), frames: frames(e) };
+    for id in e.graph.ids().filter(|id| live[id.index()]) {
+        let node = e.graph.node(id);
+        let (class, what) = match &node.kind {
+            NodeKind::Input { slot, layout } => {
+                let how = if layout.is_contiguous() { "" } else { ", strided" };
+                ("input", e.source(Source::Slot(*slot)) + how)
+            }
+            NodeKind::Const { value, .. } => ("const", value.to_string()),
+            NodeKind::Apply { op, .. } => ("op", op.to_string()),
+            NodeKind::Host { function, .. } => ("op", function.name().to_owned()),
+            NodeKind::Cast { .. } => ("op", "astype".into()),
+            NodeKind::View { view, .. } => ("view", view.to_string()),
+        };
+        let results = e.roots.iter().enumerate().filter(|(_, root)| **root == id);
+        let results: Vec<String> = results.map(|(i, _)| e.target(Target::Root(i as u32))).collect();
+        let mut type_line = format!("{}{}", node.dtype, node.shape);
+        let mut title = format!("{id:?}: {what} {type_line}");
+        if !results.is_empty() {
+            type_line = format!("{type_line} → {}", results.join(", "));
+            title = format!("{title}, {}", results.join(", "));
+        }
+        let (kernel, loose) = (kernel_of[id.index()], matches!(class, "input" | "const"));
+        number.insert(id, drawing.boxes.len());
+        let to = drawing.boxes.len();
+        let mut from: Vec<usize> = node.args().iter().map(|arg| number[arg]).collect();
+        from.dedup();
+        drawing.edges.extend(from.into_iter().map(|from| (from, to)));
+        drawing.boxes.push(Shown {
+            title,
+            class: if results.is_empty() { class } else { "result" },
+            lines: [what, type_line],
+            kernel: (!loose).then_some(kernel),
+            band: kernel,
+        });
+    }
+    drawing
+}
+
+/// The kernel of each node: the first that computes it, or the first that reads it.
+fn assign(e: &Explanation, live: &[bool]) -> Vec<usize> {
+    let last = e.stages.len().saturating_sub(1);
+    let mut kernel_of: Vec<usize> = vec![usize::MAX; live.len()];
+    for (kernel, step) in e.stages.iter().enumerate() {
+        for id in &step.nodes {
+            kernel_of[id.index()] = kernel_of[id.index()].min(kernel);
+        }
+    }
+    for (kernel, step) in e.stages.iter().enumerate() {
+        for target in &step.stage.outputs {
+            if let Target::Root(root) = target {
+                let of = &mut kernel_of[e.roots[*root as usize].index()];
+                *of = (*of).min(kernel);
+            }
+        }
+    }
+    // Readers come after what they read: views, inputs and constants go to the first of theirs.
+    for id in e.graph.ids().rev().filter(|id| live[id.index()]) {
+        let own = kernel_of[id.index()].min(last);
+        kernel_of[id.index()] = own;
+        for arg in e.graph.node(id).args() {
+            if !matches!(e.graph.node(*arg).kind, NodeKind::Apply { .. } | NodeKind::Cast { .. }) {
+                kernel_of[arg.index()] = kernel_of[arg.index()].min(own);
+            }
+        }
+    }
+    // Edges go down, whatever a view was pushed through.
+    for id in e.graph.ids().filter(|id| live[id.index()]) {
+        let below = e.graph.node(id).args().iter().map(|a| kernel_of[a.index()]).max().unwrap_or(0);
+        kernel_of[id.index()] = kernel_of[id.index()].max(below);
+    }
+    kernel_of
+}
+
+/// A box per kernel, with the inputs and temporaries between them.
+fn kernels(e: &Explanation) -> Drawing {
+    let mut drawing = Drawing { boxes: Vec::new(), edges: Vec::new(), frames: Vec::new() };
+    let (mut inputs, mut temps): (FxHashMap<u32, usize>, FxHashMap<u32, usize>) = Default::default();
+    for (i, step) in e.stages.iter().enumerate() {
+        let mut from = Vec::new();
+        for input in &step.stage.inputs {
+            from.extend(match input.source {
+                Source::Temp(t) => temps.get(&t).copied(),
+                Source::Slot(s) => Some(*inputs.entry(s).or_insert_with(|| {
+                    let what = e.source(input.source);
+                    let lines = [what.clone(), input.layout.shape.to_string()];
+                    drawing.boxes.push(Shown { title: what, class: "input", lines, kernel: None, band: i });
+                    drawing.boxes.len() - 1
+                })),
+            });
+        }
+        from.sort_unstable();
+        from.dedup();
+        let to = drawing.boxes.len();
+        drawing.edges.extend(from.into_iter().map(|from| (from, to)));
+        for target in &step.stage.outputs {
+            if let Target::Temp(t) = target {
+                temps.insert(*t, to);
+            }
+        }
+        let title = frame(e, i);
+        let lines = [format!("kernel {i}"), format!("{} instructions", step.stage.kernel.body.len())];
+        drawing.boxes.push(Shown { title, class: "op", lines, kernel: Some(i), band: i });
+    }
+    drawing
+}
+
+fn frames(e: &Explanation) -> Vec<String> {
+    (0..e.stages.len()).map(|i| frame(e, i)).collect()
+}
+
+fn frame(e: &Explanation, i: usize) -> String {
+    let step = &e.stages[i];
+    let moved = (step.read as u64).saturating_add(step.written as u64);
+    format!("kernel {i} over {}: {}, {}", step.stage.shape, step.executor(), bytes(moved))
+}
+
+fn render(drawing: &Drawing) -> Markup {
+    let items: Vec<Item> = drawing
+        .boxes
+        .iter()
+        .map(|shown| {
+            let chars = shown.lines.iter().map(|line| short(line).chars().count()).max().unwrap_or(0);
+            Item { width: chars as f64 * CHAR + 22.0, band: shown.band, loose: shown.kernel.is_none() }
+        })
+        .collect();
+    let places = layers::place(&items, &drawing.edges);
+    let frames = around(drawing, &items, &places);
+    // A frame's title may be wider than what is in it.
+    let width = frames.iter().map(|(_, at, size)| at.0 + size.0 + 12.0).fold(places.width, f64::max);
+    let view = format!("0 0 {width:.0} {:.0}", places.height);
+    html! {
+        svg xmlns="http://www.w3.org/2000/svg" class="graph" viewBox=(view) width=(n(width)) height=(n(places.height)) role="img" {
+            style { (PreEscaped(STYLE)) }
+            @for (i, at, size) in &frames {
+                g class=(colour(*i)) {
+                    rect class="frame" x=(n(at.0)) y=(n(at.1)) width=(n(size.0)) height=(n(size.1)) rx="10" {}
+                }
+            }
+            @for route in &places.routes { path class="edge" d=(curve(route)) {} }
+            @for (i, at, _) in &frames {
+                text class="name" x=(n(at.0 + 10.0)) y=(n(at.1 + 17.0)) { (drawing.frames[*i]) }
+            }
+            @for ((shown, item), at) in drawing.boxes.iter().zip(&items).zip(&places.boxes) {
+                g class=(format!("node {} {}", shown.class, shown.kernel.map_or(String::new(), colour))) {
+                    title { (shown.title) }
+                    rect x=(n(at.0 - item.width / 2.0)) y=(n(at.1 - HEIGHT / 2.0)) width=(n(item.width)) height=(n(HEIGHT)) rx="6" {}
+                    text class="what" x=(n(at.0)) y=(n(at.1 - 3.0)) { (short(&shown.lines[0])) }
+                    text class="type" x=(n(at.0)) y=(n(at.1 + 13.0)) { (short(&shown.lines[1])) }
+                }
+            }
+        }
+    }
+}
+
+/// The place and size of the frame of each kernel that is drawn with one.
+fn around(drawing: &Drawing, items: &[Item], places: &Places) -> Vec<(usize, Point, Point)> {
+    let mut frames = Vec::new();
+    for (i, name) in drawing.frames.iter().enumerate() {
+        let inside = (0..items.len()).filter(|&b| drawing.boxes[b].kernel == Some(i));
+        let (mut least, mut most) = ((f64::INFINITY, f64::INFINITY), (0.0f64, 0.0f64));
+        for b in inside {
+            let (at, half) = (places.boxes[b], items[b].width / 2.0);
+            least = (least.0.min(at.0 - half), least.1.min(at.1 - HEIGHT / 2.0));
+            most = (most.0.max(at.0 + half), most.1.max(at.1 + HEIGHT / 2.0));
+        }
+        if least.0.is_finite() {
+            let (x, y) = (least.0 - 12.0, least.1 - 26.0);
+            let width = (most.0 - x + 12.0).max(name.chars().count() as f64 * 7.3 + 20.0);
+            frames.push((i, (x, y), (width, most.1 - y + 12.0)));
+        }
+    }
+    frames
+}
+
+fn colour(kernel: usize) -> String {
+    format!("k{}", kernel % COLOURS)
+}
+
+/// From the lower edge of a box through all points to the upper edge of another, upright at each.
+fn curve(route: &[Point]) -> String {
+    let mut d = String::new();
+    let last = route.len().saturating_sub(1);
+    for (i, pair) in route.windows(2).enumerate() {
+        let from = (pair[0].0, pair[0].1 + if i == 0 { HEIGHT / 2.0 } else { 0.0 });
+        let to = (pair[1].0, pair[1].1 - if i + 1 == last { HEIGHT / 2.0 } else { 0.0 });
+        let bend = (to.1 - from.1) / 2.0;
+        if i == 0 {
+            // Writing to a String can't fail.
+            let _ = write!(d, "M{} {}", n(from.0), n(from.1));
+        }
+        let (first, second) = (n(from.1 + bend), n(to.1 - bend));
+        let _ = write!(d, "C{} {first} {} {second} {} {}", n(from.0), n(to.0), n(to.0), n(to.1));
+    }
+    d
+}
+
+fn n(x: f64) -> String {
+    format!("{x:.1}")
+}
+
+fn short(line: &str) -> String {
+    match line.char_indices().nth(MAX_CHARS) {
+        Some(_) => line.chars().take(MAX_CHARS - 1).chain(['…']).collect(),
+        None => line.into(),
+    }
+}
+
+fn text_only(words: &str) -> Markup {
+    html! {
+        svg xmlns="http://www.w3.org/2000/svg" class="graph" viewBox="0 0 600 40" width="600" height="40" role="img" {
+            style { (PreEscaped(STYLE)) }
+            text class="name" x="10" y="25" { (words) }
+        }
+    }
+}

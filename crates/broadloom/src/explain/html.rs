@@ -1,0 +1,167 @@
+//! An explanation as a page.
+//!
+//! In: an [`Explanation`] and a title. Out: one file of HTML that is well-formed XML too. Must hold: no scripts and
+//! nothing from elsewhere; every text is escaped by the macro that it goes through.
+
+use broadloom_core::fuse::Decision;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::explain::text::{lines, plural, results};
+use crate::explain::{Explanation, Step, bytes, count, draw, time};
+
+/// The most lines of a graph that a page lists.
+const MAX_LINES: usize = 5000;
+
+/// The whole page.
+pub fn page(e: &Explanation, title: &str) -> String {
+    let (typed, typed_roots) = &e.typed;
+    let typed_lines: Vec<String> = typed.to_string().lines().map(String::from).collect();
+    let after = lines(&e.graph, &e.live());
+    let estimate: f64 = e.stages.iter().map(chosen).sum();
+    let figures = [
+        (e.kernels().to_string(), plural(e.kernels(), "kernel")),
+        (count(e.operations()), plural(e.operations() as usize, "operation")),
+        (bytes(e.bytes()), "moved at least".into()),
+        (time(estimate), "estimated on one thread".into()),
+    ];
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                // Written so that a reader of XML takes it too.
+                (PreEscaped("<meta charset=\"utf-8\"/><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"))
+                title { (title) }
+                style { (PreEscaped(include_str!("page.css"))) }
+            }
+            body {
+                h1 { code { (title) } }
+                @if !e.about.is_empty() { p { code { (e.about) } } }
+                div class="figures" {
+                    @for (value, what) in &figures { div { b { (value) } span { (what) } } }
+                }
+                h2 { "The graph, as it is computed" }
+                p class="hint" {
+                    "A frame is a kernel: one loop over its index space. Dashed boxes cost nothing: constants, and views. "
+                    "Hover over a box for its whole text."
+                }
+                div class="wide" { (draw::picture(e)) }
+                h2 { "From the expression to the plan" }
+                (listing(&format!("Typed graph: {} {}, {}", typed_lines.len(), plural(typed_lines.len(), "node"), results(typed_roots)), &typed_lines, false))
+                (listing(&fired(e), &e.rules().collect::<Vec<_>>(), true))
+                (listing(&format!("After rewriting: {} {}, {}", after.len(), plural(after.len(), "node"), results(&e.roots)), &after, false))
+                (decisions(&e.decisions))
+                @for (number, step) in e.stages.iter().enumerate() { (kernel(e, number, step)) }
+                footer {
+                    "broadloom " (env!("CARGO_PKG_VERSION")) ". Times are estimates of the cost model, not measured; bytes and "
+                    "operations follow from the plan."
+                }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn chosen(step: &Step) -> f64 {
+    step.run.as_ref().map_or(0.0, |run| if run.jit { run.compiled } else { run.interpreted })
+}
+
+fn fired(e: &Explanation) -> String {
+    match e.firings.len() {
+        0 => "Rewriting: no rule applies".into(),
+        n => format!("Rewriting: {n} {} fired", plural(n, "rule")),
+    }
+}
+
+/// Lines under a summary that opens them; the summary alone if there are none.
+fn listing(summary: &str, lines: &[String], open: bool) -> Markup {
+    let shown = &lines[..lines.len().min(MAX_LINES)];
+    html! {
+        @if lines.is_empty() { p { (summary) } } @else {
+            (details(summary, open, html! {
+                pre { @for line in shown { (line) "\n" } }
+                @if shown.len() < lines.len() { p { "… and " (lines.len() - shown.len()) " more" } }
+            }))
+        }
+    }
+}
+
+fn details(summary: &str, open: bool, inside: Markup) -> Markup {
+    html! {
+        @if open { details open="" { summary { (summary) } (inside) } }
+        @else { details { summary { (summary) } (inside) } }
+    }
+}
+
+fn decisions(decisions: &[Decision]) -> Markup {
+    html! {
+        @if decisions.is_empty() { p { "Fusion: nothing had to be cut off" } }
+        @else { (listing(&format!("Fusion: {} {}", decisions.len(), plural(decisions.len(), "decision")), &decisions.iter().map(Decision::to_string).collect::<Vec<_>>(), true)) }
+    }
+}
+
+fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
+    let stage = &step.stage;
+    let [call, row, element] = step.instructions();
+    html! {
+        section {
+            h2 { "Kernel " (number) " over " code { (stage.shape) } }
+            @match &step.run {
+                None => p { "It has no elements: nothing runs." },
+                Some(run) => {
+                    p {
+                        "Runs on the " b { (step.executor()) } " with " (run.threads) " " (plural(run.threads, "thread")) ": " (run.why) "."
+                        @if run.streams { " Stores go past the caches, but where an output is an input." }
+                    }
+                    table class="bars" {
+                        (bar("interpreter", run.interpreted, run))
+                        (bar("machine code", run.compiled, run))
+                        (bar("to compile", run.compile, run))
+                    }
+                }
+            }
+            p {
+                (element) " " (plural(element, "instruction")) " for each element, " (row) " for each row, " (call) " for each call: "
+                (count(step.operations())) " " (plural(step.operations() as usize, "operation")) ". Reads " (bytes(step.read as u64)) ", writes " (bytes(step.written as u64)) "."
+            }
+            table {
+                tr { th { "value" } th { "dtype" } th { "where" } th { "layout" } th { "access" } }
+                @for j in 0..stage.inputs.len() {
+                    @let [source, layout, access] = e.input(step, j);
+                    tr {
+                        td { (format!("{:?}", stage.kernel.input(j))) }
+                        td { (stage.kernel.inputs[j]) }
+                        td { "reads " (source) } td { (layout) } td { (access) }
+                    }
+                }
+                @for (value, &target) in stage.kernel.outputs.iter().zip(&stage.outputs) {
+                    tr {
+                        td { (format!("{value:?}")) } td { (stage.kernel.dtype(*value)) }
+                        td { "writes " (e.target(target)) } td { "contiguous, unless memory is given" } td {}
+                    }
+                }
+            }
+            (listing("Body", &stage.kernel.to_string().lines().map(String::from).collect::<Vec<_>>(), true))
+            @match &step.code {
+                None => {},
+                Some(Err(why)) => p { "No machine code: " (why) },
+                Some(Ok(code)) => {
+                    (details("CLIF, after Cranelift's optimiser", false, html! { pre { (code.clif) } }))
+                    (details(
+                        &format!("Machine code: {} bytes with constants, blocks of {} elements", code.bytes, code.lanes),
+                        false,
+                        html! { pre { (code.assembly) } },
+                    ))
+                }
+            }
+        }
+    }
+}
+
+/// A row with a bar as long as the time is, of the longest of the three.
+fn bar(what: &str, ns: f64, run: &crate::explain::Run) -> Markup {
+    let longest = run.interpreted.max(run.compiled).max(run.compile);
+    let width = format!("width:{:.1}%", (ns / longest * 100.0).clamp(0.5, 100.0));
+    html! {
+        tr { td { (what) } td { (time(ns)) } td class="bar" { div style=(width) {} } }
+    }
+}

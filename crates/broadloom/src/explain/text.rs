@@ -1,0 +1,167 @@
+//! An explanation as text.
+//!
+//! In: an [`Explanation`]. Out: lines. Must hold: a line is about one node, one rule or one stage, and stages are
+//! numbered as everywhere.
+
+use std::fmt;
+
+use broadloom_core::fuse::describe;
+use broadloom_core::graph::{Graph, NodeId};
+use broadloom_mem::{Access, FloatEnv};
+
+use crate::explain::{Explanation, Step, bytes, count, time};
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Figures are scaled in floats, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
+        if !self.about.is_empty() {
+            writeln!(f, "{}", self.about)?;
+        }
+        let (typed, typed_roots) = &self.typed;
+        writeln!(f, "typed graph ({} nodes; {}):", typed.nodes().len(), results(typed_roots))?;
+        indented(f, typed.to_string().lines())?;
+        let live = self.live();
+        let after = live.iter().filter(|live| **live).count();
+        if self.firings.is_empty() {
+            writeln!(f, "rewriting: no rule applies")?;
+        } else {
+            writeln!(f, "rewriting ({} {} fired):", self.firings.len(), plural(self.firings.len(), "rule"))?;
+            indented(f, self.rules())?;
+        }
+        writeln!(f, "graph ({after} nodes after rewriting; {}):", results(&self.roots))?;
+        indented(f, lines(&self.graph, &live))?;
+        let (kernels, temps) = (self.kernels(), self.temps.len());
+        writeln!(
+            f,
+            "plan ({kernels} {}, {temps} {}; {} moved, {} {}):",
+            plural(kernels, "kernel"),
+            if temps == 1 { "temporary" } else { "temporaries" },
+            bytes(self.bytes()),
+            count(self.operations()),
+            plural(self.operations() as usize, "operation"),
+        )?;
+        for (number, step) in self.stages.iter().enumerate() {
+            self.stage(f, number, step)?;
+        }
+        self.decisions.iter().try_for_each(|decision| writeln!(f, "note: {decision}"))?;
+        for (number, step) in self.stages.iter().enumerate() {
+            self.run(f, number, step)?;
+        }
+        for (number, step) in self.stages.iter().enumerate() {
+            match &step.code {
+                None => {}
+                Some(Ok(code)) => write!(
+                    f,
+                    "stage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
+                     elements):\n{}\n",
+                    code.clif, code.bytes, code.lanes, code.assembly
+                )?,
+                Some(Err(why)) => writeln!(f, "stage {number} has no machine code: {why}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Explanation {
+    /// The rules that fired, a line each.
+    pub(super) fn rules(&self) -> impl Iterator<Item = String> {
+        self.firings
+            .iter()
+            .map(|firing| format!("{:?}: {}, gives {:?}", firing.at, firing.rule, firing.gives))
+    }
+
+    fn stage(&self, f: &mut fmt::Formatter<'_>, number: usize, step: &Step) -> fmt::Result {
+        let stage = &step.stage;
+        writeln!(f, "stage {number} over {}:", stage.shape)?;
+        for j in 0..stage.inputs.len() {
+            writeln!(f, "  {:?} reads {}", stage.kernel.input(j), self.input(step, j).join(", "))?;
+        }
+        for (value, &target) in stage.kernel.outputs.iter().zip(&stage.outputs) {
+            writeln!(f, "  {value:?} is written to {}", self.target(target))?;
+        }
+        indented(f, stage.kernel.to_string().lines())?;
+        let [call, row, element] = step.instructions();
+        write!(f, "  for each element {element} {}", plural(element, "instruction"))?;
+        for (n, what) in [(row, "row"), (call, "call")] {
+            if n > 0 {
+                write!(f, ", {n} once per {what}")?;
+            }
+        }
+        writeln!(
+            f,
+            "; reads {}, writes {}, {} {}",
+            bytes(step.read as u64),
+            bytes(step.written as u64),
+            count(step.operations()),
+            plural(step.operations() as usize, "operation")
+        )
+    }
+
+    /// What an input reads: whose memory, how it lies, how it is accessed.
+    pub(super) fn input(&self, step: &Step, j: usize) -> [String; 3] {
+        let input = &step.stage.inputs[j];
+        let class = match step.access.get(j) {
+            Some(Access::Splat) => "one element for a row",
+            _ if input.layout.strides.last() == Some(&1) => "element by element",
+            _ => "packed into rows of elements",
+        };
+        [self.source(input.source), describe(&input.layout), class.into()]
+    }
+
+    fn run(&self, f: &mut fmt::Formatter<'_>, number: usize, step: &Step) -> fmt::Result {
+        let Some(run) = &step.run else {
+            return writeln!(f, "stage {number} has no elements: nothing runs");
+        };
+        let chosen = if run.jit { run.compiled } else { run.interpreted };
+        writeln!(
+            f,
+            "stage {number} runs on the {}: {} ({} {}, ~{:.1} µs estimated for {} elements)",
+            step.executor(),
+            run.why,
+            run.threads,
+            plural(run.threads, "thread"),
+            chosen / 1e3,
+            step.stage.shape.elements(),
+        )?;
+        writeln!(
+            f,
+            "stage {number} is estimated to take {} by the interpreter and {} by machine code on one thread, and {} to \
+             compile",
+            time(run.interpreted),
+            time(run.compiled),
+            time(run.compile)
+        )?;
+        if run.streams {
+            let megabytes = step.read.saturating_add(step.written) / 1_000_000;
+            writeln!(
+                f,
+                "stage {number} stores past the caches, but where an output is an input: its operands have {megabytes} MB"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The lines of the nodes that are live.
+pub(super) fn lines(graph: &Graph, live: &[bool]) -> Vec<String> {
+    let text = graph.to_string();
+    text.lines().zip(live).filter(|(_, live)| **live).map(|(line, _)| line.to_string()).collect()
+}
+
+pub(super) fn results(roots: &[NodeId]) -> String {
+    let ids: Vec<String> = roots.iter().map(|id| format!("{id:?}")).collect();
+    format!("{} {}", plural(roots.len(), "result"), ids.join(", "))
+}
+
+pub(super) fn plural(n: usize, what: &str) -> String {
+    if n == 1 { what.into() } else { format!("{what}s") }
+}
+
+fn indented(f: &mut fmt::Formatter<'_>, lines: impl IntoIterator<Item = impl fmt::Display>) -> fmt::Result {
+    lines.into_iter().try_for_each(|line| {
+        f.write_str("  ")?;
+        writeln!(f, "{line}")
+    })
+}

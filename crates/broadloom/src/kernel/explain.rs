@@ -1,0 +1,77 @@
+//! What a kernel would do, to be read.
+//!
+//! In: a kernel, and the extents to explain it for. Out: an [`Explanation`]. Must hold: nothing is run, and nothing is
+//! bound for good: what runs have shown is looked at, not changed.
+
+use broadloom_core::{Dim, Layout, Result, Shape};
+use smallvec::SmallVec;
+
+use super::{Call, Kernel};
+use crate::engine::{self, Asked, Detail, Engine};
+use crate::explain::Explanation;
+
+/// What an open extent is explained as.
+const EXTENT: usize = 1000;
+
+impl Kernel {
+    /// How the kernel would run, as text to read; its form may change in any version. Extents that are open are taken as
+    /// 1000, and open ranks as none: [`Call::explanation`] has others.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::bind`]: such extents may be more than the options allow.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options};
+    ///
+    /// let x = Array::input("x", DType::Float32, &["n".into()])?;
+    /// let kernel = Kernel::new(&[&(&x * 2)], &[&x], &Options::default())?;
+    /// assert!(kernel.explain()?.contains("v0 reads input 0 (x), contiguous"));
+    ///
+    /// let page = kernel.bind(&[("n", 1_000_000)])?.explanation(true)?.to_html("twice");
+    /// assert!(page.contains("float32[1000000]"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn explain(&self) -> Result<String> {
+        let layouts = self.0.inputs.iter().map(|port| {
+            let extents: SmallVec<[usize; 8]> = port
+                .dims
+                .iter()
+                .filter_map(|dim| match dim {
+                    Dim::Fixed(extent) => Some(*extent),
+                    Dim::Symbol(_) => Some(EXTENT),
+                    Dim::Rest => None,
+                })
+                .collect();
+            Ok(Layout::contiguous(Shape::new(&extents)?))
+        });
+        let bound = self.bound(layouts.collect::<Result<_>>()?)?;
+        Ok(Call { kernel: self.clone(), bound }.explanation(false)?.to_string())
+    }
+}
+
+impl Call {
+    /// How a run would go, to be shown as text or as a page; with the CLIF and the disassembly of each of its loops, if
+    /// `code` is asked for.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where memory is refused.
+    pub fn explanation(&self, code: bool) -> Result<Explanation> {
+        let inner = &self.kernel.0;
+        let (template, options) = (&inner.template, &inner.options);
+        let layouts: Vec<Layout> = self.bound.layouts().cloned().collect();
+        let key = template.key(&layouts, options)?;
+        let recipe = Some(self.bound.recipe());
+        let literals = template.literals();
+        let asked = Asked { key: &key, literals, functions: template.functions(), slots: None, recipe };
+        let detail = if code { Detail::Code } else { Detail::Plan };
+        let explained = engine::explain_key(Engine::global(), asked, options, detail)?;
+        let names = |ports: &[super::Port]| ports.iter().map(|port| port.name.clone()).collect();
+        Ok(Explanation {
+            about: format!("{:?}, {}", self.kernel, self.kernel.id()),
+            inputs: names(&inner.inputs),
+            outputs: names(&inner.outputs),
+            ..explained
+        })
+    }
+}

@@ -1,0 +1,256 @@
+//! Explanations: what they say, that it is the same each time, and that the page is well-formed, whatever it is given.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use broadloom::prelude::*;
+use broadloom::{Executor, Explanation, IntDivision, Kernel, Options};
+
+/// Who runs it depends on the host; by the interpreter everything runs anywhere.
+fn options() -> Options {
+    Options { executor: Executor::Interp, threads: Some(1), ..Options::default() }
+}
+
+fn explained(array: &Array<'_>) -> Explanation {
+    array.explanation(&options(), false).expect("an expression")
+}
+
+fn ones(shape: &[usize]) -> Array<'static> {
+    Array::ones(shape, DType::Float32).and_then(|x| x.eval()).expect("small")
+}
+
+/// Lines that do not depend on the host's lanes.
+fn portable(explanation: &Explanation) -> String {
+    let text = explanation.to_string();
+    text.lines().filter(|line| !line.contains("estimated")).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn what_it_says() {
+    let (x, y) = (ones(&[2, 3]), ones(&[3]));
+    let z = (&x * 1 + &y).pow(2);
+    assert_eq!(
+        portable(&explained(&z)),
+        "\
+typed graph (7 nodes; result n6):
+  n0: float32[2,3] = input 0
+  n1: float32[] = 1.0
+  n2: float32[2,3] = multiply(n0, n1)
+  n3: float32[3] = input 1
+  n4: float32[2,3] = add(n2, n3)
+  n5: float32[] = 2.0
+  n6: float32[2,3] = pow(n4, n5)
+rewriting (2 rules fired):
+  n2: x * 1 -> x, gives n0
+  n6: x ** 2 -> square(x), gives n7
+graph (4 nodes after rewriting; result n7):
+  n0: float32[2,3] = input 0
+  n3: float32[3] = input 1
+  n4: float32[2,3] = add(n0, n3)
+  n7: float32[2,3] = square(n4)
+plan (1 kernel, 0 temporaries; 60 B moved, 12 operations):
+stage 0 over [2,3]:
+  v0 reads input 0, contiguous, element by element
+  v1 reads input 1, strides [0, 1], element by element
+  v3 is written to result 0
+  kernel 97caf7211b564d277ba14ab8e225d98c (v0: float32, v1: float32)
+    v2 = add.float32 v0, v1
+    v3 = square.float32 v2
+    return v3
+  for each element 2 instructions; reads 36 B, writes 24 B, 12 operations
+"
+    );
+}
+
+/// Each reason to cut a node off, or not to, is given with the node.
+#[test]
+fn why_it_was_cut() {
+    let (x, row, column) = (ones(&[200, 100]), ones(&[100]), ones(&[200, 1]));
+    let tall = ones(&[3, 2]).t();
+    let divided = Array::ones(&[4], DType::Int32).and_then(|x| x.eval()).expect("small");
+    let rows: [(Array<'_>, &str); 5] = [
+        (&x + row.exp().sin(), "is materialised: computing it for each of 20000 elements"),
+        (&x + (&row + 1), "is fused: computing it again for each of 20000 elements"),
+        (&x + column.exp(), "is fused: it is one value for a whole row"),
+        (tall.sqrt().reshape(&[6]).expect("6") * 2, "is materialised: no strides express its reshape [6]"),
+        (
+            (&divided % &divided).slice(&[(..2).into()]).expect("2") + 1,
+            "is materialised: it may divide by zero in elements that are not read",
+        ),
+    ];
+    for (array, why) in rows {
+        let options = Options { int_division: IntDivision::Error, ..options() };
+        let text = array.explanation(&options, false).expect("an expression").to_string();
+        let notes: Vec<&str> = text.lines().filter(|line| line.starts_with("note: ")).collect();
+        assert!(notes.len() == 1 && notes[0].contains(why), "{why}:\n{text}");
+    }
+}
+
+/// Instructions whose operands are one value for a row, or for all, are counted so.
+#[test]
+fn operations_and_bytes() {
+    let (x, column) = (ones(&[50, 40]), ones(&[50, 1]));
+    let e = explained(&(&x * column.sqrt()));
+    assert_eq!((e.kernels(), e.operations(), e.bytes()), (1, 2000 + 50, 4 * (2000 + 50 + 2000)));
+    let nothing = explained(&(ones(&[0, 4]) + 1));
+    assert_eq!((nothing.operations(), nothing.bytes()), (0, 0));
+    assert!(nothing.to_string().contains("stage 0 has no elements: nothing runs"), "{nothing}");
+}
+
+/// An expression with two kernels, a temporary, views, several uses of a node, and functions that take the long way.
+fn varied() -> Array<'static> {
+    let x = ones(&[20, 10]);
+    let y = (&x - ones(&[10]).sin()) / (&x + 2).pow(0.3);
+    (&y + y.reshape(&[10, 20]).expect("200").t()).cos().greater(0.5)
+}
+
+/// The text and the page are the same in another process, whose addresses are others.
+#[test]
+fn the_same_in_every_process() {
+    const CHILD: &str = "BROADLOOM_TEST_EXPLAINS";
+    let said = || {
+        let e = varied().explanation(&Options { threads: Some(1), ..Options::default() }, true);
+        let e = e.expect("an expression");
+        format!("{e}{}", e.to_html("varied"))
+    };
+    if std::env::var_os(CHILD).is_some() {
+        println!("<<{}>>", said());
+        return;
+    }
+    let child = || {
+        let mut child = Command::new(std::env::current_exe().expect("the test's own file"));
+        child.args(["--exact", "the_same_in_every_process", "--nocapture", "--test-threads=1"]);
+        let out = child.env(CHILD, "1").output().expect("the test runs again").stdout;
+        let text = String::from_utf8(out).expect("text");
+        let (_, text) = text.split_once("<<").expect("the beginning");
+        text.rsplit_once(">>").expect("the end").0.to_string()
+    };
+    let first = child();
+    assert!(!cfg!(feature = "jit") || first.contains("CLIF"), "{first}");
+    assert!(first == child(), "two processes differ");
+    assert!(first == said(), "this process differs");
+}
+
+fn parse(page: &str) -> roxmltree::Document<'_> {
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    roxmltree::Document::parse_with_options(page, options).unwrap_or_else(|e| panic!("{e}:\n{page}"))
+}
+
+/// The titles of the boxes that are drawn.
+fn boxes(page: &str) -> Vec<String> {
+    let document = parse(page);
+    let of_node = |node: &roxmltree::Node<'_, '_>| {
+        node.attribute("class").is_some_and(|class| class.split(' ').any(|class| class == "node"))
+    };
+    let title =
+        |node: roxmltree::Node<'_, '_>| node.first_element_child().and_then(|n| n.text().map(String::from));
+    document.descendants().filter(of_node).map(|node| title(node).expect("a title")).collect()
+}
+
+#[test]
+fn the_page_is_well_formed_and_stands_alone() {
+    for array in [varied(), ones(&[3]), ones(&[0]) + 1, Array::scalar(1.5)] {
+        let e = array.explanation(&options(), true).expect("an expression");
+        let page = e.to_html("a page");
+        let document = parse(&page);
+        let names: BTreeSet<&str> = document.descendants().map(|node| node.tag_name().name()).collect();
+        assert!(names.contains("svg") && names.contains("summary") && !names.contains("script"), "{names:?}");
+        for node in document.descendants() {
+            for attribute in node.attributes() {
+                let fetches = ["src", "href", "srcset", "data", "action"].contains(&attribute.name());
+                assert!(!fetches && !attribute.name().starts_with("on"), "{attribute:?}");
+            }
+        }
+        assert!(!page.contains("url(") && !page.contains("@import"));
+        assert!(parse(&e.to_svg()).root_element().has_tag_name(("http://www.w3.org/2000/svg", "svg")));
+    }
+}
+
+/// Each node that a result needs is drawn once.
+#[test]
+fn every_node_is_drawn_once() {
+    for array in [varied(), ones(&[3]), (ones(&[4]) * 1 + 0.5).pow(2)] {
+        let e = explained(&array);
+        let text = e.to_string();
+        let (_, after) = text.split_once(" after rewriting; ").expect("the graph");
+        let (_, after) = after.split_once('\n').expect("its nodes");
+        let nodes = after.lines().take_while(|line| line.starts_with("  "));
+        let mut nodes: Vec<&str> = nodes.filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
+        let drawn = boxes(&e.to_html("x"));
+        let mut drawn: Vec<&str> = drawn.iter().filter_map(|title| Some(title.split_once(':')?.0)).collect();
+        nodes.sort_unstable();
+        drawn.sort_unstable();
+        assert!(!nodes.is_empty());
+        assert_eq!(drawn, nodes);
+    }
+}
+
+#[test]
+fn hostile_titles_are_text() {
+    let e = explained(&(ones(&[3]) + 1));
+    for title in ["</title><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "&lt; & <!-- ]]>"]
+    {
+        let page = e.to_html(title);
+        let document = parse(&page);
+        let found =
+            document.descendants().find(|node| node.has_tag_name("title")).and_then(|node| node.text());
+        assert_eq!(found, Some(title));
+        assert!(!document.descendants().any(|node| node.has_tag_name("script") || node.has_tag_name("img")));
+    }
+}
+
+/// A kernel names its inputs and outputs, whatever they are called, and needs no memory.
+#[test]
+fn kernels_are_explained_without_memory() -> Result<()> {
+    let hostile = "</pre><script>alert(1)</script>";
+    let x = Array::input("x", DType::Float32, &["n".into(), 3.into()])?;
+    let row = Array::input("row", DType::Float32, &[3.into()])?;
+    let turned = (&x * &row).permute_dims(&[1, 0])?.sqrt();
+    let kernel = Kernel::named(&[(hostile, &turned)], &[&x, &row], &options())?;
+    let text = kernel.explain()?;
+    assert!(text.starts_with(&format!("{kernel:?}, {}\n", kernel.id())), "{text}");
+    assert!(text.contains("reads input 0 (x), strides [1, 3], packed"), "{text}");
+    assert!(
+        text.contains(&format!("is written to result 0 ({hostile})")) && text.contains("[3,1000]"),
+        "{text}"
+    );
+    let explanation = kernel.bind(&[("n", 5)])?.explanation(true)?;
+    assert!(explanation.to_string().contains("over [3,5]"), "{explanation}");
+    let page = explanation.to_html("x");
+    assert!(!parse(&page).descendants().any(|node| node.has_tag_name("script")));
+    assert!(boxes(&page).iter().any(|title| title.contains(hostile)), "{page}");
+    Ok(())
+}
+
+/// Hundreds of nodes are drawn as kernels, thousands of kernels not at all.
+#[test]
+fn large_graphs_are_drawn_as_kernels() {
+    let x = ones(&[10]);
+    let long = (0..3000).fold(x.clone(), |y, i| y * &x + i);
+    let e = explained(&long);
+    assert!(e.kernels() > 1);
+    let drawn = boxes(&e.to_html("long"));
+    assert_eq!(drawn.iter().filter(|title| title.starts_with("kernel ")).count(), e.kernels());
+    assert!(drawn.len() <= e.kernels() + 1, "{drawn:?}");
+
+    let turns = (0..300).fold(ones(&[3, 2]), |y, _| (y + 1).t().reshape(&[3, 2]).expect("6"));
+    let page = explained(&turns).to_html("turns");
+    assert!(boxes(&page).is_empty() && page.contains("too many to draw"));
+}
+
+/// The picture in the README; `BROADLOOM_BLESS=1` draws it anew.
+#[test]
+fn the_picture_in_the_readme_is_current() {
+    let band = || Array::zeros(&[512, 512], DType::UInt16).and_then(|x| x.eval()).expect("small");
+    let (nir, red) = (band().astype(DType::Float32), band().astype(DType::Float32));
+    let index = (&nir - &red) / (&nir + &red);
+    let picture = explained(&where_(index.greater(0.2), &index, 0.0)).to_svg() + "\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explain.svg");
+    if std::env::var_os("BROADLOOM_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(path, &picture).expect("written");
+    }
+    assert!(
+        std::fs::read_to_string(path).is_ok_and(|text| text == picture),
+        "BROADLOOM_BLESS=1 draws it anew"
+    );
+}
