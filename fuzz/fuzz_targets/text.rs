@@ -1,12 +1,12 @@
-//! Any text as an expression, and as a program of the testkit.
+//! Any text as an expression, as a program, and as a program of the testkit.
 //!
-//! In: bytes. Out: nothing. Must hold: neither reader panics, and an error points into the text; an expression that
-//! types gives the same bits by the interpreter and the compiler; a program prints as text that reads back
-//! as the same program.
+//! In: bytes. Out: nothing. Must hold: no reader panics, and an error points into the text; an expression that types
+//! gives the same bits by the interpreter and the compiler; a program prints as text that reads back as the same program,
+//! and so does what it means.
 
 #![no_main]
 
-use broadloom::text::{Expression, TextError};
+use broadloom::text::{Expression, Library, ParseOptions, Printed, Program as Text, TextError};
 use broadloom::{Array, DType, ErrorKind, Executor, Options, Promotion, with_promotion};
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::random::Program;
@@ -36,6 +36,7 @@ const SHAPES: [&[usize]; NAMES] = [&[2, 5], &[5], &[2, 1], &[]];
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     expression(&text);
+    printed(&text);
     program(&text);
 });
 
@@ -100,6 +101,31 @@ fn agree(text: &str, array: &Array<'_>) {
         let got = with(executor, rules);
         assert_eq!(elements::difference(array.dtype(), &got, &want), None, "{executor:?} {rules:?}: {text}");
     }
+}
+
+/// What a program means, printed, means the same.
+fn printed(text: &str) {
+    let options = ParseOptions { data: true, ..ParseOptions::default() };
+    let program = match Text::parse_with(text, &Library::default(), &options) {
+        Ok(program) => program,
+        Err(error) => return points_into(text, &error),
+    };
+    let undeclared = program.inputs().filter(|input| input.dtype().is_none()).map(|input| input.name());
+    let bound: Vec<(&str, Array<'_>)> = undeclared.map(|name| (name, array(DType::Float32, &[2, 5]))).collect();
+    let results = match program.build(&bound) {
+        Ok(results) => results,
+        Err(error) => return points_into(text, &error),
+    };
+    // Two results may have one name, if they are one.
+    let names: Vec<String> = (0..results.len()).map(|i| format!("out{i}")).collect();
+    let named: Vec<(&str, &Array<'_>)> = names.iter().zip(&results).map(|(n, (_, x))| (&**n, x)).collect();
+    let Ok(first) = Printed::new(&named) else { return };
+    let inputs: Vec<(&str, Array<'_>)> = first.inputs.iter().map(|(name, x)| (&**name, x.clone())).collect();
+    let wide = ParseOptions { max_bytes: 1 << 28, max_nodes: 1 << 24, ..ParseOptions::default() };
+    let again = Text::parse_with(&first.text, &Library::default(), &wide).expect(&first.text);
+    let again = again.build(&inputs).expect(&first.text);
+    let named: Vec<(&str, &Array<'_>)> = again.iter().map(|(name, x)| (*name, x)).collect();
+    assert_eq!(Printed::new(&named).expect("names").text, first.text);
 }
 
 fn program(text: &str) {

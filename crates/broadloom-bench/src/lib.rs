@@ -17,6 +17,7 @@
 
 pub mod clock;
 mod column;
+pub mod hostile;
 mod layouts;
 pub mod loops;
 pub mod peak;

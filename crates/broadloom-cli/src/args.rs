@@ -8,7 +8,6 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use broadloom::text::Expression;
 use broadloom::{DType, Executor, IntDivision, Promotion};
 use broadloom_bench::{WORKLOADS, Workload};
 use broadloom_core::text::nearest;
@@ -37,10 +36,10 @@ pub enum Command {
 /// mapped, and evaluated in chunks: they may be larger than memory.
 #[derive(Debug, Args)]
 pub struct EvalArgs {
-    /// What to compute, such as '(a - b) / (a + b)' or 'where(x > 0, x, 0)'.
+    /// What to compute, such as '(a - b) / (a + b)' or 's = a + b; where(s > 0, s, 0)'.
     ///
     /// Python's operators, the functions that `broadloom ops` lists, astype(x, float32), numbers, true, false, nan
-    /// and inf.
+    /// and inf; names for what is used again, and functions: 'def half(x) = x / 2'. The last statement is the result.
     #[arg(allow_hyphen_values = true)]
     pub expression: String,
 
@@ -284,7 +283,7 @@ impl Binding {
 
 /// Whether the text is one name and nothing else.
 fn is_name(text: &str) -> bool {
-    Expression::parse(text).is_ok_and(|parsed| parsed.names() == [text])
+    broadloom::text::is_name(text)
 }
 
 /// What follows the first `from` bytes of a word; they are ASCII.

@@ -57,6 +57,12 @@ impl Input {
         is_matrix.then_some(if self.header.fortran { Order::Fortran } else { Order::C })
     }
 
+    /// All of the file.
+    pub fn whole(&self) -> Result<Part, Failure> {
+        let block: Vec<Range<usize>> = self.header.shape.iter().map(|&extent| 0..extent).collect();
+        self.part(&block, Order::C)
+    }
+
     /// What a block of the result needs of the file; the block's axes stand in this order, slowest first.
     pub fn part(&self, block: &[Range<usize>], order: Order) -> Result<Part, Failure> {
         let missing = block.len().saturating_sub(self.header.shape.len());

@@ -1,7 +1,8 @@
 //! An expression over files, and its values a chunk at a time.
 //!
 //! In: an expression and input files. Out: a [`Job`], typed as a whole, and [`Values`] in the order of a file. Must
-//! hold: memory is bounded by the chunk and the operands that are not cut, whatever the size of the result.
+//! hold: memory is bounded by the chunk and the operands that are not cut, whatever the size of the result; only an
+//! expression with views or types is computed in one piece.
 
 use std::path::Path;
 
@@ -52,6 +53,9 @@ impl Job {
     /// The order in which the inputs lie in their files: C, unless all where it matters have Fortran's.
     pub fn order(&self) -> Order {
         let mut orders = self.inputs.iter().filter_map(Input::order).peekable();
+        if !self.expression.is_elementwise() {
+            return Order::C;
+        }
         let is_fortran = orders.peek().is_some() && orders.all(|order| order == Order::Fortran);
         if is_fortran { Order::Fortran } else { Order::C }
     }
@@ -117,12 +121,20 @@ impl Job {
 
     /// How many elements a chunk may have.
     fn most(&self, dtype: DType) -> usize {
+        // A piece of the result is not that of a piece of each input.
+        if !self.expression.is_elementwise() {
+            return usize::MAX;
+        }
         let sizes = self.inputs.iter().map(|input| input.dtype().size()).chain([dtype.size()]);
         (self.chunk_bytes / sizes.max().unwrap_or(1)).max(1)
     }
 
     fn parts(&self, block: &[std::ops::Range<usize>], order: Order) -> Result<Vec<Part>, Failure> {
-        self.inputs.iter().map(|input| input.part(block, order)).collect()
+        let is_whole = !self.expression.is_elementwise();
+        self.inputs
+            .iter()
+            .map(|input| if is_whole { input.whole() } else { input.part(block, order) })
+            .collect()
     }
 
     /// The expression over parts of the inputs.

@@ -60,8 +60,8 @@ fn operators() -> Vec<(String, String)> {
     let unary = "+ - ~".split(' ').map(|op| format!("{op}x"));
     let function = |text: String| {
         let ast = language::parse(&text, &ParseOptions::default()).ok()?;
-        match &ast[ast.root()].kind {
-            language::Kind::Call { function, .. } => Some((text, function.to_string())),
+        match &ast[ast.expression()?.root()].kind {
+            language::Kind::Operator { op, .. } => Some((text, op.name().to_owned())),
             _ => None,
         }
     };

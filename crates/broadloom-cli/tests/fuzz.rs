@@ -43,7 +43,7 @@ fn what_it_refuses() {
     let dir = Dir::new();
     dir.write("p.txt", b"x: float32[3] = [1.5, nan]\nreturn x\n");
     dir.write("there.txt", b"");
-    dir.write("huge.txt", b"x: int8[1] = [1]\ny = broadcast_to(x, 1000000000000)\nreturn y\n");
+    dir.write("huge.txt", b"x: int8[1] = [1]\ny = broadcast_to(x, [1000000000000])\nreturn y\n");
     for (args, status, message) in [
         (&["fuzz", "--program", "p.txt"][..], 1, "error: p.txt: line 1: 2 elements, not 3\n"),
         (

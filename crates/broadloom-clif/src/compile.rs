@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use broadloom_core::{Error, ErrorKind, Kernel, Result, verify};
-use broadloom_mem::Access;
+use broadloom_mem::{Access, HostFunction};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
@@ -108,6 +108,7 @@ impl Compiler {
             #[cfg(test)]
             code: (code.addr(), size),
             _registration: registration,
+            _functions: kernel.functions.clone(),
             _code: module,
         })))
     }
@@ -174,7 +175,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     context.func = function;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
-    let clif = context.func.display().to_string();
+    let clif = format!("{}{}", host_functions(kernel, &constants), context.func.display());
     let code = context.compile(isa, &mut control).map_err(|e| defect(e.inner))?;
     let assembly = code.vcode.clone().unwrap_or_default();
     Ok(Listing {
@@ -183,6 +184,16 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
         bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),
         lanes: emit::lanes(kernel) as usize,
     })
+}
+
+/// Which host function's address stands where in the table of constants: the code shows only where it reads one.
+fn host_functions(kernel: &Kernel, constants: &[[u8; 16]]) -> String {
+    let line = |function: &HostFunction| {
+        let entry = emit::host_constant(function);
+        let place = constants.iter().position(|constant| *constant == entry);
+        place.map(|place| format!("; constants+{}: {function}\n", 16 * place))
+    };
+    kernel.functions.iter().filter_map(line).collect()
 }
 
 fn defect(e: impl fmt::Debug) -> Error {
@@ -266,6 +277,8 @@ pub(crate) struct Inner {
     code: (usize, usize),
     // Dropped before the code is.
     _registration: Registration,
+    /// What the code calls: the table of constants has their addresses.
+    _functions: Vec<HostFunction>,
     _code: Code,
 }
 

@@ -45,6 +45,7 @@ pub(crate) fn name(kernel: &Kernel) -> String {
         let op = match inst.code {
             Code::Apply(op, _) => op.name(),
             Code::Cast(..) => "astype",
+            Code::Host(_) => "host",
         };
         if !ops.contains(&op) && ops.len() < OPS {
             ops.push(op);

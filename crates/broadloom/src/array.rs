@@ -156,6 +156,11 @@ impl<'a> Array<'a> {
         self.leaf().map(|leaf| &leaf.layout.strides[..])
     }
 
+    /// Whether this is a number that has met no array.
+    pub(crate) fn is_literal(&self) -> bool {
+        matches!(self.0.kind, Kind::Literal(_))
+    }
+
     /// The data, where there is nothing to compute.
     pub(crate) fn leaf(&self) -> Option<&Leaf<'a>> {
         match &self.0.kind {

@@ -68,7 +68,7 @@ pub fn typed_graph<'a>(arrays: &[&Array<'a>], options: &Options) -> Result<Typed
     // Building folds constants.
     let _ieee = FloatEnv::ieee();
     let walk = Walk::new(arrays, options)?;
-    let (graph, roots) = lower::graph(walk.key(), walk.literals(), options.int_division)?;
+    let (graph, roots) = lower::graph(walk.key(), walk.literals(), walk.functions(), options.int_division)?;
     let mut inputs = Vec::new();
     for id in graph.ids() {
         if let NodeKind::Input { slot, layout } = &graph.node(id).kind {

@@ -5,7 +5,7 @@ use std::path::Path;
 /// Each crate, and the crates of this workspace that it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-math", &[]),
-    ("broadloom-core", &["broadloom-math"]),
+    ("broadloom-core", &["broadloom-math", "broadloom-mem"]),
     ("broadloom-mem", &["broadloom-math"]),
     ("broadloom-interp", &["broadloom-core", "broadloom-math", "broadloom-mem"]),
     ("broadloom-clif", &["broadloom-core", "broadloom-math", "broadloom-mem"]),

@@ -107,7 +107,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         }
         NodeKind::Const { .. } => Leaves { flat: true, ..Leaves::default() },
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
-        NodeKind::Apply { .. } | NodeKind::Cast { .. } => {
+        NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } => {
             let mut flat = true;
             let mut total = cost::of_node(graph, node);
             for &arg in node.args() {

@@ -1,16 +1,17 @@
-//! The tree of an expression, flat in an arena.
+//! The syntax of a program, flat in arenas.
 //!
-//! In: nodes, arguments before their users. Out: the same, to read in that order with one loop.
-//! Must hold: post-order; every node but the root is an argument of exactly one later node; the root is the last.
+//! In: nodes and statements from the parser, arguments before their users. Out: the same, to read in that order with
+//! one loop. Must hold: post-order; the nodes of an expression are a range whose last node is the expression; every
+//! other node of it is an argument of exactly one later node.
 
-use std::ops::Index;
+use std::ops::{Index, Range};
 
 use super::Span;
-use crate::DType;
+use crate::{DType, Op, Scalar};
 
 /// The place of a node in its [`Ast`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AstId(u32);
+pub struct AstId(pub(super) u32);
 
 impl AstId {
     /// The place as an index into [`Ast::nodes`].
@@ -22,49 +23,176 @@ impl AstId {
 /// What a node is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// A variable.
-    Name(Box<str>),
+    /// A variable; its text is the name.
+    Name,
     /// `true` or `false`
     Bool(bool),
     /// An integer literal with the sign before it: −(2^64 − 1) … 2^64 − 1.
     Int(i128),
     /// A float literal with the sign before it, rounded to nearest; `nan` and `inf` too.
     Float(f64),
+    /// A literal with a dtype, such as `float32(0.5)`.
+    Constant(Scalar),
     /// A dtype's name; only ever an argument of a function.
     DType(DType),
-    /// A function of the arguments, or an operator, under the name of the function that it stands for.
-    Call {
-        /// The function's name, as written or as [`parse`](super::parse) names the operator.
-        function: Box<str>,
-        /// Where the function's name or the operator stands.
-        function_span: Span,
-        /// The arguments in order.
-        args: Vec<AstId>,
+    /// Integers in brackets; only ever an argument of a function. A range of [`Ast::integers`].
+    List(Range<u32>),
+    /// An operator.
+    Operator {
+        /// The function that it stands for.
+        op: Op,
+        /// Where it stands.
+        at: Span,
     },
+    /// A function.
+    Call {
+        /// Where its name stands.
+        name: Span,
+    },
+    /// Indices in brackets after an operand. A range of [`Ast::items`].
+    Index(Range<u32>),
 }
 
-/// One literal, name or call of an expression.
+/// One literal, name, operator or call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// What the node is.
     pub kind: Kind,
     /// All of its text, without parentheses around it.
     pub span: Span,
+    /// Its operands, a range of [`Ast::args`].
+    pub(super) args: Range<u32>,
 }
 
-/// An expression.
-///
-/// The nodes stand in post-order: arguments before the call that uses them, the root last. None is used twice.
+/// One of the indices in brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// One index, which takes the axis away.
+    At(isize),
+    /// `start:stop:step`, as Python's.
+    Range {
+        /// The first index, if given.
+        start: Option<isize>,
+        /// The index to stop before, if given.
+        stop: Option<isize>,
+        /// From one index to the next; 1 unless given.
+        step: isize,
+    },
+    /// `...`: the axes that the other indices leave.
+    Rest,
+}
+
+/// The nodes of an expression; the last one is its root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    pub(super) nodes: Range<u32>,
+}
+
+impl Body {
+    /// The node of the whole expression.
+    pub fn root(&self) -> AstId {
+        AstId(self.nodes.end - 1)
+    }
+
+    /// Every node's id, arguments before users.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = AstId> + ExactSizeIterator + use<> {
+        (self.nodes.start..self.nodes.end).map(AstId)
+    }
+}
+
+/// One extent of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// A number.
+    Fixed(usize),
+    /// A name that stands for a number.
+    Symbol(Span),
+    /// `...`: any number of leading axes.
+    Rest,
+}
+
+/// `dtype[extent, …]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Type {
+    /// The dtype.
+    pub dtype: DType,
+    /// All of its text.
+    pub span: Span,
+    pub(super) extents: Range<u32>,
+}
+
+/// A statement.
 #[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    /// `promotion numpy`; only where [`ParseOptions::data`](super::ParseOptions::data) admits it.
+    Setting {
+        /// What is set.
+        name: Span,
+        /// To what.
+        value: Span,
+    },
+    /// `name: type`, with values where these are admitted.
+    Input {
+        /// Its name.
+        name: Span,
+        /// Its type.
+        ty: Type,
+        /// Its elements, row by row: a range of [`Ast::data`].
+        data: Option<Range<u32>>,
+    },
+    /// `name = value`, perhaps with a type.
+    Binding {
+        /// Its name.
+        name: Span,
+        /// What its type must be.
+        ty: Option<Type>,
+        /// What it stands for.
+        value: Body,
+    },
+    /// `def name(parameter, …) = body`
+    Def {
+        /// Its name.
+        name: Span,
+        /// Its parameters' names, a range of [`Ast::parameters`].
+        parameters: Range<u32>,
+        /// What it stands for.
+        body: Body,
+    },
+    /// One of the results of `return`.
+    Output {
+        /// Its name, where one is written before it.
+        name: Option<Span>,
+        /// What it is.
+        value: Body,
+    },
+}
+
+/// A program.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ast {
-    nodes: Vec<Node>,
+    pub(super) text: Box<str>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) args: Vec<AstId>,
+    pub(super) integers: Vec<isize>,
+    pub(super) items: Vec<Item>,
+    pub(super) extents: Vec<Extent>,
+    pub(super) parameters: Vec<Span>,
+    pub(super) data: Vec<u64>,
+    pub(super) statements: Vec<Statement>,
 }
 
 impl Ast {
-    /// `nodes` is not empty and in post-order.
-    pub(super) fn new(nodes: Vec<Node>) -> Ast {
-        debug_assert!(!nodes.is_empty());
-        Ast { nodes }
+    /// The text that was parsed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What stands at a place of the text.
+    ///
+    /// # Panics
+    /// If the place is another text's.
+    pub fn at(&self, span: &Span) -> &str {
+        &self.text[span.start as usize..span.end as usize]
     }
 
     /// Every node, arguments before users.
@@ -72,14 +200,47 @@ impl Ast {
         &self.nodes
     }
 
-    /// Every node with its id, arguments before users.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (AstId, &Node)> + ExactSizeIterator {
-        self.nodes.iter().enumerate().map(|(i, node)| (AstId(i as u32), node))
+    /// The statements in order.
+    pub fn statements(&self) -> &[Statement] {
+        &self.statements
     }
 
-    /// The node of the whole expression, which is the last one.
-    pub fn root(&self) -> AstId {
-        AstId(self.nodes.len() as u32 - 1)
+    /// The operands of a node.
+    pub fn args(&self, node: &Node) -> &[AstId] {
+        &self.args[node.args.start as usize..node.args.end as usize]
+    }
+
+    /// The elements of a [`Kind::List`].
+    pub fn integers(&self, of: &Range<u32>) -> &[isize] {
+        &self.integers[of.start as usize..of.end as usize]
+    }
+
+    /// The indices of a [`Kind::Index`].
+    pub fn items(&self, of: &Range<u32>) -> &[Item] {
+        &self.items[of.start as usize..of.end as usize]
+    }
+
+    /// The extents of a type.
+    pub fn extents(&self, of: &Type) -> &[Extent] {
+        &self.extents[of.extents.start as usize..of.extents.end as usize]
+    }
+
+    /// The names of the parameters of a [`Statement::Def`].
+    pub fn parameters(&self, of: &Range<u32>) -> &[Span] {
+        &self.parameters[of.start as usize..of.end as usize]
+    }
+
+    /// The bits of the elements of a [`Statement::Input`].
+    pub fn data(&self, of: &Range<u32>) -> &[u64] {
+        &self.data[of.start as usize..of.end as usize]
+    }
+
+    /// The expression, if the text is no more than one.
+    pub fn expression(&self) -> Option<&Body> {
+        match &self.statements[..] {
+            [Statement::Output { name: None, value }] => Some(value),
+            _ => None,
+        }
     }
 }
 
@@ -88,12 +249,4 @@ impl Index<AstId> for Ast {
     fn index(&self, id: AstId) -> &Node {
         &self.nodes[id.index()]
     }
-}
-
-/// The arena while it grows.
-pub(super) fn push(nodes: &mut Vec<Node>, node: Node) -> AstId {
-    // A text is shorter than 4 GiB and no node takes less than a byte of it.
-    let id = AstId(nodes.len() as u32);
-    nodes.push(node);
-    id
 }

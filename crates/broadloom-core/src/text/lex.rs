@@ -7,11 +7,25 @@
 use logos::{Lexer, Logos};
 
 use super::number::{self, BadNumber, Number};
+use crate::DType;
 
 /// A word of the language. Words that other languages have and this one refuses are known, to say what to write.
 #[derive(Logos, Clone, Copy, Debug, PartialEq)]
-#[logos(skip r"[ \t\r\n\f]+", error = Option<BadNumber>)]
+#[logos(skip r"[ \t\r\f]+", skip(r"#[^\n]*", allow_greedy = true))]
+#[logos(error = Option<BadNumber>)]
 pub(super) enum Token {
+    #[token("\n")]
+    Newline,
+    #[token(";")]
+    Semicolon,
+    #[token(":")]
+    Colon,
+    #[token("...")]
+    Rest,
+    #[token("def")]
+    Def,
+    #[token("return")]
+    Return,
     #[token("(")]
     Open,
     #[token(")")]
@@ -82,6 +96,8 @@ pub(super) enum Token {
     If,
     #[token("[")]
     Bracket,
+    #[token("]")]
+    BracketEnd,
 }
 
 /// Takes the rest of the number whose beginning was matched.
@@ -90,6 +106,18 @@ fn number(lexer: &mut Lexer<'_, Token>) -> Result<Number, Option<BadNumber>> {
     let length = number::extent(text);
     lexer.bump(length - lexer.slice().len());
     number::value(&text[..length]).map_err(Some)
+}
+
+/// Whether a text is one name, and neither a word of the language nor a dtype.
+///
+/// ```
+/// use broadloom_core::text::is_name;
+///
+/// assert!(is_name("x_1") && !is_name("1x") && !is_name("return") && !is_name("int8") && !is_name(" x"));
+/// ```
+pub fn is_name(text: &str) -> bool {
+    let mut lexer = Token::lexer(text);
+    lexer.next() == Some(Ok(Token::Name)) && lexer.slice() == text && DType::from_name(text).is_none()
 }
 
 impl Token {
@@ -101,7 +129,6 @@ impl Token {
             Token::Not => Some("write `~`, with parentheses around a comparison: `~(a < b)`"),
             Token::Assign => Some("to compare, write `==`"),
             Token::If => Some("to choose by element, write `where(condition, a, b)`"),
-            Token::Bracket => Some("indexing is not part of an expression"),
             _ => None,
         }
     }
@@ -119,7 +146,6 @@ pub(super) fn instead_of(character: char) -> Option<&'static str> {
         '∞' => "write `inf`",
         '\'' | '"' => "there are no strings; a dtype is written without quotes: `astype(x, float32)`",
         '.' => "there are no methods; write `abs(x)` for `x.abs()`",
-        '#' => "there are no comments",
         _ => return None,
     })
 }

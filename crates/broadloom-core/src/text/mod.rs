@@ -1,22 +1,38 @@
-//! The text language; today its expression part, such as `where(x > 0, x, -x) ** 2`.
+//! The text language: expressions such as `where(x > 0, x, -x) ** 2`, and programs of them.
 //!
-//! In: text of any bytes that are UTF-8. Out: an [`Ast`], or a [`SyntaxError`] that points into the text.
+//! In: text of any bytes that are UTF-8. Out: an [`Ast`], then a [`Module`] whose names are resolved, then whatever a
+//! [`Meaning`] makes of it; or a [`TextError`] that points into the text. And back: [`print`] writes what reads back.
 //! Must hold: time and memory are linear in the text, the depth of nesting costs no call stack, and nothing panics.
-//! What names and functions mean is not known here; operators have become calls of the functions that they stand for.
-
-use std::fmt;
+//!
+//! docs/language.md is the reference. Case files, printed graphs, the command and the face's `text` read and write it
+//! through this module.
 
 mod ast;
+mod error;
 mod lex;
+mod literal;
+mod meaning;
+mod module;
 mod nearest;
 mod number;
+mod operator;
 mod parse;
+pub mod print;
+mod resolve;
+mod say;
+mod statement;
 #[cfg(test)]
 mod tests;
 
-pub use ast::{Ast, AstId, Kind, Node};
+pub use ast::{Ast, AstId, Body, Extent, Item, Kind, Node, Statement, Type};
+pub use error::TextError;
+pub use lex::is_name;
+pub use meaning::{Data, Meaning, View, evaluate};
+pub use module::{Input, Library, Module, Output};
 pub use nearest::nearest;
+pub use operator::symbol;
 pub use parse::parse;
+pub use resolve::{ASTYPE, signature};
 
 /// A range of bytes of the text.
 pub type Span = std::ops::Range<u32>;
@@ -26,41 +42,19 @@ pub type Span = std::ops::Range<u32>;
 pub struct ParseOptions {
     /// The longest text, in bytes; 1 MiB unless told, and never more than 4 GiB.
     pub max_bytes: usize,
-    /// The most nodes an [`Ast`] may have; a million unless told.
+    /// The most nodes of syntax, and the most that composites may become when they are written out; 2^18 unless told.
+    /// A node takes less than 64 bytes, and about 200 more where it becomes an array's.
     pub max_nodes: usize,
-    /// The deepest nesting of parentheses, calls and pending operators; a million unless told. It bounds memory
-    /// only: about 64 bytes a level, on the heap.
+    /// The deepest nesting of parentheses, calls and pending operators; 2^18 unless told. It bounds memory only: about
+    /// 64 bytes a level, on the heap.
     pub max_depth: usize,
+    /// Whether inputs may have values (`x: int8[2] = [1, -2]`), and settings may stand in the text (`promotion numpy`,
+    /// `int_division error`), as in case files; not unless told.
+    pub data: bool,
 }
 
 impl Default for ParseOptions {
     fn default() -> ParseOptions {
-        ParseOptions { max_bytes: 1 << 20, max_nodes: 1_000_000, max_depth: 1_000_000 }
+        ParseOptions { max_bytes: 1 << 20, max_nodes: 1 << 18, max_depth: 1 << 18, data: false }
     }
 }
-
-/// Why a text is not an expression, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SyntaxError {
-    /// The bytes at fault; empty at the end of the text where something is missing.
-    pub span: Span,
-    /// What was found and what was expected.
-    pub message: String,
-    /// What to write instead, where that can be guessed.
-    pub help: Option<String>,
-    /// Whether a limit of [`ParseOptions`] was met, so that the text may be well formed.
-    pub is_limit: bool,
-}
-
-impl fmt::Display for SyntaxError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at byte {}: {}", self.span.start, self.message)?;
-        match &self.help {
-            Some(help) => write!(f, "; {help}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for SyntaxError {}

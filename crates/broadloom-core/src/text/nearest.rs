@@ -6,11 +6,14 @@
 /// Names longer than this are not compared; no function or dtype comes close.
 const LONGEST: usize = 64;
 
+/// Of more candidates than this the rest is not looked at.
+const MOST: usize = 1000;
+
 /// The candidate that `name` is most likely a misspelling of, if one is near.
 ///
 /// Near means that at most a third of the name's letters (one at least) are inserted, dropped, replaced or swapped
 /// with their neighbour; a swap counts a little less, and a change of case a fifth. Of equally near candidates the first is taken.
-/// Names over 64 characters have no neighbours.
+/// Names over 64 characters have no neighbours, and of the candidates the first thousand count.
 ///
 /// ```
 /// use broadloom_core::text::nearest;
@@ -24,7 +27,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     }
     let limit = LETTER * (name.len() / 3).max(1);
     let mut best: Option<(usize, &str)> = None;
-    for candidate in candidates {
+    for candidate in candidates.take(MOST) {
         let letters: Vec<char> = candidate.chars().take(LONGEST + 1).collect();
         let bound = best.map_or(limit, |(cost, _)| cost - 1);
         if letters.is_empty()

@@ -2,29 +2,36 @@
 
 use super::*;
 
-fn parsed(text: &str) -> Result<Ast, SyntaxError> {
+fn parsed(text: &str) -> Result<Ast, TextError> {
     parse(text, &ParseOptions::default())
 }
 
 /// The tree as an s-expression; operators under the names of their functions.
 fn tree(text: &str) -> String {
     let ast = parsed(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let body = ast.expression().unwrap_or_else(|| panic!("{text} is no expression"));
     let mut done: Vec<String> = Vec::new();
-    for (id, node) in ast.iter() {
+    for id in body.ids() {
+        let node = &ast[id];
         assert_eq!(id.index(), done.len());
+        let args: String = ast.args(node).iter().map(|arg| format!(" {}", done[arg.index()])).collect();
         done.push(match &node.kind {
-            Kind::Name(name) => name.to_string(),
+            Kind::Name => ast.at(&node.span).to_owned(),
             Kind::Bool(value) => value.to_string(),
             Kind::Int(value) => value.to_string(),
             Kind::Float(value) => format!("{value:?}"),
+            Kind::Constant(value) => format!("{value:?}"),
             Kind::DType(dtype) => format!("<{dtype}>"),
-            Kind::Call { function, args, .. } => {
-                let args: String = args.iter().map(|arg| format!(" {}", done[arg.index()])).collect();
-                format!("({function}{args})")
+            Kind::List(list) => format!("{:?}", ast.integers(list)),
+            Kind::Operator { op, .. } => format!("({op}{args})"),
+            Kind::Call { name } => format!("({}{args})", ast.at(name)),
+            Kind::Index(items) => {
+                let items: Vec<String> = ast.items(items).iter().map(Item::to_string).collect();
+                format!("(index{args} {})", items.join(" "))
             }
         });
     }
-    assert_eq!(ast.root().index() + 1, ast.nodes().len());
+    assert_eq!(body.root().index() + 1, ast.nodes().len());
     done.pop().unwrap_or_default()
 }
 
@@ -111,6 +118,29 @@ fn trees() {
         ("where(x > 0, x, -x) ** 2", "(pow (where (greater x 0) x (negative x)) 2)"),
         ("astype(x, float32)", "(astype x <float32>)"),
         ("f(bool, int8,)", "(f <bool> <int8>)"),
+        ("reshape(x, [2, -1])", "(reshape x [2, -1])"),
+        ("reshape(x, [])", "(reshape x [])"),
+        ("f(x, [1,], 2)", "(f x [1] 2)"),
+        // indices
+        ("x[3]", "(index x 3)"),
+        ("x[1:5:2, ::-1, -3]", "(index x 1:5:2 ::-1 -3)"),
+        ("x[:, ..., 1:, :-1, ::]", "(index x : ... 1: :-1 :)"),
+        ("-x[0]**y[1]", "(negative (pow (index x 0) (index y 1)))"),
+        ("(a + b)[0][1,]", "(index (index (add a b) 0) 1)"),
+        ("f(x)[0] * 2", "(multiply (index (f x) 0) 2)"),
+        // literals with a dtype
+        ("float32(0x1.8p-3)", "0.1875:float32"),
+        ("-int8(-128)", "(negative -128:int8)"),
+        ("bool(true) | bool(False)", "(bitwise_or true:bool false:bool)"),
+        ("uint64(18446744073709551615)", "18446744073709551615:uint64"),
+        ("float64(-0.0)", "-0.0:float64"),
+        ("int64(- 9223372036854775808)", "-9223372036854775808:int64"),
+        ("float16(nan(0x7e01))", "NaN:float16"),
+        ("nan(0x7ff8000000000001)", "NaN"),
+        // white space, and what is none
+        ("f(a,\n  b # the second\n)", "(f a b)"),
+        ("\n# before\n;; a + b # after\n;\n", "(add a b)"),
+        ("(a\n+ b)", "(add a b)"),
     ];
     for (text, expected) in rows {
         assert_eq!(tree(text), expected, "{text}");
@@ -133,8 +163,8 @@ fn errors() {
         ("f(a, (b + c)", "(", "the arguments of `f` have no `)` at their end", ""),
         ("(a))", ")", "found `)`, but no parenthesis is open", ""),
         (")", ")", "found `)`, expected an expression", ""),
-        ("a, b", ",", "only separates the arguments of a function", ""),
-        ("(a, b)", ",", "only separates the arguments of a function", ""),
+        ("a, b", ",", "only separates arguments", ""),
+        ("(a, b)", ",", "only separates arguments", ""),
         ("f(,)", ",", "found `,`, expected an argument of `f`, or `)`", ""),
         ("f(a,,b)", ",", "found `,`, expected another argument of `f`, or `)`", ""),
         ("f(a", "(", "the arguments of `f` have no `)` at their end", ""),
@@ -157,11 +187,24 @@ fn errors() {
         ("a || b", "||", "`||` is not an operator", "write `|`"),
         ("not a", "not", "`not` is not an operator", "write `~`"),
         ("!a", "!", "`!` is not an operator", "write `~`"),
-        ("a = b", "=", "`=` is not an operator", "write `==`"),
+        ("a = b", "", "expected `return`", "write `return a`"),
+        ("(a = b)", "=", "`=` is not an operator", "write `==`"),
+        ("a = = b", "=", "`=` is not an operator", "write `==`"),
         ("f(a=b)", "=", "`=` is not an operator", "without names"),
         ("a if b", "if", "found `if`, expected an operator", "where(condition, a, b)"),
-        ("a[0]", "[", "found `[`, expected an operator", "indexing"),
-        ("[1, 2]", "[", "found `[`, expected an expression", "indexing"),
+        ("[1, 2]", "[", "found `[`, expected an expression", "argument of a function"),
+        ("a + [1]", "[", "found `[`, expected an operand", "argument of a function"),
+        ("f(x, [[1]])", "[", "found `[`, expected an integer", ""),
+        ("f(x, [1.5])", "1.5", "found `1.5`, expected an integer", ""),
+        ("f(x, [1 2])", "2", "expected `,` or `]` after an integer", ""),
+        ("f(x, [n])", "n", "found the name `n`, expected an integer", ""),
+        ("x[]", "]", "found `]`, expected an index", ""),
+        ("x[i]", "i", "found the name `i`, expected an index", ""),
+        ("x[1:2:3:4]", ":", "found `:`, expected `,` or `]` after an index", ""),
+        ("x[::0]", ":", "a step of 0", ""),
+        ("x[..., ...]", "[", "a second `...`", ""),
+        ("x[1", "", "found the end of the text, expected `,` or `]`", ""),
+        ("x]", "]", "found `]`, expected an operator", ""),
         ("x.abs()", ".", "found the character `.`", "abs(x)"),
         ("a − b", "−", "found the character `−`", "write `-`"),
         ("a × b", "×", "found the character", "write `*`"),
@@ -175,7 +218,20 @@ fn errors() {
         ("f(int8 + 1)", "int8", "is a dtype, which can only be an argument", "astype"),
         ("f(-int8)", "int8", "is a dtype, which can only be an argument", "astype"),
         ("f((int8))", "int8", "is a dtype, which can only be an argument", "astype"),
-        ("float32(x)", "float32", "`float32` is a dtype, not a function", "astype(x, float32)"),
+        ("float32(x)", "x", "found the name `x`, expected a number in `float32(…)`", "astype(x, float32)"),
+        ("float32(1 + 1)", "+", "found `+`, expected `)` after the number", "astype(x, float32)"),
+        ("int8(128)", "128", "`128` is no int8", ""),
+        ("int8(1.0)", "1.0", "`1.0` is no int8", ""),
+        ("uint8(-1)", "-1", "`-1` is no uint8", ""),
+        ("float16(65520)", "65520", "`65520` is no float16", ""),
+        ("bool(1)", "1", "`1` is no bool", ""),
+        ("int8(true)", "true", "`true` is no int8", ""),
+        ("float16(nan(0x7c00))", "nan(0x7c00)", "is no float16", ""),
+        ("float16(nan(0x17e00))", "nan(0x17e00)", "is no float16", ""),
+        ("int8(nan(1))", "nan(1)", "is no int8", ""),
+        ("float16(-nan(0x7e01))", "nan(0x7e01)", "the sign of a NaN", "astype"),
+        ("nan(1)", "nan(1)", "is no float64", ""),
+        ("nan(x)", "x", "expected the bits of a NaN", ""),
         // numbers
         ("18446744073709551616", "18446744073709551616", "does not fit in 64 bits", "decimal point"),
         ("0x1_0000_0000_0000_0000", "0x1_0000_0000_0000_0000", "does not fit in 64 bits", ""),
@@ -217,7 +273,7 @@ fn errors() {
         assert!(error.message.contains(message), "{text}: {error}");
         assert_eq!(help.is_empty(), error.help.is_none(), "{text}: {error}");
         assert!(error.help.as_deref().unwrap_or_default().contains(help), "{text}: {error}");
-        assert!(!error.is_limit && error.to_string().contains(&error.message), "{text}: {error}");
+        assert!(!error.is_limit() && error.to_string().contains(&error.message), "{text}: {error}");
     }
 }
 
@@ -228,7 +284,7 @@ fn which_of_two_equal_tokens_is_at_fault() {
         ("((a)", 0..1),
         ("f(f(a)", 1..2),
         ("(a))", 3..4),
-        ("a = = b", 2..3),
+        ("a = = b", 4..5),
         ("a b b", 2..3),
         ("a + + ", 6..6),
     ] {
@@ -253,12 +309,12 @@ fn spans() {
     let under = |span: &Span| &text[span.start as usize..span.end as usize];
     let got: Vec<_> = (ast.nodes().iter())
         .map(|node| match &node.kind {
-            Kind::Call { function_span, .. } => (under(&node.span), Some(under(function_span))),
+            Kind::Call { name: at } | Kind::Operator { at, .. } => (under(&node.span), Some(under(at))),
             _ => (under(&node.span), None),
         })
         .collect();
     assert_eq!(got, expected);
-    assert_eq!(ast[ast.root()].span, 1..22);
+    assert_eq!(ast.nodes()[7].span, 1..22);
 }
 
 #[test]
@@ -295,7 +351,7 @@ fn floats_are_rounded_to_nearest_even() {
     ];
     for (text, bits) in rows {
         let ast = parsed(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let Kind::Float(value) = ast[ast.root()].kind else { panic!("{text}") };
+        let Kind::Float(value) = ast.nodes()[0].kind else { panic!("{text}") };
         assert_eq!(value.to_bits(), *bits, "{text}: {value:e}");
     }
     // Halfway between 1 and its successor, exactly and a little more than so after a thousand digits.
@@ -317,7 +373,7 @@ fn floats_are_rounded_to_nearest_even() {
 
 #[test]
 fn limits() {
-    let options = ParseOptions { max_bytes: 40, max_nodes: 5, max_depth: 4 };
+    let options = ParseOptions { max_bytes: 40, max_nodes: 5, max_depth: 4, data: false };
     let rows = [
         ("a + b + c", true),
         ("a + b + c + d", false),
@@ -334,7 +390,7 @@ fn limits() {
     for (text, fits) in rows {
         match parse(text, &options) {
             Ok(_) => assert!(fits, "{text}"),
-            Err(error) => assert!(!fits && error.is_limit && error.help.is_none(), "{text}: {error}"),
+            Err(error) => assert!(!fits && error.is_limit() && error.help.is_none(), "{text}: {error}"),
         }
     }
 }
@@ -342,7 +398,7 @@ fn limits() {
 #[test]
 fn large_texts() {
     let n = 1_000_000;
-    let options = ParseOptions { max_bytes: 1 << 24, max_nodes: 1 << 22, max_depth: 1 << 21 };
+    let options = ParseOptions { max_bytes: 1 << 24, max_nodes: 1 << 22, max_depth: 1 << 21, data: false };
     let nodes = |text: &str, options: &ParseOptions| match parse(text, options) {
         Ok(ast) => Ok(ast.nodes().len()),
         Err(error) => Err((error.span, error.message)),
@@ -411,19 +467,23 @@ fn check(text: &str) {
         Err(error) => assert!(inside(&error.span) && !error.message.is_empty(), "{text:?}: {error}"),
         Ok(ast) => {
             let mut uses = vec![0; ast.nodes().len()];
-            for (id, node) in ast.iter() {
+            for node in ast.nodes() {
                 assert!(inside(&node.span) && !node.span.is_empty(), "{text:?}");
-                if let Kind::Call { args, function_span, .. } = &node.kind {
-                    assert!(inside(function_span), "{text:?}");
-                    for arg in args {
-                        assert!(arg < &id, "{text:?}");
-                        let part = &ast[*arg].span;
-                        assert!(node.span.start <= part.start && part.end <= node.span.end, "{text:?}");
-                        uses[arg.index()] += 1;
-                    }
+                for arg in ast.args(node) {
+                    let part = &ast[*arg].span;
+                    assert!(node.span.start <= part.start && part.end <= node.span.end, "{text:?}");
+                    uses[arg.index()] += 1;
                 }
             }
-            assert_eq!(uses.pop(), Some(0), "{text:?}");
+            for statement in ast.statements() {
+                let (Statement::Binding { value, .. }
+                | Statement::Output { value, .. }
+                | Statement::Def { body: value, .. }) = statement
+                else {
+                    continue;
+                };
+                uses[value.root().index()] += 1;
+            }
             assert!(uses.iter().all(|&n| n == 1), "{text:?}");
         }
     }
@@ -474,6 +534,17 @@ fn random_texts_never_panic() {
         "'",
         "\n",
         "999999999999999999999",
+        "[",
+        "]",
+        ":",
+        "...",
+        ";",
+        "x = ",
+        "x: ",
+        "def f(",
+        "return ",
+        "nan(",
+        "#",
     ];
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut good = 0;

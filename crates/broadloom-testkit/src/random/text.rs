@@ -1,101 +1,67 @@
 //! A program as text that people can read, and read back.
 //!
 //! In: a [`Program`], or text. Out: the other. Must hold: what is printed reads back as the same program, bit for bit;
-//! a type that is written on a line is the line's type.
+//! a type that is written on a line is the line's type. The grammar is the library's text language with its settings and
+//! with the values of inputs; what is particular is only that each function becomes a step.
 //!
 //! ```text
 //! int_division error                       optional, as `promotion numpy` is
 //! x: int32[2] = [1, -5]                    an array in memory, row by row
-//! c: float32[] = 0.5                       a number that has met a dtype
-//! y = floor_divide(x, 2)                   a function; numbers without a dtype are literals
+//! c = float32(0.5)                         a number that has met a dtype
+//! y = x // 2                               a function; numbers without a dtype are literals
 //! z: float32[2] = astype(y, float32)       a type may be written, and is checked
-//! w = slice(z, ::-1)                       a view
-//! return w, y
+//! return z[::-1], y
 //! ```
-//!
-//! Numbers are decimal, `true false nan -nan inf -inf`, or `0x` and the bits of the dtype.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use broadloom_core::graph::IntDivision;
-use broadloom_core::{DType, Kind, Literal, Op, Promotion};
-use winnow::ascii::{dec_int, dec_uint, space0};
-use winnow::combinator::{alt, delimited, opt, preceded, repeat, separated};
-use winnow::prelude::*;
-use winnow::token::{one_of, take_while};
+use broadloom_core::text::{self, Input, Item, Library, Meaning, Module, ParseOptions, TextError, print};
+use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Result as CoreResult, Scalar};
 
 use super::program::{Arg, Program, PySlice, Step, Tensor, View};
 use super::typing::{self, Type};
-use crate::Value;
 
 impl fmt::Display for PySlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = |x: Option<isize>| x.map_or(String::new(), |x| x.to_string());
-        write!(f, "{}:{}:{}", bound(self.start), bound(self.stop), self.step)
+        let PySlice { start, stop, step } = *self;
+        Item::Range { start, stop, step }.fmt(f)
     }
 }
 
-/// The view's name and, each after a comma, its parameters.
-fn view_parts(view: &View) -> (&'static str, Vec<String>) {
-    fn all(x: &[impl ToString]) -> Vec<String> {
-        x.iter().map(ToString::to_string).collect()
+/// The view of what has this name.
+fn view_text(of: &str, view: &View) -> String {
+    fn all(x: &[impl ToString]) -> String {
+        x.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
     match view {
-        View::Slice(ranges) => ("slice", all(ranges)),
-        View::PermuteDims(axes) => ("permute_dims", all(axes)),
-        View::BroadcastTo(shape) => ("broadcast_to", all(shape)),
-        View::Reshape(shape) => ("reshape", all(shape)),
-        View::ExpandDims(axis) => ("expand_dims", all(&[*axis])),
-        View::Squeeze(axis) => ("squeeze", all(&[*axis])),
-        View::Flip(axis) => ("flip", all(&[*axis])),
-        View::IndexAxis(axis, index) => ("index_axis", all(&[*axis, *index])),
+        View::Slice(ranges) if ranges.is_empty() => format!("{of}[...]"),
+        View::Slice(ranges) => format!("{of}[{}]", all(ranges)),
+        View::PermuteDims(axes) => format!("permute_dims({of}, [{}])", all(axes)),
+        View::BroadcastTo(shape) => format!("broadcast_to({of}, [{}])", all(shape)),
+        View::Reshape(shape) => format!("reshape({of}, [{}])", all(shape)),
+        View::ExpandDims(axis) => format!("expand_dims({of}, {axis})"),
+        View::Squeeze(axis) => format!("squeeze({of}, {axis})"),
+        View::Flip(axis) => format!("flip({of}, {axis})"),
+        View::IndexAxis(axis, index) => format!("index_axis({of}, {axis}, {index})"),
     }
 }
 
 impl fmt::Display for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, parameters) = view_parts(self);
-        write!(f, "{name}({})", parameters.join(", "))
+        f.write_str(&view_text("x", self))
     }
 }
 
 /// An element, as it reads back.
 pub(crate) fn element(dtype: DType, bits: u64) -> String {
-    let value = Value::from_bits(dtype.name(), bits).expect("a dtype of the oracle");
-    let nan = |quiet: u64, sign: u64| match bits {
-        _ if bits == quiet => "nan".into(),
-        _ if bits == quiet | sign => "-nan".into(),
-        _ => format!("{bits:#x}"),
-    };
-    match value {
-        Value::F16(x) if x.is_nan() => nan(0x7e00, 1 << 15),
-        Value::F32(x) if x.is_nan() => nan(0x7fc0_0000, 1 << 31),
-        Value::F64(x) if x.is_nan() => nan(0x7ff8 << 48, 1 << 63),
-        Value::F16(x) => format!("{:?}", x.to_f32()),
-        Value::F32(x) => format!("{x:?}"),
-        Value::F64(x) => format!("{x:?}"),
-        Value::Bool(x) => x.to_string(),
-        _ if dtype.kind() == Kind::Signed => {
-            let unused = 64 - 8 * dtype.size() as u32;
-            ((bits << unused) as i64 >> unused).to_string()
-        }
-        _ => bits.to_string(),
-    }
-}
-
-fn literal_text(literal: Literal) -> String {
-    match literal {
-        Literal::Float(x) => element(DType::Float64, x.to_bits()),
-        other => other.to_string(),
-    }
+    print::element(Scalar { dtype, bits }).to_string()
 }
 
 /// A dtype and a shape.
 pub(crate) fn type_text(dtype: DType, shape: &[usize]) -> String {
-    let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
-    format!("{dtype}[{}]", extents.join(","))
+    print::ty(dtype, shape).to_string()
 }
 
 impl fmt::Display for Step {
@@ -105,19 +71,16 @@ impl fmt::Display for Step {
                 let elements: Vec<String> = x.bits.iter().map(|&bits| element(x.dtype, bits)).collect();
                 write!(f, "[{}]", elements.join(", "))
             }
-            Step::Constant(dtype, bits) => f.write_str(&element(*dtype, *bits)),
+            Step::Constant(dtype, bits) => print::constant(Scalar { dtype: *dtype, bits: *bits }).fmt(f),
             Step::Apply(op, args) => {
                 let arg = |arg: &Arg| match arg {
                     Arg::Step(i) => format!("s{i}"),
-                    Arg::Literal(x) => literal_text(*x),
+                    Arg::Literal(x) => print::operand(*x).to_string(),
                 };
-                write!(f, "{op}({})", args.iter().map(arg).collect::<Vec<_>>().join(", "))
+                print::apply(*op, &args.iter().map(arg).collect::<Vec<_>>()).fmt(f)
             }
-            Step::Cast(arg, dtype) => write!(f, "astype(s{arg}, {dtype})"),
-            Step::View(arg, view) => {
-                let (name, parameters) = view_parts(view);
-                write!(f, "{name}({})", [vec![format!("s{arg}")], parameters].concat().join(", "))
-            }
+            Step::Cast(arg, dtype) => print::cast(&format!("s{arg}"), *dtype).fmt(f),
+            Step::View(arg, view) => f.write_str(&view_text(&format!("s{arg}"), view)),
         }
     }
 }
@@ -146,10 +109,17 @@ impl fmt::Display for Program {
 /// Why text is no program, and in which line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramError {
-    /// The line, from 1; the one after the last for what is missing.
+    /// The line, from 1.
     pub line: usize,
     /// What is wrong with it.
     pub message: String,
+}
+
+impl ProgramError {
+    fn new(text: &str, error: &TextError) -> ProgramError {
+        let help = error.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
+        ProgramError { line: error.position(text).0, message: format!("{}{help}", error.message) }
+    }
 }
 
 impl fmt::Display for ProgramError {
@@ -160,12 +130,17 @@ impl fmt::Display for ProgramError {
 
 impl std::error::Error for ProgramError {}
 
-/// Reads a program, as its `Display` writes it.
+/// The limits of a program's text: values take more of it than people write.
+fn limits() -> ParseOptions {
+    ParseOptions { max_bytes: 1 << 28, max_nodes: 1 << 22, data: true, ..ParseOptions::default() }
+}
+
+/// Reads a program, as its `Display` writes it, or as people do.
 ///
 /// ```
 /// use broadloom_testkit::random::{Program, Size, program};
 ///
-/// let text = "x: int8[2] = [1, -2]\ny = add(x, 3)\nreturn y\n";
+/// let text = "x: int8[2] = [1, -2]\ny = x + 3\nreturn y\n";
 /// assert_eq!(text.parse::<Program>()?.run()?.values[1].bits, [4, 1]);
 /// let other = program(7, Size::Small);
 /// assert_eq!(other.to_string().parse::<Program>()?, other);
@@ -177,283 +152,184 @@ impl FromStr for Program {
     fn from_str(text: &str) -> Result<Program, ProgramError> {
         let (promotion, int_division) = (Promotion::Strict, IntDivision::Zero);
         let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, int_division };
-        let mut reader = Reader { program, types: Vec::new(), names: HashMap::new() };
-        let mut last = 0;
-        for (number, line) in text.lines().enumerate() {
-            last = number + 1;
-            let line = line.split('#').next().unwrap_or_default().trim();
-            if !line.is_empty() {
-                reader.line(line).map_err(|message| ProgramError { line: last, message })?;
+        let mut steps = Steps { program, types: Vec::new() };
+        let module = Module::parse(text, &Library::default(), &limits());
+        let module = module.map_err(|error| ProgramError::new(text, &error))?;
+        let values = text::evaluate(&module, &mut steps).map_err(|error| ProgramError::new(text, &error))?;
+        for (number, value) in values.into_iter().enumerate() {
+            match value {
+                Arg::Step(step) => steps.program.roots.push(step),
+                Arg::Literal(x) => {
+                    let message = format!("what is returned is the literal {x}, which has no dtype");
+                    let error = TextError::new(ErrorKind::Literal, &module.result_span(number), message);
+                    return Err(ProgramError::new(text, &error));
+                }
             }
         }
-        match reader.program.roots.is_empty() {
-            true => Err(ProgramError { line: last + 1, message: "no line says what to return".into() }),
-            false => Ok(reader.program),
+        Ok(steps.program)
+    }
+}
+
+/// The steps so far.
+struct Steps {
+    program: Program,
+    types: Vec<Type>,
+}
+
+fn error<T>(kind: ErrorKind, why: impl Into<String>) -> CoreResult<T> {
+    Err(Error::new(kind, why))
+}
+
+impl Steps {
+    fn push(&mut self, step: Step) -> CoreResult<Arg> {
+        let t = typing::type_of(&step, &self.types, self.program.promotion)
+            .or_else(|why| error(ErrorKind::DType, why))?;
+        self.types.push(t);
+        self.program.steps.push(step);
+        Ok(Arg::Step(self.types.len() - 1))
+    }
+
+    /// The indices of a bracket: ranges first, and then each index of its own.
+    fn index(&mut self, of: usize, items: &[Item]) -> CoreResult<Arg> {
+        let rank = self.types[of].shape.len();
+        let given = items.iter().filter(|item| **item != Item::Rest).count();
+        let Some(missing) = rank.checked_sub(given) else {
+            return error(ErrorKind::Shape, format!("{given} indices of an array that has rank {rank}"));
+        };
+        let whole = PySlice { start: None, stop: None, step: 1 };
+        let (mut ranges, mut single) = (Vec::new(), Vec::new());
+        for (number, item) in items.iter().enumerate() {
+            match *item {
+                // Axes at the end are taken whole anyway.
+                Item::Rest if number + 1 == items.len() => {}
+                Item::Rest => ranges.extend(std::iter::repeat_n(whole, missing)),
+                Item::Range { start, stop, step } => ranges.push(PySlice { start, stop, step }),
+                Item::At(index) => {
+                    single.push((ranges.len() as isize, index));
+                    ranges.push(whole);
+                }
+            }
+        }
+        let mut made = Arg::Step(of);
+        if single.len() < ranges.len() || single.is_empty() {
+            made = self.push(Step::View(of, View::Slice(ranges)))?;
+        }
+        for (axis, index) in single.into_iter().rev() {
+            let Arg::Step(of) = made else { break };
+            made = self.push(Step::View(of, View::IndexAxis(axis, index)))?;
+        }
+        Ok(made)
+    }
+}
+
+/// The step that an operand is.
+fn step(x: &Arg, what: &str) -> CoreResult<usize> {
+    match x {
+        Arg::Step(step) => Ok(*step),
+        Arg::Literal(x) => {
+            error(ErrorKind::Literal, format!("{what} of the literal {x}, which has no dtype"))
         }
     }
 }
 
-/// What a program's lines mean so far.
-struct Reader<'t> {
-    program: Program,
-    types: Vec<Type>,
-    names: HashMap<&'t str, usize>,
-}
+impl Meaning for Steps {
+    type Value = Arg;
 
-impl<'t> Reader<'t> {
-    fn line(&mut self, line: &'t str) -> Result<(), String> {
-        if !self.program.roots.is_empty() {
-            return Err("nothing can follow what is returned".into());
-        }
-        match line.split_whitespace().collect::<Vec<_>>()[..] {
-            ["promotion", mode] => {
-                self.program.promotion = match mode {
-                    "strict" => Promotion::Strict,
-                    "numpy" => Promotion::NumPy,
-                    _ => return Err(format!("`{mode}` is no promotion: strict or numpy")),
-                };
-                return Ok(());
+    fn literal(&mut self, x: Literal) -> Arg {
+        Arg::Literal(x)
+    }
+
+    fn constant(&mut self, x: Scalar) -> Arg {
+        self.types.push(Type { dtype: x.dtype, shape: Vec::new() });
+        self.program.steps.push(Step::Constant(x.dtype, x.bits));
+        Arg::Step(self.types.len() - 1)
+    }
+
+    fn apply(&mut self, op: Op, args: &[Arg]) -> CoreResult<Arg> {
+        self.push(Step::Apply(op, args.to_vec()))
+    }
+
+    fn cast(&mut self, x: &Arg, dtype: DType) -> CoreResult<Arg> {
+        let of = step(x, "a conversion")?;
+        self.push(Step::Cast(of, dtype))
+    }
+
+    fn view(&mut self, x: &Arg, view: text::View<'_>) -> CoreResult<Arg> {
+        let of = step(x, "a view")?;
+        let view = match view {
+            text::View::Index(items) => return self.index(of, items),
+            text::View::PermuteDims(axes) => View::PermuteDims(axes.to_vec()),
+            text::View::BroadcastTo(shape) => {
+                let extents = shape.iter().map(|&extent| usize::try_from(extent)).collect::<Result<_, _>>();
+                View::BroadcastTo(extents.or_else(|_| error(ErrorKind::Shape, "an extent is negative"))?)
             }
-            ["int_division", what] => {
-                self.program.int_division = match what {
-                    "zero" => IntDivision::Zero,
-                    "error" => IntDivision::Error,
-                    _ => return Err(format!("`{what}` is no int_division: zero or error")),
-                };
-                return Ok(());
-            }
-            _ => {}
-        }
-        let (head, body) = match parsed(statement, line)? {
-            Line::Return(names) => {
-                self.program.roots = names.iter().map(|name| self.step(name)).collect::<Result<_, _>>()?;
-                return Ok(());
-            }
-            Line::Step(head, body) => (head, body),
+            text::View::Reshape(shape) => View::Reshape(shape.to_vec()),
+            text::View::ExpandDims(axis) => View::ExpandDims(axis),
+            text::View::Squeeze(axis) => View::Squeeze(axis),
+            text::View::Flip(axis) => View::Flip(axis),
+            text::View::IndexAxis(axis, index) => View::IndexAxis(axis, index),
         };
-        let step = self.body(&head, body)?;
-        let t = typing::type_of(&step, &self.types, self.program.promotion)?;
-        if let Some((dtype, shape)) = &head.typed
-            && (*dtype, shape) != (t.dtype, &t.shape)
-        {
-            let (is, said) = (type_text(t.dtype, &t.shape), type_text(*dtype, shape));
-            return Err(format!("{} is {is}, not {said}", head.name));
+        self.push(Step::View(of, view))
+    }
+
+    fn host(&mut self, _id: u32, _args: &[Arg]) -> CoreResult<Arg> {
+        error(ErrorKind::Internal, "a program has no functions of a host")
+    }
+
+    fn input(&mut self, input: &Input<'_>, data: Option<&[u64]>) -> CoreResult<Arg> {
+        let (Some(bits), Some(dtype)) = (data, input.dtype()) else {
+            return error(ErrorKind::Name, format!("the input `{}` has no values", input.name()));
+        };
+        let fixed = |dim: &Dim| if let Dim::Fixed(n) = dim { *n } else { 0 };
+        let shape = input.dims().iter().flatten().map(fixed).collect();
+        self.push(Step::Input(Tensor { dtype, shape, bits: bits.to_vec() }))
+    }
+
+    fn free(&mut self, _name: &str) -> Option<Arg> {
+        None
+    }
+
+    fn names(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    fn check(&mut self, value: &Arg, declared: &Input<'_>) -> CoreResult<()> {
+        let of = step(value, "the type")?;
+        let Type { dtype, shape } = &self.types[of];
+        let extents: Vec<Dim> = shape.iter().map(|&extent| Dim::Fixed(extent)).collect();
+        if declared.dtype() == Some(*dtype) && declared.dims() == Some(extents) {
+            return Ok(());
         }
-        if self.names.insert(head.name, self.types.len()).is_some() {
-            return Err(format!("{} has a value already", head.name));
+        let (name, said) = (declared.name(), declared.type_text().unwrap_or_default());
+        error(ErrorKind::DType, format!("{name} is {}, not {said}", type_text(*dtype, shape)))
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> CoreResult<()> {
+        match (name, value) {
+            ("promotion", "strict") => self.program.promotion = Promotion::Strict,
+            ("promotion", "numpy") => self.program.promotion = Promotion::NumPy,
+            ("promotion", _) => {
+                return error(ErrorKind::Name, format!("`{value}` is no promotion: strict or numpy"));
+            }
+            ("int_division", "zero") => self.program.int_division = IntDivision::Zero,
+            ("int_division", "error") => self.program.int_division = IntDivision::Error,
+            ("int_division", _) => {
+                return error(ErrorKind::Name, format!("`{value}` is no int_division: zero or error"));
+            }
+            _ => {
+                return error(
+                    ErrorKind::Name,
+                    format!("there is no setting `{name}`: promotion, int_division"),
+                );
+            }
         }
-        self.program.steps.push(step);
-        self.types.push(t);
         Ok(())
     }
 
-    fn body(&self, head: &Head<'t>, body: Body<'t>) -> Result<Step, String> {
-        let typed = || head.typed.clone().ok_or_else(|| format!("the type of {} is missing", head.name));
-        match body {
-            Body::Elements(words) => {
-                let (dtype, shape) = typed()?;
-                let bits = words.iter().map(|word| bits_of(word, dtype)).collect::<Result<Vec<_>, _>>()?;
-                let n = typing::elements(&shape)?;
-                if bits.len() != n {
-                    return Err(format!("{} elements, not {n}", bits.len()));
-                }
-                Ok(Step::Input(Tensor { dtype, shape, bits }))
-            }
-            Body::Number(word) => Ok(Step::Constant(typed()?.0, bits_of(word, typed()?.0)?)),
-            Body::Call(name, args) => self.call(name, &args),
+    fn show(&self, x: &Arg) -> String {
+        match x {
+            Arg::Step(step) => self.types.get(*step).map_or(String::new(), |t| type_text(t.dtype, &t.shape)),
+            Arg::Literal(x) => x.to_string(),
         }
     }
-
-    fn call(&self, name: &str, args: &[Word<'t>]) -> Result<Step, String> {
-        if let Some(op) = Op::from_name(name).filter(|op| Op::public().any(|public| public == *op)) {
-            return Ok(Step::Apply(op, args.iter().map(|arg| self.arg(arg)).collect::<Result<_, _>>()?));
-        }
-        let Some((Word::Name(of), rest)) = args.split_first() else {
-            return Err(format!("{name} takes a name first"));
-        };
-        let of = self.step(of)?;
-        let view = match (name, rest) {
-            ("astype", [Word::Name(dtype)]) => {
-                let dtype = DType::from_name(dtype).ok_or_else(|| format!("`{dtype}` is no dtype"))?;
-                return Ok(Step::Cast(of, dtype));
-            }
-            ("slice", ranges) => View::Slice(ranges.iter().map(Word::range).collect::<Result<_, _>>()?),
-            ("permute_dims", axes) => View::PermuteDims(integers(axes)?),
-            ("broadcast_to", shape) => {
-                let extent = |e: isize| usize::try_from(e).map_err(|_| format!("{e} is no extent"));
-                View::BroadcastTo(integers(shape)?.into_iter().map(extent).collect::<Result<_, _>>()?)
-            }
-            ("reshape", shape) => View::Reshape(integers(shape)?),
-            ("expand_dims", [axis]) => View::ExpandDims(axis.integer()?),
-            ("squeeze", [axis]) => View::Squeeze(axis.integer()?),
-            ("flip", [axis]) => View::Flip(axis.integer()?),
-            ("index_axis", [axis, index]) => View::IndexAxis(axis.integer()?, index.integer()?),
-            _ => return Err(format!("there is no {name} of so many parameters")),
-        };
-        Ok(Step::View(of, view))
-    }
-
-    fn arg(&self, word: &Word<'t>) -> Result<Arg, String> {
-        match word {
-            Word::Name(name) => self.step(name).map(Arg::Step),
-            Word::Number(number) => literal(number).map(Arg::Literal),
-            Word::Range(_) => Err("a range is no operand".into()),
-        }
-    }
-
-    fn step(&self, name: &str) -> Result<usize, String> {
-        self.names.get(name).copied().ok_or_else(|| format!("there is no {name} above"))
-    }
-}
-
-/// The bits of an element as it is written.
-fn bits_of(word: &str, dtype: DType) -> Result<u64, String> {
-    let cannot = || format!("`{word}` is no {dtype}");
-    if let Some(digits) = word.strip_prefix("0x") {
-        let bits = u64::from_str_radix(digits, 16).map_err(|_| cannot())?;
-        let width = if dtype == DType::Bool { 1 } else { 8 * dtype.size() };
-        return if bits >> (width - 1) <= 1 { Ok(bits) } else { Err(cannot()) };
-    }
-    let sign = u64::from(word.starts_with('-'));
-    let is_nan = matches!(word, "nan" | "-nan");
-    match dtype {
-        DType::Bool => word.parse::<bool>().map(u64::from).map_err(|_| cannot()),
-        DType::Float16 if is_nan => Ok(0x7e00 | sign << 15),
-        DType::Float32 if is_nan => Ok(0x7fc0_0000 | sign << 31),
-        DType::Float64 if is_nan => Ok(0x7ff8 << 48 | sign << 63),
-        DType::Float16 => float::<half::f16>(word).map(|x| x.to_bits().into()).ok_or_else(cannot),
-        DType::Float32 => float::<f32>(word).map(|x| x.to_bits().into()).ok_or_else(cannot),
-        DType::Float64 => float::<f64>(word).map(f64::to_bits).ok_or_else(cannot),
-        _ => {
-            let x = Literal::Int(word.parse::<i128>().map_err(|_| cannot())?);
-            typing::literal(x, dtype).ok_or_else(cannot)
-        }
-    }
-}
-
-/// A float; what is finite as it is written stays so.
-fn float<T: FromStr + Copy + Into<f64>>(word: &str) -> Option<T> {
-    let x: T = word.parse().ok()?;
-    (x.into().is_finite() || word.ends_with("inf")).then_some(x)
-}
-
-fn literal(word: &str) -> Result<Literal, String> {
-    if let Ok(x) = word.parse::<bool>() {
-        return Ok(Literal::Bool(x));
-    }
-    match word.parse::<i128>() {
-        Ok(x) => Ok(Literal::Int(x)),
-        Err(_) => Ok(Literal::Float(f64::from_bits(bits_of(word, DType::Float64)?))),
-    }
-}
-
-fn integers(words: &[Word<'_>]) -> Result<Vec<isize>, String> {
-    words.iter().map(Word::integer).collect()
-}
-
-/// A line, by its form alone.
-enum Line<'t> {
-    Step(Head<'t>, Body<'t>),
-    Return(Vec<&'t str>),
-}
-
-/// What stands before the equals sign.
-struct Head<'t> {
-    name: &'t str,
-    typed: Option<(DType, Vec<usize>)>,
-}
-
-/// What stands behind it.
-enum Body<'t> {
-    Elements(Vec<&'t str>),
-    Number(&'t str),
-    Call(&'t str, Vec<Word<'t>>),
-}
-
-/// An operand or a parameter.
-enum Word<'t> {
-    Name(&'t str),
-    Number(&'t str),
-    Range(PySlice),
-}
-
-impl Word<'_> {
-    fn integer(&self) -> Result<isize, String> {
-        match self {
-            Word::Number(number) => number.parse().map_err(|_| format!("`{number}` is no integer")),
-            _ => Err("an integer is missing".into()),
-        }
-    }
-
-    fn range(&self) -> Result<PySlice, String> {
-        match self {
-            Word::Range(range) => Ok(*range),
-            _ => Err("a range is written start:stop:step".into()),
-        }
-    }
-}
-
-/// The whole text by one parser.
-fn parsed<'t, T>(mut parser: impl FnMut(&mut &'t str) -> ModalResult<T>, text: &'t str) -> Result<T, String> {
-    let mut rest = text;
-    match parser(&mut rest) {
-        Ok(made) if rest.is_empty() => Ok(made),
-        _ => Err(format!("this can't be read: {}", if rest.is_empty() { text } else { rest })),
-    }
-}
-
-fn statement<'t>(input: &mut &'t str) -> ModalResult<Line<'t>> {
-    alt((
-        preceded("return ", separated(1.., name, comma)).map(Line::Return),
-        (name, opt(preceded((":", space0), typed)), preceded((space0, "=", space0), body))
-            .map(|(name, typed, body)| Line::Step(Head { name, typed }, body)),
-    ))
-    .parse_next(input)
-}
-
-fn typed(input: &mut &str) -> ModalResult<(DType, Vec<usize>)> {
-    let extents = delimited(("[", space0), separated(0.., dec_uint::<_, usize, _>, comma), (space0, "]"));
-    (name.verify_map(DType::from_name), extents).parse_next(input)
-}
-
-fn body<'t>(input: &mut &'t str) -> ModalResult<Body<'t>> {
-    alt((
-        delimited(("[", space0), separated(0.., number, comma), (space0, "]")).map(Body::Elements),
-        (name, delimited(("(", space0), separated(1.., word, comma), (space0, ")")))
-            .map(|(name, args)| Body::Call(name, args)),
-        number.map(Body::Number),
-    ))
-    .parse_next(input)
-}
-
-fn word<'t>(input: &mut &'t str) -> ModalResult<Word<'t>> {
-    alt((range.map(Word::Range), number.map(Word::Number), name.map(Word::Name))).parse_next(input)
-}
-
-fn range(input: &mut &str) -> ModalResult<PySlice> {
-    let bound = |input: &mut &str| opt(dec_int::<_, isize, _>).parse_next(input);
-    let step = opt(preceded(":", dec_int::<_, isize, _>)).map(|step| step.unwrap_or(1));
-    (bound, ":", bound, step).map(|(start, _, stop, step)| PySlice { start, stop, step }).parse_next(input)
-}
-
-/// A number of any dtype, not looked at any further.
-fn number<'t>(input: &mut &'t str) -> ModalResult<&'t str> {
-    let digits = (opt("-"), one_of('0'..='9'), take_while(0.., ('0'..='9', 'a'..='f', 'A'..='F', 'x', '.')));
-    let rest = repeat::<_, _, (), _, _>(0.., (one_of(['+', '-']), take_while(1.., '0'..='9'))).take();
-    let name = (opt("-"), alt(("nan", "inf", "true", "false")), not_in_name);
-    alt(((digits, rest).take(), name.take())).parse_next(input)
-}
-
-/// The end of a name.
-fn not_in_name(input: &mut &str) -> ModalResult<()> {
-    winnow::combinator::not(one_of(('a'..='z', 'A'..='Z', '0'..='9', '_'))).parse_next(input)
-}
-
-fn name<'t>(input: &mut &'t str) -> ModalResult<&'t str> {
-    let first = one_of(('a'..='z', 'A'..='Z', '_'));
-    (first, take_while(0.., ('a'..='z', 'A'..='Z', '0'..='9', '_'))).take().parse_next(input)
-}
-
-fn comma(input: &mut &str) -> ModalResult<()> {
-    (space0, ",", space0).void().parse_next(input)
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::with_promotion;
+use crate::{DType, Error, ErrorKind};
 use broadloom_core::Promotion;
 
 /// The arrays that the rows below know.
@@ -117,7 +118,8 @@ fn errors_have_places() {
         ("[max](x, i)", ErrorKind::Name, "there is no function `max`; did you mean `maximum`?"),
         ("[frobnicate](x)", ErrorKind::Name, "there is no function `frobnicate`"),
         ("[canonical_nan](x)", ErrorKind::Name, "there is no function `canonical_nan`"),
-        ("2 * [x](i)", ErrorKind::Name, "there is no function `x`; `x` is an array; to multiply, write `*`"),
+        ("2 * [x](i)", ErrorKind::Name, "there is no function `x`"),
+        ("x * [x](i)", ErrorKind::Name, "there is no function `x`; `x` is an array; to multiply, write `*`"),
         (
             "i[**]0.5",
             ErrorKind::DType,

@@ -1,0 +1,66 @@
+//! What it takes to answer hostile texts.
+//!
+//! In: nothing, or the number of a text. Out: for each text of the table the time until it means something or is
+//! refused, and the memory that the process has needed for it. Must hold: each is answered in a process of its own.
+//!
+//! `cargo run --release -p broadloom-bench --bin hostile`
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::process::Command;
+use std::time::Instant;
+
+use broadloom::Array;
+use broadloom::text::{Program, TextError};
+use broadloom_bench::hostile::{Hostile, texts};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if let Some(number) = std::env::args().nth(1) {
+        let hostile = texts().into_iter().nth(number.parse()?).ok_or("no such text")?;
+        return answer(&hostile);
+    }
+    println!("{:45} {:>9} {:>9}  answer", "kind", "ms", "MiB");
+    let (mut slowest, mut largest) = (0.0_f64, 0.0_f64);
+    for (number, hostile) in texts().iter().enumerate() {
+        let child = Command::new(std::env::current_exe()?).arg(number.to_string()).output()?;
+        let told = String::from_utf8(child.stdout)?;
+        let mut words = told.trim().splitn(3, '\t');
+        let mut next = || words.next().ok_or(format!("{}: {:?}", hostile.name, child.status));
+        let (ms, mib): (f64, f64) = (next()?.parse()?, next()?.parse()?);
+        println!("{:45} {ms:9.1} {mib:9.1}  {}", hostile.name, next()?);
+        (slowest, largest) = (slowest.max(ms), largest.max(mib));
+    }
+    println!("{:45} {slowest:9.1} {largest:9.1}", "the most of each");
+    Ok(())
+}
+
+/// Answers one text; milliseconds, MiB beyond what the process had before, and the answer.
+fn answer(hostile: &Hostile) -> Result<(), Box<dyn Error>> {
+    let (x, i) = (Array::from_vec(vec![1.5_f32, 2.0]), Array::from_vec(vec![1_i32, 2]));
+    let before = peak()?;
+    let start = Instant::now();
+    let answer = Program::parse(&hostile.text).and_then(|program| {
+        let unknown = program.inputs().filter(|input| input.dtype().is_none());
+        let bound: Vec<(&str, Array<'_>)> = unknown
+            .map(|input| (input.name(), if input.name() == "i" { i.clone() } else { x.clone() }))
+            .collect();
+        program.build(&bound).map(|results| results.len())
+    });
+    let time = start.elapsed();
+    let words = match answer {
+        Ok(results) => format!("{results} results"),
+        Err(TextError { kind, message, .. }) => {
+            format!("{kind:?}: {}", message.chars().take(50).collect::<String>())
+        }
+    };
+    let memory = peak()?.saturating_sub(before) as f64 / 1024.0;
+    println!("{}\t{memory}\t{words}", time.as_secs_f64() * 1e3);
+    Ok(())
+}
+
+/// The most memory that the process has had, in KiB.
+fn peak() -> Result<u64, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}

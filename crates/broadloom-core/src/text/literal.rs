@@ -1,0 +1,253 @@
+//! What consists of literals only: typed constants, lists, indices, and the values of inputs.
+//!
+//! In: tokens. Out: nodes and numbers. Must hold: nothing here nests, so one loop reads each; a number of a dtype is
+//! exact or rounded as a literal is, and a NaN's bits are those that are written.
+
+use super::Span;
+use super::ast::{Item, Kind};
+use super::error::{TextError, limit, syntax};
+use super::lex::Token;
+use super::number::Number;
+use super::parse::{Operand, Parser};
+use crate::shape::MAX_RANK;
+use crate::{DType, ErrorKind, Literal, Scalar};
+
+/// A literal with its sign.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Literal(Literal),
+    /// `nan(bits)`, the bits those of the dtype that it is to have.
+    Nan(u64),
+}
+
+/// The bits of the quiet NaN that `nan` stands for, and the sign's bit.
+pub(super) fn nan(dtype: DType) -> (u64, u64) {
+    match dtype {
+        DType::Float16 => (0x7e00, 1 << 15),
+        DType::Float32 => (0x7fc0_0000, 1 << 31),
+        _ => (0x7ff8 << 48, 1 << 63),
+    }
+}
+
+impl Parser<'_> {
+    /// The number, or the NaN of float64 whose bits are in the parentheses behind `nan`.
+    pub(super) fn payload(&mut self, number: Number, span: &mut Span) -> Result<Number, TextError> {
+        match self.nan_bits(number, span)? {
+            None => Ok(number),
+            Some(bits) => self
+                .scalar(DType::Float64, Value::Nan(bits), span)
+                .map(|x| Number::Float(f64::from_bits(x.bits))),
+        }
+    }
+
+    /// The bits behind `nan`, if there are some; the span then covers them.
+    fn nan_bits(&mut self, number: Number, span: &mut Span) -> Result<Option<u64>, TextError> {
+        let is_nan = matches!(number, Number::Float(x) if x.is_nan());
+        if !is_nan || self.accept(Token::Open)?.is_none() {
+            return Ok(None);
+        }
+        self.opens();
+        let bits = match self.take()? {
+            Some((Token::Number(Number::Int(bits)), _)) => bits,
+            found => return Err(self.expected(found.as_ref(), "the bits of a NaN, such as `nan(0x7e01)`")),
+        };
+        span.end = self.closing(Token::Close, "`)` after the bits of a NaN")?.end;
+        Ok(Some(bits))
+    }
+
+    /// Takes what closes a parenthesis or bracket.
+    fn closing(&mut self, token: Token, what: &str) -> Result<Span, TextError> {
+        match self.take()? {
+            Some((found, span)) if found == token => {
+                self.closes();
+                Ok(span)
+            }
+            found => Err(self.expected(found.as_ref(), what)),
+        }
+    }
+
+    /// A literal with the sign before it.
+    fn value(&mut self, what: &str) -> Result<(Value, Span), TextError> {
+        let sign = match self.peek()? {
+            Some(Token::Minus | Token::Plus) => self.take()?,
+            _ => None,
+        };
+        let negative = matches!(sign, Some((Token::Minus, _)));
+        let (value, mut span) = match self.take()? {
+            Some((Token::Bool(x), span)) if sign.is_none() => (Value::Literal(Literal::Bool(x)), span),
+            Some((Token::Number(number), mut span)) => {
+                let value = match (self.nan_bits(number, &mut span)?, number) {
+                    (Some(_), _) if sign.is_some() => {
+                        return Err(syntax(&span, "the sign of a NaN is among its bits", None));
+                    }
+                    (Some(bits), _) => Value::Nan(bits),
+                    (None, Number::Int(x)) if negative => Value::Literal(Literal::Int(-i128::from(x))),
+                    (None, Number::Int(x)) => Value::Literal(Literal::Int(x.into())),
+                    (None, Number::Float(x)) if negative => Value::Literal(Literal::Float(-x)),
+                    (None, Number::Float(x)) => Value::Literal(Literal::Float(x)),
+                };
+                (value, span)
+            }
+            found => return Err(self.expected(found.as_ref(), what)),
+        };
+        if let Some((_, sign)) = sign {
+            span.start = sign.start;
+        }
+        Ok((value, span))
+    }
+
+    fn scalar(&self, dtype: DType, value: Value, span: &Span) -> Result<Scalar, TextError> {
+        let cannot = || {
+            let message = format!("`{}` is no {dtype}", self.quote(span));
+            TextError::new(ErrorKind::Literal, span, message)
+        };
+        match value {
+            Value::Literal(Literal::Float(x)) if x.is_nan() && dtype.is_float() => {
+                let (quiet, sign) = nan(dtype);
+                Ok(Scalar { dtype, bits: if x.is_sign_negative() { quiet | sign } else { quiet } })
+            }
+            Value::Literal(Literal::Bool(_)) if dtype != DType::Bool => Err(cannot()),
+            Value::Literal(x) => x.to_dtype(dtype).map_err(|_| cannot()),
+            Value::Nan(bits) => {
+                let x = Scalar { dtype, bits };
+                let fits = dtype.size() == 8 || bits >> (8 * dtype.size()) == 0;
+                if dtype.is_float() && fits && x.is_nan() { Ok(x) } else { Err(cannot()) }
+            }
+        }
+    }
+
+    /// `dtype(literal)`, after the dtype's name, before the parenthesis.
+    pub(super) fn constant(&mut self, dtype: DType, name: Span) -> Result<Operand, TextError> {
+        self.take()?;
+        self.opens();
+        let convert = || Some(format!("to convert an array, write `astype(x, {dtype})`"));
+        let (value, at) = self.value(&format!("a number in `{dtype}(…)`")).map_err(|e| e.with(convert()))?;
+        let scalar = self.scalar(dtype, value, &at)?;
+        let close = self
+            .closing(Token::Close, &format!("`)` after the number of `{dtype}(…)`"))
+            .map_err(|e| e.with(convert()))?;
+        self.push(Kind::Constant(scalar), name.start..close.end, &[])
+    }
+
+    /// An integer with its sign.
+    fn integer(&mut self, what: &str) -> Result<isize, TextError> {
+        let (value, span) = self.value(what)?;
+        match value {
+            Value::Literal(Literal::Int(x)) => isize::try_from(x).map_err(|_| {
+                limit(&span, format!("`{}` is beyond any axis, extent or index", self.quote(&span)))
+            }),
+            _ => Err(syntax(&span, format!("found `{}`, expected {what}", self.quote(&span)), None)),
+        }
+    }
+
+    /// Whether another element follows, up to the closing bracket, whose end is noted.
+    fn another(&mut self, end: &mut u32, what: &str) -> Result<bool, TextError> {
+        match self.take()? {
+            Some((Token::BracketEnd, span)) => {
+                self.closes();
+                *end = span.end;
+                Ok(false)
+            }
+            Some((Token::Comma, _)) => match self.peek()? {
+                Some(Token::BracketEnd) => self.another(end, what),
+                _ => Ok(true),
+            },
+            found => Err(self.expected(found.as_ref(), &format!("`,` or `]` after {what}"))),
+        }
+    }
+
+    /// `[integer, …]`, after the bracket.
+    pub(super) fn list(&mut self, open: Span) -> Result<Operand, TextError> {
+        self.opens();
+        let first = self.ast.integers.len();
+        let mut end = open.end;
+        let mut more = match self.peek()? {
+            Some(Token::BracketEnd) => self.another(&mut end, "a list")?,
+            _ => true,
+        };
+        while more {
+            let x = self.integer("an integer")?;
+            self.ast.integers.push(x);
+            more = self.another(&mut end, "an integer")?;
+            if self.ast.integers.len() - first > MAX_RANK {
+                return Err(limit(&open, format!("a list has at most {MAX_RANK} integers")));
+            }
+        }
+        let list = Kind::List(first as u32..self.ast.integers.len() as u32);
+        self.push(list, open.start..end, &[])
+    }
+
+    /// `[index, …]`, after the bracket, of an operand.
+    pub(super) fn index(&mut self, operand: &Operand, open: &Span) -> Result<Operand, TextError> {
+        self.opens();
+        let first = self.ast.items.len();
+        let mut end = open.end;
+        let mut rest = false;
+        loop {
+            let item = self.item()?;
+            if item == Item::Rest && std::mem::replace(&mut rest, true) {
+                return Err(syntax(open, "found a second `...` among these indices", None));
+            }
+            self.ast.items.push(item);
+            if self.ast.items.len() - first > MAX_RANK {
+                return Err(limit(open, format!("an array has at most {MAX_RANK} axes")));
+            }
+            if !self.another(&mut end, "an index")? {
+                break;
+            }
+        }
+        let items = Kind::Index(first as u32..self.ast.items.len() as u32);
+        self.push(items, operand.span.start..end, &[operand.id])
+    }
+
+    fn item(&mut self) -> Result<Item, TextError> {
+        const WHAT: &str = "an index, `start:stop:step` or `...`";
+        if self.accept(Token::Rest)?.is_some() {
+            return Ok(Item::Rest);
+        }
+        let start = match self.peek()? {
+            Some(Token::Colon) => None,
+            _ => Some(self.integer(WHAT)?),
+        };
+        let Some(colon) = self.accept(Token::Colon)? else {
+            return start.map(Item::At).ok_or_else(|| self.expected(None, WHAT));
+        };
+        let stop = self.bound()?;
+        let step = match self.accept(Token::Colon)? {
+            Some(_) => self.bound()?.unwrap_or(1),
+            None => 1,
+        };
+        if step == 0 {
+            return Err(syntax(&colon, "a step of 0 leads nowhere", None));
+        }
+        Ok(Item::Range { start, stop, step })
+    }
+
+    fn bound(&mut self) -> Result<Option<isize>, TextError> {
+        match self.peek()? {
+            Some(Token::Colon | Token::Comma | Token::BracketEnd) => Ok(None),
+            _ => self.integer("an integer, `:`, `,` or `]`").map(Some),
+        }
+    }
+
+    /// `[value, …]` of a dtype, from the bracket on, into [`Ast::data`](super::Ast::data).
+    pub(super) fn elements(&mut self, dtype: DType) -> Result<std::ops::Range<u32>, TextError> {
+        let first = self.ast.data.len() as u32;
+        match self.take()? {
+            Some((Token::Bracket, _)) => self.opens(),
+            found => return Err(self.expected(found.as_ref(), "`[` and the values of the input")),
+        }
+        let mut end = 0;
+        let mut more = match self.peek()? {
+            Some(Token::BracketEnd) => self.another(&mut end, "values")?,
+            _ => true,
+        };
+        while more {
+            let (value, span) = self.value("a value")?;
+            let scalar = self.scalar(dtype, value, &span)?;
+            self.ast.data.push(scalar.bits);
+            more = self.another(&mut end, "a value")?;
+        }
+        Ok(first..self.ast.data.len() as u32)
+    }
+}

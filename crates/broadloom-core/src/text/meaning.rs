@@ -1,0 +1,410 @@
+//! From a module to values: arrays, graphs, steps of a test, whatever a [`Meaning`] makes.
+//!
+//! In: a [`Module`], and what literals, functions and inputs mean. Out: the value of each output, or the first error
+//! with its place. Must hold: one loop over the nodes, composites included: no recursion, and no more steps than
+//! [`ParseOptions::max_nodes`](super::ParseOptions::max_nodes) however often composites use each other.
+
+use super::ast::{Ast, AstId, Item, Kind, Node, Statement, Type};
+use super::error::{TextError, limit};
+use super::module::{Input, Module};
+use super::nearest::nearest;
+use super::number::brief;
+use super::resolve::{Def, Function, Reference, Source, ViewName, built_in_names};
+use super::{ASTYPE, Span};
+use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
+
+/// A change of shape, as it is written; extents, axes and indices are not checked yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View<'m> {
+    /// `x[…]`
+    Index(&'m [Item]),
+    /// `permute_dims(x, axes)`
+    PermuteDims(&'m [isize]),
+    /// `broadcast_to(x, shape)`
+    BroadcastTo(&'m [isize]),
+    /// `reshape(x, shape)`
+    Reshape(&'m [isize]),
+    /// `expand_dims(x, axis)`
+    ExpandDims(isize),
+    /// `squeeze(x, axis)`
+    Squeeze(isize),
+    /// `flip(x, axis)`
+    Flip(isize),
+    /// `index_axis(x, axis, index)`
+    IndexAxis(isize, isize),
+}
+
+/// The elements of an input that has values in the text, row by row.
+pub type Data<'m> = &'m [u64];
+
+/// What the parts of a program mean.
+pub trait Meaning {
+    /// A value: cheap to clone, a handle.
+    type Value: Clone;
+
+    /// A literal without a dtype.
+    fn literal(&mut self, x: Literal) -> Self::Value;
+
+    /// A literal with a dtype.
+    fn constant(&mut self, x: Scalar) -> Self::Value;
+
+    /// A function or an operator.
+    ///
+    /// # Errors
+    /// If it does not take these operands.
+    fn apply(&mut self, op: Op, args: &[Self::Value]) -> Result<Self::Value>;
+
+    /// A conversion.
+    ///
+    /// # Errors
+    /// If it can't be made.
+    fn cast(&mut self, x: &Self::Value, dtype: DType) -> Result<Self::Value>;
+
+    /// A change of shape.
+    ///
+    /// # Errors
+    /// If it does not fit.
+    fn view(&mut self, x: &Self::Value, view: View<'_>) -> Result<Self::Value>;
+
+    /// The function that [`Library::declare`](super::Library::declare) gave this number.
+    ///
+    /// # Errors
+    /// If it does not take these operands.
+    fn host(&mut self, id: u32, args: &[Self::Value]) -> Result<Self::Value>;
+
+    /// A declared input, with its values where the text has them.
+    ///
+    /// # Errors
+    /// If what is bound to the name does not fit its type.
+    fn input(&mut self, input: &Input<'_>, data: Option<Data<'_>>) -> Result<Self::Value>;
+
+    /// A name that the text does not declare; none if it means nothing.
+    fn free(&mut self, name: &str) -> Option<Self::Value>;
+
+    /// The names that [`Meaning::free`] knows.
+    fn names(&self) -> Vec<&str>;
+
+    /// Checks a binding against the type that is written for it.
+    ///
+    /// # Errors
+    /// If it has another.
+    fn check(&mut self, value: &Self::Value, declared: &Input<'_>) -> Result<()>;
+
+    /// A setting of a case file.
+    ///
+    /// # Errors
+    /// If there is no such setting.
+    fn set(&mut self, name: &str, value: &str) -> Result<()>;
+
+    /// The type of a value, or the literal, for messages.
+    fn show(&self, x: &Self::Value) -> String;
+}
+
+/// The values of a module's outputs, in their order.
+///
+/// # Errors
+/// The first thing, in the order of the text, that does not mean anything.
+pub fn evaluate<M: Meaning>(
+    module: &Module,
+    meaning: &mut M,
+) -> std::result::Result<Vec<M::Value>, TextError> {
+    let ast = module.ast();
+    let mut machine =
+        Machine { module, meaning, values: Vec::new(), slots: Vec::new(), frames: Vec::new(), steps: 0 };
+    let mut outputs = Vec::new();
+    for statement in ast.statements() {
+        match statement {
+            Statement::Setting { name, value } => {
+                let set = machine.meaning.set(ast.at(name), ast.at(value));
+                set.map_err(|error| TextError::of(&error, &(name.start..value.end)))?;
+            }
+            Statement::Input { name, ty, data } => {
+                let input = Input { ast, name, ty: Some(ty) };
+                let value = machine.meaning.input(&input, data.as_ref().map(|data| ast.data(data)));
+                machine.slots.push((value.map_err(|error| TextError::of(&error, name))?, true));
+            }
+            Statement::Binding { name, ty, value } => {
+                let value = machine.body(value.ids())?;
+                if let Some(ty) = ty {
+                    machine.check(&value.0, name, ty)?;
+                }
+                machine.slots.push(value);
+            }
+            Statement::Def { .. } => {}
+            Statement::Output { value, .. } => outputs.push(machine.body(value.ids())?.0),
+        }
+    }
+    Ok(outputs)
+}
+
+/// A composite that is being written out.
+struct Frame<'m> {
+    source: &'m Source,
+    def: &'m Def,
+    next: u32,
+    /// Where its arguments begin among the values.
+    base: usize,
+}
+
+/// A value, and whether a name has to do with it.
+type Held<V> = (V, bool);
+
+struct Machine<'m, 'b, M: Meaning> {
+    module: &'m Module,
+    meaning: &'b mut M,
+    /// Operands that wait; none for what has no value.
+    values: Vec<Option<Held<M::Value>>>,
+    /// Inputs and bindings.
+    slots: Vec<Held<M::Value>>,
+    frames: Vec<Frame<'m>>,
+    steps: usize,
+}
+
+impl<'m, M: Meaning> Machine<'m, '_, M> {
+    /// The value of an expression of the module's own text.
+    fn body(&mut self, ids: impl Iterator<Item = AstId>) -> std::result::Result<Held<M::Value>, TextError> {
+        self.values.clear();
+        let source = &self.module.source;
+        for id in ids {
+            self.step(source, id)?;
+            if self.frames.is_empty() {
+                continue;
+            }
+            self.composites()
+                .map_err(|(error, def, part)| self.in_composite(error, source, id, def, &part))?;
+        }
+        self.values.pop().flatten().ok_or_else(internal)
+    }
+
+    /// Runs the composites that were entered to their ends; an error with the composite and the part at fault.
+    #[allow(clippy::type_complexity)]
+    fn composites(&mut self) -> std::result::Result<(), (TextError, String, String)> {
+        while let Some(frame) = self.frames.last_mut() {
+            let (source, end) = (frame.source, frame.def.body.nodes.end);
+            if frame.next < end {
+                let id = AstId(frame.next);
+                let def = frame.def;
+                frame.next += 1;
+                self.step(source, id).map_err(|error| {
+                    let name = brief(source.ast.at(&def.name)).into_owned();
+                    (error, name, brief(source.ast.at(&source.ast[id].span)).into_owned())
+                })?;
+                continue;
+            }
+            let base = frame.base;
+            self.frames.pop();
+            let result = self.values.pop().flatten();
+            self.values.truncate(base);
+            self.values.push(result);
+        }
+        Ok(())
+    }
+
+    /// An error inside of a composite, told of the call in the module's own text.
+    fn in_composite(
+        &self,
+        error: TextError,
+        source: &Source,
+        id: AstId,
+        def: String,
+        part: &str,
+    ) -> TextError {
+        let span = match &source.ast[id].kind {
+            Kind::Call { name } => name,
+            _ => &source.ast[id].span,
+        };
+        let part: Vec<&str> = part.split_whitespace().collect();
+        let message = format!("in `{def}`, at `{}`: {}", part.join(" "), error.message);
+        TextError { span: span.clone(), message, operands: Vec::new(), ..error }
+    }
+
+    /// The value of the next node, of which the operands have theirs; or the composite that it calls is entered.
+    fn step(&mut self, source: &'m Source, id: AstId) -> std::result::Result<(), TextError> {
+        let ast = &source.ast;
+        let node = &ast[id];
+        self.steps += 1;
+        if self.steps > self.module.max_nodes {
+            let message = format!("composites written out have more than {} nodes", self.module.max_nodes);
+            return Err(limit(&node.span, message));
+        }
+        let value = match (source.references[id.index()], &node.kind) {
+            (Reference::Written, _) => None,
+            (Reference::Parameter(number), _) => {
+                let base = self.frames.last().map_or(0, |frame| frame.base);
+                self.values.get(base + number as usize).cloned().flatten()
+            }
+            (Reference::Slot(slot), _) => Some(self.slots.get(slot as usize).cloned().ok_or_else(internal)?),
+            (Reference::Free, _) => {
+                let name = ast.at(&node.span);
+                let value = self.meaning.free(name);
+                Some((value.ok_or_else(|| self.unknown_name(node, name))?, true))
+            }
+            (Reference::Function(function), _) => return self.function(source, id, function),
+            (Reference::Op(op), Kind::Call { name }) => Some(self.apply(ast, node, name, op)?),
+            (_, Kind::Operator { op, at }) => Some(self.apply(ast, node, at, *op)?),
+            (Reference::Astype, Kind::Call { name }) => Some(self.cast(ast, node, name)?),
+            (Reference::View(view), Kind::Call { name }) => Some(self.view(ast, node, name, Some(view))?),
+            (_, Kind::Index(_)) => {
+                let inner = &ast[ast.args(node)[0]].span;
+                let span = inner.end..node.span.end;
+                Some(self.view(ast, node, &span, None)?)
+            }
+            (_, Kind::Bool(x)) => Some((self.meaning.literal(Literal::Bool(*x)), false)),
+            (_, Kind::Int(x)) => Some((self.meaning.literal(Literal::Int(*x)), false)),
+            (_, Kind::Float(x)) => Some((self.meaning.literal(Literal::Float(*x)), false)),
+            (_, Kind::Constant(x)) => Some((self.meaning.constant(*x), false)),
+            _ => return Err(internal()),
+        };
+        self.values.push(value);
+        Ok(())
+    }
+
+    /// The operands of a node, which are the last values, and whether names have to do with them.
+    fn operands(&mut self, count: usize) -> std::result::Result<(Vec<M::Value>, bool), TextError> {
+        let first = self.values.len().checked_sub(count).ok_or_else(internal)?;
+        let mut uses_names = false;
+        let mut operands = Vec::with_capacity(count);
+        for (value, names) in self.values.drain(first..).flatten() {
+            uses_names |= names;
+            operands.push(value);
+        }
+        Ok((operands, uses_names))
+    }
+
+    fn apply(
+        &mut self,
+        ast: &Ast,
+        node: &Node,
+        at: &Span,
+        op: Op,
+    ) -> std::result::Result<Held<M::Value>, TextError> {
+        let args = ast.args(node);
+        let (operands, uses_names) = self.operands(args.len())?;
+        match self.meaning.apply(op, &operands) {
+            Ok(value) => Ok((value, uses_names)),
+            Err(error) => Err(self.refused(&error, ast, at, args, &operands, uses_names)),
+        }
+    }
+
+    fn refused(
+        &self,
+        error: &crate::Error,
+        ast: &Ast,
+        at: &Span,
+        args: &[AstId],
+        operands: &[M::Value],
+        uses_names: bool,
+    ) -> TextError {
+        let shown = args.iter().zip(operands);
+        let operands = shown.map(|(arg, x)| (ast[*arg].span.clone(), self.meaning.show(x))).collect();
+        TextError { operands, uses_names, ..TextError::of(error, at) }
+    }
+
+    fn cast(&mut self, ast: &Ast, node: &Node, at: &Span) -> std::result::Result<Held<M::Value>, TextError> {
+        let (operands, uses_names) = self.operands(2)?;
+        let dtype = ast.args(node).get(1).map(|arg| &ast[*arg].kind);
+        let (Some(Kind::DType(dtype)), [x]) = (dtype, &operands[..]) else { return Err(internal()) };
+        match self.meaning.cast(x, *dtype) {
+            Ok(value) => Ok((value, uses_names)),
+            Err(error) => Err(self.refused(&error, ast, at, &ast.args(node)[..1], &operands, uses_names)),
+        }
+    }
+
+    fn view(
+        &mut self,
+        ast: &Ast,
+        node: &Node,
+        at: &Span,
+        name: Option<ViewName>,
+    ) -> std::result::Result<Held<M::Value>, TextError> {
+        let args = ast.args(node);
+        let (operands, uses_names) = self.operands(args.len())?;
+        let [x] = &operands[..] else { return Err(internal()) };
+        let list = || match args.get(1).map(|arg| &ast[*arg].kind) {
+            Some(Kind::List(list)) => ast.integers(list),
+            _ => &[],
+        };
+        let integer = |number: usize| match args.get(number).map(|arg| &ast[*arg].kind) {
+            Some(Kind::Int(x)) => isize::try_from(*x).unwrap_or_default(),
+            _ => 0,
+        };
+        let view = match (name, &node.kind) {
+            (None, Kind::Index(items)) => View::Index(ast.items(items)),
+            (Some(ViewName::PermuteDims), _) => View::PermuteDims(list()),
+            (Some(ViewName::BroadcastTo), _) => View::BroadcastTo(list()),
+            (Some(ViewName::Reshape), _) => View::Reshape(list()),
+            (Some(ViewName::ExpandDims), _) => View::ExpandDims(integer(1)),
+            (Some(ViewName::Squeeze), _) => View::Squeeze(integer(1)),
+            (Some(ViewName::Flip), _) => View::Flip(integer(1)),
+            (Some(ViewName::IndexAxis), _) => View::IndexAxis(integer(1), integer(2)),
+            (None, _) => return Err(internal()),
+        };
+        match self.meaning.view(x, view) {
+            Ok(value) => Ok((value, uses_names)),
+            Err(error) => Err(self.refused(&error, ast, at, &args[..1], &operands, uses_names)),
+        }
+    }
+
+    fn function(
+        &mut self,
+        source: &'m Source,
+        id: AstId,
+        function: Function,
+    ) -> std::result::Result<(), TextError> {
+        let node = &source.ast[id];
+        let args = source.ast.args(node);
+        let (source, def) = match function {
+            Function::Host { id, .. } => {
+                let (operands, uses_names) = self.operands(args.len())?;
+                let value = self.meaning.host(id, &operands).map_err(|error| {
+                    let at = if let Kind::Call { name } = &node.kind { name } else { &node.span };
+                    self.refused(&error, &source.ast, at, args, &operands, uses_names)
+                })?;
+                self.values.push(Some((value, uses_names)));
+                return Ok(());
+            }
+            Function::Own(def) => (source, def),
+            Function::Library { source, def } => (self.module.library.source(source), def),
+        };
+        let def = source.defs.get(def as usize).ok_or_else(internal)?;
+        let base = self.values.len().checked_sub(args.len()).ok_or_else(internal)?;
+        self.frames.push(Frame { source, def, next: def.body.nodes.start, base });
+        Ok(())
+    }
+
+    fn check(&mut self, value: &M::Value, name: &Span, ty: &Type) -> std::result::Result<(), TextError> {
+        let ast = self.module.ast();
+        let declared = Input { ast, name, ty: Some(ty) };
+        self.meaning.check(value, &declared).map_err(|error| TextError::of(&error, &ty.span))
+    }
+
+    fn unknown_name(&self, node: &Node, name: &str) -> TextError {
+        let known = self.meaning.names();
+        let inputs = self.module.inputs().filter(|input| input.dtype().is_some()).map(|input| input.name());
+        let bound = self.module.ast().statements().iter().filter_map(|statement| match statement {
+            Statement::Binding { name, .. } if name.end <= node.span.start => {
+                Some(self.module.ast().at(name))
+            }
+            _ => None,
+        });
+        let mut seen = std::collections::HashSet::new();
+        let all = known.into_iter().chain(inputs).chain(bound).take(1000);
+        let candidates: Vec<&str> = all.filter(|name| seen.insert(*name)).collect();
+        let help = if name != ASTYPE && !built_in_names().any(|function| function == name) {
+            nearest(name, candidates.iter().copied()).map(|other| format!("did you mean `{other}`?"))
+        } else {
+            Some(format!("`{name}` is a function: write its arguments after it, in parentheses"))
+        };
+        let help = help.or_else(|| match &candidates[..] {
+            [] => Some("no names are known".to_owned()),
+            known if known.len() <= 8 => Some(format!("known are `{}`", known.join("`, `"))),
+            _ => None,
+        });
+        TextError::new(ErrorKind::Name, &node.span, format!("`{}` is not known", brief(name))).with(help)
+    }
+}
+
+/// What the parser and the resolver rule out.
+fn internal() -> TextError {
+    TextError::new(ErrorKind::Internal, &(0..0), "the text was resolved wrongly")
+}

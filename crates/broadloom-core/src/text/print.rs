@@ -1,0 +1,206 @@
+//! How things are written so that they read back as what they are.
+//!
+//! In: scalars, literals, types, views, functions of named operands. Out: text of the language. Must hold: what is
+//! written reads back bit for bit, whatever the dtype; an operand is a name, a typed constant, or a literal, so that
+//! nothing depends on how tightly operators bind.
+
+use std::fmt::{self, Write};
+
+use broadloom_math::f16;
+
+use super::ast::Item;
+use super::literal::nan;
+use super::operator::symbol;
+use crate::layout::{Slice, View};
+use crate::op::Arity;
+use crate::{DType, Kind, Literal, Op, Scalar};
+
+/// A typed constant: `float32(0.5)`.
+///
+/// ```
+/// use broadloom_core::Scalar;
+/// use broadloom_core::text::print::constant;
+///
+/// assert_eq!(constant(Scalar::of(-0.0_f32)).to_string(), "float32(-0.0)");
+/// assert_eq!(constant(Scalar::of(f64::from_bits(0x7ff8_0000_0000_0001))).to_string(), "float64(nan(0x7ff8000000000001))");
+/// ```
+pub fn constant(x: Scalar) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{}({})", x.dtype, element(x)))
+}
+
+/// The number of a typed constant, or an element of an input's values.
+pub fn element(x: Scalar) -> impl fmt::Display {
+    fmt::from_fn(move |f| match x.dtype.kind() {
+        Kind::Bool => write!(f, "{}", x.bits != 0),
+        Kind::Signed => {
+            let unused = 64 - 8 * x.dtype.size() as u32;
+            write!(f, "{}", (x.bits << unused) as i64 >> unused)
+        }
+        Kind::Unsigned => write!(f, "{}", x.bits),
+        Kind::Float if x.is_nan() => {
+            let (quiet, sign) = nan(x.dtype);
+            match x.bits {
+                bits if bits == quiet => f.write_str("nan"),
+                bits if bits == quiet | sign => f.write_str("-nan"),
+                bits => write!(f, "nan({bits:#x})"),
+            }
+        }
+        Kind::Float => match x.dtype {
+            DType::Float64 => write!(f, "{:?}", f64::from_bits(x.bits)),
+            DType::Float32 => narrow(f, format!("{:?}", f32::from_bits(x.bits as u32)), x),
+            _ => narrow(f, format!("{:?}", f16::from_bits(x.bits as u16).to_f32()), x),
+        },
+    })
+}
+
+/// A float that is read as a float64 and then rounded to its dtype: in decimals where that gives it back, else in
+/// hexadecimals, which a float64 holds exactly.
+fn narrow(f: &mut fmt::Formatter<'_>, decimal: String, x: Scalar) -> fmt::Result {
+    let read = decimal.parse().ok().and_then(|value| Literal::Float(value).to_dtype(x.dtype).ok());
+    if read == Some(x) {
+        return f.write_str(&decimal);
+    }
+    let value = match x.dtype {
+        DType::Float32 => f64::from(f32::from_bits(x.bits as u32)),
+        _ => f64::from(f16::from_bits(x.bits as u16).to_f32()),
+    };
+    // A narrower float is a normal float64.
+    let (sign, bits) = (if value.is_sign_negative() { "-" } else { "" }, value.to_bits());
+    let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i64 - 1023, bits & ((1 << 52) - 1));
+    write!(f, "{sign}0x1.{fraction:013x}p{exponent}")
+}
+
+/// A literal without a dtype.
+pub fn literal(x: Literal) -> impl fmt::Display {
+    fmt::from_fn(move |f| match x {
+        Literal::Float(x) => write!(f, "{}", element(Scalar::of(x))),
+        other => write!(f, "{other}"),
+    })
+}
+
+/// A literal as an operand: in parentheses if it has a sign.
+pub fn operand(x: Literal) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        let text = literal(x).to_string();
+        if text.starts_with('-') { write!(f, "({text})") } else { f.write_str(&text) }
+    })
+}
+
+/// A type: `float32[3,4]`.
+pub fn ty(dtype: DType, extents: &[usize]) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        write!(f, "{dtype}[")?;
+        for (i, extent) in extents.iter().enumerate() {
+            write!(f, "{}{extent}", if i == 0 { "" } else { "," })?;
+        }
+        f.write_char(']')
+    })
+}
+
+fn commas(
+    f: &mut fmt::Formatter<'_>,
+    open: char,
+    items: impl Iterator<Item = impl fmt::Display>,
+    close: char,
+) -> fmt::Result {
+    f.write_char(open)?;
+    for (i, item) in items.enumerate() {
+        write!(f, "{}{item}", if i == 0 { "" } else { ", " })?;
+    }
+    f.write_char(close)
+}
+
+/// A function of operands: by its operator, if there is one and it takes an operand that is no literal.
+///
+/// ```
+/// use broadloom_core::Op;
+/// use broadloom_core::text::print::apply;
+///
+/// assert_eq!(apply(Op::Add, &["x", "float32(1.0)"]).to_string(), "x + float32(1.0)");
+/// assert_eq!(apply(Op::Sqrt, &["x"]).to_string(), "sqrt(x)");
+/// assert_eq!(apply(Op::Negative, &["3"]).to_string(), "negative(3)");
+/// ```
+pub fn apply(op: Op, operands: &[impl AsRef<str>]) -> impl fmt::Display {
+    fmt::from_fn(move |f| match (op.arity(), symbol(op), operands) {
+        (Arity::Binary, Some(symbol), [left, right]) => {
+            write!(f, "{} {symbol} {}", left.as_ref(), right.as_ref())
+        }
+        // A sign before a number would be a part of the number.
+        (Arity::Unary, Some(symbol), [x]) if !is_literal(x.as_ref()) => write!(f, "{symbol}{}", x.as_ref()),
+        _ => {
+            write!(f, "{op}")?;
+            // Parentheses around a literal's sign are for operators.
+            let plain = operands.iter().map(|x| match x.as_ref().strip_prefix('(') {
+                Some(inner) => inner.trim_end_matches(')'),
+                None => x.as_ref(),
+            });
+            commas(f, '(', plain, ')')
+        }
+    })
+}
+
+/// Whether an operand is a literal without a dtype.
+fn is_literal(x: &str) -> bool {
+    x.starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == '.')
+        || matches!(x, "inf" | "nan" | "true" | "false")
+        || x.starts_with("nan(")
+}
+
+/// A conversion: `astype(x, float32)`.
+pub fn cast(x: &str, dtype: DType) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{}({x}, {dtype})", super::ASTYPE))
+}
+
+/// A change of shape: `x[::-1]`, `reshape(x, [2, 3])`.
+pub fn view(x: &str, view: &View) -> impl fmt::Display {
+    fmt::from_fn(move |f| match view {
+        View::BroadcastTo(shape) => function(f, "broadcast_to", x, shape.iter()),
+        View::Reshape(shape) => function(f, "reshape", x, shape.iter()),
+        View::Permute(axes) => function(f, "permute_dims", x, axes.iter()),
+        View::Slice(slices) if slices.is_empty() => write!(f, "{x}[...]"),
+        View::Slice(slices) => {
+            f.write_str(x)?;
+            commas(f, '[', slices.iter().map(slice), ']')
+        }
+    })
+}
+
+fn function(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    x: &str,
+    list: impl Iterator<Item = impl fmt::Display>,
+) -> fmt::Result {
+    write!(f, "{name}({x}, ")?;
+    commas(f, '[', list, ']')?;
+    f.write_char(')')
+}
+
+/// The range that takes these indices.
+fn slice(s: &Slice) -> Item {
+    let Slice { start, step, len } = *s;
+    let step = if step == 0 || len < 2 { 1 } else { step };
+    if len == 0 {
+        return Item::Range { start: Some(0), stop: Some(0), step: 1 };
+    }
+    let last = start as isize + (len as isize - 1) * step;
+    // The index before the first is not −1, which counts from the end.
+    let stop = Some(last + step.signum()).filter(|&stop| stop >= 0);
+    Item::Range { start: Some(start as isize), stop, step }
+}
+
+/// An index as it is written in brackets.
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Item::At(index) => write!(f, "{index}"),
+            Item::Rest => f.write_str("..."),
+            Item::Range { start, stop, step } => {
+                start.map_or(Ok(()), |start| write!(f, "{start}"))?;
+                f.write_char(':')?;
+                stop.map_or(Ok(()), |stop| write!(f, "{stop}"))?;
+                if *step == 1 { Ok(()) } else { write!(f, ":{step}") }
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What texts mean as arrays.
+//!
+//! In: the parts of a program, and arrays for its inputs. Out: arrays. Must hold: an array for an input has the dtype and
+//! the extents that the text declares, and a symbol is one number throughout.
+
+use std::collections::HashMap;
+
+use broadloom_core::symbol::Binding;
+use broadloom_core::text::{Input, Item, Meaning, View};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, HostFunction, Literal, Op, Result, Scalar};
+use broadloom_math::Elem;
+
+use crate::array::Array;
+use crate::expr;
+use crate::operand::Operand;
+use crate::range::Range;
+use crate::storage::Element;
+
+/// Arrays under names, and what the symbols of their extents have turned out to be.
+pub(super) struct Arrays<'n, 'a> {
+    known: HashMap<&'n str, &'n Array<'a>>,
+    /// The names in the caller's order.
+    names: Vec<&'n str>,
+    /// The host functions, by number.
+    functions: &'n [HostFunction],
+    symbols: Binding,
+    /// Whether some input has no array, so that symbols stay symbols.
+    is_open: bool,
+}
+
+impl<'n, 'a> Arrays<'n, 'a> {
+    pub(super) fn new(bound: &'n [(&'n str, Array<'a>)], functions: &'n [HostFunction]) -> Arrays<'n, 'a> {
+        Arrays {
+            known: bound.iter().map(|(name, array)| (*name, array)).collect(),
+            names: bound.iter().map(|(name, _)| *name).collect(),
+            functions,
+            symbols: Binding::default(),
+            is_open: false,
+        }
+    }
+
+    /// Checks an array against a type, and learns the symbols that are met first.
+    fn fits(&mut self, array: &Array<'a>, declared: &Input<'_>) -> Result<()> {
+        let (name, said) = (declared.name(), declared.type_text().unwrap_or_default());
+        let is = || match array.dims() {
+            Some(_) => format!("{}{}", array.dtype(), array.all_dims()),
+            None => Operand::from(array).known().to_string(),
+        };
+        if declared.dtype().is_some_and(|dtype| dtype != array.dtype()) || array.is_literal() {
+            let error = Error::new(ErrorKind::DType, format!("`{name}` is {}, not {said}", is()));
+            let dtype = declared.dtype().map_or("float64", DType::name);
+            return Err(error.with_help(format!("write `astype(…, {dtype})`")));
+        }
+        let Some(dims) = declared.dims() else { return Ok(()) };
+        let dims = Dims::new(&dims)?;
+        if self.is_open || array.dims().is_some() {
+            if array.all_dims() == dims {
+                return Ok(());
+            }
+            return Err(Error::new(ErrorKind::Shape, format!("`{name}` is {}, not {said}", is())));
+        }
+        self.symbols.meet(&dims, array.shape()).map_err(|error| {
+            Error::new(ErrorKind::Shape, format!("`{name}`, declared {said}, {}", error.message()))
+        })
+    }
+}
+
+impl<'a> Meaning for Arrays<'_, 'a> {
+    type Value = Array<'a>;
+
+    fn literal(&mut self, x: Literal) -> Array<'a> {
+        Array::scalar(x)
+    }
+
+    fn constant(&mut self, x: Scalar) -> Array<'a> {
+        expr::constant(x)
+    }
+
+    fn apply(&mut self, op: Op, args: &[Array<'a>]) -> Result<Array<'a>> {
+        Array::apply(op, args)
+    }
+
+    fn cast(&mut self, x: &Array<'a>, dtype: DType) -> Result<Array<'a>> {
+        Ok(x.astype(dtype))
+    }
+
+    fn view(&mut self, x: &Array<'a>, view: View<'_>) -> Result<Array<'a>> {
+        match view {
+            View::Index(items) => index(x, items),
+            View::PermuteDims(axes) => x.permute_dims(axes),
+            View::BroadcastTo(shape) => {
+                let extents: Option<Vec<usize>> = shape.iter().map(|&e| usize::try_from(e).ok()).collect();
+                let negative = || Error::new(ErrorKind::Shape, "broadcast_to: an extent is negative");
+                x.broadcast_to(&extents.ok_or_else(negative)?)
+            }
+            View::Reshape(shape) => x.reshape(shape),
+            View::ExpandDims(axis) => x.expand_dims(axis),
+            View::Squeeze(axis) => x.squeeze(axis),
+            View::Flip(axis) => x.flip(axis),
+            View::IndexAxis(axis, index) => x.index_axis(axis, index),
+        }
+    }
+
+    fn host(&mut self, id: u32, args: &[Array<'a>]) -> Result<Array<'a>> {
+        let unknown = || Error::new(ErrorKind::Internal, "a function of the host that nobody defined");
+        Array::call(self.functions.get(id as usize).ok_or_else(unknown)?, args)
+    }
+
+    fn input(&mut self, input: &Input<'_>, data: Option<&[u64]>) -> Result<Array<'a>> {
+        if let Some(array) = self.known.get(input.name()).copied() {
+            self.fits(array, input)?;
+            return Ok(array.clone());
+        }
+        if let Some((bits, dtype)) = data.zip(input.dtype()) {
+            let fixed = |dim: &Dim| if let Dim::Fixed(n) = dim { *n } else { 1 };
+            let shape: Vec<usize> = input.dims().iter().flatten().map(fixed).collect();
+            return from_bits(dtype, &shape, bits);
+        }
+        let (Some(dtype), Some(dims)) = (input.dtype(), input.dims()) else {
+            return Err(Error::new(ErrorKind::Internal, format!("`{}` is not declared", input.name())));
+        };
+        self.is_open = true;
+        Array::input(input.name(), dtype, &dims)
+    }
+
+    fn free(&mut self, name: &str) -> Option<Array<'a>> {
+        self.known.get(name).map(|array| (*array).clone())
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.names.clone()
+    }
+
+    fn check(&mut self, value: &Array<'a>, declared: &Input<'_>) -> Result<()> {
+        self.fits(value, declared)
+    }
+
+    fn set(&mut self, name: &str, _value: &str) -> Result<()> {
+        let why = format!("`{name}` is set by the options of who evaluates the text");
+        Err(Error::new(ErrorKind::Name, why))
+    }
+
+    fn show(&self, x: &Array<'a>) -> String {
+        Operand::from(x).known().to_string()
+    }
+}
+
+/// `x[item, …]`: ranges as Python's; an index takes its axis away.
+fn index<'a>(x: &Array<'a>, items: &[Item]) -> Result<Array<'a>> {
+    let fail = |why: String| Err(Error::new(ErrorKind::Shape, format!("index: {why}")));
+    let axes = items.iter().filter(|item| **item != Item::Rest).count();
+    let Some(rest) = x.rank().checked_sub(axes) else {
+        return fail(format!("{axes} indices for {}, which has rank {}", x.0.shape, x.rank()));
+    };
+    let mut ranges = Vec::with_capacity(x.rank());
+    let mut kept = Vec::with_capacity(x.rank());
+    for item in items {
+        let axis = ranges.len();
+        match *item {
+            Item::Rest => {
+                ranges.extend(std::iter::repeat_n(Range::from(..), rest));
+                kept.extend(std::iter::repeat_n(true, rest));
+            }
+            Item::Range { start, stop, step } => {
+                ranges.push(Range::new(start, stop, step));
+                kept.push(true);
+            }
+            Item::At(index) => {
+                let extent = x.shape()[axis] as isize;
+                if index < -extent || index >= extent {
+                    return fail(format!("{index} is out of range for axis {axis} of {}", x.0.shape));
+                }
+                let index = if index < 0 { index + extent } else { index };
+                ranges.push(Range::from(index..index + 1));
+                kept.push(false);
+            }
+        }
+    }
+    let sliced = x.slice(&ranges)?;
+    if kept.iter().all(|&kept| kept) {
+        return Ok(sliced);
+    }
+    let kept = kept.into_iter().chain(std::iter::repeat(true));
+    let extents: Vec<isize> = sliced
+        .shape()
+        .iter()
+        .zip(kept)
+        .filter(|(_, kept)| *kept)
+        .map(|(&extent, _)| extent as isize)
+        .collect();
+    sliced.reshape(&extents)
+}
+
+macro_rules! define_from_bits {
+    ($(($variant:ident, $rust:ty, $name:literal))*) => {
+        /// An array of these elements.
+        fn from_bits<'a>(dtype: DType, shape: &[usize], bits: &[u64]) -> Result<Array<'a>> {
+            fn values<T: Element>(bits: &[u64]) -> Vec<T> {
+                bits.iter().map(|&bits| <T as Elem>::from_bits64(bits)).collect()
+            }
+            match dtype {
+                $(DType::$variant => Array::from_shape_vec(shape, values::<$rust>(bits)),)*
+            }
+        }
+    };
+}
+broadloom_math::for_each_dtype!(define_from_bits);

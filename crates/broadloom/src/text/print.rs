@@ -1,0 +1,250 @@
+//! Expressions as programs.
+//!
+//! In: arrays under names. Out: the text of a program that means them, with its inputs. Must hold: the text, built with
+//! the same inputs, gives the same expression, node for node; it is the same text each time; no recursion.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use broadloom_core::text::{is_name, print as words};
+use broadloom_core::{DType, Dims, Error, ErrorKind, Result};
+use broadloom_mem::FloatEnv;
+use rustc_hash::FxHashMap;
+
+use crate::array::Array;
+use crate::expr::Kind;
+
+/// The program that gives these arrays under these names, with types written.
+///
+/// An [`Array::input`] is declared under its own name. Arrays in memory become inputs too, `in0`, `in1`, … in the order in which they are met; [`Printed`] tells which is which.
+/// What is used several times is bound once.
+///
+/// # Errors
+/// [`ErrorKind::Name`] for a name that a text can't have, or that is there twice, or belongs to two different inputs.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::text;
+///
+/// let x = Array::from_vec(vec![1.0_f32, 2.0]);
+/// let y = &x * 2 + 0.5;
+/// assert_eq!(
+///     text::print(&[("y", &y)])?,
+///     "in0: float32[2]\nt0: float32[2] = in0 * float32(2.0)\ny: float32[2] = t0 + float32(0.5)\nreturn y\n"
+/// );
+/// # Ok::<(), Error>(())
+/// ```
+pub fn print(outputs: &[(&str, &Array<'_>)]) -> Result<String> {
+    Printed::new(outputs).map(|printed| printed.text)
+}
+
+/// A printed program, and the arrays that its inputs stand for.
+#[derive(Clone)]
+pub struct Printed<'a> {
+    /// The program.
+    pub text: String,
+    /// The inputs in their order, to be given to [`Program::build`](super::Program::build).
+    pub inputs: Vec<(String, Array<'a>)>,
+}
+
+impl<'a> Printed<'a> {
+    /// Prints as [`print`] does, and keeps the inputs.
+    ///
+    /// # Errors
+    /// As [`print`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::text::{Printed, Program};
+    ///
+    /// let x = Array::from_vec(vec![1_i32, 2, 3]).slice(&[Range::new(None, None, -1)])?;
+    /// let printed = Printed::new(&[("y", &(&x + &x))])?;
+    /// let program = Program::parse(&printed.text)?;
+    /// let inputs: Vec<_> = printed.inputs.iter().map(|(name, x)| (&**name, x.clone())).collect();
+    /// assert_eq!(program.build(&inputs)?[0].1.to_vec::<i32>()?, [6, 4, 2]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn new(outputs: &[(&str, &Array<'a>)]) -> Result<Printed<'a>> {
+        // Numbers are printed and read back, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
+        let refuse = |name: &str, why: &str| {
+            Err(Error::new(ErrorKind::Name, format!("print: the name {name:?} {why}")))
+        };
+        let mut results: HashSet<&str> = HashSet::new();
+        if let Some((name, _)) = outputs.iter().find(|(name, _)| !results.insert(name)) {
+            return refuse(name, "is there twice");
+        }
+        let mut nodes = Nodes::default();
+        for (_, root) in outputs {
+            nodes.walk(root);
+        }
+        let mut types: HashMap<&str, (DType, Dims)> = HashMap::new();
+        for array in &nodes.order {
+            let Kind::Input(name) = &array.0.kind else { continue };
+            let ty = (array.dtype(), array.all_dims());
+            if types.insert(name, ty.clone()).is_some_and(|earlier| earlier != ty) {
+                return refuse(name, "is that of two inputs");
+            }
+        }
+        if let Some(name) = results.iter().chain(types.keys()).find(|name| !is_name(name)) {
+            return refuse(name, "is not one that a text can have");
+        }
+        let taken = results.iter().chain(types.keys()).map(|name| (*name).to_owned()).collect();
+        // A result that has an input's name can only be called so in `return`.
+        let wanted: Vec<(&str, &Array<'a>)> =
+            outputs.iter().copied().filter(|(name, _)| !types.contains_key(name)).collect();
+        let mut printer = Printer {
+            taken,
+            declared: HashSet::new(),
+            inputs: Vec::new(),
+            temporaries: 0,
+            head: String::new(),
+            body: String::new(),
+        };
+        let names = printer.lines(&nodes, &wanted);
+        let Printer { inputs, head, mut body, .. } = printer;
+        body.push_str("return ");
+        for (i, (name, root)) in outputs.iter().enumerate() {
+            let written = &names[nodes.ids[&address(root)]];
+            // Writing to a String can't fail.
+            let _ = match written == name {
+                true => write!(body, "{}{name}", if i == 0 { "" } else { ", " }),
+                false => write!(body, "{}{name} = {written}", if i == 0 { "" } else { ", " }),
+            };
+        }
+        body.push('\n');
+        Ok(Printed { text: head + &body, inputs })
+    }
+}
+
+impl fmt::Display for Printed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Printed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn address(array: &Array<'_>) -> usize {
+    Arc::as_ptr(&array.0) as usize
+}
+
+/// Every node once, operands first, with the number of its uses.
+#[derive(Default)]
+struct Nodes<'e, 'a> {
+    order: Vec<&'e Array<'a>>,
+    ids: FxHashMap<usize, usize>,
+    uses: Vec<u32>,
+}
+
+impl<'e, 'a> Nodes<'e, 'a> {
+    fn walk(&mut self, root: &'e Array<'a>) {
+        let mut pending = vec![(root, false)];
+        while let Some((array, operands_done)) = pending.pop() {
+            if let Some(&id) = self.ids.get(&address(array)) {
+                self.uses[id] += 1;
+                continue;
+            }
+            if !operands_done {
+                pending.push((array, true));
+                pending.extend(operands(array).into_iter().rev().map(|arg| (arg, false)));
+                continue;
+            }
+            self.ids.insert(address(array), self.order.len());
+            self.order.push(array);
+            self.uses.push(1);
+        }
+    }
+}
+
+fn operands<'e, 'a>(array: &'e Array<'a>) -> Vec<&'e Array<'a>> {
+    match &array.0.kind {
+        Kind::Data(_) | Kind::Literal(_) | Kind::Const(_) | Kind::Input(_) => Vec::new(),
+        Kind::Apply { args, .. } | Kind::Host { args, .. } => args.iter().flatten().collect(),
+        Kind::Cast { arg } | Kind::View { arg, .. } => vec![arg],
+    }
+}
+
+struct Printer<'a> {
+    taken: HashSet<String>,
+    /// The inputs of kernels that have their line.
+    declared: HashSet<String>,
+    inputs: Vec<(String, Array<'a>)>,
+    temporaries: usize,
+    head: String,
+    body: String,
+}
+
+impl<'a> Printer<'a> {
+    /// Writes a line for each node that needs one; how each is referred to.
+    fn lines(&mut self, nodes: &Nodes<'_, 'a>, outputs: &[(&str, &Array<'a>)]) -> Vec<String> {
+        let mut wanted: FxHashMap<usize, &str> = FxHashMap::default();
+        for (name, root) in outputs {
+            wanted.entry(address(root)).or_insert(name);
+        }
+        let mut names: Vec<String> = Vec::with_capacity(nodes.order.len());
+        for (id, array) in nodes.order.iter().enumerate() {
+            let name = |arg: &Array<'a>| names[nodes.ids[&address(arg)]].as_str();
+            let value = match &array.0.kind {
+                Kind::Data(_) => {
+                    let name = self.fresh("in", self.inputs.len());
+                    let _ = writeln!(self.head, "{name}: {}", words::ty(array.dtype(), array.shape()));
+                    self.inputs.push((name.clone(), (*array).clone()));
+                    names.push(name);
+                    continue;
+                }
+                Kind::Input(name) => {
+                    if self.declared.insert(name.to_string()) {
+                        let _ = writeln!(self.head, "{name}: {}{}", array.dtype(), array.all_dims());
+                    }
+                    names.push(name.to_string());
+                    continue;
+                }
+                // A literal is a root, and stays without a dtype.
+                Kind::Literal(x) => {
+                    names.push(words::literal(*x).to_string());
+                    continue;
+                }
+                Kind::Const(x) if nodes.uses[id] == 1 => {
+                    names.push(words::constant(*x).to_string());
+                    continue;
+                }
+                Kind::Const(x) => words::constant(*x).to_string(),
+                Kind::Apply { op, args } => {
+                    let args: Vec<&str> = args.iter().flatten().map(name).collect();
+                    words::apply(*op, &args).to_string()
+                }
+                Kind::Host { function, args } => {
+                    let args: Vec<&str> = args.iter().flatten().map(name).collect();
+                    format!("{}({})", function.name(), args.join(", "))
+                }
+                Kind::Cast { arg } => words::cast(name(arg), array.dtype()).to_string(),
+                Kind::View { arg, view } => words::view(name(arg), view).to_string(),
+            };
+            let name = match wanted.get(&address(array)) {
+                Some(name) => (*name).to_owned(),
+                None => {
+                    self.temporaries += 1;
+                    self.fresh("t", self.temporaries - 1)
+                }
+            };
+            let _ = writeln!(self.body, "{name}: {}{} = {value}", array.dtype(), array.all_dims());
+            names.push(name);
+        }
+        names
+    }
+
+    /// A name that is not taken; it has as many underscores as that needs.
+    fn fresh(&mut self, stem: &str, number: usize) -> String {
+        let mut name = format!("{stem}{number}");
+        while !self.taken.insert(name.clone()) {
+            name.push('_');
+        }
+        name
+    }
+}

@@ -1,0 +1,204 @@
+//! Programs: inputs, bindings, composites, several results.
+//!
+//! In: text, and arrays for its inputs. Out: an array for each result. Must hold: what is bound to a name is used by the
+//! text and has the type that the text declares; a symbol is one number throughout.
+
+use std::sync::Arc;
+
+use broadloom_core::text::{self, Module};
+use broadloom_core::{DType, Dim, Error, ErrorKind, HostFunction};
+use broadloom_mem::FloatEnv;
+
+use super::meaning::Arrays;
+use super::{Library, ParseOptions, Span, TextError};
+use crate::array::Array;
+use crate::engine::Options;
+use crate::kernel::Kernel;
+use crate::promote::with_promotion;
+
+/// A program that was parsed, to be built with one set of arrays after another.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::text::Program;
+///
+/// let program = Program::parse("x: float32[n]; return y = x * 2, total = x + 1")?;
+/// let results = program.build(&[("x", Array::from_vec(vec![1.0_f32, 2.0]))])?;
+/// assert_eq!(results[0].0, "y");
+/// assert_eq!(results[1].1.to_vec::<f32>()?, [2.0, 3.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Program {
+    module: Module,
+    /// The host functions of the library that it was parsed with.
+    functions: Arc<Vec<HostFunction>>,
+}
+
+/// An input of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'p>(text::Input<'p>);
+
+impl<'p> Input<'p> {
+    /// Its name.
+    pub fn name(&self) -> &'p str {
+        self.0.name()
+    }
+
+    /// Its dtype; none for a name that is used without being declared.
+    pub fn dtype(&self) -> Option<DType> {
+        self.0.dtype()
+    }
+
+    /// Its extents; none for a name that is used without being declared.
+    pub fn dims(&self) -> Option<Vec<Dim>> {
+        self.0.dims()
+    }
+
+    /// Where its name stands first.
+    pub fn span(&self) -> Span {
+        self.0.span()
+    }
+}
+
+impl Program {
+    /// Parses a text within the default limits.
+    ///
+    /// # Errors
+    /// If the text is no program, or a name or function in it can't be meant.
+    pub fn parse(text: &str) -> Result<Program, TextError> {
+        Program::parse_with(text, &Library::default(), &ParseOptions::default())
+    }
+
+    /// Parses a text that may use the functions of a library, within limits.
+    ///
+    /// # Errors
+    /// If the text is no program, a name or function in it can't be meant, or it exceeds a limit.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::text::{Library, ParseOptions, Program};
+    ///
+    /// let mut library = Library::default();
+    /// library.define("def smooth(t) = t * t * (3 - 2 * t)", &ParseOptions::default())?;
+    ///
+    /// let program = Program::parse_with("smooth(x)", &library, &ParseOptions::default())?;
+    /// let results = program.build(&[("x", Array::from_vec(vec![0.0, 0.5, 1.0]))])?;
+    /// assert_eq!(results[0].1.to_vec::<f64>()?, [0.0, 0.5, 1.0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn parse_with(text: &str, library: &Library, options: &ParseOptions) -> Result<Program, TextError> {
+        Ok(Program { module: super::module(text, library, options)?, functions: library.functions.clone() })
+    }
+
+    /// The inputs: those that are declared, in their order, then the names that are only used, each once.
+    pub fn inputs(&self) -> impl Iterator<Item = Input<'_>> {
+        self.module.inputs().map(Input)
+    }
+
+    /// The names of the results, in their order.
+    pub fn outputs(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.module.outputs().iter().map(|output| &*output.name)
+    }
+
+    /// Whether any part of the inputs gives the same part of the results, so that they may be computed piece by piece: no
+    /// view is taken, and no type is written that the part could miss.
+    ///
+    /// ```
+    /// use broadloom::text::Program;
+    ///
+    /// assert!(Program::parse("s = a + b; s / 2")?.is_elementwise());
+    /// assert!(!Program::parse("a[1:] - a[:-1]")?.is_elementwise());
+    /// # Ok::<(), broadloom::text::TextError>(())
+    /// ```
+    pub fn is_elementwise(&self) -> bool {
+        self.module.is_elementwise()
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.module.ast().text()
+    }
+
+    /// The results under their names, the inputs bound to these arrays.
+    ///
+    /// An array has the dtype and the extents that the text declares, where a symbol is the same number throughout. A
+    /// declared input without an array becomes an [`Array::input`]: an input of the kernels that are built from the
+    /// results.
+    ///
+    /// # Errors
+    /// For a name that is given twice or that the text does not have; for a name that is not declared and not given; for
+    /// an array of another type than is declared; for the first function, from the left, that does not take what it is given; if composites become
+    /// more than [`ParseOptions::max_nodes`].
+    pub fn build<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<(&str, Array<'a>)>, TextError> {
+        let mut known = std::collections::HashSet::new();
+        let inputs: std::collections::HashSet<&str> = self.inputs().map(|input| input.name()).collect();
+        for (name, _) in bound {
+            let refuse = |why: &str| {
+                TextError::new(ErrorKind::Name, &(0..0), format!("an array is given for `{name}`, {why}"))
+            };
+            if !known.insert(*name) {
+                return Err(refuse("and another one too"));
+            }
+            if !inputs.contains(name) {
+                let names = self.module.inputs().map(|input| input.name());
+                let near = text::nearest(name, names).map(|near| format!("did you mean `{near}`?"));
+                let error = refuse("which the text does not use");
+                return Err(near.map_or(error.clone(), |help| error.with_help(help)));
+            }
+        }
+        let arrays = self.build_lenient(bound)?;
+        Ok(self.outputs().zip(arrays).collect())
+    }
+
+    /// The kernel of the program: its inputs are those that are declared, its outputs the results.
+    ///
+    /// # Errors
+    /// Those of [`Program::build`], with nothing bound; of kind [`ErrorKind::Limit`] for expressions beyond the options'
+    /// limits.
+    pub fn kernel(&self, options: &Options) -> Result<Kernel, TextError> {
+        with_promotion(options.promotion, || {
+            let undeclared = self.inputs().find(|input| input.dtype().is_none());
+            if let Some(input) = undeclared {
+                let name = input.name();
+                let message = format!("`{name}` has no type, which an input of a kernel needs");
+                let error = TextError::new(ErrorKind::Name, &input.span(), message);
+                return Err(error.with_help(format!("declare it: `{name}: float64[n]`")));
+            }
+            let whole = |e: Error| {
+                let error = TextError::new(e.kind(), &(0..self.text().len() as u32), e.message());
+                e.help().map_or(error.clone(), |help| error.with_help(help))
+            };
+            let declared = self
+                .inputs()
+                .map(|input| {
+                    let (dtype, dims) =
+                        (input.dtype().unwrap_or(DType::Float64), input.dims().unwrap_or_default());
+                    Array::input(input.name(), dtype, &dims).map_err(whole)
+                })
+                .collect::<Result<Vec<_>, _>>()?;
+            let outputs = self.build(&[])?;
+            let outputs: Vec<(&str, &Array<'_>)> =
+                outputs.iter().map(|(name, array)| (*name, array)).collect();
+            Kernel::named(&outputs, &declared.iter().collect::<Vec<_>>(), options).map_err(whole)
+        })
+    }
+
+    /// The results; names that the text does not use are allowed, and of two equal ones the last counts.
+    pub(super) fn build_lenient<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<Array<'a>>, TextError> {
+        // Errors show literals, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
+        text::evaluate(&self.module, &mut Arrays::new(bound, &self.functions))
+    }
+
+    /// Refuses a program of several results.
+    pub(super) fn only_result(&self) -> Result<(), TextError> {
+        match self.module.outputs() {
+            [_] => Ok(()),
+            outputs => {
+                let message = format!("the text has {} results, not one", outputs.len());
+                Err(TextError::new(ErrorKind::Arity, &self.module.result_span(1), message))
+            }
+        }
+    }
+}
