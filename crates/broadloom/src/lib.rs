@@ -75,3 +75,7 @@ pub use storage::Element;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(all(doctest, feature = "ndarray"))]
+#[doc = include_str!("../../../docs/ndarray.md")]
+struct NdarrayPage;
