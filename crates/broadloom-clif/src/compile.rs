@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use broadloom_core::{Error, ErrorKind, Kernel, Result, verify};
-use broadloom_mem::Access;
+use broadloom_mem::{Access, HostFunction};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
@@ -61,10 +61,15 @@ impl Compiler {
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
-    /// just now, and for a kernel that is too large for the compiler or would need more than 64 KiB of stack;
+    /// just now, for a kernel that is too large for the compiler or would need more than 64 KiB of stack, and under
+    /// `perf record` where its map can't be written;
     /// [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(&self, kernel: &Kernel, access: &[Access]) -> Result<Compiled> {
         check(kernel, access)?;
+        if let Some(why) = symbols::perf::refused() {
+            let path = "the map for perf (PERF_BUILDID_DIR is set)";
+            return Err(Error::new(ErrorKind::Limit, format!("{path} can't be written: {why}")));
+        }
         let isa = self.isa_for(kernel);
         let mut module = Code(ManuallyDrop::new(JITModule::new(JITBuilder::with_isa(
             isa.clone(),
@@ -108,6 +113,7 @@ impl Compiler {
             #[cfg(test)]
             code: (code.addr(), size),
             _registration: registration,
+            _functions: kernel.functions.clone(),
             _code: module,
         })))
     }
@@ -174,7 +180,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     context.func = function;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
-    let clif = context.func.display().to_string();
+    let clif = format!("{}{}", host_functions(kernel, &constants), context.func.display());
     let code = context.compile(isa, &mut control).map_err(|e| defect(e.inner))?;
     let assembly = code.vcode.clone().unwrap_or_default();
     Ok(Listing {
@@ -183,6 +189,16 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
         bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),
         lanes: emit::lanes(kernel) as usize,
     })
+}
+
+/// Which host function's address stands where in the table of constants: the code shows only where it reads one.
+fn host_functions(kernel: &Kernel, constants: &[[u8; 16]]) -> String {
+    let line = |function: &HostFunction| {
+        let entry = emit::host_constant(function);
+        let place = constants.iter().position(|constant| *constant == entry);
+        place.map(|place| format!("; constants+{}: {function}\n", 16 * place))
+    };
+    kernel.functions.iter().filter_map(line).collect()
 }
 
 fn defect(e: impl fmt::Debug) -> Error {
@@ -266,6 +282,8 @@ pub(crate) struct Inner {
     code: (usize, usize),
     // Dropped before the code is.
     _registration: Registration,
+    /// What the code calls: the table of constants has their addresses.
+    _functions: Vec<HostFunction>,
     _code: Code,
 }
 

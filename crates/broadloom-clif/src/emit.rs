@@ -17,7 +17,7 @@ use broadloom_core::kernel::{Code, Depth, Kernel, ValueId};
 use broadloom_core::op::{self, Visitor};
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
-use broadloom_mem::Access;
+use broadloom_mem::{Access, HostFunction};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, BlockArg, ConstantData, Function, Immediate, InstBuilder, MemFlagsData, StackSlot, Type,
@@ -38,6 +38,7 @@ pub struct Emitter<'a> {
     constants: Constants,
     pub(crate) rare_frame: Option<StackSlot>,
     pub(crate) helpers: Helpers,
+    pub(crate) host_frame: Option<StackSlot>,
 }
 
 /// How the scalar functions that the code calls are named in it.
@@ -73,7 +74,9 @@ impl Helpers {
 /// operand of the instruction that uses it.
 #[derive(Default)]
 struct Constants {
-    /// The table's address, if there is one.
+    /// The table's address.
+    table_address: Option<Value>,
+    /// The same, where constants are read from the table.
     base: Option<Value>,
     defined: HashMap<(Type, u64), Value, FxBuildHasher>,
     table: Vec<[u8; VECTOR as usize]>,
@@ -123,13 +126,22 @@ pub fn function(
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);
     let lanes = lanes(kernel);
-    let mut emitter =
-        Emitter { builder, lanes, call_conv, constants: Constants::default(), rare_frame: None, helpers };
+    let constants = Constants::default();
+    let (rare_frame, host_frame) = (None, None);
+    let mut emitter = Emitter { builder, lanes, call_conv, constants, rare_frame, host_frame, helpers };
     emitter.kernel(kernel, access)?;
     emitter.builder.seal_all_blocks();
     let table = std::mem::take(&mut emitter.constants.table);
     emitter.builder.finalize(isa.frontend_config());
     Ok((function, table))
+}
+
+/// Where a function is entered, and what with.
+pub fn host_constant(function: &HostFunction) -> [u8; VECTOR as usize] {
+    let mut bytes = [0; VECTOR as usize];
+    bytes[..8].copy_from_slice(&(function.entry() as usize as u64).to_le_bytes());
+    bytes[8..].copy_from_slice(&(function.context() as usize as u64).to_le_bytes());
+    bytes
 }
 
 /// `(operands, params, faults, rows, last, constants)`, where `last` is the column that a row's last block begins at.
@@ -158,6 +170,7 @@ impl Emitter<'_> {
         let [operands, params, faults, rows, last, constants] = given[..] else {
             return Err(Error::new(ErrorKind::Internal, "the entry block has other parameters"));
         };
+        self.constants.table_address = Some(constants);
         self.constants.base = (kernel.cost() > TABLE_ABOVE).then_some(constants);
         let mut values: Vec<Option<Lanes>> = vec![None; kernel.values()];
         for (i, &dtype) in kernel.params.iter().enumerate() {
@@ -277,10 +290,14 @@ impl Emitter<'_> {
                 if checked && let (Code::Apply(_, dtype), Some(divisor)) = (inst.code, args[1]) {
                     self.check_divisor(dtype, divisor, faults, site);
                 }
-                let emit = Emit { emitter: self, args };
                 let value = match inst.code {
-                    Code::Apply(op, dtype) => op::dispatch(op, dtype, emit).flatten(),
-                    Code::Cast(from, to) => op::dispatch_cast(from, to, emit),
+                    Code::Apply(op, dtype) => op::dispatch(op, dtype, Emit { emitter: self, args }).flatten(),
+                    Code::Cast(from, to) => op::dispatch_cast(from, to, Emit { emitter: self, args }),
+                    Code::Host(callee) => {
+                        let function =
+                            kernel.functions.get(callee.function as usize).ok_or_else(undefined)?;
+                        self.host(function, &args, now != Depth::Element)
+                    }
                 };
                 let value = value.ok_or_else(undefined)?;
                 values[kernel.value(i).index()] = Some(value.with_invariant(now != Depth::Element));
@@ -342,24 +359,9 @@ impl Emitter<'_> {
         self.loaded(dtype, Lanes::new(size, vectors))
     }
 
-    /// A loaded bool is a byte: any but 0 is true.
-    fn loaded(&mut self, dtype: DType, x: Lanes) -> Lanes {
-        if dtype != DType::Bool {
-            return x;
-        }
-        let zero = self.constant(types::I8X16, 0);
-        x.map(|v| self.builder.ins().icmp(IntCC::NotEqual, v, zero))
-    }
-
     /// Writes the lanes of a block of an output; a bool as 0 or 1.
     fn store(&mut self, dtype: DType, value: Lanes, pointer: Value, index: Value) {
-        let value = if dtype == DType::Bool {
-            let mask = self.resize(value, 1);
-            let one = self.constant(types::I8X16, 1);
-            mask.map(|v| self.builder.ins().band(v, one))
-        } else {
-            value
-        };
+        let value = self.bytes_of(dtype, value);
         let size = dtype.size() as u32;
         let address = self.address(pointer, index, size);
         let bytes = self.lanes * size;
@@ -384,7 +386,7 @@ impl Emitter<'_> {
     }
 
     /// One value for every lane; a bool is given as a byte.
-    fn splat_scalar(&mut self, dtype: DType, scalar: Value) -> Lanes {
+    pub(crate) fn splat_scalar(&mut self, dtype: DType, scalar: Value) -> Lanes {
         let size = dtype.size() as u32;
         let v = self.builder.ins().splat(vector_of(dtype), scalar);
         let lanes = Lanes::new(size, std::iter::repeat_n(v, self.vectors_of(size)));
@@ -441,16 +443,30 @@ impl Emitter<'_> {
     }
 
     fn constant_from_table(&mut self, base: Value, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
-        // One place per constant, so that the optimiser sees what two functions have in common.
-        let table = &mut self.constants.table;
-        let place = table.iter().position(|b| *b == bytes).unwrap_or_else(|| {
-            table.push(bytes);
-            table.len() - 1
-        });
-        let at = (place * VECTOR as usize) as i32;
+        let at = (self.place(bytes) * VECTOR as usize) as i32;
         // A pure load: it goes where it is used.
         let flags = MemFlagsData::trusted().with_readonly().with_can_move();
         self.builder.ins().load(ty, flags, base, at)
+    }
+
+    /// Where a host function is entered, and what with: from a place of the table for the two.
+    pub(crate) fn host_entry(&mut self, function: &HostFunction) -> (Value, Value) {
+        let at = (self.place(host_constant(function)) * VECTOR as usize) as i32;
+        let known = self.constants.base.or(self.constants.table_address);
+        // The entry block has set the address.
+        let base = known.unwrap_or_else(|| self.builder.ins().iconst(types::I64, 0));
+        let flags = MemFlagsData::trusted().with_readonly().with_can_move();
+        let mut word = |at| self.builder.ins().load(types::I64, flags, base, at);
+        (word(at), word(at + 8))
+    }
+
+    /// The place of 16 bytes in the table: one for each, so that the optimiser sees what two functions have in common.
+    fn place(&mut self, bytes: [u8; VECTOR as usize]) -> usize {
+        let table = &mut self.constants.table;
+        table.iter().position(|b| *b == bytes).unwrap_or_else(|| {
+            table.push(bytes);
+            table.len() - 1
+        })
     }
 
     /// The bits that every lane of a constant has, if it is one.

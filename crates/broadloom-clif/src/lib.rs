@@ -2,8 +2,9 @@
 //!
 //! In: a kernel and how its inputs are accessed ([`Compiler::compile`]). Out: a [`Compiled`] kernel that computes
 //! blocks of a nest ([`Compiled::run`]). `value` and `shape` hold lanes in 128-bit vectors, `ops` is the CLIF
-//! instance of the primitives, `emit` puts loops around the body, `compile` owns code, `symbols` and `gdb` name it for
-//! others, `run` and `slices` call it. Must hold: code is called only with what it was compiled for; no type of Cranelift is in a public
+//! instance of the primitives, `emit` puts loops around the body, `host` calls functions of the host program, `compile`
+//! owns code, `symbols` and `gdb` name it for others, `run` and `slices` call it. Must hold: code is called only with what
+//! it was compiled for; no type of Cranelift is in a public
 //! signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
@@ -12,6 +13,7 @@ mod convert;
 mod emit;
 #[cfg(feature = "gdb")]
 mod gdb;
+mod host;
 mod ops;
 mod rare;
 mod run;

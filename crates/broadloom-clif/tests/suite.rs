@@ -44,6 +44,16 @@ fn conversions_next_to_the_middle() {
 }
 
 #[test]
+fn host_functions_of_every_dtype() {
+    suite::host_functions_of_every_dtype(&jit());
+}
+
+#[test]
+fn host_functions_among_ops() {
+    suite::host_functions_among_ops(&jit());
+}
+
+#[test]
 fn any_byte_but_0_is_true() {
     suite::any_byte_but_0_is_true(&jit());
 }

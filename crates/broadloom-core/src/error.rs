@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use broadloom_mem::HostError;
+
 /// What sort of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -109,3 +111,13 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<HostError> for Error {
+    fn from(e: HostError) -> Error {
+        let kind = match e {
+            HostError::Operands { .. } => ErrorKind::Arity,
+            _ => ErrorKind::Name,
+        };
+        Error::new(kind, e.to_string())
+    }
+}

@@ -8,6 +8,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash};
 
 use broadloom_math::DType;
+use broadloom_mem::HostFunction;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
@@ -72,6 +73,14 @@ pub enum NodeKind {
         /// Its operands.
         args: SmallVec<[NodeId; 3]>,
     },
+    /// A function of the host program, of nodes that have the dtypes it takes, their shapes broadcasting to the node's.
+    /// Nothing is known of it but that it gives the same for the same operands.
+    Host {
+        /// The function.
+        function: HostFunction,
+        /// Its operands.
+        args: SmallVec<[NodeId; 3]>,
+    },
     /// A conversion to the node's dtype.
     Cast {
         /// What is converted.
@@ -104,7 +113,7 @@ impl Node {
     pub fn args(&self) -> &[NodeId] {
         match &self.kind {
             NodeKind::Input { .. } | NodeKind::Const { .. } => &[],
-            NodeKind::Apply { args, .. } => args,
+            NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args,
             NodeKind::Cast { arg } | NodeKind::View { arg, .. } => std::slice::from_ref(arg),
         }
     }
@@ -221,13 +230,7 @@ impl Graph {
     /// # Errors
     /// As [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn apply(&mut self, op: Op, args: &[Arg]) -> Result<NodeId> {
-        let operands: SmallVec<[Operand<'_>; 3]> = args
-            .iter()
-            .map(|arg| match *arg {
-                Arg::Node(id) => Operand::Array(self.node(id).dtype, &self.node(id).shape),
-                Arg::Literal(literal) => Operand::Literal(literal),
-            })
-            .collect();
+        let operands = self.operands(args);
         let signature = infer::apply(op, &operands, self.promotion)?;
         drop(operands);
         let mut typed: SmallVec<[NodeId; 3]> = SmallVec::new();
@@ -245,6 +248,33 @@ impl Graph {
             typed.sort_unstable();
         }
         self.intern(NodeKind::Apply { op, args: typed }, signature.result, signature.shape)
+    }
+
+    /// A host function of operands of exactly its dtypes, broadcast. It is not called here, whatever the operands are.
+    ///
+    /// # Errors
+    /// As [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
+    pub fn call(&mut self, function: &HostFunction, args: &[Arg]) -> Result<NodeId> {
+        let (shape, _) = infer::call(function, &self.operands(args))?;
+        let mut typed: SmallVec<[NodeId; 3]> = SmallVec::new();
+        for (arg, &dtype) in args.iter().zip(function.signature().operands()) {
+            typed.push(match *arg {
+                Arg::Node(id) => id,
+                Arg::Literal(literal) => self.constant(literal.to_dtype(dtype)?, None)?,
+            });
+        }
+        let kind = NodeKind::Host { function: function.clone(), args: typed };
+        self.intern(kind, function.signature().result(), shape)
+    }
+
+    /// What inference knows of operands.
+    fn operands(&self, args: &[Arg]) -> SmallVec<[Operand<'_>; 3]> {
+        args.iter()
+            .map(|arg| match *arg {
+                Arg::Node(id) => Operand::Array(self.node(id).dtype, &self.node(id).shape),
+                Arg::Literal(literal) => Operand::Literal(literal),
+            })
+            .collect()
     }
 
     /// The constant that the op gives for constants; not for one whose evaluation may fail.
@@ -356,6 +386,10 @@ impl fmt::Display for Graph {
                     let args: SmallVec<[String; 3]> = args.iter().map(|a| format!("{a:?}")).collect();
                     writeln!(f, " = {}", print::apply(*op, &args))?;
                 }
+                NodeKind::Host { function, args } => {
+                    let args: Vec<String> = args.iter().map(|a| format!("{a:?}")).collect();
+                    writeln!(f, " = {}({})", function.name(), args.join(", "))?;
+                }
                 NodeKind::Cast { arg } => writeln!(f, " = {}", print::cast(&format!("{arg:?}"), node.dtype))?,
                 NodeKind::View { arg, view } => writeln!(f, " = {}", print::view(&format!("{arg:?}"), view))?,
             }
@@ -401,6 +435,23 @@ mod tests {
         assert!(g.to_string().contains("astype(n0, int16)"), "{g}");
         let quotient = g.apply(Op::Divide, &[x.into(), Arg::Literal(Literal::Int(2))])?;
         assert_eq!(g.node(quotient).dtype, DType::Float64);
+        Ok(())
+    }
+
+    #[test]
+    fn calls_are_one_node_per_function_and_operands_and_are_never_folded() -> Result<()> {
+        let sub = || HostFunction::new("sub", |x: f32, y: f32| x - y).expect("a name");
+        let (f, other) = (sub(), sub());
+        let mut g = Graph::default();
+        let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[4])?))?;
+        let one = Arg::Literal(Literal::Int(1));
+        let call = g.call(&f, &[x.into(), one])?;
+        assert_eq!(g.call(&f.clone(), &[x.into(), one])?, call);
+        assert_ne!(g.call(&f, &[one, x.into()])?, call, "operands have an order");
+        assert_ne!(g.call(&other, &[x.into(), one])?, call, "the name is not the function");
+        assert!(g.to_string().contains("float32[4] = sub(n0, n1)"), "{g}");
+        let constant = g.call(&f, &[one, one])?;
+        assert!(matches!(g.node(constant).kind, NodeKind::Host { .. }));
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use broadloom_math::{DType, Kind};
+use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -100,10 +101,38 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
             literal.to_dtype(operand).map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
         }
     }
-    let (shape, dims) = broadcast(op, operands)?;
+    let (shape, dims) = broadcast(op.name(), operands)?;
     let result =
         op.result(operand).ok_or_else(|| Error::new(ErrorKind::Internal, format!("{op}({operand})")))?;
     Ok(Signature { operand, result, shape, dims })
+}
+
+/// Types a call of a host function: nothing is promoted; the shape of the result, and its dims if an operand has symbols.
+///
+/// # Errors
+/// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
+pub fn call(function: &HostFunction, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
+    let (name, signature) = (function.name(), function.signature());
+    let takes = signature.operands();
+    if operands.len() != takes.len() {
+        let why =
+            format!("{name} takes {} operand{}, not {}", takes.len(), plural(takes.len()), operands.len());
+        return Err(Error::new(ErrorKind::Arity, why));
+    }
+    for (i, (operand, &wanted)) in operands.iter().zip(takes).enumerate() {
+        match operand {
+            Operand::Array(dtype, _) | Operand::Symbolic(dtype, _) if *dtype != wanted => {
+                let why = format!("{name}: operand {} is {dtype}, it takes {wanted}", i + 1);
+                return Err(Error::new(ErrorKind::DType, why).with_help(format!("write astype(x, {wanted})")));
+            }
+            Operand::Array(..) | Operand::Symbolic(..) => {}
+            Operand::Literal(literal) => {
+                let refused = |e: Error| Error::new(e.kind(), format!("{name}: {}", e.message()));
+                literal.to_dtype(wanted).map_err(refused)?;
+            }
+        }
+    }
+    broadcast(name, operands)
 }
 
 fn plural(n: usize) -> &'static str {
@@ -258,7 +287,7 @@ fn list(operands: &[Operand<'_>], keep: impl Fn(&Operand<'_>) -> bool) -> String
 }
 
 /// The result's shape, and its dims if an operand has symbols.
-fn broadcast(op: Op, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
+fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let mut shapes: SmallVec<[&Shape; 3]> = SmallVec::new();
     for operand in operands {
         match operand {
@@ -275,7 +304,7 @@ fn broadcast(op: Op, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> 
 }
 
 #[cold]
-fn symbolic_broadcast(op: Op, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
+fn symbolic_broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let known: SmallVec<[Dims; 3]> = operands
         .iter()
         .filter_map(|x| match x {
@@ -293,7 +322,7 @@ fn symbolic_broadcast(op: Op, operands: &[Operand<'_>]) -> Result<(Shape, Option
 }
 
 fn mismatch(
-    op: Op,
+    op: &str,
     operands: &[Operand<'_>],
     axis: isize,
     left: &dyn fmt::Display,
@@ -467,6 +496,36 @@ mod tests {
         ] {
             let got = typed(Op::Pow, &operands, mode).map(|(_, out)| out).map_err(|e| e.to_string());
             assert_eq!(got, out.map_err(str::to_owned), "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn calls_take_exactly_what_they_are_declared_with() {
+        let f = HostFunction::new("mix", |b: bool, x: f32, _: u8| if b { x } else { 0.0 }).unwrap();
+        let (s, t) = (Shape::new(&[3, 1]).unwrap(), Shape::new(&[4]).unwrap());
+        let [b, x, n] = [DType::Bool, DType::Float32, DType::UInt8].map(|d| Operand::Array(d, &s));
+        let wide = Operand::Array(DType::Float32, &t);
+        let literal = |x: i128| Operand::Literal(Literal::Int(x));
+        assert_eq!(call(&f, &[b, wide, n]).unwrap().0[..], [3, 4]);
+        assert_eq!(call(&f, &[b, literal(7), literal(255)]).unwrap().0[..], [3, 1]);
+        let five = Shape::new(&[5]).unwrap();
+        for (operands, kind, words) in [
+            (&[b, x][..], ErrorKind::Arity, "mix takes 3 operands, not 2"),
+            (
+                &[b, n, n],
+                ErrorKind::DType,
+                "mix: operand 2 is uint8, it takes float32; write astype(x, float32)",
+            ),
+            (&[x, x, n], ErrorKind::DType, "mix: operand 1 is float32, it takes bool; write astype(x, bool)"),
+            (&[b, x, literal(256)], ErrorKind::Literal, "mix: 256 cannot be represented as uint8"),
+            (
+                &[b, wide, Operand::Array(DType::UInt8, &five)],
+                ErrorKind::Shape,
+                "mix: cannot broadcast bool[3,1], float32[4] and uint8[5] (axis -1: 4 and 5)",
+            ),
+        ] {
+            let error = call(&f, operands).expect_err("an error");
+            assert_eq!((error.kind(), error.to_string()), (kind, words.to_owned()));
         }
     }
 

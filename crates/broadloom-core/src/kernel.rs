@@ -8,6 +8,7 @@
 use std::fmt;
 
 use broadloom_math::DType;
+use broadloom_mem::{HostFunction, HostSignature};
 
 use crate::op::Op;
 
@@ -35,6 +36,17 @@ pub enum Code {
     Apply(Op, DType),
     /// A conversion.
     Cast(DType, DType),
+    /// A call of one of [`Kernel::functions`].
+    Host(Callee),
+}
+
+/// A function of a kernel's, as its calls know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Callee {
+    /// The place among [`Kernel::functions`].
+    pub function: u32,
+    /// What it takes and gives: the function's own signature.
+    pub signature: HostSignature,
 }
 
 impl Code {
@@ -43,6 +55,7 @@ impl Code {
         match self {
             Code::Apply(op, _) => op.operands(),
             Code::Cast(..) => 1,
+            Code::Host(callee) => callee.signature.operands().len(),
         }
     }
 
@@ -51,14 +64,19 @@ impl Code {
         match self {
             Code::Apply(op, dtype) => op.result(dtype),
             Code::Cast(_, to) => Some(to),
+            Code::Host(callee) => Some(callee.signature.result()),
         }
     }
 
     /// The dtype that operand `i` has.
+    ///
+    /// # Panics
+    /// If a host function has no such operand.
     pub fn operand(self, i: usize) -> DType {
         match self {
             Code::Apply(Op::Where, _) if i == 0 => DType::Bool,
             Code::Apply(_, dtype) | Code::Cast(dtype, _) => dtype,
+            Code::Host(callee) => callee.signature.operands()[i],
         }
     }
 
@@ -67,7 +85,7 @@ impl Code {
         matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
     }
 
-    /// Vector instructions per element, roughly.
+    /// What an element costs, in the time of one vector instruction, roughly.
     pub fn cost(self) -> u32 {
         match self {
             // float16 is widened and rounded back by integer arithmetic, some 20 instructions an operation.
@@ -77,9 +95,22 @@ impl Code {
             Code::Apply(op, _) => op.cost(),
             Code::Cast(DType::Float16, _) | Code::Cast(_, DType::Float16) => 12,
             Code::Cast(..) => 2,
+            Code::Host(callee) => callee.signature.cost(),
+        }
+    }
+
+    /// Vector instructions per element in machine code, roughly.
+    pub fn instructions(self) -> u32 {
+        match self {
+            // To put operands where the function reads them, and to call it, for a block of elements.
+            Code::Host(_) => CALL,
+            code => code.cost(),
         }
     }
 }
+
+/// Vector instructions per element of a call.
+const CALL: u32 = 8;
 
 /// One instruction; its value is numbered after the inputs, the parameters and the instructions before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,6 +135,8 @@ pub struct Kernel {
     pub inputs: Vec<DType>,
     /// The dtypes of the run-time scalars.
     pub params: Vec<DType>,
+    /// The host functions that are called.
+    pub functions: Vec<HostFunction>,
     /// The instructions.
     pub body: Vec<Inst>,
     /// The values written, one per output array.
@@ -188,14 +221,24 @@ impl Kernel {
         })
     }
 
-    /// Vector instructions per element, roughly.
+    /// Vector instructions per element in machine code, roughly.
     pub fn cost(&self) -> u64 {
-        self.body.iter().map(|inst| u64::from(inst.code.cost())).sum()
+        self.body.iter().map(|inst| u64::from(inst.code.instructions())).sum()
+    }
+
+    /// The code that calls a function: one place for each function.
+    pub fn callee(&mut self, function: &HostFunction) -> Code {
+        let place = self.functions.iter().position(|f| f == function).unwrap_or_else(|| {
+            self.functions.push(function.clone());
+            self.functions.len() - 1
+        });
+        Code::Host(Callee { function: place as u32, signature: function.signature() })
     }
 
     /// A hash of the content, the same in every process and on every host for one version of this crate.
     ///
-    /// It covers the body and the dtypes, and neither parameter values nor anything of the host.
+    /// It covers the body and the dtypes, and neither parameter values nor anything of the host: of a host function its
+    /// name and its dtypes.
     pub fn content_hash(&self) -> u128 {
         let mut bytes = Vec::with_capacity(32 * self.body.len() + 64);
         let mut word = |x: usize| bytes.extend_from_slice(&(x as u32).to_le_bytes());
@@ -213,6 +256,16 @@ impl Kernel {
                     word(dtype as usize);
                 }
                 Code::Cast(from, to) => [0, from as usize, to as usize].into_iter().for_each(&mut word),
+                Code::Host(callee) => {
+                    // A length that no name of an op has.
+                    word(u32::MAX as usize);
+                    let name = self.functions.get(callee.function as usize).map_or("", HostFunction::name);
+                    word(name.len());
+                    name.bytes().for_each(|b| word(b.into()));
+                    word(callee.signature.operands().len());
+                    callee.signature.operands().iter().for_each(|&d| word(d as usize));
+                    word(callee.signature.result() as usize);
+                }
             }
             inst.args.iter().for_each(|a| word(a.index()));
         }
@@ -259,6 +312,10 @@ impl fmt::Display for Kernel {
             match inst.code {
                 Code::Apply(op, dtype) => writeln!(f, "{op}.{dtype} {}", args.join(", "))?,
                 Code::Cast(from, to) => writeln!(f, "astype.{from}.{to} {}", args.join(", "))?,
+                Code::Host(callee) => match self.functions.get(callee.function as usize) {
+                    Some(function) => writeln!(f, "host {function} {}", args.join(", "))?,
+                    None => writeln!(f, "host function {} {}", callee.function, args.join(", "))?,
+                },
             }
         }
         let outputs: Vec<String> = self.outputs.iter().map(|o| format!("{o:?}")).collect();
@@ -280,8 +337,23 @@ mod tests {
             params: vec![DType::Float32],
             body: vec![inst(Op::Multiply, 0, 1), inst(Op::Add, 3, 2)],
             outputs: vec![ValueId(4)],
-            checks_division: false,
+            ..Kernel::default()
         }
+    }
+
+    fn host<A: 'static, F: broadloom_mem::HostClosure<A>>(k: &mut Kernel, name: &str, f: F) -> Code {
+        k.callee(&HostFunction::new(name, f).expect("a name"))
+    }
+
+    /// A process-wide number would change from run to run; caches compare kernels themselves.
+    #[test]
+    fn two_functions_of_one_name_are_one_in_the_hash_and_two_in_a_comparison() {
+        let mut kernels = [triad(), triad()];
+        for k in &mut kernels {
+            k.body[0].code = host(k, "f", |x: f32, y: f32| x + y);
+        }
+        assert_eq!(kernels[0].content_hash(), kernels[1].content_hash());
+        assert_ne!(kernels[0], kernels[1]);
     }
 
     #[test]
@@ -297,6 +369,10 @@ mod tests {
             |k| k.outputs.push(ValueId(3)),
             |k| k.outputs[0] = ValueId(3),
             |k| k.checks_division = true,
+            |k| k.body[0].code = host(k, "f", |x: f32, y: f32| x + y),
+            |k| k.body[0].code = host(k, "g", |x: f32, y: f32| x + y),
+            |k| k.body[0].code = host(k, "f", |x: f32, y: f64| x + y as f32),
+            |k| k.body[0].code = host(k, "f", |x: f32, _: f32| f64::from(x)),
         ];
         let hashes: std::collections::HashSet<u128> = changes
             .iter()

@@ -21,6 +21,7 @@ pub mod text;
 pub mod verify;
 
 pub use broadloom_math::{DType, Kind};
+pub use broadloom_mem::HostFunction;
 pub use error::{Error, ErrorKind, Result};
 pub use fuse::Plan;
 pub use graph::{Graph, NodeId};

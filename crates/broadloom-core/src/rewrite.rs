@@ -3,7 +3,8 @@
 //! In: a graph and its roots. Out: a new graph that holds only what the roots need, and the roots in it. Must
 //! hold: a rule is exact bit for bit (NaN, signed zeros, infinities, wrapping) and never drops a node that may
 //! fail. Before the rules, arithmetic whose NaN's sign would be read is made to give the positive quiet NaN, so
-//! that a rule needs to preserve no NaN's sign.
+//! that a rule needs to preserve no NaN's sign. Host functions read every bit: what is computed reaches them with
+//! that NaN for any other.
 
 use broadloom_math::{DType, Kind};
 use smallvec::SmallVec;
@@ -133,6 +134,7 @@ fn makes_nan(graph: &Graph, id: NodeId) -> bool {
     match &node.kind {
         NodeKind::Apply { op, .. } => node.dtype.is_float() && !op.has(Law::Moves),
         NodeKind::Cast { arg } => node.dtype.is_float() && graph.node(*arg).dtype.is_float(),
+        NodeKind::Host { .. } => node.dtype.is_float(),
         _ => false,
     }
 }
@@ -153,9 +155,30 @@ fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -
             let args: SmallVec<[Arg; 3]> = args.iter().map(|a| to(a).into()).collect();
             out.apply(*op, &args)
         }
+        NodeKind::Host { function, args } => {
+            let args: Result<SmallVec<[Arg; 3]>> =
+                args.iter().map(|a| operand_of_host(graph, *a, to(a), out).map(Arg::Node)).collect();
+            out.call(function, &args?)
+        }
         NodeKind::Cast { arg } => out.cast(to(arg), node.dtype),
         NodeKind::View { arg, view } => out.view(to(arg), view.clone()),
     }
+}
+
+/// An operand as a host function may see it: elements in memory are passed as they are; a NaN that was computed, or
+/// moved by a function, has bits that neither executors nor rules agree on. So it is the node before the rules that says
+/// which it is.
+fn operand_of_host(graph: &Graph, old: NodeId, new: NodeId, out: &mut Graph) -> Result<NodeId> {
+    let mut from = graph.node(old);
+    while let NodeKind::View { arg, .. } = from.kind {
+        from = graph.node(arg);
+    }
+    let in_memory = matches!(from.kind, NodeKind::Input { .. } | NodeKind::Const { .. });
+    let is_done = args_of(out, new, Op::CanonicalNan).is_some();
+    if in_memory || is_done || !from.dtype.is_float() {
+        return Ok(new);
+    }
+    out.apply(Op::CanonicalNan, &[new.into()])
 }
 
 /// Applies rules at a node until none fits. Each rule's result is simpler, so this ends.

@@ -4,17 +4,19 @@
 //! - an operand is an earlier node
 //! - an op's operands have the dtype that it takes, and its result's dtype is the node's
 //! - an op's operands' shapes broadcast to the node's shape
+//! - a host function's operands have the dtypes of its signature, and the node that of its result
 //! - a conversion has its operand's shape, and another dtype
 //! - a view fits its operand's shape and gives the node's
 //!
 //! Of a kernel:
 //! - an operand is an input, a parameter or an earlier instruction
 //! - an instruction's operands have the dtypes that its code takes, and the op takes that dtype
+//! - a call is of one of the kernel's functions, by its signature
 //! - an output is a value of the kernel
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId, NodeKind};
-use crate::kernel::Kernel;
+use crate::kernel::{Code, Kernel};
 use crate::op::Arity;
 use crate::shape::Shape;
 use broadloom_math::DType;
@@ -50,8 +52,14 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
                 expect(graph.node(arg).dtype == wanted, "operands of different dtypes")?;
             }
             expect(op.result(operand) == Some(node.dtype), "wrong result dtype")?;
-            let shapes: Vec<&Shape> = args.iter().map(|&a| &graph.node(a).shape).collect();
-            expect(Shape::broadcast(&shapes).as_ref() == Ok(&node.shape), "wrong result shape")
+            expect(broadcasts(graph, args, &node.shape), "wrong result shape")
+        }
+        NodeKind::Host { function, args } => {
+            let signature = function.signature();
+            let dtypes = args.iter().map(|&a| graph.node(a).dtype);
+            expect(dtypes.eq(signature.operands().iter().copied()), "operands of other dtypes")?;
+            expect(node.dtype == signature.result(), "wrong result dtype")?;
+            expect(broadcasts(graph, args, &node.shape), "wrong result shape")
         }
         NodeKind::Cast { arg } => {
             let arg = graph.node(*arg);
@@ -63,6 +71,11 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect(view.shape(&arg.shape) == node.shape && arg.dtype == node.dtype, "view of another type")
         }
     }
+}
+
+fn broadcasts(graph: &Graph, args: &[NodeId], to: &Shape) -> bool {
+    let shapes: Vec<&Shape> = args.iter().map(|&a| &graph.node(a).shape).collect();
+    Shape::broadcast(&shapes).as_ref() == Ok(to)
 }
 
 /// Checks a kernel.
@@ -79,6 +92,11 @@ pub fn kernel(kernel: &Kernel) -> Result<()> {
                 Some(&dtype) if dtype != inst.code.operand(j) => return fail("operand of another dtype"),
                 Some(_) => {}
             }
+        }
+        if let Code::Host(callee) = inst.code
+            && kernel.functions.get(callee.function as usize).map(|f| f.signature()) != Some(callee.signature)
+        {
+            return fail("a call of another function");
         }
         match inst.code.result() {
             Some(dtype) => dtypes.push(dtype),
@@ -102,8 +120,9 @@ fn internal(message: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Code, Inst, ValueId};
+    use crate::kernel::{Inst, ValueId};
     use crate::op::Op;
+    use broadloom_mem::HostFunction;
 
     fn add(a: u32, b: u32) -> Inst {
         Inst { code: Code::Apply(Op::Add, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] }
@@ -126,6 +145,22 @@ mod tests {
         assert!(broken(|k| k.body.swap(0, 1)).contains("not defined before"));
         assert!(broken(|k| k.body[0].args[1] = ValueId(1)).contains("another dtype"));
         assert!(broken(|k| k.outputs[0] = ValueId(4)).contains("not a value"));
+        let call = |k: &mut Kernel| {
+            let f = HostFunction::new("f", |x: f32, _: i8| x).expect("a name");
+            k.body[0] = Inst { code: k.callee(&f), args: [ValueId(0), ValueId(1), ValueId(0)] };
+        };
+        let mut calling = good.clone();
+        call(&mut calling);
+        assert_eq!(kernel(&calling), Ok(()));
+        let mut other = calling.clone();
+        other.body[0].args.swap(0, 1);
+        assert!(kernel(&other).expect_err("broken").to_string().contains("another dtype"));
+        other = calling.clone();
+        other.functions.clear();
+        assert!(kernel(&other).expect_err("broken").to_string().contains("a call of another function"));
+        other = calling;
+        other.functions = vec![HostFunction::new("g", |x: f32, _: i8| x > 0.0).expect("a name")];
+        assert!(kernel(&other).expect_err("broken").to_string().contains("a call of another function"));
         assert!(
             broken(|k| k.body[0].code = Code::Apply(Op::LogicalAnd, DType::Float32))
                 .contains("does not take")

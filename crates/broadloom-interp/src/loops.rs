@@ -41,6 +41,7 @@ pub(crate) fn defined_loop(code: Code) -> Result<TileLoop> {
         Code::Apply(op, dtype) => op::dispatch(op, dtype, Pick)
             .ok_or_else(|| Error::new(ErrorKind::Internal, format!("{op} does not take {dtype}"))),
         Code::Cast(from, to) => Ok(op::dispatch_cast(from, to, Pick)),
+        Code::Host(_) => Err(Error::new(ErrorKind::Internal, "a host function has no loop")),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use broadloom_core::kernel::{Code, Definition, Depth, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Error, ErrorKind, Op, Result, verify};
-use broadloom_mem::{ALIGN, Access};
+use broadloom_mem::{ALIGN, Access, HostFunction};
 use pulp::Arch;
 
 use crate::fused::{self, Ordered};
@@ -33,9 +33,17 @@ pub(crate) enum Target {
     Output(usize),
 }
 
+/// What computes a step.
+#[derive(Clone)]
+pub(crate) enum Work {
+    Loop(TileLoop),
+    /// A function of the host program, over as many elements as the result has.
+    Host(HostFunction),
+}
+
 /// A loop, once for a tile or for one element.
 pub(crate) struct Step {
-    pub run: TileLoop,
+    pub work: Work,
     /// Operands, and bytes of an element of each; unused ones are not read.
     pub args: [(Place, usize); OPERANDS],
     pub operands: usize,
@@ -100,7 +108,7 @@ impl Program {
 struct Fused {
     /// The instructions; the first is computed on the way to the last.
     inner: Option<usize>,
-    with: Ordered,
+    work: Work,
     /// Operands in the loop's order, and whether one that is the same for all columns is read as such.
     args: [(ValueId, bool); OPERANDS],
     operands: usize,
@@ -227,18 +235,22 @@ impl<'a> Builder<'a> {
 
     /// The step of one instruction.
     fn alone(&self, i: usize, inst: &Inst) -> Result<Fused> {
-        let fused = |with, keep: bool| {
+        let fused = |work, keep: bool| {
             let args = inst.args.map(|a| (a, keep));
             let args = [args[0], args[1], args[2], (ValueId(0), false)];
-            Fused { inner: None, with, args, operands: inst.args().len() }.ordered()
+            Fused { inner: None, work, args, operands: inst.args().len() }
         };
+        if let Code::Host(callee) = inst.code {
+            let function = &self.kernel.functions[callee.function as usize];
+            return Ok(fused(Work::Host(function.clone()), false));
+        }
         let per_element = self.depths[self.kernel.value(i).index()] == Depth::Element;
         if let (Code::Apply(op, dtype), &[a, b], true) = (inst.code, inst.args(), per_element)
             && let Some(with) = fused::with_same(op, dtype, [a, b].map(|v| self.is_same(v)))
         {
-            return Ok(fused(with, true));
+            return Ok(fused(Work::Loop(with.run), true).ordered(&with));
         }
-        Ok(fused(Ordered { run: tile_loop(inst.code)?, order: [0, 1, 2, 3] }, false))
+        Ok(fused(Work::Loop(tile_loop(inst.code)?), false))
     }
 
     /// The step of an instruction and of one operand that nothing else reads, if there is a loop for them.
@@ -273,7 +285,7 @@ impl<'a> Builder<'a> {
                 let with = fused::pair(op, inner_op, side, dtype, [a, b, c].map(|v| self.is_same(v)))?;
                 (with, [(a, true), (b, true), (c, true), (ValueId(0), false)], 3)
             };
-            Some(Fused { inner: Some(inner), with, args, operands }.ordered())
+            Some(Fused { inner: Some(inner), work: Work::Loop(with.run), args, operands }.ordered(&with))
         })
     }
 
@@ -309,7 +321,7 @@ impl<'a> Builder<'a> {
                 self.release(*arg);
             }
         }
-        let step = Step { run: fused.with.run, args, operands: operands.len(), out, size, check };
+        let step = Step { work: fused.work, args, operands: operands.len(), out, size, check };
         self.levels[depth as usize].steps.push(step);
     }
 
@@ -359,8 +371,8 @@ impl<'a> Builder<'a> {
 
 impl Fused {
     /// Puts the operands into the loop's order.
-    fn ordered(self) -> Fused {
-        let args = self.with.order.map(|from| self.args[usize::from(from)]);
+    fn ordered(self, with: &Ordered) -> Fused {
+        let args = with.order.map(|from| self.args[usize::from(from)]);
         Fused { args, ..self }
     }
 }

@@ -7,9 +7,10 @@ use broadloom_core::kernel::Depth;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_math::Elem;
 use broadloom_mem::{Access, Block, Buffer, Inputs, Outputs, Stream, typed, typed_mut};
+use pulp::Arch;
 
 use crate::loops::{OPERANDS, any_zero};
-use crate::program::{Fill, Level, Place, Program, Step, Target};
+use crate::program::{Fill, Level, Place, Program, Step, Target, Work};
 
 /// The most elements of a tile; programs of many tiles have shorter ones.
 pub const TILE: usize = 1024;
@@ -227,13 +228,23 @@ impl Run<'_> {
         }
         match (step.out, sink) {
             (Target::Output(output), Sink::Rows(outputs)) => {
-                (step.run)(arch, &args, span.output(outputs, output, step.size));
+                step.run(arch, &args, span.output(outputs, output, step.size));
             }
             (Target::Output(output), Sink::Stream(stream, row)) => {
-                (step.run)(arch, &args, tile);
+                step.run(arch, &args, tile);
                 stream.copy(output, *row, span.start * step.size, tile);
             }
-            _ => (step.run)(arch, &args, tile),
+            _ => step.run(arch, &args, tile),
+        }
+    }
+}
+
+impl Step {
+    #[inline(always)]
+    fn run(&self, arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8]) {
+        match &self.work {
+            Work::Loop(run) => run(arch, args, out),
+            Work::Host(function) => function.call(&args[..self.operands], out),
         }
     }
 }

@@ -46,6 +46,16 @@ fn conversions_next_to_the_middle() {
 }
 
 #[test]
+fn host_functions_of_every_dtype() {
+    WAYS.iter().for_each(|way| suite::host_functions_of_every_dtype(way));
+}
+
+#[test]
+fn host_functions_among_ops() {
+    WAYS.iter().for_each(|way| suite::host_functions_among_ops(way));
+}
+
+#[test]
 fn any_byte_but_0_is_true() {
     WAYS.iter().for_each(|way| suite::any_byte_but_0_is_true(way));
 }

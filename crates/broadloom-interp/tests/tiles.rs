@@ -16,7 +16,7 @@ fn kernel() -> Kernel {
         params: vec![],
         body: vec![inst(Op::Multiply, 0, 1), inst(Op::Add, 3, 2), inst(Op::Greater, 4, 0)],
         outputs: [4, 5, 1, 2].map(ValueId).to_vec(),
-        checks_division: false,
+        ..Kernel::default()
     }
 }
 

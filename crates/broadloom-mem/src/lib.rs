@@ -1,5 +1,5 @@
-//! The one room of broadloom for unsafe memory: buffers, strided views, the walk of an index space, and the
-//! floating-point environment. What it exports is safe, but for constructors from raw pointers.
+//! The one room of broadloom for unsafe memory: buffers, strided views, the walk of an index space, the host's
+//! functions, and the floating-point environment. What it exports is safe, but for constructors from raw pointers.
 //!
 //! | from | to |
 //! | --- | --- |
@@ -11,6 +11,7 @@
 //! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
 //! | [`Block::stream`] | stores past the caches, and the fence behind them |
 //! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the host's conversions |
+//! | [`HostFunction`] | functions of the host program, by closure or by pointer |
 //! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
 //!
 //! ```text
@@ -27,6 +28,7 @@ mod bytes;
 mod contain;
 mod float_env;
 mod halves;
+mod host;
 mod linear;
 #[cfg(feature = "ndarray")]
 mod ndarray;
@@ -50,6 +52,9 @@ pub use bytes::{bytes_of, bytes_of_mut, typed, typed_mut};
 pub use float_env::FloatEnv;
 pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
+};
+pub use host::{
+    HostClosure, HostError, HostFunction, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS,
 };
 pub use nest::{AliasPolicy, Body, Nest, Part, Parts};
 pub use pattern::Pattern;

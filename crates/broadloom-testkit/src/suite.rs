@@ -3,6 +3,7 @@
 //! In: an executor. Out: nothing, or a panic that names the op, the operands and both results. Must hold: results
 //! are compared bit for bit (any NaN equals any NaN) with the scalar instance, which the oracle judges.
 
+mod host;
 mod integers;
 
 use std::ops::ControlFlow;
@@ -13,6 +14,7 @@ use broadloom_mem::{Access, AliasPolicy, Block, Nest, Scratch, View, ViewMut};
 
 use crate::spicy;
 
+pub use host::{host_functions_among_ops, host_functions_of_every_dtype};
 pub use integers::{conversions_next_to_the_middle, quotients_next_to_integers, shifts_by_every_count};
 
 /// A prepared kernel: a block, parameters and fault bytes in, the block's outputs written.
@@ -116,6 +118,7 @@ fn expected(code: Code, args: &[Scalar]) -> Scalar {
     match code {
         Code::Apply(op, _) => fold::apply(op, args).expect("defined"),
         Code::Cast(_, to) => fold::cast(args[0], to),
+        Code::Host(callee) => panic!("{callee:?} has no scalar instance"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use broadloom_core::{DType, Dims, Error, ErrorKind, Layout, Literal, Op, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
-use broadloom_mem::FloatEnv;
+use broadloom_mem::{FloatEnv, HostFunction};
 use smallvec::SmallVec;
 
 use crate::array::Array;
@@ -38,6 +38,8 @@ pub(crate) enum Kind<'a> {
     Const(Scalar),
     /// A function; as many operands as it takes. Not a `SmallVec`, which would make the lifetime invariant.
     Apply { op: Op, args: [Option<Array<'a>>; 3] },
+    /// A function of the host program; as many operands as it takes.
+    Host { function: HostFunction, args: [Option<Array<'a>>; 3] },
     /// A conversion to the node's dtype.
     Cast { arg: Array<'a> },
     /// The same elements under another shape.
@@ -71,6 +73,25 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     }
     let dims = signature.dims.map(Arc::new);
     Ok(Array::with_dims(Kind::Apply { op, args }, signature.result, signature.shape, dims))
+}
+
+/// A host function of these operands, which have its dtypes, broadcast.
+pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
+    // Literals are rounded, whatever the host has set.
+    let _ieee = operands.iter().any(|x| x.literal().is_some()).then(FloatEnv::ieee);
+    let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
+    let (shape, dims) = infer::call(function, &known)?;
+    drop(known);
+    let signature = function.signature();
+    let mut args = [None, None, None];
+    for ((place, operand), &dtype) in args.iter_mut().zip(operands).zip(signature.operands()) {
+        *place = Some(match operand.literal() {
+            Some(x) => constant(x.to_dtype(dtype)?),
+            None => operand.into_array(),
+        });
+    }
+    let kind = Kind::Host { function: function.clone(), args };
+    Ok(Array::with_dims(kind, signature.result(), shape, dims.map(Arc::new)))
 }
 
 /// The literal that the op gives for literals; not where a zero divisor may have to fail the evaluation.
@@ -221,7 +242,7 @@ fn take_operands<'a>(kind: &mut Kind<'a>, into: &mut SmallVec<[Array<'a>; 4]>) {
         return;
     }
     match std::mem::replace(kind, Kind::Literal(Literal::Bool(false))) {
-        Kind::Apply { args, .. } => into.extend(args.into_iter().flatten()),
+        Kind::Apply { args, .. } | Kind::Host { args, .. } => into.extend(args.into_iter().flatten()),
         Kind::Cast { arg } | Kind::View { arg, .. } => into.push(arg),
         Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_) => {}
     }

@@ -79,7 +79,7 @@
 //! ```
 
 use broadloom_core::op::Law;
-use broadloom_core::{DType, Error, ErrorKind, Op, Result};
+use broadloom_core::{DType, Error, ErrorKind, HostFunction, Op, Result};
 use pastey::paste;
 use smallvec::smallvec;
 
@@ -291,5 +291,36 @@ impl<'a> Array<'a> {
             return Err(Error::new(ErrorKind::Name, format!("{op} is not a function")));
         }
         expr::apply(op, operands.iter().map(|x| x.into()).collect())
+    }
+
+    /// A function of the host program, of operands that have exactly the dtypes that it was declared with; their shapes
+    /// broadcast, and numbers become elements of those dtypes.
+    ///
+    /// # Errors
+    /// For another number of operands than it takes, another dtype (the message names the cast to write), shapes that do
+    /// not broadcast, and a number that the dtype can't hold.
+    ///
+    /// ```
+    /// use broadloom::HostFunction;
+    /// use broadloom::prelude::*;
+    ///
+    /// let dosage = HostFunction::new("dosage", |mass: f32, age: u8| if age < 12 { mass / 2.0 } else { mass })?;
+    /// let mass = Array::from_vec(vec![30.0_f32, 70.0]);
+    /// let age = Array::from_vec(vec![9_u8, 40]);
+    /// let dose = Array::call(&dosage, [&mass * 0.5, age])? + 1;
+    /// assert_eq!(dose.to_vec::<f32>()?, [8.5, 36.0]);
+    ///
+    /// let Err(error) = Array::call(&dosage, [&mass, &mass]) else { panic!("not for ages of float32") };
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "dosage: operand 2 is float32, it takes uint8; write astype(x, uint8)"
+    /// );
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn call(
+        function: &HostFunction,
+        operands: impl IntoIterator<Item = impl IntoArray<'a>>,
+    ) -> Result<Array<'a>> {
+        expr::call(function, operands.into_iter().map(IntoArray::into_operand).collect())
     }
 }

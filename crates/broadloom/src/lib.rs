@@ -57,8 +57,11 @@ mod views;
 
 pub use array::Array;
 pub use broadloom_core::graph::IntDivision;
-pub use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Kind, Literal, Op, Promotion, Result, Symbol};
+pub use broadloom_core::{
+    DType, Dim, Dims, Error, ErrorKind, HostFunction, Kind, Literal, Op, Promotion, Result, Symbol,
+};
 pub use broadloom_math::f16;
+pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_mem::{Region, ViewMut};
 pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
 pub use eval::{eval_many, eval_many_with};
@@ -79,3 +82,7 @@ struct Readme;
 #[cfg(all(doctest, feature = "ndarray"))]
 #[doc = include_str!("../../../docs/ndarray.md")]
 struct NdarrayPage;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;

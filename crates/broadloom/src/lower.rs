@@ -1,12 +1,14 @@
 //! From handles to a graph, through a key that says which graph.
 //!
-//! In: arrays. Out: [`Walk`]: the key, the memory and the literals that the graph's slots stand for; of a kernel's
-//! expressions a [`Template`] of keys; and the [`graph`] of a key. Must hold: the graph is a function of key and literal values, and the key alone fixes it
+//! In: arrays. Out: [`Walk`]: the key, the memory and the literals that the graph's slots stand for, the host functions;
+//! of a kernel's expressions a [`Template`] of keys; and the [`graph`] of a key. Must hold: the graph is a function of key
+//! and literal values, and the key alone fixes it
 //! but for those values: it is built from nothing else. No recursion along the expression.
 
 // The key is a list of words. A node is a head (bits 0…7 its form, 8…15 dtype, op or sort of view, 16…31 a count
 // or a class, 32…63 a slot or the first operand) and what the form asks for; operands are numbers of earlier
-// nodes. The roots stand at the end.
+// nodes. The roots stand behind the nodes, and behind them the ids of the host functions, which are all that a process
+// adds to the words.
 
 mod template;
 
@@ -16,7 +18,9 @@ use std::sync::Arc;
 use broadloom_core::graph::{Arg, Graph, IntDivision, MAX_NODES, NodeId};
 use broadloom_core::layout::{Slice, Strides};
 use broadloom_core::shape::MAX_RANK;
-use broadloom_core::{DType, Error, ErrorKind, Layout, Op, Promotion, Result, Scalar, Shape, View};
+use broadloom_core::{
+    DType, Error, ErrorKind, HostFunction, Layout, Op, Promotion, Result, Scalar, Shape, View,
+};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -33,6 +37,7 @@ const APPLY: u64 = 3;
 const CAST: u64 = 4;
 const VIEW: u64 = 5;
 const ROOTS: u64 = 6;
+const HOST: u64 = 7;
 
 const BROADCAST_TO: u64 = 0;
 const PERMUTE: u64 = 1;
@@ -40,10 +45,12 @@ const SLICE: u64 = 2;
 const RESHAPE: u64 = 3;
 
 /// What roots consist of.
+#[derive(Default)]
 pub(crate) struct Walk<'e, 'a> {
     key: SmallVec<[u64; 64]>,
     slots: SmallVec<[&'e Leaf<'a>; 8]>,
     literals: SmallVec<[Scalar; 8]>,
+    functions: Functions,
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
@@ -52,11 +59,13 @@ impl<'e, 'a> Walk<'e, 'a> {
     /// Errors: more nodes, a greater depth or a higher rank than the options allow; a root that is a literal without
     /// a dtype to hold it; an input of kernels, which has no values.
     pub(crate) fn new(roots: &[&'e Array<'a>], options: &Options) -> Result<Walk<'e, 'a>> {
-        Walker::walk(roots, None, options).map(|walker| walker.walk)
+        let mut walk = Walker::walk(roots, None, options)?.walk;
+        write_functions(&mut walk.key, &walk.functions);
+        Ok(walk)
     }
 
     /// What decides the graph, but for the values of literals: ops, dtypes, shapes, strides and offsets, which
-    /// operands are the same memory or the same literal, and each literal's [`Scalar::class`].
+    /// operands are the same memory or the same literal, each literal's [`Scalar::class`], and each host function's id.
     pub(crate) fn key(&self) -> &[u64] {
         &self.key
     }
@@ -64,6 +73,11 @@ impl<'e, 'a> Walk<'e, 'a> {
     /// The memory behind each input slot: only its storage counts here, layouts are in the key.
     pub(crate) fn slots(&self) -> &[&'e Leaf<'a>] {
         &self.slots
+    }
+
+    /// The host functions, as the key numbers them.
+    pub(crate) fn functions(&self) -> &[HostFunction] {
+        &self.functions
     }
 
     /// The value of each literal slot.
@@ -74,6 +88,13 @@ impl<'e, 'a> Walk<'e, 'a> {
 
 fn head(form: u64, what: u64, count: u64, id: u32) -> u64 {
     form | what << 8 | count << 16 | u64::from(id) << 32
+}
+
+type Functions = SmallVec<[HostFunction; 1]>;
+
+/// Ends a key: with these functions it is another than with others.
+fn write_functions(key: &mut SmallVec<[u64; 64]>, functions: &[HostFunction]) {
+    key.extend(functions.iter().map(HostFunction::id));
 }
 
 fn exceeds(what: &str, value: usize, limit: usize, option: &str) -> Result<()> {
@@ -96,6 +117,7 @@ struct Walker<'e, 'a> {
     ids: Memo<usize>,
     slot_of: Memo<(usize, usize, DType)>,
     literal_of: Memo<Scalar>,
+    function_of: Memo<u64>,
     /// What is to be walked, and whether its operands have been.
     pending: SmallVec<[(&'e Array<'a>, bool); 16]>,
     /// The numbers of operands that wait for the node that takes them.
@@ -110,7 +132,7 @@ impl<'e, 'a> Walker<'e, 'a> {
         options: &Options,
     ) -> Result<Walker<'e, 'a>> {
         let mut walker = Walker {
-            walk: Walk { key: SmallVec::new(), slots: SmallVec::new(), literals: SmallVec::new() },
+            walk: Walk::default(),
             declared: declared.map(Declared::new).transpose()?,
             has_views: false,
             nodes: 0,
@@ -118,6 +140,7 @@ impl<'e, 'a> Walker<'e, 'a> {
             ids: Memo::new(),
             slot_of: Memo::new(),
             literal_of: Memo::new(),
+            function_of: Memo::new(),
             pending: SmallVec::new(),
             done: SmallVec::new(),
         };
@@ -149,7 +172,7 @@ impl<'e, 'a> Walker<'e, 'a> {
                 }
                 match &array.0.kind {
                     Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_) => {}
-                    Kind::Apply { args, .. } => {
+                    Kind::Apply { args, .. } | Kind::Host { args, .. } => {
                         self.pending.push((array, true));
                         self.pending.extend(args.iter().rev().flatten().map(|arg| (arg, false)));
                         continue;
@@ -185,14 +208,17 @@ impl<'e, 'a> Walker<'e, 'a> {
             Kind::Const(value) => self.constant(*value),
             Kind::Literal(x) => self.constant(x.to_dtype(x.default_dtype())?),
             Kind::Apply { op, .. } => {
-                let n = op.operands();
-                let args = &self.done[self.done.len() - n..];
-                let key = &mut self.walk.key;
-                key.push(head(APPLY, *op as u64, n as u64, args[0]));
-                if n > 1 {
-                    key.push(u64::from(args[1]) | u64::from(args.get(2).copied().unwrap_or(0)) << 32);
-                }
-                self.done.truncate(self.done.len() - n);
+                self.application(APPLY, *op as u64, op.operands());
+            }
+            Kind::Host { function, .. } => {
+                let slot = self.function_of.get(&function.id()).unwrap_or_else(|| {
+                    let slot = self.walk.functions.len() as u32;
+                    self.function_of.insert(function.id(), slot);
+                    self.walk.functions.push(function.clone());
+                    slot
+                });
+                self.application(HOST, 0, function.signature().operands().len());
+                self.walk.key.push(slot.into());
             }
             Kind::Cast { .. } => {
                 let arg = self.done.pop().unwrap_or(0);
@@ -205,6 +231,17 @@ impl<'e, 'a> Walker<'e, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// Writes what is done with the last `n` of `done`, and takes them off.
+    fn application(&mut self, form: u64, what: u64, n: usize) {
+        let args = &self.done[self.done.len() - n..];
+        let key = &mut self.walk.key;
+        key.push(head(form, what, n as u64, args[0]));
+        if n > 1 {
+            key.push(u64::from(args[1]) | u64::from(args.get(2).copied().unwrap_or(0)) << 32);
+        }
+        self.done.truncate(self.done.len() - n);
     }
 
     fn data(&mut self, leaf: &'e Leaf<'a>) -> Result<()> {
@@ -293,9 +330,10 @@ fn depth_and_rank(key: &[u64]) -> Result<(usize, usize)> {
                 highest = highest.max(count);
             }
             CONST => {}
-            APPLY => {
-                let rest = if count > 1 { words.next()? } else { 0 };
-                args.extend([id, rest as u32, (rest >> 32) as u32].into_iter().take(count));
+            APPLY => args.extend(words.operands(id, count)?),
+            HOST => {
+                args.extend(words.operands(id, count)?);
+                words.next()?;
             }
             CAST => args.push(id),
             VIEW => {
@@ -321,6 +359,7 @@ fn depth_and_rank(key: &[u64]) -> Result<(usize, usize)> {
 pub(crate) fn graph(
     key: &[u64],
     literals: &[Scalar],
+    functions: &[HostFunction],
     int_division: IntDivision,
 ) -> Result<(Graph, Vec<NodeId>)> {
     // Every operand has the op's dtype already, so the mode does not matter.
@@ -345,18 +384,24 @@ pub(crate) fn graph(
             }
             APPLY => {
                 let op = Op::ALL.get(what).copied().ok_or_else(malformed)?;
-                let rest = if count > 1 { words.next()? } else { 0 };
-                let args: [u32; 3] = [id, rest as u32, (rest >> 32) as u32];
-                let args = args.get(..count).ok_or_else(malformed)?;
-                let args =
-                    args.iter().map(|&a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
+                let args = words.operands(id, count)?;
+                let args = args.map(|a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
                 graph.apply(op, &args)?
+            }
+            HOST => {
+                let args = words.operands(id, count)?;
+                let args = args.map(|a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
+                let function = functions.get(words.next()? as usize);
+                graph.call(function.ok_or_else(malformed)?, &args)?
             }
             CAST => graph.cast(node(id)?, dtype(what)?)?,
             VIEW => graph.view(node(id)?, words.view(what as u64, count)?)?,
             ROOTS => {
                 let roots =
                     words.take(id as usize)?.iter().map(|&root| node(root as u32)).collect::<Result<_>>()?;
+                if !words.0.iter().copied().eq(functions.iter().map(HostFunction::id)) {
+                    return Err(malformed());
+                }
                 return Ok((graph, roots));
             }
             _ => return Err(malformed()),
@@ -375,6 +420,12 @@ impl<'k> Words<'k> {
 
     fn next(&mut self) -> Result<u64> {
         self.take(1).map(|words| words[0])
+    }
+
+    /// The operands of an application, of which the first is known.
+    fn operands(&mut self, first: u32, count: usize) -> Result<impl Iterator<Item = u32> + use<>> {
+        let rest = if count > 1 { self.next()? } else { 0 };
+        Ok([first, rest as u32, (rest >> 32) as u32].into_iter().take(count))
     }
 
     fn shape(&mut self, rank: usize) -> Result<Shape> {

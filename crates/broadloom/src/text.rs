@@ -34,10 +34,12 @@ use broadloom_mem::FloatEnv;
 
 use crate::array::Array;
 
-pub use broadloom_core::text::{Library, ParseOptions, Span, TextError, is_name, signature};
+pub use broadloom_core::text::{ParseOptions, Span, TextError, is_name, signature};
+pub use library::Library;
 pub use print::{Printed, print};
 pub use program::{Input, Program};
 
+mod library;
 mod meaning;
 mod print;
 mod program;
@@ -125,5 +127,5 @@ impl Expression {
 /// Parses and resolves, whatever the host has set: reading a decimal may multiply by a power of ten.
 fn module(text: &str, library: &Library, options: &ParseOptions) -> Result<Module, TextError> {
     let _ieee = FloatEnv::ieee();
-    Module::parse(text, library, options)
+    Module::parse(text, &library.names, options)
 }

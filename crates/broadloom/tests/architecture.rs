@@ -5,7 +5,7 @@ use std::path::Path;
 /// Each crate, and the crates of this workspace that it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-math", &[]),
-    ("broadloom-core", &["broadloom-math"]),
+    ("broadloom-core", &["broadloom-math", "broadloom-mem"]),
     ("broadloom-mem", &["broadloom-math"]),
     ("broadloom-interp", &["broadloom-core", "broadloom-math", "broadloom-mem"]),
     ("broadloom-clif", &["broadloom-core", "broadloom-math", "broadloom-mem"]),
@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-mem",
         ],
     ),
+    ("broadloom-capi", &["broadloom", "broadloom-math", "broadloom-mem"]),
     ("broadloom-bench", &["broadloom", "broadloom-core", "broadloom-math"]),
     (
         "broadloom-cli",
@@ -40,7 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that may hold unsafe code; the others forbid it.
-const UNSAFE: &[&str] = &["broadloom-mem", "broadloom-clif"];
+const UNSAFE: &[&str] = &["broadloom-mem", "broadloom-clif", "broadloom-capi"];
 
 fn crates() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use broadloom::prelude::*;
-use broadloom::{Engine, ErrorKind, Executor, IntDivision, Kernel, Options, eval_many_with, text};
+use broadloom::{
+    Engine, ErrorKind, Executor, HostFunction, IntDivision, Kernel, Options, eval_many_with, text,
+};
 use broadloom_testkit::elements;
 
 /// What Rust runs under: round to nearest, keep subnormals, all exceptions masked.
@@ -131,6 +133,14 @@ const ROWS: &[(&str, Build)] = &[
     ("linspace", || Array::linspace(0.0f64, 1.0, 11)),
     ("linspace of float16", || Array::linspace(f16::from_f32(0.0), f16::from_f32(1.0), 11)),
     ("ones", || Array::ones(&[2], DType::Float16)),
+    ("a host function", || {
+        let f = HostFunction::new("tenth", |x: f32, y: f64| x * 0.1 + y as f32 / 3.0)?;
+        Array::call(&f, [floats(DType::Float32), floats(DType::Float64).flip(0)?])
+    }),
+    ("a literal given to a host function", || {
+        let f = HostFunction::new("bits", |x: f32| x.to_bits())?;
+        Array::call(&f, [0.1])
+    }),
     ("text", || {
         Ok(text::expression("x * 0.1 + 1e-42 - 123456789.12345678 / 3", &[("x", floats(DType::Float64))])?)
     }),

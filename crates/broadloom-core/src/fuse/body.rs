@@ -4,13 +4,14 @@
 //! layout of each leaf; a node reached through different chains is computed once for each. Must hold: the walk
 //! keeps its own stack.
 
+use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::cut::Cuts;
 use crate::fuse::{Draft, Output, ParamSource};
 use crate::graph::{Graph, IntDivision, NodeId, NodeKind};
-use crate::kernel::{Code, Inst, Kernel, ValueId};
+use crate::kernel::{Callee, Code, Inst, Kernel, ValueId};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
 
@@ -38,6 +39,7 @@ struct Builder<'a> {
     inputs: Vec<(Leaf, Layout)>,
     input_of: FxHashMap<(Leaf, Layout), u32>,
     params: Vec<ParamSource>,
+    callees: FxHashMap<HostFunction, u32>,
     kernel: Kernel,
     early: Vec<[Early; 3]>,
     /// The node behind each instruction.
@@ -55,6 +57,7 @@ pub fn build(graph: &Graph, shape: Shape, members: &[(NodeId, Output)], cuts: &C
         inputs: Vec::new(),
         input_of: FxHashMap::default(),
         params: Vec::new(),
+        callees: FxHashMap::default(),
         kernel: Kernel::default(),
         early: Vec::new(),
         nodes: Vec::new(),
@@ -168,6 +171,7 @@ impl Builder<'_> {
         let code = match &node.kind {
             NodeKind::Apply { op, args } => Code::Apply(*op, graph.node(args[args.len() - 1]).dtype),
             NodeKind::Cast { arg } => Code::Cast(graph.node(*arg).dtype, node.dtype),
+            NodeKind::Host { function, .. } => self.callee(function),
             _ => {
                 self.done.insert((id, chain), first);
                 return;
@@ -182,6 +186,16 @@ impl Builder<'_> {
         self.early.push(args);
         self.nodes.push(id);
         self.done.insert((id, chain), Early::Inst(inst));
+    }
+
+    /// The code that calls a function.
+    fn callee(&mut self, function: &HostFunction) -> Code {
+        let next = self.kernel.functions.len() as u32;
+        let place = *self.callees.entry(function.clone()).or_insert(next);
+        if place == next {
+            self.kernel.functions.push(function.clone());
+        }
+        Code::Host(Callee { function: place, signature: function.signature() })
     }
 
     /// Numbers values for good: inputs, parameters, instructions.

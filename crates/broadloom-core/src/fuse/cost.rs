@@ -17,6 +17,7 @@ pub fn of_node(graph: &Graph, node: &Node) -> u64 {
             let operand = args.last().map_or(node.dtype, |&a| graph.node(a).dtype);
             u64::from(Code::Apply(*op, operand).cost())
         }
+        NodeKind::Host { function, .. } => u64::from(function.signature().cost()),
         NodeKind::Cast { arg } => u64::from(Code::Cast(graph.node(*arg).dtype, node.dtype).cost()),
         _ => 0,
     }

@@ -67,10 +67,8 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
             continue;
         }
         let long = own.iter().any(|&c| chains.len(c) > MAX_VIEWS);
-        if own.len() > MAX_CHAINS || long {
-            if cuts.insert(id) {
-                log.note(|| of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
-            }
+        if (own.len() > MAX_CHAINS || long) && cuts.insert(id) {
+            log.note(|| of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
         }
         if cuts.contains(&id) {
             own = SmallVec::from_elem(STRAIGHT, 1);
@@ -107,7 +105,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         }
         NodeKind::Const { .. } => Leaves { flat: true, ..Leaves::default() },
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
-        NodeKind::Apply { .. } | NodeKind::Cast { .. } => {
+        NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } => {
             let mut flat = true;
             let mut total = cost::of_node(graph, node);
             for &arg in node.args() {

@@ -9,7 +9,7 @@ use crate::fuse::body::Leaf;
 use crate::fuse::decision::{Decision, Log, Why};
 use crate::fuse::{Draft, InputView, MAX_BODY, Output, Plan, Source, Stage, Target};
 use crate::graph::NodeId;
-use crate::kernel::{Definition, Inst, Kernel, ValueId};
+use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
 use crate::layout::Layout;
 use rustc_hash::FxHashMap;
 
@@ -185,7 +185,10 @@ impl Piece<'_> {
             })
         };
         for (i, places) in range.zip(&args) {
-            let code = old.body[i].code;
+            let code = match old.body[i].code {
+                Code::Host(callee) => kernel.callee(&old.functions[callee.function as usize]),
+                code => code,
+            };
             let mut args = [ValueId(0); 3];
             for j in 0..code.operands() {
                 args[j] = value(places[j]);

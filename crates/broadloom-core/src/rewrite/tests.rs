@@ -488,3 +488,61 @@ fn what_replaces_arithmetic_is_canonical_where_a_nan_sign_is_read() {
         assert!(!out.to_string().contains("canonical_nan"), "row {i}: {out}");
     }
 }
+
+/// What a function of the host reads is fixed by the expression: elements in memory as they are, also through views; of
+/// what is computed one NaN only, whichever rules apply.
+#[test]
+fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {
+    let f = broadloom_mem::HostFunction::new("f", |x: f32| x.to_bits()).expect("a name");
+    let operand = |rules: Rules, build: fn(&mut Graph, NodeId) -> Result<NodeId>| -> Result<NodeKind> {
+        let mut g = Graph::default();
+        let x = g.input(0, Float32, Layout::contiguous(Shape::new(&[4, 3])?))?;
+        let built = build(&mut g, x)?;
+        let call = g.call(&f, &[built.into()])?;
+        let (out, roots) = run(&g, &[call], rules)?;
+        crate::verify::graph(&out)?;
+        Ok(out.node(out.node(roots[0]).args()[0]).kind.clone())
+    };
+    let canonical = |kind: &NodeKind| matches!(kind, NodeKind::Apply { op: Op::CanonicalNan, .. });
+    for rules in [Rules::On, Rules::Off] {
+        for computed in [
+            |g: &mut Graph, x| g.apply(Op::Add, &[Arg::Node(x), Arg::Node(x)]),
+            // Simplified to the input, and a function that moves a NaN.
+            |g: &mut Graph, x| g.apply(Op::Multiply, &[Arg::Node(x), lit(1)]),
+            |g: &mut Graph, x| one(g, Op::Abs, x),
+            |g: &mut Graph, x| {
+                let sum = g.apply(Op::Add, &[Arg::Node(x), Arg::Node(x)])?;
+                g.view(sum, View::Reshape(Shape::new(&[12])?))
+            },
+        ] {
+            let kind = operand(rules, computed)?;
+            assert!(canonical(&kind), "{kind:?}");
+        }
+        for in_memory in [
+            |_: &mut Graph, x| Ok(x),
+            |g: &mut Graph, x| {
+                let turned = g.view(x, View::Permute([1, 0].into_iter().collect()))?;
+                g.view(turned, View::Reshape(Shape::new(&[12])?))
+            },
+            |g: &mut Graph, _| g.constant(Scalar::of(f32::NAN), None),
+        ] {
+            let kind = operand(rules, in_memory)?;
+            assert!(!canonical(&kind), "{kind:?}");
+        }
+    }
+    Ok(())
+}
+
+/// What it gives may be any NaN, of which the sign is then not read.
+#[test]
+fn the_sign_of_a_host_functions_nan_is_not_read() -> Result<()> {
+    let f = broadloom_mem::HostFunction::new("f", |x: f32| -x).expect("a name");
+    let mut g = Graph::default();
+    let x = g.input(0, Float32, Layout::contiguous(Shape::new(&[4])?))?;
+    let call = g.call(&f, &[x.into()])?;
+    let sign = one(&mut g, Op::SignBit, call)?;
+    let (out, roots) = run(&g, &[sign, call], Rules::On)?;
+    let read = out.node(out.node(roots[0]).args()[0]);
+    assert!(matches!(read.kind, NodeKind::Apply { op: Op::CanonicalNan, .. }), "{out}");
+    Ok(())
+}

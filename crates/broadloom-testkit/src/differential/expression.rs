@@ -17,7 +17,7 @@ use crate::random::{Arg, Program, PySlice, Step, Tensor, View, instance};
 /// The program that computes the arrays from the same values.
 ///
 /// # Errors
-/// Those of [`typed_graph`] and of reading the inputs.
+/// Those of [`typed_graph`] and of reading the inputs; a host function, of which no reference is known.
 pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
     let typed = typed_graph(arrays, &Options::default())?;
     let mut inputs = typed.inputs.iter();
@@ -33,6 +33,10 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             NodeKind::Const { value, .. } => Step::Constant(value.dtype, value.bits),
             NodeKind::Apply { op, args } => {
                 Step::Apply(*op, args.iter().map(|arg| Arg::Step(arg.index())).collect())
+            }
+            NodeKind::Host { function, .. } => {
+                let why = format!("{function} is the host's: the reference does not know what it gives");
+                return Err(Error::new(ErrorKind::Name, why));
             }
             NodeKind::Cast { arg } => Step::Cast(arg.index(), node.dtype),
             NodeKind::View { arg, view } => Step::View(arg.index(), self::view(view)),

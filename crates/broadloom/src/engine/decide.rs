@@ -22,6 +22,9 @@ const INTERPRETED: f64 = 0.06;
 const PASS: f64 = 0.03;
 /// Nanoseconds per step and 256 elements of the interpreter.
 const DISPATCH: f64 = 4.0;
+/// Nanoseconds that machine code takes to call a host function, for so many elements at least.
+const CALL: f64 = 4.0;
+const HOST_LANES: u32 = 4;
 /// float16 arithmetic in nanoseconds per element: machine code converts by 128-bit integer arithmetic, the loops by
 /// whatever width the host has, or by its own conversions.
 const FUSED_HALF: f64 = 1.5;
@@ -120,11 +123,19 @@ impl Estimate {
         };
         let (lanes, converts) = (broadloom_interp::lanes() as f64, broadloom_mem::converts_halves());
         for inst in &kernel.body {
+            if let Code::Host(callee) = inst.code {
+                // What the function takes, it takes in either; machine code calls it for every few elements.
+                let time = f64::from(callee.signature.cost()) * FUSED;
+                estimate.fused += time + CALL / f64::from(HOST_LANES);
+                estimate.interpreted += time + PASS;
+                continue;
+            }
             let (cost, width) =
                 (f64::from(inst.code.cost()), inst.code.operand(inst.code.operands() - 1).size());
             let half = match inst.code {
                 Code::Apply(_, dtype) => dtype == DType::Float16,
                 Code::Cast(from, to) => from == DType::Float16 || to == DType::Float16,
+                Code::Host(_) => false,
             };
             let scale = (width as f64 / 4.0).max(if half { 1.0 } else { 0.0 });
             // float16 is converted, and computed as a wider type.

@@ -6,7 +6,7 @@
 use broadloom_core::fuse::{self, Source};
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
-use broadloom_core::{Result, Scalar};
+use broadloom_core::{HostFunction, Result, Scalar};
 use broadloom_interp::Stores;
 use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region};
 use smallvec::SmallVec;
@@ -34,6 +34,7 @@ pub(crate) struct Asked<'s> {
     /// The key of a walk, or of a kernel's template.
     pub key: &'s [u64],
     pub literals: &'s [Scalar],
+    pub functions: &'s [HostFunction],
     /// The memory behind each slot, where it is known.
     pub slots: Option<SmallVec<[Region<'s>; 8]>>,
     /// The recipe that was made of it, if it is kept: what its runs have shown decides who runs it.
@@ -48,10 +49,10 @@ pub(crate) fn explain(
     detail: Detail,
 ) -> Result<Explanation> {
     let walk = Walk::new(roots, options)?;
-    let (key, literals) = (walk.key(), walk.literals());
+    let (key, literals, functions) = (walk.key(), walk.literals(), walk.functions());
     let recipe = engine.plans.get(&PlanLookup { words: key, mode: (options.int_division, options.rules) });
     let slots = Some(walk.slots().iter().map(|leaf| leaf.storage.region()).collect());
-    explain_key(engine, Asked { key, literals, slots, recipe: recipe.as_deref() }, options, detail)
+    explain_key(engine, Asked { key, literals, functions, slots, recipe: recipe.as_deref() }, options, detail)
 }
 
 /// Explains what a key stands for, which need not have memory, such as a kernel's.
@@ -63,8 +64,8 @@ pub(crate) fn explain_key(
 ) -> Result<Explanation> {
     // Building and rewriting fold, and estimates are computed in floats, whatever the host has set.
     let _ieee = FloatEnv::ieee();
-    let Asked { key, literals, slots, recipe } = asked;
-    let (typed, typed_roots) = lower::graph(key, literals, options.int_division)?;
+    let Asked { key, literals, functions, slots, recipe } = asked;
+    let (typed, typed_roots) = lower::graph(key, literals, functions, options.int_division)?;
     let (graph, roots, firings) = rewrite::explain(&typed, &typed_roots, options.rules)?;
     let mut plan = fuse::explain(&graph, &roots)?;
     let (decisions, temps) = (std::mem::take(&mut plan.decisions), plan.temps.clone());

@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use broadloom_core::fuse::{self, ParamSource, Source, Target};
 use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::rewrite::{self, Rules};
-use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Scalar, Shape};
+use broadloom_core::{DType, Error, ErrorKind, HostFunction, Kernel, Layout, Result, Scalar, Shape};
 use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, Region, View, ViewMut};
 use hashbrown::Equivalent;
 use smallvec::SmallVec;
@@ -167,14 +167,20 @@ impl Engine {
     }
 
     /// The recipe of a walk's key; an earlier one where the literals' values don't matter.
-    pub(crate) fn recipe(&self, key: &[u64], literals: &[Scalar], options: &Options) -> Result<Arc<Recipe>> {
+    pub(crate) fn recipe(
+        &self,
+        key: &[u64],
+        literals: &[Scalar],
+        functions: &[HostFunction],
+        options: &Options,
+    ) -> Result<Arc<Recipe>> {
         let mode = (options.int_division, options.rules);
         if let Some(recipe) = self.plans.get(&PlanLookup { words: key, mode }) {
             return Ok(recipe);
         }
         // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
         let _ieee = FloatEnv::ieee();
-        let Planned { graph, plan } = plan(key, literals, options)?;
+        let Planned { graph, plan } = plan(key, literals, functions, options)?;
         let recipe = Arc::new(Recipe::new(plan)?);
         if !graph.depends_on_values() {
             self.plans.insert(PlanKey { words: key.into(), mode }, recipe.clone(), key.len());
@@ -189,7 +195,7 @@ impl Engine {
         destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         let walk = Walk::new(roots, options)?;
-        let recipe = self.recipe(walk.key(), walk.literals(), options)?;
+        let recipe = self.recipe(walk.key(), walk.literals(), walk.functions(), options)?;
         let slots: SmallVec<[Region<'_>; 8]> =
             walk.slots().iter().map(|leaf| leaf.storage.region()).collect();
         self.run(&recipe, &slots, walk.literals(), options, destinations, None)
@@ -405,8 +411,8 @@ struct Planned {
 }
 
 /// From what was walked to kernels, under the default floating-point environment: constants are folded.
-fn plan(key: &[u64], literals: &[Scalar], options: &Options) -> Result<Planned> {
-    let (graph, roots) = lower::graph(key, literals, options.int_division)?;
+fn plan(key: &[u64], literals: &[Scalar], functions: &[HostFunction], options: &Options) -> Result<Planned> {
+    let (graph, roots) = lower::graph(key, literals, functions, options.int_division)?;
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
     let plan = fuse::run(&graph, &roots)?;
     Ok(Planned { graph, plan })

@@ -54,7 +54,7 @@ pub struct Options {
     pub threads: Option<usize>,
     /// What an integer division by zero does.
     pub int_division: IntDivision,
-    /// How dtypes of different kinds meet in the text of a kernel (`Kernel::parse`); arrays
+    /// How dtypes of different kinds meet in the text of a kernel ([`Kernel::parse`](crate::Kernel::parse)); arrays
     /// were typed when they were built ([`with_promotion`](crate::with_promotion)).
     pub promotion: Promotion,
     /// The most bytes that results and temporaries may take; as many as can be addressed unless told.

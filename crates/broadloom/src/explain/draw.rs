@@ -68,6 +68,7 @@ fn graph(e: &Explanation) -> Drawing {
             }
             NodeKind::Const { value, .. } => ("const", value.to_string()),
             NodeKind::Apply { op, .. } => ("op", op.to_string()),
+            NodeKind::Host { function, .. } => ("op", function.name().to_owned()),
             NodeKind::Cast { .. } => ("op", "astype".into()),
             NodeKind::View { view, .. } => ("view", view.to_string()),
         };

@@ -86,7 +86,8 @@ impl Bound {
         let template = &kernel.template;
         let literals: Box<[Scalar]> = template.literals().into();
         let key = template.key(&layouts, &kernel.options)?;
-        let recipe = Engine::global().recipe(&key, &literals, &kernel.options)?;
+        let recipe =
+            Engine::global().recipe(&key, &literals, kernel.template.functions(), &kernel.options)?;
         let inputs = kernel.inputs.iter().zip(layouts).map(|(port, layout)| Input {
             operand: Operand::new(port.dtype, layout.shape.elements()),
             is_plain: layout.offset == 0 && layout.is_contiguous(),

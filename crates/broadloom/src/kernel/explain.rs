@@ -62,7 +62,8 @@ impl Call {
         let layouts: Vec<Layout> = self.bound.layouts().cloned().collect();
         let key = template.key(&layouts, options)?;
         let recipe = Some(self.bound.recipe());
-        let asked = Asked { key: &key, literals: template.literals(), slots: None, recipe };
+        let literals = template.literals();
+        let asked = Asked { key: &key, literals, functions: template.functions(), slots: None, recipe };
         let detail = if code { Detail::Code } else { Detail::Plan };
         let explained = engine::explain_key(Engine::global(), asked, options, detail)?;
         let names = |ports: &[super::Port]| ports.iter().map(|port| port.name.clone()).collect();

@@ -1,7 +1,8 @@
 //! What tells kernels apart, across processes.
 //!
 //! In: a kernel's template, ports and options. Out: a hash of its content. Must hold: equal ids mean equal results for
-//! equal inputs; nothing of the host, the process or the order of building goes into it.
+//! equal inputs, where a host function's name stands for one function; nothing of the host, the process or the order of
+//! building goes into it.
 
 use std::fmt;
 
@@ -12,7 +13,8 @@ use super::{Inner, Port};
 /// A kernel's identity: a hash (SHA-256) of its expressions, literals, inputs, outputs and options.
 ///
 /// It is the same on every host and in every process of one version of broadloom, and excludes what a kernel is run on:
-/// a host may keep it, compare it, and cache by it.
+/// a host may keep it, compare it, and cache by it. Of a host function it has the name and the dtypes: whoever gives one
+/// name to two functions can't tell their kernels apart by it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelId([u8; 32]);
 
@@ -37,6 +39,8 @@ impl KernelId {
             number(&mut hash, literal.dtype as u64);
             number(&mut hash, literal.bits);
         }
+        number(&mut hash, kernel.template.functions().len() as u64);
+        kernel.template.functions().iter().for_each(|function| text(&mut hash, &function.to_string()));
         for ports in [&kernel.inputs, &kernel.outputs] {
             number(&mut hash, ports.len() as u64);
             for Port { name, dtype, dims } in ports.iter() {

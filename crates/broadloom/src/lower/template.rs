@@ -5,7 +5,7 @@
 //! the layouts alone.
 
 use broadloom_core::shape::MAX_RANK;
-use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar};
+use broadloom_core::{DType, Error, ErrorKind, HostFunction, Layout, Result, Scalar};
 use smallvec::SmallVec;
 
 use super::{DATA, Walker, exceeds, head, malformed, memory, write_data};
@@ -19,6 +19,7 @@ pub(crate) struct Template {
     /// Where the inputs stand, in the order of the words.
     sites: Box<[Site]>,
     literals: Box<[Scalar]>,
+    functions: Box<[HostFunction]>,
     /// Of each input, whether its layout is the kernel's to choose: no view of it is in the words.
     free: Box<[bool]>,
     is_elementwise: bool,
@@ -43,6 +44,7 @@ impl Template {
             words: walk.key[..].into(),
             sites: declared.sites.into(),
             literals: walk.literals[..].into(),
+            functions: walk.functions[..].into(),
             free: declared.free.into(),
             is_elementwise,
         })
@@ -64,10 +66,16 @@ impl Template {
             from = site.at + 2;
         }
         key.extend_from_slice(&self.words[from..]);
+        super::write_functions(&mut key, &self.functions);
         Ok(key)
     }
 
-    /// The words, with nothing where layouts belong.
+    /// The host functions, as the words number them.
+    pub(crate) fn functions(&self) -> &[HostFunction] {
+        &self.functions
+    }
+
+    /// The words, with nothing where layouts belong, and nothing of this process.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }

@@ -1,5 +1,7 @@
 //! The key of expressions, row by row; and that the graph follows from it.
 
+use std::sync::OnceLock;
+
 use broadloom_core::verify;
 
 use super::*;
@@ -16,6 +18,14 @@ fn key(roots: &[&Array<'_>]) -> Vec<u64> {
 
 fn floats(n: usize) -> Array<'static> {
     Array::from_vec(vec![0.5f32; n])
+}
+
+/// A call of one of two functions with the same name and dtypes.
+fn call(which: usize, operands: [&Array<'static>; 2]) -> Array<'static> {
+    static FUNCTIONS: OnceLock<[HostFunction; 2]> = OnceLock::new();
+    let clamp = || HostFunction::new("clamp", |x: f32, y: f32| x.min(y)).expect("a name");
+    let functions = FUNCTIONS.get_or_init(|| [clamp(), clamp()]);
+    Array::call(&functions[which], operands).expect("two of float32")
 }
 
 /// The expressions of the rows below, over fresh data each time.
@@ -51,6 +61,12 @@ fn rows() -> Vec<(&'static str, Array<'static>)> {
         ("sliced elsewhere", view((&x + &y).slice(&[Range::from(1..3)]))),
         ("turned", (&table + 3).t()),
         ("a choice", crate::functions::where_(x.less(&y), &x, &y)),
+        ("a call", call(0, [&x, &y])),
+        ("a call of another function of its name", call(1, [&x, &y])),
+        ("a call, operands exchanged", call(0, [&y, &(&x + &y)])),
+        ("a call, operands not exchanged", call(0, [&x, &(&x + &y)])),
+        ("two calls", call(0, [&call(0, [&x, &y]), &y])),
+        ("calls of two functions", call(1, [&call(0, [&x, &y]), &y])),
         ("a literal alone", Array::scalar(3)),
         ("zeros", view(Array::zeros(&[6], DType::Float32))),
         ("two conversions to one dtype", x.astype(DType::Float16).astype(DType::Float64)),
@@ -89,7 +105,7 @@ fn roots_have_an_order_and_may_repeat() {
     for (i, k) in keys.iter().enumerate() {
         assert_eq!(keys.iter().position(|other| other == k), Some(i));
     }
-    let (graph, roots) = graph(&keys[3], &[Scalar::of(3f32)], IntDivision::Zero).expect("a key");
+    let (graph, roots) = graph(&keys[3], &[Scalar::of(3f32)], &[], IntDivision::Zero).expect("a key");
     assert_eq!((roots.len(), roots[0]), (2, roots[1]));
     assert_eq!(graph.nodes().len(), 3);
 }
@@ -129,7 +145,7 @@ fn the_graph_is_what_the_handle_says() -> Result<()> {
     for (what, x) in rows() {
         let walk = walk(&[&x])?;
         for mode in [IntDivision::Zero, IntDivision::Error] {
-            let (graph, roots) = graph(walk.key(), walk.literals(), mode)?;
+            let (graph, roots) = graph(walk.key(), walk.literals(), walk.functions(), mode)?;
             verify::graph(&graph)?;
             let root = graph.node(roots[0]);
             assert_eq!((root.dtype, &root.shape[..]), (x.dtype(), x.shape()), "{what}");
@@ -144,10 +160,14 @@ fn words_that_are_no_key_are_an_error() {
         let walk = walk(&[&x]).expect("small");
         let words = walk.key();
         for n in 0..words.len() {
-            let cut = graph(&words[..n], walk.literals(), IntDivision::Zero);
+            let cut = graph(&words[..n], walk.literals(), walk.functions(), IntDivision::Zero);
             assert_eq!(cut.map(|_| ()).unwrap_err().kind(), ErrorKind::Internal, "{what}, {n} words");
         }
-        let unknown = graph(words, &[], IntDivision::Zero);
+        let unknown = graph(words, &[], walk.functions(), IntDivision::Zero);
         assert_eq!(unknown.is_err(), !walk.literals().is_empty(), "{what}");
+        let other = HostFunction::new("clamp", |x: f32, y: f32| x + y).expect("a name");
+        let without = graph(words, walk.literals(), &[], IntDivision::Zero);
+        assert_eq!(without.is_err(), !walk.functions().is_empty(), "{what}");
+        assert!(graph(words, walk.literals(), &[other], IntDivision::Zero).is_err(), "{what}");
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use broadloom_core::symbol::Binding;
 use broadloom_core::text::{Input, Item, Meaning, View};
-use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, HostFunction, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
 
 use crate::array::Array;
@@ -21,16 +21,19 @@ pub(super) struct Arrays<'n, 'a> {
     known: HashMap<&'n str, &'n Array<'a>>,
     /// The names in the caller's order.
     names: Vec<&'n str>,
+    /// The host functions, by number.
+    functions: &'n [HostFunction],
     symbols: Binding,
     /// Whether some input has no array, so that symbols stay symbols.
     is_open: bool,
 }
 
 impl<'n, 'a> Arrays<'n, 'a> {
-    pub(super) fn new(bound: &'n [(&'n str, Array<'a>)]) -> Arrays<'n, 'a> {
+    pub(super) fn new(bound: &'n [(&'n str, Array<'a>)], functions: &'n [HostFunction]) -> Arrays<'n, 'a> {
         Arrays {
             known: bound.iter().map(|(name, array)| (*name, array)).collect(),
             names: bound.iter().map(|(name, _)| *name).collect(),
+            functions,
             symbols: Binding::default(),
             is_open: false,
         }
@@ -98,8 +101,9 @@ impl<'a> Meaning for Arrays<'_, 'a> {
         }
     }
 
-    fn host(&mut self, _id: u32, _args: &[Array<'a>]) -> Result<Array<'a>> {
-        Err(Error::new(ErrorKind::Internal, "a function of the host that nobody defined"))
+    fn host(&mut self, id: u32, args: &[Array<'a>]) -> Result<Array<'a>> {
+        let unknown = || Error::new(ErrorKind::Internal, "a function of the host that nobody defined");
+        Array::call(self.functions.get(id as usize).ok_or_else(unknown)?, args)
     }
 
     fn input(&mut self, input: &Input<'_>, data: Option<&[u64]>) -> Result<Array<'a>> {

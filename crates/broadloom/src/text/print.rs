@@ -165,7 +165,7 @@ impl<'e, 'a> Nodes<'e, 'a> {
 fn operands<'e, 'a>(array: &'e Array<'a>) -> Vec<&'e Array<'a>> {
     match &array.0.kind {
         Kind::Data(_) | Kind::Literal(_) | Kind::Const(_) | Kind::Input(_) => Vec::new(),
-        Kind::Apply { args, .. } => args.iter().flatten().collect(),
+        Kind::Apply { args, .. } | Kind::Host { args, .. } => args.iter().flatten().collect(),
         Kind::Cast { arg } | Kind::View { arg, .. } => vec![arg],
     }
 }
@@ -218,6 +218,10 @@ impl<'a> Printer<'a> {
                 Kind::Apply { op, args } => {
                     let args: Vec<&str> = args.iter().flatten().map(name).collect();
                     words::apply(*op, &args).to_string()
+                }
+                Kind::Host { function, args } => {
+                    let args: Vec<&str> = args.iter().flatten().map(name).collect();
+                    format!("{}({})", function.name(), args.join(", "))
                 }
                 Kind::Cast { arg } => words::cast(name(arg), array.dtype()).to_string(),
                 Kind::View { arg, view } => words::view(name(arg), view).to_string(),

@@ -3,13 +3,18 @@
 //! In: text, and arrays for its inputs. Out: an array for each result. Must hold: what is bound to a name is used by the
 //! text and has the type that the text declares; a symbol is one number throughout.
 
+use std::sync::Arc;
+
 use broadloom_core::text::{self, Module};
-use broadloom_core::{DType, Dim, ErrorKind};
+use broadloom_core::{DType, Dim, Error, ErrorKind, HostFunction};
 use broadloom_mem::FloatEnv;
 
 use super::meaning::Arrays;
 use super::{Library, ParseOptions, Span, TextError};
 use crate::array::Array;
+use crate::engine::Options;
+use crate::kernel::Kernel;
+use crate::promote::with_promotion;
 
 /// A program that was parsed, to be built with one set of arrays after another.
 ///
@@ -26,6 +31,8 @@ use crate::array::Array;
 #[derive(Clone, Debug)]
 pub struct Program {
     module: Module,
+    /// The host functions of the library that it was parsed with.
+    functions: Arc<Vec<HostFunction>>,
 }
 
 /// An input of a program.
@@ -81,7 +88,7 @@ impl Program {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn parse_with(text: &str, library: &Library, options: &ParseOptions) -> Result<Program, TextError> {
-        Ok(Program { module: super::module(text, library, options)? })
+        Ok(Program { module: super::module(text, library, options)?, functions: library.functions.clone() })
     }
 
     /// The inputs: those that are declared, in their order, then the names that are only used, each once.
@@ -144,11 +151,44 @@ impl Program {
         Ok(self.outputs().zip(arrays).collect())
     }
 
+    /// The kernel of the program: its inputs are those that are declared, its outputs the results.
+    ///
+    /// # Errors
+    /// Those of [`Program::build`], with nothing bound; of kind [`ErrorKind::Limit`] for expressions beyond the options'
+    /// limits.
+    pub fn kernel(&self, options: &Options) -> Result<Kernel, TextError> {
+        with_promotion(options.promotion, || {
+            let undeclared = self.inputs().find(|input| input.dtype().is_none());
+            if let Some(input) = undeclared {
+                let name = input.name();
+                let message = format!("`{name}` has no type, which an input of a kernel needs");
+                let error = TextError::new(ErrorKind::Name, &input.span(), message);
+                return Err(error.with_help(format!("declare it: `{name}: float64[n]`")));
+            }
+            let whole = |e: Error| {
+                let error = TextError::new(e.kind(), &(0..self.text().len() as u32), e.message());
+                e.help().map_or(error.clone(), |help| error.with_help(help))
+            };
+            let declared = self
+                .inputs()
+                .map(|input| {
+                    let (dtype, dims) =
+                        (input.dtype().unwrap_or(DType::Float64), input.dims().unwrap_or_default());
+                    Array::input(input.name(), dtype, &dims).map_err(whole)
+                })
+                .collect::<Result<Vec<_>, _>>()?;
+            let outputs = self.build(&[])?;
+            let outputs: Vec<(&str, &Array<'_>)> =
+                outputs.iter().map(|(name, array)| (*name, array)).collect();
+            Kernel::named(&outputs, &declared.iter().collect::<Vec<_>>(), options).map_err(whole)
+        })
+    }
+
     /// The results; names that the text does not use are allowed, and of two equal ones the last counts.
     pub(super) fn build_lenient<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<Array<'a>>, TextError> {
         // Errors show literals, whatever the host has set.
         let _ieee = FloatEnv::ieee();
-        text::evaluate(&self.module, &mut Arrays::new(bound))
+        text::evaluate(&self.module, &mut Arrays::new(bound, &self.functions))
     }
 
     /// Refuses a program of several results.

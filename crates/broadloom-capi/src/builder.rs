@@ -1,0 +1,344 @@
+//! Builders: a kernel put together call by call.
+//!
+//! In: inputs, literals, operations on what there is already, and which of it is an output. Out: a kernel. Must hold: a
+//! value is used with its own builder only; a builder whose call failed is as it was before the call.
+
+use std::ffi::c_char;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use broadloom::{Array, Dim, Kernel, Literal, Op, Options, with_promotion};
+
+use crate::argument::{BL_NUL_TERMINATED, Place, many, text};
+use crate::code::{bl_dtype, bl_options, dtype};
+use crate::kernel::bl_kernel;
+use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_HANDLE, BL_LIMIT, BL_NAME};
+use crate::status::{Answer, Failure, answer};
+use crate::table::{Pin, Table};
+
+/// A handle of a builder. 0 is no builder.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bl_builder {
+    /// Nothing to look into.
+    pub id: u64,
+}
+
+/// A value of one builder: an input, a literal, or the result of an operation. It lives as long as its builder.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bl_value {
+    /// Nothing to look into.
+    pub id: u64,
+}
+
+/// An extent: a number, or a symbol for one that a run decides.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bl_dim {
+    /// Null for a number; else a name, or "..." for any number of leading axes, zero-terminated.
+    pub symbol: *const c_char,
+    /// The number, where there is no symbol.
+    pub extent: usize,
+}
+
+static BUILDERS: Table<Builder> = Table::new(b'b');
+
+/// What ids of values begin with, one for each builder, so that another builder's are refused.
+static MARKS: AtomicU32 = AtomicU32::new(1);
+
+struct Builder {
+    mark: u32,
+    options: Options,
+    parts: Mutex<Parts>,
+}
+
+#[derive(Default)]
+struct Parts {
+    values: Vec<Array<'static>>,
+    /// Which of the values are inputs, in their order.
+    inputs: Vec<usize>,
+    outputs: Vec<(String, usize)>,
+}
+
+fn builder(handle: bl_builder) -> Answer<Pin<'static, Builder>> {
+    BUILDERS.pin(handle.id).map_err(|why| Failure::handle("builder", why))
+}
+
+impl Builder {
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        // What a panic may have left is a value more or less.
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a value is among this builder's.
+    fn find(&self, parts: &Parts, value: bl_value) -> Answer<usize> {
+        let index = value.id as u32 as usize;
+        let is_ours = value.id >> 32 == u64::from(self.mark) && index < parts.values.len();
+        let foreign = || Failure::new(BL_HANDLE, "the value is none of this builder's");
+        is_ours.then_some(index).ok_or_else(foreign)
+    }
+
+    /// Takes a value in, and gives its handle.
+    fn push(&self, parts: &mut Parts, value: Array<'static>) -> Answer<bl_value> {
+        let index = parts.values.len();
+        if index >= self.options.max_nodes.min(u32::MAX as usize) {
+            return Err(Failure::new(BL_LIMIT, format!("more than {index} values: see max_nodes")));
+        }
+        parts.values.push(value);
+        Ok(bl_value { id: u64::from(self.mark) << 32 | index as u64 })
+    }
+}
+
+/// The extents of an array of C's.
+///
+/// # Safety
+/// As [`many`]; symbols are null or end with a zero.
+unsafe fn dims(pointer: *const bl_dim, rank: usize) -> Answer<Vec<Dim>> {
+    // SAFETY: the caller's promise.
+    let given = unsafe { many(pointer, rank, "the pointer to the extents") }?;
+    let one = |dim: &bl_dim| match dim.symbol.is_null() {
+        true => Ok(Dim::Fixed(dim.extent)),
+        // SAFETY: the caller's promise.
+        false => Ok(Dim::from(unsafe { text(dim.symbol, BL_NUL_TERMINATED, "the name of an extent") }?)),
+    };
+    given.iter().map(one).collect()
+}
+
+/// Makes an empty builder, for kernels with these options (null for the usual ones).
+///
+/// # Safety
+/// `options` is null or to as many bytes as its size says; `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_new(options: *const bl_options, out: *mut bl_builder) -> bl_status {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let (out, options) =
+            unsafe { (Place::new(out, "the place for the builder")?, crate::code::options(options)?) };
+        let mark = MARKS.fetch_add(1, Ordering::Relaxed);
+        let id = BUILDERS.insert(Builder { mark, options, parts: Mutex::default() });
+        out.put(bl_builder { id: id.map_err(|why| Failure::handle("builder", why))? });
+        Ok(())
+    })
+}
+
+/// Gives a builder up, with its values. Kernels that were built stay.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_builder_release(handle: bl_builder) -> bl_status {
+    answer(|| BUILDERS.release(handle.id).map_err(|why| Failure::handle("builder", why)))
+}
+
+/// Adds a value to a builder.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+unsafe fn add(
+    handle: bl_builder,
+    out: *mut bl_value,
+    make: impl FnOnce(&Builder, &mut Parts) -> Answer<Array<'static>>,
+) -> bl_status {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Place::new(out, "the place for the value") }?;
+        let builder = builder(handle)?;
+        let mut parts = builder.parts();
+        let value = with_promotion(builder.options.promotion, || make(&builder, &mut parts))?;
+        out.put(builder.push(&mut parts, value)?);
+        Ok(())
+    })
+}
+
+/// Adds an input: an array of this dtype with `rank` extents, or with none a scalar parameter. A kernel's inputs are in
+/// the order of these calls.
+///
+/// # Safety
+/// `name` is null or ends with a zero; `extents` is null or valid for `rank` reads, their symbols likewise; `out` is null
+/// or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_input(
+    handle: bl_builder,
+    name: *const c_char,
+    dtype_code: bl_dtype,
+    extents: *const bl_dim,
+    rank: usize,
+    out: *mut bl_value,
+) -> bl_status {
+    let make = |_: &Builder, parts: &mut Parts| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, BL_NUL_TERMINATED, "the name of the input") }?;
+        // SAFETY: the caller's promise.
+        let input = Array::input(name, dtype(dtype_code)?, &unsafe { dims(extents, rank) }?)?;
+        parts.inputs.push(parts.values.len());
+        Ok(input)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { add(handle, out, make) }
+}
+
+/// Adds a literal, which takes its dtype from what it meets.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+unsafe fn literal(handle: bl_builder, literal: Literal, out: *mut bl_value) -> bl_status {
+    // SAFETY: the caller's promise.
+    unsafe { add(handle, out, |_, _| Ok(Array::scalar(literal))) }
+}
+
+/// Adds a truth value: 0 is false.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_bool(handle: bl_builder, value: i32, out: *mut bl_value) -> bl_status {
+    // SAFETY: the caller's promise.
+    unsafe { literal(handle, Literal::Bool(value != 0), out) }
+}
+
+/// Adds an integer, which takes its dtype from what it meets.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_int(handle: bl_builder, value: i64, out: *mut bl_value) -> bl_status {
+    // SAFETY: the caller's promise.
+    unsafe { literal(handle, Literal::Int(value.into()), out) }
+}
+
+/// Adds an integer above those of `bl_builder_int`.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_uint(handle: bl_builder, value: u64, out: *mut bl_value) -> bl_status {
+    // SAFETY: the caller's promise.
+    unsafe { literal(handle, Literal::Int(value.into()), out) }
+}
+
+/// Adds a real number, which takes its dtype from what it meets.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_float(handle: bl_builder, value: f64, out: *mut bl_value) -> bl_status {
+    // SAFETY: the caller's promise.
+    unsafe { literal(handle, Literal::Float(value), out) }
+}
+
+/// Adds what a function, such as "add" or "where", gives for these values; docs/ops.md lists the functions.
+///
+/// # Safety
+/// `function` is null or ends with a zero; `values` is null or valid for `count` reads; `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_apply(
+    handle: bl_builder,
+    function: *const c_char,
+    values: *const bl_value,
+    count: usize,
+    out: *mut bl_value,
+) -> bl_status {
+    let make = |builder: &Builder, parts: &mut Parts| {
+        // SAFETY: the caller's promise.
+        let (name, values) = unsafe {
+            let name = text(function, BL_NUL_TERMINATED, "the name of the function")?;
+            (name, many(values, count, "the pointer to the values")?)
+        };
+        let Some(op) = Op::from_name(name) else {
+            return Err(Failure::new(BL_NAME, format!("there is no function `{name}`")));
+        };
+        if count != op.operands() {
+            let why = format!("{name} takes {} values, but is given {count}", op.operands());
+            return Err(Failure::new(BL_ARITY, why));
+        }
+        let operand = |value: &bl_value| Ok(parts.values[builder.find(parts, *value)?].clone());
+        let operands = values.iter().map(operand).collect::<Answer<Vec<_>>>()?;
+        Ok(Array::apply(op, &operands)?)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { add(handle, out, make) }
+}
+
+/// Adds a value converted to another dtype.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_cast(
+    handle: bl_builder,
+    value: bl_value,
+    dtype_code: bl_dtype,
+    out: *mut bl_value,
+) -> bl_status {
+    let make = |builder: &Builder, parts: &mut Parts| {
+        let dtype = dtype(dtype_code)?;
+        Ok(parts.values[builder.find(parts, value)?].astype(dtype))
+    };
+    // SAFETY: the caller's promise.
+    unsafe { add(handle, out, make) }
+}
+
+/// Adds a value with its axes in another order: axis `i` of the result is axis `axes[i]`, counted from the end if
+/// negative.
+///
+/// # Safety
+/// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_permute(
+    handle: bl_builder,
+    value: bl_value,
+    axes: *const isize,
+    count: usize,
+    out: *mut bl_value,
+) -> bl_status {
+    let make = |builder: &Builder, parts: &mut Parts| {
+        // SAFETY: the caller's promise.
+        let axes = unsafe { many(axes, count, "the pointer to the axes") }?;
+        Ok(parts.values[builder.find(parts, value)?].permute_dims(axes)?)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { add(handle, out, make) }
+}
+
+/// Makes a value an output; a kernel's outputs are in the order of these calls.
+///
+/// # Safety
+/// `name` is null or ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_output(
+    handle: bl_builder,
+    name: *const c_char,
+    value: bl_value,
+) -> bl_status {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, BL_NUL_TERMINATED, "the name of the output") }?;
+        let builder = builder(handle)?;
+        let mut parts = builder.parts();
+        let index = builder.find(&parts, value)?;
+        parts.outputs.push((name.to_owned(), index));
+        Ok(())
+    })
+}
+
+/// Compiles a kernel with one reference to it; the builder can go on.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_compile(handle: bl_builder, out: *mut bl_kernel) -> bl_status {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Place::new(out, "the place for the kernel") }?;
+        let builder = builder(handle)?;
+        let parts = builder.parts();
+        if parts.outputs.is_empty() {
+            return Err(Failure::new(BL_ARGUMENT, "the builder has no output"));
+        }
+        let outputs: Vec<(&str, &Array<'_>)> =
+            parts.outputs.iter().map(|(name, index)| (&**name, &parts.values[*index])).collect();
+        let inputs: Vec<&Array<'_>> = parts.inputs.iter().map(|index| &parts.values[*index]).collect();
+        let kernel =
+            with_promotion(builder.options.promotion, || Kernel::named(&outputs, &inputs, &builder.options))?;
+        out.put(crate::kernel::insert(kernel)?);
+        Ok(())
+    })
+}

@@ -1,0 +1,224 @@
+//! Codes: small numbers for dtypes and choices, and the options made of them.
+//!
+//! In: numbers of C's. Out: what they stand for, or the status that says which number is none. Must hold: a number never
+//! changes its meaning; the dtypes are those of the table, which a test compares.
+
+use std::ffi::{CStr, c_char};
+
+use broadloom::{DType, Executor, IntDivision, Options, Promotion};
+
+use crate::argument::{Versioned, fill, versioned};
+use crate::status::bl_status::{self, BL_ARGUMENT, BL_DTYPE};
+use crate::status::{Answer, Failure, answer};
+
+/// The dtype of an operand's elements: one of the BL_DTYPE constants.
+pub type bl_dtype = u32;
+/// A byte each, 0 or 1; as an input, anything but 0 is true.
+pub const BL_DTYPE_BOOL: u32 = 0;
+/// `int8_t`
+pub const BL_DTYPE_INT8: u32 = 1;
+/// `int16_t`
+pub const BL_DTYPE_INT16: u32 = 2;
+/// `int32_t`
+pub const BL_DTYPE_INT32: u32 = 3;
+/// `int64_t`
+pub const BL_DTYPE_INT64: u32 = 4;
+/// `uint8_t`
+pub const BL_DTYPE_UINT8: u32 = 5;
+/// `uint16_t`
+pub const BL_DTYPE_UINT16: u32 = 6;
+/// `uint32_t`
+pub const BL_DTYPE_UINT32: u32 = 7;
+/// `uint64_t`
+pub const BL_DTYPE_UINT64: u32 = 8;
+/// The 16-bit format of IEEE 754, two bytes each.
+pub const BL_DTYPE_FLOAT16: u32 = 9;
+/// `float`
+pub const BL_DTYPE_FLOAT32: u32 = 10;
+/// `double`
+pub const BL_DTYPE_FLOAT64: u32 = 11;
+
+/// The dtype of a code.
+#[inline]
+pub(crate) fn dtype(code: bl_dtype) -> Answer<DType> {
+    let known = DType::ALL.get(code as usize).copied();
+    known.ok_or_else(|| Failure::new(BL_DTYPE, format!("{code} is not the code of a dtype")))
+}
+
+/// The code of a dtype.
+pub(crate) fn code(dtype: DType) -> bl_dtype {
+    dtype as bl_dtype
+}
+
+/// The bytes of one element; 0 for a code that is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_dtype_size(dtype_code: bl_dtype) -> usize {
+    dtype(dtype_code).map_or(0, DType::size)
+}
+
+macro_rules! names {
+    ($(($dtype:ident, $rust:ty, $name:literal))*) => {
+        const NAMES: &[&CStr] = &[$(match CStr::from_bytes_with_nul(concat!($name, "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("a name with a zero in it"),
+        }),*];
+    };
+}
+broadloom_math::for_each_dtype!(names);
+
+/// The name of a dtype, such as "float32", in static memory; null for a code that is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_dtype_name(dtype_code: bl_dtype) -> *const c_char {
+    NAMES.get(dtype_code as usize).map_or(std::ptr::null(), |name| name.as_ptr())
+}
+
+/// Whichever executor is estimated to be done first.
+pub const BL_EXECUTOR_AUTO: u32 = 0;
+/// Precompiled loops over tiles.
+pub const BL_EXECUTOR_INTERP: u32 = 1;
+/// Machine code, where the host has a compiler and allows executable memory.
+pub const BL_EXECUTOR_JIT: u32 = 2;
+/// Dtypes promote as the Python Array API standard has it: different kinds are an error.
+pub const BL_PROMOTION_STRICT: u32 = 0;
+/// Dtypes promote as NumPy 2 does it.
+pub const BL_PROMOTION_NUMPY: u32 = 1;
+/// An integer divided by zero is 0.
+pub const BL_INT_DIVISION_ZERO: u32 = 0;
+/// An integer divided by zero is BL_ZERO_DIVISION.
+pub const BL_INT_DIVISION_ERROR: u32 = 1;
+
+/// How a kernel is built and run; fill it with `bl_options_init` first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bl_options {
+    /// sizeof(bl_options)
+    pub size: usize,
+    /// A BL_EXECUTOR constant. The bits are the same.
+    pub executor: u32,
+    /// A BL_PROMOTION constant.
+    pub promotion: u32,
+    /// A BL_INT_DIVISION constant.
+    pub int_division: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// The most threads that a run uses; 0 for as many as the host has processors.
+    pub threads: usize,
+    /// The most bytes that results and temporaries may take.
+    pub max_bytes: usize,
+    /// The most nodes of an expression.
+    pub max_nodes: usize,
+    /// The most operations on the longest way from an output to an input.
+    pub max_depth: usize,
+    /// The highest rank of an operand.
+    pub max_rank: usize,
+    /// The most vector instructions per element of a kernel that is compiled; 0 compiles nothing.
+    pub max_compiled_cost: usize,
+}
+
+// SAFETY: `repr(C)`, its size first, and nothing but integers.
+unsafe impl Versioned for bl_options {
+    const FIRST: usize = size_of::<bl_options>();
+
+    fn unsaid() -> bl_options {
+        let options = Options::default();
+        bl_options {
+            size: size_of::<bl_options>(),
+            executor: BL_EXECUTOR_AUTO,
+            promotion: BL_PROMOTION_STRICT,
+            int_division: BL_INT_DIVISION_ZERO,
+            reserved: 0,
+            threads: 0,
+            max_bytes: options.max_bytes,
+            max_nodes: options.max_nodes,
+            max_depth: options.max_depth,
+            max_rank: options.max_rank,
+            max_compiled_cost: options.max_compiled_cost,
+        }
+    }
+}
+
+/// Fills options with what is chosen where nothing is said; their size must be set.
+///
+/// # Safety
+/// The pointer is null, or to as many bytes as its size says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_options_init(options: *mut bl_options) -> bl_status {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe { fill(options, bl_options::unsaid(), "the pointer to the options") })
+}
+
+/// The options at a pointer; null for the usual ones.
+///
+/// # Safety
+/// The pointer is null, or to as many bytes as its size says.
+pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
+    if pointer.is_null() {
+        return Ok(Options::default());
+    }
+    // SAFETY: the caller's promise.
+    let given = unsafe { versioned(pointer, "the pointer to the options") }?;
+    let unknown =
+        |what: &str, code: u32| Err(Failure::new(BL_ARGUMENT, format!("{code} is not the code of {what}")));
+    let executor = match given.executor {
+        BL_EXECUTOR_AUTO => Executor::Auto,
+        BL_EXECUTOR_INTERP => Executor::Interp,
+        BL_EXECUTOR_JIT => Executor::Jit,
+        other => return unknown("an executor", other),
+    };
+    let promotion = match given.promotion {
+        BL_PROMOTION_STRICT => Promotion::Strict,
+        BL_PROMOTION_NUMPY => Promotion::NumPy,
+        other => return unknown("a promotion", other),
+    };
+    let int_division = match given.int_division {
+        BL_INT_DIVISION_ZERO => IntDivision::Zero,
+        BL_INT_DIVISION_ERROR => IntDivision::Error,
+        other => return unknown("a rule for integer division", other),
+    };
+    if given.reserved != 0 {
+        return unknown("anything yet", given.reserved);
+    }
+    Ok(Options {
+        executor,
+        promotion,
+        int_division,
+        threads: (given.threads != 0).then_some(given.threads),
+        max_bytes: given.max_bytes,
+        max_nodes: given.max_nodes,
+        max_depth: given.max_depth,
+        max_rank: given.max_rank,
+        max_compiled_cost: given.max_compiled_cost,
+        ..Options::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_the_dtypes() {
+        let codes = [
+            ("bool", BL_DTYPE_BOOL),
+            ("int8", BL_DTYPE_INT8),
+            ("int16", BL_DTYPE_INT16),
+            ("int32", BL_DTYPE_INT32),
+            ("int64", BL_DTYPE_INT64),
+            ("uint8", BL_DTYPE_UINT8),
+            ("uint16", BL_DTYPE_UINT16),
+            ("uint32", BL_DTYPE_UINT32),
+            ("uint64", BL_DTYPE_UINT64),
+            ("float16", BL_DTYPE_FLOAT16),
+            ("float32", BL_DTYPE_FLOAT32),
+            ("float64", BL_DTYPE_FLOAT64),
+        ];
+        assert_eq!(codes.len(), DType::ALL.len());
+        for (name, number) in codes {
+            let known = dtype(number).expect("a dtype");
+            assert_eq!((known.name(), code(known), bl_dtype_size(number)), (name, number, known.size()));
+            // SAFETY: names are C strings in static memory.
+            assert_eq!(unsafe { CStr::from_ptr(bl_dtype_name(number)) }.to_str(), Ok(name));
+        }
+        assert!(dtype(12).is_err() && bl_dtype_size(12) == 0 && bl_dtype_name(u32::MAX).is_null());
+    }
+}

@@ -1,0 +1,68 @@
+//! broadloom from C: kernels built from text or call by call, and run on memory of the host's.
+//!
+//! In: handles, pointers and sizes from a caller who may get any of them wrong. Out: results, or a status with a message.
+//! Must hold: no panic crosses the border; a pointer is checked for null and alignment before it is followed, and a handle
+//! for being alive; what can't be checked is in a function's safety section, which is its contract in C too.
+//!
+//! `include/broadloom.h` is made from this crate, `docs/c-abi.md` is its guide, and `examples/c` has programs.
+//!
+//! # Rules for all functions
+//!
+//! - A function that can fail answers a [`bl_status`](status::bl_status). What it was to write is untouched unless it
+//!   answers `BL_OK`, but for the outputs of a run, which are unspecified after one that failed while it ran.
+//! - Every function may be called from any thread at any time. A handle that is released while another thread uses it stays
+//!   good for that use. Whose turn it is to release is up to the host.
+//! - Handles are checked: one that was released, of another kind, or made up is `BL_HANDLE`, and never another object's.
+//! - Structs that begin with `size` may grow: a host sets it to the `sizeof` that it was compiled with.
+#![allow(non_camel_case_types)]
+
+mod argument;
+mod builder;
+mod call;
+mod code;
+mod flag;
+mod kernel;
+mod memory;
+mod status;
+mod table;
+
+pub use argument::BL_NUL_TERMINATED;
+pub use builder::*;
+pub use call::*;
+pub use code::*;
+pub use flag::*;
+pub use kernel::*;
+pub use memory::bl_view;
+pub use status::*;
+
+use std::ffi::{CStr, c_char};
+
+/// The version of this header: major × 10000 + minor × 100 + patch.
+pub const BL_VERSION: u32 = 100;
+
+const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => panic!("a version with a zero in it"),
+};
+
+/// The version of the library, as BL_VERSION is that of the header. Before 1.0 both must have the same minor version.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_version() -> u32 {
+    BL_VERSION
+}
+
+/// The version of the library as text, such as "0.1.0"; in static memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_version_string() -> *const c_char {
+    VERSION.as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_version_is_the_crates() {
+        let parts: Vec<u32> =
+            env!("CARGO_PKG_VERSION").split('.').map(|part| part.parse().expect("a number")).collect();
+        assert_eq!(parts[0] * 10_000 + parts[1] * 100 + parts[2], super::bl_version());
+    }
+}

@@ -1,0 +1,284 @@
+//! What a call answers: a status, and the words for it.
+//!
+//! In: what a call's body returned, or that it panicked. Out: a [`bl_status`], and for all but success a message that
+//! its thread can read. Must hold: no panic leaves a call; success costs no allocation and leaves the message alone.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use broadloom::text::TextError;
+use broadloom::{Error, ErrorKind};
+
+use crate::table::Refused;
+
+#[cfg(panic = "abort")]
+compile_error!("no panic may leave the C ABI, nor end the host: build it with panic = \"unwind\"");
+
+/// What a call answers. Numbers are never given another meaning; a later version may have more of them.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum bl_status {
+    /// It was done.
+    BL_OK = 0,
+    /// A pointer that must not be null is null.
+    BL_NULL = 1,
+    /// A pointer is not aligned for what it points to.
+    BL_MISALIGNED = 2,
+    /// A handle is 0, was released, or is one of another kind of object.
+    BL_HANDLE = 3,
+    /// A struct's size, a code or a flag is none that this version knows.
+    BL_ARGUMENT = 4,
+    /// A text is not UTF-8.
+    BL_UTF8 = 5,
+    /// A buffer is too small for the answer; nothing was written to it, but the size that it needs was given.
+    BL_TOO_SMALL = 6,
+    /// Dtypes that don't promote, that a function doesn't take, or that a kernel was not built for.
+    BL_DTYPE = 7,
+    /// Shapes that don't broadcast or are not what a kernel was built for; a wrong rank; a range outside of an axis.
+    BL_SHAPE = 8,
+    /// A literal that its dtype can't hold.
+    BL_LITERAL = 9,
+    /// A name that is not bound, or a function that does not exist.
+    BL_NAME = 10,
+    /// A wrong number of arguments, inputs or outputs.
+    BL_ARITY = 11,
+    /// Text that is not a program.
+    BL_SYNTAX = 12,
+    /// An integer divided by zero, where the options make that an error.
+    BL_ZERO_DIVISION = 13,
+    /// A limit was exceeded, or an allocation refused.
+    BL_LIMIT = 14,
+    /// Memory that overlaps as it must not, or is not aligned to its elements.
+    BL_MEMORY = 15,
+    /// The run was cancelled; the outputs are unspecified.
+    BL_CANCELLED = 16,
+    /// An error of the operating system.
+    BL_IO = 17,
+    /// A defect of broadloom: please report it.
+    BL_INTERNAL = 18,
+}
+use bl_status::*;
+
+impl bl_status {
+    /// Every status.
+    pub const ALL: [bl_status; 19] = [
+        BL_OK,
+        BL_NULL,
+        BL_MISALIGNED,
+        BL_HANDLE,
+        BL_ARGUMENT,
+        BL_UTF8,
+        BL_TOO_SMALL,
+        BL_DTYPE,
+        BL_SHAPE,
+        BL_LITERAL,
+        BL_NAME,
+        BL_ARITY,
+        BL_SYNTAX,
+        BL_ZERO_DIVISION,
+        BL_LIMIT,
+        BL_MEMORY,
+        BL_CANCELLED,
+        BL_IO,
+        BL_INTERNAL,
+    ];
+
+    fn name(self) -> &'static CStr {
+        match self {
+            BL_OK => c"ok",
+            BL_NULL => c"null pointer",
+            BL_MISALIGNED => c"misaligned pointer",
+            BL_HANDLE => c"invalid handle",
+            BL_ARGUMENT => c"invalid argument",
+            BL_UTF8 => c"invalid UTF-8",
+            BL_TOO_SMALL => c"buffer too small",
+            BL_DTYPE => c"wrong dtype",
+            BL_SHAPE => c"wrong shape",
+            BL_LITERAL => c"literal out of range",
+            BL_NAME => c"unknown name",
+            BL_ARITY => c"wrong number of arguments",
+            BL_SYNTAX => c"syntax error",
+            BL_ZERO_DIVISION => c"division by zero",
+            BL_LIMIT => c"limit exceeded",
+            BL_MEMORY => c"overlapping or misaligned memory",
+            BL_CANCELLED => c"cancelled",
+            BL_IO => c"input or output failed",
+            BL_INTERNAL => c"internal error",
+        }
+    }
+}
+
+/// Why a call is not done.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: bl_status,
+    message: String,
+    span: Option<(usize, usize)>,
+}
+
+pub(crate) type Answer<T> = Result<T, Failure>;
+
+impl Failure {
+    #[cold]
+    pub(crate) fn new(status: bl_status, message: impl Into<String>) -> Failure {
+        Failure { status, message: message.into(), span: None }
+    }
+
+    #[cold]
+    pub(crate) fn handle(what: &str, why: Refused) -> Failure {
+        let (status, why) = match why {
+            Refused::Null => (BL_HANDLE, "is 0"),
+            Refused::Kind => (BL_HANDLE, "is not a handle of one"),
+            Refused::Stale => (BL_HANDLE, "was released"),
+            Refused::Full => (BL_LIMIT, "can't be counted: there are too many, or too many uses of one"),
+        };
+        Failure::new(status, format!("the {what} {why}"))
+    }
+}
+
+impl From<Error> for Failure {
+    #[cold]
+    fn from(error: Error) -> Failure {
+        let status = match error.kind() {
+            ErrorKind::DType => BL_DTYPE,
+            ErrorKind::Shape => BL_SHAPE,
+            ErrorKind::Literal => BL_LITERAL,
+            ErrorKind::Name => BL_NAME,
+            ErrorKind::Arity => BL_ARITY,
+            ErrorKind::Syntax => BL_SYNTAX,
+            ErrorKind::ZeroDivision => BL_ZERO_DIVISION,
+            ErrorKind::Limit => BL_LIMIT,
+            ErrorKind::Memory => BL_MEMORY,
+            ErrorKind::Cancelled => BL_CANCELLED,
+            ErrorKind::Io => BL_IO,
+            _ => BL_INTERNAL,
+        };
+        Failure::new(status, error.to_string())
+    }
+}
+
+impl From<TextError> for Failure {
+    #[cold]
+    fn from(error: TextError) -> Failure {
+        let span = Some((error.span.start as usize, error.span.end as usize));
+        Failure { span, ..Error::from(error).into() }
+    }
+}
+
+/// What a thread's last call that failed had to say.
+struct Last {
+    message: CString,
+    span: Option<(usize, usize)>,
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+}
+
+/// Does a call's work and answers for it.
+#[inline]
+pub(crate) fn answer(work: impl FnOnce() -> Answer<()>) -> bl_status {
+    // What a panic leaves half done is behind locks that are not used again, or in memory of the caller that is
+    // unspecified after a status other than BL_OK.
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => BL_OK,
+        Ok(Err(failure)) => note(failure),
+        Err(panic) => note_panic(panic),
+    }
+}
+
+#[cold]
+fn note(failure: Failure) -> bl_status {
+    // A message may quote what a caller wrote; C's strings end at the first zero.
+    let message = CString::new(failure.message.replace('\0', "\\0")).unwrap_or_default();
+    // Without room for it (a thread that is ending), the status has to do.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = Some(Last { message, span: failure.span }));
+    failure.status
+}
+
+#[cold]
+fn note_panic(panic: Box<dyn Any + Send>) -> bl_status {
+    let words =
+        panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(|words| &**words));
+    let failure = Failure::new(BL_INTERNAL, format!("a defect of broadloom: {}", words.unwrap_or("a panic")));
+    // Whatever was thrown might panic once more when it is dropped.
+    std::mem::forget(panic);
+    note(failure)
+}
+
+/// A few words for a status, in static memory; never null.
+///
+/// A status is an `int32_t`; for a number that is none the words say so.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_status_name(status: i32) -> *const c_char {
+    let known = bl_status::ALL.into_iter().find(|known| *known as i32 == status);
+    known.map_or(c"unknown status", bl_status::name).as_ptr()
+}
+
+/// What this thread's last call that did not answer BL_OK had to say, as UTF-8; empty if all did. Never null.
+///
+/// The text is valid until the next call of this thread that does not answer BL_OK.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_last_error() -> *const c_char {
+    let message = |last: &RefCell<Option<Last>>| last.borrow().as_ref().map(|last| last.message.as_ptr());
+    LAST.try_with(message).ok().flatten().unwrap_or(c"".as_ptr())
+}
+
+/// Where in the program's text this thread's last error is: the first byte at fault, and the one after the last.
+///
+/// BL_ARGUMENT if that error is not about a text; it then stays the last one.
+///
+/// # Safety
+/// Both pointers are null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_last_error_span(start: *mut usize, end: *mut usize) -> bl_status {
+    let span = LAST.try_with(|last| last.borrow().as_ref().and_then(|last| last.span));
+    let Some((first, last)) = span.ok().flatten() else { return BL_ARGUMENT };
+    for (to, value) in [(start, first), (end, last)] {
+        if to.is_null() {
+            return BL_NULL;
+        }
+        if !to.is_aligned() {
+            return BL_MISALIGNED;
+        }
+        // SAFETY: it is neither null nor misaligned, and the caller vouches for the memory.
+        unsafe { to.write(value) };
+    }
+    BL_OK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last() -> String {
+        // SAFETY: the pointer is that of a C string, which no call comes between.
+        unsafe { CStr::from_ptr(bl_last_error()) }.to_str().expect("UTF-8").to_owned()
+    }
+
+    #[test]
+    fn panics_and_failures_are_statuses_with_a_message() {
+        assert_eq!((answer(|| Ok(())), last()), (BL_OK, String::new()));
+        assert_eq!(answer(|| panic!("at {}", 3)), BL_INTERNAL);
+        assert_eq!(last(), "a defect of broadloom: at 3");
+        assert_eq!(answer(|| std::panic::panic_any(7)), BL_INTERNAL);
+        assert_eq!(last(), "a defect of broadloom: a panic");
+        assert_eq!(answer(|| Err(Failure::new(BL_NAME, "a\0b"))), BL_NAME);
+        assert_eq!((answer(|| Ok(())), last()), (BL_OK, "a\\0b".into()));
+        std::thread::spawn(|| assert_eq!(last(), "")).join().expect("another thread's is its own");
+    }
+
+    #[test]
+    fn statuses_are_numbered_and_named() {
+        let mut names: Vec<_> = bl_status::ALL.iter().map(|status| status.name()).collect();
+        assert!(bl_status::ALL.iter().enumerate().all(|(i, status)| *status as usize == i));
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), bl_status::ALL.len());
+        // SAFETY: names are C strings in static memory.
+        let name = |status| unsafe { CStr::from_ptr(bl_status_name(status)) };
+        assert_eq!((name(0), name(19), name(-1)), (c"ok", c"unknown status", c"unknown status"));
+    }
+}

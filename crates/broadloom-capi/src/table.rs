@@ -1,0 +1,343 @@
+//! Handles: numbers that stand for objects, and never for another object than the one they were made for.
+//!
+//! In: objects. Out: a number for each, counted references to it, and the object behind a number for as long as a
+//! [`Pin`] holds it. Must hold: whatever number is given, what comes back is the living object that it was made for, or
+//! a refusal; an object is dropped once, when neither a reference nor a pin is left. No lock is taken to look one up.
+
+use std::cell::UnsafeCell;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Bits of an id, from the top: kind, generation, index. A kind is never 0, so that no id is 0.
+const INDEX_BITS: u32 = 32;
+const GENERATION_BITS: u32 = 24;
+
+/// Bits of a slot's state, from the top: generation, references, pins.
+const COUNT_BITS: u32 = 20;
+const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
+const ONE_PIN: u64 = 1;
+const ONE_REFERENCE: u64 = 1 << COUNT_BITS;
+const ONE_GENERATION: u64 = 1 << (2 * COUNT_BITS);
+
+/// Slots of the first chunk; each further one has twice as many.
+const FIRST: u32 = 64;
+const CHUNKS: usize = 22;
+
+/// Why a number stands for nothing here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// It is 0.
+    Null,
+    /// It stands for an object of another kind, or is no id at all.
+    Kind,
+    /// Its object was released, or there never was one.
+    Stale,
+    /// There are as many objects, references or uses at one time as can be counted.
+    Full,
+}
+
+fn references(state: u64) -> u64 {
+    state >> COUNT_BITS & COUNT_MAX
+}
+
+fn pins(state: u64) -> u64 {
+    state & COUNT_MAX
+}
+
+fn generation(state: u64) -> u64 {
+    state >> (2 * COUNT_BITS)
+}
+
+/// A place for one object at a time.
+#[repr(align(64))]
+struct Slot<T> {
+    state: AtomicU64,
+    object: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: the object is reached mutably by one thread only, while neither references nor pins are counted (`insert`
+// and `Table::free`), and else by shared reference, from any thread that has a pin.
+unsafe impl<T: Send + Sync> Sync for Slot<T> {}
+
+/// All objects of one kind.
+pub(crate) struct Table<T> {
+    kind: u8,
+    chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
+    vacant: Mutex<Vacant>,
+}
+
+/// The slots that hold no object.
+struct Vacant {
+    given_back: Vec<u32>,
+    /// The first index that was never used.
+    next: u32,
+}
+
+/// An object that is in use: it is not dropped meanwhile, whoever releases it.
+pub(crate) struct Pin<'t, T> {
+    table: &'t Table<T>,
+    slot: &'t Slot<T>,
+    index: u32,
+}
+
+impl<T> Table<T> {
+    /// An empty table for ids of a kind, which must not be 0.
+    pub(crate) const fn new(kind: u8) -> Table<T> {
+        assert!(kind != 0);
+        Table {
+            kind,
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            vacant: Mutex::new(Vacant { given_back: Vec::new(), next: 0 }),
+        }
+    }
+
+    /// The chunk of an index, and its place in there.
+    fn place(index: u32) -> (usize, usize) {
+        let shifted = u64::from(index) + u64::from(FIRST);
+        let chunk = shifted.ilog2() - FIRST.ilog2();
+        (chunk as usize, (shifted - (u64::from(FIRST) << chunk)) as usize)
+    }
+
+    fn slot(&self, index: u32) -> Option<&Slot<T>> {
+        let (chunk, at) = Table::<T>::place(index);
+        self.chunks.get(chunk)?.get()?.get(at)
+    }
+
+    fn id(&self, index: u32, generation: u64) -> u64 {
+        u64::from(self.kind) << (INDEX_BITS + GENERATION_BITS) | generation << INDEX_BITS | u64::from(index)
+    }
+
+    /// Takes an object in, with one reference to it.
+    pub(crate) fn insert(&self, object: T) -> Result<u64, Refused> {
+        let mut vacant = self.vacant.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = match vacant.given_back.pop() {
+            Some(index) => index,
+            None => {
+                let index = vacant.next;
+                let (chunk, _) = Table::<T>::place(index);
+                let chunk_of = self.chunks.get(chunk).ok_or(Refused::Full)?;
+                chunk_of.get_or_init(|| {
+                    let empty = || Slot { state: AtomicU64::new(0), object: UnsafeCell::new(None) };
+                    (0..FIRST << chunk).map(|_| empty()).collect()
+                });
+                vacant.next += 1;
+                index
+            }
+        };
+        drop(vacant);
+        let slot = self.slot(index).ok_or(Refused::Full)?;
+        let generation = generation(slot.state.load(Ordering::Relaxed));
+        // SAFETY: the slot was vacant, and its index was taken out under the lock, so that no other thread has it; no
+        // pin is given out before the state below counts a reference.
+        unsafe { *slot.object.get() = Some(object) };
+        slot.state.store(generation * ONE_GENERATION + ONE_REFERENCE, Ordering::Release);
+        Ok(self.id(index, generation))
+    }
+
+    /// The slot of an id, which may have passed on to another generation.
+    fn find(&self, id: u64) -> Result<(&Slot<T>, u32, u64), Refused> {
+        if id >> (INDEX_BITS + GENERATION_BITS) != u64::from(self.kind) {
+            return Err(if id == 0 { Refused::Null } else { Refused::Kind });
+        }
+        let index = id as u32;
+        let slot = self.slot(index).ok_or(Refused::Stale)?;
+        Ok((slot, index, id >> INDEX_BITS & ((1 << GENERATION_BITS) - 1)))
+    }
+
+    /// Changes the counts of a slot as long as its object is referred to in this generation.
+    fn count(slot: &Slot<T>, of: u64, change: impl Fn(u64) -> Option<u64>) -> Result<u64, Refused> {
+        let mut state = slot.state.load(Ordering::Relaxed);
+        loop {
+            if generation(state) != of || references(state) == 0 {
+                return Err(Refused::Stale);
+            }
+            let next = change(state).ok_or(Refused::Full)?;
+            // Acquire: what `insert` wrote is seen. Release: what this thread did with the object comes before its end.
+            match slot.state.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Ok(next),
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    /// The object of an id.
+    #[inline]
+    pub(crate) fn pin(&self, id: u64) -> Result<Pin<'_, T>, Refused> {
+        let (slot, index, of) = self.find(id)?;
+        Table::count(slot, of, |state| (pins(state) < COUNT_MAX).then_some(state + ONE_PIN))?;
+        Ok(Pin { table: self, slot, index })
+    }
+
+    /// One reference more.
+    pub(crate) fn retain(&self, id: u64) -> Result<(), Refused> {
+        let (slot, _, of) = self.find(id)?;
+        let more = |state| (references(state) < COUNT_MAX).then_some(state + ONE_REFERENCE);
+        Table::count(slot, of, more).map(drop)
+    }
+
+    /// One reference less; with the last one the id stands for nothing any more, and the object is dropped as soon as
+    /// it is not in use.
+    pub(crate) fn release(&self, id: u64) -> Result<(), Refused> {
+        let (slot, index, of) = self.find(id)?;
+        let state = Table::count(slot, of, |state| Some(state - ONE_REFERENCE))?;
+        if references(state) == 0 && pins(state) == 0 {
+            self.free(slot, index);
+        }
+        Ok(())
+    }
+
+    /// Drops the object of a slot; called once, by who took the last reference or pin away.
+    fn free(&self, slot: &Slot<T>, index: u32) {
+        // SAFETY: without references no pin is given out, and there is none left; the one change of the state that
+        // made it so was the caller's, and its acquiring end orders all uses of the object before this.
+        let object = unsafe { (*slot.object.get()).take() };
+        drop(object);
+        let next = generation(slot.state.load(Ordering::Relaxed)) + 1;
+        // The last generation is not given out: its slot stays empty rather than have an id mean two objects.
+        if next < 1 << GENERATION_BITS {
+            slot.state.store(next * ONE_GENERATION, Ordering::Release);
+            self.vacant.lock().unwrap_or_else(PoisonError::into_inner).given_back.push(index);
+        }
+    }
+}
+
+impl<T> Deref for Pin<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: a pin is counted, so that the object is there and nothing takes it out or changes it.
+        let object = unsafe { &*self.slot.object.get() };
+        object.as_ref().expect("a pinned slot has its object")
+    }
+}
+
+impl<T> Drop for Pin<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        let before = self.slot.state.fetch_sub(ONE_PIN, Ordering::AcqRel);
+        if references(before) == 0 && pins(before) == 1 {
+            self.table.free(self.slot, self.index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    /// Counts its drops.
+    struct Counted(Arc<AtomicUsize>);
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn an_id_means_its_object_until_the_last_reference_is_gone() {
+        let (table, drops) = (Table::new(3), Arc::new(AtomicUsize::new(0)));
+        let id = table.insert(Counted(drops.clone())).expect("room");
+        table.retain(id).expect("alive");
+        table.release(id).expect("two references");
+        assert!(table.pin(id).is_ok());
+        assert_eq!(drops.load(Ordering::Relaxed), 0);
+        table.release(id).expect("one reference");
+        assert_eq!(drops.load(Ordering::Relaxed), 1);
+        let next = table.insert(Counted(drops.clone())).expect("room");
+        assert_eq!(next as u32, id as u32, "the same slot");
+        for (number, why) in [
+            (id, Refused::Stale),
+            (0, Refused::Null),
+            (id ^ 1 << 60, Refused::Kind),
+            (u64::MAX, Refused::Kind),
+            (next + 1, Refused::Stale),
+            (next | 0xffff_ffff, Refused::Stale),
+        ] {
+            assert_eq!(table.pin(number).err(), Some(why), "{number:#x}");
+            assert_eq!(table.retain(number).err(), Some(why), "{number:#x}");
+            assert_eq!(table.release(number).err(), Some(why), "{number:#x}");
+        }
+        assert!(table.pin(next).is_ok());
+    }
+
+    #[test]
+    fn what_is_in_use_is_dropped_afterwards() {
+        let (table, drops) = (Table::new(1), Arc::new(AtomicUsize::new(0)));
+        let id = table.insert(Counted(drops.clone())).expect("room");
+        let pins = [table.pin(id).expect("alive"), table.pin(id).expect("alive")];
+        table.release(id).expect("alive");
+        assert_eq!(table.release(id), Err(Refused::Stale), "twice");
+        assert_eq!(table.pin(id).err(), Some(Refused::Stale));
+        let [first, second] = pins;
+        drop(first);
+        assert_eq!((drops.load(Ordering::Relaxed), Arc::strong_count(&second.0)), (0, 2));
+        drop(second);
+        assert_eq!(drops.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_slot_out_of_generations_is_used_no_more() {
+        let table = Table::new(1);
+        let first = table.insert(0).expect("room");
+        table.release(first).expect("alive");
+        let slot = table.slot(0).expect("the first");
+        slot.state.store(((1 << GENERATION_BITS) - 1) * ONE_GENERATION, Ordering::Relaxed);
+        let last = table.insert(1).expect("room");
+        assert_eq!(last as u32, 0);
+        table.release(last).expect("alive");
+        let other = table.insert(2).expect("room");
+        assert_eq!(other as u32, 1);
+        assert_eq!(
+            (table.pin(last).err(), table.pin(first).err()),
+            (Some(Refused::Stale), Some(Refused::Stale))
+        );
+    }
+
+    #[test]
+    fn counts_do_not_overflow() {
+        let table = Table::new(1);
+        let id = table.insert(()).expect("room");
+        let slot = table.slot(0).expect("the first");
+        slot.state.store(COUNT_MAX * ONE_REFERENCE + COUNT_MAX, Ordering::Relaxed);
+        assert_eq!((table.retain(id), table.pin(id).err()), (Err(Refused::Full), Some(Refused::Full)));
+    }
+
+    #[test]
+    fn many_objects_have_ids_of_their_own() {
+        let table = Table::new(1);
+        let ids: Vec<u64> = (0..10_000).map(|i| table.insert(i).expect("room")).collect();
+        assert!(ids.iter().enumerate().all(|(i, &id)| table.pin(id).is_ok_and(|pin| *pin == i)));
+    }
+
+    /// Threads that use, retain and release each other's ids: every object is dropped once.
+    #[test]
+    fn threads_agree() {
+        let (threads, rounds) = (4, if cfg!(miri) { 20 } else { 3000 });
+        let (table, drops) = (Table::new(1), Arc::new(AtomicUsize::new(0)));
+        let ids: [AtomicU64; 3] = Default::default();
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let (table, ids, drops) = (&table, &ids, &drops);
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let place = &ids[(thread + round) % ids.len()];
+                        let fresh = table.insert(Counted(drops.clone())).expect("room");
+                        table.retain(fresh).expect("alive");
+                        let old = place.swap(fresh, Ordering::Relaxed);
+                        if let Ok(pin) = table.pin(old) {
+                            let _ = table.release(old);
+                            assert!(Arc::ptr_eq(&pin.0, drops));
+                        }
+                        table.release(fresh).expect("its own reference");
+                    }
+                });
+            }
+        });
+        let left = ids.iter().filter(|id| table.release(id.load(Ordering::Relaxed)).is_ok()).count();
+        assert_eq!((left, drops.load(Ordering::Relaxed)), (3, threads * rounds));
+    }
+}

@@ -1,0 +1,79 @@
+//! Closures over elements, as loops over tiles.
+//!
+//! In: a closure. Out: the [`HostTile`](super::HostTile) that calls it for each element. Must hold: an element is read
+//! and written as its [`Elem::Store`], so that no byte is invalid; a panic stops at the entry, and ends the process.
+
+use std::ffi::c_void;
+
+use broadloom_math::{DType, Elem};
+
+/// What [`HostFunction::new`](super::HostFunction::new) takes: `Fn(A) -> R`, `Fn(A, B) -> R` or `Fn(A, B, C) -> R` of
+/// element types, `Send + Sync + 'static`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function of 1 to 3 elements",
+    note = "write the operands' types out: `|x: f32, y: f32| x + y`",
+    note = "it must be `Fn + Send + Sync + 'static`, and take and give bool, integers or floats"
+)]
+pub trait HostClosure<Args>: Send + Sync + 'static {
+    /// The dtypes of the operands.
+    #[doc(hidden)]
+    const OPERANDS: &'static [DType];
+    /// The dtype of the result.
+    #[doc(hidden)]
+    const RESULT: DType;
+
+    /// Calls the closure for each element.
+    ///
+    /// # Safety
+    /// As [`HostTile`](super::HostTile) asks for, by the dtypes above.
+    #[doc(hidden)]
+    unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8);
+}
+
+macro_rules! closures {
+    ($(($($t:ident $i:tt),*))*) => {$(
+        impl<Function, R, $($t),*> HostClosure<($($t,)*)> for Function
+        where
+            Function: Fn($($t),*) -> R + Send + Sync + 'static,
+            R: Elem,
+            $($t: Elem,)*
+        {
+            const OPERANDS: &'static [DType] = &[$($t::DTYPE),*];
+            const RESULT: DType = R::DTYPE;
+
+            #[inline]
+            unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8) {
+                // SAFETY: the caller vouches for as many pointers as there are operands.
+                let inputs = unsafe { ($(inputs.add($i).read().cast::<$t::Store>(),)*) };
+                let output = output.cast::<R::Store>();
+                for at in 0..elements {
+                    // SAFETY: the caller vouches for `elements` elements of these types, aligned, any bytes of which
+                    // are a `Store`; and for nobody else using the output.
+                    unsafe {
+                        let result = self($($t::load(inputs.$i.add(at).read())),*);
+                        output.add(at).write(result.store());
+                    }
+                }
+            }
+        }
+    )*};
+}
+closures! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+}
+
+/// The closure's entry; of this ABI, a panic ends the process where it would leave.
+///
+/// # Safety
+/// As [`HostTile`](super::HostTile) asks for; the context is a pointer to an `F`.
+pub unsafe extern "C" fn entry<F: HostClosure<Args>, Args>(
+    elements: usize,
+    inputs: *const *const u8,
+    output: *mut u8,
+    context: *const c_void,
+) {
+    // SAFETY: the caller vouches for the context, which is only read, and for the operands.
+    unsafe { (*context.cast::<F>()).tile(elements, inputs, output) }
+}

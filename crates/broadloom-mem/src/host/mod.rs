@@ -1,0 +1,376 @@
+//! Functions of the host program, called from the loops of every executor.
+//!
+//! In: a Rust closure, or a pointer and the dtypes that it is declared with. Out: [`HostFunction`], which is called over
+//! slices ([`HostFunction::call`]) or by machine code ([`HostFunction::entry`]). Must hold: whatever form a function has,
+//! it is entered as a [`HostTile`] of ours, through which nothing unwinds; bools are 0 or 1 on both sides of it.
+
+mod closure;
+mod pointer;
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use broadloom_math::DType;
+
+pub use closure::HostClosure;
+pub use pointer::HostPointer;
+
+/// The most operands of a host function.
+pub const MAX_HOST_OPERANDS: usize = 3;
+
+/// Elements of one call that has to make bools of bytes first.
+const CHUNK: usize = 256;
+
+/// A function over tiles: the number of elements, the first element of each operand, the first of the result, and the
+/// context that it was registered with.
+///
+/// It reads `elements` elements of each operand and writes as many of the result; all lie side by side, aligned for their
+/// dtype, and the result overlaps no operand. A bool is a byte, a float16 its 16 bits.
+pub type HostTile =
+    unsafe extern "C" fn(elements: usize, inputs: *const *const u8, output: *mut u8, context: *const c_void);
+
+/// Why a function can't be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// A name that expressions could not spell.
+    #[error("a host function's name is at most 255 ASCII letters, digits and `_`, no digit first: not `{0}`")]
+    Name(String),
+    /// No operands, or more than there can be.
+    #[error("{name}: a host function takes 1 to {MAX_HOST_OPERANDS} operands, not {operands}")]
+    Operands {
+        /// The function.
+        name: String,
+        /// How many it was declared with.
+        operands: usize,
+    },
+}
+
+/// What a host function takes and gives, and what it costs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HostSignature {
+    operands: [DType; MAX_HOST_OPERANDS],
+    count: u8,
+    result: DType,
+    cost: u32,
+}
+
+impl HostSignature {
+    /// The dtypes of the operands: between one and [`MAX_HOST_OPERANDS`].
+    pub fn operands(&self) -> &[DType] {
+        &self.operands[..usize::from(self.count)]
+    }
+
+    /// The dtype of the result.
+    pub fn result(&self) -> DType {
+        self.result
+    }
+
+    /// What an element costs, in the unit of the cost model: the time of an addition in a vector loop.
+    pub fn cost(&self) -> u32 {
+        self.cost
+    }
+}
+
+/// `float32, float32 -> bool`
+impl fmt::Display for HostSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operands: Vec<&str> = self.operands().iter().map(|d| d.name()).collect();
+        write!(f, "{} -> {}", operands.join(", "), self.result)
+    }
+}
+
+impl fmt::Debug for HostSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A function of the host program, element by element, for use in expressions.
+///
+/// A handle that is cheap to clone. Two handles are equal if they are of one registration: nothing else tells two
+/// functions apart, so register a function once and keep the handle. What the function owns is dropped with the last
+/// handle, which a cache of plans or of compiled kernels may hold for a while.
+///
+/// A function is called for every element, from any thread, in any order, and for some elements more than once (and
+/// for none, where nothing is asked for): what it gives must depend on its arguments alone. If it does not, results are
+/// unspecified values of their dtype; nothing worse can follow. A panic in it, or another unwinding out of it, ends the
+/// process.
+#[derive(Clone)]
+pub struct HostFunction(Arc<Inner>);
+
+struct Inner {
+    id: u64,
+    name: Box<str>,
+    signature: HostSignature,
+    entry: HostTile,
+    /// What the entry is called with: alive as long as the function.
+    owner: Arc<dyn Any + Send + Sync>,
+}
+
+impl HostFunction {
+    /// The cost of a function that declares none: an element takes some 4 ns.
+    pub const DEFAULT_COST: u32 = 128;
+
+    /// Registers a Rust closure over elements, such as `|x: f32, y: f32| x.min(y)`.
+    ///
+    /// Operands and result are elements of any dtype: `bool`, `i8` … `u64`, [`f16`](broadloom_math::f16), `f32` and `f64`;
+    /// there are 1 to [`MAX_HOST_OPERANDS`] operands, whose types the closure must write out.
+    ///
+    /// # Errors
+    /// [`HostError::Name`].
+    ///
+    /// ```
+    /// use broadloom_mem::HostFunction;
+    ///
+    /// let collatz = HostFunction::new("collatz", |n: u64| if n % 2 == 0 { n / 2 } else { 3 * n + 1 })?;
+    /// assert_eq!(collatz.to_string(), "collatz(uint64 -> uint64)");
+    /// # Ok::<(), broadloom_mem::HostError>(())
+    /// ```
+    pub fn new<Args: 'static, F: HostClosure<Args>>(
+        name: &str,
+        function: F,
+    ) -> Result<HostFunction, HostError> {
+        HostFunction::with(name, F::OPERANDS, F::RESULT, closure::entry::<F, Args>, Arc::new(function))
+    }
+
+    /// Registers a pointer to a function over elements, its signature written as that of a Rust function:
+    /// `scalar::<fn(f64, f64) -> bool>`.
+    ///
+    /// The pointer's own signature is the same but for bool, for which it has `u8`: a result of 0 is false, any other true.
+    /// A float16 is [`f16`](broadloom_math::f16), which C calls `uint16_t`.
+    ///
+    /// # Errors
+    /// [`HostError::Name`].
+    ///
+    /// # Safety
+    /// The pointer is to a function with this signature, in C's calling convention, which
+    /// - may be called on any thread, on several at once, for as long as the process runs;
+    /// - may be called with any arguments of these types;
+    /// - leaves the floating-point environment as it finds it (the IEEE default): nobody restores it;
+    /// - leaves by returning. An unwinding that is an exception or a panic ends the process; a `longjmp` is undefined.
+    ///
+    /// ```
+    /// use broadloom_mem::HostFunction;
+    ///
+    /// unsafe extern "C" {
+    ///     safe fn cbrt(x: f64) -> f64;
+    /// }
+    /// // SAFETY: the C library's cbrt has this signature, is pure but for errno, which is each thread's own, and returns.
+    /// let cube_root = unsafe { HostFunction::scalar::<fn(f64) -> f64>("cbrt", cbrt)? };
+    /// assert_eq!(cube_root.to_string(), "cbrt(float64 -> float64)");
+    /// # Ok::<(), broadloom_mem::HostError>(())
+    /// ```
+    pub unsafe fn scalar<S: HostPointer>(name: &str, pointer: S::Pointer) -> Result<HostFunction, HostError> {
+        // SAFETY: what the caller vouches for.
+        unsafe { S::register(name, pointer) }
+    }
+
+    /// Registers a pointer to a function over tiles, with the dtypes of its operands and of its result.
+    ///
+    /// It gets a pointer to the context, which is dropped with the function. It is called for any number of elements,
+    /// from one on; bool operands are bytes of 0 or 1, and of a bool result 0 is false and any other byte true.
+    ///
+    /// # Errors
+    /// [`HostError::Name`] and [`HostError::Operands`].
+    ///
+    /// # Safety
+    /// As [`HostFunction::scalar`], for as long as the context lives; and the function
+    /// - reads no more than the operands' elements and the context, by the declared dtypes, and writes none of them but
+    ///   through what in the context allows it;
+    /// - writes all elements of the result, and nothing beyond;
+    /// - keeps none of the pointers.
+    ///
+    /// ```
+    /// use broadloom_mem::HostFunction;
+    /// use broadloom_math::DType;
+    /// use std::ffi::c_void;
+    ///
+    /// unsafe extern "C" fn look_up(n: usize, inputs: *const *const u8, out: *mut u8, table: *const c_void) {
+    ///     // SAFETY: as it was registered: one operand of uint8, a result of float32, a table of 256.
+    ///     let (keys, table) = unsafe {
+    ///         (std::slice::from_raw_parts(*inputs, n), &*table.cast::<[f32; 256]>())
+    ///     };
+    ///     for (i, key) in keys.iter().enumerate() {
+    ///         // SAFETY: n elements of the result.
+    ///         unsafe { out.cast::<f32>().add(i).write(table[usize::from(*key)]) };
+    ///     }
+    /// }
+    /// let table = [0.5_f32; 256];
+    /// // SAFETY: `look_up` reads and writes what it says, and changes nothing.
+    /// let gamma = unsafe { HostFunction::tile("gamma", &[DType::UInt8], DType::Float32, look_up, table)? };
+    /// assert_eq!(gamma.with_cost(10).signature().cost(), 10);
+    /// # Ok::<(), broadloom_mem::HostError>(())
+    /// ```
+    pub unsafe fn tile<C: Send + Sync + 'static>(
+        name: &str,
+        operands: &[DType],
+        result: DType,
+        function: HostTile,
+        context: C,
+    ) -> Result<HostFunction, HostError> {
+        let tile = pointer::Tile::new(function, result, context);
+        HostFunction::with(name, operands, result, pointer::entry::<C>, Arc::new(tile))
+    }
+
+    /// The same function with another declared cost of an element, in vector instructions: an addition is one and takes
+    /// about 0.04 ns, a power some 140.
+    ///
+    /// It decides how many threads share the work, and whether an operand of a broadcast is computed once and kept;
+    /// never the bits of a result. It is another registration: no equal of the first.
+    pub fn with_cost(self, cost: u32) -> HostFunction {
+        let Inner { name, signature, entry, owner, .. } = &*self.0;
+        let signature = HostSignature { cost, ..*signature };
+        HostFunction(Arc::new(Inner {
+            id: next_id(),
+            name: name.clone(),
+            signature,
+            entry: *entry,
+            owner: owner.clone(),
+        }))
+    }
+
+    /// `entry` takes operands and a result of these dtypes, and as its context a pointer to `owner`.
+    fn with(
+        name: &str,
+        operands: &[DType],
+        result: DType,
+        entry: HostTile,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<HostFunction, HostError> {
+        let word = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if !word || name.len() > 255 || name.bytes().next().is_none_or(|b| b.is_ascii_digit()) {
+            return Err(HostError::Name(name.chars().take(40).collect()));
+        }
+        let count = operands.len();
+        if count == 0 || count > MAX_HOST_OPERANDS {
+            return Err(HostError::Operands { name: name.to_owned(), operands: count });
+        }
+        let mut all = [DType::Bool; MAX_HOST_OPERANDS];
+        all[..count].copy_from_slice(operands);
+        let cost = HostFunction::DEFAULT_COST;
+        let signature = HostSignature { operands: all, count: count as u8, result, cost };
+        Ok(HostFunction(Arc::new(Inner { id: next_id(), name: name.into(), signature, entry, owner })))
+    }
+
+    /// A number that no other function of this process has, had or will have.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// The name that it was registered under.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What it takes and gives.
+    pub fn signature(&self) -> HostSignature {
+        self.0.signature
+    }
+
+    /// Calls the function over elements that lie side by side.
+    ///
+    /// # Panics
+    /// If there are not as many operands as it takes, or not as many elements in each as in the output, or one is not
+    /// aligned for its dtype. A panic of the function itself ends the process.
+    #[inline]
+    pub fn call(&self, inputs: &[&[u8]], output: &mut [u8]) {
+        let signature = self.0.signature;
+        let elements = output.len() / signature.result.size();
+        let fits = |bytes: *const u8, len: usize, dtype: DType| {
+            len == elements * dtype.size() && (len == 0 || (bytes as usize).is_multiple_of(dtype.size()))
+        };
+        assert!(
+            inputs.len() == signature.operands().len()
+                && inputs.iter().zip(signature.operands()).all(|(x, &d)| fits(x.as_ptr(), x.len(), d))
+                && fits(output.as_ptr(), output.len(), signature.result),
+            "{self} is called with other operands"
+        );
+        let odd = |(bytes, dtype): (&&[u8], &DType)| *dtype == DType::Bool && bytes.iter().any(|b| *b > 1);
+        if inputs.iter().zip(signature.operands()).any(odd) {
+            return self.call_with_bools(inputs, output);
+        }
+        let mut pointers = [std::ptr::null(); MAX_HOST_OPERANDS];
+        for (pointer, bytes) in pointers.iter_mut().zip(inputs) {
+            *pointer = bytes.as_ptr();
+        }
+        if elements > 0 {
+            // SAFETY: the entry takes operands of these dtypes; each has `elements` elements, aligned, bools of 0 or 1
+            // (checked above); the output is borrowed exclusively; the context is the function's own.
+            unsafe { (self.0.entry)(elements, pointers.as_ptr(), output.as_mut_ptr(), self.context()) };
+        }
+    }
+
+    /// [`HostFunction::call`] where some byte of a bool operand is neither 0 nor 1: any but 0 is true.
+    #[cold]
+    fn call_with_bools(&self, inputs: &[&[u8]], output: &mut [u8]) {
+        let signature = self.0.signature;
+        let mut truths = [[0u8; CHUNK]; MAX_HOST_OPERANDS];
+        for (part, out) in output.chunks_mut(CHUNK * signature.result.size()).enumerate() {
+            let (start, n) = (part * CHUNK, out.len() / signature.result.size());
+            let mut chunk: [&[u8]; MAX_HOST_OPERANDS] = [&[]; MAX_HOST_OPERANDS];
+            let operands = inputs.iter().zip(signature.operands()).zip(&mut truths);
+            for (place, ((bytes, dtype), truths)) in chunk.iter_mut().zip(operands) {
+                let bytes = &bytes[start * dtype.size()..(start + n) * dtype.size()];
+                *place = bytes;
+                if *dtype == DType::Bool {
+                    truths.iter_mut().zip(bytes).for_each(|(truth, byte)| *truth = u8::from(*byte != 0));
+                    *place = &truths[..n];
+                }
+            }
+            self.call(&chunk[..inputs.len()], out);
+        }
+    }
+
+    /// The way in for machine code, to be called with [`HostFunction::context`].
+    ///
+    /// It asks for what [`HostTile`] says, by the [`HostFunction::signature`], bools as 0 or 1, and for a handle that
+    /// outlives the call; it gives bools as 0 or 1, and does not unwind.
+    pub fn entry(&self) -> HostTile {
+        self.0.entry
+    }
+
+    /// What the entry is called with.
+    pub fn context(&self) -> *const c_void {
+        Arc::as_ptr(&self.0.owner).cast()
+    }
+}
+
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl PartialEq for HostFunction {
+    fn eq(&self, other: &HostFunction) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for HostFunction {}
+
+impl Hash for HostFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+
+/// `hypot(float32, float32 -> float32)`
+impl fmt::Display for HostFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", self.0.name, self.0.signature)
+    }
+}
+
+impl fmt::Debug for HostFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests;

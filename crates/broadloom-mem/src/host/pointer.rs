@@ -1,0 +1,98 @@
+//! Functions by pointer, over elements or over tiles.
+//!
+//! In: a pointer in C's calling convention, and the dtypes that it is declared with. Out: a [`HostTile`]. Must hold: the
+//! pointer is called as one that may unwind, from a function that may not: what unwinds ends the process there.
+
+use std::ffi::c_void;
+
+use broadloom_math::{DType, Elem};
+
+use super::{HostError, HostFunction, HostTile};
+
+/// A signature that [`HostFunction::scalar`] takes: `fn(A) -> R`, `fn(A, B) -> R` or `fn(A, B, C) -> R` of element types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the signature of a function of 1 to 3 elements",
+    note = "write it as `fn(f32, f32) -> bool`"
+)]
+pub trait HostPointer {
+    /// The pointer: `extern "C"`, of the same types but for bool, which is `u8`.
+    type Pointer;
+
+    /// Registers the pointer.
+    ///
+    /// # Errors
+    /// [`HostError::Name`].
+    ///
+    /// # Safety
+    /// As [`HostFunction::scalar`].
+    #[doc(hidden)]
+    unsafe fn register(name: &str, pointer: Self::Pointer) -> Result<HostFunction, HostError>;
+}
+
+macro_rules! pointers {
+    ($(($($t:ident $x:ident),*))*) => {$(
+        impl<R: Elem, $($t: Elem),*> HostPointer for fn($($t),*) -> R {
+            type Pointer = unsafe extern "C" fn($($t::Store),*) -> R::Store;
+
+            unsafe fn register(name: &str, pointer: Self::Pointer) -> Result<HostFunction, HostError> {
+                // SAFETY: ABIs that differ in whether a function may unwind are one for its caller.
+                let pointer = unsafe {
+                    std::mem::transmute::<
+                        Self::Pointer,
+                        unsafe extern "C-unwind" fn($($t::Store),*) -> R::Store,
+                    >(pointer)
+                };
+                HostFunction::new(name, move |$($x: $t),*| -> R {
+                    // SAFETY: whoever registered it vouches for the signature, any arguments and any thread.
+                    R::load(unsafe { pointer($($x.store()),*) })
+                })
+            }
+        }
+    )*};
+}
+pointers! {
+    (A x)
+    (A x, B y)
+    (A x, B y, C z)
+}
+
+/// A function over tiles, and what it is called with.
+pub struct Tile<C> {
+    function: unsafe extern "C-unwind" fn(usize, *const *const u8, *mut u8, *const c_void),
+    gives_bools: bool,
+    context: C,
+}
+
+impl<C> Tile<C> {
+    pub fn new(function: HostTile, result: DType, context: C) -> Tile<C> {
+        // SAFETY: ABIs that differ in whether a function may unwind are one for its caller.
+        let function =
+            unsafe { std::mem::transmute::<HostTile, unsafe extern "C-unwind" fn(_, _, _, _)>(function) };
+        Tile { function, gives_bools: result == DType::Bool, context }
+    }
+}
+
+/// The pointer's entry; of this ABI, what unwinds ends the process where it would leave.
+///
+/// # Safety
+/// As [`HostTile`] asks for; the context is a pointer to a `Tile<C>`.
+pub unsafe extern "C" fn entry<C>(
+    elements: usize,
+    inputs: *const *const u8,
+    output: *mut u8,
+    context: *const c_void,
+) {
+    // SAFETY: the caller vouches for the context, which is only read.
+    let tile = unsafe { &*context.cast::<Tile<C>>() };
+    // SAFETY: the caller vouches for the operands, and whoever registered the pointer for what it does with them.
+    unsafe { (tile.function)(elements, inputs, output, (&raw const tile.context).cast()) };
+    if tile.gives_bools {
+        for at in 0..elements {
+            // SAFETY: an element of the result, a byte, which the function has written.
+            unsafe {
+                let byte = output.add(at);
+                byte.write(u8::from(byte.read() != 0));
+            }
+        }
+    }
+}

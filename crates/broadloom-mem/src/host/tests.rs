@@ -1,0 +1,106 @@
+use super::*;
+use crate::{bytes_of, bytes_of_mut};
+use broadloom_math::f16;
+
+#[test]
+fn closures_are_called_for_each_element_by_their_types() -> Result<(), HostError> {
+    let mixed = HostFunction::new("mixed", |b: bool, x: f16, n: i64| if b { x.to_f64() } else { n as f64 })?;
+    let (b, x, n) = ([1u8, 0, 1], [f16::from_f32(0.5); 3], [7i64, -8, 9]);
+    let mut out = [0.0f64; 3];
+    mixed.call(&[&b, bytes_of(&x), bytes_of(&n)], bytes_of_mut(&mut out));
+    assert_eq!(out, [0.5, -8.0, 0.5]);
+    assert_eq!(mixed.to_string(), "mixed(bool, float16, int64 -> float64)");
+    Ok(())
+}
+
+unsafe extern "C" fn seven_if_positive(x: f32) -> u8 {
+    if x > 0.0 { 7 } else { 0 }
+}
+
+/// Truth is any byte but 0, of which the result is 1.
+#[test]
+fn a_bool_is_0_or_1_on_both_sides() -> Result<(), HostError> {
+    unsafe extern "C" fn copy(n: usize, inputs: *const *const u8, out: *mut u8, seen: *const c_void) {
+        // SAFETY: registered for one operand of bools, bools, and an atomic byte.
+        unsafe {
+            for at in 0..n {
+                let byte = inputs.read().add(at).read();
+                (*seen.cast::<std::sync::atomic::AtomicU8>()).fetch_max(byte, Ordering::Relaxed);
+                out.add(at).write(byte * 3);
+            }
+        }
+    }
+    // SAFETY: as `seven_if_positive` is declared, and it only computes.
+    let sign = unsafe { HostFunction::scalar::<fn(f32) -> bool>("sign", seven_if_positive)? };
+    let mut out = [9u8; 3];
+    sign.call(&[bytes_of(&[1.0f32, -1.0, 2.0])], &mut out);
+    assert_eq!(out, [1, 0, 1]);
+
+    let seen = Arc::new(std::sync::atomic::AtomicU8::new(0));
+    struct Shared(Arc<std::sync::atomic::AtomicU8>);
+    unsafe extern "C" fn copy_shared(n: usize, inputs: *const *const u8, out: *mut u8, seen: *const c_void) {
+        // SAFETY: the context is a `Shared`, whose atomic byte `copy` takes.
+        unsafe { copy(n, inputs, out, Arc::as_ptr(&(*seen.cast::<Shared>()).0).cast()) }
+    }
+    let bools = [DType::Bool];
+    // SAFETY: the function reads and writes bytes by its dtypes.
+    let copy = unsafe { HostFunction::tile("copy", &bools, DType::Bool, copy_shared, Shared(seen.clone()))? };
+    // More than one chunk, the odd bytes in the last.
+    let mut input = [0u8; 600];
+    input[0] = 1;
+    input[599] = 255;
+    let mut out = [9u8; 600];
+    copy.call(&[&input], &mut out);
+    assert_eq!((out[0], out[599]), (1, 1));
+    assert!(out[1..599].iter().all(|b| *b == 0));
+    assert_eq!(seen.load(Ordering::Relaxed), 1, "the function sees 0 and 1 only");
+    Ok(())
+}
+
+#[test]
+fn what_a_function_owns_lives_as_long_as_its_handles() -> Result<(), HostError> {
+    let owned = Arc::new(3u8);
+    let kept = owned.clone();
+    let add = HostFunction::new("add_owned", move |x: u8| x + *kept)?;
+    let (clone, dear) = (add.clone(), add.clone().with_cost(9000));
+    assert!(clone == add && dear != add && dear.id() != add.id());
+    drop((add, clone));
+    let mut out = [0u8; 2];
+    dear.call(&[&[1, 2]], &mut out);
+    assert_eq!((out, Arc::strong_count(&owned)), ([4, 5], 2));
+    drop(dear);
+    assert_eq!(Arc::strong_count(&owned), 1);
+    Ok(())
+}
+
+#[test]
+fn a_signature_that_expressions_can_not_use_is_refused() {
+    for name in ["", "2x", "a b", "a-b", "é", "a\n", &"a".repeat(256)] {
+        assert!(matches!(HostFunction::new(name, |x: f32| x), Err(HostError::Name(_))), "{name:?}");
+    }
+    assert!(HostFunction::new("_a2", |x: f32| x).is_ok());
+    unsafe extern "C" fn nothing(_: usize, _: *const *const u8, _: *mut u8, _: *const c_void) {}
+    for n in [0, 4] {
+        // SAFETY: it is never called.
+        let made = unsafe { HostFunction::tile("f", &[DType::Int8; 4][..n], DType::Int8, nothing, ()) };
+        assert_eq!(made, Err(HostError::Operands { name: "f".into(), operands: n }));
+    }
+}
+
+#[test]
+fn operands_of_another_length_or_number_are_refused() -> Result<(), HostError> {
+    let add = HostFunction::new("plus", |x: u16, y: u8| x + u16::from(y))?;
+    let words = [0u64; 2];
+    let bytes = bytes_of(&words);
+    let refused = |inputs: &[&[u8]], out: usize| {
+        let mut words = [0u64; 2];
+        let out = &mut bytes_of_mut(&mut words)[..out];
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| add.call(inputs, out))).is_err()
+    };
+    assert!(!refused(&[&bytes[..4], &bytes[..2]], 4) && !refused(&[&[], &[]], 0));
+    assert!(refused(&[&bytes[..4]], 4), "number");
+    assert!(refused(&[&bytes[..4], &bytes[..1]], 4), "length");
+    assert!(refused(&[&bytes[..4], &bytes[..2]], 5), "a part of an element");
+    assert!(refused(&[&bytes[1..5], &bytes[..2]], 4), "alignment");
+    Ok(())
+}

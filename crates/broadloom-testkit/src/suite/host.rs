@@ -1,0 +1,131 @@
+//! Host functions: what they are given, and what becomes of what they give.
+//!
+//! In: an executor. Out: nothing, or a panic that names the kernel and both results. Must hold: the expected value is the
+//! closure's own, called here for the one element; operands are compared bit for bit, NaNs too.
+
+use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
+use broadloom_core::{DType, HostFunction, Op, Scalar};
+use broadloom_math::{DTypeVisitor, Elem};
+
+use super::{Executor, run_kernel};
+use crate::spicy;
+
+fn inst(code: Code, args: &[u32]) -> Inst {
+    Inst { code, args: std::array::from_fn(|i| ValueId(args.get(i).copied().unwrap_or(0))) }
+}
+
+fn function<Args: 'static, F: broadloom_mem::HostClosure<Args>>(name: &str, f: F) -> HostFunction {
+    HostFunction::new(name, f).expect("a name")
+}
+
+/// Bits that depend on all of `bits`.
+fn mixed(bits: u64) -> u64 {
+    let product = (bits ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ product >> 29
+}
+
+/// The function of `T` and `U` that mixes both operands' bits into the result's.
+struct From<T>(std::marker::PhantomData<T>);
+struct Any;
+
+impl DTypeVisitor for Any {
+    type Out = Vec<HostFunction>;
+    fn visit<T: Elem>(self) -> Vec<HostFunction> {
+        DType::ALL.iter().map(|to| to.visit(From::<T>(std::marker::PhantomData))).collect()
+    }
+}
+
+impl<T: Elem> DTypeVisitor for From<T> {
+    type Out = HostFunction;
+    fn visit<U: Elem>(self) -> HostFunction {
+        function("mixed", |x: T, y: U| U::from_bits64(mixed(x.to_bits64() ^ mixed(y.to_bits64()))))
+    }
+}
+
+/// Every dtype as an operand and as a result, by every bit: NaNs too are handed over as they are in memory.
+///
+/// # Panics
+/// Where a bit differs from what the function gives.
+pub fn host_functions_of_every_dtype(executor: &dyn Executor) {
+    for function in DType::ALL.iter().flat_map(|from| from.visit(Any)) {
+        let (from, to) = (function.signature().operands()[0], function.signature().result());
+        let mut kernel = Kernel { inputs: vec![from, to], outputs: vec![ValueId(2)], ..Kernel::default() };
+        let code = kernel.callee(&function);
+        kernel.body = vec![inst(code, &[0, 1])];
+        let values = [from, to].map(spicy::values);
+        let columns: Vec<Vec<Scalar>> = [(1, &values[0]), (3, &values[1])]
+            .map(|(step, values)| (0..67).map(|i| values[(i * step) % values.len()]).collect())
+            .into();
+        for splat in [[false, false], [true, false], [false, true], [true, true]] {
+            let got = run_kernel(executor, &kernel, &columns, &splat).swap_remove(0);
+            for (i, got) in got.iter().enumerate() {
+                let [x, y] = [0, 1].map(|j| columns[j][if splat[j] { 0 } else { i }]);
+                let bits = mixed(x.bits ^ mixed(y.bits));
+                let bits = if to == DType::Bool {
+                    (bits as u8 != 0).into()
+                } else {
+                    bits << (64 - 8 * to.size()) >> (64 - 8 * to.size())
+                };
+                assert_eq!(got.bits, bits, "{function} of {x:?} and {y:?}, {splat:?}");
+            }
+        }
+    }
+}
+
+fn first(x: f32, n: u8, b: bool) -> f64 {
+    if b { f64::from(x) / 3.0 } else { f64::from(n) - f64::from(x) }
+}
+
+fn second(x: f64) -> bool {
+    x.fract().abs() > 0.3
+}
+
+/// Several functions in one kernel, one fed by another, between ops of other widths, in several outputs: every length from
+/// 1 to 70, and every choice of operands that serve a whole row.
+///
+/// # Panics
+/// Where a bit differs from what the functions give.
+pub fn host_functions_among_ops(executor: &dyn Executor) {
+    let (f, g) = (function("first", first), function("second", second));
+    let mut kernel = Kernel {
+        inputs: vec![DType::Float32, DType::UInt8, DType::Bool],
+        outputs: [3, 5, 6, 7].map(ValueId).into(),
+        ..Kernel::default()
+    };
+    let (f, g) = (kernel.callee(&f), kernel.callee(&g));
+    kernel.body = vec![
+        inst(f, &[0, 1, 2]),
+        inst(Code::Apply(Op::Multiply, DType::Float64), &[3, 3]),
+        inst(g, &[4]),
+        inst(Code::Apply(Op::Where, DType::UInt8), &[5, 1, 1]),
+        inst(f, &[0, 6, 5]),
+    ];
+    for n in 1..=70 {
+        check(executor, &kernel, n, [false; 3]);
+    }
+    for splats in 0..8 {
+        for n in [1, 3, 37, 300] {
+            check(executor, &kernel, n, [0, 1, 2].map(|i| splats >> i & 1 == 1));
+        }
+    }
+}
+
+fn check(executor: &dyn Executor, kernel: &Kernel, n: usize, splat: [bool; 3]) {
+    let columns = [
+        (0..n).map(|i| Scalar::of(i as f32 * 0.37 - 5.0)).collect(),
+        (0..n).map(|i| Scalar::of((i * 29) as u8)).collect(),
+        (0..n).map(|i| Scalar::of(i % 3 == 0)).collect::<Vec<Scalar>>(),
+    ];
+    let got = run_kernel(executor, kernel, &columns, &splat);
+    for i in 0..n {
+        let [x, n, b] = [0, 1, 2].map(|j| columns[j][if splat[j] { 0 } else { i }]);
+        let x = x.get::<f32>().expect("a float32");
+        let n = n.get::<u8>().expect("a uint8");
+        let y = first(x, n, b.get().expect("a bool"));
+        let truth = second(y * y);
+        let want = [Scalar::of(y), Scalar::of(truth), Scalar::of(n), Scalar::of(first(x, n, truth))];
+        for (got, want) in got.iter().zip(want) {
+            assert_eq!(got[i], want, "element {i} of {}, {splat:?}\n{kernel}", got.len());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The functions that a host gives to its texts.
+//!
+//! In: composites, as text, and host functions. Out: a [`Library`], to parse programs with. Must hold: a program keeps
+//! the functions that it was parsed with, whatever is added later.
+
+use std::sync::Arc;
+
+use broadloom_core::text;
+use broadloom_core::{Error, HostFunction};
+
+use super::{ParseOptions, TextError};
+
+/// Functions for texts: composites, which are inlined into the loop that uses them, and host functions.
+///
+/// Cloning is cheap. A library is `Send + Sync`.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::text::{Library, ParseOptions};
+/// use broadloom::{HostFunction, Kernel, Options};
+///
+/// let mut library = Library::default();
+/// library.register(&HostFunction::new("step", |x: f32| if x < 0.5 { 0.0_f32 } else { 1.0 })?)?;
+/// library.define("def pulse(x) = step(x) * (1 - step(x - 1))", &ParseOptions::default())?;
+///
+/// let kernel = Kernel::parse_with("x: float32[n]; pulse(x) * 10", &library, &Options::default())?;
+/// let mut out = [9.0_f32; 3];
+/// kernel.run(&[(&[0.25_f32, 1.0, 2.0]).into()], [(&mut out).into()])?;
+/// assert_eq!(out, [0.0, 10.0, 0.0]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    pub(super) names: text::Library,
+    /// The host functions; their places are the numbers that the names have.
+    pub(super) functions: Arc<Vec<HostFunction>>,
+}
+
+impl Library {
+    /// Adds the composites of a text that has nothing but `def` statements; they may use what the library has already.
+    ///
+    /// # Errors
+    /// If the text is no such text, or a name has a meaning already; the library is then as it was.
+    pub fn define(&mut self, text: &str, options: &ParseOptions) -> Result<(), TextError> {
+        // Reading a decimal may multiply by a power of ten, whatever the host has set.
+        let _ieee = broadloom_mem::FloatEnv::ieee();
+        self.names.define(text, options)
+    }
+
+    /// Adds a host function under its name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Name`](crate::ErrorKind::Name) if the name has a meaning already; the library is then as it was.
+    pub fn register(&mut self, function: &HostFunction) -> Result<(), Error> {
+        let arity = function.signature().operands().len() as u32;
+        self.names.declare(function.name(), self.functions.len() as u32, arity)?;
+        Arc::make_mut(&mut self.functions).push(function.clone());
+        Ok(())
+    }
+
+    /// The names of the functions, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.names()
+    }
+}
