@@ -79,6 +79,10 @@ pub use storage::Element;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+#[cfg(all(doctest, feature = "ndarray"))]
+#[doc = include_str!("../../../docs/ndarray.md")]
+struct NdarrayPage;
+
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct Embedding;
