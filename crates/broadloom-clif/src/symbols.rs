@@ -106,7 +106,7 @@ pub(crate) mod perf {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Compiler;
     use broadloom_core::kernel::{Inst, ValueId};
@@ -166,6 +166,3 @@ mod tests {
         drop(quiet);
     }
 }
-
-#[cfg(test)]
-pub(crate) use tests::kernel as test_kernel;
