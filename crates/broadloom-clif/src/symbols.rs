@@ -123,10 +123,9 @@ mod tests {
         body.push(inst(Op::Multiply, adds as u32, adds as u32));
         Kernel {
             inputs: vec![DType::Float32],
-            params: vec![],
             body,
             outputs: vec![ValueId(adds as u32 + 1)],
-            checks_division: false,
+            ..Kernel::default()
         }
     }
 
