@@ -89,7 +89,7 @@ fn results_over_their_own_operands() -> Result<()> {
             let mut x = Array::from_vec(data.clone()).eval()?;
             let y = Array::call(&f, [&x + 1])?;
             y.eval_into_array_with(&mut x, &options)?;
-            let want: Vec<u16> = data.iter().map(|x| (x + 1) / 2 + (x + 1) % 2).collect();
+            let want: Vec<u16> = data.iter().map(|x| (x + 1).div_ceil(2)).collect();
             assert_eq!(x.to_vec::<u16>()?, want, "{options:?}");
         }
     }
