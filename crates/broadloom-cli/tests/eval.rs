@@ -324,3 +324,35 @@ fn the_page_of_functions_is_current() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ops.md");
     assert_eq!(std::fs::read_to_string(page).expect("the page"), Dir::new().ok(&["ops", "--markdown"]));
 }
+
+#[test]
+fn programs_views_and_types() {
+    let dir = Dir::new();
+    let matrix: Vec<i32> = (0..12).collect();
+    let bytes = <i32 as Number>::bytes(&matrix);
+    dir.write("x.npy", &[header("<i4", &[3, 4], false, 0), bytes.clone()].concat());
+    dir.write("f.npy", &[header("<i4", &[4, 3], true, 0), bytes].concat());
+    for (text, expected) in [
+        ("d = x[1:] - x[:-1]\nd[:, ::-1] * x[0]", "[[ 0  4  8 12]\n [ 0  4  8 12]]\n"),
+        ("def half(x) = x // 2; half(half(x[2]))", "[2 2 2 2]\n"),
+        ("x: int32[n, 4]; return y = permute_dims(x, [1, 0])[3]", "[ 3  7 11]\n"),
+        ("s = x + x # twice\nreturn s[0]", "[0 2 4 6]\n"),
+        // The other order in the file: the same array, transposed.
+        ("permute_dims(f, [1, 0])[1:, 2]", "[ 6 10]\n"),
+    ] {
+        // Pieces of the result are not those of the inputs: small chunks make no difference.
+        let files: &[&str] =
+            if text.contains("f[") || text.contains("(f,") { &["f=f.npy"] } else { &["x=x.npy"] };
+        let told = dir.ok(&[&["eval", text, "--chunk-bytes", "8"], files].concat());
+        assert_eq!(told, expected, "{text}");
+    }
+    let several = dir.run(&["eval", "return a = x, b = x + 1", "x=x.npy"]);
+    assert_eq!(several.status, Some(2));
+    assert!(several.stderr.starts_with("error: the text has 2 results, not one"), "{}", several.stderr);
+    let wrong = dir.run(&["eval", "x: int32[n, 5]; return x", "x=x.npy"]);
+    assert!(
+        wrong.stderr.contains("`x`, declared int32[n, 5], has the shape [3,4], but axis 1 is 5"),
+        "{}",
+        wrong.stderr
+    );
+}

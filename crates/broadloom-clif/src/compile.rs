@@ -61,10 +61,15 @@ impl Compiler {
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
-    /// just now, and for a kernel that is too large for the compiler or would need more than 64 KiB of stack;
+    /// just now, for a kernel that is too large for the compiler or would need more than 64 KiB of stack, and under
+    /// `perf record` where its map can't be written;
     /// [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(&self, kernel: &Kernel, access: &[Access]) -> Result<Compiled> {
         check(kernel, access)?;
+        if let Some(why) = symbols::perf::refused() {
+            let path = "the map for perf (PERF_BUILDID_DIR is set)";
+            return Err(Error::new(ErrorKind::Limit, format!("{path} can't be written: {why}")));
+        }
         let isa = self.isa_for(kernel);
         let mut module = Code(ManuallyDrop::new(JITModule::new(JITBuilder::with_isa(
             isa.clone(),

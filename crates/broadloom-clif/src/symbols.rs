@@ -60,10 +60,10 @@ pub(crate) fn name(kernel: &Kernel) -> String {
 }
 
 /// The map that `perf report` reads for code that has no file.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub(crate) mod perf {
-    use std::fs::OpenOptions;
-    use std::io::Write;
+    use std::fs::{File, OpenOptions};
+    use std::io::{Error, ErrorKind, Result, Write};
     use std::os::unix::fs::OpenOptionsExt;
     use std::path::PathBuf;
 
@@ -72,24 +72,37 @@ pub(crate) mod perf {
         PathBuf::from("/tmp").join(format!("perf-{}.map", std::process::id()))
     }
 
-    /// Appends a line. Opened anew each time: a forked child has a map of its own, and others may write to this one.
-    pub fn append(start: usize, len: usize, name: &str) {
+    /// Opened anew each time: a forked child has a map of its own, and others may write to this one.
+    fn open() -> Result<File> {
         // The name can be guessed, the directory is everyone's: no link is followed, and no pipe waited for.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let file = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path());
-        if let Ok(mut file) = file
-            && file.metadata().is_ok_and(|found| found.is_file())
-        {
+        let file = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path())?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
+    }
+
+    /// Appends a line.
+    pub fn append(start: usize, len: usize, name: &str) {
+        if let Ok(mut file) = open() {
             // One write, so that lines of several threads stay whole.
             let _ = file.write_all(format!("{start:x} {len:x} {name}\n").as_bytes());
         }
     }
+
+    /// Why Cranelift could not write to the map, which it does under `perf record`, and would panic for.
+    pub fn refused() -> Option<Error> {
+        std::env::var_os("PERF_BUILDID_DIR").and_then(|_| open().err())
+    }
 }
 
-#[cfg(not(target_os = "linux"))]
-mod perf {
+#[cfg(not(unix))]
+pub(crate) mod perf {
     /// There is no perf.
     pub fn append(_: usize, _: usize, _: &str) {}
+
+    /// Nobody writes.
+    pub fn refused() -> Option<std::io::Error> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -126,7 +139,7 @@ mod tests {
     }
 
     /// A line per kernel, whose range is that of the code.
-    #[cfg(target_os = "linux")]
+    #[cfg(unix)]
     #[test]
     fn the_map_has_the_code_of_each_kernel() {
         let Ok(compiler) = Compiler::host() else { return };

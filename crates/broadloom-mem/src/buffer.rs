@@ -142,6 +142,40 @@ impl Buffer {
         }
     }
 
+    /// The elements as a `Vec` without copying them, where the memory came from a `Vec` of this size and alignment
+    /// ([`Buffer::from_vec`], [`zeroed_vec`]); else the buffer again.
+    ///
+    /// ```
+    /// use broadloom_mem::Buffer;
+    ///
+    /// let data = vec![1.0_f32, 2.0];
+    /// let address = data.as_ptr();
+    /// let back = Buffer::from_vec(data).into_vec::<f32>().expect("a vector of float32");
+    /// assert_eq!((back.as_ptr(), &back[..]), (address, &[1.0, 2.0][..]));
+    /// assert!(Buffer::zeroed(8)?.into_vec::<f32>().is_err());
+    /// # Ok::<(), broadloom_mem::AllocError>(())
+    /// ```
+    pub fn into_vec<T: Elem<Store = T>>(self) -> Result<Vec<T>, Buffer> {
+        let item = size_of::<T>();
+        match self.owner {
+            Owner::Heap { base, layout, ours: false }
+                if layout.align() == align_of::<T>()
+                    && layout.size().is_multiple_of(item)
+                    && self.len.is_multiple_of(item)
+                    && self.ptr == base =>
+            {
+                let buffer = ManuallyDrop::new(self);
+                // SAFETY: the memory was allocated by the global allocator with this alignment and a size of `capacity`
+                // elements, which is not 0 (`from_vec`); its first `len` bytes are initialised, and any bytes are a
+                // `T`, which is its own `Store`. The buffer gives the memory up: it is not dropped.
+                Ok(unsafe {
+                    Vec::from_raw_parts(base.as_ptr().cast(), buffer.len / item, layout.size() / item)
+                })
+            }
+            _ => Err(self),
+        }
+    }
+
     /// Shares bytes with their owner, which is asked for them once and lives as long as the buffer.
     pub fn from_owner(owner: SharedBytes) -> Buffer {
         // The slice stays valid while `owner` is not dropped or borrowed mutably; the buffer holds a share of
@@ -235,6 +269,23 @@ impl Buffer {
         assert!(self.recyclable().is_some_and(|capacity| len <= capacity), "resize beyond the allocation");
         self.len = len;
     }
+}
+
+/// A vector of zeros, in memory that the operating system may clear when it is first written to.
+///
+/// # Errors
+/// Where the allocator refuses.
+pub fn zeroed_vec<T: Elem<Store = T>>(len: usize) -> Result<Vec<T>, AllocError> {
+    let error = AllocError { bytes: len.saturating_mul(size_of::<T>()) };
+    let layout = Layout::array::<T>(len).map_err(|_| error)?;
+    if layout.size() == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout's size is not 0.
+    let ptr = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or(error)?;
+    // SAFETY: allocated just now by the global allocator, for `len` elements, all zero bytes: any bytes are a `T`, which
+    // is its own `Store`.
+    Ok(unsafe { Vec::from_raw_parts(ptr.as_ptr().cast(), len, len) })
 }
 
 impl Drop for Buffer {

@@ -25,10 +25,13 @@
 mod block;
 mod buffer;
 mod bytes;
+mod contain;
 mod float_env;
 mod halves;
 mod host;
 mod linear;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod nest;
 mod overlap;
 mod pack;
@@ -44,7 +47,7 @@ mod view;
 mod walk;
 
 pub use block::{Access, Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperandMut};
-pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes};
+pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
 pub use bytes::{bytes_of, bytes_of_mut, typed, typed_mut};
 pub use float_env::FloatEnv;
 pub use halves::{

@@ -1,22 +1,40 @@
 //! Memory of an input, which an output may overlap.
 //!
-//! In: a slice, or a range of memory at a pointer. Out: [`Region`], of which there are views. Must hold: a slice is made
-//! of a region only where it was one.
+//! In: a slice, the elements of a view, or a range of memory at a pointer. Out: [`Region`], of which there are views. Must
+//! hold: a slice is made of a region only where it was one; of elements, what lies between them is not read.
 
+use std::fmt;
 use std::marker::PhantomData;
 
+use crate::contain::contains;
+use crate::overlap::Place;
 use crate::view::{View, ViewError};
 
-/// Bytes that are read: of a slice, or of memory that outputs of the same run may overlap.
+/// Bytes that are read: of a slice, of a view's elements, or of memory that outputs of the same run may overlap.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
     start: *const u8,
     len: usize,
     is_slice: bool,
+    /// What of the memory may be read, if not all of it.
+    elements: Option<&'a dyn Elements>,
     memory: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: a region is a `&[u8]`, or what its maker said may be read from any thread.
+/// Elements with memory between them that may be someone else's.
+pub(crate) trait Elements: fmt::Debug {
+    /// Whether each element of the layout is one of these.
+    fn contain(&self, part: Place<'_>) -> bool;
+}
+
+impl Elements for View<'_> {
+    fn contain(&self, part: Place<'_>) -> bool {
+        contains(self.layout.place(), part)
+    }
+}
+
+// SAFETY: a region is a `&[u8]`, or what its maker said may be read from any thread; of `elements` only shape and strides
+// are asked for, which are plain numbers.
 unsafe impl Send for Region<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Region<'_> {}
@@ -24,7 +42,8 @@ unsafe impl Sync for Region<'_> {}
 impl<'a> From<&'a [u8]> for Region<'a> {
     #[inline]
     fn from(bytes: &'a [u8]) -> Region<'a> {
-        Region { start: bytes.as_ptr(), len: bytes.len(), is_slice: true, memory: PhantomData }
+        let (start, len) = (bytes.as_ptr(), bytes.len());
+        Region { start, len, is_slice: true, elements: None, memory: PhantomData }
     }
 }
 
@@ -36,7 +55,36 @@ impl<'a> Region<'a> {
     /// write to them, except through a [`Nest`](crate::Nest) that has a view of this region among its inputs and an
     /// output of exactly the same elements, or one that runs after everything has been read.
     pub unsafe fn from_raw(start: *const u8, len: usize) -> Region<'a> {
-        Region { start, len, is_slice: false, memory: PhantomData }
+        Region { start, len, is_slice: false, elements: None, memory: PhantomData }
+    }
+
+    /// The memory from a view's lowest element to its highest, of which only these elements are read.
+    ///
+    /// ```
+    /// use broadloom_mem::{Region, View, ViewError, bytes_of};
+    ///
+    /// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    /// let odd = View::new(bytes_of(&x), 4, 0, &[3], &[8])?;
+    /// let region = Region::of_elements(&odd);
+    /// assert_eq!(region.view(4, 16, &[2], &[-8])?.get::<f32>(&[1]), Some(3.0));
+    /// assert_eq!(region.view(4, 0, &[3], &[4]).unwrap_err(), ViewError::OutOfBounds);
+    /// # Ok::<(), ViewError>(())
+    /// ```
+    pub fn of_elements(view: &'a View<'_>) -> Region<'a> {
+        Region::of(view, view.layout.reach, view.layout.ptr)
+    }
+
+    /// The memory between these addresses, of which only the elements are read; the pointer is to one of them.
+    ///
+    /// Must hold: these elements are borrowed for `'a`, initialised and aligned.
+    pub(crate) fn of(elements: &'a dyn Elements, (low, high): (usize, usize), ptr: *const u8) -> Region<'a> {
+        Region {
+            start: ptr.with_addr(low),
+            len: high - low,
+            is_slice: false,
+            elements: Some(elements),
+            memory: PhantomData,
+        }
     }
 
     /// The slice that it is of; `None` where outputs may overlap it.
@@ -70,7 +118,7 @@ impl<'a> Region<'a> {
     /// A view of the region, as [`View::new`] makes one of a slice.
     ///
     /// # Errors
-    /// Those of [`View::new`].
+    /// Those of [`View::new`]; `OutOfBounds` where an index leads to a place between the elements, if it is of those.
     pub fn view(
         &self,
         item: usize,
@@ -78,8 +126,13 @@ impl<'a> Region<'a> {
         shape: &[usize],
         strides: &[isize],
     ) -> Result<View<'a>, ViewError> {
-        // SAFETY: the region's bytes are a slice's, or what its maker said of them is what a view asks for.
-        unsafe { View::within(self.start, self.len, item, offset, shape, strides) }
+        // SAFETY: the region's bytes are a slice's, or what its maker said of them is what a view asks for; or only those of
+        // `elements` are so, and then the view is given away only if it reaches no others.
+        let view = unsafe { View::within(self.start, self.len, item, offset, shape, strides)? };
+        match self.elements {
+            Some(elements) if !elements.contain(view.layout.place()) => Err(ViewError::OutOfBounds),
+            _ => Ok(view),
+        }
     }
 }
 
@@ -100,5 +153,20 @@ mod tests {
         assert!(region.skip(99).is_empty());
         assert!(region.as_slice().is_none());
         assert_eq!(Region::from(crate::bytes_of(&x)).skip(12).as_slice(), Some(&4u32.to_ne_bytes()[..]));
+    }
+
+    #[test]
+    fn of_elements_nothing_else_is_seen() {
+        let x: Vec<u32> = (0..40).collect();
+        let view = View::new(crate::bytes_of(&x), 4, 4 * 33, &[3, 4], &[-48, 8]).expect("inside");
+        let region = Region::of_elements(&view);
+        assert_eq!((region.len(), region.as_slice()), (4 * 31, None));
+        let column = region.view(4, 8, &[2, 3], &[0, 48]).expect("a column twice");
+        assert_eq!([0, 1, 2].map(|i| column.get::<u32>(&[1, i])), [Some(11), Some(23), Some(35)]);
+        for (offset, stride) in [(4, 8), (0, 4), (0, 20)] {
+            assert!(region.view(4, offset, &[3], &[stride]).is_err(), "{offset} {stride}");
+        }
+        assert!(region.skip(48).view(4, 0, &[2, 4], &[48, 8]).is_ok());
+        assert!(region.skip(52).view(4, 0, &[2, 4], &[48, 8]).is_err());
     }
 }

@@ -82,7 +82,7 @@ impl Layout {
         }
     }
 
-    fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self) -> Place<'_> {
         Place { address: self.ptr.addr(), item: self.item, shape: &self.shape, strides: &self.strides }
     }
 
@@ -224,6 +224,35 @@ impl<'a> View<'a> {
     ) -> Result<View<'a>, ViewError> {
         let reach = check(ptr.addr(), item, shape, strides, None)?;
         Ok(View { layout: Layout::new(ptr.cast_mut(), item, shape, strides, reach), memory: PhantomData })
+    }
+
+    /// The elements as a slice, where they lie in row-major order without gaps; `None` where they don't, or the type's
+    /// size is not the view's.
+    pub fn as_slice<T: Elem>(&self) -> Option<&'a [T::Store]> {
+        let Layout { ptr, item, shape, strides, .. } = &self.layout;
+        if *item != size_of::<T>() || shape.contains(&0) {
+            return (*item == size_of::<T>()).then_some(&[]);
+        }
+        let (mut step, mut elements) = (*item as isize, 1);
+        for (&extent, &stride) in shape.iter().zip(strides).rev() {
+            if extent > 1 && stride != step {
+                return None;
+            }
+            step = step.wrapping_mul(extent as isize);
+            elements *= extent;
+        }
+        // SAFETY: these are the elements and nothing between them: in memory that is borrowed for `'a`, initialised and
+        // aligned (the view's invariant); any bytes are a valid `Store` of that size.
+        Some(unsafe { std::slice::from_raw_parts(ptr.cast::<T::Store>(), elements) })
+    }
+
+    /// Whether, of the dimensions that lead anywhere, each steps over everything that those with smaller strides span:
+    /// then every element is reached by one index only, along these.
+    pub fn is_nested(&self) -> bool {
+        let Layout { item, shape, strides, .. } = &self.layout;
+        let leads = || shape.iter().zip(strides).filter(|(_, stride)| **stride != 0);
+        let extents: Dims<usize> = leads().map(|d| *d.0).collect();
+        injective(&extents, &leads().map(|d| *d.1).collect::<Dims<isize>>(), *item)
     }
 
     /// The bytes of an element.

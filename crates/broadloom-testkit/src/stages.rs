@@ -6,13 +6,13 @@
 //! ```text
 //! # What the case shows, or what was wrong.
 //! x: float32[2] = [1.5, nan]
-//! y = add(x, 0.0)
+//! y = x + 0.0
 //! return y
 //! --- rewrite
-//! n0: float32[2] = input 0
+//! n0: float32[2]  # input 0
 //! ...
 //! --- run
-//! y: float32[2] = [1.5, nan]
+//! float32[2] = [1.5, nan]
 //! ```
 //!
 //! Stages: `infer` the typed graph, `rewrite` the graph after the rules, `fuse` the kernels, `clif` their code for

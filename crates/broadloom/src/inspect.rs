@@ -60,7 +60,7 @@ fn access(layout: &Layout) -> Access {
 /// let typed = typed_graph(&[&(&x + 1).astype(DType::Float32)], &Options::default())?;
 /// assert_eq!(
 ///     typed.graph.to_string(),
-///     "n0: int8[2] = input 0\nn1: int8[] = 1\nn2: int8[2] = add(n0, n1)\nn3: float32[2] = astype(n2, float32)\n"
+///     "n0: int8[2]  # input 0\nn1: int8[] = int8(1)\nn2: int8[2] = n0 + n1\nn3: float32[2] = astype(n2, float32)\n"
 /// );
 /// # Ok::<(), Error>(())
 /// ```

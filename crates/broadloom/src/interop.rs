@@ -1,14 +1,140 @@
-//! Arrays of the `ndarray` crate, without a copy where that is possible (feature `ndarray`).
+//! Arrays of the `ndarray` crate, in and out without a copy where that is possible (feature `ndarray`).
 //!
-//! In: `ndarray` arrays and views. Out: [`Array`]s over the same memory, and back. Must hold: a layout reaches only
-//! elements of the memory that it came with.
+//! In: `ndarray` arrays and views, to read and to write. Out: [`Array`]s over the same memory, and values where
+//! `ndarray` wants them. Must hold: a layout reaches only elements of the memory that it came with. How `ndarray`'s own
+//! idioms look here is in `docs/ndarray.md`.
 
 use broadloom_core::layout::Strides;
 use broadloom_core::{Error, ErrorKind, Layout, Result, Shape};
-use ndarray::{ArrayD, ArrayView, Dimension, IxDyn};
+use broadloom_math::Elem;
+use broadloom_mem::{Region, View, ViewMut};
+use ndarray::{ArrayBase, ArrayD, ArrayRef, ArrayView, ArrayViewMut, Data, Dimension, IxDyn};
 
 use crate::array::Array;
+use crate::engine::{Destination, Engine, Options};
+use crate::expr::Kind;
+use crate::kernel::{In, Out};
+use crate::operand::{IntoArray, Operand};
 use crate::storage::{Element, Storage};
+
+/// `ndarray` arrays as lazy ones: `a.lazy()`, of arrays, shared arrays and views of any dimension (feature `ndarray`).
+///
+/// The elements are borrowed, whatever the strides: nothing is copied before it is computed with. A view that is a
+/// temporary may be used: what is borrowed is what it views.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use ndarray::{Array2, array, s};
+///
+/// let a = array![[1.0_f32, 2.0, 3.0], [4.0, 5.0, 6.0]];
+/// let row = a.slice(s![0, ..]).lazy();
+/// let scaled: Array2<f32> = (a.lazy() * 2 - row).try_into()?;
+/// assert_eq!(scaled, array![[1.0, 2.0, 3.0], [7.0, 8.0, 9.0]]);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait Lazy<'a> {
+    /// The elements as an operand of expressions.
+    ///
+    /// # Panics
+    /// For more than 64 axes, or extents near 2^60.
+    fn lazy(self) -> Array<'a>;
+}
+
+impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> Lazy<'a> for &'a ArrayBase<S, D> {
+    fn lazy(self) -> Array<'a> {
+        self.view().into()
+    }
+}
+
+impl<'a, T: Element, D: Dimension> Lazy<'a> for &'a ArrayRef<T, D> {
+    fn lazy(self) -> Array<'a> {
+        self.view().into()
+    }
+}
+
+impl<'a, T: Element, D: Dimension> Lazy<'a> for ArrayView<'a, T, D> {
+    fn lazy(self) -> Array<'a> {
+        self.into()
+    }
+}
+
+/// [`Lazy::lazy`] as a function: `lazy(&a) + 1` (feature `ndarray`).
+///
+/// # Panics
+/// As the method.
+pub fn lazy<'a>(x: impl Lazy<'a>) -> Array<'a> {
+    x.lazy()
+}
+
+impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> IntoArray<'a> for &'a ArrayBase<S, D> {
+    fn into_operand(self) -> Operand<'a> {
+        Operand::Array(self.lazy())
+    }
+}
+
+impl<'a, T: Element, D: Dimension> IntoArray<'a> for ArrayView<'a, T, D> {
+    fn into_operand(self) -> Operand<'a> {
+        Operand::Array(self.lazy())
+    }
+}
+
+/// Lazy values written where `ndarray` wants them, as its own `assign` (feature `ndarray`).
+pub trait AssignLazy {
+    /// Computes the values into the elements, which may have any strides; they are broadcast to its shape.
+    ///
+    /// # Errors
+    /// If the dtypes differ, or the shape does not broadcast to that of the elements; those of [`Array::eval`], and
+    /// then the elements are unspecified.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use ndarray::{array, s};
+    ///
+    /// let a = array![1.0_f64, 4.0, 9.0];
+    /// let mut out = ndarray::Array2::<f64>::zeros((3, 2));
+    /// out.column_mut(1).assign_lazy(&a.lazy().sqrt())?;
+    /// assert_eq!(out, array![[0.0, 1.0], [0.0, 2.0], [0.0, 3.0]]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    fn assign_lazy(&mut self, values: &Array<'_>) -> Result<()> {
+        self.assign_lazy_with(values, &Options::default())
+    }
+
+    /// [`AssignLazy::assign_lazy`] with options.
+    ///
+    /// # Errors
+    /// As [`AssignLazy::assign_lazy`] and [`Array::eval_with`].
+    fn assign_lazy_with(&mut self, values: &Array<'_>, options: &Options) -> Result<()>;
+}
+
+impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
+    fn assign_lazy_with(&mut self, values: &Array<'_>, options: &Options) -> Result<()> {
+        if T::DTYPE != values.dtype() {
+            let (is, given) = (values.dtype(), T::DTYPE);
+            let why = format!("assign_lazy: the values are {is}, the elements {given}");
+            return Err(Error::new(ErrorKind::DType, why));
+        }
+        let values = if values.shape() == self.shape() {
+            values.clone()
+        } else {
+            let fit = values.broadcast_to(self.shape());
+            fit.map_err(|e| Error::new(e.kind(), format!("assign_lazy: {}", e.message())))?
+        };
+        if let Some(out) = self.as_slice_mut() {
+            return values.eval_into_with(out, options);
+        }
+        match ViewMut::of_ndarray(self.view_mut()) {
+            Some(Ok(view)) => {
+                return Engine::global().eval_into(&values, Destination::Given(Box::new(view)), options);
+            }
+            // Strides that are not known to keep elements apart, and bool, whose bytes are not all elements.
+            Some(Err(_)) | None => {}
+        }
+        let computed = values.eval_with(options)?.into_ndarray::<T>()?;
+        self.assign(&computed);
+        Ok(())
+    }
+}
 
 impl<T: Element, D: Dimension> From<ndarray::Array<T, D>> for Array<'_> {
     /// Takes over the array's memory, whatever its strides; nothing is copied.
@@ -25,8 +151,9 @@ impl<T: Element, D: Dimension> From<ndarray::Array<T, D>> for Array<'_> {
 }
 
 impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for Array<'a> {
-    /// Borrows a view whose elements lie without gaps, in any order of the axes and any direction along them;
-    /// copies another.
+    /// Borrows the elements, in any order of the axes and any direction along them, with whatever lies between them. (A
+    /// view that has been made, by unsafe code, to reach an element by two indices is copied, unless it repeats all
+    /// elements along an axis.)
     ///
     /// # Panics
     /// For more than 64 axes, or extents near 2^60.
@@ -35,17 +162,60 @@ impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for Array<'a> {
         let strides: Strides = x.strides().into();
         // The first element stands behind those that a negative stride leads back to.
         let offset = shape.iter().zip(&strides).map(|(&n, &s)| (n as isize - 1).max(0) * (-s).max(0)).sum();
-        match x.to_slice_memory_order() {
-            Some(data) => Array::data(Storage::borrow(data), settled(Layout { shape, strides, offset })),
-            None => Array::data(Storage::from_vec(x.iter().copied().collect()), Layout::contiguous(shape)),
-        }
+        let storage = match x.to_slice_memory_order() {
+            Some(data) => Storage::borrow(data),
+            None => match View::of_ndarray(x.clone()) {
+                Ok(view) if view.is_nested() => Storage::spread(T::DTYPE, view),
+                _ => {
+                    let copy = Storage::from_vec(x.iter().copied().collect());
+                    return Array::data(copy, Layout::contiguous(shape));
+                }
+            },
+        };
+        Array::data(storage, settled(Layout { shape, strides, offset }))
     }
 }
 
-impl<'a, T: Element, D: Dimension> From<&'a ndarray::Array<T, D>> for Array<'a> {
+impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> From<&'a ArrayBase<S, D>> for Array<'a> {
     /// Borrows the array; see the conversion of a view.
-    fn from(x: &'a ndarray::Array<T, D>) -> Array<'a> {
+    fn from(x: &'a ArrayBase<S, D>) -> Array<'a> {
         x.view().into()
+    }
+}
+
+impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> From<&'a ArrayBase<S, D>> for In<'a> {
+    /// The elements with their shape and strides, as an input of a run.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options};
+    ///
+    /// let x = Array::input("x", DType::Float32, &["n".into(), "m".into()])?;
+    /// let kernel = Kernel::new(&[&(&x * 10)], &[&x], &Options::default())?;
+    ///
+    /// let a = ndarray::array![[1.0_f32, 2.0], [3.0, 4.0]];
+    /// let mut out = ndarray::Array2::<f32>::zeros((2, 2));
+    /// kernel.run(&[(&a.t()).into()], [out.view_mut().into()])?;
+    /// assert_eq!(out, ndarray::array![[10.0, 30.0], [20.0, 40.0]]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    fn from(x: &'a ArrayBase<S, D>) -> In<'a> {
+        let (region, first) = Region::of_ndarray(x);
+        In::raw(T::DTYPE, region, first, x.shape(), x.strides())
+    }
+}
+
+impl<'a, T: Element + Elem<Store = T>, D: Dimension> From<ArrayViewMut<'a, T, D>> for Out<'a> {
+    /// The elements, of any strides, as an output of a run; of bool there is none, since not every byte is one.
+    ///
+    /// # Panics
+    /// For a view that has been made, by unsafe code, to reach an element by two indices.
+    fn from(x: ArrayViewMut<'a, T, D>) -> Out<'a> {
+        match ViewMut::of_ndarray(x) {
+            Some(Ok(view)) => Out::raw(T::DTYPE, view),
+            Some(Err(e)) => panic!("{e}"),
+            None => panic!("bool is not its own store"),
+        }
     }
 }
 
@@ -55,7 +225,8 @@ fn settled(layout: Layout) -> Layout {
 }
 
 impl Array<'_> {
-    /// The values as an `ndarray` array; evaluates what is not yet evaluated (feature `ndarray`).
+    /// The values as an `ndarray` array; evaluates what is not yet evaluated, straight into the new array's memory
+    /// (feature `ndarray`).
     ///
     /// # Errors
     /// If `T` is not the array's dtype; those of [`Array::eval`].
@@ -64,12 +235,90 @@ impl Array<'_> {
     /// use broadloom::prelude::*;
     ///
     /// let x = ndarray::array![[1.0_f32, 2.0], [3.0, 4.0]];
-    /// let y = Array::from(x.view()).t() * 10;
+    /// let y = x.lazy().t() * 10;
     /// assert_eq!(y.to_ndarray::<f32>()?, ndarray::array![[10.0, 30.0], [20.0, 40.0]].into_dyn());
     /// # Ok::<(), Error>(())
     /// ```
     pub fn to_ndarray<T: Element>(&self) -> Result<ArrayD<T>> {
-        ArrayD::from_shape_vec(IxDyn(self.shape()), self.to_vec()?)
-            .map_err(|e| Error::new(ErrorKind::Internal, format!("to_ndarray: {e}")))
+        let data = if self.is_evaluated() || self.dtype() != T::DTYPE {
+            self.to_vec()?
+        } else {
+            let refused = |e: broadloom_mem::AllocError| Error::new(ErrorKind::Limit, e.to_string());
+            let mut data = T::zeros(self.len()).map_err(refused)?;
+            self.eval_into(&mut data)?;
+            data
+        };
+        filled(self.shape(), data)
+    }
+
+    /// [`Array::to_ndarray`] of an array that is not needed any more: evaluated values move, without a copy, where this
+    /// handle alone holds them and their memory came from a vector or from `ndarray`, without gaps (feature `ndarray`).
+    ///
+    /// Results of [`Array::eval`] lie in memory of the engine's and are copied: leave the evaluation to this function.
+    ///
+    /// # Errors
+    /// As [`Array::to_ndarray`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let data = ndarray::array![[1, 2], [3, 4]];
+    /// let address = data.as_ptr();
+    /// let turned = Array::from(data).t().into_ndarray::<i32>()?;
+    /// assert_eq!(turned, ndarray::array![[1, 3], [2, 4]].into_dyn());
+    /// assert_eq!(turned.as_ptr(), address);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn into_ndarray<T: Element>(mut self) -> Result<ArrayD<T>> {
+        if let Some(order) = self.leaf().and_then(|leaf| memory_order(&leaf.layout, leaf.storage.len()))
+            && let Some(node) = std::sync::Arc::get_mut(&mut self.0)
+            && let Kind::Data(leaf) = &mut node.kind
+            && let Some(data) = leaf.storage.take_vec::<T>()
+        {
+            let shape = &leaf.layout.shape;
+            let in_memory: Vec<usize> = order.iter().map(|&axis| shape[axis]).collect();
+            let mut inverse = vec![0; order.len()];
+            order.iter().enumerate().for_each(|(at, &axis)| inverse[axis] = at);
+            return Ok(filled(&in_memory, data)?.permuted_axes(inverse));
+        }
+        self.to_ndarray()
+    }
+}
+
+/// The axes from the outermost in memory to the innermost, if the layout has all `len` elements, none between them and
+/// none backwards.
+fn memory_order(layout: &Layout, len: usize) -> Option<Vec<usize>> {
+    let mut order: Vec<usize> = (0..layout.shape.rank()).collect();
+    order.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis]));
+    let mut step = 1;
+    for &axis in order.iter().rev() {
+        let extent = layout.shape[axis];
+        if extent != 1 && layout.strides[axis] != step {
+            return None;
+        }
+        step *= extent as isize;
+    }
+    (layout.offset == 0 && layout.shape.elements() == len).then_some(order)
+}
+
+fn filled<T>(shape: &[usize], data: Vec<T>) -> Result<ArrayD<T>> {
+    ArrayD::from_shape_vec(IxDyn(shape), data)
+        .map_err(|e| Error::new(ErrorKind::Internal, format!("to_ndarray: {e}")))
+}
+
+impl<T: Element, D: Dimension> TryFrom<Array<'_>> for ndarray::Array<T, D> {
+    type Error = Error;
+
+    /// [`Array::into_ndarray`] with the number of dimensions that is asked for.
+    fn try_from(x: Array<'_>) -> Result<ndarray::Array<T, D>> {
+        if let Some(rank) = D::NDIM
+            && rank != x.rank()
+        {
+            let (shape, of) = (&x.0.shape, x.rank());
+            let why = format!("to_ndarray: {shape} has {of} dimensions, {rank} are asked for");
+            return Err(Error::new(ErrorKind::Shape, why));
+        }
+        let internal = |e: ndarray::ShapeError| Error::new(ErrorKind::Internal, format!("to_ndarray: {e}"));
+        x.into_ndarray::<T>()?.into_dimensionality().map_err(internal)
     }
 }

@@ -67,6 +67,8 @@ pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress
 pub use eval::{eval_many, eval_many_with};
 pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};
+#[cfg(feature = "ndarray")]
+pub use interop::{AssignLazy, Lazy, lazy};
 pub use kernel::{Call, In, Kernel, KernelId, Out, Port};
 pub use operand::{IntoArray, Operand};
 pub use promote::{promotion, with_promotion};

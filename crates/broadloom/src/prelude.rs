@@ -4,3 +4,5 @@ pub use crate::functions::where_;
 pub use crate::{
     Array, DType, Element, Error, IntoArray, Promotion, Range, Result, eval_many, f16, with_promotion,
 };
+#[cfg(feature = "ndarray")]
+pub use crate::{AssignLazy, Lazy, lazy};

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use broadloom_core::{DType, Scalar};
 use broadloom_math::{CastTo, DTypeVisitor, Elem};
-use broadloom_mem::{Buffer, Pool, bytes_of, bytes_of_mut, typed};
+#[cfg(feature = "ndarray")]
+use broadloom_mem::View;
+use broadloom_mem::{AllocError, Buffer, Pool, Region, bytes_of, bytes_of_mut, typed, zeroed_vec};
 
 /// Elements of a dtype known at run time.
 #[derive(Clone)]
@@ -21,6 +23,9 @@ pub(crate) struct Storage<'a> {
 enum Block<'a> {
     /// The caller's.
     Borrowed(&'a [u8]),
+    /// The caller's, with memory between the elements that is none of ours.
+    #[cfg(feature = "ndarray")]
+    Spread(Arc<View<'a>>),
     /// Shared between handles.
     Shared(Arc<Owned>),
 }
@@ -53,9 +58,22 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Shared(Arc::new(owned)) }
     }
 
+    /// The caller's elements, not all of what lies between the first and the last.
+    ///
+    /// Must hold: the view is nested; so its layouts' layouts are known to be its.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn spread(dtype: DType, elements: View<'a>) -> Storage<'a> {
+        Storage { dtype, block: Block::Spread(Arc::new(elements)) }
+    }
+
     /// Where the first element lies: with dtype and length, which memory this is.
     pub(crate) fn address(&self) -> usize {
-        self.bytes().as_ptr().addr()
+        match &self.block {
+            // No elements of anybody else lie there.
+            #[cfg(feature = "ndarray")]
+            Block::Spread(elements) => Arc::as_ptr(elements).addr(),
+            _ => self.bytes().as_ptr().addr(),
+        }
     }
 
     /// The caller's elements.
@@ -68,15 +86,26 @@ impl<'a> Storage<'a> {
         self.dtype
     }
 
-    /// Number of elements.
+    /// Number of elements, and of what would be elements between them.
     pub(crate) fn len(&self) -> usize {
-        self.bytes().len() / self.dtype.size()
+        self.region().len() / self.dtype.size()
     }
 
-    /// The elements' bytes.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// The elements' memory.
+    pub(crate) fn region(&self) -> Region<'_> {
+        match &self.block {
+            #[cfg(feature = "ndarray")]
+            Block::Spread(elements) => Region::of_elements(elements),
+            _ => self.bytes().into(),
+        }
+    }
+
+    /// The elements' bytes; none where there is other memory between them.
+    fn bytes(&self) -> &[u8] {
         match &self.block {
             Block::Borrowed(bytes) => bytes,
+            #[cfg(feature = "ndarray")]
+            Block::Spread(_) => &[],
             Block::Shared(owned) => owned.buffer.as_bytes(),
         }
     }
@@ -85,13 +114,40 @@ impl<'a> Storage<'a> {
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         match &mut self.block {
             Block::Borrowed(_) => None,
+            #[cfg(feature = "ndarray")]
+            Block::Spread(_) => None,
             Block::Shared(owned) => Arc::get_mut(owned)?.buffer.as_bytes_mut(),
         }
     }
 
-    /// The elements as memory holds them, if `T` is their type.
-    pub(crate) fn stores<T: Elem>(&self) -> Option<&[T::Store]> {
-        if T::DTYPE == self.dtype { typed::<T>(self.bytes()) } else { None }
+    /// The elements as the vector that they came in, if `T` is their type and nobody else holds them; then none are left.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn take_vec<T: Element>(&mut self) -> Option<Vec<T>> {
+        let Block::Shared(owned) = &mut self.block else { return None };
+        let buffer = &mut Arc::get_mut(owned).filter(|_| T::DTYPE == self.dtype)?.buffer;
+        match T::into_vec(std::mem::replace(buffer, Buffer::from_vec(Vec::<u8>::new()))) {
+            Ok(data) => Some(data),
+            Err(unfit) => {
+                *buffer = unfit;
+                None
+            }
+        }
+    }
+
+    /// Elements as memory holds them, one after the other, if `T` is their type.
+    pub(crate) fn stores<T: Elem>(&self, from: usize, len: usize) -> Option<&[T::Store]> {
+        if T::DTYPE != self.dtype {
+            return None;
+        }
+        match &self.block {
+            #[cfg(feature = "ndarray")]
+            Block::Spread(_) => {
+                let size = self.dtype.size();
+                let row = self.region().view(size, from * size, &[len], &[size as isize]);
+                row.ok()?.as_slice::<T>()
+            }
+            _ => typed::<T>(self.bytes())?.get(from..)?.get(..len),
+        }
     }
 
     /// One element.
@@ -103,6 +159,8 @@ impl<'a> Storage<'a> {
     pub(crate) fn owned(&self) -> Option<Storage<'static>> {
         match &self.block {
             Block::Borrowed(_) => None,
+            #[cfg(feature = "ndarray")]
+            Block::Spread(_) => None,
             Block::Shared(owned) => Some(Storage { dtype: self.dtype, block: Block::Shared(owned.clone()) }),
         }
     }
@@ -113,7 +171,7 @@ struct At<'s, 'a>(&'s Storage<'a>, usize);
 impl DTypeVisitor for At<'_, '_> {
     type Out = Option<Scalar>;
     fn visit<T: Elem>(self) -> Option<Scalar> {
-        self.0.stores::<T>()?.get(self.1).map(|&x| Scalar::of(T::load(x)))
+        self.0.stores::<T>(self.1, 1)?.first().map(|&x| Scalar::of(T::load(x)))
     }
 }
 
@@ -125,6 +183,12 @@ pub trait Element: Elem {
     /// The elements' bytes for writing; `None` for bool.
     #[doc(hidden)]
     fn bytes_mut(values: &mut [Self]) -> Option<&mut [u8]>;
+    /// A vector of zeros.
+    #[doc(hidden)]
+    fn zeros(len: usize) -> Result<Vec<Self>, AllocError>;
+    /// The vector that a buffer's memory came from; for bool, the buffer.
+    #[doc(hidden)]
+    fn into_vec(buffer: Buffer) -> Result<Vec<Self>, Buffer>;
     /// The value converted as astype converts it.
     #[doc(hidden)]
     fn of_f64(x: f64) -> Self;
@@ -152,6 +216,15 @@ macro_rules! element {
         fn bytes_mut(_: &mut [bool]) -> Option<&mut [u8]> {
             None
         }
+        fn zeros(len: usize) -> Result<Vec<bool>, AllocError> {
+            let mut zeros = Vec::new();
+            zeros.try_reserve_exact(len).map_err(|_| AllocError { bytes: len })?;
+            zeros.resize(len, false);
+            Ok(zeros)
+        }
+        fn into_vec(buffer: Buffer) -> Result<Vec<bool>, Buffer> {
+            Err(buffer)
+        }
     };
     (views $number:ident) => {
         fn values(stores: &[Self]) -> Option<&[Self]> {
@@ -159,6 +232,12 @@ macro_rules! element {
         }
         fn bytes_mut(values: &mut [Self]) -> Option<&mut [u8]> {
             Some(bytes_of_mut(values))
+        }
+        fn zeros(len: usize) -> Result<Vec<Self>, AllocError> {
+            zeroed_vec(len)
+        }
+        fn into_vec(buffer: Buffer) -> Result<Vec<Self>, Buffer> {
+            buffer.into_vec()
         }
     };
 }
@@ -190,8 +269,10 @@ mod tests {
     #[test]
     fn elements_by_type_and_index() {
         let storage = Storage::from_vec(vec![true, false]);
-        assert_eq!(storage.stores::<bool>(), Some(&[1, 0][..]));
-        assert_eq!(storage.stores::<u8>(), None);
+        assert_eq!(storage.stores::<bool>(0, 2), Some(&[1, 0][..]));
+        assert_eq!(storage.stores::<bool>(1, 1), Some(&[0][..]));
+        assert_eq!(storage.stores::<bool>(1, 2), None);
+        assert_eq!(storage.stores::<u8>(0, 2), None);
         assert_eq!(storage.scalar(0), Some(Scalar::of(true)));
         assert_eq!(storage.scalar(2), None);
     }

@@ -178,7 +178,8 @@ fn every_node_is_drawn_once() {
         let mut nodes: Vec<&str> = nodes.filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
         let drawn = boxes(&e.to_html("x"));
         let mut drawn: Vec<&str> = drawn.iter().filter_map(|title| Some(title.split_once(':')?.0)).collect();
-        (nodes.sort_unstable(), drawn.sort_unstable());
+        nodes.sort_unstable();
+        drawn.sort_unstable();
         assert!(!nodes.is_empty());
         assert_eq!(drawn, nodes);
     }

@@ -55,3 +55,28 @@ fn maps_are_written_on_request() {
         assert_eq!(symbols.len(), if follows { 3 } else { 1 }, "{words}: {symbols:?}");
     }
 }
+
+/// A map that can't be written costs the code, not the result, where Cranelift would write it too.
+#[test]
+fn a_map_that_cannot_be_written_is_no_failure() {
+    if std::env::var_os(CHILD).is_some() {
+        let map = std::path::PathBuf::from("/tmp").join(format!("perf-{}.map", std::process::id()));
+        std::fs::create_dir(&map).expect("a directory");
+        let engine = Engine::new(Limits::default()).with_profiling(Profiling { perf_map: true, gdb: false });
+        let x = Array::from_vec(vec![1.5f32; 100]);
+        let options = Options { executor: Executor::Jit, ..Options::default() };
+        let got = engine.eval_many(&[&(&x * 2)], &options).and_then(|y| y[0].to_vec::<f32>());
+        std::fs::remove_dir(map).expect("still a directory");
+        assert_eq!(got, Ok(vec![3.0; 100]));
+        return;
+    }
+    for perf_record in [false, true] {
+        let mut child = Command::new(std::env::current_exe().expect("the test's own file"));
+        child.args(["--exact", "a_map_that_cannot_be_written_is_no_failure", "--test-threads=1"]);
+        child.env(CHILD, "1").env_remove("PERF_BUILDID_DIR");
+        if perf_record {
+            child.env("PERF_BUILDID_DIR", "/tmp");
+        }
+        assert!(child.status().expect("the test runs again").success(), "perf record: {perf_record}");
+    }
+}

@@ -67,10 +67,8 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
             continue;
         }
         let long = own.iter().any(|&c| chains.len(c) > MAX_VIEWS);
-        if own.len() > MAX_CHAINS || long {
-            if cuts.insert(id) {
-                log.note(|| of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
-            }
+        if (own.len() > MAX_CHAINS || long) && cuts.insert(id) {
+            log.note(|| of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
         }
         if cuts.contains(&id) {
             own = SmallVec::from_elem(STRAIGHT, 1);

@@ -121,12 +121,13 @@ pub fn evaluate<M: Meaning>(
             Statement::Input { name, ty, data } => {
                 let input = Input { ast, name, ty: Some(ty) };
                 let value = machine.meaning.input(&input, data.as_ref().map(|data| ast.data(data)));
-                machine.slots.push((value.map_err(|error| TextError::of(&error, name))?, true));
+                let about_the_array = |error| TextError { uses_names: true, ..TextError::of(&error, name) };
+                machine.slots.push((value.map_err(about_the_array)?, true));
             }
             Statement::Binding { name, ty, value } => {
                 let value = machine.body(value.ids())?;
                 if let Some(ty) = ty {
-                    machine.check(&value.0, name, ty)?;
+                    machine.check(&value, name, ty)?;
                 }
                 machine.slots.push(value);
             }
@@ -149,6 +150,15 @@ struct Frame<'m> {
 /// A value, and whether a name has to do with it.
 type Held<V> = (V, bool);
 
+/// What went wrong inside of a composite.
+struct Inner {
+    error: TextError,
+    /// Its name.
+    def: String,
+    /// The part at fault.
+    part: String,
+}
+
 struct Machine<'m, 'b, M: Meaning> {
     module: &'m Module,
     meaning: &'b mut M,
@@ -170,15 +180,13 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             if self.frames.is_empty() {
                 continue;
             }
-            self.composites()
-                .map_err(|(error, def, part)| self.in_composite(error, source, id, def, &part))?;
+            self.composites().map_err(|inner| self.in_composite(*inner, source, id))?;
         }
         self.values.pop().flatten().ok_or_else(internal)
     }
 
     /// Runs the composites that were entered to their ends; an error with the composite and the part at fault.
-    #[allow(clippy::type_complexity)]
-    fn composites(&mut self) -> std::result::Result<(), (TextError, String, String)> {
+    fn composites(&mut self) -> std::result::Result<(), Box<Inner>> {
         while let Some(frame) = self.frames.last_mut() {
             let (source, end) = (frame.source, frame.def.body.nodes.end);
             if frame.next < end {
@@ -186,8 +194,12 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
                 let def = frame.def;
                 frame.next += 1;
                 self.step(source, id).map_err(|error| {
-                    let name = brief(source.ast.at(&def.name)).into_owned();
-                    (error, name, brief(source.ast.at(&source.ast[id].span)).into_owned())
+                    let def = brief(source.ast.at(&def.name)).into_owned();
+                    Box::new(Inner {
+                        error,
+                        def,
+                        part: brief(source.ast.at(&source.ast[id].span)).into_owned(),
+                    })
                 })?;
                 continue;
             }
@@ -201,14 +213,8 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     }
 
     /// An error inside of a composite, told of the call in the module's own text.
-    fn in_composite(
-        &self,
-        error: TextError,
-        source: &Source,
-        id: AstId,
-        def: String,
-        part: &str,
-    ) -> TextError {
+    fn in_composite(&self, inner: Inner, source: &Source, id: AstId) -> TextError {
+        let Inner { error, def, part } = inner;
         let span = match &source.ast[id].kind {
             Kind::Call { name } => name,
             _ => &source.ast[id].span,
@@ -372,10 +378,16 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         Ok(())
     }
 
-    fn check(&mut self, value: &M::Value, name: &Span, ty: &Type) -> std::result::Result<(), TextError> {
+    fn check(
+        &mut self,
+        value: &Held<M::Value>,
+        name: &Span,
+        ty: &Type,
+    ) -> std::result::Result<(), TextError> {
         let ast = self.module.ast();
         let declared = Input { ast, name, ty: Some(ty) };
-        self.meaning.check(value, &declared).map_err(|error| TextError::of(&error, &ty.span))
+        let checked = self.meaning.check(&value.0, &declared);
+        checked.map_err(|error| TextError { uses_names: value.1, ..TextError::of(&error, &ty.span) })
     }
 
     fn unknown_name(&self, node: &Node, name: &str) -> TextError {

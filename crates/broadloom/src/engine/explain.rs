@@ -8,7 +8,7 @@ use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
 use broadloom_core::{HostFunction, Result, Scalar};
 use broadloom_interp::Stores;
-use broadloom_mem::{Access, Buffer, FloatEnv, Nest};
+use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region};
 use smallvec::SmallVec;
 
 use crate::array::Array;
@@ -36,7 +36,7 @@ pub(crate) struct Asked<'s> {
     pub literals: &'s [Scalar],
     pub functions: &'s [HostFunction],
     /// The memory behind each slot, where it is known.
-    pub slots: Option<SmallVec<[&'s [u8]; 8]>>,
+    pub slots: Option<SmallVec<[Region<'s>; 8]>>,
     /// The recipe that was made of it, if it is kept: what its runs have shown decides who runs it.
     pub recipe: Option<&'s Recipe>,
 }
@@ -51,7 +51,7 @@ pub(crate) fn explain(
     let walk = Walk::new(roots, options)?;
     let (key, literals, functions) = (walk.key(), walk.literals(), walk.functions());
     let recipe = engine.plans.get(&PlanLookup { words: key, mode: (options.int_division, options.rules) });
-    let slots = Some(walk.slots().iter().map(|leaf| leaf.storage.bytes()).collect());
+    let slots = Some(walk.slots().iter().map(|leaf| leaf.storage.region()).collect());
     explain_key(engine, Asked { key, literals, functions, slots, recipe: recipe.as_deref() }, options, detail)
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn explain_key(
 
 fn step(
     engine: &Engine,
-    slots: Option<&[&[u8]]>,
+    slots: Option<&[Region<'_>]>,
     recipe: &Recipe,
     prepared: &Prepared,
     nodes: Vec<NodeId>,
@@ -134,7 +134,7 @@ const MAX_BOUND: usize = 1 << 30;
 /// How the stage's inputs would be accessed with contiguous outputs.
 fn access(
     engine: &Engine,
-    slots: Option<&[&[u8]]>,
+    slots: Option<&[Region<'_>]>,
     recipe: &Recipe,
     prepared: &Prepared,
 ) -> Result<Vec<Access>> {
@@ -161,12 +161,12 @@ fn access(
     }
     let mut inputs = Vec::new();
     for ((input, &dtype), stand_in) in stage.inputs.iter().zip(&stage.kernel.inputs).zip(&stand_ins) {
-        let bytes = match (input.source, slots, stand_in) {
-            (_, _, Some(buffer)) => buffer.as_bytes(),
+        let region: Region<'_> = match (input.source, slots, stand_in) {
+            (_, _, Some(buffer)) => buffer.as_bytes().into(),
             (Source::Slot(slot), Some(slots), None) => slots[slot as usize],
-            _ => &[],
+            _ => (&[][..]).into(),
         };
-        inputs.push(view(bytes.into(), dtype, &input.layout)?);
+        inputs.push(view(region, dtype, &input.layout)?);
     }
     let mut buffers = Vec::new();
     for dtype in stage.kernel.output_dtypes() {

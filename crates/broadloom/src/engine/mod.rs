@@ -197,7 +197,7 @@ impl Engine {
         let walk = Walk::new(roots, options)?;
         let recipe = self.recipe(walk.key(), walk.literals(), walk.functions(), options)?;
         let slots: SmallVec<[Region<'_>; 8]> =
-            walk.slots().iter().map(|leaf| leaf.storage.bytes().into()).collect();
+            walk.slots().iter().map(|leaf| leaf.storage.region()).collect();
         self.run(&recipe, &slots, walk.literals(), options, destinations, None)
     }
 

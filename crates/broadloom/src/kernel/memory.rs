@@ -145,7 +145,7 @@ impl<'a> In<'a> {
         let leaf = array.leaf()?;
         let Layout { shape, strides, offset } = &leaf.layout;
         let form = Form { offset: *offset as usize, shape, strides: Some(strides) };
-        Some(In { dtype: leaf.storage.dtype(), region: leaf.storage.bytes().into(), form: Some(form) })
+        Some(In { dtype: leaf.storage.dtype(), region: leaf.storage.region(), form: Some(form) })
     }
 
     /// Memory of any kind: index 0 … 0 at `offset`, in elements as the strides are. The region may overlap an output

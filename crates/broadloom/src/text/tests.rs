@@ -243,3 +243,42 @@ fn a_long_text_builds_and_limits_are_errors() -> Result<(), TextError> {
     assert_eq!(e.kind, ErrorKind::Limit);
     Ok(())
 }
+
+#[test]
+fn what_is_printed_has_the_same_key() -> crate::Result<()> {
+    use crate::engine::Options;
+    use crate::lower::Walk;
+    let x = Array::from_shape_vec(&[2, 3], vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+    let (turned, row) = (x.t(), x.index_axis(0, -1)?);
+    let two = crate::expr::constant(broadloom_core::Scalar::of(2.0_f32));
+    let sum = &x + 1;
+    let lazy = (&sum * &sum).t().slice(&[crate::Range::new(None, None, -2), (..).into()])?;
+    let rows: Vec<Vec<Array<'_>>> = vec![
+        // One node used twice, and two equal nodes.
+        vec![&sum * &sum, (&x + 1) * (&x + 1)],
+        // A constant used twice, and two constants.
+        vec![(&x * &two) + &two, (&x * 2) + 2],
+        // Memory seen in several ways; the same array under two results.
+        vec![&turned.t() + &row, row.clone(), row],
+        vec![lazy.reshape(&[4])?.astype(DType::Int8), lazy.index_axis(1, 1)?, lazy.expand_dims(0)?],
+        vec![Array::full(&[3], 0.5_f32)?.slice(&[(1..).into()])?, Array::scalar(-1), Array::scalar(f64::NAN)],
+        vec![x.slice(&[(0..0).into(), (..).into()])? + 1, two.broadcast_to(&[2, 2])?],
+    ];
+    for row in &rows {
+        let roots: Vec<&Array<'_>> = row.iter().collect();
+        let names: Vec<String> = (0..row.len()).map(|i| format!("r{i}")).collect();
+        let named: Vec<(&str, &Array<'_>)> = names.iter().zip(row).map(|(n, x)| (&**n, x)).collect();
+        let printed = Printed::new(&named)?;
+        let program = Program::parse(&printed.text)?;
+        let inputs: Vec<(&str, Array<'_>)> = printed.inputs.iter().map(|(n, x)| (&**n, x.clone())).collect();
+        let built: Vec<Array<'_>> = program.build(&inputs)?.into_iter().map(|(_, x)| x).collect();
+        let again: Vec<&Array<'_>> = built.iter().collect();
+        let (one, other) = (Walk::new(&roots, &Options::default())?, Walk::new(&again, &Options::default())?);
+        assert_eq!(one.key(), other.key(), "{printed}");
+        assert!(
+            one.literals().iter().map(|x| x.bits).eq(other.literals().iter().map(|x| x.bits)),
+            "{printed}"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Whether each element of a layout is an element of another.
+//!
+//! In: two layouts at addresses. Out: yes or no. Must hold: yes is a proof; no is one too where the strides of the whole
+//! are nested, each stepping over all that the smaller ones span.
+
+use crate::overlap::{Dims, Place, reach};
+
+/// A dimension that leads upwards, of two elements or more.
+#[derive(Clone, Copy)]
+struct Axis {
+    stride: usize,
+    extent: usize,
+}
+
+/// A layout read from its lowest element on; `None` for one without elements.
+struct Upward {
+    lowest: usize,
+    axes: Dims<Axis>,
+}
+
+fn upward(p: Place<'_>) -> Option<Upward> {
+    let (low, high) = reach(p.shape, p.strides, p.item)?;
+    let axes = p.shape.iter().zip(p.strides).filter(|d| *d.0 > 1 && *d.1 != 0);
+    let axes = axes.map(|(&extent, &stride)| Axis { stride: stride.unsigned_abs(), extent }).collect();
+    (low < high).then(|| Upward { lowest: p.address.wrapping_add_signed(low), axes })
+}
+
+/// Whether each element of `part` is one of `whole`. Both must reach no further than memory does.
+pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
+    let Some(part) = upward(part).filter(|_| whole.item == part.item) else {
+        return whole.item == part.item && part.shape.contains(&0);
+    };
+    let Some(mut whole) = upward(whole) else { return false };
+    whole.axes.sort_unstable_by_key(|axis| axis.stride);
+    // Where one dimension goes on where a smaller one ends, they are one.
+    let mut axes: Dims<Axis> = Dims::new();
+    for &axis in &whole.axes {
+        match axes.last_mut() {
+            Some(last) if last.stride * last.extent == axis.stride => last.extent *= axis.extent,
+            _ => axes.push(axis),
+        }
+    }
+    let Some(offset) = part.lowest.checked_sub(whole.lowest) else { return false };
+    steps_fit(&axes, offset, &part.axes) || each_is_element(&axes, offset, &part.axes)
+}
+
+/// Whether the offset and the strides are whole steps along the axes, and all together never lead past their ends.
+fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
+    let mut room: Dims<usize> = axes.iter().map(|axis| axis.extent - 1).collect();
+    let mut take = |mut distance: usize, times: usize| {
+        for (axis, room) in axes.iter().zip(&mut room).rev() {
+            let steps = distance / axis.stride;
+            distance -= steps * axis.stride;
+            match steps.checked_mul(times).and_then(|steps| room.checked_sub(steps)) {
+                Some(left) => *room = left,
+                None => return false,
+            }
+        }
+        distance == 0
+    };
+    take(offset, 1) && part.iter().all(|axis| take(axis.stride, axis.extent - 1))
+}
+
+/// The same, element by element. Needed for what is cut from dimensions that were joined over a gap: of rows of 10, 12
+/// apart, every fourth element is 4 from the one before, across rows too.
+#[cold]
+fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
+    let is_element = |mut distance: usize| {
+        let inside = axes.iter().rev().all(|axis| {
+            let steps = distance / axis.stride;
+            distance -= steps * axis.stride;
+            steps < axis.extent
+        });
+        inside && distance == 0
+    };
+    let mut index: Dims<usize> = part.iter().map(|_| 0).collect();
+    let mut at = offset;
+    loop {
+        if !is_element(at) {
+            return false;
+        }
+        let mut next = index.iter_mut().zip(part);
+        // The next index, or the end after the last.
+        let moved = next.any(|(i, axis)| {
+            *i += 1;
+            if *i < axis.extent {
+                at += axis.stride;
+                return true;
+            }
+            *i = 0;
+            at -= axis.stride * (axis.extent - 1);
+            false
+        });
+        if !moved {
+            return true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::overlap::injective;
+
+    fn elements(p: Place<'_>) -> HashSet<usize> {
+        let mut all = vec![p.address];
+        for (&extent, &stride) in p.shape.iter().zip(p.strides) {
+            all = (0..extent)
+                .flat_map(|i| all.iter().map(move |a| a.wrapping_add_signed(stride * i as isize)))
+                .collect();
+        }
+        all.into_iter().collect()
+    }
+
+    #[test]
+    fn it_is_set_inclusion() {
+        let mut state = 12345u64;
+        let mut next = move |n: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % n
+        };
+        let mut answers = [0, 0];
+        for _ in 0..60_000 {
+            let mut layout = |range: u64| {
+                let rank = next(4) as usize;
+                let shape: Vec<usize> = (0..rank).map(|_| next(5) as usize).collect();
+                let strides: Vec<isize> =
+                    (0..rank).map(|_| 2 * (next(range) as isize - range as isize / 2)).collect();
+                (1000 + 2 * next(6) as usize, shape, strides)
+            };
+            let (whole, part) = (layout(60), layout(20));
+            let [a, b] = [&whole, &part].map(|x| Place { address: x.0, item: 2, shape: &x.1, strides: &x.2 });
+            let inside = elements(b).is_subset(&elements(a));
+            let said = contains(a, b);
+            assert!(inside || !said, "{whole:?} does not contain {part:?}");
+            let without: Vec<(usize, isize)> = (whole.1.iter().copied().zip(whole.2.iter().copied()))
+                .filter(|&(extent, stride)| extent == 0 || stride != 0)
+                .collect();
+            let (shape, strides): (Vec<usize>, Vec<isize>) = without.into_iter().unzip();
+            if injective(&shape, &strides, 2) {
+                assert_eq!(said, inside, "{whole:?} contains {part:?}");
+                answers[usize::from(said)] += 1;
+            }
+        }
+        assert!(answers.iter().all(|&n| n > 1000), "{answers:?}");
+    }
+
+    #[test]
+    fn parts_by_slicing_joining_and_cutting_again() {
+        // Rows of 10 elements of 4 bytes, 12 apart.
+        let whole = Place { address: 400, item: 4, shape: &[5, 10], strides: &[48, 4] };
+        for (address, shape, strides, inside) in [
+            (400, &[5, 10][..], &[48, 4][..], true),
+            (400 + 48 * 4 + 36, &[10, 5], &[-4, -48], true),
+            (400, &[7, 5, 10], &[0, 48, 4], true),
+            (400, &[15], &[16], true),
+            (416, &[14], &[16], true),
+            (416, &[15], &[16], false),
+            (400, &[20], &[12], true),
+            (400, &[21], &[12], false),
+            (400, &[6], &[8], false),
+            (404, &[5, 10], &[48, 4], false),
+            (400, &[11], &[4], false),
+            (396, &[1], &[4], false),
+            (399, &[1], &[4], false),
+            (0, &[3, 0], &[4, 4], true),
+        ] {
+            let part = Place { address, item: 4, shape, strides };
+            assert_eq!(contains(whole, part), inside, "{address} {shape:?} {strides:?}");
+        }
+        assert!(!contains(whole, Place { item: 2, shape: &[1], strides: &[4], ..whole }));
+    }
+}

@@ -1,0 +1,163 @@
+//! A formula as a kernel: values and mask of the result from those of the columns.
+//!
+//! In: text, and a table's columns. Out: a [`Formula`], which is run on a table. Must hold: the kernel has two outputs
+//! and is one loop; the second output is the conjunction of the masks of the columns that the text names.
+
+use std::ops::Range;
+
+use broadloom::text::{Expression, TextError};
+use broadloom::{Array, DType, Error, ErrorKind, In, Kernel, Options, Out, Promotion, with_promotion};
+
+use crate::table::{Column, Table, Values};
+
+/// What is wrong with a formula's text, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {}: {message}", span.start)]
+pub struct Mistake {
+    /// The bytes at fault.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead, where that is known.
+    pub help: Option<String>,
+    /// Of a type error, each operand and its type.
+    pub operands: Vec<(Range<usize>, String)>,
+}
+
+/// Why a formula has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum FormulaError {
+    /// A place in the text.
+    #[error("{0}")]
+    Text(#[from] Mistake),
+    /// A limit, or memory.
+    #[error("{0}")]
+    Run(#[from] Error),
+}
+
+/// A compiled formula, for tables of any number of rows with columns of the same names and types.
+///
+/// ```
+/// use broadloom_formula::{Formula, Table, Values};
+///
+/// let table = Table::read("price,quantity\n2.5,4\n,7\n1.5,2\n".as_bytes())?;
+/// let total = Formula::new("price * quantity", &table)?.run(&table)?;
+/// assert_eq!(total.valid, [true, false, true]);
+/// assert_eq!([total.cell(0), total.cell(1), total.cell(2)], ["10.0", "", "3.0"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Formula {
+    kernel: Kernel,
+    dtype: DType,
+    /// The columns that the text names.
+    names: Vec<String>,
+}
+
+impl Formula {
+    /// Types and compiles a formula over a table's columns, with NumPy's promotion.
+    ///
+    /// # Errors
+    /// For a text that is not an expression, names what is not a column of numbers or truth values, or does not type.
+    pub fn new(text: &str, table: &Table) -> Result<Formula, FormulaError> {
+        let expression = Expression::parse(text).map_err(Mistake::from)?;
+        let names: Vec<String> = expression.names().into_iter().map(str::to_owned).collect();
+        let input = |name: &str, dtype| Array::input(name, dtype, &["rows".into()]);
+        let mut known = Vec::new();
+        for column in table.columns() {
+            if let Some(dtype) = column.dtype() {
+                known.push((&*column.name, input(&format!("column_{}", column.name), dtype)?));
+            }
+        }
+        let value = with_promotion(Promotion::NumPy, || expression.build(&known));
+        let value = value.map_err(|e| about_text(e, text, table))?;
+        let used: Vec<&Array<'_>> =
+            names.iter().filter_map(|name| known.iter().find(|k| k.0 == name)).map(|k| &k.1).collect();
+        let masks = names.iter().map(|name| input(&format!("valid_{name}"), DType::Bool));
+        let masks: Vec<Array<'_>> = masks.collect::<Result<_, _>>()?;
+        let Some(all) = masks.iter().cloned().reduce(|all, mask| all & mask) else {
+            let message = "the formula names no column".to_owned();
+            return Err(Mistake { span: 0..text.len(), message, help: None, operands: Vec::new() }.into());
+        };
+        let dtype = kept(value.dtype());
+        let inputs: Vec<&Array<'_>> = used.into_iter().chain(&masks).collect();
+        let outputs = [("values", &value.astype(dtype)), ("valid", &all)];
+        let kernel = Kernel::named(&outputs, &inputs, &Options::default())?;
+        Ok(Formula { kernel, dtype, names })
+    }
+
+    /// The column that the formula gives for a table.
+    ///
+    /// # Errors
+    /// If the table's columns are not those that the formula was compiled for.
+    pub fn run(&self, table: &Table) -> Result<Column, FormulaError> {
+        let mut inputs: Vec<In<'_>> = Vec::new();
+        let column = |name: &String| {
+            let missing =
+                || Error::new(ErrorKind::Name, format!("the table has no column `{name}` of values"));
+            table.column(name).filter(|column| column.dtype().is_some()).ok_or_else(missing)
+        };
+        let columns = self.names.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        inputs.extend(columns.iter().filter_map(|column| column.input()));
+        inputs.extend(columns.iter().map(|column| In::from(&column.valid[..])));
+
+        let rows = table.rows();
+        let mut valid = vec![0u8; rows];
+        let values = match self.dtype {
+            DType::Bool => {
+                let mut out = vec![0u8; rows];
+                self.kernel.run(&inputs, [Out::bool_bytes(&mut out), Out::bool_bytes(&mut valid)])?;
+                Values::Bool(out.into_iter().map(|x| x != 0).collect())
+            }
+            DType::Int64 => {
+                let mut out = vec![0i64; rows];
+                self.kernel.run(&inputs, [Out::from(&mut out[..]), Out::bool_bytes(&mut valid)])?;
+                Values::Int(out)
+            }
+            _ => {
+                let mut out = vec![0f64; rows];
+                self.kernel.run(&inputs, [Out::from(&mut out[..]), Out::bool_bytes(&mut valid)])?;
+                Values::Float(out)
+            }
+        };
+        let valid = valid.into_iter().map(|x| x != 0).collect();
+        Ok(Column { name: String::new(), values, valid })
+    }
+
+    /// How many loops the formula is.
+    ///
+    /// # Errors
+    /// If it can't be planned.
+    pub fn loops(&self) -> Result<usize, FormulaError> {
+        Ok(self.kernel.bind(&[("rows", 1000)])?.executors().len())
+    }
+}
+
+/// The type in which a result of this dtype is kept; uint64 as float64, since int64 has not all of them.
+fn kept(dtype: DType) -> DType {
+    match dtype {
+        DType::Bool => DType::Bool,
+        dtype if dtype.is_float() || dtype == DType::UInt64 => DType::Float64,
+        _ => DType::Int64,
+    }
+}
+
+impl From<TextError> for Mistake {
+    fn from(e: TextError) -> Mistake {
+        let bytes = |span: broadloom::text::Span| span.start as usize..span.end as usize;
+        let operands = e.operands.into_iter().map(|(span, what)| (bytes(span), what)).collect();
+        Mistake { span: bytes(e.span), message: e.message, help: e.help, operands }
+    }
+}
+
+/// The mistake, in words of its own if it is to compute with a column of text.
+fn about_text(e: TextError, text: &str, table: &Table) -> Mistake {
+    let is_name = e.kind == ErrorKind::Name;
+    let mut mistake = Mistake::from(e);
+    let name = text.get(mistake.span.clone()).unwrap_or("");
+    if is_name && table.column(name).is_some_and(|column| column.values == Values::Text) {
+        mistake.message = format!("the column `{name}` is text");
+        mistake.help = Some("formulas compute with numbers and truth values".to_owned());
+    }
+    mistake
+}

@@ -1,0 +1,83 @@
+//! `formula data.csv 'price * quantity' --as total -o out.csv`
+//!
+//! In: a CSV file and a formula. Out: the file with a column more. Must hold: a formula that is wrong ends the program with
+//! status 2 and a caret under the place, a file that is wrong with status 1; then nothing is written.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ariadne::{Config, IndexType, Label, Report, ReportKind, Source};
+use broadloom_formula::{Formula, FormulaError, Mistake, Table};
+use clap::Parser;
+
+/// Appends a column that a formula gives to a table. Empty cells give empty cells.
+#[derive(Parser)]
+struct Args {
+    /// A CSV file with a header.
+    table: PathBuf,
+    /// Operators, functions and literals of broadloom's text language, over the columns' names.
+    formula: String,
+    /// What the new column is called.
+    #[arg(long = "as", value_name = "NAME", default_value = "result")]
+    title: String,
+    /// Where to write; to standard output unless told.
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Formula(FormulaError::Text(error))) => {
+            // Nobody is left to tell that standard error is closed.
+            let _ = caret(&error, &args.formula, io::stderr());
+            ExitCode::from(2)
+        }
+        Err(Failure::Formula(FormulaError::Run(error))) => fail(error),
+        Err(Failure::File(error)) => fail(error),
+    }
+}
+
+enum Failure {
+    Formula(FormulaError),
+    File(String),
+}
+
+fn fail(error: impl std::fmt::Display) -> ExitCode {
+    let _ = writeln!(io::stderr(), "error: {error}");
+    ExitCode::FAILURE
+}
+
+fn run(args: &Args) -> Result<(), Failure> {
+    let of = |path: &PathBuf, e: &dyn std::fmt::Display| Failure::File(format!("{}: {e}", path.display()));
+    let file = File::open(&args.table).map_err(|e| of(&args.table, &e))?;
+    let table = Table::read(BufReader::new(file)).map_err(|e| of(&args.table, &e))?;
+    let formula = Formula::new(&args.formula, &table).map_err(Failure::Formula)?;
+    let added = formula.run(&table).map_err(Failure::Formula)?;
+    let mut out = Vec::new();
+    table.write_with(&args.title, &added, &mut out).map_err(|e| of(&args.table, &e))?;
+    match &args.output {
+        Some(path) => std::fs::write(path, out).map_err(|e| of(path, &e)),
+        None => io::stdout().write_all(&out).map_err(|e| Failure::File(format!("standard output: {e}"))),
+    }
+}
+
+/// The error with a caret under its place.
+fn caret(error: &Mistake, formula: &str, to: impl Write) -> io::Result<()> {
+    let config = Config::default().with_index_type(IndexType::Byte).with_color(io::stderr().is_terminal());
+    let span = ("formula", error.span.clone());
+    let mut report =
+        Report::build(ReportKind::Error, span.clone()).with_config(config).with_message(&error.message);
+    report = report.with_label(Label::new(span).with_message("here"));
+    for (at, what) in &error.operands {
+        report = report.with_label(Label::new(("formula", at.clone())).with_message(what));
+    }
+    if let Some(help) = &error.help {
+        report = report.with_help(help);
+    }
+    report.finish().write(("formula", Source::from(formula)), to)
+}

@@ -1,0 +1,219 @@
+//! A Rhai script engine with lazy arrays, whose expressions broadloom compiles.
+//!
+//! In: scripts that may be hostile, and a folder of `.npy` files. Out: what they print, or a Rhai error with a position.
+//! Must hold: operators and functions only build expressions; values are computed where they are printed or asked for,
+//! within the script's [`Limits`]; functions come from broadloom's op table, none is listed here.
+#![forbid(unsafe_code)]
+
+mod load;
+
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+
+use broadloom::{Array, DType, Op, Options, Promotion, typed_graph, with_promotion};
+use rhai::{Dynamic, Engine, EvalAltResult, FLOAT, INT, Position};
+
+/// What a script may use up.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Rhai's operations: statements, calls, iterations. No more expressions can be built.
+    pub operations: u64,
+    /// Elements computed, times the operations behind each, over all evaluations.
+    pub work: usize,
+    /// Bytes of arrays made: loaded, written down or computed, over the whole script.
+    pub bytes: usize,
+    /// Operations in one expression.
+    pub nodes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { operations: 100_000, work: 2_000_000_000, bytes: 256 << 20, nodes: 10_000 }
+    }
+}
+
+/// A result, or an error that gets the position of the call.
+type Answer<T> = Result<T, Box<EvalAltResult>>;
+
+fn error(why: impl ToString) -> Box<EvalAltResult> {
+    EvalAltResult::ErrorRuntime(why.to_string().into(), Position::NONE).into()
+}
+
+/// What is left of a script's limits.
+struct Budget {
+    nodes: usize,
+    work: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+impl Budget {
+    fn spend(left: &Cell<usize>, amount: usize, what: &str) -> Answer<()> {
+        let rest = left.get().checked_sub(amount);
+        left.set(rest.ok_or_else(|| error(format!("the script's limit of {what} is reached")))?);
+        Ok(())
+    }
+
+    /// Counts an array before it is made.
+    fn make(&self, elements: usize, dtype: DType) -> Answer<()> {
+        Budget::spend(&self.bytes, elements.saturating_mul(dtype.size()), "bytes")
+    }
+
+    /// The values, computed within the limits.
+    fn eval(&self, x: &Array<'static>) -> Answer<Array<'static>> {
+        if x.is_evaluated() {
+            return Ok(x.clone());
+        }
+        let (max_bytes, max_nodes) = (self.bytes.get(), self.nodes);
+        let options = Options { max_bytes, max_nodes, ..Options::default() };
+        // No function of a script takes a part of an array, so no operand has more elements than the result.
+        let nodes = typed_graph(&[x], &options).map_err(error)?.graph.nodes().len();
+        Budget::spend(&self.work, x.len().saturating_mul(nodes), "work")?;
+        self.make(x.len(), x.dtype())?;
+        x.eval_with(&options).map_err(error)
+    }
+}
+
+/// The operators, and the functions of the same meaning.
+#[rustfmt::skip]
+const OPERATORS: &[(&str, Op)] = &[
+    ("+", Op::Add), ("-", Op::Subtract), ("*", Op::Multiply), ("/", Op::Divide), ("%", Op::Remainder), ("**", Op::Pow),
+    ("&", Op::BitwiseAnd), ("|", Op::BitwiseOr), ("^", Op::BitwiseXor),
+    ("<<", Op::BitwiseLeftShift), (">>", Op::BitwiseRightShift),
+    ("==", Op::Equal), ("!=", Op::NotEqual),
+    ("<", Op::Less), ("<=", Op::LessEqual), (">", Op::Greater), (">=", Op::GreaterEqual),
+    ("-", Op::Negative), ("+", Op::Positive), ("!", Op::BitwiseInvert),
+];
+
+/// An engine for one script, which may load files of the folder.
+pub fn engine(folder: &Path, limits: &Limits) -> Engine {
+    let mut engine = Engine::new();
+    confine(&mut engine, limits);
+    let Limits { work, bytes, nodes, .. } = *limits;
+    let budget = Rc::new(Budget { nodes, work: work.into(), bytes: bytes.into() });
+    engine.register_type_with_name::<Array<'static>>("lazy array");
+    for &(symbol, op) in OPERATORS {
+        if op.operands() == 1 {
+            engine.register_fn(symbol, move |x: Array<'static>| apply(op, [Dynamic::from(x)]));
+        } else {
+            // An array on one side at least: what stands between other values stays Rhai's.
+            engine.register_fn(symbol, move |x: Array<'static>, y: Dynamic| apply(op, [Dynamic::from(x), y]));
+            engine.register_fn(symbol, move |x: Dynamic, y: Array<'static>| apply(op, [x, Dynamic::from(y)]));
+        }
+    }
+    for op in Op::public() {
+        let name = op.name();
+        match op.operands() {
+            1 => engine.register_fn(name, move |x: Dynamic| apply(op, [x])),
+            2 => engine.register_fn(name, move |x: Dynamic, y: Dynamic| apply(op, [x, y])),
+            _ => engine.register_fn(name, move |x: Dynamic, y: Dynamic, z: Dynamic| apply(op, [x, y, z])),
+        };
+    }
+    functions(&mut engine, folder, &budget);
+    engine
+}
+
+/// Rhai's own limits: no script runs long, nests deep or fills memory with its own values.
+fn confine(engine: &mut Engine, limits: &Limits) {
+    engine
+        .set_max_operations(limits.operations)
+        .set_max_call_levels(16)
+        .set_max_expr_depths(64, 32)
+        .set_max_variables(256)
+        .set_max_functions(64)
+        .set_max_string_size(1 << 16)
+        .set_max_array_size(1000)
+        .set_max_map_size(100)
+        .disable_symbol("eval");
+}
+
+/// What a script can do with arrays beside the standard's functions.
+fn functions(engine: &mut Engine, folder: &Path, budget: &Rc<Budget>) {
+    engine.register_fn("shape", |x: Array<'static>| -> rhai::Array {
+        x.shape().iter().map(|&n| Dynamic::from(n as INT)).collect()
+    });
+    engine.register_fn("dtype", |x: Array<'static>| x.dtype().name().to_owned());
+    engine.register_fn("astype", |x: Array<'static>, name: &str| {
+        let dtype = DType::ALL.iter().find(|dtype| dtype.name() == name);
+        dtype.map(|dtype| x.astype(*dtype)).ok_or_else(|| error(format!("{name:?} is not a dtype")))
+    });
+    engine.register_fn("t", |x: Array<'static>| x.t());
+    engine.register_fn("reshape", |x: Array<'static>, shape: rhai::Array| {
+        let extents: Result<Vec<_>, _> = shape.iter().map(|n| n.as_int().map(|n| n as isize)).collect();
+        x.reshape(&extents.map_err(error)?).map_err(error)
+    });
+
+    let (data, of) = (folder.to_owned(), budget.clone());
+    engine.register_fn("load", move |name: &str| load::npy(&data, name, |n, dtype| of.make(n, dtype)));
+    let of = budget.clone();
+    engine.register_fn("array", move |values: rhai::Array| inline(&of, values));
+    let of = budget.clone();
+    engine.register_fn("arange", move |n: INT| {
+        of.make(usize::try_from(n).unwrap_or(0), DType::Int64)?;
+        Array::arange(0, n, 1).map_err(error)
+    });
+
+    let of = budget.clone();
+    engine.register_fn("compute", move |x: Array<'static>| of.eval(&x));
+    let of = budget.clone();
+    engine.register_fn("item", move |x: Array<'static>| item(&of.eval(&x)?));
+    for (name, debug) in [("print", false), ("to_string", false), ("debug", true), ("to_debug", true)] {
+        let of = budget.clone();
+        engine.register_fn(name, move |x: Array<'static>| -> Answer<String> {
+            let x = of.eval(&x)?;
+            Ok(if debug { format!("{x:?}") } else { x.to_string() })
+        });
+    }
+}
+
+/// Arrays as they are; of Rhai's values the numbers and truth values, as literals.
+fn operand(x: Dynamic) -> Answer<Array<'static>> {
+    let number = x.as_int().map(Array::scalar).or_else(|_| x.as_float().map(Array::scalar));
+    let literal = number.or_else(|_| x.as_bool().map(Array::scalar)).ok();
+    let what = x.type_name();
+    literal.or_else(|| x.try_cast()).ok_or_else(|| error(format!("neither an array nor a number: {what}")))
+}
+
+fn apply<const N: usize>(op: Op, operands: [Dynamic; N]) -> Answer<Array<'static>> {
+    let operands = operands.into_iter().map(operand).collect::<Answer<Vec<_>>>()?;
+    with_promotion(Promotion::NumPy, || Array::apply(op, &operands)).map_err(error)
+}
+
+/// The array that a Rhai array spells, rows in rows: of int64, float64 or bool.
+fn inline(budget: &Budget, mut values: rhai::Array) -> Answer<Array<'static>> {
+    let mut shape = vec![values.len()];
+    // Level by level, not by recursion. More levels than an array has axes are refused with the shape.
+    while shape.len() <= 64 && values.iter().any(Dynamic::is_array) {
+        let rows: Result<Vec<rhai::Array>, _> = values.into_iter().map(Dynamic::into_array).collect();
+        let rows = rows.map_err(|what| error(format!("array: a row beside a {what}")))?;
+        shape.push(rows[0].len());
+        if let Some(row) = rows.iter().find(|row| row.len() != rows[0].len()) {
+            return Err(error(format!("array: rows of {} and {} elements", rows[0].len(), row.len())));
+        }
+        values = rows.into_iter().flatten().collect();
+    }
+    budget.make(values.len(), DType::Float64)?;
+    macro_rules! of {
+        ($value:expr) => {{
+            let all: Result<Vec<_>, _> = values.iter().map($value).collect();
+            let all =
+                all.map_err(|what| error(format!("array: neither a number nor a truth value: {what}")))?;
+            Array::from_shape_vec(&shape, all).map_err(error)
+        }};
+    }
+    match values.first() {
+        Some(x) if x.is_bool() => of!(Dynamic::as_bool),
+        _ if values.iter().all(Dynamic::is_int) => of!(Dynamic::as_int),
+        _ => of!(|x: &Dynamic| x.as_float().or_else(|_| x.as_int().map(|x| x as FLOAT))),
+    }
+}
+
+/// The one value of an array, as Rhai's.
+fn item(x: &Array<'static>) -> Answer<Dynamic> {
+    let value = match x.dtype() {
+        DType::Bool => x.item::<bool>().map(Dynamic::from),
+        dtype if dtype.is_float() => x.astype(DType::Float64).item::<FLOAT>().map(Dynamic::from),
+        _ => x.astype(DType::Int64).item::<INT>().map(Dynamic::from),
+    };
+    value.map_err(error)
+}
