@@ -368,9 +368,10 @@ unsafe fn run_raw(
     // SAFETY: as above.
     let outs = outputs.iter().map(|output| unsafe { output.raw_output() });
     let outs = outs.collect::<Answer<SmallVec<[Out<'_>; 4]>>>()?;
-    Ok(match (rows, control) {
-        (Some(rows), _) => prepared.call.run_range(rows, &ins, outs)?,
-        (None, None) => prepared.call.run(&ins, outs)?,
-        (None, Some(control)) => prepared.call.run_with(&ins, outs, control)?,
-    })
+    let done = match (rows, control) {
+        (Some(rows), _) => prepared.call.run_range(rows, &ins, outs),
+        (None, None) => prepared.call.run(&ins, outs),
+        (None, Some(control)) => prepared.call.run_with(&ins, outs, control),
+    };
+    done.map_err(Failure::from)
 }

@@ -392,10 +392,11 @@ pub unsafe extern "C" fn bl_kernel_run(
             outs.push(unsafe { Operand::output(&outputs, at, &inputs) }?);
         }
         let work = |control: Option<&Control<'_>>| {
-            Ok(match control {
-                None => call.run(&ins, outs)?,
-                Some(control) => call.run_with(&ins, outs, control)?,
-            })
+            let done = match control {
+                None => call.run(&ins, outs),
+                Some(control) => call.run_with(&ins, outs, control),
+            };
+            done.map_err(Failure::from)
         };
         // SAFETY: the caller's promise.
         unsafe { controlled(control, work) }
