@@ -123,13 +123,10 @@ impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
         if let Some(out) = self.as_slice_mut() {
             return values.eval_into_with(out, options);
         }
-        match ViewMut::of_ndarray(self.view_mut()) {
-            Some(Ok(view)) => {
-                return Engine::global().eval_into(&values, Destination::Given(Box::new(view)), options);
-            }
-            // Strides that are not known to keep elements apart, and bool, whose bytes are not all elements.
-            Some(Err(_)) | None => {}
+        if let Some(Ok(view)) = ViewMut::of_ndarray(self.view_mut()) {
+            return Engine::global().eval_into(&values, Destination::Given(Box::new(view)), options);
         }
+        // Bool, whose bytes are not all elements; and strides that are not known to keep elements apart.
         let computed = values.eval_with(options)?.into_ndarray::<T>()?;
         self.assign(&computed);
         Ok(())
