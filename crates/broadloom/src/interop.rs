@@ -261,9 +261,10 @@ impl Array<'_> {
     ///
     /// let data = ndarray::array![[1, 2], [3, 4]];
     /// let address = data.as_ptr();
-    /// let turned = Array::from(data).t().into_ndarray::<i32>()?;
-    /// assert_eq!(turned, ndarray::array![[1, 3], [2, 4]].into_dyn());
-    /// assert_eq!(turned.as_ptr(), address);
+    /// let turned = Array::from(data).t();
+    /// let back = turned.into_ndarray::<i32>()?;
+    /// assert_eq!(back, ndarray::array![[1, 3], [2, 4]].into_dyn());
+    /// assert_eq!(back.as_ptr(), address);
     /// # Ok::<(), Error>(())
     /// ```
     pub fn into_ndarray<T: Element>(mut self) -> Result<ArrayD<T>> {
