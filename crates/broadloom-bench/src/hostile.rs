@@ -95,6 +95,12 @@ pub fn texts() -> Vec<Hostile> {
     add("underscores", "1".to_owned() + &fill("_"), Refused("found a misplaced `_`"));
     add("a name", fill("n"), Value);
     add("a name, called", fill("n") + "(x)", Refused("there is no function `nnnn"));
+    add(
+        "a name, defined and called",
+        format!("def {0}(x) = x; {0}(x, x)", "n".repeat(LENGTH / 2)),
+        Refused("`nnnn"),
+    );
+    add("a name, declared", format!("{0}: float64[n]; return {0}", "n".repeat(LENGTH / 2)), Value);
     add("a character that is none", fill("é"), Refused("found the character `é`"));
     add("quotes", fill("\""), Refused("found the character `\\\""));
     add("a comment without an end", "#".to_owned() + &fill("x"), Refused("found the end of the text"));

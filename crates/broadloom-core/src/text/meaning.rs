@@ -219,6 +219,9 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             Kind::Call { name } => name,
             _ => &source.ast[id].span,
         };
+        if error.is_limit() {
+            return TextError { span: span.clone(), ..error };
+        }
         let part: Vec<&str> = part.split_whitespace().collect();
         let message = format!("in `{def}`, at `{}`: {}", part.join(" "), error.message);
         TextError { span: span.clone(), message, operands: Vec::new(), ..error }
@@ -409,7 +412,10 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         };
         let help = help.or_else(|| match &candidates[..] {
             [] => Some("no names are known".to_owned()),
-            known if known.len() <= 8 => Some(format!("known are `{}`", known.join("`, `"))),
+            known if known.len() <= 8 => {
+                let known: Vec<_> = known.iter().map(|name| brief(name)).collect();
+                Some(format!("known are `{}`", known.join("`, `")))
+            }
             _ => None,
         });
         TextError::new(ErrorKind::Name, &node.span, format!("`{}` is not known", brief(name))).with(help)

@@ -30,6 +30,7 @@ pub use lex::is_name;
 pub use meaning::{Data, Meaning, View, evaluate};
 pub use module::{Input, Library, Module, Output};
 pub use nearest::nearest;
+pub use number::brief;
 pub use operator::symbol;
 pub use parse::parse;
 pub use resolve::{ASTYPE, signature};
