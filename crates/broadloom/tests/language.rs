@@ -237,7 +237,7 @@ fn composites_and_libraries() -> Result<()> {
         let error = Program::parse_with(text, &library, &options).and_then(|program| {
             program.build(&[("x", x())]).map(|results| panic!("{text} gives {}", results[0].1))
         });
-        let error: broadloom::text::TextError = error.map(|()| ()).expect_err(text);
+        let error: broadloom::text::TextError = error.expect_err(text);
         assert_eq!((error.kind, error.span.start), (kind, at), "{text}: {error}");
         let told = format!("{}; {}", error.message, error.help.clone().unwrap_or_default());
         assert!(told.starts_with(words), "{text}: {error}");
