@@ -236,7 +236,7 @@ fn the_last_of_two_names_counts_and_one_parse_serves_several_builds() -> Result<
 #[test]
 fn a_long_text_builds_and_limits_are_errors() -> Result<(), TextError> {
     let x = Array::from_vec(vec![1i64, 2]);
-    let long = format!("{}x{}", "-(".repeat(100_000), ")".repeat(100_000));
+    let long = format!("{}x{}", "-(".repeat(60_000), ")".repeat(60_000));
     assert_eq!(expression(&long, &[("x", x)])?.shape(), [2]);
     let options = ParseOptions { max_nodes: 2, ..ParseOptions::default() };
     let e = Expression::parse_with("1 + 2", &options).expect_err("three nodes");
