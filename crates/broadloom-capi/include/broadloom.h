@@ -20,6 +20,15 @@
 // The version of this header: major × 10000 + minor × 100 + patch.
 #define BL_VERSION 100
 
+// An explanation as text: the graph and the plan.
+#define BL_EXPLAIN_PLAN 0
+
+// An explanation as text: the plan, and the code of each loop.
+#define BL_EXPLAIN_CODE 1
+
+// An explanation as an HTML page, with the code.
+#define BL_EXPLAIN_HTML 2
+
 // A byte each, 0 or 1; as an input, anything but 0 is true.
 #define BL_DTYPE_BOOL 0
 
@@ -401,6 +410,16 @@ bl_status bl_call_output_shape(struct bl_call handle,
                                size_t capacity,
                                size_t *rank);
 
+// Gives how the call runs: a BL_EXPLAIN constant says as what. As of `bl_kernel_explain`, for the bound extents.
+//
+// # Safety
+// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
+bl_status bl_call_explain(struct bl_call handle,
+                          uint32_t form,
+                          char *buffer,
+                          size_t capacity,
+                          size_t *length);
+
 // Runs a call: one pointer for each input and each output, in their order, to row-major memory of the bound shapes.
 //
 // An output may be an input, or overlap it; no two outputs may overlap.
@@ -530,6 +549,16 @@ bl_status bl_kernel_operand_dim(struct bl_kernel handle,
                                 char *buffer,
                                 size_t capacity,
                                 size_t *length);
+
+// Gives the plan of the kernel as text, with a zero after it, and the text's length; extents that are open are taken as
+// 1000. The text is for people: its form may change in any version, and its length from one call to the next.
+//
+// # Safety
+// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
+bl_status bl_kernel_explain(struct bl_kernel handle,
+                            char *buffer,
+                            size_t capacity,
+                            size_t *length);
 
 // Runs a kernel on memory with shapes: one view for each input and each output, in their order.
 //
@@ -749,6 +778,16 @@ bl_status bl_kernel_operand_dim(struct bl_kernel handle,
                                 size_t capacity,
                                 size_t *length);
 
+// Gives the plan of the kernel as text, with a zero after it, and the text's length; extents that are open are taken as
+// 1000. The text is for people: its form may change in any version, and its length from one call to the next.
+//
+// # Safety
+// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
+bl_status bl_kernel_explain(struct bl_kernel handle,
+                            char *buffer,
+                            size_t capacity,
+                            size_t *length);
+
 // Runs a kernel on memory with shapes: one view for each input and each output, in their order.
 //
 // Symbols take their extents from the inputs. An output has the shape that follows; its memory may be that of inputs:
@@ -794,6 +833,16 @@ bl_status bl_call_output_shape(struct bl_call handle,
                                size_t *extents,
                                size_t capacity,
                                size_t *rank);
+
+// Gives how the call runs: a BL_EXPLAIN constant says as what. As of `bl_kernel_explain`, for the bound extents.
+//
+// # Safety
+// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
+bl_status bl_call_explain(struct bl_call handle,
+                          uint32_t form,
+                          char *buffer,
+                          size_t capacity,
+                          size_t *length);
 
 // Runs a call: one pointer for each input and each output, in their order, to row-major memory of the bound shapes.
 //

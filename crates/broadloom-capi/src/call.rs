@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::argument::{BL_NUL_TERMINATED, Place, give, many, text};
 use crate::kernel::{bl_control, bl_kernel, controlled, kernel};
 use crate::memory::{self, Operand, are_apart, row_major};
-use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_SHAPE};
+use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_MEMORY, BL_SHAPE};
 use crate::status::{Answer, Failure, answer};
 use crate::table::{Pin, Table};
 
@@ -45,6 +45,8 @@ struct Prepared {
 /// What an operand is bound to.
 struct Bound {
     dtype: DType,
+    /// Of an element, and of all.
+    size: usize,
     bytes: usize,
     shape: Box<[usize]>,
     strides: Box<[isize]>,
@@ -52,20 +54,25 @@ struct Bound {
 
 impl Bound {
     fn new(dtype: DType, shape: &[usize]) -> Bound {
-        let bytes = shape.iter().product::<usize>() * dtype.size();
-        Bound { dtype, bytes, shape: shape.into(), strides: row_major(shape)[..].into() }
+        let size = dtype.size();
+        let bytes = shape.iter().product::<usize>() * size;
+        Bound { dtype, size, bytes, shape: shape.into(), strides: row_major(shape)[..].into() }
     }
 
-    /// Whether a pointer may be to it, and the addresses.
+    /// The addresses, if a pointer may be to it.
     #[inline]
     fn addresses(&self, data: *const c_void, what: &str, i: usize) -> Answer<Range<usize>> {
-        if self.bytes > 0 {
-            memory::check(data.cast(), self.dtype.size())
-                .map_err(|(status, why)| Failure::new(status, format!("{what} {i} {why}")))?;
-        }
-        match data.addr().checked_add(self.bytes) {
-            Some(end) => Ok(data.addr()..end),
-            None => Err(Failure::new(BL_SHAPE, format!("{what} {i} reaches further than memory does"))),
+        let start = data.addr();
+        let end = start.wrapping_add(self.bytes);
+        let may_be = !data.is_null() && start & (self.size - 1) == 0 && end >= start;
+        if may_be || self.bytes == 0 { Ok(start..end) } else { Err(self.refuse(data, what, i)) }
+    }
+
+    #[cold]
+    fn refuse(&self, data: *const c_void, what: &str, i: usize) -> Failure {
+        match memory::check(data.cast(), self.size) {
+            Err((status, why)) => Failure::new(status, format!("{what} {i} {why}")),
+            Ok(()) => Failure::new(BL_MEMORY, format!("{what} {i} reaches further than memory does")),
         }
     }
 
@@ -361,9 +368,10 @@ unsafe fn run_raw(
     // SAFETY: as above.
     let outs = outputs.iter().map(|output| unsafe { output.raw_output() });
     let outs = outs.collect::<Answer<SmallVec<[Out<'_>; 4]>>>()?;
-    Ok(match (rows, control) {
-        (Some(rows), _) => prepared.call.run_range(rows, &ins, outs)?,
-        (None, None) => prepared.call.run(&ins, outs)?,
-        (None, Some(control)) => prepared.call.run_with(&ins, outs, control)?,
-    })
+    let done = match (rows, control) {
+        (Some(rows), _) => prepared.call.run_range(rows, &ins, outs),
+        (None, None) => prepared.call.run(&ins, outs),
+        (None, Some(control)) => prepared.call.run_with(&ins, outs, control),
+    };
+    done.map_err(Failure::from)
 }

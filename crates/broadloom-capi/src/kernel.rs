@@ -61,13 +61,9 @@ pub unsafe extern "C" fn bl_kernel_parse(
             let out = Place::new(out, "the place for the kernel")?;
             (out, text(program, length, "the program")?, crate::code::options(options)?)
         };
-        out.put(insert(parsed(program, &options)?)?);
+        out.put(insert(Kernel::parse(program, &options)?)?);
         Ok(())
     })
-}
-
-fn parsed(_: &str, _: &broadloom::Options) -> Answer<Kernel> {
-    Err(Failure::new(bl_status::BL_SYNTAX, "not yet"))
 }
 
 /// One reference more to a kernel.
@@ -396,10 +392,11 @@ pub unsafe extern "C" fn bl_kernel_run(
             outs.push(unsafe { Operand::output(&outputs, at, &inputs) }?);
         }
         let work = |control: Option<&Control<'_>>| {
-            Ok(match control {
-                None => call.run(&ins, outs)?,
-                Some(control) => call.run_with(&ins, outs, control)?,
-            })
+            let done = match control {
+                None => call.run(&ins, outs),
+                Some(control) => call.run_with(&ins, outs, control),
+            };
+            done.map_err(Failure::from)
         };
         // SAFETY: the caller's promise.
         unsafe { controlled(control, work) }

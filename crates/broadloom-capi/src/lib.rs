@@ -8,7 +8,7 @@
 //!
 //! # Rules for all functions
 //!
-//! - A function that can fail answers a [`bl_status`](status::bl_status). What it was to write is untouched unless it
+//! - A function that can fail answers a [`bl_status`]. What it was to write is untouched unless it
 //!   answers `BL_OK`, but for the outputs of a run, which are unspecified after one that failed while it ran.
 //! - Every function may be called from any thread at any time. A handle that is released while another thread uses it stays
 //!   good for that use. Whose turn it is to release is up to the host.
