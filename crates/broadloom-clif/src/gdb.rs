@@ -206,7 +206,8 @@ fn object_file(name: &str, start: usize, len: usize) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::Compiler;
-    use crate::symbols::{name, test_kernel};
+    use crate::symbols::name;
+    use crate::symbols::tests::kernel as test_kernel;
     use broadloom_mem::Access;
     use object::read::{Object, ObjectSymbol};
 

@@ -22,7 +22,7 @@ pub(crate) struct Announce {
 #[cfg(feature = "gdb")]
 pub(crate) type Registration = Option<gdb::Registration>;
 #[cfg(not(feature = "gdb"))]
-pub(crate) type Registration = ();
+pub(crate) struct Registration;
 
 impl Announce {
     /// Tells of code that has been written and stays where it is.
@@ -32,6 +32,8 @@ impl Announce {
         }
         #[cfg(feature = "gdb")]
         return if self.gdb { gdb::register(name, code.addr(), len) } else { None };
+        #[cfg(not(feature = "gdb"))]
+        return Registration;
     }
 }
 
@@ -106,7 +108,7 @@ pub(crate) mod perf {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Compiler;
     use broadloom_core::kernel::{Inst, ValueId};
@@ -123,10 +125,9 @@ mod tests {
         body.push(inst(Op::Multiply, adds as u32, adds as u32));
         Kernel {
             inputs: vec![DType::Float32],
-            params: vec![],
             body,
             outputs: vec![ValueId(adds as u32 + 1)],
-            checks_division: false,
+            ..Kernel::default()
         }
     }
 
@@ -167,6 +168,3 @@ mod tests {
         drop(quiet);
     }
 }
-
-#[cfg(test)]
-pub(crate) use tests::kernel as test_kernel;

@@ -123,13 +123,10 @@ impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
         if let Some(out) = self.as_slice_mut() {
             return values.eval_into_with(out, options);
         }
-        match ViewMut::of_ndarray(self.view_mut()) {
-            Some(Ok(view)) => {
-                return Engine::global().eval_into(&values, Destination::Given(Box::new(view)), options);
-            }
-            // Strides that are not known to keep elements apart, and bool, whose bytes are not all elements.
-            Some(Err(_)) | None => {}
+        if let Some(Ok(view)) = ViewMut::of_ndarray(self.view_mut()) {
+            return Engine::global().eval_into(&values, Destination::Given(Box::new(view)), options);
         }
+        // Bool, whose bytes are not all elements; and strides that are not known to keep elements apart.
         let computed = values.eval_with(options)?.into_ndarray::<T>()?;
         self.assign(&computed);
         Ok(())
@@ -264,9 +261,10 @@ impl Array<'_> {
     ///
     /// let data = ndarray::array![[1, 2], [3, 4]];
     /// let address = data.as_ptr();
-    /// let turned = Array::from(data).t().into_ndarray::<i32>()?;
-    /// assert_eq!(turned, ndarray::array![[1, 3], [2, 4]].into_dyn());
-    /// assert_eq!(turned.as_ptr(), address);
+    /// let turned = Array::from(data).t();
+    /// let back = turned.into_ndarray::<i32>()?;
+    /// assert_eq!(back, ndarray::array![[1, 3], [2, 4]].into_dyn());
+    /// assert_eq!(back.as_ptr(), address);
     /// # Ok::<(), Error>(())
     /// ```
     pub fn into_ndarray<T: Element>(mut self) -> Result<ArrayD<T>> {

@@ -28,6 +28,80 @@
 //! [`Array::scalar`]) takes the dtype of the arrays that it meets, and must fit it.
 //!
 //! [Python Array API standard]: https://data-apis.org/array-api/latest/
+//!
+//! ```
+//! use broadloom::prelude::*;
+//!
+//! let counts = Array::from_vec(vec![1_i32, 2, 3]);
+//! let e = counts.try_multiply(0.5).unwrap_err();
+//! assert!(e.to_string().contains("write astype(x, float64)"), "{e}");
+//! assert_eq!((counts.astype(DType::Float32) * 0.5).dtype(), DType::Float32);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Shapes and views
+//!
+//! Shapes broadcast as NumPy's. Views ([`Array::slice`], [`Array::permute_dims`], [`Array::reshape`] …) move no element:
+//! of arrays in memory they are strides, of expressions they are pushed down to the inputs.
+//!
+//! ```
+//! use broadloom::prelude::*;
+//!
+//! let x = Array::from_shape_vec(&[2, 3], vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+//! let first = x.slice(&[(..).into(), (..1).into()])?; // the first column, of shape [2, 1]
+//! assert_eq!((&x / first).t().to_vec::<f32>()?, [1.0, 1.0, 2.0, 1.25, 3.0, 1.5]);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Results
+//!
+//! [`Array::eval`] gives a new array, [`Array::to_vec`] a vector, [`Array::eval_into`] writes a slice; [`eval_many`]
+//! computes several results in one pass. The handle stays lazy: what was computed is what these return. Of the same
+//! expression over other data, the second evaluation plans and compiles nothing.
+//!
+//! ```
+//! use broadloom::prelude::*;
+//!
+//! let x = Array::from_vec(vec![1.0_f64, 4.0]);
+//! let [root, half] = [x.sqrt(), &x / 2];
+//! let both = eval_many(&[&root, &half])?; // one loop
+//! assert_eq!(both[1].to_vec::<f64>()?, [0.5, 2.0]);
+//!
+//! let mut out = [0.0; 2];
+//! (root + half).eval_into(&mut out)?;
+//! assert_eq!(out, [1.5, 4.0]);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Kernels
+//!
+//! Where the memory changes and the expression stays, build a [`Kernel`] of inputs that have no values
+//! ([`Array::input`]), or of a text, and run it.
+//!
+//! ```
+//! use broadloom::prelude::*;
+//! use broadloom::{Kernel, Options};
+//!
+//! let x = Array::input("x", DType::Float32, &["n".into()])?;
+//! let kernel = Kernel::new(&[&(x.exp() - 1)], &[&x], &Options::default())?;
+//! let same = Kernel::parse("x: float32[n]; exp(x) - 1", &Options::default())?;
+//! for n in [1, 1000] {
+//!     let (data, mut out, mut again) = (vec![0.5_f32; n], vec![0.0_f32; n], vec![0.0_f32; n]);
+//!     kernel.run(&[(&data).into()], [(&mut out).into()])?;
+//!     same.run(&[(&data).into()], [(&mut again).into()])?;
+//!     assert_eq!(out, again);
+//! }
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # What would happen
+//!
+//! [`Array::explain`] and [`Kernel::explain`] say what is fused, who runs it and why; [`Array::explain_html`] draws it.
+//!
+//! # Further
+//!
+//! [`text`] is the language, [`HostFunction`] calls a function of yours inside the loop, [`Options`] has the limits for
+//! expressions of strangers, [`Engine`] the caches.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -78,6 +152,10 @@ pub use storage::Element;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(all(doctest, feature = "ndarray"))]
+#[doc = include_str!("../../../docs/ndarray.md")]
+struct NdarrayPage;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]

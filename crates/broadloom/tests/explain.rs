@@ -33,20 +33,20 @@ fn what_it_says() {
         portable(&explained(&z)),
         "\
 typed graph (7 nodes; result n6):
-  n0: float32[2,3] = input 0
-  n1: float32[] = 1.0
-  n2: float32[2,3] = multiply(n0, n1)
-  n3: float32[3] = input 1
-  n4: float32[2,3] = add(n2, n3)
-  n5: float32[] = 2.0
-  n6: float32[2,3] = pow(n4, n5)
+  n0: float32[2,3]  # input 0
+  n1: float32[] = float32(1.0)
+  n2: float32[2,3] = n0 * n1
+  n3: float32[3]  # input 1
+  n4: float32[2,3] = n2 + n3
+  n5: float32[] = float32(2.0)
+  n6: float32[2,3] = n4 ** n5
 rewriting (2 rules fired):
   n2: x * 1 -> x, gives n0
   n6: x ** 2 -> square(x), gives n7
 graph (4 nodes after rewriting; result n7):
-  n0: float32[2,3] = input 0
-  n3: float32[3] = input 1
-  n4: float32[2,3] = add(n0, n3)
+  n0: float32[2,3]  # input 0
+  n3: float32[3]  # input 1
+  n4: float32[2,3] = n0 + n3
   n7: float32[2,3] = square(n4)
 plan (1 kernel, 0 temporaries; 60 B moved, 12 operations):
 stage 0 over [2,3]:
@@ -209,6 +209,7 @@ fn kernels_are_explained_without_memory() -> Result<()> {
     let kernel = Kernel::named(&[(hostile, &turned)], &[&x, &row], &options())?;
     let text = kernel.explain()?;
     assert!(text.starts_with(&format!("{kernel:?}, {}\n", kernel.id())), "{text}");
+    assert!(text.contains("  n0: float32[1000,3]  # input 0 (x)\n"), "{text}");
     assert!(text.contains("reads input 0 (x), strides [1, 3], packed"), "{text}");
     assert!(
         text.contains(&format!("is written to result 0 ({hostile})")) && text.contains("[3,1000]"),

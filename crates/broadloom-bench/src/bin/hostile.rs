@@ -1,33 +1,47 @@
 //! What it takes to answer hostile texts.
 //!
-//! In: nothing, or the number of a text. Out: for each text of the table the time until it means something or is
-//! refused, and the memory that the process has needed for it. Must hold: each is answered in a process of its own.
+//! In: nothing. Out: for each text of the table the least time, of some processes, until it means something or is refused
+//! and all that it took is freed; and the most memory that a process has needed beyond the text. Must hold: each is
+//! answered in processes of its own.
 //!
 //! `cargo run --release -p broadloom-bench --bin hostile`
 #![forbid(unsafe_code)]
 
 use std::error::Error;
-use std::process::Command;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use broadloom::Array;
 use broadloom::text::{Program, TextError, expression};
 use broadloom_bench::hostile::{Hostile, texts};
 
+/// So many processes answer each text.
+const PROCESSES: usize = 7;
+
 fn main() -> Result<(), Box<dyn Error>> {
-    if let Some(number) = std::env::args().nth(1) {
-        let hostile = texts().into_iter().nth(number.parse()?).ok_or("no such text")?;
-        return answer(&hostile);
+    if std::env::args().nth(1).is_some() {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text)?;
+        return answer(&text);
     }
     println!("{:45} {:>9} {:>9}  answer", "kind", "ms", "MiB");
     let (mut slowest, mut largest) = (0.0_f64, 0.0_f64);
-    for (number, hostile) in texts().iter().enumerate() {
-        let child = Command::new(std::env::current_exe()?).arg(number.to_string()).output()?;
-        let told = String::from_utf8(child.stdout)?;
-        let mut words = told.trim().splitn(3, '\t');
-        let mut next = || words.next().ok_or(format!("{}: {:?}", hostile.name, child.status));
-        let (ms, mib): (f64, f64) = (next()?.parse()?, next()?.parse()?);
-        println!("{:45} {ms:9.1} {mib:9.1}  {}", hostile.name, next()?);
+    for Hostile { name, text, .. } in texts() {
+        let (mut ms, mut mib, mut words) = (f64::INFINITY, 0.0_f64, String::new());
+        for _ in 0..PROCESSES {
+            let mut child = Command::new(std::env::current_exe()?)
+                .arg("one")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()?;
+            child.stdin.take().ok_or("no pipe")?.write_all(text.as_bytes())?;
+            let told = String::from_utf8(child.wait_with_output()?.stdout)?;
+            let parts: Vec<&str> = told.trim().splitn(3, '\t').collect();
+            let [time, memory, answer] = parts[..] else { return Err(format!("{name}: no answer").into()) };
+            (ms, mib, words) = (ms.min(time.parse()?), mib.max(memory.parse()?), answer.to_owned());
+        }
+        println!("{name:45} {ms:9.1} {mib:9.1}  {words}");
         (slowest, largest) = (slowest.max(ms), largest.max(mib));
     }
     println!("{:45} {slowest:9.1} {largest:9.1}", "the most of each");
@@ -50,11 +64,11 @@ fn formula() -> Result<f64, Box<dyn Error>> {
 }
 
 /// Answers one text; milliseconds, MiB beyond what the process had before, and the answer.
-fn answer(hostile: &Hostile) -> Result<(), Box<dyn Error>> {
+fn answer(text: &str) -> Result<(), Box<dyn Error>> {
     let (x, i) = (Array::from_vec(vec![1.5_f32, 2.0]), Array::from_vec(vec![1_i32, 2]));
     let before = peak()?;
     let start = Instant::now();
-    let answer = Program::parse(&hostile.text).and_then(|program| {
+    let answer = Program::parse(text).and_then(|program| {
         let unknown = program.inputs().filter(|input| input.dtype().is_none());
         let bound: Vec<(&str, Array<'_>)> = unknown
             .map(|input| (input.name(), if input.name() == "i" { i.clone() } else { x.clone() }))

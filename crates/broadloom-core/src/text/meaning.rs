@@ -4,6 +4,8 @@
 //! with its place. Must hold: one loop over the nodes, composites included: no recursion, and no more steps than
 //! [`ParseOptions::max_nodes`](super::ParseOptions::max_nodes) however often composites use each other.
 
+use smallvec::SmallVec;
+
 use super::ast::{Ast, AstId, Item, Kind, Node, Statement, Type};
 use super::error::{TextError, limit};
 use super::module::{Input, Module};
@@ -147,6 +149,9 @@ struct Frame<'m> {
     base: usize,
 }
 
+/// The operands of a node: few, unless it is a function of the host.
+type Operands<V> = SmallVec<[V; 3]>;
+
 /// A value, and whether a name has to do with it.
 type Held<V> = (V, bool);
 
@@ -219,6 +224,9 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             Kind::Call { name } => name,
             _ => &source.ast[id].span,
         };
+        if error.is_limit() {
+            return TextError { span: span.clone(), ..error };
+        }
         let part: Vec<&str> = part.split_whitespace().collect();
         let message = format!("in `{def}`, at `{}`: {}", part.join(" "), error.message);
         TextError { span: span.clone(), message, operands: Vec::new(), ..error }
@@ -266,10 +274,10 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     }
 
     /// The operands of a node, which are the last values, and whether names have to do with them.
-    fn operands(&mut self, count: usize) -> std::result::Result<(Vec<M::Value>, bool), TextError> {
+    fn operands(&mut self, count: usize) -> std::result::Result<(Operands<M::Value>, bool), TextError> {
         let first = self.values.len().checked_sub(count).ok_or_else(internal)?;
         let mut uses_names = false;
-        let mut operands = Vec::with_capacity(count);
+        let mut operands = Operands::new();
         for (value, names) in self.values.drain(first..).flatten() {
             uses_names |= names;
             operands.push(value);
@@ -409,7 +417,10 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         };
         let help = help.or_else(|| match &candidates[..] {
             [] => Some("no names are known".to_owned()),
-            known if known.len() <= 8 => Some(format!("known are `{}`", known.join("`, `"))),
+            known if known.len() <= 8 => {
+                let known: Vec<_> = known.iter().map(|name| brief(name)).collect();
+                Some(format!("known are `{}`", known.join("`, `")))
+            }
             _ => None,
         });
         TextError::new(ErrorKind::Name, &node.span, format!("`{}` is not known", brief(name))).with(help)

@@ -1,7 +1,7 @@
 //! The text language: expressions such as `where(x > 0, x, -x) ** 2`, and programs of them.
 //!
 //! In: text of any bytes that are UTF-8. Out: an [`Ast`], then a [`Module`] whose names are resolved, then whatever a
-//! [`Meaning`] makes of it; or a [`TextError`] that points into the text. And back: [`print`] writes what reads back.
+//! [`Meaning`] makes of it; or a [`TextError`] that points into the text. And back: [`mod@print`] writes what reads back.
 //! Must hold: time and memory are linear in the text, the depth of nesting costs no call stack, and nothing panics.
 //!
 //! docs/language.md is the reference. Case files, printed graphs, the command and the face's `text` read and write it
@@ -30,6 +30,7 @@ pub use lex::is_name;
 pub use meaning::{Data, Meaning, View, evaluate};
 pub use module::{Input, Library, Module, Output};
 pub use nearest::nearest;
+pub use number::brief;
 pub use operator::symbol;
 pub use parse::parse;
 pub use resolve::{ASTYPE, signature};
@@ -42,10 +43,10 @@ pub type Span = std::ops::Range<u32>;
 pub struct ParseOptions {
     /// The longest text, in bytes; 1 MiB unless told, and never more than 4 GiB.
     pub max_bytes: usize,
-    /// The most nodes of syntax, and the most that composites may become when they are written out; 2^18 unless told.
+    /// The most nodes of syntax, and the most that composites may become when they are written out; 2^17 unless told.
     /// A node takes less than 64 bytes, and about 200 more where it becomes an array's.
     pub max_nodes: usize,
-    /// The deepest nesting of parentheses, calls and pending operators; 2^18 unless told. It bounds memory only: about
+    /// The deepest nesting of parentheses, calls and pending operators; 2^17 unless told. It bounds memory only: about
     /// 64 bytes a level, on the heap.
     pub max_depth: usize,
     /// Whether inputs may have values (`x: int8[2] = [1, -2]`), and settings may stand in the text (`promotion numpy`,
@@ -55,6 +56,6 @@ pub struct ParseOptions {
 
 impl Default for ParseOptions {
     fn default() -> ParseOptions {
-        ParseOptions { max_bytes: 1 << 20, max_nodes: 1 << 18, max_depth: 1 << 18, data: false }
+        ParseOptions { max_bytes: 1 << 20, max_nodes: 1 << 17, max_depth: 1 << 17, data: false }
     }
 }

@@ -66,8 +66,15 @@ fn bad<T>(message: String, help: impl Into<Option<String>>) -> Result<T, BadNumb
     Err(BadNumber { message, help: help.into() })
 }
 
-/// The start of `text`, if it is too long to show.
-pub(super) fn brief(text: &str) -> std::borrow::Cow<'_, str> {
+/// The start of a text, if it is too long to show.
+///
+/// ```
+/// use broadloom_core::text::brief;
+///
+/// assert_eq!(brief("short"), "short");
+/// assert_eq!(brief(&"x".repeat(41)), "x".repeat(40) + "…");
+/// ```
+pub fn brief(text: &str) -> std::borrow::Cow<'_, str> {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),

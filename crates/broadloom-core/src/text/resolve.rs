@@ -301,7 +301,7 @@ impl<'t> Resolver<'t> {
         };
         if args.len() != takes {
             let plural = if takes == 1 { "" } else { "s" };
-            let given = args.len();
+            let (text, given) = (brief(text), args.len());
             let message = format!("`{text}({words})` takes {takes} argument{plural}, but is given {given}");
             return Err(TextError::new(ErrorKind::Arity, name, message));
         }

@@ -119,7 +119,8 @@ fn assign(e: &Explanation, live: &[bool]) -> Vec<usize> {
         let own = kernel_of[id.index()].min(last);
         kernel_of[id.index()] = own;
         for arg in e.graph.node(id).args() {
-            if !matches!(e.graph.node(*arg).kind, NodeKind::Apply { .. } | NodeKind::Cast { .. }) {
+            use NodeKind::{Const, Input, View};
+            if matches!(e.graph.node(*arg).kind, Input { .. } | Const { .. } | View { .. }) {
                 kernel_of[arg.index()] = kernel_of[arg.index()].min(own);
             }
         }

@@ -6,7 +6,7 @@
 use broadloom_core::fuse::Decision;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::explain::text::{lines, plural, results};
+use crate::explain::text::{plural, results};
 use crate::explain::{Explanation, Step, bytes, count, draw, time};
 
 /// The most lines of a graph that a page lists.
@@ -15,8 +15,9 @@ const MAX_LINES: usize = 5000;
 /// The whole page.
 pub fn page(e: &Explanation, title: &str) -> String {
     let (typed, typed_roots) = &e.typed;
-    let typed_lines: Vec<String> = typed.to_string().lines().map(String::from).collect();
-    let after = lines(&e.graph, &e.live());
+    let typed_lines = e.lines(typed, |_| true);
+    let live = e.live();
+    let after = e.lines(&e.graph, |id| live[id.index()]);
     let estimate: f64 = e.stages.iter().map(chosen).sum();
     let figures = [
         (e.kernels().to_string(), plural(e.kernels(), "kernel")),

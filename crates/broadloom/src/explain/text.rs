@@ -6,10 +6,10 @@
 use std::fmt;
 
 use broadloom_core::fuse::describe;
-use broadloom_core::graph::{Graph, NodeId};
+use broadloom_core::graph::{Graph, NodeId, NodeKind};
 use broadloom_mem::{Access, FloatEnv};
 
-use crate::explain::{Explanation, Step, bytes, count, time};
+use crate::explain::{Explanation, Step, bytes, count, time, with_name};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,7 +20,7 @@ impl fmt::Display for Explanation {
         }
         let (typed, typed_roots) = &self.typed;
         writeln!(f, "typed graph ({} nodes; {}):", typed.nodes().len(), results(typed_roots))?;
-        indented(f, typed.to_string().lines())?;
+        indented(f, self.lines(typed, |_| true))?;
         let live = self.live();
         let after = live.iter().filter(|live| **live).count();
         if self.firings.is_empty() {
@@ -30,7 +30,7 @@ impl fmt::Display for Explanation {
             indented(f, self.rules())?;
         }
         writeln!(f, "graph ({after} nodes after rewriting; {}):", results(&self.roots))?;
-        indented(f, lines(&self.graph, &live))?;
+        indented(f, self.lines(&self.graph, |id| live[id.index()]))?;
         let (kernels, temps) = (self.kernels(), self.temps.len());
         writeln!(
             f,
@@ -65,6 +65,17 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
+    /// The lines of a graph's nodes that are wanted, inputs with their names.
+    pub(super) fn lines(&self, graph: &Graph, wanted: impl Fn(NodeId) -> bool) -> Vec<String> {
+        let text = graph.to_string();
+        let lines = text.lines().zip(graph.ids()).filter(|(_, id)| wanted(*id));
+        let named = |(line, id): (&str, NodeId)| {
+            let NodeKind::Input { slot, .. } = graph.node(id).kind else { return line.to_owned() };
+            with_name(line, self.inputs.get(slot as usize))
+        };
+        lines.map(named).collect()
+    }
+
     /// The rules that fired, a line each.
     pub(super) fn rules(&self) -> impl Iterator<Item = String> {
         self.firings
@@ -142,12 +153,6 @@ impl Explanation {
         }
         Ok(())
     }
-}
-
-/// The lines of the nodes that are live.
-pub(super) fn lines(graph: &Graph, live: &[bool]) -> Vec<String> {
-    let text = graph.to_string();
-    text.lines().zip(live).filter(|(_, live)| **live).map(|(line, _)| line.to_string()).collect()
 }
 
 pub(super) fn results(roots: &[NodeId]) -> String {

@@ -215,7 +215,7 @@ impl Kernel {
     /// use broadloom::prelude::*;
     /// use broadloom::{Kernel, Options};
     ///
-    /// let kernel = |factor: f32| -> Result<Kernel, Error> {
+    /// let kernel = |factor: f32| -> Result<Kernel> {
     ///     let x = Array::input("x", DType::Float32, &["n".into()])?;
     ///     Kernel::new(&[&(&x * factor)], &[&x], &Options::default())
     /// };
@@ -351,7 +351,8 @@ impl Kernel {
                 Some(form) => {
                     let layout = form.layout().map_err(of(i))?;
                     binding.meet(&port.dims, &layout.shape).map_err(of(i))?;
-                    if !self.0.template.is_free(i) && !(layout.offset == 0 && layout.is_contiguous()) {
+                    let is_whole = layout.offset == 0 && layout.is_contiguous();
+                    if !is_whole && !self.0.template.is_free(i) {
                         let why = "must be row-major: the kernel was built with views of it";
                         return Err(of(i)(Error::new(ErrorKind::Shape, why)));
                     }

@@ -154,7 +154,7 @@ impl<'e, 'a> Declared<'e, 'a> {
 
     pub fn input(&mut self, array: &Array<'a>, name: &str, key: &mut SmallVec<[u64; 64]>) -> Result<()> {
         let named = |other: &&Array<'a>| matches!(&other.0.kind, Kind::Input(known) if **known == *name);
-        let Some(input) = self.inputs.iter().position(|other| named(&other)) else {
+        let Some(input) = self.inputs.iter().position(named) else {
             let (dtype, dims) = (array.dtype(), array.all_dims());
             let why = format!(
                 "kernel: the expressions use `{name}` ({dtype}{dims}), which is not among the inputs"

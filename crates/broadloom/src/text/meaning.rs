@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use broadloom_core::symbol::Binding;
-use broadloom_core::text::{Input, Item, Meaning, View};
+use broadloom_core::text::{Input, Item, Meaning, View, brief};
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, HostFunction, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
 
@@ -41,7 +41,7 @@ impl<'n, 'a> Arrays<'n, 'a> {
 
     /// Checks an array against a type, and learns the symbols that are met first.
     fn fits(&mut self, array: &Array<'a>, declared: &Input<'_>) -> Result<()> {
-        let (name, said) = (declared.name(), declared.type_text().unwrap_or_default());
+        let (name, said) = (brief(declared.name()), brief(declared.type_text().unwrap_or_default()));
         let is = || match array.dims() {
             Some(_) => format!("{}{}", array.dtype(), array.all_dims()),
             None => Operand::from(array).known().to_string(),

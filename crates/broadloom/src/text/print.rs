@@ -49,10 +49,10 @@ pub struct Printed<'a> {
 }
 
 impl<'a> Printed<'a> {
-    /// Prints as [`print`] does, and keeps the inputs.
+    /// Prints as [`print()`] does, and keeps the inputs.
     ///
     /// # Errors
-    /// As [`print`].
+    /// As [`print()`].
     ///
     /// ```
     /// use broadloom::prelude::*;
