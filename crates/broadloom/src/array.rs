@@ -99,7 +99,7 @@ impl<'a> Array<'a> {
     /// ```
     pub fn scalar(x: impl Into<Literal>) -> Array<'a> {
         let x = x.into();
-        Array::of(Kind::Literal(x), x.default_dtype(), Shape::scalar())
+        Array::of(Kind::Literal(Box::new(x)), x.default_dtype(), Shape::scalar())
     }
 
     /// The dtype of the elements; of a literal that has met no array, the one that it has alone.

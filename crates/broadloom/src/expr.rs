@@ -32,8 +32,8 @@ pub(crate) enum Kind<'a> {
     Data(Box<Leaf<'a>>),
     /// An input of kernels, by name: it has no elements.
     Input(Box<str>),
-    /// A number that has met no array, 0-d.
-    Literal(Literal),
+    /// A number that has met no array, 0-d. Boxed: it is the largest, and rare.
+    Literal(Box<Literal>),
     /// A number that has, 0-d.
     Const(Scalar),
     /// A function; as many operands as it takes. Not a `SmallVec`, which would make the lifetime invariant.
@@ -125,15 +125,15 @@ pub(crate) fn constant<'a>(value: Scalar) -> Array<'a> {
 
 /// The array converted to a dtype; the array itself if it has it, and is no literal.
 pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
-    match arg.0.kind {
+    match &arg.0.kind {
         Kind::Literal(x) => {
             let _ieee = FloatEnv::ieee();
-            constant(cast_literal(x, dtype))
+            constant(cast_literal(**x, dtype))
         }
         _ if arg.0.dtype == dtype => arg,
         Kind::Const(value) => {
             let _ieee = FloatEnv::ieee();
-            constant(fold::cast(value, dtype))
+            constant(fold::cast(*value, dtype))
         }
         _ => {
             let (shape, dims) = (arg.0.shape.clone(), arg.0.dims.clone());
@@ -158,7 +158,7 @@ fn cast_literal(x: Literal, dtype: DType) -> Scalar {
 ///
 /// Errors: a literal that the default dtype can't hold.
 pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
-    match arg.0.kind {
+    match &arg.0.kind {
         Kind::Literal(x) => Ok(constant(x.to_dtype(x.default_dtype())?)),
         _ => Ok(arg.clone()),
     }
@@ -241,7 +241,7 @@ fn take_operands<'a>(kind: &mut Kind<'a>, into: &mut SmallVec<[Array<'a>; 4]>) {
     if matches!(kind, Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_)) {
         return;
     }
-    match std::mem::replace(kind, Kind::Literal(Literal::Bool(false))) {
+    match std::mem::replace(kind, Kind::Const(Scalar::of(false))) {
         Kind::Apply { args, .. } | Kind::Host { args, .. } => into.extend(args.into_iter().flatten()),
         Kind::Cast { arg } | Kind::View { arg, .. } => into.push(arg),
         Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_) => {}
@@ -289,14 +289,15 @@ mod tests {
         ] {
             let got = folded(op, operands)?;
             match (&got.0.kind, result) {
-                (Kind::Literal(x), Some(expected)) => assert_eq!(*x, expected, "{op}"),
+                (Kind::Literal(x), Some(expected)) => assert_eq!(**x, expected, "{op}"),
                 (Kind::Apply { .. }, None) => assert_eq!(got.dtype(), DType::Int64),
                 _ => panic!("{op} of {operands:?} became something else"),
             }
         }
         let nan = folded(Op::Divide, &[Literal::Float(0.0), Literal::Float(0.0)])?;
         let sign = apply(Op::SignBit, [Operand::Array(nan)].into_iter().collect())?;
-        assert!(matches!(sign.0.kind, Kind::Literal(Literal::Bool(false))), "a computed NaN is positive");
+        let Kind::Literal(sign) = &sign.0.kind else { panic!("a literal of literals") };
+        assert_eq!(**sign, Literal::Bool(false), "a computed NaN is positive");
         Ok(())
     }
 

@@ -24,8 +24,8 @@ impl<'a> Operand<'a> {
     pub(crate) fn known(&self) -> infer::Operand<'_> {
         match self {
             Operand::Literal(x) => infer::Operand::Literal(*x),
-            Operand::Array(Array(node)) => match node.kind {
-                Kind::Literal(x) => infer::Operand::Literal(x),
+            Operand::Array(Array(node)) => match &node.kind {
+                Kind::Literal(x) => infer::Operand::Literal(**x),
                 _ => match &node.dims {
                     None => infer::Operand::Array(node.dtype, &node.shape),
                     Some(dims) => infer::Operand::Symbolic(node.dtype, dims),

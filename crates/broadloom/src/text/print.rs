@@ -207,7 +207,7 @@ impl<'a> Printer<'a> {
                 }
                 // A literal is a root, and stays without a dtype.
                 Kind::Literal(x) => {
-                    names.push(words::literal(*x).to_string());
+                    names.push(words::literal(**x).to_string());
                     continue;
                 }
                 Kind::Const(x) if nodes.uses[id] == 1 => {
