@@ -91,7 +91,10 @@ fn everything_is_reached() {
                     reached.insert(format!("{} to {to}", values[*arg].dtype));
                 }
                 Step::View(_, view) => {
-                    reached.insert(view.to_string().split('(').next().unwrap_or_default().to_owned());
+                    // A slice is written as Python's: `x[1:, ::-1]`.
+                    let written = view.to_string();
+                    let name = written.split_once('(').map_or("slice", |(name, _)| name);
+                    reached.insert(name.to_owned());
                 }
                 Step::Constant(dtype, _) => {
                     reached.insert(format!("constant {dtype}"));

@@ -12,7 +12,7 @@ use broadloom_core::{Error, ErrorKind, Result};
 /// ```
 /// use std::sync::atomic::AtomicBool;
 /// use broadloom::prelude::*;
-/// use broadloom::{Control, Kernel, Options};
+/// use broadloom::{Control, ErrorKind, Kernel, Options};
 ///
 /// let x = Array::input("x", DType::Float64, &["n".into()])?;
 /// let kernel = Kernel::new(&[&x.exp()], &[&x], &Options::default())?;

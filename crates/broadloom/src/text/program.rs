@@ -161,9 +161,12 @@ impl Program {
             let undeclared = self.inputs().find(|input| input.dtype().is_none());
             if let Some(input) = undeclared {
                 let name = input.name();
-                let message = format!("`{name}` has no type, which an input of a kernel needs");
-                let error = TextError::new(ErrorKind::Name, &input.span(), message);
-                return Err(error.with_help(format!("declare it: `{name}: float64[n]`")));
+                let error = TextError::new(ErrorKind::Name, &input.span(), format!("`{name}` is not known"));
+                let declared = self.inputs().filter(|input| input.dtype().is_some());
+                return Err(error.with_help(match text::nearest(name, declared.map(|input| input.name())) {
+                    Some(other) => format!("did you mean `{other}`?"),
+                    None => format!("to make it an input, declare it: `{name}: float64[n]`"),
+                }));
             }
             let whole = |e: Error| {
                 let error = TextError::new(e.kind(), &(0..self.text().len() as u32), e.message());
