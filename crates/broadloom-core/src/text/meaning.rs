@@ -402,7 +402,10 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         let known = self.meaning.names();
         let inputs = self.module.inputs().filter(|input| input.dtype().is_some()).map(|input| input.name());
         let bound = self.module.ast().statements().iter().filter_map(|statement| match statement {
-            Statement::Binding { name, .. } if name.end <= node.span.start => {
+            // Within its own value a name is not bound yet.
+            Statement::Binding { name, value, .. }
+                if self.module.ast()[value.root()].span.end <= node.span.start =>
+            {
                 Some(self.module.ast().at(name))
             }
             _ => None,
