@@ -7,7 +7,7 @@
 use std::cell::UnsafeCell;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 /// Bits of an id, from the top: kind, generation, index. A kind is never 0, so that no id is 0.
 const INDEX_BITS: u32 = 32;
@@ -23,6 +23,9 @@ const ONE_GENERATION: u64 = 1 << (2 * COUNT_BITS);
 /// Slots of the first chunk; each further one has twice as many.
 const FIRST: u32 = 64;
 const CHUNKS: usize = 22;
+
+/// How often a held lock is tried again: for some tenths of a second, where it is held for microseconds.
+const TRIES: usize = 1 << 18;
 
 /// Why a number stands for nothing here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,13 +107,26 @@ impl<T> Table<T> {
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
+    /// The slots that hold no object; `None` where the lock does not come free: in a child that was forked while another
+    /// thread had it, it never would.
+    fn vacant(&self) -> Option<MutexGuard<'_, Vacant>> {
+        for _ in 0..TRIES {
+            match self.vacant.try_lock() {
+                Ok(vacant) => return Some(vacant),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+        None
+    }
+
     fn id(&self, index: u32, generation: u64) -> u64 {
         u64::from(self.kind) << (INDEX_BITS + GENERATION_BITS) | generation << INDEX_BITS | u64::from(index)
     }
 
     /// Takes an object in, with one reference to it.
     pub(crate) fn insert(&self, object: T) -> Result<u64, Refused> {
-        let mut vacant = self.vacant.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut vacant = self.vacant().ok_or(Refused::Full)?;
         let index = match vacant.given_back.pop() {
             Some(index) => index,
             None => {
@@ -197,7 +213,10 @@ impl<T> Table<T> {
         // The last generation is not given out: its slot stays empty rather than have an id mean two objects.
         if next < 1 << GENERATION_BITS {
             slot.state.store(next * ONE_GENERATION, Ordering::Release);
-            self.vacant.lock().unwrap_or_else(PoisonError::into_inner).given_back.push(index);
+            // Else the slot stays empty.
+            if let Some(mut vacant) = self.vacant() {
+                vacant.given_back.push(index);
+            }
         }
     }
 }

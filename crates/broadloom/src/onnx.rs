@@ -30,8 +30,9 @@ pub fn div<'a>(a: impl IntoArray<'a>, b: impl IntoArray<'a>) -> Result<Array<'a>
     if a.dtype() != b.dtype() {
         return fail(ErrorKind::DType, format!("{} and {} are different dtypes", a.dtype(), b.dtype()));
     }
-    if a.shape() != b.shape() {
-        return fail(ErrorKind::Shape, format!("{} and {} are different shapes", a.0.shape, b.0.shape));
+    if a.all_dims() != b.all_dims() {
+        let (a, b) = (a.all_dims(), b.all_dims());
+        return fail(ErrorKind::Shape, format!("{a} and {b} are different shapes"));
     }
     let op = match a.dtype().kind() {
         Kind::Float => Op::Divide,

@@ -129,6 +129,7 @@ impl<'a> Array<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn index_axis(&self, axis: isize, index: isize) -> Result<Array<'a>> {
+        self.has_known_extents("index_axis")?;
         let of = &self.0.shape;
         let axis = self.axis("index_axis", axis)?;
         let extent = of[axis];
@@ -178,6 +179,7 @@ impl<'a> Array<'a> {
     /// # Errors
     /// For an axis out of range, or of another extent.
     pub fn squeeze(&self, axis: isize) -> Result<Array<'a>> {
+        self.has_known_extents("squeeze")?;
         let axis = self.axis("squeeze", axis)?;
         let extent = self.shape()[axis];
         if extent != 1 {
@@ -199,6 +201,16 @@ impl<'a> Array<'a> {
         let mut ranges = vec![Range::from(..); self.rank()];
         ranges[axis] = Range::new(None, None, -1);
         self.slice(&ranges)
+    }
+
+    /// Refuses an array with open extents, of which a view says nothing that holds for all of them.
+    pub(crate) fn has_known_extents(&self, what: &str) -> Result<()> {
+        if self.0.dims.is_none() {
+            return Ok(());
+        }
+        let why = format!("{what}: the extents of {}{} are open", self.dtype(), self.all_dims());
+        Err(Error::new(ErrorKind::Shape, why)
+            .with_help("run the kernel on a view of the input instead, or fix the extents"))
     }
 
     fn without_axis(&self, axis: usize) -> Result<Array<'a>> {

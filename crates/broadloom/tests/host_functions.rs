@@ -450,3 +450,20 @@ fn random_expressions_are_the_same_everywhere() -> Result<()> {
     }
     Ok(())
 }
+
+/// What would read back as something else is not printed.
+#[test]
+fn a_function_that_a_text_can_not_name_is_not_printed() -> Result<()> {
+    let x = Array::from_vec(vec![1.0_f32, 4.0]);
+    let [own, other] = [1.0_f32, 2.0].map(|y| HostFunction::new("own", move |x: f32| x + y));
+    let (own, other) = (own?, other?);
+    let sqrt = HostFunction::new("sqrt", |x: f32| -x)?;
+    let print = |y: &Array<'_>| broadloom::text::print(&[("y", y)]);
+    assert!(print(&Array::call(&own, [&x])?)?.contains("own(in0)"));
+    for y in [Array::call(&sqrt, [&x])?, Array::call(&own, [&x])? + Array::call(&other, [&x])?] {
+        assert_eq!(print(&y).expect_err("two meanings").kind(), broadloom::ErrorKind::Name);
+    }
+    let x = Array::input("x", DType::Float32, &["float32".into()])?;
+    assert_eq!(print(&(x + 1)).expect_err("a dtype's name").kind(), broadloom::ErrorKind::Name);
+    Ok(())
+}

@@ -144,6 +144,72 @@ fn ranges_make_up_the_whole() -> Result<()> {
     Ok(())
 }
 
+/// `...` may be no axes: then rows are those of the axis behind it.
+#[test]
+fn ranges_where_the_rest_is_nothing() -> Result<()> {
+    let data: Vec<f64> = numbers(12);
+    for (dims, shape) in [("... 1", &[1][..]), ("n", &[4]), ("1", &[1]), ("", &[])] {
+        let (x, s) = (input("x", DType::Float64, "... n"), input("s", DType::Float64, dims));
+        let kernel = Kernel::new(&[&(&x * &s)], &[&x, &s], &Options::default())?;
+        let factors = &data[8..8 + shape.iter().product::<usize>()];
+        let inputs = [In::shaped(&data[..4], &[4]), In::shaped(factors, shape)];
+        let call = kernel.bind_like(&inputs)?;
+        let (mut whole, mut parts) = ([0.0; 4], [0.0; 4]);
+        call.run(&inputs, [(&mut whole).into()])?;
+        let expected: Vec<f64> = (0..4).map(|i| data[i] * factors[i % factors.len()]).collect();
+        assert_eq!(whole[..], expected[..], "{dims}");
+        for (i, part) in parts.chunks_mut(2).enumerate() {
+            call.run_range(2 * i..2 * i + 2, &inputs, [part.into()])?;
+        }
+        assert_eq!(parts, whole, "{dims}");
+    }
+    // And where it is some: rows of the first of them.
+    let (x, s) = (input("x", DType::Float64, "... n"), input("s", DType::Float64, "... 1"));
+    let kernel = Kernel::new(&[&(&x * &s)], &[&x, &s], &Options::default())?;
+    let inputs = [In::shaped(&data, &[3, 2, 2]), In::shaped(&data[..6], &[3, 2, 1])];
+    let call = kernel.bind_like(&inputs)?;
+    let (mut whole, mut parts) = ([0.0; 12], [0.0; 12]);
+    call.run(&inputs, [(&mut whole).into()])?;
+    for (i, part) in parts.chunks_mut(4).enumerate() {
+        call.run_range(i..i + 1, &inputs, [part.into()])?;
+    }
+    assert_eq!(parts, whole);
+    Ok(())
+}
+
+/// Layouts that no memory has are refused, in every build, and so is a view of elements of another size.
+#[test]
+fn wild_layouts_are_refused() -> Result<()> {
+    let x = input("x", DType::Float64, "n");
+    let kernel = Kernel::new(&[&(&x + 1)], &[&x], &Options::default())?;
+    let data = [1.0_f64, 2.0, 3.0, 4.0];
+    let mut out = [7.0_f64; 4];
+    let far = isize::MAX;
+    for (offset, shape, strides) in [
+        (far as usize, &[2_usize][..], &[1_isize][..]),
+        (usize::MAX, &[2], &[1]),
+        (0, &[2], &[far]),
+        (0, &[2], &[isize::MIN]),
+        (1 << 61, &[2], &[1]),
+        (0, &[2], &[(1 << 61) + 1]),
+    ] {
+        let e = kernel.run(&[In::view(&data, offset, shape, strides)], [(&mut out[..2]).into()]);
+        assert_eq!(e.expect_err("outside").kind(), ErrorKind::Memory);
+        let to = Out::view(&mut out, offset, shape, strides);
+        let e = kernel.run(&[(&data[..2]).into()], [to]).expect_err("outside");
+        assert_eq!(e.kind(), ErrorKind::Memory, "{offset} {strides:?}");
+    }
+    // Strides that lead nowhere may be anything.
+    kernel.run(&[In::view(&data, 3, &[1], &[far])], [(&mut out[..1]).into()])?;
+    assert_eq!(out, [5.0, 7.0, 7.0, 7.0]);
+    let mut narrow = [7.0_f32; 4];
+    let e = kernel
+        .run(&[(&data).into()], [Out::raw(DType::Float64, ViewMut::of_slice(&mut narrow))])
+        .expect_err("4 bytes are no float64");
+    assert_eq!((e.kind(), narrow), (ErrorKind::DType, [7.0; 4]));
+    Ok(())
+}
+
 #[test]
 fn an_input_with_any_leading_axes() -> Result<()> {
     let (x, v) = (input("x", DType::Int32, "... k"), input("v", DType::Int32, "k"));
@@ -208,13 +274,13 @@ fn what_does_not_fit_is_refused() {
         &swap(0, In::shaped(&data, &[3, 3])),
         9,
         ErrorKind::Memory,
-        "kernel: input 0 reaches outside of its memory",
+        "kernel: input 0 (`x`) reaches outside of its memory",
     );
     fails(
         &swap(0, In::view(&data, 4, &[2, 3], &[-3, 1])),
         6,
         ErrorKind::Memory,
-        "kernel: input 0 reaches outside of its memory",
+        "kernel: input 0 (`x`) reaches outside of its memory",
     );
     fails(
         &swap(0, In::view(&data, 0, &[2, 3], &[1])),
@@ -421,6 +487,10 @@ fn ids_are_of_the_content() -> Result<()> {
     for other in [build("m", 2.0, &plain)?, build("n", 3.0, &plain)?, build("n", 2.0, &one_thread)?] {
         assert_ne!(id, other);
     }
+    // A whole input is not its first element.
+    let [a, b] = [1.0_f32, 2.0].map(|x| Array::from_vec(vec![x; 3]));
+    let sum = |x: &Array<'static>| Kernel::new(&[&(x + &b)], &[&a, &b], &plain).map(|kernel| kernel.id());
+    assert_ne!(sum(&a)?, sum(&a.index_axis(0, 0)?)?);
     // What came before in this process does not matter; names do.
     let (unrelated, x) = (input("z", DType::Float32, "n"), input("x", DType::Float32, "n"));
     let _ = Kernel::new(&[&(&unrelated + 1)], &[&unrelated], &plain)?;

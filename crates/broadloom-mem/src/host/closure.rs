@@ -9,12 +9,15 @@ use broadloom_math::{DType, Elem};
 
 /// What [`HostFunction::new`](super::HostFunction::new) takes: `Fn(A) -> R`, `Fn(A, B) -> R` or `Fn(A, B, C) -> R` of
 /// element types, `Send + Sync + 'static`.
+///
+/// # Safety
+/// [`HostClosure::tile`] writes every element of the result, by the dtypes that are declared, and nothing else.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of 1 to 3 elements",
     note = "write the operands' types out: `|x: f32, y: f32| x + y`",
     note = "it must be `Fn + Send + Sync + 'static`, and take and give bool, integers or floats"
 )]
-pub trait HostClosure<Args>: Send + Sync + 'static {
+pub unsafe trait HostClosure<Args>: Send + Sync + 'static {
     /// The dtypes of the operands.
     #[doc(hidden)]
     const OPERANDS: &'static [DType];
@@ -32,7 +35,8 @@ pub trait HostClosure<Args>: Send + Sync + 'static {
 
 macro_rules! closures {
     ($(($($t:ident $i:tt),*))*) => {$(
-        impl<Function, R, $($t),*> HostClosure<($($t,)*)> for Function
+        // SAFETY: the loop writes each element, as the `Store` of the declared dtype.
+        unsafe impl<Function, R, $($t),*> HostClosure<($($t,)*)> for Function
         where
             Function: Fn($($t),*) -> R + Send + Sync + 'static,
             R: Elem,

@@ -133,20 +133,28 @@ pub(super) fn outputs<'m>(
     Ok(found.into_iter().map(|(_, view)| view).collect())
 }
 
+/// A layout's offset and strides in bytes.
+fn in_bytes(layout: &Layout, dtype: DType) -> Result<(usize, SmallVec<[isize; 6]>)> {
+    let size = dtype.size();
+    let strides = layout.strides.iter().map(|s| s.checked_mul(size as isize)).collect::<Option<_>>();
+    let offset = usize::try_from(layout.offset).ok().and_then(|offset| offset.checked_mul(size));
+    offset
+        .zip(strides)
+        .ok_or_else(|| Error::new(ErrorKind::Memory, "the layout reaches outside of its memory"))
+}
+
 /// A layout over memory.
 pub(crate) fn view<'v>(region: Region<'v>, dtype: DType, layout: &Layout) -> Result<View<'v>> {
-    let size = dtype.size();
-    let strides: SmallVec<[isize; 6]> = layout.strides.iter().map(|s| s * size as isize).collect();
+    let (offset, strides) = in_bytes(layout, dtype)?;
     region
-        .view(size, layout.offset as usize * size, &layout.shape, &strides)
+        .view(dtype.size(), offset, &layout.shape, &strides)
         .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
 }
 
 /// A layout over memory that is written.
 pub(crate) fn view_mut<'v>(bytes: &'v mut [u8], dtype: DType, layout: &Layout) -> Result<ViewMut<'v>> {
-    let size = dtype.size();
-    let strides: SmallVec<[isize; 6]> = layout.strides.iter().map(|s| s * size as isize).collect();
-    ViewMut::new(bytes, size, layout.offset as usize * size, &layout.shape, &strides)
+    let (offset, strides) = in_bytes(layout, dtype)?;
+    ViewMut::new(bytes, dtype.size(), offset, &layout.shape, &strides)
         .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
 }
 

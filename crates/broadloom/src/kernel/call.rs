@@ -7,12 +7,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use broadloom_core::fuse::Source;
-use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
+use broadloom_core::{DType, Dim, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_mem::{Region, ViewMut};
 use smallvec::SmallVec;
 
 use super::Kernel;
-use super::memory::{In, Out, Place, outside};
+use super::memory::{Form, In, Out, Place, outside};
 use crate::engine::{self, Control, Destination, Engine, Executor, Options, Recipe, Watch, param};
 
 /// A kernel for inputs of known shapes and strides: what [`Kernel::bind`] gives, to be run many times.
@@ -227,6 +227,13 @@ impl Bound {
             let why = format!("kernel: output {i} has the shape {given:?}, but is {shape}");
             return Err(Error::new(ErrorKind::Shape, why));
         }
+        if let Place::Raw(view) = &out.place
+            && view.item() != out.dtype.size()
+        {
+            let (item, dtype) = (view.item(), out.dtype);
+            let why = format!("kernel: output {i} is {dtype}, but its view's elements have {item} bytes");
+            return Err(Error::new(ErrorKind::DType, why));
+        }
         Ok(false)
     }
 }
@@ -260,6 +267,11 @@ impl Input {
             None => shape.elements() == 0,
         };
         match (inside, self.operand.is_aligned(given.region.addresses().start)) {
+            // Memory with gaps may be left out of in the middle.
+            (true, true) if given.region.as_slice().is_none() => {
+                let view = engine::view(given.region, given.dtype, &self.layout);
+                view.map(drop).map_err(|e| named(&format!("input {i}:"), e))
+            }
             (true, true) => Ok(()),
             (false, _) => Err(named(&format!("input {i}"), outside())),
             (_, false) => Err(self.operand.misaligned("input", i)),
@@ -334,10 +346,10 @@ impl Call {
     ) -> Result<()> {
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, format!("kernel: {why}")));
         let (kernel, bound) = (&self.kernel.0, &self.bound);
-        let Some(axis) = kernel.common_axis() else {
+        let of = bound.output_shapes().next().cloned().unwrap_or_default();
+        let Some((axis, has_rest)) = kernel.common_axis(of.rank()) else {
             return fail("its outputs have no common first axis, or there are views in it".to_owned());
         };
-        let of = bound.output_shapes().next().cloned().unwrap_or_default();
         if rows.start > rows.end || rows.end > of.first().copied().unwrap_or(0) {
             return fail(format!("there are no rows {rows:?} in outputs of the shape {of}"));
         }
@@ -348,19 +360,22 @@ impl Call {
             wanted.check(i, given)?;
             let mut layout = wanted.layout.clone();
             let mut region = given.region;
-            if layout.shape.rank() == of.rank() && port.dims.first() == Some(&axis) {
+            // Where `...` is no axes at all, the first axis is the one behind it.
+            let first = port.dims.iter().find(|dim| has_rest || **dim != Dim::Rest);
+            if layout.shape.rank() == of.rank() && first == Some(&axis) {
                 let step = layout.strides[0];
+                let rows_before = match step >= 0 {
+                    true => rows.start,
+                    false => layout.shape[0] - rows.end,
+                };
+                let left_out = layout.shape[0] - rows.len();
+                // The same layout for rows from any start: one plan serves them all.
+                region = region.skip(rows_before * step.unsigned_abs() * given.dtype.size());
                 let mut extents: SmallVec<[usize; 4]> = layout.shape[..].into();
                 extents[0] = rows.len();
-                layout.shape = Shape::new(&extents)?;
-                if layout.shape.elements() == 0 {
-                    layout = Layout::contiguous(layout.shape);
-                } else if step >= 0 {
-                    // The same layout for rows from any start: one plan serves them all.
-                    region = region.skip(rows.start * step as usize * given.dtype.size());
-                } else {
-                    layout.offset += rows.start as isize * step;
-                }
+                // Of no rows, it means nothing.
+                let offset = (layout.offset + left_out as isize * step.min(0)).max(0) as usize;
+                layout = Form { offset, shape: &extents, strides: Some(&layout.strides) }.layout()?;
             }
             layouts.push(layout);
             regions.push(region);

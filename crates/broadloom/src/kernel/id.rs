@@ -34,6 +34,13 @@ impl KernelId {
         };
         number(&mut hash, kernel.template.words().len() as u64);
         kernel.template.words().iter().for_each(|&word| number(&mut hash, word));
+        // Where layouts belong: the words of a gap are those of an element of an array too.
+        let sites = kernel.template.sites();
+        number(&mut hash, sites.len() as u64);
+        sites.for_each(|(at, input)| {
+            number(&mut hash, at as u64);
+            number(&mut hash, u64::from(input));
+        });
         number(&mut hash, kernel.template.literals().len() as u64);
         for literal in kernel.template.literals() {
             number(&mut hash, literal.dtype as u64);

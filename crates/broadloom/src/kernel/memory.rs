@@ -3,7 +3,6 @@
 //! In: slices, with shapes and strides or without, evaluated arrays, and memory at pointers. Out: [`In`] and [`Out`].
 //! Must hold: nothing is checked here but what a type can say; a run checks before its first store.
 
-use broadloom_core::layout::Strides;
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_math::Elem;
 use broadloom_mem::{Region, ViewMut, bytes_of, bytes_of_mut};
@@ -49,31 +48,34 @@ pub(super) struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// The form as a layout.
+    /// The form as a layout; strides that lead nowhere, of extents of 1 and of nothing, are as of row-major order.
     ///
     /// Errors: `Shape` for a rank and a number of strides that differ; `Limit` for a shape beyond what memory can hold.
     pub fn layout(&self) -> Result<Layout> {
         let shape = Shape::new(self.shape)?;
+        if let Some(strides) = self.strides
+            && strides.len() != shape.rank()
+        {
+            let why = format!("has {} strides for the shape {shape}", strides.len());
+            return Err(Error::new(ErrorKind::Shape, why));
+        }
         let offset = isize::try_from(self.offset).map_err(|_| outside())?;
-        match self.strides {
-            None => Ok(Layout { offset, ..Layout::contiguous(shape) }),
-            Some(strides) if strides.len() == shape.rank() => {
-                Ok(Layout { shape, strides: Strides::from_slice(strides), offset })
-            }
-            Some(strides) => {
-                let why = format!("has {} strides for the shape {shape}", strides.len());
-                Err(Error::new(ErrorKind::Shape, why))
+        let mut layout = Layout::contiguous(shape);
+        if layout.shape.elements() > 0 {
+            layout.offset = offset;
+            let given = self.strides.unwrap_or(&[]).iter().zip(&layout.shape[..]);
+            for (stride, (&given, _)) in
+                layout.strides.iter_mut().zip(given).filter(|(_, (_, extent))| **extent > 1)
+            {
+                *stride = given;
             }
         }
+        Ok(layout)
     }
 
     /// Whether the layout is this form's.
     pub fn is(&self, layout: &Layout) -> bool {
-        let strides = match self.strides {
-            Some(strides) => *strides == layout.strides[..],
-            None => layout.is_contiguous(),
-        };
-        *self.shape == layout.shape[..] && self.offset as isize == layout.offset && strides
+        self.layout().is_ok_and(|own| own == *layout)
     }
 }
 

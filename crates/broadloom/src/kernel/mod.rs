@@ -97,8 +97,8 @@ pub struct Port {
     pub dims: Dims,
 }
 
-/// How many ways to bind it a kernel remembers, and the words that describe them.
-const BOUNDS: (usize, usize) = (64, 1 << 12);
+/// How many ways to bind it a kernel remembers at most; of too many the older half goes.
+const BOUNDS: usize = 64;
 
 impl Kernel {
     /// A kernel of expressions of these inputs: each an [`Array::input`], or an evaluated array; the expressions must
@@ -147,7 +147,11 @@ impl Kernel {
             options: options.clone(),
             alone: Options { threads: Some(1), ..options.clone() },
             fixed: None,
-            bounds: Cache::new(BOUNDS.0, BOUNDS.1),
+            // As heavy as their keys: of the inputs' layouts, whose rank may be open by some axes.
+            bounds: Cache::new(
+                BOUNDS,
+                BOUNDS * inputs.iter().map(|x| 2 * x.all_dims().len() + 16).sum::<usize>(),
+            ),
             id: OnceLock::new(),
         };
         if inner.inputs.iter().all(|input| input.dims.is_fixed()) {
@@ -350,6 +354,12 @@ impl Kernel {
             given.push(match &input.form {
                 Some(form) => {
                     let layout = form.layout().map_err(of(i))?;
+                    let elements = input.region.len() / input.dtype.size();
+                    let reached =
+                        layout.reach().is_some_and(|(low, high)| low >= 0 && (high as usize) < elements);
+                    if !reached && layout.shape.elements() > 0 {
+                        return Err(of(i)(memory::outside()));
+                    }
                     binding.meet(&port.dims, &layout.shape).map_err(of(i))?;
                     let is_whole = layout.offset == 0 && layout.is_contiguous();
                     if !is_whole && !self.0.template.is_free(i) {
@@ -386,12 +396,15 @@ impl Kernel {
 }
 
 impl Inner {
-    /// The first dim of all outputs, if element-wise loops can be cut along it.
-    fn common_axis(&self) -> Option<Dim> {
+    /// The first dim of all outputs, which have this rank, if element-wise loops can be cut along it; and whether it is
+    /// `...`, which may be no axes.
+    fn common_axis(&self, rank: usize) -> Option<(Dim, bool)> {
         let first = self.outputs.first()?;
         let same = self.outputs.iter().all(|output| output.dims == first.dims);
-        let axis = first.dims.first().filter(|_| same && self.template.is_elementwise())?;
-        Some(axis.clone())
+        let has_rest = first.dims.has_rest() && rank >= first.dims.len();
+        let axis = first.dims.iter().find(|dim| has_rest || **dim != Dim::Rest);
+        let axis = axis.filter(|_| same && self.template.is_elementwise())?;
+        Some((axis.clone(), has_rest))
     }
 }
 

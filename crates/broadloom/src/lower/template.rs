@@ -80,6 +80,11 @@ impl Template {
         &self.words
     }
 
+    /// Where layouts belong: the place among the words, and of which input.
+    pub(crate) fn sites(&self) -> impl ExactSizeIterator<Item = (usize, u32)> {
+        self.sites.iter().map(|site| (site.at, site.input))
+    }
+
     pub(crate) fn literals(&self) -> &[Scalar] {
         &self.literals
     }

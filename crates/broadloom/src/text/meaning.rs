@@ -147,6 +147,7 @@ impl<'a> Meaning for Arrays<'_, 'a> {
 
 /// `x[item, …]`: ranges as Python's; an index takes its axis away.
 fn index<'a>(x: &Array<'a>, items: &[Item]) -> Result<Array<'a>> {
+    x.has_known_extents("index")?;
     let fail = |why: String| Err(Error::new(ErrorKind::Shape, format!("index: {why}")));
     let axes = items.iter().filter(|item| **item != Item::Rest).count();
     let Some(rest) = x.rank().checked_sub(axes) else {

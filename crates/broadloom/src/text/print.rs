@@ -8,12 +8,13 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use broadloom_core::text::{is_name, print as words};
-use broadloom_core::{DType, Dims, Error, ErrorKind, Result};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Result};
 use broadloom_mem::FloatEnv;
 use rustc_hash::FxHashMap;
 
 use crate::array::Array;
 use crate::expr::Kind;
+use crate::text::Library;
 
 /// The program that gives these arrays under these names, with types written.
 ///
@@ -21,7 +22,8 @@ use crate::expr::Kind;
 /// What is used several times is bound once.
 ///
 /// # Errors
-/// [`ErrorKind::Name`] for a name that a text can't have, or that is there twice, or belongs to two different inputs.
+/// [`ErrorKind::Name`] for a name that a text can't have, or that is there twice, or belongs to two different inputs or host
+/// functions, or to a host function and one of the language's own.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -80,9 +82,27 @@ impl<'a> Printed<'a> {
             nodes.walk(root);
         }
         let mut types: HashMap<&str, (DType, Dims)> = HashMap::new();
+        let mut functions: HashMap<&str, u64> = HashMap::new();
+        let mut library = Library::default();
         for array in &nodes.order {
+            if let Kind::Host { function, .. } = &array.0.kind {
+                match functions.insert(function.name(), function.id()) {
+                    None => library.register(function)?,
+                    Some(id) if id != function.id() => {
+                        return refuse(function.name(), "is that of two host functions");
+                    }
+                    Some(_) => {}
+                }
+            }
             let Kind::Input(name) = &array.0.kind else { continue };
             let ty = (array.dtype(), array.all_dims());
+            for dim in ty.1.iter() {
+                if let Dim::Symbol(symbol) = dim
+                    && !is_name(symbol.name())
+                {
+                    return refuse(symbol.name(), "is not one that a text can have");
+                }
+            }
             if types.insert(name, ty.clone()).is_some_and(|earlier| earlier != ty) {
                 return refuse(name, "is that of two inputs");
             }
