@@ -46,7 +46,7 @@ impl Compiler {
     }
 
     /// The compiler, which tells profilers and debuggers of the code that it makes: by a line in perf's map
-    /// (`/tmp/perf-PID.map`; on Linux only), by GDB's interface for compiled code (with the feature `gdb` only), or both.
+    /// (`perf-PID.map` in the folder where perf looks; on Linux only), by GDB's interface for compiled code (with the feature `gdb` only), or both.
     #[must_use]
     pub fn announcing(self, perf_map: bool, gdb: bool) -> Compiler {
         Compiler { announce: Announce { perf_map, gdb }, ..self }

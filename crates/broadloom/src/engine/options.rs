@@ -121,7 +121,7 @@ impl Default for Limits {
 /// `explain` shows too, and by what it begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profiling {
-    /// Linux' perf, by a line in `/tmp/perf-PID.map` for each kernel: where perf looks, whatever the environment says.
+    /// Linux' perf, by a line in `perf-PID.map` for each kernel: where perf looks, whatever the environment says.
     /// Nothing takes lines out of it, and the file stays when the process ends.
     pub perf_map: bool,
     /// GDB and LLDB, as long as a kernel is kept. Nothing without the feature `gdb`.
