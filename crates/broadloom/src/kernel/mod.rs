@@ -14,6 +14,7 @@ mod explain;
 mod id;
 mod memory;
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use broadloom_core::symbol::Binding;
@@ -120,11 +121,8 @@ impl Kernel {
     /// # Errors
     /// Those of [`Kernel::new`]; [`ErrorKind::Name`] for two outputs of one name.
     pub fn named(outputs: &[(&str, &Array<'_>)], inputs: &[&Array<'_>], options: &Options) -> Result<Kernel> {
-        if let Some((i, (name, _))) = outputs
-            .iter()
-            .enumerate()
-            .find(|(i, (name, _))| outputs[..*i].iter().any(|(other, _)| other == name))
-        {
+        let mut names = HashSet::new();
+        if let Some((i, (name, _))) = outputs.iter().enumerate().find(|(_, (name, _))| !names.insert(*name)) {
             let why = format!("kernel: output {i} has the name `{name}` of another");
             return Err(Error::new(ErrorKind::Name, why));
         }

@@ -4,8 +4,11 @@
 //! [`Walk`](super::Walk), slot `i` being input `i`. Must hold: it holds no array alive; a key depends on the template and
 //! the layouts alone.
 
+use std::collections::HashMap;
+
 use broadloom_core::shape::MAX_RANK;
 use broadloom_core::{DType, Error, ErrorKind, HostFunction, Layout, Result, Scalar};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{DATA, Walker, exceeds, head, malformed, memory, write_data};
@@ -103,6 +106,9 @@ impl Template {
 /// A kernel's inputs, while its expressions are walked.
 pub(super) struct Declared<'e, 'a> {
     inputs: &'e [&'e Array<'a>],
+    /// The inputs by name, and by memory.
+    names: HashMap<&'e str, usize>,
+    places: FxHashMap<(usize, usize, DType), usize>,
     sites: Vec<Site>,
     free: Vec<bool>,
 }
@@ -110,12 +116,11 @@ pub(super) struct Declared<'e, 'a> {
 impl<'e, 'a> Declared<'e, 'a> {
     pub fn new(inputs: &'e [&'e Array<'a>]) -> Result<Declared<'e, 'a>> {
         let fail = |kind, why: String| Err(Error::new(kind, format!("kernel: {why}")));
-        let mut names = rustc_hash::FxHashMap::default();
-        let mut places = rustc_hash::FxHashMap::default();
+        let (mut names, mut places) = (HashMap::new(), FxHashMap::default());
         for (i, array) in inputs.iter().enumerate() {
             match &array.0.kind {
                 Kind::Input(name) => {
-                    if names.insert(name, i).is_some() {
+                    if names.insert(&**name, i).is_some() {
                         return fail(ErrorKind::Name, format!("two inputs have the name `{name}`"));
                     }
                 }
@@ -135,13 +140,12 @@ impl<'e, 'a> Declared<'e, 'a> {
                 }
             }
         }
-        Ok(Declared { inputs, sites: Vec::new(), free: vec![true; inputs.len()] })
+        Ok(Declared { inputs, names, places, sites: Vec::new(), free: vec![true; inputs.len()] })
     }
 
     pub fn data(&mut self, leaf: &Leaf<'a>, key: &mut SmallVec<[u64; 64]>) -> Result<()> {
-        let found = self.inputs.iter().enumerate().find_map(|(i, array)| {
-            array.leaf().filter(|other| memory(other) == memory(leaf)).map(|whole| (i, whole))
-        });
+        let found = self.places.get(&memory(leaf)).copied();
+        let found = found.and_then(|input| Some((input, self.inputs[input].leaf()?)));
         let Some((input, whole)) = found else {
             let (dtype, shape) = (leaf.storage.dtype(), &leaf.layout.shape);
             let why =
@@ -158,8 +162,7 @@ impl<'e, 'a> Declared<'e, 'a> {
     }
 
     pub fn input(&mut self, array: &Array<'a>, name: &str, key: &mut SmallVec<[u64; 64]>) -> Result<()> {
-        let named = |other: &&Array<'a>| matches!(&other.0.kind, Kind::Input(known) if **known == *name);
-        let Some(input) = self.inputs.iter().position(named) else {
+        let Some(&input) = self.names.get(name) else {
             let (dtype, dims) = (array.dtype(), array.all_dims());
             let why = format!(
                 "kernel: the expressions use `{name}` ({dtype}{dims}), which is not among the inputs"
