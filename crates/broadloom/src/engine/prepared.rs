@@ -72,6 +72,16 @@ pub struct Ready {
     trials: [Trial; 2],
 }
 
+impl Ready {
+    /// Forgets what was prepared for other access classes; what running has cost stays.
+    fn turn_to(&mut self, access: &[Access]) {
+        if self.access[..] != *access {
+            let Ready { spent, regret, refused, .. } = *self;
+            *self = Ready { access: access.into(), spent, regret, refused, ..Ready::default() };
+        }
+    }
+}
+
 /// Evaluations whose times can be compared: 1 for those on one thread, 0 for those on as many as there are.
 fn crew(options: &Options) -> usize {
     usize::from(options.threads == Some(1))
@@ -185,10 +195,7 @@ impl Prepared {
             Ok(ready) => &mut **ready,
             Err(_) => &mut alone,
         };
-        if ready.access[..] != *access {
-            let Ready { spent, regret, refused, .. } = *ready;
-            *ready = Ready { access: access.into(), spent, regret, refused, ..Ready::default() };
-        }
+        ready.turn_to(access);
         if ready.compiled.is_none() && options.executor != Executor::Interp {
             let key = KernelKey { kernel: kernel.clone(), access: access.into() };
             ready.compiled = engine.kernels.get(&key);
@@ -232,10 +239,7 @@ impl Prepared {
             return Ok(());
         };
         let access: SmallVec<[Access; 8]> = access.collect();
-        if ready.access != access {
-            let Ready { spent, regret, refused, .. } = *ready;
-            *ready = Ready { access: access.clone(), spent, regret, refused, ..Ready::default() };
-        }
+        ready.turn_to(&access);
         if ready.compiled.is_none() && !ready.refused {
             let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.clone() };
             ready.compiled = match engine.kernels.get(&key) {
