@@ -8,7 +8,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-core", &["broadloom-math", "broadloom-mem"]),
     ("broadloom-mem", &["broadloom-math"]),
     ("broadloom-interp", &["broadloom-core", "broadloom-math", "broadloom-mem"]),
-    ("broadloom-clif", &["broadloom-core", "broadloom-math", "broadloom-mem"]),
+    ("broadloom-clif", &["broadloom-core", "broadloom-math", "broadloom-mem", "broadloom-wide"]),
+    ("broadloom-wide", &[]),
     (
         "broadloom",
         &["broadloom-clif", "broadloom-core", "broadloom-interp", "broadloom-math", "broadloom-mem"],

@@ -1,0 +1,128 @@
+//! What vector units do in one or a few instructions and CLIF has no instruction for.
+//!
+//! In: an [`Intrinsic`] and the types of a call. Out: the name of the extern function that stands for it in CLIF, and back.
+//! Must hold: an intrinsic is pure unless it says otherwise; lanes keep their order and number.
+
+use cranelift_codegen::ir::{ExternalName, UserExternalName};
+
+/// A function with a vector signature, called in CLIF, that is lowered to instructions.
+///
+/// `iA`, `fA` are lanes of A bits, `xN` their number. A vector has 32 to 512 bits; one of less than 128 lies in the low
+/// bits of a register, below anything. A mask is a vector of integers whose lanes are all ones or all zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Intrinsic {
+    /// `(iA xN) -> iB xN`, B > A: the same signed number.
+    SignExtend,
+    /// `(iA xN) -> iB xN`, B > A: the same unsigned number.
+    ZeroExtend,
+    /// `(iA xN) -> iB xN`, B < A: the low bits.
+    Truncate,
+    /// `(iA xN) -> iB xN`, B < A: the nearest signed number.
+    SaturateSigned,
+    /// `(iA xN) -> iB xN`, B < A: the unsigned number nearest to the signed one.
+    SaturateUnsigned,
+    /// `(mask xN) -> mask xN` with lanes of another width: the same truths.
+    ResizeMask,
+    /// `(f32 xN) -> f64 xN`.
+    Promote,
+    /// `(f64 xN) -> f32 xN`, rounded to nearest even.
+    Demote,
+    /// `(i16 xN) -> f32 xN`: the float of the bits of a float16.
+    HalfToFloat,
+    /// `(f32 xN) -> i16 xN`: the bits of the nearest float16, ties to even.
+    FloatToHalf,
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the first shifted left by the second, which is below A.
+    ShiftLeft,
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: shifted right by a count below A; zeros come in.
+    ShiftRight,
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: shifted right by a count below A; the sign comes in.
+    ShiftRightSigned,
+    /// `(T xN) -> T xM`: the i-th piece of as many as fit. Of a mask, a mask.
+    Piece(u8),
+    /// `(T xN, T xN) -> T x2N`: the first in the low lanes. Of masks, a mask.
+    Concat,
+    /// `(i64, i64) -> T xN`: reads min(left, N) elements at an address, left ≥ 1; further lanes hold the first.
+    LoadPart,
+    /// `(T xN, i64, i64)`: writes min(left, N) elements at an address.
+    StorePart,
+    /// `(T xN, i64)`: writes a vector past the caches, at an address that is a multiple of its size.
+    StoreStream,
+}
+
+use Intrinsic::*;
+
+impl Intrinsic {
+    /// Every intrinsic but [`Piece`], of which there is one for each place.
+    const NAMED: [Intrinsic; 17] = [
+        SignExtend,
+        ZeroExtend,
+        Truncate,
+        SaturateSigned,
+        SaturateUnsigned,
+        ResizeMask,
+        Promote,
+        Demote,
+        HalfToFloat,
+        FloatToHalf,
+        ShiftLeft,
+        ShiftRight,
+        ShiftRightSigned,
+        Concat,
+        LoadPart,
+        StorePart,
+        StoreStream,
+    ];
+    /// The namespace of the names in CLIF.
+    pub const NAMESPACE: u32 = 0x77;
+    /// Where the numbers of pieces begin.
+    const PIECES: u32 = 0x100;
+
+    /// The name of its function in CLIF.
+    pub fn name(self) -> UserExternalName {
+        let index = match self {
+            Piece(place) => Self::PIECES + u32::from(place),
+            other => Self::NAMED.iter().position(|&named| named == other).unwrap_or(0) as u32,
+        };
+        UserExternalName::new(Self::NAMESPACE, index)
+    }
+
+    /// The intrinsic of a name, if it is one's.
+    pub fn of(name: &UserExternalName) -> Option<Intrinsic> {
+        if name.namespace != Self::NAMESPACE {
+            return None;
+        }
+        match name.index.checked_sub(Self::PIECES) {
+            Some(place) => u8::try_from(place).ok().map(Piece),
+            None => Self::NAMED.get(name.index as usize).copied(),
+        }
+    }
+
+    /// The intrinsic that a function of the CLIF function stands for.
+    pub fn of_external(
+        function: &cranelift_codegen::ir::Function,
+        name: &ExternalName,
+    ) -> Option<Intrinsic> {
+        match name {
+            ExternalName::User(user) => Intrinsic::of(&function.params.user_named_funcs()[*user]),
+            _ => None,
+        }
+    }
+
+    /// Whether it only computes: equal calls are one, and one whose result nobody needs is none.
+    pub fn is_pure(self) -> bool {
+        !matches!(self, LoadPart | StorePart | StoreStream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_of_one_intrinsic_each() {
+        for intrinsic in Intrinsic::NAMED.into_iter().chain((0..16).map(Piece)) {
+            assert_eq!(Intrinsic::of(&intrinsic.name()), Some(intrinsic));
+        }
+        assert_eq!(Intrinsic::of(&UserExternalName::new(0, 0)), None);
+    }
+}
