@@ -1,6 +1,6 @@
 //! Machine code, held to the suite of all executors.
 
-use broadloom_clif::Compiler;
+use broadloom_clif::{Compiler, Width};
 use broadloom_core::Kernel;
 use broadloom_mem::Access;
 use broadloom_testkit::suite::{self, Executor, Prepared};
@@ -9,7 +9,7 @@ struct Jit(Compiler);
 
 impl Executor for Jit {
     fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
-        let compiled = self.0.compile(kernel, access).expect("compiles");
+        let compiled = self.0.compile(kernel, access, Width::host()).expect("compiles");
         Box::new(move |block, params, faults| compiled.run(block, params, faults).expect("matches"))
     }
 }
@@ -87,7 +87,7 @@ fn fewer_slices_than_they_were_said_to_be() {
         ..Kernel::default()
     };
     let Jit(compiler) = jit();
-    let compiled = compiler.compile(&kernel, &[Access::Contiguous; 2]).expect("compiles");
+    let compiled = compiler.compile(&kernel, &[Access::Contiguous; 2], Width::host()).expect("compiles");
     let (x, mut y, mut z) = ([1u8; 256], [2u8; 256], [2u8; 256]);
     for n in [3, 64] {
         let inputs = Liar([&x[..]].into_iter());
@@ -123,11 +123,11 @@ fn a_kernel_that_does_not_verify_is_refused() {
         ..Kernel::default()
     };
     let Jit(compiler) = jit();
-    let refused = compiler.compile(&broken, &[Access::Contiguous]).expect_err("ill typed");
+    let refused = compiler.compile(&broken, &[Access::Contiguous], Width::host()).expect_err("ill typed");
     assert_eq!(refused.kind(), ErrorKind::Internal);
     let good = Kernel { inputs: vec![DType::Float32], body: vec![cast], outputs: vec![ValueId(1)], ..broken };
-    assert!(compiler.compile(&good, &[]).is_err(), "an access class is missing");
-    assert!(compiler.compile(&good, &[Access::Contiguous]).is_ok());
+    assert!(compiler.compile(&good, &[], Width::host()).is_err(), "an access class is missing");
+    assert!(compiler.compile(&good, &[Access::Contiguous], Width::host()).is_ok());
 }
 
 /// Where an output is an input, element for element, each element is computed once: the blocks of a row don't overlap.
@@ -145,7 +145,7 @@ fn an_output_that_is_an_input() {
         outputs: vec![ValueId(1)],
         ..Kernel::default()
     };
-    let compiled = jit().0.compile(&kernel, &[Access::Contiguous]).expect("compiles");
+    let compiled = jit().0.compile(&kernel, &[Access::Contiguous], Width::host()).expect("compiles");
     for n in 1..=70 {
         let mut x: Vec<i32> = (1..=n).collect();
         let base = x.as_mut_ptr().cast::<u8>();

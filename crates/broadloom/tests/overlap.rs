@@ -84,7 +84,7 @@ fn interpreted(kernel: &Kernel, access: &[Access]) -> Run {
 #[cfg(feature = "jit")]
 fn compiled(kernel: &Kernel, access: &[Access]) -> Run {
     let compiler = broadloom_clif::Compiler::host().expect("a supported host");
-    let compiled = compiler.compile(kernel, access).expect("compiles");
+    let compiled = compiler.compile(kernel, access, broadloom_clif::Width::host()).expect("compiles");
     Box::new(move |block| compiled.run(block, &[], &mut []).expect("matches"))
 }
 

@@ -12,6 +12,7 @@ use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region};
 use smallvec::SmallVec;
 
 use crate::array::Array;
+use crate::engine::jit::Width;
 use crate::engine::memory::{contiguous_mut, view};
 use crate::engine::options::Options;
 use crate::engine::prepared::Prepared;
@@ -122,7 +123,7 @@ fn step(
         (Detail::Code, _) if matches!(choice.why, decide::Why::TooLong { .. }) => {
             Some(Err(choice.why.to_string()))
         }
-        (Detail::Code, Ok(compiler)) => Some(Ok(compiler.explain(&stage.kernel, &access)?)),
+        (Detail::Code, Ok(compiler)) => Some(Ok(compiler.explain(&stage.kernel, &access, Width::host())?)),
         (Detail::Code, Err(why)) => Some(Err(why.to_string())),
     };
     Ok(Step { stage, nodes, access, read, written, run: Some(run), code })

@@ -32,7 +32,7 @@ use crate::lower::{self, Walk};
 use crate::storage::Storage;
 
 pub(crate) use cache::Cache;
-use jit::{Compiled, Compiler};
+use jit::{Compiled, Compiler, Width};
 pub(crate) use memory::copy;
 pub(crate) use memory::view;
 pub(crate) use memory::{Destination, view_mut};
@@ -337,7 +337,7 @@ impl Engine {
     /// Compiles a kernel; `None` where executable memory is refused, now and from then on.
     fn compile(&self, kernel: &Arc<Kernel>, access: &[Access]) -> Result<Option<Compiled>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
-        match compiler.compile(kernel, access) {
+        match compiler.compile(kernel, access, Width::host()) {
             Ok(compiled) => {
                 let key = KernelKey { kernel: kernel.clone(), access: access.into() };
                 // Code takes whole pages, and what is kept beside it about as much again.

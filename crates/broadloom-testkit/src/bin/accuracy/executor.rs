@@ -144,7 +144,8 @@ fn prepare(which: Which, kernel: &Kernel, access: &[Access]) -> broadloom_core::
         }
         #[cfg(feature = "jit")]
         Which::Jit => {
-            let compiled = broadloom_clif::Compiler::host()?.compile(kernel, access)?;
+            let compiled =
+                broadloom_clif::Compiler::host()?.compile(kernel, access, broadloom_clif::Width::host())?;
             Ok(Box::new(move |block, params, faults| {
                 compiled.run(block, params, faults).expect("a block of the kernel");
             }))
