@@ -185,9 +185,8 @@ fn widest(
     width: Width,
     helpers: impl Fn() -> Helpers,
 ) -> (Option<Wide>, Option<String>) {
-    let host = Width::host();
-    let mut narrowed = (width > host).then(|| format!("this host has vectors of {host} bits"));
-    for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width.min(host)) {
+    let (width, mut narrowed) = width.had();
+    for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
         match wide(kernel, access, width, helpers()) {
             Ok(wide) => return (Some(wide), narrowed),
             Err(why) => narrowed = Some(why),

@@ -47,6 +47,10 @@ mod absent {
         pub fn host() -> Width {
             Width::W128
         }
+
+        pub fn had(self) -> (Width, Option<String>) {
+            (Width::W128, None)
+        }
     }
 
     impl fmt::Display for Width {
@@ -100,6 +104,14 @@ mod absent {
 
         pub fn code_size(&self) -> usize {
             0
+        }
+
+        pub fn width(&self) -> Width {
+            Width::W128
+        }
+
+        pub fn narrowed(&self) -> Option<&str> {
+            None
         }
     }
 }
