@@ -17,6 +17,7 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
 use target_lexicon::Architecture;
 
+use crate::constants;
 use crate::emit::{self, Helpers};
 use crate::run::Entry;
 use crate::symbols::{self, Announce, Registration};
@@ -54,7 +55,7 @@ impl Compiler {
     }
 
     fn isa_for(&self, kernel: &Kernel) -> &OwnedTargetIsa {
-        let vectors = kernel.body.len() as u64 * u64::from(emit::lanes(kernel)) / 4;
+        let vectors = kernel.body.len() as u64 * u64::from(emit::lanes(kernel, Width::W128)) / 4;
         if kernel.cost().max(vectors) as usize > SINGLE_PASS_ABOVE { &self.linear } else { &self.thorough }
     }
 
@@ -93,6 +94,7 @@ impl Compiler {
                 let (function, constants) = emit::function(
                     kernel,
                     access,
+                    width,
                     &**isa,
                     &mut FunctionBuilderContext::new(),
                     Helpers::Called,
@@ -102,7 +104,7 @@ impl Compiler {
                 let code = context.compiled_code();
                 let size = code.map_or(0, |c| c.code_buffer().len());
                 let frame = code.and_then(|c| c.buffer.frame_layout()).map_or(0, |f| f.frame_to_fp_offset);
-                (constants, emit::lanes(kernel), size, frame)
+                (constants, emit::lanes(kernel, width), size, frame)
             }
         };
         if frame > MAX_FRAME {
@@ -252,7 +254,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     context.set_disasm(true);
     let shown = Helpers::Shown(Vec::new());
     let (function, constants) =
-        emit::function(kernel, access, isa, &mut FunctionBuilderContext::new(), shown)?;
+        emit::function(kernel, access, Width::W128, isa, &mut FunctionBuilderContext::new(), shown)?;
     context.func = function;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
@@ -263,7 +265,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
         clif,
         assembly,
         bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),
-        lanes: emit::lanes(kernel) as usize,
+        lanes: emit::lanes(kernel, Width::W128) as usize,
         width: Width::W128,
         narrowed: None,
     })
@@ -272,7 +274,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
 /// Which host function's address stands where in the table of constants: the code shows only where it reads one.
 fn host_functions(kernel: &Kernel, constants: &[[u8; 16]]) -> String {
     let line = |function: &HostFunction| {
-        let entry = emit::host_constant(function);
+        let entry = constants::host_constant(function);
         let place = constants.iter().position(|constant| *constant == entry);
         place.map(|place| format!("; constants+{}: {function}\n", 16 * place))
     };
@@ -412,19 +414,19 @@ impl fmt::Debug for Compiled {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use broadloom_core::kernel::{Code as Instruction, Inst, ValueId};
     use broadloom_core::{DType, Op};
 
-    fn codes() -> impl Iterator<Item = Instruction> {
+    pub(crate) fn codes() -> impl Iterator<Item = Instruction> {
         let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().map(move |&d| Instruction::Apply(op, d)));
         let casts = DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| Instruction::Cast(a, b)));
         ops.chain(casts)
     }
 
     /// A kernel of one instruction beside a copy of a wider and a narrower dtype, so that lanes are mixed.
-    fn mixed(code: Instruction, other: DType) -> Kernel {
+    pub(crate) fn mixed(code: Instruction, other: DType) -> Kernel {
         let operands = code.operands();
         let mut args = [ValueId(0); 3];
         (0..operands).for_each(|i| args[i] = ValueId(i as u32));

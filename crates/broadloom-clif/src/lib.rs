@@ -8,13 +8,18 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod compile;
+mod constants;
 mod convert;
 mod emit;
 #[cfg(feature = "gdb")]
 mod gdb;
 mod host;
+mod intrinsic;
+mod memory;
 mod ops;
 mod rare;
+#[cfg(test)]
+mod repertoire;
 mod run;
 mod shape;
 mod shift;
