@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use broadloom_core::DType;
 use broadloom_core::kernel::Kernel;
-use broadloom_mem::Access;
+use broadloom_mem::{Access, Stores};
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -36,6 +36,7 @@ fn optimised(kernel: &Kernel, access: &[Access], width: Width) -> Function {
         kernel,
         access,
         width,
+        Stores::Cached,
         &*isa,
         &mut FunctionBuilderContext::new(),
         Helpers::Shown(Vec::new()),
