@@ -98,10 +98,7 @@ impl Intrinsic {
     }
 
     /// The intrinsic that a function of the CLIF function stands for.
-    pub fn of_external(
-        function: &cranelift_codegen::ir::Function,
-        name: &ExternalName,
-    ) -> Option<Intrinsic> {
+    pub fn of_external(function: &cranelift_codegen::ir::Function, name: &ExternalName) -> Option<Intrinsic> {
         match name {
             ExternalName::User(user) => Intrinsic::of(&function.params.user_named_funcs()[*user]),
             _ => None,
