@@ -17,9 +17,11 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
 use target_lexicon::Architecture;
 
+use crate::constants;
 use crate::emit::{self, Helpers};
 use crate::run::Entry;
 use crate::symbols::{self, Announce, Registration};
+use crate::width::Width;
 
 /// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
 /// fifth faster, but its time grows faster than the body does.
@@ -53,18 +55,19 @@ impl Compiler {
     }
 
     fn isa_for(&self, kernel: &Kernel) -> &OwnedTargetIsa {
-        let vectors = kernel.body.len() as u64 * u64::from(emit::lanes(kernel)) / 4;
+        let vectors = kernel.body.len() as u64 * u64::from(emit::lanes(kernel, Width::W128)) / 4;
         if kernel.cost().max(vectors) as usize > SINGLE_PASS_ABOVE { &self.linear } else { &self.thorough }
     }
 
-    /// Compiles a kernel.
+    /// Compiles a kernel, on vectors of this width where the host has them and the back end takes the kernel, else on
+    /// narrower ones ([`Compiled::narrowed`]). The bits of its results are the same for each.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
     /// just now, for a kernel that is too large for the compiler or would need more than 64 KiB of stack, and under
     /// `perf record` where its map can't be written;
     /// [`ErrorKind::Internal`] for a kernel that does not verify.
-    pub fn compile(&self, kernel: &Kernel, access: &[Access]) -> Result<Compiled> {
+    pub fn compile(&self, kernel: &Kernel, access: &[Access], width: Width) -> Result<Compiled> {
         check(kernel, access)?;
         if let Some(why) = symbols::perf::refused() {
             let path = "the map for perf (PERF_BUILDID_DIR is set)";
@@ -75,18 +78,35 @@ impl Compiler {
             isa.clone(),
             default_libcall_names(),
         ))));
-        let mut context = Context::new();
-        let (function, constants) =
-            emit::function(kernel, access, &**isa, &mut FunctionBuilderContext::new(), Helpers::Called)?;
-        context.func = function;
         // Cranelift writes the name to perf's map too, where `perf record` started the process.
         let name = symbols::name(kernel);
-        let signature = &context.func.signature;
-        let id = module.0.declare_function(&name, Linkage::Local, signature).map_err(defect)?;
-        module.0.define_function(id, &mut context).map_err(refused)?;
-        let code = context.compiled_code();
-        let size = code.map_or(0, |c| c.code_buffer().len());
-        let frame = code.and_then(|c| c.buffer.frame_layout()).map_or(0, |f| f.frame_to_fp_offset);
+        let signature = emit::signature(isa.default_call_conv());
+        let id = module.0.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
+        let (wide, narrowed) = widest(kernel, access, width, || Helpers::Called);
+        let width = wide.as_ref().map_or(Width::W128, |wide| wide.width);
+        let (constants, lanes, size, frame) = match wide {
+            Some(Wide { code, constants, lanes, frame, .. }) => {
+                module.0.define_function_bytes(id, CODE_ALIGN, &code, &[]).map_err(refused)?;
+                (constants, lanes, code.len(), frame)
+            }
+            None => {
+                let mut context = Context::new();
+                let (function, constants) = emit::function(
+                    kernel,
+                    access,
+                    width,
+                    &**isa,
+                    &mut FunctionBuilderContext::new(),
+                    Helpers::Called,
+                )?;
+                context.func = function;
+                module.0.define_function(id, &mut context).map_err(refused)?;
+                let code = context.compiled_code();
+                let size = code.map_or(0, |c| c.code_buffer().len());
+                let frame = code.and_then(|c| c.buffer.frame_layout()).map_or(0, |f| f.frame_to_fp_offset);
+                (constants, emit::lanes(kernel, width), size, frame)
+            }
+        };
         if frame > MAX_FRAME {
             return Err(Error::new(
                 ErrorKind::Limit,
@@ -102,7 +122,9 @@ impl Compiler {
         let entry = Entry::new(code);
         Ok(Compiled(Arc::new(Inner {
             entry,
-            lanes: emit::lanes(kernel),
+            lanes,
+            width,
+            narrowed,
             inputs: kernel.inputs.clone(),
             outputs: kernel.output_dtypes().collect(),
             access: access.to_vec(),
@@ -118,14 +140,66 @@ impl Compiler {
         })))
     }
 
-    /// What a kernel would be compiled to: the same text in every process on this host.
+    /// What a kernel would be compiled to for vectors of this width: the same text in every process on this host.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] for a defect.
-    pub fn explain(&self, kernel: &Kernel, access: &[Access]) -> Result<Listing> {
+    pub fn explain(&self, kernel: &Kernel, access: &[Access], width: Width) -> Result<Listing> {
         check(kernel, access)?;
-        explain(&**self.isa_for(kernel), kernel, access)
+        match widest(kernel, access, width, || Helpers::Shown(Vec::new())) {
+            (Some(wide), narrowed) => Ok(Listing {
+                clif: format!("{}{}", host_functions(kernel, &wide.constants), wide.clif),
+                assembly: wide.assembly,
+                bytes: wide.code.len() + wide.constants.len() * size_of::<Constant>(),
+                lanes: wide.lanes as usize,
+                width: wide.width,
+                narrowed,
+            }),
+            (None, narrowed) => explain(&**self.isa_for(kernel), kernel, access)
+                .map(|listing| Listing { narrowed, ..listing }),
+        }
     }
+}
+
+/// What functions are aligned to.
+const CODE_ALIGN: u64 = 64;
+
+/// A kernel's machine code on vectors of more than 128 bits.
+struct Wide {
+    width: Width,
+    /// Position-independent.
+    code: Vec<u8>,
+    /// What the code is called with.
+    constants: Vec<[u8; 16]>,
+    lanes: u32,
+    /// Bytes of stack that it takes.
+    frame: u32,
+    /// The optimised CLIF and the disassembly, where helpers are shown, else empty.
+    clif: String,
+    assembly: String,
+}
+
+/// The code on the widest vectors up to `width`, unless these are of 128 bits; and why it is on none
+/// as wide as that.
+fn widest(
+    kernel: &Kernel,
+    access: &[Access],
+    width: Width,
+    helpers: impl Fn() -> Helpers,
+) -> (Option<Wide>, Option<String>) {
+    let (width, mut narrowed) = width.had();
+    for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
+        match wide(kernel, access, width, helpers()) {
+            Ok(wide) => return (Some(wide), narrowed),
+            Err(why) => narrowed = Some(why),
+        }
+    }
+    (None, narrowed)
+}
+
+/// The code on vectors of this width, which the host has; or why there is none.
+fn wide(_: &Kernel, _: &[Access], _: Width, _: Helpers) -> std::result::Result<Wide, String> {
+    Err("there is no back end for wider vectors yet".into())
 }
 
 /// What a kernel is compiled to, as text.
@@ -139,6 +213,10 @@ pub struct Listing {
     pub bytes: usize,
     /// Elements per block.
     pub lanes: usize,
+    /// The bits of its vectors.
+    pub width: Width,
+    /// Why it is not for vectors as wide as was asked for.
+    pub narrowed: Option<String>,
 }
 
 /// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same
@@ -176,7 +254,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     context.set_disasm(true);
     let shown = Helpers::Shown(Vec::new());
     let (function, constants) =
-        emit::function(kernel, access, isa, &mut FunctionBuilderContext::new(), shown)?;
+        emit::function(kernel, access, Width::W128, isa, &mut FunctionBuilderContext::new(), shown)?;
     context.func = function;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
@@ -187,14 +265,16 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
         clif,
         assembly,
         bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),
-        lanes: emit::lanes(kernel) as usize,
+        lanes: emit::lanes(kernel, Width::W128) as usize,
+        width: Width::W128,
+        narrowed: None,
     })
 }
 
 /// Which host function's address stands where in the table of constants: the code shows only where it reads one.
 fn host_functions(kernel: &Kernel, constants: &[[u8; 16]]) -> String {
     let line = |function: &HostFunction| {
-        let entry = emit::host_constant(function);
+        let entry = constants::host_constant(function);
         let place = constants.iter().position(|constant| *constant == entry);
         place.map(|place| format!("; constants+{}: {function}\n", 16 * place))
     };
@@ -269,6 +349,8 @@ pub struct Compiled(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub entry: Entry,
     pub lanes: u32,
+    pub width: Width,
+    pub narrowed: Option<String>,
     pub inputs: Vec<broadloom_core::DType>,
     pub outputs: Vec<broadloom_core::DType>,
     pub access: Vec<Access>,
@@ -309,32 +391,42 @@ impl Compiled {
         self.0.code
     }
 
-    /// Elements per block: 128-bit vectors of the widest dtype, unrolled for short bodies.
+    /// Elements per block: vectors of the widest dtype, unrolled for short bodies.
     pub fn lanes(&self) -> usize {
         self.0.lanes as usize
+    }
+
+    /// The width of its vectors.
+    pub fn width(&self) -> Width {
+        self.0.width
+    }
+
+    /// Why its vectors are not as wide as was asked for; `None` where they are.
+    pub fn narrowed(&self) -> Option<&str> {
+        self.0.narrowed.as_deref()
     }
 }
 
 impl fmt::Debug for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Compiled({} bytes, {} lanes)", self.0.size, self.0.lanes)
+        write!(f, "Compiled({} bytes, {} lanes, {} bits)", self.0.size, self.0.lanes, self.0.width)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use broadloom_core::kernel::{Code as Instruction, Inst, ValueId};
     use broadloom_core::{DType, Op};
 
-    fn codes() -> impl Iterator<Item = Instruction> {
+    pub(crate) fn codes() -> impl Iterator<Item = Instruction> {
         let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().map(move |&d| Instruction::Apply(op, d)));
         let casts = DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| Instruction::Cast(a, b)));
         ops.chain(casts)
     }
 
     /// A kernel of one instruction beside a copy of a wider and a narrower dtype, so that lanes are mixed.
-    fn mixed(code: Instruction, other: DType) -> Kernel {
+    pub(crate) fn mixed(code: Instruction, other: DType) -> Kernel {
         let operands = code.operands();
         let mut args = [ValueId(0); 3];
         (0..operands).for_each(|i| args[i] = ValueId(i as u32));

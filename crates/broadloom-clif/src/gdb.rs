@@ -205,9 +205,9 @@ fn object_file(name: &str, start: usize, len: usize) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Compiler;
     use crate::symbols::name;
     use crate::symbols::tests::kernel as test_kernel;
+    use crate::{Compiler, Width};
     use broadloom_mem::Access;
     use object::read::{Object, ObjectSymbol};
 
@@ -236,7 +236,8 @@ mod tests {
     fn kernels_are_listed_while_they_live() {
         let Ok(compiler) = Compiler::host() else { return };
         let compiler = compiler.announcing(false, true);
-        let compile = |n| compiler.compile(&test_kernel(n), &[Access::Contiguous]).expect("compiles");
+        let compile =
+            |n| compiler.compile(&test_kernel(n), &[Access::Contiguous], Width::host()).expect("compiles");
         let kernels = [10, 11, 12].map(|n| (n, compile(n)));
         for (n, compiled) in &kernels {
             let symbol = (name(&test_kernel(*n)), compiled.code_range());
@@ -263,8 +264,9 @@ mod tests {
                 scope.spawn(move || {
                     for _ in 0..20 {
                         let n = 20 + thread;
-                        let compiled =
-                            compiler.compile(&test_kernel(n), &[Access::Contiguous]).expect("compiles");
+                        let compiled = compiler
+                            .compile(&test_kernel(n), &[Access::Contiguous], Width::host())
+                            .expect("compiles");
                         assert!(listed().contains(&(name(&test_kernel(n)), compiled.code_range())));
                     }
                 });

@@ -1,27 +1,33 @@
 //! Runs a kernel as machine code, through Cranelift.
 //!
 //! In: a kernel and how its inputs are accessed ([`Compiler::compile`]). Out: a [`Compiled`] kernel that computes
-//! blocks of a nest ([`Compiled::run`]). `value` and `shape` hold lanes in 128-bit vectors, `ops` is the CLIF
-//! instance of the primitives, `emit` puts loops around the body, `host` calls functions of the host program, `compile`
-//! owns code, `symbols` and `gdb` name it for others, `run` and `slices` call it. Must hold: code is called only with what
-//! it was compiled for; no type of Cranelift is in a public
-//! signature.
+//! blocks of a nest ([`Compiled::run`]). `width` says how wide vectors are, `value` and `shape` hold lanes in them, `ops`
+//! is the CLIF instance of the primitives, `emit` puts loops around the body, `host` calls functions of the host program,
+//! `compile` owns code, `symbols` and `gdb` name it for others, `run` and `slices` call it. Must hold: code is called only
+//! with what it was compiled for; no type of Cranelift is in a public signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod compile;
+mod constants;
 mod convert;
 mod emit;
 #[cfg(feature = "gdb")]
 mod gdb;
 mod host;
+mod intrinsic;
+mod memory;
 mod ops;
 mod rare;
+#[cfg(test)]
+mod repertoire;
 mod run;
 mod shape;
 mod shift;
 mod slices;
 mod symbols;
 mod value;
+mod width;
 
 pub use compile::{Compiled, Compiler, Listing, clif};
 pub use emit::lanes;
+pub use width::Width;

@@ -1,15 +1,19 @@
 //! The CLIF instance of [`Ops`]: each primitive as vector instructions that every supported host has.
 //!
 //! In and out: [`Lanes`]. Must hold: exact, as the trait says; only instructions that the x86-64 (AVX, FMA) and
-//! aarch64 back ends of Cranelift lower for vectors are emitted, since an unsupported one panics there.
+//! aarch64 back ends of Cranelift lower for vectors are emitted, since an unsupported one panics there. In vectors of
+//! more than 128 bits there are intrinsics beside them.
 
+use broadloom_math::functions::{float_to_half_by_bits, half_to_float_by_bits};
 use broadloom_math::{Cmp, DType, Elem, Float, Int, Num, Ops, Rare2, Real, through};
+use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 
 use crate::emit::Emitter;
 use crate::rare;
-use crate::value::{Lanes, is_signed, vector_type};
+use crate::value::{Lanes, is_signed};
+use crate::width::Width;
 
 /// Bytes of an element in a value; a bool takes the width of its mask.
 fn width<T: Elem>() -> u32 {
@@ -42,6 +46,9 @@ impl Emitter<'_> {
 
     /// 8-bit products go through 16 bits: no host multiplies bytes lane by lane.
     pub(crate) fn multiply_bytes(&mut self, a: Value, b: Value) -> Value {
+        if self.layout.is_wide() {
+            return self.multiply_bytes_in_place(a, b);
+        }
         let ins = |e: &mut Self, low: bool, v: Value| {
             if low { e.builder.ins().swiden_low(v) } else { e.builder.ins().swiden_high(v) }
         };
@@ -52,6 +59,20 @@ impl Emitter<'_> {
         self.narrow_pair(halves[0], halves[1], 2)
     }
 
+    /// The same within words of two bytes: the lower bytes' products, and those of the higher ones at their place.
+    fn multiply_bytes_in_place(&mut self, a: Value, b: Value) -> Value {
+        let (ty, words) = (self.builder.func.dfg.value_type(a), self.word_type());
+        let (a, b) = (self.cast_bits(words, a), self.cast_bits(words, b));
+        let (lower, higher) = (self.constant(words, 0x00ff), self.constant(words, 0xff00));
+        let low = self.builder.ins().imul(a, b);
+        let low = self.builder.ins().band(low, lower);
+        let a = self.builder.ins().ushr_imm_u(a, 8);
+        let b = self.builder.ins().band(b, higher);
+        let high = self.builder.ins().imul(a, b);
+        let both = self.builder.ins().bor(low, high);
+        self.cast_bits(ty, both)
+    }
+
     /// Calls `f` on each lane's scalars and puts the results in the lanes of `ty`.
     pub(crate) fn by_lane(
         &mut self,
@@ -60,11 +81,11 @@ impl Emitter<'_> {
         mut f: impl FnMut(&mut Self, &[Value]) -> Value,
     ) -> Lanes {
         let out_lanes = ty.lane_count();
-        let count = self.lanes.div_ceil(out_lanes).max(1);
+        let count = self.layout.lanes.div_ceil(out_lanes).max(1);
         let mut vectors = [Value::from_u32(0); crate::value::MAX_VECTORS];
         for (i, slot) in vectors.iter_mut().enumerate().take(count as usize) {
             let mut out = self.zero(ty);
-            for lane in 0..out_lanes.min(self.lanes) {
+            for lane in 0..out_lanes.min(self.layout.lanes) {
                 let at = i as u32 * out_lanes + lane;
                 let scalars: smallvec::SmallVec<[Value; 2]> = args.iter().map(|a| self.lane(a, at)).collect();
                 let y = f(self, &scalars);
@@ -83,6 +104,9 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn shift_const(&mut self, x: Lanes, count: u32, left: bool, signed: bool) -> Lanes {
+        if x.width == 1 && self.layout.is_wide() {
+            return self.shift_bytes(x, count, left, signed);
+        }
         let amount = i64::from(count);
         x.map(|v| match (left, signed) {
             (true, _) => self.builder.ins().ishl_imm_u(v, amount),
@@ -116,11 +140,11 @@ impl Ops for Emitter<'_> {
 
     fn splat<T: Elem>(&mut self, x: T) -> Lanes {
         let (ty, bits) = match T::DTYPE {
-            DType::Bool => (types::I8X16, 0xff * x.to_bits64()),
-            _ => (vector_type::<T>(), x.to_bits64()),
+            DType::Bool => (self.layout.integer_vector(1), 0xff * x.to_bits64()),
+            _ => (self.layout.vector_type::<T>(), x.to_bits64()),
         };
         let v = self.constant(ty, bits);
-        Lanes::new(ty.lane_bits() / 8, std::iter::repeat_n(v, self.vectors_of(ty.lane_bits() / 8)))
+        Lanes::new(ty.lane_bits() / 8, std::iter::repeat_n(v, self.layout.vectors_of(ty.lane_bits() / 8)))
     }
 
     fn add<T: Num>(&mut self, a: Lanes, b: Lanes) -> Lanes {
@@ -204,14 +228,14 @@ impl Ops for Emitter<'_> {
     }
 
     fn quotient<T: Int>(&mut self, a: Lanes, b: Lanes) -> Lanes {
-        if T::WIDTH == 64 {
+        if T::WIDTH == 64 && !self.layout.is_wide() {
             return through::by_magnitudes::<Self, T>(self, a, b, false, Self::divide_by_lane);
         }
         through::quotient::<Self, T>(self, a, b)
     }
 
     fn floor_quotient<T: Int>(&mut self, a: Lanes, b: Lanes) -> Lanes {
-        if T::WIDTH == 64 {
+        if T::WIDTH == 64 && !self.layout.is_wide() {
             return through::by_magnitudes::<Self, T>(self, a, b, T::SIGNED, Self::divide_by_lane);
         }
         through::floor_quotient::<Self, T>(self, a, b)
@@ -253,6 +277,10 @@ impl Ops for Emitter<'_> {
             let (a, b) = (self.resize(a, m.width.into()), self.resize(b, m.width.into()));
             return self.bit_select(m, a, b);
         }
+        if self.layout.width == Width::W512 {
+            // Masks are registers of their own there, and blends one step.
+            return self.bit_select(m, a, b);
+        }
         // A blend takes three steps on current hosts; next to a constant it takes one or two.
         let masks = |e: &mut Self, x: &Lanes| {
             let m: smallvec::SmallVec<[Value; 8]> = m
@@ -279,7 +307,7 @@ impl Ops for Emitter<'_> {
             }
             (Some(x), Some(y)) => {
                 let m = masks(self, &a);
-                let ty = vector_type::<T>();
+                let ty = self.layout.vector_type::<T>();
                 let (differ, other) = (self.constant(ty, x ^ y), self.constant(ty, y));
                 m.map(|m| {
                     let differ = self.builder.ins().band(m, differ);
@@ -326,17 +354,20 @@ impl Ops for Emitter<'_> {
     }
 
     fn bits<T: Real>(&mut self, x: Lanes) -> Lanes {
-        let ty = vector_type::<T::Bits>();
+        let ty = self.layout.vector_type::<T::Bits>();
         x.map(|v| self.cast_bits(ty, v))
     }
 
     fn of_bits<T: Real>(&mut self, x: Lanes) -> Lanes {
-        let ty = vector_type::<T>();
+        let ty = self.layout.vector_type::<T>();
         x.map(|v| self.cast_bits(ty, v))
     }
 
     fn int_resize<T: Int, U: Int>(&mut self, x: Lanes) -> Lanes {
         let (mut x, to) = (x.with_uniform(None), width::<U>());
+        if self.layout.is_wide() {
+            return self.resize_integers(x, to, T::SIGNED);
+        }
         while u32::from(x.width) < to {
             x = self.widen(x, T::SIGNED);
         }
@@ -356,6 +387,8 @@ impl Ops for Emitter<'_> {
 
     fn float_resize<T: Float, U: Float>(&mut self, x: Lanes) -> Lanes {
         match (T::DIGITS, U::DIGITS) {
+            (24, 53) if self.layout.is_wide() => self.converted_by(x, types::F64, Intrinsic::Promote),
+            (53, 24) if self.layout.is_wide() => self.converted_by(x, types::F32, Intrinsic::Demote),
             (24, 53) => {
                 let low_first = self.split_halves(x);
                 low_first.map(|v| self.builder.ins().fvpromote_low(v))
@@ -366,6 +399,20 @@ impl Ops for Emitter<'_> {
             }
             _ => x,
         }
+    }
+
+    fn half_to_float(&mut self, x: Lanes) -> Lanes {
+        if self.layout.is_wide() {
+            return self.converted_by(x, types::F32, Intrinsic::HalfToFloat);
+        }
+        half_to_float_by_bits(self, x)
+    }
+
+    fn float_to_half(&mut self, x: Lanes) -> Lanes {
+        if self.layout.is_wide() {
+            return self.converted_by(x, types::I16, Intrinsic::FloatToHalf);
+        }
+        float_to_half_by_bits(self, x)
     }
 
     fn rare2<F: Rare2<T>, T: Num>(&mut self, flagged: Lanes, a: Lanes, b: Lanes, fast: Lanes) -> Lanes {

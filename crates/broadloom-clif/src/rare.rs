@@ -11,7 +11,8 @@ use cranelift_codegen::ir::{
 };
 
 use crate::emit::Emitter;
-use crate::value::{Lanes, MAX_VECTORS, VECTOR, vector_type};
+use crate::memory::element_flags;
+use crate::value::{Lanes, MAX_VECTORS};
 
 /// Calls `F` for each lane whose mask is not zero.
 ///
@@ -36,10 +37,60 @@ impl Emitter<'_> {
     fn rare_frame(&mut self) -> StackSlot {
         let builder = &mut self.builder;
         *self.rare_frame.get_or_insert_with(|| {
-            let bytes = 4 * MAX_VECTORS as u32 * VECTOR;
+            let bytes = 4 * MAX_VECTORS as u32 * self.layout.width.bytes();
             builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4))
         })
     }
+
+    /// Writes lanes one after the other to a frame.
+    pub(crate) fn store_to_frame(&mut self, frame: Value, at: i32, lanes: &Lanes) {
+        let flags = self.frame_flags();
+        for (j, &v) in lanes.vectors().iter().enumerate() {
+            let bytes = self.builder.func.dfg.value_type(v).bytes() as i32;
+            self.builder.ins().store(flags, v, frame, at + j as i32 * bytes);
+        }
+    }
+
+    /// How vectors lie in frames, which are aligned to 16 bytes.
+    pub(crate) fn frame_flags(&self) -> MemFlagsData {
+        if self.layout.is_wide() { element_flags() } else { MemFlagsData::trusted() }
+    }
+}
+
+/// Writes 1 where a lane of the row is set.
+///
+/// # Safety
+/// `frame` points to `lanes` masks, of which the row has the first `left`, and `fault` to a byte that no one else uses
+/// during the call.
+unsafe extern "C" fn note<T: Num>(frame: *const T, lanes: usize, left: usize, fault: *mut u8) {
+    for lane in 0..lanes.min(left) {
+        // SAFETY: the index is below `lanes`, and a mask lane is all ones or all zeros, which is a valid T either way.
+        if unsafe { frame.add(lane).read() }.to_bits64() != 0 {
+            // SAFETY: the caller vouches for the byte.
+            unsafe { fault.write(1) };
+        }
+    }
+}
+
+/// Notes the lanes of a mask that the row has, in a block that has lanes beyond it; in a cold block.
+pub fn note_within(e: &mut Emitter<'_>, m: Lanes, left: Value, faults: Value, site: i32) {
+    let helper = match m.width {
+        1 => note::<u8> as *const (),
+        2 => note::<u16> as *const (),
+        4 => note::<u32> as *const (),
+        _ => note::<u64> as *const (),
+    };
+    let slot = e.rare_frame();
+    let frame = e.builder.ins().stack_addr(types::I64, slot, 0);
+    e.store_to_frame(frame, 0, &m);
+    let lanes = e.builder.ins().iconst(types::I64, i64::from(e.layout.lanes));
+    let fault = e.builder.ins().iadd_imm_s(faults, i64::from(site));
+    let mut signature = Signature::new(e.call_conv);
+    signature.params.extend([AbiParam::new(types::I64); 4]);
+    let signature = e.builder.import_signature(signature);
+    let helper = e.helpers.address(helper as usize);
+    let helper = e.builder.ins().iconst(types::I64, helper);
+    e.builder.ins().call_indirect(signature, helper, &[frame, lanes, left, fault]);
 }
 
 /// Emits the test, the cold block and the join.
@@ -50,25 +101,25 @@ pub fn emit<F: Rare2<T>, T: Num>(
     b: Lanes,
     fast: Lanes,
 ) -> Lanes {
+    let ty = e.layout.vector_type::<T>();
     let any = e.any(flagged);
     let (cold, join) = (e.builder.create_block(), e.builder.create_block());
     e.builder.set_cold_block(cold);
     for _ in fast.vectors() {
-        e.builder.append_block_param(join, vector_type::<T>());
+        e.builder.append_block_param(join, ty);
     }
     let args: Vec<BlockArg> = fast.vectors().iter().map(|&v| v.into()).collect();
     e.builder.ins().brif(any, cold, &[], join, &args);
 
     e.builder.switch_to_block(cold);
     e.builder.seal_block(cold);
-    let part = fast.vectors().len() as u32 * VECTOR;
+    let vector = ty.bytes();
+    let part = fast.vectors().len() as u32 * vector;
+    let flags = e.frame_flags();
     let slot = e.rare_frame();
     let frame = e.builder.ins().stack_addr(types::I64, slot, 0);
     for (i, lanes) in [flagged, a, b, fast].iter().enumerate() {
-        for (j, &v) in lanes.vectors().iter().enumerate() {
-            let at = i as i32 * part as i32 + j as i32 * VECTOR as i32;
-            e.builder.ins().store(MemFlagsData::trusted(), v, frame, at);
-        }
+        e.store_to_frame(frame, i as i32 * part as i32, lanes);
     }
     // Whole vectors, so that the parts of the frame lie where the helper looks; lanes beyond the value's own hold
     // anything, and so do their results.
@@ -81,8 +132,8 @@ pub fn emit<F: Rare2<T>, T: Num>(
     e.builder.ins().call_indirect(signature, helper, &[frame, lanes]);
     let results: Vec<BlockArg> = (0..fast.vectors().len())
         .map(|j| {
-            let at = 3 * part as i32 + j as i32 * VECTOR as i32;
-            e.builder.ins().load(vector_type::<T>(), MemFlagsData::trusted(), frame, at).into()
+            let at = 3 * part as i32 + j as i32 * vector as i32;
+            e.builder.ins().load(ty, flags, frame, at).into()
         })
         .collect();
     e.builder.ins().jump(join, &results);

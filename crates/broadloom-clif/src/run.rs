@@ -2,7 +2,8 @@
 //!
 //! In: a block of a nest, parameters, a byte per fault site. Out: the block's outputs are written, and the bytes of
 //! sites that met a zero divisor set. Must hold: compiled code is entered only with at least as many columns as it
-//! has lanes, and through operands that have the sizes and access classes that it was compiled for.
+//! has lanes, or one if it takes rows of any length, and through operands that have the sizes and access classes that it
+//! was compiled for.
 
 use std::mem::MaybeUninit;
 
@@ -11,6 +12,7 @@ use broadloom_mem::{Access, Block};
 use smallvec::SmallVec;
 
 use crate::compile::{Compiled, Constant, Inner};
+use crate::width::Width;
 
 /// An operand as compiled code sees it: the first row, and bytes from row to row.
 #[derive(Clone, Copy)]
@@ -21,7 +23,7 @@ pub(crate) struct Operand {
 }
 
 /// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, the column that
-/// a row's last block begins at, constants.
+/// a row's last block begins at (at 512 bits, the number of columns), constants.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry(
     unsafe extern "C" fn(*const Operand, *const u64, *mut u8, usize, usize, *const Constant),
@@ -36,8 +38,8 @@ impl Entry {
     }
 }
 
-/// Bytes of the widest block of one operand: 16 lanes of 8 bytes.
-const PAD: usize = 128;
+/// Bytes of the widest block of one operand that needs buffers: 32 lanes of 8 bytes, at 256 bits.
+const PAD: usize = 256;
 
 /// Room for one block of an operand.
 #[derive(Clone, Copy)]
@@ -65,8 +67,13 @@ impl Pad {
             _ => first!(u64, 1),
         };
         debug_assert!(lanes * size <= PAD && count <= lanes);
-        // PERF: all of the pad, whose size the compiler knows.
-        self.0.write([word; PAD / 8]);
+        // PERF: all of the pad or its first half, whose sizes the compiler knows.
+        if lanes * size <= PAD / 2 {
+            // SAFETY: half of the pad.
+            unsafe { self.0.as_mut_ptr().cast::<[u64; PAD / 16]>().write([word; PAD / 16]) };
+        } else {
+            self.0.write([word; PAD / 8]);
+        }
         if count > 1 {
             // SAFETY: `count` elements, no more than fit.
             unsafe { copy_short(from, self.0.as_mut_ptr().cast(), count * size) };
@@ -143,12 +150,18 @@ impl Compiled {
         operands.extend(raw.outputs.iter().map(|o| Operand { ptr: o.ptr, row_stride: o.row_stride }));
         let lanes = self.lanes();
         // The last block of a row overlaps the one before, unless an output is an input in place: then a second
-        // pass over the overlap would read what the first has written.
-        let tail = if raw.cols < lanes || raw.any_alias { raw.cols % lanes } else { 0 };
+        // pass over the overlap would read what the first has written. Where rows may have any length, there is no overlap.
+        let tail = if inner.takes_any_row() {
+            0
+        } else if raw.cols < lanes || raw.any_alias {
+            raw.cols % lanes
+        } else {
+            0
+        };
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
         if raw.cols > tail {
             // SAFETY: the block vouches for `rows × cols` elements of every operand during this call, with the sizes
-            // and classes checked above; at least `lanes` columns are left.
+            // and classes checked above; at least `lanes` columns are left, or any at all, if that is enough.
             unsafe { call.enter(&operands, raw.rows, raw.cols - tail) };
         }
         if tail > 0 {
@@ -161,6 +174,13 @@ impl Compiled {
     }
 }
 
+impl Inner {
+    /// Whether rows may be shorter than a block: the code reads and writes parts of vectors.
+    pub fn takes_any_row(&self) -> bool {
+        self.width == Width::W512
+    }
+}
+
 pub(crate) struct Call<'a> {
     pub inner: &'a Inner,
     pub params: &'a [u64],
@@ -170,13 +190,13 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// # Safety
     /// The operands are valid for `rows × cols` elements of the kernel's sizes and classes, `cols` is at least the
-    /// lane count, and `faults` points to a byte per fault site.
+    /// lane count, or 1 if the code [takes any row](Inner::takes_any_row), and `faults` points to a byte per fault site.
     #[inline]
     pub unsafe fn enter(&self, operands: &[Operand], rows: usize, cols: usize) {
         // SAFETY: what the caller vouches for is what the function needs; the code is alive through `inner`.
         unsafe {
             let constants = self.inner.constants.as_ptr();
-            let last = cols - self.inner.lanes as usize;
+            let last = if self.inner.takes_any_row() { cols } else { cols - self.inner.lanes as usize };
             (self.inner.entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, last, constants)
         }
     }

@@ -1,4 +1,4 @@
-//! Widening, narrowing and splitting of lanes between vectors.
+//! Widening, narrowing and splitting of lanes between vectors: of 128 bits, where nothing else is said.
 //!
 //! In: [`Lanes`] of one width. Out: the same lanes at another. Must hold: lane order is kept, and a value takes
 //! exactly the vectors that its lanes need.
@@ -6,18 +6,13 @@
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use crate::emit::Emitter;
-use crate::value::{Lanes, VECTOR, integer_vector};
+use crate::value::Lanes;
 
 impl Emitter<'_> {
-    /// How many vectors hold the lanes at a width.
-    pub fn vectors_of(&self, width: u32) -> usize {
-        (self.lanes * width / VECTOR).max(1) as usize
-    }
-
     /// Each lane in twice the bytes.
     pub fn widen(&mut self, x: Lanes, signed: bool) -> Lanes {
         let width = u32::from(x.width) * 2;
-        let count = self.vectors_of(width);
+        let count = self.layout.vectors_of(width);
         let mut out = smallvec::SmallVec::<[Value; 8]>::new();
         for &v in x.vectors() {
             out.push(if signed {
@@ -49,7 +44,7 @@ impl Emitter<'_> {
             return self.even_words(a, b);
         }
         // The packing instructions saturate: with the high half cleared there is nothing to saturate.
-        let ty = integer_vector(width);
+        let ty = self.layout.integer_vector(width);
         let mask = self.constant(ty, if width == 2 { 0xff } else { 0xffff });
         let (a, b) = (self.builder.ins().band(a, mask), self.builder.ins().band(b, mask));
         self.builder.ins().unarrow(a, b)
@@ -85,8 +80,11 @@ impl Emitter<'_> {
         self.builder.ins().shuffle(a, b, mask)
     }
 
-    /// A mask whose lanes have another width.
+    /// A mask whose lanes have another width; for vectors of any.
     pub fn resize(&mut self, m: Lanes, width: u32) -> Lanes {
+        if self.layout.is_wide() {
+            return self.resize_mask(m, width);
+        }
         let mut m = m;
         while u32::from(m.width) < width {
             m = self.widen(m, true);
@@ -100,8 +98,11 @@ impl Emitter<'_> {
         m
     }
 
-    /// 8- and 16-bit unsigned lanes as 32-bit ones.
+    /// 8- and 16-bit unsigned lanes as 32-bit ones; for vectors of any width.
     pub fn widen_unsigned_to_i32(&mut self, x: Lanes) -> Lanes {
+        if self.layout.is_wide() {
+            return self.resize_integers(x, 4, false);
+        }
         let mut x = x;
         while x.width < 4 {
             x = self.widen(x, false);
@@ -111,7 +112,7 @@ impl Emitter<'_> {
 
     /// Vectors of four 32-bit lanes as vectors with two of them each, in the low half.
     pub fn split_halves(&mut self, x: Lanes) -> Lanes {
-        let count = self.vectors_of(8);
+        let count = self.layout.vectors_of(8);
         let mut out = smallvec::SmallVec::<[Value; 8]>::new();
         for &v in x.vectors() {
             out.push(v);
@@ -143,7 +144,7 @@ impl Emitter<'_> {
         Lanes::new(4, out)
     }
 
-    /// `a` where the mask's bits are set, else `b`.
+    /// `a` where the mask's bits are set, else `b`; for vectors of any width.
     pub fn bit_select(&mut self, m: Lanes, a: Lanes, b: Lanes) -> Lanes {
         let vectors = m.vectors().iter().zip(a.vectors()).zip(b.vectors());
         let out: smallvec::SmallVec<[Value; 8]> = vectors

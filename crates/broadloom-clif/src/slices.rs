@@ -53,9 +53,9 @@ impl Compiled {
             ));
         }
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
-        if elements >= self.lanes() {
+        if elements >= self.lanes() || elements > 0 && inner.takes_any_row() {
             // SAFETY: every operand has its elements, in slices that nothing else writes during this call; the row is
-            // at least as long as a block.
+            // at least as long as a block, or may be shorter.
             unsafe { call.enter(&operands, 1, elements) };
         } else if elements > 0 {
             // SAFETY: as above, for a row that is shorter than a block.

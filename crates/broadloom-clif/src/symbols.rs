@@ -110,7 +110,7 @@ pub(crate) mod perf {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::Compiler;
+    use crate::{Compiler, Width};
     use broadloom_core::kernel::{Inst, ValueId};
     use broadloom_core::{DType, Op};
     use broadloom_mem::Access;
@@ -144,10 +144,10 @@ pub(crate) mod tests {
     #[test]
     fn the_map_has_the_code_of_each_kernel() {
         let Ok(compiler) = Compiler::host() else { return };
-        let quiet = compiler.compile(&kernel(3), &[Access::Contiguous]).expect("compiles");
+        let quiet = compiler.compile(&kernel(3), &[Access::Contiguous], Width::host()).expect("compiles");
         let compiler = compiler.announcing(true, false);
         let compiled: Vec<_> =
-            [4, 5].map(|n| (n, compiler.compile(&kernel(n), &[Access::Contiguous]))).into();
+            [4, 5].map(|n| (n, compiler.compile(&kernel(n), &[Access::Contiguous], Width::host()))).into();
         let map = std::fs::read_to_string(perf::path()).expect("a map");
         std::fs::remove_file(perf::path()).expect("removed");
         let lines: Vec<(usize, usize, &str)> = map

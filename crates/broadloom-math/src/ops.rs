@@ -4,7 +4,8 @@
 //! Must hold: each method has exactly one result for each operand, on every host and in every instance;
 //! any NaN is as good as any other, everything else is bits.
 
-use crate::dtype::{Elem, Float, Int, Num, Real};
+use crate::dtype::{Elem, Float, Int, Num, Real, f16};
+use crate::functions::{float_to_half_by_bits, half_to_float_by_bits};
 
 /// A comparison. All but `Ne` are false where an operand is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,16 @@ pub trait Ops: Sized {
     fn float_to_int<T: Float, U: Int>(&mut self, x: Self::V<T>) -> Self::V<U>;
     /// float32 ↔ float64, rounded once to nearest even.
     fn float_resize<T: Float, U: Float>(&mut self, x: Self::V<T>) -> Self::V<U>;
+    /// float16 → float32, which is exact; a NaN keeps its sign.
+    #[inline(always)]
+    fn half_to_float(&mut self, x: Self::V<f16>) -> Self::V<f32> {
+        half_to_float_by_bits(self, x)
+    }
+    /// float32 → float16, rounded once to nearest even; a NaN keeps its sign.
+    #[inline(always)]
+    fn float_to_half(&mut self, x: Self::V<f32>) -> Self::V<f16> {
+        float_to_half_by_bits(self, x)
+    }
 
     /// `F` of the arguments where the mask is true, else `fast`.
     ///

@@ -11,6 +11,9 @@ use cranelift_codegen::ir::{ExternalName, UserExternalName};
 /// bits of a register, below anything. A mask is a vector of integers whose lanes are all ones or all zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Intrinsic {
+    /// `(T) -> T xN`: the scalar in each lane, as `splat` does; which the optimiser would look through, and leave scalar
+    /// arithmetic on narrow integers.
+    Broadcast,
     /// `(iA xN) -> iB xN`, B > A: the same signed number.
     SignExtend,
     /// `(iA xN) -> iB xN`, B > A: the same unsigned number.
@@ -53,7 +56,7 @@ use Intrinsic::*;
 
 impl Intrinsic {
     /// Every intrinsic but [`Piece`], of which there is one for each place.
-    const NAMED: [Intrinsic; 17] = [
+    const NAMED: [Intrinsic; 18] = [
         SignExtend,
         ZeroExtend,
         Truncate,
@@ -71,6 +74,7 @@ impl Intrinsic {
         LoadPart,
         StorePart,
         StoreStream,
+        Broadcast,
     ];
     /// The namespace of the names in CLIF.
     pub const NAMESPACE: u32 = 0x77;

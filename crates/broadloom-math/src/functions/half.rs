@@ -1,7 +1,7 @@
-//! float16 ↔ float32 by integer arithmetic, written over the primitives like any function.
+//! float16 ↔ float32: the two primitives, and what they are by integer arithmetic over the others.
 //!
 //! In: float16 bits. Out: float32 with the same value; and back, rounded once to nearest even. Must hold: exact
-//! for subnormals, infinities and NaNs (a NaN becomes the quiet one, its sign kept).
+//! for subnormals, infinities and NaNs (a NaN stays one, its sign kept).
 //! Source: the magic-number conversions described by F. Giesen, "Half to float done quick" (2012).
 
 use crate::dtype::{Elem, Real, f16};
@@ -31,6 +31,18 @@ pub trait IntoHalf: CastTo<f16> {
 /// float32 with the value of `x`.
 #[inline(always)]
 pub(crate) fn widen<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
+    o.half_to_float(x)
+}
+
+/// `x` rounded to float16.
+#[inline(always)]
+pub(crate) fn narrow<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
+    o.float_to_half(x)
+}
+
+/// [`Ops::half_to_float`] on the bits, for instances that have no instruction for it.
+#[inline(always)]
+pub fn half_to_float_by_bits<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
     let bits = o.bits::<f16>(x);
     let bits = o.int_resize::<u16, u32>(bits);
     let low = o.splat(0x7fffu32);
@@ -53,9 +65,9 @@ pub(crate) fn widen<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
     o.of_bits::<f32>(value)
 }
 
-/// `x` rounded to float16.
+/// [`Ops::float_to_half`] on the bits, for instances that have no instruction for it.
 #[inline(always)]
-pub(crate) fn narrow<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
+pub fn float_to_half_by_bits<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
     let bits = o.bits::<f32>(x);
     let low = o.splat(f32::MAGNITUDE);
     let magnitude = o.and(bits, low);

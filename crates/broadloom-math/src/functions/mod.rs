@@ -37,7 +37,7 @@ pub use select::*;
 pub use sign::*;
 pub use trigonometric::{Cos, Sin, Tan};
 
-pub use self::half::{HalfBinary, HalfUnary, IntoHalf};
+pub use self::half::{HalfBinary, HalfUnary, IntoHalf, float_to_half_by_bits, half_to_float_by_bits};
 pub(crate) use self::half::{narrow, narrow_f64, to_odd, widen};
 
 /// Declares a function type.

@@ -108,22 +108,30 @@ fn step(
     }
     let access = access(engine, slots, recipe, prepared)?;
     let choice = prepared.would_choose(engine, options, &access);
+    let code = match (detail, engine.compiler()) {
+        (Detail::Plan, _) => None,
+        (Detail::Code, _) if matches!(choice.why, decide::Why::TooLong { .. }) => {
+            Some(Err(choice.why.to_string()))
+        }
+        (Detail::Code, Ok(compiler)) => {
+            Some(Ok(compiler.explain(&stage.kernel, &access, options.vector_width.width())?))
+        }
+        (Detail::Code, Err(why)) => Some(Err(why.to_string())),
+    };
+    let (width, narrowed) = match &code {
+        Some(Ok(listing)) => (listing.width, listing.narrowed.clone()),
+        _ => prepared.vectors(engine, options, &access),
+    };
     let run = Run {
         jit: choice.jit,
+        width,
+        narrowed,
         why: choice.why.to_string(),
         threads: decide::threads(choice.time, engine.threads(options, choice.time)),
         interpreted: choice.interpreted,
         compiled: choice.fused,
         compile: choice.compile,
         streams: !choice.jit && traffic.stores() == Stores::Streaming,
-    };
-    let code = match (detail, engine.compiler()) {
-        (Detail::Plan, _) => None,
-        (Detail::Code, _) if matches!(choice.why, decide::Why::TooLong { .. }) => {
-            Some(Err(choice.why.to_string()))
-        }
-        (Detail::Code, Ok(compiler)) => Some(Ok(compiler.explain(&stage.kernel, &access)?)),
-        (Detail::Code, Err(why)) => Some(Err(why.to_string())),
     };
     Ok(Step { stage, nodes, access, read, written, run: Some(run), code })
 }

@@ -4,13 +4,15 @@
 //! compiled.
 
 #[cfg(feature = "jit")]
-pub use broadloom_clif::{Compiled, Compiler, Listing, clif};
+pub use broadloom_clif::{Compiled, Compiler, Listing, Width, clif};
 
 #[cfg(not(feature = "jit"))]
-pub use absent::{Compiled, Compiler, Listing, clif};
+pub use absent::{Compiled, Compiler, Listing, Width, clif};
 
 #[cfg(not(feature = "jit"))]
 mod absent {
+    use std::fmt;
+
     use broadloom_core::{Error, ErrorKind, Kernel, Result};
     use broadloom_mem::{Access, Block};
 
@@ -29,6 +31,36 @@ mod absent {
         pub assembly: String,
         pub bytes: usize,
         pub lanes: usize,
+        pub width: Width,
+        pub narrowed: Option<String>,
+    }
+
+    /// As `broadloom_clif::Width`: what may be asked for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Width {
+        W128,
+        W256,
+        W512,
+    }
+
+    impl Width {
+        pub fn host() -> Width {
+            Width::W128
+        }
+
+        pub fn had(self) -> (Width, Option<String>) {
+            (Width::W128, None)
+        }
+    }
+
+    impl fmt::Display for Width {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(match self {
+                Width::W128 => "128",
+                Width::W256 => "256",
+                Width::W512 => "512",
+            })
+        }
     }
 
     pub struct Compiler(());
@@ -45,11 +77,11 @@ mod absent {
             self
         }
 
-        pub fn compile(&self, _: &Kernel, _: &[Access]) -> Result<Compiled> {
+        pub fn compile(&self, _: &Kernel, _: &[Access], _: Width) -> Result<Compiled> {
             Err(off())
         }
 
-        pub fn explain(&self, _: &Kernel, _: &[Access]) -> Result<Listing> {
+        pub fn explain(&self, _: &Kernel, _: &[Access], _: Width) -> Result<Listing> {
             Err(off())
         }
     }
@@ -72,6 +104,14 @@ mod absent {
 
         pub fn code_size(&self) -> usize {
             0
+        }
+
+        pub fn width(&self) -> Width {
+            Width::W128
+        }
+
+        pub fn narrowed(&self) -> Option<&str> {
+            None
         }
     }
 }

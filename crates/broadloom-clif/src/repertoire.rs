@@ -1,0 +1,117 @@
+//! What CLIF of more than 128 bits is made of.
+//!
+//! In: every code beside other dtypes, at 256 and 512 bits. Out: tests. Must hold: after the optimiser there are only the
+//! instructions, types, intrinsics and blocks that the back end for wide vectors is written for.
+
+use std::collections::BTreeSet;
+
+use broadloom_core::DType;
+use broadloom_core::kernel::Kernel;
+use broadloom_mem::Access;
+use broadloom_wide::Intrinsic;
+use cranelift_codegen::Context;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Type, types};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::Configurable;
+use cranelift_frontend::FunctionBuilderContext;
+
+use crate::compile::tests::{codes, mixed};
+use crate::compile::{X86_64_AT_LEAST, flags};
+use crate::emit::{self, Helpers};
+use crate::width::Width;
+
+fn isa() -> OwnedTargetIsa {
+    let mut builder =
+        cranelift_codegen::isa::lookup_by_name("x86_64-unknown-linux-gnu").expect("a back end of this build");
+    X86_64_AT_LEAST.iter().for_each(|f| builder.enable(f).expect("a feature"));
+    builder.finish(flags("backtracking").expect("settings")).expect("an instruction set")
+}
+
+/// The function of a kernel after the optimiser, verified before and after.
+fn optimised(kernel: &Kernel, access: &[Access], width: Width) -> Function {
+    let isa = isa();
+    let mut context = Context::new();
+    let (function, constants) = emit::function(
+        kernel,
+        access,
+        width,
+        &*isa,
+        &mut FunctionBuilderContext::new(),
+        Helpers::Shown(Vec::new()),
+    )
+    .expect("a kernel that verifies");
+    assert!(constants.is_empty(), "the table is for host functions");
+    context.func = function;
+    let whole = |context: &Context| {
+        if let Err(errors) = context.verify(&*isa) {
+            panic!("{errors}\n{}", context.func.display());
+        }
+    };
+    whole(&context);
+    context.optimize(&*isa, &mut ControlPlane::default()).expect("optimises");
+    whole(&context);
+    context.func
+}
+
+/// The types of an instruction's operands and results.
+fn types_of(function: &Function, inst: Inst) -> (Vec<Type>, Vec<Type>) {
+    let dfg = &function.dfg;
+    let of = |values: &[_]| values.iter().map(|&v| dfg.value_type(v)).collect();
+    (of(dfg.inst_args(inst)), of(dfg.inst_results(inst)))
+}
+
+/// An instruction with its types, as text; of a call, the intrinsic's name.
+fn named(function: &Function, inst: Inst) -> String {
+    let (args, results) = types_of(function, inst);
+    let opcode = function.dfg.insts[inst].opcode();
+    let list = |types: &[Type]| types.iter().map(Type::to_string).collect::<Vec<_>>().join(" ");
+    let name = match intrinsic_of(function, inst) {
+        Some(intrinsic) => format!("{intrinsic:?}"),
+        None => opcode.to_string(),
+    };
+    format!("{name} ({}) -> {}", list(&args), list(&results))
+}
+
+fn intrinsic_of(function: &Function, inst: Inst) -> Option<Intrinsic> {
+    let cranelift_codegen::ir::InstructionData::Call { func_ref, .. } = function.dfg.insts[inst] else {
+        return None;
+    };
+    Intrinsic::of_external(function, &function.dfg.ext_funcs[func_ref].name)
+}
+
+fn instructions(function: &Function) -> impl Iterator<Item = (Block, Inst)> {
+    function.layout.blocks().flat_map(|b| function.layout.block_insts(b).map(move |i| (b, i)))
+}
+
+/// Calls `f` for the optimised function of each code at both widths.
+fn each_function(mut f: impl FnMut(Width, &Kernel, &Function)) {
+    for width in [Width::W256, Width::W512] {
+        for code in codes() {
+            for other in [DType::Bool, DType::UInt8, DType::Float32, DType::Int64] {
+                let kernel = mixed(code, other);
+                for all in [Access::Contiguous, Access::Splat] {
+                    let access = vec![all; kernel.inputs.len()];
+                    f(width, &kernel, &optimised(&kernel, &access, width));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn list() {
+    let mut all = [BTreeSet::new(), BTreeSet::new()];
+    each_function(|width, _, function| {
+        let all = &mut all[usize::from(width == Width::W512)];
+        all.extend(instructions(function).map(|(_, inst)| named(function, inst)));
+    });
+    let mut out = String::new();
+    for (all, width) in all.iter().zip([256, 512]) {
+        out += &format!("==== {width} bits\n");
+        for line in all {
+            out += &format!("{line}\n");
+        }
+    }
+    std::fs::write("/tmp/h7-emitter-opcodes.txt", out).expect("writes");
+}
