@@ -21,6 +21,7 @@ use crate::constants;
 use crate::emit::{self, Helpers};
 use crate::run::Entry;
 use crate::symbols::{self, Announce, Registration};
+use crate::wide::{self, CODE_ALIGN, Wide};
 use crate::width::Width;
 
 /// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
@@ -28,7 +29,7 @@ use crate::width::Width;
 const SINGLE_PASS_ABOVE: usize = 300;
 
 /// The most stack that compiled code may take, in bytes: threads of some platforms have no more than 128 KiB.
-const MAX_FRAME: u32 = 64 << 10;
+pub(crate) const MAX_FRAME: u32 = 64 << 10;
 
 /// Compiles kernels for this host.
 pub struct Compiler {
@@ -82,7 +83,7 @@ impl Compiler {
         let name = symbols::name(kernel);
         let signature = emit::signature(isa.default_call_conv());
         let id = module.0.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
-        let (wide, narrowed) = widest(kernel, access, width, || Helpers::Called);
+        let (wide, narrowed) = wide::widest(&**isa, kernel, access, width, || Helpers::Called);
         let width = wide.as_ref().map_or(Width::W128, |wide| wide.width);
         let (constants, lanes, size, frame) = match wide {
             Some(Wide { code, constants, lanes, frame, .. }) => {
@@ -146,7 +147,8 @@ impl Compiler {
     /// [`ErrorKind::Internal`] for a defect.
     pub fn explain(&self, kernel: &Kernel, access: &[Access], width: Width) -> Result<Listing> {
         check(kernel, access)?;
-        match widest(kernel, access, width, || Helpers::Shown(Vec::new())) {
+        let isa = &**self.isa_for(kernel);
+        match wide::widest(isa, kernel, access, width, || Helpers::Shown(Vec::new())) {
             (Some(wide), narrowed) => Ok(Listing {
                 clif: format!("{}{}", host_functions(kernel, &wide.constants), wide.clif),
                 assembly: wide.assembly,
@@ -155,51 +157,10 @@ impl Compiler {
                 width: wide.width,
                 narrowed,
             }),
-            (None, narrowed) => explain(&**self.isa_for(kernel), kernel, access)
+            (None, narrowed) => explain(isa, kernel, access)
                 .map(|listing| Listing { narrowed, ..listing }),
         }
     }
-}
-
-/// What functions are aligned to.
-const CODE_ALIGN: u64 = 64;
-
-/// A kernel's machine code on vectors of more than 128 bits.
-struct Wide {
-    width: Width,
-    /// Position-independent.
-    code: Vec<u8>,
-    /// What the code is called with.
-    constants: Vec<[u8; 16]>,
-    lanes: u32,
-    /// Bytes of stack that it takes.
-    frame: u32,
-    /// The optimised CLIF and the disassembly, where helpers are shown, else empty.
-    clif: String,
-    assembly: String,
-}
-
-/// The code on the widest vectors up to `width`, unless these are of 128 bits; and why it is on none
-/// as wide as that.
-fn widest(
-    kernel: &Kernel,
-    access: &[Access],
-    width: Width,
-    helpers: impl Fn() -> Helpers,
-) -> (Option<Wide>, Option<String>) {
-    let (width, mut narrowed) = width.had();
-    for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
-        match wide(kernel, access, width, helpers()) {
-            Ok(wide) => return (Some(wide), narrowed),
-            Err(why) => narrowed = Some(why),
-        }
-    }
-    (None, narrowed)
-}
-
-/// The code on vectors of this width, which the host has; or why there is none.
-fn wide(_: &Kernel, _: &[Access], _: Width, _: Helpers) -> std::result::Result<Wide, String> {
-    Err("there is no back end for wider vectors yet".into())
 }
 
 /// What a kernel is compiled to, as text.

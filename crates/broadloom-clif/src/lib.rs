@@ -26,6 +26,7 @@ mod shift;
 mod slices;
 mod symbols;
 mod value;
+mod wide;
 mod width;
 
 pub use compile::{Compiled, Compiler, Listing, clif};

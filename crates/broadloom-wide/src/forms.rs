@@ -438,6 +438,7 @@ ops! {
     SHR_I = plain(Code::Shr_rm64_imm8, One);
     CMP = binary(Code::Cmp_r64_rm64, One);
     CMP_I = unary(Code::Cmp_rm64_imm32, One);
+    CMOVG = binary(Code::Cmovg_r64_rm64, One);
     TEST = plain(Code::Test_rm64_r64, One);
     BZHI = plain(Code::VEX_Bzhi_r64_rm64_r64, One);
     VZEROUPPER = plain(Code::VEX_Vzeroupper, One);

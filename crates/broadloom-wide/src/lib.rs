@@ -31,6 +31,14 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 
+impl std::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the back end for wide vectors doesn't know {}", self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
 /// Machine code: at any address that is a multiple of 64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
@@ -54,4 +62,25 @@ pub fn compile(
     let line = select::line(function, level)?;
     let placed = allocate::place(&line, level, convention)?;
     encode::write(&placed, level, convention)
+}
+
+impl Code {
+    /// The code as text: a line for each instruction, after its offset.
+    pub fn assembly(&self) -> String {
+        use iced_x86::Formatter;
+        let mut decoder =
+            iced_x86::Decoder::new(64, &self.bytes[..self.code_bytes], iced_x86::DecoderOptions::NONE);
+        let mut formatter = iced_x86::IntelFormatter::new();
+        let options = formatter.options_mut();
+        options.set_rip_relative_addresses(true);
+        options.set_space_after_operand_separator(true);
+        options.set_branch_leading_zeros(false);
+        let (mut text, mut line) = (String::new(), String::new());
+        for instruction in &mut decoder {
+            line.clear();
+            formatter.format(&instruction, &mut line);
+            text.push_str(&format!("{:6x}:  {line}\n", instruction.ip()));
+        }
+        text
+    }
 }

@@ -72,7 +72,7 @@ impl Writer<'_> {
             instruction.set_memory_displ_size(8);
         } else {
             instruction.set_memory_displacement64(i64::from(offset) as u64);
-            instruction.set_memory_displ_size(if offset == 0 { 0 } else { 8 });
+            instruction.set_memory_displ_size(u32::from(offset != 0));
         }
         instruction.set_is_broadcast(memory.broadcast);
     }

@@ -27,6 +27,7 @@ impl Select<'_> {
         }
         match intrinsic {
             Intrinsic::LoadPart => self.load(inst, result),
+            Intrinsic::Broadcast => self.splat(result, args[0]),
             Intrinsic::Piece(place) => self.piece(result, args[0], place.into()),
             Intrinsic::Concat => self.concat(result, args),
             Intrinsic::ShiftLeft | Intrinsic::ShiftRight | Intrinsic::ShiftRightSigned => {

@@ -155,6 +155,10 @@ impl<'f> Select<'f> {
                 let lane = self.ty(v).lane_bits() / 8;
                 self.scalar_constant(arg).map(|bits| repeated(lane, bits))
             }
+            Data::Call { .. } if self.intrinsic(inst) == Some(crate::Intrinsic::Broadcast) => {
+                let lane = self.ty(v).lane_bits() / 8;
+                self.scalar_constant(self.arguments(inst)[0]).map(|bits| repeated(lane, bits))
+            }
             Data::LoadNoOffset { opcode: Opcode::Bitcast, arg, .. } => self.constant_bits(arg),
             _ => None,
         }

@@ -61,6 +61,13 @@ impl Select<'_> {
             Ok(())
         };
         match opcode {
+            Opcode::Smin => {
+                let def = self.reg(result);
+                let [x, y] = [args[0], args[1]].map(|v| Source::Reg(self.reg(v)));
+                self.push(Inst::new(forms::CMP, Size::X, None, &[x, y]));
+                self.push(Inst::new(forms::CMOVG, Size::X, Some(def), &[x, y]).tied());
+                Ok(())
+            }
             Opcode::Iadd => two(self, forms::ADD, Some(forms::ADD_I), false),
             Opcode::Isub if self.integer_constant(args[1]).is_some() => {
                 two(self, forms::SUB, Some(forms::ADD_I), true)

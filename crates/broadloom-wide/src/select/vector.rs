@@ -300,7 +300,7 @@ impl Select<'_> {
     }
 
     /// One scalar in every lane.
-    fn splat(&mut self, result: Value, scalar: Value) -> Result<(), Unsupported> {
+    pub fn splat(&mut self, result: Value, scalar: Value) -> Result<(), Unsupported> {
         let ty = self.ty(result);
         let w = lane(ty);
         let def = self.reg(result);
