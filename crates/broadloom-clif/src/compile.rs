@@ -22,6 +22,7 @@ use crate::constants;
 use crate::emit::{self, Helpers};
 use crate::run::Entry;
 use crate::symbols::{self, Announce, Registration};
+use crate::wide::{self, CODE_ALIGN, Wide};
 use crate::width::Width;
 
 /// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
@@ -29,7 +30,7 @@ use crate::width::Width;
 const SINGLE_PASS_ABOVE: usize = 300;
 
 /// The most stack that compiled code may take, in bytes: threads of some platforms have no more than 128 KiB.
-const MAX_FRAME: u32 = 64 << 10;
+pub(crate) const MAX_FRAME: u32 = 64 << 10;
 
 /// Compiles kernels for this host.
 pub struct Compiler {
@@ -98,14 +99,15 @@ impl Compiler {
         let name = symbols::name(kernel);
         let signature = emit::signature(isa.default_call_conv());
         let id = module.0.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
-        let (wide, narrowed) = widest(kernel, access, width, Stores::Cached, || Helpers::Called);
+        let (wide, narrowed) =
+            wide::widest(&**isa, kernel, access, width, Stores::Cached, || Helpers::Called);
         let width = wide.as_ref().map_or(Width::W128, |wide| wide.width);
         let mut streaming = None;
         let (constants, lanes, size, frame) = match wide {
             Some(Wide { code, constants, lanes, frame, .. }) => {
                 module.0.define_function_bytes(id, CODE_ALIGN, &code, &[]).map_err(refused)?;
                 if stores == Stores::Streaming
-                    && let Ok(other) = wide_of(kernel, access, width, stores, Helpers::Called)
+                    && let Ok(other) = wide::wide(&**isa, kernel, access, width, stores, Helpers::Called)
                     && (&other.constants, other.lanes) == (&constants, lanes)
                 {
                     let name = format!("{name}_streaming");
@@ -188,7 +190,8 @@ impl Compiler {
         width: Width,
     ) -> Result<Listing> {
         check(kernel, access)?;
-        match widest(kernel, access, width, stores, || Helpers::Shown(Vec::new())) {
+        let isa = &**self.isa_for(kernel);
+        match wide::widest(isa, kernel, access, width, stores, || Helpers::Shown(Vec::new())) {
             (Some(wide), narrowed) => Ok(Listing {
                 clif: format!("{}{}", host_functions(kernel, &wide.constants), wide.clif),
                 assembly: wide.assembly,
@@ -197,70 +200,9 @@ impl Compiler {
                 width: wide.width,
                 narrowed,
             }),
-            (None, narrowed) => explain(&**self.isa_for(kernel), kernel, access)
-                .map(|listing| Listing { narrowed, ..listing }),
+            (None, narrowed) => explain(isa, kernel, access).map(|listing| Listing { narrowed, ..listing }),
         }
     }
-}
-
-/// What functions are aligned to.
-const CODE_ALIGN: u64 = 64;
-
-/// A kernel's machine code on vectors of more than 128 bits.
-struct Wide {
-    width: Width,
-    /// Position-independent.
-    code: Vec<u8>,
-    /// What the code is called with.
-    constants: Vec<[u8; 16]>,
-    lanes: u32,
-    /// Bytes of stack that it takes.
-    frame: u32,
-    /// The optimised CLIF and the disassembly, where helpers are shown, else empty.
-    clif: String,
-    assembly: String,
-}
-
-/// The code on the widest vectors up to `width`, unless these are of 128 bits; and why it is on none
-/// as wide as that.
-fn widest(
-    kernel: &Kernel,
-    access: &[Access],
-    width: Width,
-    stores: Stores,
-    helpers: impl Fn() -> Helpers,
-) -> (Option<Wide>, Option<String>) {
-    let (width, mut narrowed) = width.had();
-    for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
-        match wide_of(kernel, access, width, stores, helpers()) {
-            Ok(wide) => return (Some(wide), narrowed),
-            Err(why) => narrowed = Some(why),
-        }
-    }
-    (None, narrowed)
-}
-
-/// [`wide`], unless it takes too much stack.
-fn wide_of(
-    kernel: &Kernel,
-    access: &[Access],
-    width: Width,
-    stores: Stores,
-    helpers: Helpers,
-) -> std::result::Result<Wide, String> {
-    match wide(kernel, access, width, stores, helpers)? {
-        wide if wide.frame > MAX_FRAME => {
-            let frame = wide.frame;
-            Err(format!("it would need {frame} bytes of stack at {width} bits, the limit is {MAX_FRAME}"))
-        }
-        wide => Ok(wide),
-    }
-}
-
-/// The code on vectors of this width, which the host has; or why there is none. With streaming stores it is entered with
-/// whole blocks only, and their number of columns.
-fn wide(_: &Kernel, _: &[Access], _: Width, _: Stores, _: Helpers) -> std::result::Result<Wide, String> {
-    Err("there is no back end for wider vectors yet".into())
 }
 
 /// What a kernel is compiled to, as text.

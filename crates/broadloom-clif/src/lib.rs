@@ -27,6 +27,7 @@ mod slices;
 mod stream;
 mod symbols;
 mod value;
+mod wide;
 mod width;
 
 pub use compile::{Compiled, Compiler, Listing, clif};
