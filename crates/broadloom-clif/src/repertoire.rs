@@ -10,7 +10,6 @@ use broadloom_core::kernel::Kernel;
 use broadloom_mem::Access;
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::Context;
-use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Type, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::Configurable;
@@ -19,6 +18,7 @@ use cranelift_frontend::FunctionBuilderContext;
 use crate::compile::tests::{codes, mixed};
 use crate::compile::{X86_64_AT_LEAST, flags};
 use crate::emit::{self, Helpers};
+use crate::optimise;
 use crate::width::Width;
 
 fn isa() -> OwnedTargetIsa {
@@ -29,19 +29,17 @@ fn isa() -> OwnedTargetIsa {
 }
 
 /// The function of a kernel after the optimiser, verified before and after.
-fn optimised(kernel: &Kernel, access: &[Access], width: Width) -> Function {
+pub fn optimised(
+    kernel: &Kernel,
+    access: &[Access],
+    width: Width,
+    helpers: Helpers,
+) -> (Function, Vec<[u8; 16]>) {
     let isa = isa();
     let mut context = Context::new();
-    let (function, constants) = emit::function(
-        kernel,
-        access,
-        width,
-        &*isa,
-        &mut FunctionBuilderContext::new(),
-        Helpers::Shown(Vec::new()),
-    )
-    .expect("a kernel that verifies");
-    assert!(constants.is_empty(), "the table is for host functions");
+    let (function, constants) =
+        emit::function(kernel, access, width, &*isa, &mut FunctionBuilderContext::new(), helpers)
+            .expect("a kernel that verifies");
     context.func = function;
     let whole = |context: &Context| {
         if let Err(errors) = context.verify(&*isa) {
@@ -49,9 +47,9 @@ fn optimised(kernel: &Kernel, access: &[Access], width: Width) -> Function {
         }
     };
     whole(&context);
-    context.optimize(&*isa, &mut ControlPlane::default()).expect("optimises");
+    optimise::run(&mut context.func);
     whole(&context);
-    context.func
+    (context.func, constants)
 }
 
 /// The types of an instruction's operands and results.
@@ -73,7 +71,7 @@ fn named(function: &Function, inst: Inst) -> String {
     format!("{name} ({}) -> {}", list(&args), list(&results))
 }
 
-fn intrinsic_of(function: &Function, inst: Inst) -> Option<Intrinsic> {
+pub fn intrinsic_of(function: &Function, inst: Inst) -> Option<Intrinsic> {
     let cranelift_codegen::ir::InstructionData::Call { func_ref, .. } = function.dfg.insts[inst] else {
         return None;
     };
@@ -92,26 +90,12 @@ fn each_function(mut f: impl FnMut(Width, &Kernel, &Function)) {
                 let kernel = mixed(code, other);
                 for all in [Access::Contiguous, Access::Splat] {
                     let access = vec![all; kernel.inputs.len()];
-                    f(width, &kernel, &optimised(&kernel, &access, width));
+                    let (function, constants) =
+                        optimised(&kernel, &access, width, Helpers::Shown(Vec::new()));
+                    assert!(constants.is_empty(), "the table is for host functions");
+                    f(width, &kernel, &function);
                 }
             }
         }
     }
-}
-
-#[test]
-fn list() {
-    let mut all = [BTreeSet::new(), BTreeSet::new()];
-    each_function(|width, _, function| {
-        let all = &mut all[usize::from(width == Width::W512)];
-        all.extend(instructions(function).map(|(_, inst)| named(function, inst)));
-    });
-    let mut out = String::new();
-    for (all, width) in all.iter().zip([256, 512]) {
-        out += &format!("==== {width} bits\n");
-        for line in all {
-            out += &format!("{line}\n");
-        }
-    }
-    std::fs::write("/tmp/h7-emitter-opcodes.txt", out).expect("writes");
 }
