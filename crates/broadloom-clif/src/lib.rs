@@ -11,12 +11,15 @@ mod compile;
 mod constants;
 mod convert;
 mod emit;
+#[cfg(test)]
+mod evaluate;
 #[cfg(feature = "gdb")]
 mod gdb;
 mod host;
 mod intrinsic;
 mod memory;
 mod ops;
+mod optimise;
 mod rare;
 #[cfg(test)]
 mod repertoire;
