@@ -1,4 +1,4 @@
-//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF, Cranelift's optimiser, `broadloom-wide`'s back end.
+//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF and `broadloom-wide`'s back end.
 //!
 //! In: a kernel and a width. Out: [`Wide`] code, or why there is none. Must hold: what the back end does not take is no
 //! error: the kernel is compiled for narrower vectors.
@@ -6,8 +6,6 @@
 use broadloom_core::Kernel;
 use broadloom_mem::{Access, Stores};
 use broadloom_wide::{Convention, Level};
-use cranelift_codegen::Context;
-use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 
@@ -75,14 +73,15 @@ pub fn wide(
     let (function, constants) =
         emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
-    let mut context = Context::for_function(function);
-    context.optimize(isa, &mut ControlPlane::default()).map_err(|e| format!("Cranelift's optimiser: {e}"))?;
-    let code = broadloom_wide::compile(&context.func, level, convention).map_err(|e| e.to_string())?;
+    if cfg!(debug_assertions) {
+        cranelift_codegen::verify_function(&function, isa.flags()).map_err(|e| e.to_string())?;
+    }
+    let code = broadloom_wide::compile(&function, level, convention).map_err(|e| e.to_string())?;
     if code.frame > MAX_FRAME {
         return Err(format!("it would need {} bytes of stack, the limit is {MAX_FRAME}", code.frame));
     }
     let (clif, assembly) = match shown {
-        true => (context.func.display().to_string(), code.assembly()),
+        true => (function.display().to_string(), code.assembly()),
         false => Default::default(),
     };
     let lanes = emit::lanes(kernel, width);

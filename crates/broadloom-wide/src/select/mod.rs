@@ -1,6 +1,6 @@
 //! From CLIF to instructions of the machine over virtual registers.
 //!
-//! In: an optimised function. Out: its [`Line`]. Must hold: what is not understood is refused by name; a value that
+//! In: a function. Out: its [`Line`]. Must hold: what is not understood is refused by name; a value that
 //! nobody needs costs nothing; each instruction gives the bits that CLIF gives.
 //!
 //! It goes backwards, from uses to definitions: an instruction sees whether anyone needs its result, and in what form,
@@ -12,6 +12,7 @@ mod convert;
 mod lanes;
 mod masks;
 mod memory;
+mod number;
 mod scalar;
 mod vector;
 
@@ -42,6 +43,8 @@ pub struct Select<'f> {
     /// Of an instruction, the stores that stand before it in the function.
     stores: Vec<u32>,
     blocks: Vec<Option<Block>>,
+    /// For each value the first that is the same.
+    same: Vec<Value>,
     /// What the instruction at hand becomes, in order.
     now: Vec<Step>,
     /// The instruction at hand.
@@ -65,6 +68,7 @@ pub fn line(func: &Function, level: Level) -> Result<Line, Unsupported> {
         is_mask: vec![false; values],
         stores: vec![0; func.dfg.num_insts()],
         blocks: vec![None; func.dfg.num_insts()],
+        same: (0..values as u32).map(Value::from_u32).collect(),
         now: Vec::new(),
         at: None,
         partial: None,
@@ -87,7 +91,7 @@ impl<'f> Select<'f> {
     }
 
     pub fn resolve(&self, v: Value) -> Value {
-        self.dfg().resolve_aliases(v)
+        self.same[self.dfg().resolve_aliases(v).as_u32() as usize]
     }
 
     pub fn ty(&self, v: Value) -> Type {
