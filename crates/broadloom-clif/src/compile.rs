@@ -157,8 +157,7 @@ impl Compiler {
                 width: wide.width,
                 narrowed,
             }),
-            (None, narrowed) => explain(isa, kernel, access)
-                .map(|listing| Listing { narrowed, ..listing }),
+            (None, narrowed) => explain(isa, kernel, access).map(|listing| Listing { narrowed, ..listing }),
         }
     }
 }

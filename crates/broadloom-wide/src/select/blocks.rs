@@ -346,7 +346,7 @@ impl Select<'_> {
     }
 
     /// The instruction that sets the flags, and the condition that stands for the truth of a value.
-    fn condition(&mut self, v: Value) -> Result<Condition, Unsupported> {
+    pub fn condition(&mut self, v: Value) -> Result<Condition, Unsupported> {
         if let Some(inst) = self.def_of(v, Opcode::VanyTrue) {
             return self.any_true(self.arguments(inst)[0]);
         }

@@ -188,6 +188,11 @@ impl<'f> Select<'f> {
 
     /// The register of a value, as a vector or an integer.
     pub fn reg(&mut self, v: Value) -> Reg {
+        self.reg_of(v, true)
+    }
+
+    /// The same; where `once`, this is the only use that is made of the value through others.
+    fn reg_of(&mut self, v: Value, once: bool) -> Reg {
         let v = self.resolve(v);
         if let Some(reg) = self.regs[v.as_u32() as usize] {
             return reg;
@@ -197,12 +202,13 @@ impl<'f> Select<'f> {
             (Some(bits), _) if ty.is_vector() => self.constant(bits),
             (_, Some(value)) => self.integer(value),
             _ => {
-                if let Some(inst) = self.sunk(v) {
+                if let Some(inst) = self.sunk(v).filter(|_| once) {
                     return self.load_now(inst, v);
                 }
                 // The same bits under another type.
                 if let Some(inner) = self.bitcast_of(v) {
-                    self.reg(inner)
+                    let once = once && self.uses[v.as_u32() as usize] == 1;
+                    self.reg_of(inner, once)
                 } else {
                     self.fresh(if ty.is_vector() || ty.is_float() { Class::Vector } else { Class::General })
                 }
