@@ -4,7 +4,7 @@
 //! error: the kernel is compiled for narrower vectors.
 
 use broadloom_core::Kernel;
-use broadloom_mem::Access;
+use broadloom_mem::{Access, Stores};
 use broadloom_wide::{Convention, Level};
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
@@ -37,11 +37,12 @@ pub fn widest(
     kernel: &Kernel,
     access: &[Access],
     width: Width,
+    stores: Stores,
     helpers: impl Fn() -> Helpers,
 ) -> (Option<Wide>, Option<String>) {
     let (width, mut narrowed) = width.had();
     for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
-        match wide(isa, kernel, access, width, helpers()) {
+        match wide(isa, kernel, access, width, stores, helpers()) {
             Ok(wide) => return (Some(wide), narrowed),
             Err(why) => narrowed = narrowed.or(Some(why)),
         }
@@ -49,12 +50,14 @@ pub fn widest(
     (None, narrowed)
 }
 
-/// The code on vectors of this width, which the host has; or why there is none.
-fn wide(
+/// The code on vectors of this width, which the host has; or why there is none. With stores past the caches it is entered
+/// with whole blocks only, and their number of columns.
+pub fn wide(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
     access: &[Access],
     width: Width,
+    stores: Stores,
     helpers: Helpers,
 ) -> Result<Wide, String> {
     let shown = matches!(helpers, Helpers::Shown(_));
@@ -68,7 +71,7 @@ fn wide(
         other => return Err(format!("functions are called as {other} here")),
     };
     let (function, constants) =
-        emit::function(kernel, access, width, isa, &mut FunctionBuilderContext::new(), helpers)
+        emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
     if cfg!(debug_assertions) {
         cranelift_codegen::verify_function(&function, isa.flags()).map_err(|e| e.to_string())?;
