@@ -11,6 +11,8 @@ mod compile;
 mod constants;
 mod convert;
 mod emit;
+#[cfg(test)]
+mod encodings;
 #[cfg(feature = "gdb")]
 mod gdb;
 mod host;
