@@ -100,8 +100,8 @@ static void options(void) {
     options.executor = 3;
     WANT(BL_ARGUMENT, bl_builder_new(&options, &b), "3 is not the code of an executor");
     options.executor = BL_EXECUTOR_AUTO;
-    options.reserved = 1;
-    WANT(BL_ARGUMENT, bl_builder_new(&options, &b), "1 is not");
+    options.vector_width = 64;
+    WANT(BL_ARGUMENT, bl_builder_new(&options, &b), "64 is not the code of a width of vectors");
     OK(bl_options_init(&longer.known));
     if (longer.known.size != sizeof longer) printf("the size is the caller's\n"), failures++;
     OK(bl_builder_new(&longer.known, &b));

@@ -8,7 +8,7 @@ use std::fmt;
 use std::hint::black_box;
 use std::time::Duration;
 
-use broadloom::{Array, DType, Executor, In, Kernel, Options, eval_many_with, typed_graph};
+use broadloom::{Array, DType, Executor, In, Kernel, Options, VectorWidth, eval_many_with, typed_graph};
 use broadloom_core::graph::NodeKind;
 use broadloom_core::op::Law;
 
@@ -32,6 +32,8 @@ pub struct Settings {
     pub threads: usize,
     /// Who runs the expressions; each gets a row.
     pub executors: Vec<Executor>,
+    /// How wide the vectors of machine code are at most; each gets a row for each executor but the interpreter.
+    pub vector_widths: Vec<VectorWidth>,
     /// Builds the expression for each evaluation, instead of running a prepared kernel.
     pub lazy: bool,
     /// How long a row may take, about.
@@ -41,7 +43,8 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         let budget = Duration::from_millis(400);
-        Settings { threads: 1, executors: vec![Executor::Auto], lazy: false, budget }
+        let (executors, vector_widths) = (vec![Executor::Auto], vec![VectorWidth::Auto]);
+        Settings { threads: 1, executors, vector_widths, lazy: false, budget }
     }
 }
 
@@ -60,6 +63,8 @@ pub struct Row {
     pub threads: usize,
     /// Who was asked for.
     pub asked: Executor,
+    /// How wide the vectors of machine code may have been; `Auto` for the interpreter.
+    pub vector_width: VectorWidth,
     /// Who ran; several where loops of one evaluation differ.
     pub executor: String,
     /// Nanoseconds for an element of a result; of all results together where there are several.
@@ -118,7 +123,7 @@ impl From<broadloom::Error> for BenchError {
     }
 }
 
-/// Measures a workload at a size: a row for each executor that the settings name.
+/// Measures a workload at a size: a row for each executor, and each width of its vectors, that the settings name.
 ///
 /// # Errors
 /// If the workload has no such dtype, an evaluation fails, or a result is not the plain loop's.
@@ -130,15 +135,18 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
     let arrays = problem.arrays()?;
     let roots = (problem.roots)(&arrays);
     let (ops, estimated) = operations(&roots)?;
-    let options = |executor: &Executor| Options {
-        executor: *executor,
-        threads: Some(settings.threads),
-        ..Options::default()
-    };
     let mut kernels = Vec::new();
-    for executor in &settings.executors {
-        let (roots, inputs): (Vec<_>, Vec<_>) = (roots.iter().collect(), arrays.iter().collect());
-        kernels.push((Kernel::new(&roots, &inputs, &options(executor))?, options(executor)));
+    for &executor in &settings.executors {
+        let widths = match executor {
+            Executor::Interp => &[VectorWidth::Auto],
+            _ => &settings.vector_widths[..],
+        };
+        for &vector_width in widths {
+            let threads = Some(settings.threads);
+            let options = Options { executor, vector_width, threads, ..Options::default() };
+            let (roots, inputs): (Vec<_>, Vec<_>) = (roots.iter().collect(), arrays.iter().collect());
+            kernels.push((Kernel::new(&roots, &inputs, &options)?, options));
+        }
     }
     let slices: Vec<_> = problem.inputs.iter().map(|(_, column)| column.slice()).collect();
     let inputs: Vec<In<'_>> = slices.iter().map(|slice| slice.input()).collect();
@@ -215,6 +223,7 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
             elements,
             threads,
             asked: options.executor,
+            vector_width: options.vector_width,
             executor: ran(kernel),
             ns_per_elem: per(*time),
             gb_s,

@@ -74,6 +74,18 @@
 // Machine code, where the host has a compiler and allows executable memory.
 #define BL_EXECUTOR_JIT 2
 
+// Vectors of machine code are as wide as the host's.
+#define BL_VECTOR_WIDTH_AUTO 0
+
+// Vectors of machine code have at most 128 bits.
+#define BL_VECTOR_WIDTH_128 128
+
+// Vectors of machine code have at most 256 bits, where the host has as many.
+#define BL_VECTOR_WIDTH_256 256
+
+// Vectors of machine code have at most 512 bits, where the host has as many.
+#define BL_VECTOR_WIDTH_512 512
+
 // Dtypes promote as the Python Array API standard has it: different kinds are an error.
 #define BL_PROMOTION_STRICT 0
 
@@ -164,8 +176,8 @@ typedef struct bl_options {
   uint32_t promotion;
   // A BL_INT_DIVISION constant.
   uint32_t int_division;
-  // Must be 0.
-  uint32_t reserved;
+  // A BL_VECTOR_WIDTH constant. The bits of results are the same.
+  uint32_t vector_width;
   // The most threads that a run uses; 0 for as many as the host has processors.
   size_t threads;
   // The most bytes that results and temporaries may take.

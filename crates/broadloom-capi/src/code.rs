@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use broadloom::{DType, Executor, IntDivision, Options, Promotion};
+use broadloom::{DType, Executor, IntDivision, Options, Promotion, VectorWidth};
 
 use crate::argument::{Versioned, fill, versioned};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_DTYPE};
@@ -78,6 +78,14 @@ pub const BL_EXECUTOR_AUTO: u32 = 0;
 pub const BL_EXECUTOR_INTERP: u32 = 1;
 /// Machine code, where the host has a compiler and allows executable memory.
 pub const BL_EXECUTOR_JIT: u32 = 2;
+/// Vectors of machine code are as wide as the host's.
+pub const BL_VECTOR_WIDTH_AUTO: u32 = 0;
+/// Vectors of machine code have at most 128 bits.
+pub const BL_VECTOR_WIDTH_128: u32 = 128;
+/// Vectors of machine code have at most 256 bits, where the host has as many.
+pub const BL_VECTOR_WIDTH_256: u32 = 256;
+/// Vectors of machine code have at most 512 bits, where the host has as many.
+pub const BL_VECTOR_WIDTH_512: u32 = 512;
 /// Dtypes promote as the Python Array API standard has it: different kinds are an error.
 pub const BL_PROMOTION_STRICT: u32 = 0;
 /// Dtypes promote as NumPy 2 does it.
@@ -99,8 +107,8 @@ pub struct bl_options {
     pub promotion: u32,
     /// A BL_INT_DIVISION constant.
     pub int_division: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// A BL_VECTOR_WIDTH constant. The bits of results are the same.
+    pub vector_width: u32,
     /// The most threads that a run uses; 0 for as many as the host has processors.
     pub threads: usize,
     /// The most bytes that results and temporaries may take.
@@ -126,7 +134,7 @@ unsafe impl Versioned for bl_options {
             executor: BL_EXECUTOR_AUTO,
             promotion: BL_PROMOTION_STRICT,
             int_division: BL_INT_DIVISION_ZERO,
-            reserved: 0,
+            vector_width: BL_VECTOR_WIDTH_AUTO,
             threads: 0,
             max_bytes: options.max_bytes,
             max_nodes: options.max_nodes,
@@ -175,11 +183,16 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
         BL_INT_DIVISION_ERROR => IntDivision::Error,
         other => return unknown("a rule for integer division", other),
     };
-    if given.reserved != 0 {
-        return unknown("anything yet", given.reserved);
-    }
+    let vector_width = match given.vector_width {
+        BL_VECTOR_WIDTH_AUTO => VectorWidth::Auto,
+        BL_VECTOR_WIDTH_128 => VectorWidth::W128,
+        BL_VECTOR_WIDTH_256 => VectorWidth::W256,
+        BL_VECTOR_WIDTH_512 => VectorWidth::W512,
+        other => return unknown("a width of vectors", other),
+    };
     Ok(Options {
         executor,
+        vector_width,
         promotion,
         int_division,
         threads: (given.threads != 0).then_some(given.threads),

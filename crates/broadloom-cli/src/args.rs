@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use broadloom::{DType, Executor, IntDivision, Promotion};
+use broadloom::{DType, Executor, IntDivision, Promotion, VectorWidth};
 use broadloom_bench::{WORKLOADS, Workload};
 use broadloom_core::text::nearest;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -71,6 +71,10 @@ pub struct EvalArgs {
     #[arg(long, value_enum, default_value_t)]
     pub executor: ExecutorArg,
 
+    /// The most bits of a vector in compiled code, where the host has them; the result does not depend on it.
+    #[arg(long, value_enum, default_value_t, value_name = "BITS")]
+    pub vector_width: VectorWidthArg,
+
     /// The most threads to use [default: one per core].
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -118,6 +122,16 @@ pub struct BenchArgs {
     /// What runs the loops; if several are given, each gets a line.
     #[arg(long = "executor", value_enum, value_delimiter = ',', default_value = "auto")]
     pub executors: Vec<ExecutorArg>,
+
+    /// The most bits of a vector in compiled code; if several are given, each gets a line.
+    #[arg(
+        long = "vector-width",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "auto",
+        value_name = "BITS"
+    )]
+    pub vector_widths: Vec<VectorWidthArg>,
 
     /// Build and evaluate the expression each time, instead of running a prepared kernel.
     #[arg(long)]
@@ -177,6 +191,10 @@ pub struct FuzzArgs {
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
 
+    /// The most bits of a vector in compiled code; each width up to it that the host has is compared.
+    #[arg(long, value_enum, default_value_t, value_name = "BITS")]
+    pub vector_width: VectorWidthArg,
+
     /// Write a program that goes wrong to this file, not to standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -216,6 +234,30 @@ impl From<ExecutorArg> for Executor {
             ExecutorArg::Auto => Executor::Auto,
             ExecutorArg::Interp => Executor::Interp,
             ExecutorArg::Jit => Executor::Jit,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum VectorWidthArg {
+    /// As wide as the host's are.
+    #[default]
+    Auto,
+    #[value(name = "128")]
+    W128,
+    #[value(name = "256")]
+    W256,
+    #[value(name = "512")]
+    W512,
+}
+
+impl From<VectorWidthArg> for VectorWidth {
+    fn from(arg: VectorWidthArg) -> VectorWidth {
+        match arg {
+            VectorWidthArg::Auto => VectorWidth::Auto,
+            VectorWidthArg::W128 => VectorWidth::W128,
+            VectorWidthArg::W256 => VectorWidth::W256,
+            VectorWidthArg::W512 => VectorWidth::W512,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use broadloom::DType;
+use broadloom::{DType, VectorWidth};
 use broadloom_bench::{BenchError, Row, Settings, WORKLOADS, Workload, run};
 
 use crate::args::BenchArgs;
@@ -65,6 +65,7 @@ fn settings(args: &BenchArgs, n: usize) -> Settings {
     Settings {
         threads: args.threads.get(),
         executors: args.executors.iter().map(|&executor| executor.into()).collect(),
+        vector_widths: args.vector_widths.iter().map(|&width| width.into()).collect(),
         lazy: args.lazy,
         budget: if args.quick { Duration::ZERO } else { budget },
     }
@@ -85,12 +86,16 @@ fn heading() -> String {
 }
 
 fn columns(row: &Row) -> String {
+    let executor = match row.vector_width {
+        VectorWidth::Auto => row.executor.clone(),
+        width => format!("{} {}", row.executor, width.name()),
+    };
     format!(
         "{:<15} {:<8} {:>9}  {:<8} {:>9.4}  {:>8.2}  {:>6.2}  {:>6.2}",
         row.workload,
         row.dtype.name(),
         row.n,
-        row.executor,
+        executor,
         row.ns_per_elem,
         row.gb_s,
         row.loop_ratio,
@@ -101,11 +106,11 @@ fn columns(row: &Row) -> String {
 /// One JSON object; names have no characters that JSON escapes.
 fn json(row: &Row, lazy: bool) -> String {
     let Row { workload, dtype, n, elements, threads, executor, ns_per_elem, gb_s, .. } = row;
-    let Row { loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s, asked, .. } = row;
-    let asked = asked.name();
+    let Row { loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s, asked, vector_width, .. } = row;
+    let (asked, width) = (asked.name(), vector_width.name());
     let [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s] =
         [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s].map(|x| format!("{x:.6}"));
     format!(
-        r#"{{"workload":"{workload}","dtype":"{dtype}","n":{n},"threads":{threads},"executor":"{executor}","ns_per_elem":{ns_per_elem},"gb_s":{gb_s},"loop_ratio":{loop_ratio},"copy_ratio":{copy_ratio},"loop_ns_per_elem":{loop_ns_per_elem},"copy_gb_s":{copy_gb_s},"elements":{elements},"asked":"{asked}","lazy":{lazy}}}"#
+        r#"{{"workload":"{workload}","dtype":"{dtype}","n":{n},"threads":{threads},"executor":"{executor}","ns_per_elem":{ns_per_elem},"gb_s":{gb_s},"loop_ratio":{loop_ratio},"copy_ratio":{copy_ratio},"loop_ns_per_elem":{loop_ns_per_elem},"copy_gb_s":{copy_gb_s},"elements":{elements},"asked":"{asked}","lazy":{lazy},"vector_width":"{width}"}}"#
     )
 }

@@ -48,7 +48,9 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
         None => program_of_seed(seed),
         Some(template) => instance(template, seed, MOST_ELEMENTS),
     };
-    let search = |seeds| Search::new(seeds).within(time).telling(&telling).noticing(&noticing);
+    let search = |seeds| {
+        Search::new(seeds).up_to(args.vector_width.into()).within(time).telling(&telling).noticing(&noticing)
+    };
     // The program of a file first as it is, and then under other values.
     let first = match &template {
         Some(template) => search(0..1).of(&|_| template.clone()).run().map(drop),

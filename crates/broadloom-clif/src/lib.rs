@@ -3,7 +3,7 @@
 //! In: a kernel and how its inputs are accessed ([`Compiler::compile`]). Out: a [`Compiled`] kernel that computes
 //! blocks of a nest ([`Compiled::run`]). `width` says how wide vectors are, `value` and `shape` hold lanes in them, `ops`
 //! is the CLIF instance of the primitives, `emit` puts loops around the body, `host` calls functions of the host program,
-//! `compile` owns code, `symbols` and `gdb` name it for others, `run` and `slices` call it. Must hold: code is called only
+//! `compile` owns code, `symbols` and `gdb` name it for others, `run`, `slices` and `stream` call it. Must hold: code is called only
 //! with what it was compiled for; no type of Cranelift is in a public signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
@@ -27,8 +27,10 @@ mod run;
 mod shape;
 mod shift;
 mod slices;
+mod stream;
 mod symbols;
 mod value;
+mod wide;
 mod width;
 
 pub use compile::{Compiled, Compiler, Listing, clif};

@@ -7,7 +7,7 @@ use std::fmt;
 
 use broadloom_core::DType;
 use broadloom_core::kernel::Kernel;
-use broadloom_mem::Access;
+use broadloom_mem::{Access, Stores};
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Type, Value, types};
@@ -37,9 +37,16 @@ pub fn optimised(
 ) -> (Function, Vec<[u8; 16]>) {
     let isa = isa();
     let mut context = Context::new();
-    let (function, constants) =
-        emit::function(kernel, access, width, &*isa, &mut FunctionBuilderContext::new(), helpers)
-            .expect("a kernel that verifies");
+    let (function, constants) = emit::function(
+        kernel,
+        access,
+        width,
+        Stores::Cached,
+        &*isa,
+        &mut FunctionBuilderContext::new(),
+        helpers,
+    )
+    .expect("a kernel that verifies");
     context.func = function;
     let whole = |context: &Context| {
         if let Err(errors) = context.verify(&*isa) {

@@ -4,6 +4,7 @@
 //! the host has every width up to its own.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The bits of a vector.
 ///
@@ -42,7 +43,19 @@ impl Width {
     }
 
     /// The widest vectors that this host has instructions for.
+    ///
+    /// PERF: found out once, without a lock; then it is one load.
     pub fn host() -> Width {
+        static HOST: AtomicU8 = AtomicU8::new(u8::MAX);
+        Width::ALL.get(usize::from(HOST.load(Ordering::Relaxed))).copied().unwrap_or_else(|| {
+            let found = Width::detect();
+            HOST.store(found as u8, Ordering::Relaxed);
+            found
+        })
+    }
+
+    #[cold]
+    fn detect() -> Width {
         #[cfg(target_arch = "x86_64")]
         {
             macro_rules! has {
@@ -54,6 +67,15 @@ impl Width {
             }
         }
         Width::W128
+    }
+
+    /// The widest vectors of this host up to a width; and why they are narrower, if they are.
+    pub fn had(self) -> (Width, Option<String>) {
+        let host = Width::host();
+        match self > host {
+            true => (host, Some(format!("this host has vectors of {host} bits"))),
+            false => (self, None),
+        }
     }
 
     /// The widths that this host has, the narrowest first.

@@ -5,62 +5,74 @@ use broadloom_core::Kernel;
 use broadloom_mem::Access;
 use broadloom_testkit::suite::{self, Executor, Prepared};
 
-struct Jit(Compiler);
+/// The wide back end takes every kernel of the suite.
+const TAKES_ALL: bool = false;
+
+/// Machine code on vectors of one width.
+struct Jit(Compiler, Width);
 
 impl Executor for Jit {
     fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
-        let compiled = self.0.compile(kernel, access, Width::host()).expect("compiles");
+        let compiled = self.0.compile(kernel, access, self.1).expect("compiles");
+        if TAKES_ALL {
+            assert_eq!((compiled.width(), compiled.narrowed()), (self.1, None), "{kernel}");
+        }
         Box::new(move |block, params, faults| compiled.run(block, params, faults).expect("matches"))
     }
 }
 
-fn jit() -> Jit {
-    Jit(Compiler::host().expect("a supported host"))
+fn compiler() -> Compiler {
+    Compiler::host().expect("a supported host")
+}
+
+/// An executor for each width that the host has.
+fn widths() -> impl Iterator<Item = Jit> {
+    Width::of_host().map(|width| Jit(compiler(), width))
 }
 
 #[test]
 fn every_code_gives_the_scalar_instances_bits() {
-    suite::every_code_gives_the_scalar_instances_bits(&jit());
+    widths().for_each(|jit| suite::every_code_gives_the_scalar_instances_bits(&jit));
 }
 
 #[test]
 fn operands_that_serve_a_whole_row() {
-    suite::operands_that_serve_a_whole_row(&jit());
+    widths().for_each(|jit| suite::operands_that_serve_a_whole_row(&jit));
 }
 
 #[test]
 fn quotients_next_to_integers() {
-    suite::quotients_next_to_integers(&jit());
+    widths().for_each(|jit| suite::quotients_next_to_integers(&jit));
 }
 
 #[test]
 fn shifts_by_every_count() {
-    suite::shifts_by_every_count(&jit());
+    widths().for_each(|jit| suite::shifts_by_every_count(&jit));
 }
 
 #[test]
 fn conversions_next_to_the_middle() {
-    suite::conversions_next_to_the_middle(&jit());
+    widths().for_each(|jit| suite::conversions_next_to_the_middle(&jit));
 }
 
 #[test]
 fn host_functions_of_every_dtype() {
-    suite::host_functions_of_every_dtype(&jit());
+    widths().for_each(|jit| suite::host_functions_of_every_dtype(&jit));
 }
 
 #[test]
 fn host_functions_among_ops() {
-    suite::host_functions_among_ops(&jit());
+    widths().for_each(|jit| suite::host_functions_among_ops(&jit));
 }
 
 #[test]
 fn any_byte_but_0_is_true() {
-    suite::any_byte_but_0_is_true(&jit());
+    widths().for_each(|jit| suite::any_byte_but_0_is_true(&jit));
 }
 
 #[test]
 fn pairs_of_instructions() {
-    suite::pairs_of_instructions(&jit());
+    widths().for_each(|jit| suite::pairs_of_instructions(&jit));
 }
 
 /// An iterator that says it has more than it has does not make machine code read what nobody gave it.
@@ -86,10 +98,9 @@ fn fewer_slices_than_they_were_said_to_be() {
         outputs: vec![ValueId(2), ValueId(2)],
         ..Kernel::default()
     };
-    let Jit(compiler) = jit();
-    let compiled = compiler.compile(&kernel, &[Access::Contiguous; 2], Width::host()).expect("compiles");
     let (x, mut y, mut z) = ([1u8; 256], [2u8; 256], [2u8; 256]);
-    for n in [3, 64] {
+    for (width, n) in Width::of_host().flat_map(|width| [(width, 3), (width, 64)]) {
+        let compiled = compiler().compile(&kernel, &[Access::Contiguous; 2], width).expect("compiles");
         let inputs = Liar([&x[..]].into_iter());
         let outputs = [&mut y[..], &mut z[..]].into_iter();
         let refused = compiled.run_slices(n, inputs, outputs, &[], &mut []).expect_err("one input");
@@ -107,7 +118,7 @@ fn fewer_slices_than_they_were_said_to_be() {
 
 #[test]
 fn every_length_and_tail() {
-    suite::every_length_and_tail(&jit());
+    widths().for_each(|jit| suite::every_length_and_tail(&jit));
 }
 
 /// The emitter stores what a value has, not what the output takes.
@@ -122,7 +133,7 @@ fn a_kernel_that_does_not_verify_is_refused() {
         outputs: vec![ValueId(1)],
         ..Kernel::default()
     };
-    let Jit(compiler) = jit();
+    let compiler = compiler();
     let refused = compiler.compile(&broken, &[Access::Contiguous], Width::host()).expect_err("ill typed");
     assert_eq!(refused.kind(), ErrorKind::Internal);
     let good = Kernel { inputs: vec![DType::Float32], body: vec![cast], outputs: vec![ValueId(1)], ..broken };
@@ -145,8 +156,9 @@ fn an_output_that_is_an_input() {
         outputs: vec![ValueId(1)],
         ..Kernel::default()
     };
-    let compiled = jit().0.compile(&kernel, &[Access::Contiguous], Width::host()).expect("compiles");
-    for n in 1..=70 {
+    let compile = |width| compiler().compile(&kernel, &[Access::Contiguous], width).expect("compiles");
+    let compiled: Vec<_> = Width::of_host().map(compile).collect();
+    for (n, compiled) in (1..=200).flat_map(|n| compiled.iter().map(move |compiled| (n, compiled))) {
         let mut x: Vec<i32> = (1..=n).collect();
         let base = x.as_mut_ptr().cast::<u8>();
         let shape = [x.len()];
@@ -161,6 +173,6 @@ fn an_output_that_is_an_input() {
             ControlFlow::Continue(())
         });
         assert!(done.is_continue());
-        assert!(x.iter().copied().eq((1..=n).map(|i| 2 * i)), "{n}: {x:?}");
+        assert!(x.iter().copied().eq((1..=n).map(|i| 2 * i)), "{n}, {compiled:?}: {x:?}");
     }
 }

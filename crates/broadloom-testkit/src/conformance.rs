@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use broadloom::{Array, DType, Executor, Op, Options, Range, Result, text, typed_graph};
+use broadloom::{Array, DType, Executor, Op, Options, Range, Result, VectorWidth, text, typed_graph};
 use broadloom_core::graph::NodeKind;
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
@@ -56,13 +56,16 @@ impl Place {
     ];
 }
 
-type Way = (Executor, Rules);
+type Way = (Executor, VectorWidth, Rules);
 
-const WAYS: [Way; 4] = [
-    (Executor::Interp, Rules::Off),
-    (Executor::Interp, Rules::On),
-    (Executor::Jit, Rules::Off),
-    (Executor::Jit, Rules::On),
+/// A host that lacks a width tries the widest that it has once more: the number of comparisons is the same everywhere.
+const WAYS: [Way; 6] = [
+    (Executor::Interp, VectorWidth::Auto, Rules::Off),
+    (Executor::Interp, VectorWidth::Auto, Rules::On),
+    (Executor::Jit, VectorWidth::Auto, Rules::Off),
+    (Executor::Jit, VectorWidth::W128, Rules::On),
+    (Executor::Jit, VectorWidth::W256, Rules::On),
+    (Executor::Jit, VectorWidth::W512, Rules::On),
 ];
 
 /// Shorter than a vector, between vectors, several of them, with tails.
@@ -225,8 +228,8 @@ impl Trial<'_> {
     ) {
         // Kept, so that no way is given memory in which another has left the right values.
         let mut kept = Vec::new();
-        for &(executor, rules) in ways {
-            let options = Options { executor, rules, threads: Some(1), ..Options::default() };
+        for &(executor, vector_width, rules) in ways {
+            let options = Options { executor, vector_width, rules, threads: Some(1), ..Options::default() };
             let result = x.clone().and_then(|x| x.eval_with(&options));
             let why = match result.as_ref().map(|x| (x.dtype(), elements::bits(x))) {
                 Err(e) => Some(e.to_string()),
@@ -236,7 +239,9 @@ impl Trial<'_> {
             };
             if let Some(why) = why {
                 let row = self.row_of(&result, rows, want);
-                self.wrong.push((row, format!("{place}, {executor:?}, rules {rules:?}: {why}")));
+                let vectors = vector_width.name();
+                let way = format!("{place}, {executor:?}, vectors {vectors}, rules {rules:?}");
+                self.wrong.push((row, format!("{way}: {why}")));
             }
             kept.push(result);
         }
@@ -304,7 +309,7 @@ impl Trial<'_> {
                 };
                 let operands: Vec<_> = (0..dtypes.len()).map(operand).collect();
                 let place = format!("operand {literal} as a literal");
-                self.check(&operands, &[WAYS[1], WAYS[3]], &place, &[row; 2]);
+                self.check(&operands, &[WAYS[1], WAYS[5]], &place, &[row; 2]);
             }
         }
     }
@@ -322,7 +327,7 @@ impl Trial<'_> {
         let x = text::expression(&text, &bound).map_err(Into::into);
         let rows: Vec<usize> = (0..batch.rows.len()).collect();
         let want: Vec<u64> = batch.rows.iter().map(|row| row.want).collect();
-        self.check_array(x, &[(Executor::Auto, Rules::On)], &text, &rows, &want);
+        self.check_array(x, &[(Executor::Auto, VectorWidth::Auto, Rules::On)], &text, &rows, &want);
         self.compared.iter_mut().for_each(|compared| *compared += 1);
     }
 

@@ -6,6 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use broadloom::VectorWidth::{self, Auto, W128, W256, W512};
 use broadloom::{
     Array, DType, ErrorKind, Executor, In, Kernel, Options, Out, Range, Result, eval_many_with,
     with_promotion,
@@ -32,33 +33,40 @@ pub struct Way {
     pub rules: Rules,
     /// Who runs the kernels.
     pub executor: Executor,
+    /// How wide the vectors of machine code are.
+    pub width: VectorWidth,
     /// The most threads.
     pub threads: Option<usize>,
 }
 
-const fn way(rules: Rules, executor: Executor, threads: Option<usize>) -> Way {
-    Way { rules, executor, threads }
+const fn way(rules: Rules, executor: Executor, width: VectorWidth, threads: Option<usize>) -> Way {
+    Way { rules, executor, width, threads }
 }
 
-/// Ways for arrays that one thread works on: each executor with rules and without, and the engine's own choice.
+/// Ways for arrays that one thread works on: each executor with rules and without, machine code of each width, and the
+/// engine's own choice.
 pub const ALONE: &[Way] = &[
-    way(Rules::Off, Executor::Interp, Some(1)),
-    way(Rules::On, Executor::Interp, Some(1)),
-    way(Rules::Off, Executor::Jit, Some(1)),
-    way(Rules::On, Executor::Jit, Some(1)),
-    way(Rules::On, Executor::Auto, None),
+    way(Rules::Off, Executor::Interp, Auto, Some(1)),
+    way(Rules::On, Executor::Interp, Auto, Some(1)),
+    way(Rules::Off, Executor::Jit, Auto, Some(1)),
+    way(Rules::On, Executor::Jit, W128, Some(1)),
+    way(Rules::On, Executor::Jit, W256, Some(1)),
+    way(Rules::On, Executor::Jit, W512, Some(1)),
+    way(Rules::On, Executor::Auto, Auto, None),
 ];
 
 /// Ways for arrays that are shared between threads.
 pub const SHARED: &[Way] = &[
-    way(Rules::Off, Executor::Interp, Some(2)),
-    way(Rules::On, Executor::Interp, Some(1)),
-    way(Rules::On, Executor::Interp, Some(2)),
-    way(Rules::Off, Executor::Jit, Some(2)),
-    way(Rules::On, Executor::Jit, Some(1)),
-    way(Rules::On, Executor::Jit, Some(2)),
-    way(Rules::On, Executor::Jit, None),
-    way(Rules::On, Executor::Auto, None),
+    way(Rules::Off, Executor::Interp, Auto, Some(2)),
+    way(Rules::On, Executor::Interp, Auto, Some(1)),
+    way(Rules::On, Executor::Interp, Auto, Some(2)),
+    way(Rules::Off, Executor::Jit, Auto, Some(2)),
+    way(Rules::On, Executor::Jit, W128, Some(1)),
+    way(Rules::On, Executor::Jit, W256, Some(2)),
+    way(Rules::On, Executor::Jit, W512, Some(1)),
+    way(Rules::On, Executor::Jit, Auto, Some(2)),
+    way(Rules::On, Executor::Jit, Auto, None),
+    way(Rules::On, Executor::Auto, Auto, None),
 ];
 
 /// The arrays that a program's steps stand for, none of them evaluated.
@@ -140,18 +148,32 @@ pub fn difference(program: &Program, ways: &[Way]) -> Option<Difference> {
 /// assert_eq!(difference_of_both(&program(7, Size::Large), 1), None);
 /// ```
 pub fn difference_of_both(program: &Program, seed: u64) -> Option<Difference> {
-    let ways = ways(program);
+    difference_up_to(VectorWidth::Auto, program, seed)
+}
+
+/// [`difference_of_both`], where the vectors of machine code have at most this width.
+fn difference_up_to(most: VectorWidth, program: &Program, seed: u64) -> Option<Difference> {
+    let ways = ways(program, most);
     [&with_other_values(program, seed), program].into_iter().find_map(|program| match pool() {
-        Some(pool) if ways == SHARED => pool.install(|| difference(program, ways)),
-        _ => difference(program, ways),
+        Some(pool) if is_shared(program) => pool.install(|| difference(program, &ways)),
+        _ => difference(program, &ways),
     })
 }
 
 /// From so many elements on, threads may share the work on them.
 const SHARED_ELEMENTS: usize = 10_000;
 
-fn ways(program: &Program) -> &'static [Way] {
-    if program.types().iter().any(|t| t.elements() >= SHARED_ELEMENTS) { SHARED } else { ALONE }
+fn is_shared(program: &Program) -> bool {
+    program.types().iter().any(|t| t.elements() >= SHARED_ELEMENTS)
+}
+
+/// The ways for a program, with vectors that the host has, up to a width.
+fn ways(program: &Program, most: VectorWidth) -> Vec<Way> {
+    let all = if is_shared(program) { SHARED } else { ALONE };
+    let had: Vec<VectorWidth> =
+        VectorWidth::of_host().filter(|width| most == Auto || width.bits() <= most.bits()).collect();
+    let widest = |way: &Way| Way { width: if way.width == Auto { most } else { way.width }, ..*way };
+    all.iter().filter(|way| way.width == Auto || had.contains(&way.width)).map(widest).collect()
 }
 
 /// More threads than the machine may have processors.
@@ -172,10 +194,11 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
     let mut failures: Vec<String> = Vec::new();
     // Kept, so that no way is given memory in which another has left the right values.
     let mut kept = Vec::new();
-    for &Way { rules, executor, threads } in ways {
+    for &Way { rules, executor, width, threads } in ways {
         let int_division = program.int_division;
-        let options = Options { executor, threads, int_division, rules, ..Options::default() };
-        let way = format!("rules {rules:?}, {executor:?}, threads {threads:?}");
+        let options =
+            Options { executor, vector_width: width, threads, int_division, rules, ..Options::default() };
+        let way = format!("rules {rules:?}, {executor:?}, vectors {}, threads {threads:?}", width.name());
         match eval_many_with(&roots, &options) {
             Ok(results) => {
                 if !outcome.faults.is_empty() {
@@ -198,19 +221,18 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
         return Err(format!("one way gives {:?}, another {other:?}", failures[0]));
     }
     if failures.first().is_some_and(String::is_empty) {
+        // As many bits as some way has; of machine code, the widest.
+        let width = ways.iter().map(|way| way.width).max_by_key(|width| width.bits()).unwrap_or_default();
         for executor in [Executor::Interp, Executor::Jit] {
-            as_kernel(program, &outcome, executor).map_err(|e| format!("as a {executor:?} kernel: {e}"))?;
+            let options = Options { executor, vector_width: width, ..Options::default() };
+            as_kernel(program, &outcome, options).map_err(|e| format!("as a {executor:?} kernel: {e}"))?;
         }
     }
     Ok(())
 }
 
 /// Compiles the program over zeros and runs it on its own arrays.
-fn as_kernel(
-    program: &Program,
-    outcome: &Outcome,
-    executor: Executor,
-) -> std::result::Result<(), Difference> {
+fn as_kernel(program: &Program, outcome: &Outcome, options: Options) -> std::result::Result<(), Difference> {
     let mut zeroed = program.clone();
     let (mut inputs, mut numbers) = (Vec::new(), Vec::new());
     for (number, step) in zeroed.steps.iter_mut().enumerate() {
@@ -232,7 +254,7 @@ fn as_kernel(
     let converted: Vec<Array<'static>> = converted.collect();
     let roots: Vec<&Array<'static>> = converted.iter().collect();
     let declared: Vec<&Array<'static>> = numbers.iter().map(|&number| &arrays[number]).collect();
-    let options = Options { executor, int_division: program.int_division, ..Options::default() };
+    let options = Options { int_division: program.int_division, ..options };
     let kernel = Kernel::new(&roots, &declared, &options).map_err(|e| e.to_string())?;
     let given: Vec<In<'_>> = inputs.iter().map(Typed::input).collect();
     kernel.run(&given, targets).map_err(|e| e.to_string())?;

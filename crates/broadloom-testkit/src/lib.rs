@@ -17,6 +17,8 @@ pub mod elements;
 pub mod oracle;
 pub mod random;
 pub mod reference;
+#[cfg(feature = "check")]
+mod runner;
 pub mod spicy;
 #[cfg(feature = "check")]
 pub mod stages;
@@ -25,6 +27,8 @@ mod value;
 
 #[cfg(feature = "check")]
 pub use differential::check;
+#[cfg(feature = "check")]
+pub use runner::Runner;
 pub use value::{DTYPES, Value};
 
 #[cfg(all(doctest, feature = "check"))]

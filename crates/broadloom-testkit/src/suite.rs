@@ -288,7 +288,8 @@ pub fn every_length_and_tail(executor: &dyn Executor) {
     ];
     for code in codes {
         let whole = columns(code);
-        for n in 1..=70 {
+        // Two blocks and more of 64 lanes too.
+        for n in (1..=70).chain([100, 127, 128, 129, 135, 191, 192, 193, 200]) {
             let part: Vec<Vec<Scalar>> =
                 whole.iter().map(|c| c[c.len() / 4..][..n.min(c.len() - c.len() / 4)].to_vec()).collect();
             check(executor, code, &part, &vec![false; whole.len()]);

@@ -137,7 +137,7 @@ pub use broadloom_core::{
 pub use broadloom_math::f16;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_mem::{Region, ViewMut};
-pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
+pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress, VectorWidth};
 pub use eval::{eval_many, eval_many_with};
 pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};

@@ -2,10 +2,9 @@
 //! shapes, random ones up to rank 8, three operands, extents of zero; which axis an error names; the limit of the rank.
 
 use broadloom::prelude::*;
-use broadloom::{Engine, ErrorKind, Executor, Limits, Options, functions};
+use broadloom::{Engine, ErrorKind, Limits, Options, functions};
+use broadloom_testkit::Runner;
 use broadloom_testkit::random::Rng;
-
-const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];
 
 /// The shape that shapes broadcast to, or the axis, counted from the end as -1, -2, …, on which two extents don't
 /// match, the last such axis.
@@ -87,8 +86,8 @@ impl Pairs {
         Pairs { engine: Engine::new(Limits::default()), seen: [0; 2] }
     }
 
-    fn evaluate(&self, x: &Array<'static>, executor: Executor) -> Vec<i32> {
-        let options = Options { executor, threads: Some(1), ..Options::default() };
+    fn evaluate(&self, x: &Array<'static>, runner: Runner) -> Vec<i32> {
+        let options = Options { threads: Some(1), ..runner.options() };
         let result = self.engine.eval_many(&[x], &options).and_then(|all| all[0].to_vec::<i32>());
         result.unwrap_or_else(|e| panic!("{}: {e}", written(x.shape())))
     }
@@ -106,9 +105,9 @@ impl Pairs {
                 let at = |i: &[usize]| 100_000 + place(a, i) as i32 - place(b, i) as i32;
                 let want: Vec<i32> = indices(&shape).map(|i| at(&i)).collect();
                 let later = lazy(&x).subtract(lazy(&y));
-                for executor in EXECUTORS {
-                    assert_eq!(self.evaluate(&sum, executor), want, "{place_of}, {executor:?}");
-                    assert_eq!(self.evaluate(&later, executor), want, "{place_of}, lazily, {executor:?}");
+                for runner in Runner::all() {
+                    assert_eq!(self.evaluate(&sum, runner), want, "{place_of}, {runner:?}");
+                    assert_eq!(self.evaluate(&later, runner), want, "{place_of}, lazily, {runner:?}");
                 }
             }
             Err(axis) => {
@@ -197,8 +196,8 @@ fn random_triples_of_shapes() {
                         _ => 20_000 + place(&c, &i) as i32,
                     })
                     .collect();
-                for executor in EXECUTORS {
-                    assert_eq!(pairs.evaluate(&chosen, executor), want, "{place_of}, {executor:?}");
+                for runner in Runner::all() {
+                    assert_eq!(pairs.evaluate(&chosen, runner), want, "{place_of}, {runner:?}");
                 }
                 fitted += 1;
             }
@@ -230,7 +229,7 @@ fn all_pairs_of_shapes_in_broadcast_to() {
                 Ok(wide) if fits => {
                     let want: Vec<i32> = indices(to).map(|i| place(a, &i) as i32).collect();
                     assert_eq!((wide.shape(), wide.to_vec::<i32>()), (&to[..], Ok(want.clone())));
-                    assert_eq!(pairs.evaluate(&(wide ^ 0), Executor::Jit), want);
+                    assert_eq!(pairs.evaluate(&(wide ^ 0), Runner::JIT), want);
                 }
                 Err(e) if !fits => {
                     let words = format!("broadcast_to: {} does not broadcast to {}", written(a), written(to));
@@ -278,9 +277,9 @@ fn rank_64_and_no_more() {
     let x = counted(&wide, 0);
     let other = counted(&[2], 100);
     let pairs = Pairs::new();
-    for executor in EXECUTORS {
+    for runner in Runner::all() {
         let want: Vec<i32> = (0..12).map(|i| i - 100 - i % 2).collect();
-        assert_eq!(pairs.evaluate(&(&x - &other), executor), want);
+        assert_eq!(pairs.evaluate(&(&x - &other), runner), want);
     }
     assert_eq!(other.broadcast_to(&wide).expect("rank 64").shape(), wide);
     let mut signed: Vec<isize> = vec![1; 63];

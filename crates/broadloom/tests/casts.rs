@@ -4,11 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use broadloom::{Array, DType, Executor, Options};
+use broadloom::{Array, DType, Options};
+use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::{DTYPES, Value, oracle, spicy};
-
-const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];
 
 fn all() -> impl Iterator<Item = DType> {
     DTYPES.iter().map(|name| DType::from_name(name).expect("a dtype"))
@@ -73,8 +72,8 @@ fn cast(from: DType, bits: u64, to: DType) -> u64 {
     oracle::cast(Value::from_bits(from.name(), bits).expect("a dtype"), to.name()).bits()
 }
 
-fn evaluate(x: &Array<'_>, executor: Executor) -> Vec<u64> {
-    let options = Options { executor, threads: Some(1), ..Options::default() };
+fn evaluate(x: &Array<'_>, runner: Runner) -> Vec<u64> {
+    let options = Options { threads: Some(1), ..runner.options() };
     x.eval_with(&options).and_then(|x| elements::bits(&x)).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -96,14 +95,14 @@ fn every_dtype_to_every_dtype() {
             let want: Vec<u64> = elements.iter().map(|&bits| cast(from, bits, to)).collect();
             let y = x.astype(to);
             assert_eq!((y.dtype(), y.shape()), (to, x.shape()));
-            for executor in EXECUTORS {
-                let place = format!("{from} to {to}, {executor:?}");
-                same(to, &evaluate(&y, executor), &want, &elements, &place);
+            for runner in Runner::all() {
+                let place = format!("{from} to {to}, {runner:?}");
+                same(to, &evaluate(&y, runner), &want, &elements, &place);
             }
             for (&element, want) in elements.iter().zip(want.chunks(1)) {
                 let folded = Array::scalar(elements::literal(from, element)).astype(from).astype(to);
                 let place = format!("{from} to {to}, folded");
-                same(to, &evaluate(&folded, Executor::Interp), want, &[element], &place);
+                same(to, &evaluate(&folded, Runner::INTERP), want, &[element], &place);
             }
             checked += 1;
         }
@@ -120,9 +119,9 @@ fn every_value_of_up_to_16_bits() {
         let x = elements::array(from, &[elements.len()], &elements);
         for to in all() {
             let want: Vec<u64> = elements.iter().map(|&bits| cast(from, bits, to)).collect();
-            for executor in EXECUTORS {
-                let place = format!("{from} to {to}, {executor:?}");
-                same(to, &evaluate(&x.astype(to), executor), &want, &elements, &place);
+            for runner in Runner::all() {
+                let place = format!("{from} to {to}, {runner:?}");
+                same(to, &evaluate(&x.astype(to), runner), &want, &elements, &place);
             }
         }
     }
@@ -139,9 +138,9 @@ fn conversions_of_conversions() {
             for to in all() {
                 let want: Vec<u64> = halfway.iter().map(|&bits| cast(between, bits, to)).collect();
                 let z = y.astype(to);
-                for executor in EXECUTORS {
-                    let place = format!("{from} to {between} to {to}, {executor:?}");
-                    same(to, &evaluate(&z, executor), &want, &elements, &place);
+                for runner in Runner::all() {
+                    let place = format!("{from} to {between} to {to}, {runner:?}");
+                    same(to, &evaluate(&z, runner), &want, &elements, &place);
                 }
             }
         }
@@ -262,9 +261,9 @@ fn what_can_be_read_off() {
         // Long enough for vectors and a tail.
         let column = elements::array(from, &[19], &[x.bits(); 19]).astype(to);
         let folded = Array::scalar(elements::literal(from, x.bits())).astype(from).astype(to);
-        for executor in EXECUTORS {
-            same(to, &evaluate(&column, executor), &[y.bits(); 19], &[x.bits(); 19], &place);
-            same(to, &evaluate(&folded, executor), &[y.bits()], &[x.bits()], &place);
+        for runner in Runner::all() {
+            same(to, &evaluate(&column, runner), &[y.bits(); 19], &[x.bits(); 19], &place);
+            same(to, &evaluate(&folded, runner), &[y.bits()], &[x.bits()], &place);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use broadloom::prelude::*;
 use broadloom::{Executor, Kernel, Options, Out};
+use broadloom_testkit::Runner;
 
 fn floats(data: &[f32]) -> Array<'static> {
     Array::from_vec(data.to_vec())
@@ -161,8 +162,8 @@ fn bools_of_a_kernel_are_bytes() -> Result<()> {
     let data: Vec<f64> =
         (0..300).map(|i| if i % 7 == 0 { f64::NAN } else { f64::from(i % 5) - 2.0 }).collect();
     let expected: Vec<u8> = data.iter().map(|&x| u8::from(x >= 0.0)).collect();
-    for executor in [Executor::Interp, Executor::Jit] {
-        let options = Options { executor, ..Options::default() };
+    for runner in Runner::all() {
+        let options = runner.options();
         let kernel = Kernel::new(&[&x.greater_equal(0)], &[&x], &options)?;
         let mut out = vec![7_u8; 300];
         kernel.run(&[(&data[..]).into()], [Out::bool_bytes(&mut out)])?;

@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use broadloom::prelude::*;
-use broadloom::{
-    Engine, ErrorKind, Executor, HostFunction, IntDivision, Kernel, Options, eval_many_with, text,
-};
+use broadloom::{Engine, ErrorKind, HostFunction, IntDivision, Kernel, Options, eval_many_with, text};
+use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 
 /// What Rust runs under: round to nearest, keep subnormals, all exceptions masked.
@@ -167,13 +166,13 @@ fn all_rows(word: u32, options: &Options) -> Vec<(&'static str, DType, Vec<u64>)
 #[test]
 fn no_bit_depends_on_the_hosts_environment() {
     let mut wrong = Vec::new();
-    for executor in [Executor::Interp, Executor::Jit] {
-        let options = Options { executor, threads: Some(1), ..Options::default() };
+    for runner in Runner::all() {
+        let options = Options { threads: Some(1), ..runner.options() };
         let here = all_rows(DEFAULT, &options);
         for (environment, word) in ENVIRONMENTS {
             for ((name, dtype, want), (_, _, got)) in here.iter().zip(all_rows(word, &options)) {
                 let difference = elements::difference(*dtype, &got, want);
-                wrong.extend(difference.map(|d| format!("{name}, {executor:?}, {environment}: {d}")));
+                wrong.extend(difference.map(|d| format!("{name}, {runner:?}, {environment}: {d}")));
             }
         }
     }
@@ -201,16 +200,16 @@ fn no_bit_depends_on_the_environment_of_a_worker() {
     let x = Array::from_slice(&data);
     // Enough work to be shared.
     let y = (0..20).fold(&x * 0.5, |y, _| &y * 0.75 + &x / 3);
-    let alone = Options { executor: Executor::Interp, threads: Some(1), ..Options::default() };
+    let alone = Options { threads: Some(1), ..Runner::INTERP.options() };
     let want = y.eval_with(&alone).and_then(|y| elements::bits(&y)).expect("evaluates");
-    for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
+    for runner in Runner::all().chain([Runner::AUTO]) {
         for threads in [Some(2), Some(3), None] {
-            let options = Options { executor, threads, ..Options::default() };
+            let options = Options { threads, ..runner.options() };
             let words = |result: Result<Array<'static>>| (result, mxcsr());
             let (result, after) = pool.install(|| words(y.eval_with(&options)));
             assert_eq!(after & CONTROL, HOSTILE, "the worker's environment is not its own any more");
             let got = result.and_then(|y| elements::bits(&y)).expect("evaluates");
-            assert_eq!(elements::difference(DType::Float32, &got, &want), None, "{executor:?}, {threads:?}");
+            assert_eq!(elements::difference(DType::Float32, &got, &want), None, "{runner:?}, {threads:?}");
         }
     }
 }
@@ -231,8 +230,8 @@ fn every_way_in() {
         let z = sensitive(&x, &y);
         let rows =
             z.reshape(&[-1, 5]).expect("a multiple of 5").t() + &x.slice(&[(..1).into()]).expect("some");
-        for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
-            let options = Options { executor, ..Options::default() };
+        for runner in Runner::all().chain([Runner::AUTO]) {
+            let options = runner.options();
             let ways = || {
                 // Nothing is planned or compiled under another environment.
                 Engine::global().clear();
@@ -256,7 +255,7 @@ fn every_way_in() {
                 for (i, (got, want)) in got.iter().zip(&want).enumerate() {
                     let [got, want] = [got, want].map(|x| elements::bits(x).expect("evaluated"));
                     let difference = elements::difference(DType::Float32, &got, &want);
-                    assert_eq!(difference, None, "way {i}, {n} elements, {executor:?}, {environment}");
+                    assert_eq!(difference, None, "way {i}, {n} elements, {runner:?}, {environment}");
                 }
             }
         }
@@ -298,11 +297,11 @@ fn after_an_error() {
         }),
     ];
     for (name, kind, fails) in rows {
-        for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
-            let options = Options { executor, int_division: IntDivision::Error, ..Options::default() };
+        for runner in Runner::all().chain([Runner::AUTO]) {
+            let options = Options { int_division: IntDivision::Error, ..runner.options() };
             for (environment, word) in [("", DEFAULT)].into_iter().chain(ENVIRONMENTS) {
                 let error = in_environment(word, || fails(&options).expect_err(name));
-                assert_eq!(error.kind(), kind, "{name}, {executor:?}, {environment}: {error}");
+                assert_eq!(error.kind(), kind, "{name}, {runner:?}, {environment}: {error}");
             }
         }
     }
@@ -370,8 +369,7 @@ fn jobs_of_the_host_that_run_meanwhile() {
             }
         });
         for round in 0..300 {
-            let executor = [Executor::Interp, Executor::Jit][round % 2];
-            let options = Options { executor, ..Options::default() };
+            let options = [Runner::INTERP, Runner::JIT][round % 2].options();
             pool.install(|| y.eval_with(&options)).expect("runs");
         }
         evaluating.store(false, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Functions of the host program in expressions: the same bits from both executors, whatever they stand among.
+//! Functions of the host program in expressions: the same bits from all executors, whatever they stand among.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,14 +7,14 @@ use broadloom::prelude::*;
 use broadloom::{
     Engine, ErrorKind, Executor, HostFunction, IntDivision, Kernel, Options, eval_many_with, typed_graph,
 };
+use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::random::Rng;
 
-/// Both executors, on one thread and on several.
+/// All executors, on one thread and on several.
 fn ways() -> impl Iterator<Item = Options> {
-    [Executor::Jit, Executor::Interp].into_iter().flat_map(|executor| {
-        [Some(1), Some(4)].map(|threads| Options { executor, threads, ..Options::default() })
-    })
+    Runner::all()
+        .flat_map(|runner| [Some(1), Some(4)].map(move |threads| Options { threads, ..runner.options() }))
 }
 
 fn host<A: 'static, F: broadloom::HostClosure<A>>(name: &str, f: F) -> HostFunction {
@@ -283,7 +283,7 @@ fn a_dear_function_is_compiled_and_an_estimate_counts_it() -> Result<()> {
     let f = host("dear", |x: f32| x.sqrt()).with_cost(1_000_000);
     let x = Array::zeros(&[100], DType::Float32)?.eval()?;
     let y = Array::call(&f, [&x + 1])?;
-    let options = Options { executor: Executor::Jit, ..Options::default() };
+    let options = Runner::JIT.options();
     let kernel = Kernel::new(&[&y], &[&x], &options)?;
     assert_eq!(kernel.executors(), [Executor::Jit]);
     let said = y.explain_with(&options, false)?;
@@ -381,12 +381,12 @@ fn a_long_chain_of_calls() -> Result<()> {
         x = Array::call(&f, [&x])?;
         want = want.map(|x| x.wrapping_mul(5) ^ 1);
     }
-    let options = Options { executor: Executor::Interp, ..Options::default() };
+    let options = Runner::INTERP.options();
     assert_eq!(x.eval_with(&options)?.to_vec::<u32>()?, want);
     Ok(())
 }
 
-/// Random expressions of ops and calls, of arrays and numbers, are the same from both executors and on several threads.
+/// Random expressions of ops and calls, of arrays and numbers, are the same from all executors and on several threads.
 #[test]
 fn random_expressions_are_the_same_everywhere() -> Result<()> {
     let functions = [
@@ -436,7 +436,7 @@ fn random_expressions_are_the_same_everywhere() -> Result<()> {
             pool.push(next);
         }
         let roots: Vec<&Array<'_>> = pool.iter().rev().take(3).collect();
-        let first = eval_many_with(&roots, &Options { executor: Executor::Interp, ..Options::default() })?;
+        let first = eval_many_with(&roots, &Runner::INTERP.options())?;
         for options in ways() {
             for (a, b) in first.iter().zip(eval_many_with(&roots, &options)?) {
                 let (a_bits, b_bits) = (elements::bits(a)?, elements::bits(&b)?);

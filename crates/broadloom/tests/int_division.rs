@@ -1,7 +1,8 @@
 //! The integer option `error`: which evaluations fail, the same under every executor.
 
 use broadloom::prelude::*;
-use broadloom::{ErrorKind, Executor, IntDivision, Options};
+use broadloom::{ErrorKind, IntDivision, Options};
+use broadloom_testkit::Runner;
 
 fn ints<'a>(values: &[i32]) -> Array<'a> {
     Array::from_vec(values.to_vec())
@@ -56,15 +57,15 @@ const ROWS: &[Row] = &[
 #[test]
 fn zero_divisors_fail_where_they_should() {
     for (name, build, fails) in ROWS {
-        for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
-            let options = Options { executor, int_division: IntDivision::Error, ..Options::default() };
+        for runner in Runner::all().chain([Runner::AUTO]) {
+            let options = Options { int_division: IntDivision::Error, ..runner.options() };
             match (build().eval_with(&options), fails) {
                 (Ok(_), None) => {}
                 (Err(e), Some(op)) => {
                     assert_eq!(e.kind(), ErrorKind::ZeroDivision, "{name}: {e}");
                     assert!(e.message().starts_with(op), "{name}: {e}");
                 }
-                (got, _) => panic!("{name} under {executor:?}: {:?}", got.map(|x| x.to_string())),
+                (got, _) => panic!("{name} under {runner:?}: {:?}", got.map(|x| x.to_string())),
             }
             assert!(build().eval().is_ok(), "{name}: the default gives 0");
         }

@@ -1,8 +1,9 @@
 //! Every function of integers, at the ends of every integer dtype and for shift counts out of range: the oracle's
-//! results, from both executors and from folding, and no signal, whatever the option for zero divisors says.
+//! results, from all executors and from folding, and no signal, whatever the option for zero divisors says.
 
 use broadloom::prelude::*;
-use broadloom::{ErrorKind, Executor, IntDivision, Op, Options};
+use broadloom::{ErrorKind, IntDivision, Op, Options};
+use broadloom_testkit::Runner;
 use broadloom_testkit::Value;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, Signature};
@@ -69,10 +70,10 @@ fn no_operand_of_an_integer_function_raises_a_signal() {
         let arrays: Vec<_> =
             (0..op.operands()).map(|i| elements::array(dtype, &[rows.len()], &column(i))).collect();
         let divides = op.faults(dtype);
-        for executor in [Executor::Interp, Executor::Jit] {
+        for runner in Runner::all() {
             for int_division in [IntDivision::Zero, IntDivision::Error] {
-                let options = Options { executor, int_division, threads: Some(1), ..Options::default() };
-                let name = format!("{op} of {dtype}, {executor:?}, {int_division:?}");
+                let options = Options { int_division, threads: Some(1), ..runner.options() };
+                let name = format!("{op} of {dtype}, {runner:?}, {int_division:?}");
                 let x = Array::apply(op, &arrays);
                 let result = x.as_ref().map_or(dtype, |x| x.dtype());
                 let may_fail = divides && int_division == IntDivision::Error;
@@ -110,9 +111,9 @@ fn nor_does_a_literal() {
         let x = elements::array(dtype, &[column.len()], &column);
         for &y in &column {
             let want: Vec<u64> = column.iter().map(|&x| right(op, dtype, &[x, y]).bits()).collect();
-            for executor in [Executor::Interp, Executor::Jit] {
-                let options = Options { executor, threads: Some(1), ..Options::default() };
-                let name = format!("{op} of {dtype} by {y:#x}, {executor:?}");
+            for runner in Runner::all() {
+                let options = Options { threads: Some(1), ..runner.options() };
+                let name = format!("{op} of {dtype} by {y:#x}, {runner:?}");
                 let quotient = Array::apply(op, &[x.clone(), Array::scalar(elements::literal(dtype, y))]);
                 let result = quotient.as_ref().map_or(dtype, |x| x.dtype());
                 let got = evaluated(quotient, &options, &name).expect("zero divisors are no error");

@@ -1,8 +1,9 @@
 //! Kernels over the caller's slices: the short way into machine code gives what the interpreter gives.
 
 use broadloom::prelude::*;
-use broadloom::{Element, ErrorKind, Executor, In, IntDivision, Kernel, Options, Out};
+use broadloom::{Element, ErrorKind, In, IntDivision, Kernel, Options, Out};
 use broadloom_math::Elem;
+use broadloom_testkit::Runner;
 
 type Expression = fn(&Array<'static>, &Array<'static>) -> Array<'static>;
 
@@ -12,12 +13,12 @@ const MARGIN: usize = 9;
 /// Runs a kernel of two inputs three times, the second of `m` elements: whatever is kept from run to run is.
 fn run<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     f: Expression,
-    executor: Executor,
+    runner: Runner,
     (x, y): (&[T], &[T]),
     sentinel: T,
 ) -> Vec<T> {
     let [a, b] = [x, y].map(|data| Array::from_vec(data.to_vec()));
-    let options = Options { executor, threads: Some(1), ..Options::default() };
+    let options = Options { threads: Some(1), ..runner.options() };
     let kernel = Kernel::new(&[&f(&a, &b)], &[&a, &b], &options).expect("a kernel");
     let elements: usize = kernel.bind(&[]).expect("no extent is open").output_shapes().flatten().product();
     let mut out = vec![sentinel; MARGIN + elements + MARGIN];
@@ -28,7 +29,7 @@ fn run<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     }
     let (before, rest) = out.split_at(MARGIN);
     let (inner, after) = rest.split_at(elements);
-    assert!(before.iter().chain(after).all(|x| *x == sentinel), "{executor:?} wrote outside: {out:?}");
+    assert!(before.iter().chain(after).all(|x| *x == sentinel), "{runner:?} wrote outside: {out:?}");
     inner.to_vec()
 }
 
@@ -38,14 +39,15 @@ fn agrees<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     value: fn(usize) -> T,
     sentinel: T,
 ) {
-    for n in 0..70 {
+    for n in (0..70).chain([127, 128, 129, 191, 200]) {
         let x: Vec<T> = (0..n).map(value).collect();
         for m in [n, 1] {
             let y: Vec<T> = (0..m).map(|i| value(i * 7 + 3)).collect();
-            let [interp, jit, auto] = [Executor::Interp, Executor::Jit, Executor::Auto]
-                .map(|executor| run(f, executor, (&x, &y), sentinel));
-            assert_eq!(jit, interp, "{n} elements and {m}");
-            assert_eq!(auto, interp, "{n} elements and {m}");
+            let interpreted = run(f, Runner::INTERP, (&x, &y), sentinel);
+            for runner in Runner::all().skip(1).chain([Runner::AUTO]) {
+                let got = run(f, runner, (&x, &y), sentinel);
+                assert_eq!(got, interpreted, "{n} elements and {m}, {runner:?}");
+            }
         }
     }
 }
@@ -74,12 +76,12 @@ fn lanes_beyond_the_end_do_nothing() {
 /// A divisor of zero is met where it is, in every lane and tail; not in the filled-up lanes of others.
 #[test]
 fn zero_divisors_are_met_at_any_length() {
-    for executor in [Executor::Jit, Executor::Interp, Executor::Auto] {
+    for runner in Runner::all().chain([Runner::AUTO]) {
         for n in 1..40usize {
             let divisors: Vec<i32> = (1..=n as i32).collect();
             let sevens = vec![7i32; n];
             let (a, b) = (Array::from_vec(divisors.clone()), Array::from_vec(sevens.clone()));
-            let options = Options { executor, int_division: IntDivision::Error, ..Options::default() };
+            let options = Options { int_division: IntDivision::Error, ..runner.options() };
             let kernel = Kernel::new(&[&b.remainder(&a)], &[&a, &b], &options).expect("a kernel");
             let mut out = vec![0i32; n];
             for round in 0..2 {
@@ -92,7 +94,7 @@ fn zero_divisors_are_met_at_any_length() {
                     let met =
                         kernel.run(&[(&divisors[..]).into(), (&sevens[..]).into()], [(&mut out[..]).into()]);
                     let kind = met.map_err(|e| e.kind());
-                    assert_eq!(kind, Err(ErrorKind::ZeroDivision), "{executor:?} {n} {zero}, round {round}");
+                    assert_eq!(kind, Err(ErrorKind::ZeroDivision), "{runner:?} {n} {zero}, round {round}");
                 }
             }
         }
@@ -109,8 +111,8 @@ fn parts_of_inputs() {
     };
     let (x, y): (Vec<f64>, Vec<f64>) = (0..40).map(|i| (f64::from(i), f64::from(i * i))).unzip();
     let wanted: Vec<f64> = (0..20).map(|i| x[i + 3] * 2.0 + y[i + 11]).collect();
-    for executor in [Executor::Jit, Executor::Interp] {
-        assert_eq!(run(f, executor, (&x, &y), -1.0), wanted, "{executor:?}");
+    for runner in Runner::all() {
+        assert_eq!(run(f, runner, (&x, &y), -1.0), wanted, "{runner:?}");
     }
 }
 
@@ -118,7 +120,7 @@ fn parts_of_inputs() {
 #[test]
 fn slices_that_do_not_fit_are_refused() {
     let [a, b] = [1.0f32, 2.0].map(|x| Array::from_vec(vec![x; 4]));
-    let options = Options { executor: Executor::Jit, ..Options::default() };
+    let options = Runner::JIT.options();
     let kernel = Kernel::new(&[&(&a + &b)], &[&a, &b], &options).expect("a kernel");
     let (x, short, wide) = ([1.0f32; 4], [1.0f32; 3], [1.0f64; 4]);
     for _ in 0..3 {

@@ -2,7 +2,8 @@
 //! shapes, against a model that indexes element by element in plain Rust.
 
 use broadloom::prelude::*;
-use broadloom::{Executor, Options, eval_many_with};
+use broadloom::{Options, eval_many_with};
+use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 
 /// How an operand lies in memory.
@@ -216,10 +217,8 @@ fn shapes() -> Vec<Vec<usize>> {
     (0..=40).map(|n| vec![n]).chain(lists.iter().map(|s| s.to_vec())).collect()
 }
 
-const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];
-
-fn options(executor: Executor) -> Options {
-    Options { executor, threads: Some(1), ..Options::default() }
+fn options(runner: Runner) -> Options {
+    Options { threads: Some(1), ..runner.options() }
 }
 
 /// What a kernel must give: for each output its elements.
@@ -259,14 +258,14 @@ fn every_layout_of_inputs() {
                 let want = modelled(kernel, &operands);
                 // Kept, so that no executor is given memory in which another has left the right values.
                 let mut kept = Vec::new();
-                for executor in EXECUTORS {
-                    let results = eval_many_with(&roots.iter().collect::<Vec<_>>(), &options(executor));
+                for runner in Runner::all() {
+                    let results = eval_many_with(&roots.iter().collect::<Vec<_>>(), &options(runner));
                     let results = results.unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
                     for ((result, want), &dtype) in results.iter().zip(&want).zip(kernel.outputs) {
                         assert_eq!((result.dtype(), result.shape()), (dtype, &shape[..]));
                         let got = elements::bits(result).expect("evaluated");
                         let difference = elements::difference(dtype, &got, want);
-                        assert_eq!(difference, None, "{} {shape:?} {lies:?} {executor:?}", kernel.name);
+                        assert_eq!(difference, None, "{} {shape:?} {lies:?} {runner:?}", kernel.name);
                     }
                     kept.push(results);
                 }
@@ -287,12 +286,11 @@ fn every_layout_of_outputs() {
                         dtypes.map(|(salt, (&dtype, lie))| operand(lie, dtype, &shape, salt)).collect();
                     let arrays: Vec<_> = operands.iter().map(|(x, _)| x.clone()).collect();
                     let root = (kernel.build)(&arrays).remove(0);
-                    for executor in EXECUTORS {
+                    for runner in Runner::all() {
                         let (mut out, _) = operand(out_lie, kernel.outputs[0], &shape, 9);
                         let strides = out.strides().map(<[isize]>::to_vec);
-                        root.eval_into_array_with(&mut out, &options(executor)).expect("evaluates");
-                        let name =
-                            format!("{} {shape:?} {lies:?} into {out_lie:?} {executor:?}", kernel.name);
+                        root.eval_into_array_with(&mut out, &options(runner)).expect("evaluates");
+                        let name = format!("{} {shape:?} {lies:?} into {out_lie:?} {runner:?}", kernel.name);
                         assert_eq!(
                             out.strides().map(<[isize]>::to_vec),
                             strides,
@@ -322,7 +320,7 @@ fn into_an_array_that_is_read() {
     for n in (1..=40).chain([1000]) {
         for (what, out, out_position) in &VIEWS[..3] {
             for (other, read, read_position) in VIEWS {
-                for executor in EXECUTORS {
+                for runner in Runner::all() {
                     let memory = elements(DType::Int32, n + 1, 1);
                     let x = elements::array(DType::Int32, &[n + 1], &memory);
                     let mut out = out(&x).expect("a view");
@@ -332,8 +330,8 @@ fn into_an_array_that_is_read() {
                         u64::from(a.wrapping_mul(3).wrapping_add(b))
                     };
                     let want: Vec<u64> = (0..n).map(want).collect();
-                    root.eval_into_array_with(&mut out, &options(executor)).expect("evaluates");
-                    let name = format!("{n}: {what} from {other}, {executor:?}");
+                    root.eval_into_array_with(&mut out, &options(runner)).expect("evaluates");
+                    let name = format!("{n}: {what} from {other}, {runner:?}");
                     assert_eq!(elements::bits(&out).expect("evaluated"), want, "{name}");
                     assert_eq!(
                         elements::bits(&x).expect("evaluated"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, IntDivision, Kernel, Op, Options};
+use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 
 const EXECUTORS: [Executor; 3] = [Executor::Interp, Executor::Jit, Executor::Auto];
@@ -404,14 +405,14 @@ fn integer_division_by_zero_and_by_minus_one() {
         for op in DIVISIONS {
             let quotient = |x: u64, y: u64| divided(op, value(dtype, x), value(dtype, y)) as u64 & mask;
             let want: Vec<u64> = pairs.iter().map(|&(x, y)| quotient(x, y)).collect();
-            for executor in EXECUTORS {
+            for runner in Runner::all().chain([Runner::AUTO]) {
+                let options = || Options { threads: Some(1), ..runner.options() };
                 let check = |x: &Array<'static>, y: &Array<'static>, want: &[u64], how: &str| {
-                    let got = Array::apply(op, &[x.clone(), y.clone()])
-                        .and_then(|q| q.eval_with(&options(executor)));
+                    let got = Array::apply(op, &[x.clone(), y.clone()]).and_then(|q| q.eval_with(&options()));
                     let got =
                         got.and_then(|q| elements::bits(&q)).unwrap_or_else(|e| panic!("{op} {dtype}: {e}"));
                     let difference = elements::difference(dtype, &got, want);
-                    assert_eq!(difference, None, "{op} {dtype} {how} {executor:?}");
+                    assert_eq!(difference, None, "{op} {dtype} {how} {runner:?}");
                 };
                 check(&x, &y, &want, "arrays");
                 for &divisor in &values {
@@ -430,8 +431,9 @@ fn integer_division_by_zero_as_an_error() {
         let mask = u64::MAX >> (64 - 8 * dtype.size());
         let min = mask ^ (mask >> 1);
         for op in DIVISIONS {
-            for executor in EXECUTORS {
-                let options = Options { int_division: IntDivision::Error, ..options(executor) };
+            for runner in Runner::all().chain([Runner::AUTO]) {
+                let options =
+                    Options { threads: Some(1), int_division: IntDivision::Error, ..runner.options() };
                 let divide = |n: usize, zero_at: Option<usize>| {
                     let mut divisors = vec![mask; n];
                     zero_at.into_iter().for_each(|at| divisors[at] = 0);
@@ -444,11 +446,13 @@ fn integer_division_by_zero_as_an_error() {
                 };
                 let failed = Err((ErrorKind::ZeroDivision, format!("{op}: integer division by zero")));
                 // The least integer by −1 is no error, nor is what pads a vector.
-                for n in [0, 1, 5, 16, 37] {
-                    assert_eq!(divide(n, None), Ok(()), "{op} {dtype} {n} {executor:?}");
+                for n in [0, 1, 5, 16, 37, 70, 131] {
+                    assert_eq!(divide(n, None), Ok(()), "{op} {dtype} {n} {runner:?}");
                 }
-                for (n, at) in [(1, 0), (5, 4), (16, 0), (37, 36), (37, 17), (1000, 999)] {
-                    assert_eq!(divide(n, Some(at)), failed, "{op} {dtype} {at} of {n} {executor:?}");
+                for (n, at) in
+                    [(1, 0), (5, 4), (16, 0), (37, 36), (37, 17), (70, 69), (131, 128), (1000, 999)]
+                {
+                    assert_eq!(divide(n, Some(at)), failed, "{op} {dtype} {at} of {n} {runner:?}");
                 }
             }
         }

@@ -8,12 +8,13 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use broadloom::Op;
 use broadloom::prelude::*;
-use broadloom::{Executor, Op, Options};
 use broadloom_core::Kernel;
 use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_interp::{Program, Tiles};
 use broadloom_mem::{Access, AliasPolicy, Block, Nest, NestError, Scratch, View, ViewMut};
+use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 
 /// Where an operand lies in memory that several share, in bytes.
@@ -82,18 +83,24 @@ fn interpreted(kernel: &Kernel, access: &[Access]) -> Run {
 }
 
 #[cfg(feature = "jit")]
-fn compiled(kernel: &Kernel, access: &[Access]) -> Run {
-    let compiler = broadloom_clif::Compiler::host().expect("a supported host");
-    let compiled = compiler.compile(kernel, access, broadloom_clif::Width::host()).expect("compiles");
+fn compiled<const BITS: u32>(kernel: &Kernel, access: &[Access]) -> Run {
+    use broadloom_clif::{Compiler, Width};
+    let width = Width::ALL.into_iter().find(|width| width.bits() == BITS).expect("a width");
+    let compiler = Compiler::host().expect("a supported host");
+    let compiled = compiler.compile(kernel, access, width).expect("compiles");
     Box::new(move |block| compiled.run(block, &[], &mut []).expect("matches"))
 }
 
 const EXECUTORS: &[(&str, AliasPolicy, Prepare)] = &[
     ("interp", AliasPolicy::Copy, interpreted),
     #[cfg(feature = "jit")]
-    ("jit", AliasPolicy::InPlace, compiled),
+    ("jit 128", AliasPolicy::InPlace, compiled::<128>),
     #[cfg(feature = "jit")]
-    ("jit from copies", AliasPolicy::Copy, compiled),
+    ("jit 256", AliasPolicy::InPlace, compiled::<256>),
+    #[cfg(feature = "jit")]
+    ("jit 512", AliasPolicy::InPlace, compiled::<512>),
+    #[cfg(feature = "jit")]
+    ("jit 512 from copies", AliasPolicy::Copy, compiled::<512>),
 ];
 
 /// What runs cases: memory, prepared kernels, and how many cases went which way.
@@ -334,14 +341,14 @@ fn into_an_array_that_is_read() {
         let data: Vec<u64> = (0..n * n).map(|i| (i as u64).wrapping_mul(0x9e37_79b9) >> 7 & 0xffff).collect();
         for (to, part_of) in &PARTS[..4] {
             for (from, read) in PARTS {
-                for executor in [Executor::Interp, Executor::Jit] {
-                    let name = format!("{n}: {to} from {from}, {executor:?}");
+                for runner in Runner::all() {
+                    let name = format!("{n}: {to} from {from}, {runner:?}");
                     let x = elements::array(DType::Int64, &[n, n], &data);
                     let mut out = part_of(&x).expect("a part");
                     let root = &out * 3 - read(&x).expect("a part");
                     let [was, read] =
                         [&out, &read(&x).expect("a part")].map(|x| elements::bits(x).expect("data"));
-                    let options = Options { executor, ..Options::default() };
+                    let options = runner.options();
                     root.eval_into_array_with(&mut out, &options).expect("evaluates");
                     let want: Vec<u64> =
                         was.iter().zip(&read).map(|(w, r)| w.wrapping_mul(3).wrapping_sub(*r)).collect();

@@ -2,9 +2,10 @@
 //! integers among the operands do. And that a power which is rewritten is still computed: its NaN is positive.
 
 use broadloom::prelude::*;
-use broadloom::{ErrorKind, Executor, Op, Options, functions};
+use broadloom::{ErrorKind, Op, Options, functions};
 use broadloom_core::op::Law;
 use broadloom_core::rewrite::Rules;
+use broadloom_testkit::Runner;
 use broadloom_testkit::oracle::Signature;
 
 #[test]
@@ -69,12 +70,12 @@ fn a_power_that_is_rewritten_has_a_positive_nan() -> Result<()> {
     for (i, power) in powers.iter().enumerate() {
         let is_nan = power.isnan().to_vec::<bool>()?;
         assert_eq!(is_nan, [true, true, false, false]);
-        for executor in [Executor::Interp, Executor::Jit] {
+        for runner in Runner::all() {
             for rules in [Rules::On, Rules::Off] {
-                let options = Options { executor, rules, ..Options::default() };
+                let options = Options { rules, ..runner.options() };
                 let signs =
                     |x: &Array<'_>| x.signbit().eval_with(&options).and_then(|bits| bits.to_vec::<bool>());
-                let way = format!("power {i}, {executor:?}, {rules:?}");
+                let way = format!("power {i}, {runner:?}, {rules:?}");
                 assert_eq!(signs(power)?[..2], [false, false], "{way}");
                 assert_eq!(signs(&-power)?[..2], [true, true], "{way}");
                 let chosen = where_(Array::from_vec(vec![true, false, true, false]), power, -power);

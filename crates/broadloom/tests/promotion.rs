@@ -3,7 +3,8 @@
 //! first.
 
 use broadloom::prelude::*;
-use broadloom::{ErrorKind, Executor, Op, Options};
+use broadloom::{ErrorKind, Op};
+use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 use broadloom_testkit::{DTYPES, Value, spicy};
@@ -204,11 +205,11 @@ fn operands_are_converted_before_the_function_sees_them() {
                     .collect();
                 let op = Op::from_name(name).expect("an op");
                 let x = with_promotion(mode, || Array::apply(op, &operands)).expect("types");
-                for executor in [Executor::Interp, Executor::Jit] {
-                    let options = Options { executor, ..Options::default() };
+                for runner in Runner::all() {
+                    let options = runner.options();
                     let got = x.eval_with(&options).and_then(|x| elements::bits(&x)).expect("evaluates");
                     let difference = elements::difference(x.dtype(), &got, &want);
-                    assert_eq!(difference, None, "{op} of {a} and {b}, {mode:?}, {executor:?}");
+                    assert_eq!(difference, None, "{op} of {a} and {b}, {mode:?}, {runner:?}");
                 }
                 checked += 1;
             }

@@ -1,16 +1,16 @@
-//! Domains that are small enough to be tried whole, in both executors against the model: every pair of 8-bit integers,
+//! Domains that are small enough to be tried whole, in every executor against the model: every pair of 8-bit integers,
 //! every bool, every float16, and every float16 beside numbers at which something changes; and the same with one
 //! operand a literal, which rewrite rules see, or both. (The scalar instance alone, which folds: the testkit's tests.)
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use broadloom::{Array, DType, Executor, Op, Options};
+use broadloom::{Array, DType, Op, Options};
 use broadloom_core::{Scalar, fold};
+use broadloom_testkit::Runner;
 use broadloom_testkit::Value;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 
-const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];
 const BYTES: [DType; 2] = [DType::Int8, DType::UInt8];
 
 /// Zeros, the ends of the subnormals and of the numbers, units and their neighbours, halves and wholes, infinities,
@@ -40,9 +40,9 @@ impl Call {
         self.signature.is_approximate && self.dtype.is_float()
     }
 
-    fn evaluate(&self, operands: &[Array<'_>], executor: Executor) -> Vec<u64> {
+    fn evaluate(&self, operands: &[Array<'_>], runner: Runner) -> Vec<u64> {
         let op = Op::from_name(self.signature.name).expect("an op");
-        let options = Options { executor, threads: Some(1), ..Options::default() };
+        let options = Options { threads: Some(1), ..runner.options() };
         let x = Array::apply(op, operands).and_then(|x| x.eval_with(&options));
         let x = x.unwrap_or_else(|e| panic!("{} of {}: {e}", self.signature.name, self.dtype));
         assert_eq!(x.dtype(), self.result(), "{} of {}", self.signature.name, self.dtype);
@@ -60,7 +60,7 @@ impl Call {
         }
     }
 
-    /// What both executors give for columns of operands, which the model finds right: every result, but for those of
+    /// What all executors give for columns of operands, which the model finds right: every result, but for those of
     /// approximate functions of which every `step`th (the others are those of the scalar instance).
     fn judged(&self, columns: &[Vec<u64>], step: usize) -> Vec<u64> {
         let n = columns[0].len();
@@ -70,9 +70,11 @@ impl Call {
             .enumerate()
             .map(|(i, column)| elements::array(self.operand(i), &[n], column))
             .collect();
-        let [got, jit] = EXECUTORS.map(|executor| self.evaluate(&operands, executor));
+        let got = self.evaluate(&operands, Runner::INTERP);
         assert_eq!(got.len(), n);
-        self.same(&jit, &got, "compiled, as interpreted", args);
+        for runner in Runner::all().skip(1) {
+            self.same(&self.evaluate(&operands, runner), &got, &format!("{runner:?}, as interpreted"), args);
+        }
         let value = |dtype: DType, bits: u64| Value::from_bits(dtype.name(), bits).expect("a dtype");
         for i in 0..n {
             let values: Vec<Value> =
@@ -137,8 +139,8 @@ fn literal(dtype: DType, bits: u64) -> Array<'static> {
 
 /// Literals among the operands change nothing.
 fn beside_literals(call: &Call, operands: &[Array<'_>], want: &[u64], args: &[u64]) {
-    for executor in EXECUTORS {
-        call.same(&call.evaluate(operands, executor), want, "of literals", |_| args.to_vec());
+    for runner in Runner::all() {
+        call.same(&call.evaluate(operands, runner), want, "of literals", |_| args.to_vec());
     }
 }
 
@@ -184,7 +186,7 @@ fn every_pair_of_bytes() {
         for i in (0..table.len()).step_by(41) {
             let args = [columns[0][i], columns[1][i]];
             let operands = args.map(|x| literal(call.dtype, x).astype(call.dtype));
-            let got = call.evaluate(&operands, Executor::Interp);
+            let got = call.evaluate(&operands, Runner::INTERP);
             call.same(&got, &table[i..=i], "folded", |_| args.to_vec());
         }
     });
@@ -211,7 +213,7 @@ fn every_float16() {
         let table = call.judged(&columns, 1);
         for i in (0..table.len()).step_by(101) {
             let operands = [literal(call.dtype, i as u64).astype(call.dtype)];
-            let got = call.evaluate(&operands, Executor::Interp);
+            let got = call.evaluate(&operands, Runner::INTERP);
             call.same(&got, &table[i..=i], "folded", |_| vec![i as u64]);
         }
     });

@@ -5,9 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use broadloom::prelude::*;
-use broadloom::{
-    Control, Dim, ErrorKind, Executor, In, Kernel, Options, Out, Progress, Range, Region, ViewMut,
-};
+use broadloom::{Control, Dim, ErrorKind, In, Kernel, Options, Out, Progress, Range, Region, ViewMut};
+use broadloom_testkit::Runner;
 
 /// An input of dims such as `n 3`.
 fn input(name: &str, dtype: DType, dims: &str) -> Array<'static> {
@@ -15,8 +14,8 @@ fn input(name: &str, dtype: DType, dims: &str) -> Array<'static> {
     Array::input(name, dtype, &dims).expect("an input")
 }
 
-fn options(executor: Executor) -> Options {
-    Options { executor, ..Options::default() }
+fn options(runner: Runner) -> Options {
+    runner.options()
 }
 
 /// Numbers that are not the same twice in a few thousand.
@@ -30,11 +29,11 @@ fn expressions<'a>(x: &Array<'a>, row: &Array<'a>, rate: &Array<'a>) -> [Array<'
     [scaled.clone(), scaled.abs().sqrt() - x]
 }
 
-fn kernel(executor: Executor) -> Kernel {
+fn kernel(runner: Runner) -> Kernel {
     let x = input("x", DType::Float64, "n m");
     let (row, rate) = (input("row", DType::Float64, "m"), input("rate", DType::Float64, ""));
     let [a, b] = expressions(&x, &row, &rate);
-    Kernel::named(&[("a", &a), ("b", &b)], &[&x, &row, &rate], &options(executor)).expect("a kernel")
+    Kernel::named(&[("a", &a), ("b", &b)], &[&x, &row, &rate], &options(runner)).expect("a kernel")
 }
 
 /// What evaluating the expressions gives.
@@ -46,8 +45,8 @@ fn evaluated(x: &Array<'_>, row: &[f64], rate: f64) -> [Vec<f64>; 2] {
 
 #[test]
 fn one_kernel_serves_all_extents() -> Result<()> {
-    for executor in [Executor::Interp, Executor::Jit, Executor::Auto] {
-        let kernel = kernel(executor);
+    for runner in Runner::all().chain([Runner::AUTO]) {
+        let kernel = kernel(runner);
         for (n, m) in [(1, 1), (3, 5), (0, 4), (4, 0), (1, 67), (67, 1), (40, 33), (5, 3), (300, 200), (3, 5)]
         {
             let (data, row) = (numbers(n * m), numbers(m));
@@ -57,7 +56,7 @@ fn one_kernel_serves_all_extents() -> Result<()> {
                 &[In::shaped(&data, &[n, m]), (&row).into(), In::scalar(&0.25)],
                 [(&mut a).into(), Out::shaped(&mut b, &[n, m])],
             )?;
-            assert_eq!([a, b], evaluated(&x, &row, 0.25), "{n} × {m} {executor:?}");
+            assert_eq!([a, b], evaluated(&x, &row, 0.25), "{n} × {m} {runner:?}");
         }
     }
     Ok(())
@@ -68,8 +67,8 @@ fn strides_of_any_sort_in_and_out() -> Result<()> {
     let (n, m) = (23, 41);
     let data = numbers(2 * n * m);
     let row = numbers(m);
-    for executor in [Executor::Interp, Executor::Jit] {
-        let kernel = kernel(executor);
+    for runner in Runner::all() {
+        let kernel = kernel(runner);
         // Every second row; columns reversed; transposed; rows that are one.
         for (offset, strides) in [
             (0, [2 * m as isize, 1]),
@@ -107,8 +106,8 @@ fn ranges_make_up_the_whole() -> Result<()> {
     let (n, m) = (50, 7);
     let (data, row) = (numbers(n * m), numbers(m));
     let backwards = [-(m as isize), -1];
-    for executor in [Executor::Interp, Executor::Jit] {
-        let kernel = kernel(executor);
+    for runner in Runner::all() {
+        let kernel = kernel(runner);
         for x in [In::shaped(&data, &[n, m]), In::view(&data, n * m - 1, &[n, m], &backwards)] {
             let inputs = [x, (&row).into(), In::scalar(&1.5)];
             let call = kernel.bind_like(&inputs)?;
@@ -125,7 +124,7 @@ fn ranges_make_up_the_whole() -> Result<()> {
                         });
                     }
                 });
-                assert_eq!((&c, &d), (&a, &b), "{chunk} rows {executor:?}");
+                assert_eq!((&c, &d), (&a, &b), "{chunk} rows {runner:?}");
             }
             call.run_range(20..20, &inputs, [(&mut [0.0; 0]).into(), (&mut [0.0; 0]).into()])?;
             let e = call.run_range(40..51, &inputs, [(&mut a).into(), (&mut b).into()]).unwrap_err();
@@ -229,7 +228,7 @@ fn an_input_with_any_leading_axes() -> Result<()> {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let kernel = kernel(Executor::Auto);
+    let kernel = kernel(Runner::AUTO);
     let (data, row, rate) = (vec![1.0; 6], vec![1.0; 3], [0.5]);
     let ok = || [In::shaped(&data, &[2, 3]), In::from(&row), In::from(&rate)];
     let fails = |inputs: &[In<'_>], n: usize, kind: ErrorKind, words: &str| {
@@ -323,7 +322,7 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn a_misaligned_slice_of_bytes_is_refused() -> Result<()> {
     let x = input("x", DType::Float64, "n");
-    let kernel = Kernel::new(&[&(&x + 1)], &[&x], &options(Executor::Jit))?;
+    let kernel = Kernel::new(&[&(&x + 1)], &[&x], &options(Runner::JIT))?;
     let data = [0.0_f64; 3];
     let bytes: Vec<u8> = data.iter().flat_map(|x| x.to_ne_bytes()).chain([0; 8]).collect();
     let at = 8 - bytes.as_ptr().addr() % 8;
@@ -511,7 +510,7 @@ fn many_kernels_live_at_once() -> Result<()> {
         for bit in 0..14 {
             y = if i >> bit & 1 == 1 { y + 1 } else { y * -1 };
         }
-        let call = Kernel::new(&[&y], &[&x], &options(Executor::Jit))?.bind(&[("n", 5)])?;
+        let call = Kernel::new(&[&y], &[&x], &options(Runner::JIT))?.bind(&[("n", 5)])?;
         call.compile()?;
         calls.push(call);
     }

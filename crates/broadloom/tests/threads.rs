@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use broadloom::prelude::*;
 use broadloom::text::Expression;
-use broadloom::{Engine, Executor, Kernel, Limits, Options};
+use broadloom::{Engine, Kernel, Limits, Options};
+use broadloom_testkit::Runner;
 use broadloom_testkit::random::Rng;
 
 const THREADS: usize = 8;
@@ -73,16 +74,16 @@ fn work(engine: &Engine, seed: u64, held: &Array<'static>) -> usize {
         let values = |rng: &mut Rng| -> Vec<i32> { (0..n).map(|_| rng.next() as i32).collect() };
         let (xs, ys) = (values(&mut rng), values(&mut rng));
         let (x, y) = (Array::from_vec(xs.clone()), Array::from_vec(ys.clone()));
-        let executor = [Executor::Interp, Executor::Jit, Executor::Auto][rng.below(3)];
+        let runner = runners()[rng.below(runners().len())];
         let threads = [None, Some(1), Some(2)][rng.below(3)];
-        let options = Options { executor, threads, ..Options::default() };
+        let options = Options { threads, ..runner.options() };
         let roots = [expression(choice, &x, &y), &x + held.slice(&[(..1).into()]).expect("an axis")];
         // Sharing nodes with expressions that other threads evaluate and drop.
         let results = engine.eval_many(&[&roots[0], &roots[1]], &options).expect("evaluates");
         let want: Vec<i32> = xs.iter().zip(&ys).map(|(&x, &y)| modelled(choice, x, y)).collect();
-        assert_eq!(results[0].to_vec::<i32>().as_ref(), Ok(&want), "{choice} {n} {executor:?} {threads:?}");
+        assert_eq!(results[0].to_vec::<i32>().as_ref(), Ok(&want), "{choice} {n} {runner:?} {threads:?}");
         let want: Vec<i32> = xs.iter().map(|x| x.wrapping_add(5)).collect();
-        assert_eq!(results[1].to_vec::<i32>().as_ref(), Ok(&want), "{choice} {n} {executor:?} {threads:?}");
+        assert_eq!(results[1].to_vec::<i32>().as_ref(), Ok(&want), "{choice} {n} {runner:?} {threads:?}");
         done += 1;
         if rng.chance(1, 300) {
             engine.clear();
@@ -132,10 +133,10 @@ fn threads_share_an_expression() {
             let (y, want) = (y.clone(), &want);
             scope.spawn(move || {
                 for round in 0..40 {
-                    let executor = [Executor::Interp, Executor::Jit, Executor::Auto][(thread + round) % 3];
-                    let options = Options { executor, ..Options::default() };
+                    let runner = runners()[(thread + round) % runners().len()];
+                    let options = runner.options();
                     let got = y.clone().eval_with(&options).and_then(|y| y.to_vec::<u64>());
-                    assert_eq!(got.as_ref(), Ok(want), "{executor:?}");
+                    assert_eq!(got.as_ref(), Ok(want), "{runner:?}");
                     // A node on top that only this thread has.
                     let top = &y + round as i32;
                     let first = top.slice(&[(..1).into()]).and_then(|top| top.item::<u64>());
@@ -165,8 +166,8 @@ fn kernels_are_built_run_and_dropped_on_any_thread() {
                     let place = &shelf[rng.below(PLACES)];
                     if rng.chance(1, 4) {
                         let choice = rng.below(300);
-                        let executor = [Executor::Interp, Executor::Jit, Executor::Auto][rng.below(3)];
-                        let fresh = Arc::new(kernel(choice, N, executor));
+                        let runner = runners()[rng.below(runners().len())];
+                        let fresh = Arc::new(kernel(choice, N, runner));
                         // The lock is held for the exchange alone: the old one is dropped after it.
                         let old = place.lock().expect("nobody panicked").replace((choice, fresh));
                         drop(old);
@@ -189,8 +190,12 @@ fn kernels_are_built_run_and_dropped_on_any_thread() {
     assert!(built > 2 * THREADS && run > built, "{built} built, {run} run");
 }
 
-fn kernel(choice: usize, n: usize, executor: Executor) -> Kernel {
+fn runners() -> Vec<Runner> {
+    Runner::all().chain([Runner::AUTO]).collect()
+}
+
+fn kernel(choice: usize, n: usize, runner: Runner) -> Kernel {
     let [x, y] = [0, 1].map(|_| Array::from_vec(vec![0i32; n]));
-    let options = Options { executor, ..Options::default() };
+    let options = runner.options();
     Kernel::new(&[&expression(choice, &x, &y)], &[&x, &y], &options).expect("an expression")
 }

@@ -1,19 +1,18 @@
 //! The approximate functions, of which the standard defines few results to the bit: whatever the scalar instance gives,
-//! both executors give, at every lane, in every tail and beside whatever neighbours; and what follows from the
+//! all executors give, at every lane, in every tail and beside whatever neighbours; and what follows from the
 //! functions' symmetries and from the definition of pow holds to the bit.
 
-use broadloom::{Array, DType, Executor, Op, Options};
+use broadloom::{Array, DType, Op, Options};
 use broadloom_core::op::Law;
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
+use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES};
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::{Value, spicy};
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
-const EXECUTORS: [Executor; 2] = [Executor::Interp, Executor::Jit];
-
 /// The approximate functions with the dtypes that they take, integers among them.
 fn functions() -> impl Iterator<Item = (Op, DType)> {
     let names = SIGNATURES.iter().filter(|s| s.is_approximate).map(|s| s.name);
@@ -79,29 +78,25 @@ fn rare(dtype: DType) -> Vec<u64> {
     magnitudes.iter().flat_map(|&bits| [bits, bits | sign]).collect()
 }
 
-fn evaluate(op: Op, dtype: DType, columns: &[&[u64]], executor: Executor, rules: Rules) -> Vec<u64> {
+fn evaluate(op: Op, dtype: DType, columns: &[&[u64]], runner: Runner, rules: Rules) -> Vec<u64> {
     let operands: Vec<_> =
         columns.iter().map(|column| elements::array(dtype, &[column.len()], column)).collect();
     let x = Array::apply(op, &operands).unwrap_or_else(|e| panic!("{op}: {e}"));
-    let options = Options { executor, rules, threads: Some(1), ..Options::default() };
+    let options = Options { rules, threads: Some(1), ..runner.options() };
     let result = x.eval_with(&options).unwrap_or_else(|e| panic!("{op} of {dtype}: {e}"));
     elements::bits(&result).unwrap_or_else(|e| panic!("{op} of {dtype}: {e}"))
 }
 
 #[track_caller]
 fn check(op: Op, dtype: DType, columns: &[&[u64]], want: &[u64]) {
-    for executor in EXECUTORS {
-        let got = evaluate(op, dtype, columns, executor, Rules::On);
+    for runner in Runner::all() {
+        let got = evaluate(op, dtype, columns, runner, Rules::On);
         if let Some(difference) = elements::difference(dtype, &got, want) {
             let at =
                 (0..want.len()).find(|&i| elements::difference(dtype, &got[i..=i], &want[i..=i]).is_some());
             let args: Vec<String> =
                 columns.iter().map(|column| format!("{:#x}", column[at.unwrap_or(0)])).collect();
-            panic!(
-                "{op}({}) of {dtype}, {executor:?}, {} elements: {difference}",
-                args.join(", "),
-                want.len()
-            );
+            panic!("{op}({}) of {dtype}, {runner:?}, {} elements: {difference}", args.join(", "), want.len());
         }
     }
 }
@@ -135,7 +130,7 @@ fn the_jit_compiles_each_of_them() {
         let engine = broadloom::Engine::new(broadloom::Limits::default());
         let operands = vec![elements::array(dtype, &[2], &[0, 1]); op.operands()];
         let x = Array::apply(op, &operands).expect("types");
-        let options = Options { executor: Executor::Jit, ..Options::default() };
+        let options = Runner::JIT.options();
         engine.eval_many(&[&x], &options).expect("evaluates");
         assert_eq!(engine.compiled_kernels(), usize::from(is_host), "{op} of {dtype}");
     }
@@ -166,11 +161,11 @@ fn many_elements_give_the_scalar_instances_bits() {
             columns.iter().map(|c| c.iter().copied().cycle().take(n).collect()).collect();
         let operands: Vec<_> = again.iter().map(|column| elements::array(dtype, &[n], column)).collect();
         let x = Array::apply(op, &operands).expect("types");
-        for executor in EXECUTORS {
-            let result = x.eval_with(&Options { executor, ..Options::default() }).expect("evaluates");
+        for runner in Runner::all() {
+            let result = x.eval_with(&runner.options()).expect("evaluates");
             let got = elements::bits(&result).expect("in memory");
             for part in got.chunks(want.len()) {
-                assert_eq!(elements::difference(dtype, part, &want), None, "{op} of {dtype}, {executor:?}");
+                assert_eq!(elements::difference(dtype, part, &want), None, "{op} of {dtype}, {runner:?}");
             }
         }
     });
@@ -297,16 +292,18 @@ fn powers_defined_to_the_bit() {
                 literal.astype(dtype),
                 elements::array(dtype, &[xs.len()], &vec![element; xs.len()]),
             ];
-            for (form, executor) in forms.iter().flat_map(|form| EXECUTORS.map(|executor| (form, executor))) {
+            for (form, runner) in
+                forms.iter().flat_map(|form| Runner::all().map(move |runner| (form, runner)))
+            {
                 for rules in [Rules::Off, Rules::On] {
                     let power = Array::apply(op("pow"), &[x.clone(), form.clone()]).expect("types");
-                    let options = Options { executor, rules, ..Options::default() };
+                    let options = Options { rules, ..runner.options() };
                     let got =
                         elements::bits(&power.eval_with(&options).expect("evaluates")).expect("in memory");
                     let difference = elements::difference(dtype, &got, &want);
                     assert_eq!(
                         difference, None,
-                        "{dtype} to the power of {exponent:?}, {executor:?}, {rules:?}"
+                        "{dtype} to the power of {exponent:?}, {runner:?}, {rules:?}"
                     );
                 }
             }

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
-use broadloom::{DType, Engine, Op};
+use broadloom::{DType, Engine, Op, VectorWidth};
 
-use super::{Difference, difference_of_both, ways};
+use super::{Difference, difference_up_to, ways};
 use crate::random::{Program, Size, Step, program, shrink_while};
 
 /// The program of a seed: of a hundred seeds one is for arrays that threads share, of two thousand one for a program
@@ -40,6 +40,7 @@ pub fn program_of_seed(seed: u64) -> Program {
 pub struct Search<'s> {
     seeds: Range<u64>,
     time: Option<Duration>,
+    most: VectorWidth,
     program: &'s (dyn Fn(u64) -> Program + Sync),
     progress: &'s (dyn Fn(u64) -> bool + Sync),
     noticed: &'s (dyn Fn(u64, &str) + Sync),
@@ -51,12 +52,25 @@ const SHRINKING: Duration = Duration::from_secs(60);
 impl<'s> Search<'s> {
     /// The programs of these seeds, by [`program_of_seed`], on all processors.
     pub fn new(seeds: Range<u64>) -> Search<'s> {
-        Search { seeds, time: None, program: &program_of_seed, progress: &|_| true, noticed: &|_, _| {} }
+        let most = VectorWidth::Auto;
+        Search {
+            seeds,
+            time: None,
+            most,
+            program: &program_of_seed,
+            progress: &|_| true,
+            noticed: &|_, _| {},
+        }
     }
 
     /// No more programs after this time.
     pub fn within(self, time: Option<Duration>) -> Search<'s> {
         Search { time, ..self }
+    }
+
+    /// Machine code on vectors of at most this width.
+    pub fn up_to(self, most: VectorWidth) -> Search<'s> {
+        Search { most, ..self }
     }
 
     /// The programs of another function of the seed.
@@ -98,7 +112,7 @@ impl<'s> Search<'s> {
                     stop.store(true, Ordering::Relaxed);
                     resume_unwind(panic)
                 });
-                if let Some(difference) = difference_of_both(&program, seed) {
+                if let Some(difference) = difference_up_to(self.most, &program, seed) {
                     stop.store(true, Ordering::Relaxed);
                     let mut found = found.lock().unwrap_or_else(|e| e.into_inner());
                     if found.as_ref().is_none_or(|(earlier, ..)| seed < *earlier) {
@@ -106,7 +120,7 @@ impl<'s> Search<'s> {
                     }
                     break;
                 }
-                summary.count(&program);
+                summary.count(&program, self.most);
                 if !(self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1) {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -127,7 +141,7 @@ impl<'s> Search<'s> {
         (self.noticed)(seed, &difference);
         let (start, done) = (Instant::now(), done.into_inner());
         let go_on = || start.elapsed() < SHRINKING && (self.progress)(done);
-        Err(Box::new(Finding::of(seed, &program, difference, &go_on)))
+        Err(Box::new(Finding::of(self.most, seed, &program, difference, &go_on)))
     }
 }
 
@@ -149,9 +163,9 @@ pub struct Summary {
 }
 
 impl Summary {
-    fn count(&mut self, program: &Program) {
+    fn count(&mut self, program: &Program, most: VectorWidth) {
         self.programs += 1;
-        self.evaluations += 2 * ways(program).len() as u64;
+        self.evaluations += 2 * ways(program, most).len() as u64;
         for step in &program.steps {
             self.steps += u64::from(matches!(step, Step::Apply(..) | Step::Cast(..)));
         }
@@ -210,8 +224,14 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn of(seed: u64, program: &Program, difference: Difference, go_on: &dyn Fn() -> bool) -> Finding {
-        let wrong = |p: &Program| difference_of_both(p, seed);
+    fn of(
+        most: VectorWidth,
+        seed: u64,
+        program: &Program,
+        difference: Difference,
+        go_on: &dyn Fn() -> bool,
+    ) -> Finding {
+        let wrong = |p: &Program| difference_up_to(most, p, seed);
         let (small, difference_of_small) = silently(|| {
             let small = shrink_while(program, go_on, |p| wrong(p).is_some());
             let difference = wrong(&small);

@@ -9,14 +9,32 @@ use std::fmt;
 use broadloom_core::fuse::Stage;
 use broadloom_core::kernel::{Code, Kernel};
 use broadloom_core::{DType, Layout};
-use broadloom_interp::Stores;
+use broadloom_mem::Stores;
 
+use crate::engine::jit::Width;
 use crate::engine::options::Executor;
 use crate::engine::trial::Trial;
 
-/// Nanoseconds of one vector instruction per float32 element, in a fused loop; half as long for half the bytes.
-const FUSED: f64 = 0.035;
-/// The same in the interpreter's loops at four lanes; they have as many as the host has.
+/// What machine code costs.
+struct Rates {
+    /// Nanoseconds of one vector instruction per float32 element, in a fused loop; half as long for half the bytes.
+    instruction: f64,
+    /// Nanoseconds per element that float16's conversions add to an operation: there are instructions for them from 256
+    /// bits on, else it is integer arithmetic.
+    half: f64,
+    /// Nanoseconds to compile a kernel, and per vector instruction of it.
+    compile: f64,
+    compile_instruction: f64,
+}
+
+/// On vectors of 128, 256 and 512 bits.
+const RATES: [Rates; 3] = [AT_128, AT_128, AT_128];
+const AT_128: Rates =
+    Rates { instruction: 0.035, half: 2.2, compile: 60_000.0, compile_instruction: 2_200.0 };
+
+/// Nanoseconds to load or store a float32 element in the interpreter's loops, and of an instruction of a host function.
+const MOVE: f64 = 0.035;
+/// Nanoseconds of one vector instruction per float32 element in the interpreter's loops at four lanes; they have as many as the host has.
 const INTERPRETED: f64 = 0.06;
 /// Nanoseconds per float32 element to load and store the tiles of one step of the interpreter.
 const PASS: f64 = 0.03;
@@ -25,16 +43,12 @@ const DISPATCH: f64 = 4.0;
 /// Nanoseconds that machine code takes to call a host function, for so many elements at least: 3 to 6 were measured.
 const CALL: f64 = 4.0;
 const HOST_LANES: u32 = 4;
-/// float16 arithmetic in nanoseconds per element: machine code converts by 128-bit integer arithmetic, the loops by
-/// whatever width the host has, or by its own conversions.
-const FUSED_HALF: f64 = 1.5;
+/// float16 arithmetic in nanoseconds per element: the loops convert by integer arithmetic at whatever width the host
+/// has, or by its own conversions.
 const INTERPRETED_HALF: f64 = 0.4;
 const CONVERTED_HALF: f64 = 0.03;
 /// What [`Code::cost`] has for the conversions of an operation: the loops do without, where the host converts.
 const CONVERSIONS: f64 = 20.0;
-/// Nanoseconds to compile a kernel, and per vector instruction of it.
-const COMPILE: f64 = 60_000.0;
-const COMPILE_PER_INSTRUCTION: f64 = 2_200.0;
 /// Nanoseconds to bind memory and set up a run in the interpreter, and in machine code.
 const CALL_INTERPRETED: f64 = 250.0;
 const CALL_COMPILED: f64 = 60.0;
@@ -75,7 +89,12 @@ impl Traffic {
         Traffic { read, written: written.saturating_mul(stage.shape.elements()) }
     }
 
-    /// How the interpreter writes the outputs.
+    /// How machine code writes the outputs: on vectors of 128 bits, as usual.
+    pub fn stores_of(self, width: Width) -> Stores {
+        if width > Width::W128 { self.stores() } else { Stores::Cached }
+    }
+
+    /// How the interpreter, and machine code on wide vectors, writes the outputs.
     pub fn stores(self) -> Stores {
         match self.read.saturating_add(self.written) < BEYOND_CACHES {
             true => Stores::Cached,
@@ -83,28 +102,34 @@ impl Traffic {
         }
     }
 
-    /// The nanoseconds that memory takes at least, of machine code and of the interpreter, which does not read the
-    /// lines that it writes.
-    fn floor(self) -> (f64, f64) {
-        match self.stores() {
-            Stores::Cached => (0.0, 0.0),
-            Stores::Streaming => {
-                let (read, written) = (self.read as f64 * PER_BYTE, self.written as f64 * PER_BYTE);
-                (read + 2.0 * written, read + written)
-            }
+    /// The nanoseconds that memory takes at least, of machine code and of the interpreter. Who stores past the caches does
+    /// not read the lines that it writes.
+    fn floor(self, width: Width) -> (f64, f64) {
+        if self.stores() == Stores::Cached {
+            return (0.0, 0.0);
         }
+        let (read, written) = (self.read as f64 * PER_BYTE, self.written as f64 * PER_BYTE);
+        let of = |stores| if stores == Stores::Cached { read + 2.0 * written } else { read + written };
+        (of(self.stores_of(width)), of(Stores::Streaming))
     }
 }
 
 /// What a kernel is expected to cost, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate {
-    /// Per element, in a fused loop.
-    fused: f64,
     /// Per element, in the interpreter's loops.
     interpreted: f64,
     /// Per tile of the interpreter.
     dispatch: f64,
+    /// Of each [`Width`].
+    machine: [Machine; 3],
+}
+
+/// What a kernel is expected to cost as machine code, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Machine {
+    /// Per element, in a fused loop.
+    fused: f64,
     /// To compile.
     compile: f64,
 }
@@ -114,20 +139,17 @@ impl Estimate {
     pub fn of(kernel: &Kernel) -> Estimate {
         // Loads and stores: an instruction each.
         let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
-        let bytes: usize = memory.map(DType::size).sum();
-        let mut estimate = Estimate {
-            fused: bytes as f64 / 4.0 * FUSED,
-            interpreted: bytes as f64 / 4.0 * FUSED,
-            dispatch: kernel.body.len() as f64 * DISPATCH,
-            compile: COMPILE + COMPILE_PER_INSTRUCTION * kernel.cost() as f64,
-        };
+        let moved = memory.map(DType::size).sum::<usize>() as f64 / 4.0;
+        let mut interpreted = moved * MOVE;
+        // Of machine code: instructions, those of float16 apart, how many these are, and calls.
+        let (mut instructions, mut halves, mut calls) = (moved, [0.0; 2], 0.0);
         let (lanes, converts) = (broadloom_interp::lanes() as f64, broadloom_mem::converts_halves());
         for inst in &kernel.body {
             if let Code::Host(callee) = inst.code {
                 // What the function takes, it takes in either; machine code calls it for every few elements.
-                let time = f64::from(callee.signature.cost()) * FUSED;
-                estimate.fused += time + CALL / f64::from(HOST_LANES);
-                estimate.interpreted += time + PASS;
+                let time = f64::from(callee.signature.cost()) * MOVE;
+                calls += time + CALL / f64::from(HOST_LANES);
+                interpreted += time + PASS;
                 continue;
             }
             let (cost, width) =
@@ -138,23 +160,33 @@ impl Estimate {
                 Code::Host(_) => false,
             };
             let scale = (width as f64 / 4.0).max(if half { 1.0 } else { 0.0 });
+            let lean = (cost - CONVERSIONS).max(1.0);
             // float16 is converted, and computed as a wider type.
-            let (fused, interpreted, lean) = match half {
-                false => (0.0, PASS * scale, cost),
-                true if converts => (FUSED_HALF, CONVERTED_HALF, (cost - CONVERSIONS).max(1.0)),
-                true => (FUSED_HALF, INTERPRETED_HALF, cost),
+            let (pass, shown) = match half {
+                false => (PASS * scale, cost),
+                true if converts => (CONVERTED_HALF, lean),
+                true => (INTERPRETED_HALF, cost),
             };
-            estimate.fused += fused + cost * scale * FUSED;
+            match half {
+                false => instructions += cost * scale,
+                true => halves = [halves[0] + 1.0, halves[1] + lean * scale],
+            }
             // What an op computes is wider in the loops, but each op is also a pass over tiles.
-            estimate.interpreted += interpreted + lean * scale * INTERPRETED * 4.0 / lanes;
+            interpreted += pass + shown * scale * INTERPRETED * 4.0 / lanes;
         }
-        estimate
+        let machine = RATES.map(|rates| Machine {
+            fused: (instructions + halves[1]) * rates.instruction + halves[0] * rates.half + calls,
+            compile: rates.compile + rates.compile_instruction * kernel.cost() as f64,
+        });
+        Estimate { interpreted, dispatch: kernel.body.len() as f64 * DISPATCH, machine }
     }
 }
 
 /// What is known of a stage when it is to run.
 pub struct Situation<'a> {
     pub estimate: Estimate,
+    /// How wide the vectors of machine code are.
+    pub width: Width,
     pub elements: usize,
     pub traffic: Traffic,
     pub wanted: Executor,
@@ -243,10 +275,11 @@ impl fmt::Display for Why<'_> {
 
 /// Chooses the executor.
 pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
-    let Estimate { fused, interpreted, dispatch, compile } = s.estimate;
+    let Estimate { interpreted, dispatch, machine } = s.estimate;
+    let Machine { fused, compile } = machine[s.width as usize];
     let elements = s.elements as f64;
     let tiles = (elements / 256.0).ceil();
-    let (fused_floor, interpreted_floor) = s.traffic.floor();
+    let (fused_floor, interpreted_floor) = s.traffic.floor(s.width);
     let fused = (elements * fused).max(fused_floor) + CALL_COMPILED;
     let interpreted = (elements * interpreted + tiles * dispatch).max(interpreted_floor) + CALL_INTERPRETED;
     let regret = (interpreted - fused).max(0.0);
@@ -283,8 +316,8 @@ pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
 }
 
 /// Whether machine code is done with so many elements before a second thread would help.
-pub fn is_short(estimate: &Estimate, elements: usize) -> bool {
-    threads(elements as f64 * estimate.fused, usize::MAX) == 1
+pub fn is_short(estimate: &Estimate, width: Width, elements: usize) -> bool {
+    threads(elements as f64 * estimate.machine[width as usize].fused, usize::MAX) == 1
 }
 
 /// How many threads share work of so many nanoseconds.
@@ -301,7 +334,12 @@ mod tests {
     /// A stage of 1000 elements whose executors take so many nanoseconds an element.
     fn stage(fused: f64, interpreted: f64) -> Situation<'static> {
         Situation {
-            estimate: Estimate { fused, interpreted, dispatch: 0.0, compile: 100_000.0 },
+            estimate: Estimate {
+                interpreted,
+                dispatch: 0.0,
+                machine: [Machine { fused, compile: 100_000.0 }; 3],
+            },
+            width: Width::W128,
             elements: 1000,
             traffic: Traffic::default(),
             wanted: Executor::Auto,

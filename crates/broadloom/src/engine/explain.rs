@@ -7,8 +7,7 @@ use broadloom_core::fuse::{self, Source};
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
 use broadloom_core::{HostFunction, Result, Scalar};
-use broadloom_interp::Stores;
-use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region};
+use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region, Stores};
 use smallvec::SmallVec;
 
 use crate::array::Array;
@@ -109,22 +108,34 @@ fn step(
     }
     let access = access(engine, slots, recipe, prepared)?;
     let choice = prepared.would_choose(engine, options, &access);
-    let run = Run {
-        jit: choice.jit,
-        why: choice.why.to_string(),
-        threads: decide::threads(choice.time, engine.threads(options, choice.time)),
-        interpreted: choice.interpreted,
-        compiled: choice.fused,
-        compile: choice.compile,
-        streams: !choice.jit && traffic.stores() == Stores::Streaming,
-    };
     let code = match (detail, engine.compiler()) {
         (Detail::Plan, _) => None,
         (Detail::Code, _) if matches!(choice.why, decide::Why::TooLong { .. }) => {
             Some(Err(choice.why.to_string()))
         }
-        (Detail::Code, Ok(compiler)) => Some(Ok(compiler.explain(&stage.kernel, &access, Width::host())?)),
+        (Detail::Code, Ok(compiler)) => {
+            let width = options.vector_width.width();
+            let stores = traffic.stores_of(width);
+            Some(Ok(compiler.explain(stores, &stage.kernel, &access, width)?))
+        }
         (Detail::Code, Err(why)) => Some(Err(why.to_string())),
+    };
+    let (width, narrowed) = match &code {
+        Some(Ok(listing)) => (listing.width, listing.narrowed.clone()),
+        _ => prepared.vectors(engine, options, &access),
+    };
+    // The interpreter's are like those on wide vectors.
+    let stores_at = if choice.jit { width } else { Width::W512 };
+    let run = Run {
+        jit: choice.jit,
+        width,
+        narrowed,
+        why: choice.why.to_string(),
+        threads: decide::threads(choice.time, engine.threads(options, choice.time)),
+        interpreted: choice.interpreted,
+        compiled: choice.fused,
+        compile: choice.compile,
+        streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
     Ok(Step { stage, nodes, access, read, written, run: Some(run), code })
 }

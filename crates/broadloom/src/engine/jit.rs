@@ -14,7 +14,7 @@ mod absent {
     use std::fmt;
 
     use broadloom_core::{Error, ErrorKind, Kernel, Result};
-    use broadloom_mem::{Access, Block};
+    use broadloom_mem::{Access, Block, Stores};
 
     fn off() -> Error {
         Error::new(ErrorKind::Limit, "this build has no compiler: the feature `jit` is off")
@@ -47,6 +47,10 @@ mod absent {
         pub fn host() -> Width {
             Width::W128
         }
+
+        pub fn had(self) -> (Width, Option<String>) {
+            (Width::W128, None)
+        }
     }
 
     impl fmt::Display for Width {
@@ -73,11 +77,11 @@ mod absent {
             self
         }
 
-        pub fn compile(&self, _: &Kernel, _: &[Access], _: Width) -> Result<Compiled> {
+        pub fn compile_with(&self, _: Stores, _: &Kernel, _: &[Access], _: Width) -> Result<Compiled> {
             Err(off())
         }
 
-        pub fn explain(&self, _: &Kernel, _: &[Access], _: Width) -> Result<Listing> {
+        pub fn explain(&self, _: Stores, _: &Kernel, _: &[Access], _: Width) -> Result<Listing> {
             Err(off())
         }
     }
@@ -100,6 +104,14 @@ mod absent {
 
         pub fn code_size(&self) -> usize {
             0
+        }
+
+        pub fn width(&self) -> Width {
+            Width::W128
+        }
+
+        pub fn narrowed(&self) -> Option<&str> {
+            None
         }
     }
 }

@@ -22,7 +22,7 @@ use broadloom_core::fuse::{self, ParamSource, Source, Target};
 use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{DType, Error, ErrorKind, HostFunction, Kernel, Layout, Result, Scalar, Shape};
-use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, Region, View, ViewMut};
+use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, Region, Stores, View, ViewMut};
 use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
@@ -32,12 +32,12 @@ use crate::lower::{self, Walk};
 use crate::storage::Storage;
 
 pub(crate) use cache::Cache;
-use jit::{Compiled, Compiler, Width};
+use jit::{Compiled, Compiler};
 pub(crate) use memory::copy;
 pub(crate) use memory::view;
 pub(crate) use memory::{Destination, view_mut};
 use memory::{Memory, contiguous_mut, outputs};
-pub use options::{Executor, Limits, Options, Profiling};
+pub use options::{Executor, Limits, Options, Profiling, VectorWidth};
 use prepared::Prepared;
 pub(crate) use watch::Watch;
 pub use watch::{Control, Progress};
@@ -56,11 +56,14 @@ pub struct Engine {
     profiling: Profiling,
 }
 
-/// A compiled kernel's identity: its content and how its inputs are accessed. The host is the same for all.
+/// A compiled kernel's identity: its content, how its inputs are accessed, how wide the vectors are that were asked
+/// for, and whether it has stores past the caches too. The host is the same for all.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct KernelKey {
     kernel: Arc<Kernel>,
     access: SmallVec<[Access; 8]>,
+    width: Width,
+    stores: Stores,
 }
 
 /// A plan's identity: the walk's key, and what else decides the kernels.
@@ -335,11 +338,10 @@ impl Engine {
     }
 
     /// Compiles a kernel; `None` where executable memory is refused, now and from then on.
-    fn compile(&self, kernel: &Arc<Kernel>, access: &[Access]) -> Result<Option<Compiled>> {
+    fn compile(&self, key: KernelKey) -> Result<Option<Compiled>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
-        match compiler.compile(kernel, access, Width::host()) {
+        match compiler.compile_with(key.stores, &key.kernel, &key.access, key.width) {
             Ok(compiled) => {
-                let key = KernelKey { kernel: kernel.clone(), access: access.into() };
                 // Code takes whole pages, and what is kept beside it about as much again.
                 let weight = compiled.code_size().next_multiple_of(4096) * 2;
                 self.kernels.insert(key, compiled.clone(), weight);
@@ -487,7 +489,7 @@ pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
 }
 
 pub(crate) use explain::{Asked, Detail, explain, explain_key};
-pub(crate) use jit::{Listing, clif};
+pub(crate) use jit::{Listing, Width, clif};
 
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(

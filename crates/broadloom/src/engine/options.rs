@@ -8,6 +8,8 @@ use broadloom_core::graph::{IntDivision, MAX_NODES};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::shape::MAX_RANK;
 
+use crate::engine::jit::Width;
+
 /// Who runs a kernel. The bits are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Executor {
@@ -32,6 +34,72 @@ impl Executor {
     }
 }
 
+/// How wide the vectors of machine code are at most, in bits. The bits of results are the same.
+///
+/// A host that has no such vectors uses the widest that it has; so does a kernel that the compiler can't put on them.
+/// [`explanation`](crate::Array::explanation) says which are used, and why no wider ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum VectorWidth {
+    /// As wide as the host's are: 512 with AVX-512 (F, BW, DQ and VL), 256 with AVX2, FMA, F16C and BMI2, else 128.
+    #[default]
+    Auto,
+    /// 128 bits.
+    W128,
+    /// 256 bits.
+    W256,
+    /// 512 bits.
+    W512,
+}
+
+impl VectorWidth {
+    /// All choices.
+    pub const ALL: [VectorWidth; 4] =
+        [VectorWidth::Auto, VectorWidth::W128, VectorWidth::W256, VectorWidth::W512];
+
+    /// The name as the command spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            VectorWidth::Auto => "auto",
+            VectorWidth::W128 => "128",
+            VectorWidth::W256 => "256",
+            VectorWidth::W512 => "512",
+        }
+    }
+
+    /// The bits, but of `Auto`.
+    pub const fn bits(self) -> Option<u32> {
+        match self {
+            VectorWidth::Auto => None,
+            VectorWidth::W128 => Some(128),
+            VectorWidth::W256 => Some(256),
+            VectorWidth::W512 => Some(512),
+        }
+    }
+
+    /// The widths that this host has, the narrowest first; only the narrowest in a build without the compiler.
+    ///
+    /// ```
+    /// use broadloom::VectorWidth;
+    ///
+    /// assert_eq!(VectorWidth::of_host().next(), Some(VectorWidth::W128));
+    /// ```
+    pub fn of_host() -> impl Iterator<Item = VectorWidth> {
+        let widths = [VectorWidth::W128, VectorWidth::W256, VectorWidth::W512];
+        widths.into_iter().filter(|width| width.width() <= Width::host())
+    }
+
+    /// The width that is asked for.
+    #[inline]
+    pub(crate) fn width(self) -> Width {
+        match self {
+            VectorWidth::Auto => Width::host(),
+            VectorWidth::W128 => Width::W128,
+            VectorWidth::W256 => Width::W256,
+            VectorWidth::W512 => Width::W512,
+        }
+    }
+}
+
 /// Choices for one evaluation.
 ///
 /// What exceeds one of its limits, but for `max_compiled_cost`, is an error of kind
@@ -50,6 +118,8 @@ impl Executor {
 pub struct Options {
     /// Who runs the kernels.
     pub executor: Executor,
+    /// How wide the vectors of machine code are at most.
+    pub vector_width: VectorWidth,
     /// The most threads to use; `None` for as many as the current rayon pool has.
     pub threads: Option<usize>,
     /// What an integer division by zero does.
@@ -80,6 +150,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             executor: Executor::Auto,
+            vector_width: VectorWidth::Auto,
             threads: None,
             int_division: IntDivision::Zero,
             promotion: Promotion::Strict,

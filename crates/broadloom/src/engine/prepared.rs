@@ -14,7 +14,7 @@ use broadloom_mem::{Access, FloatEnv, Pattern};
 use smallvec::SmallVec;
 
 use crate::engine::decide::{self, Choice, Estimate, Situation, Traffic, Why};
-use crate::engine::jit::Compiled;
+use crate::engine::jit::{Compiled, Width};
 use crate::engine::options::{Executor, Options};
 use crate::engine::trial::Trial;
 use crate::engine::{Engine, KernelKey};
@@ -32,15 +32,15 @@ pub struct Prepared {
     pub traffic: Traffic,
     /// How many of its divisions are checked.
     pub sites: usize,
-    /// Machine code is done before a second thread would help.
-    short: bool,
+    /// Machine code of each [`Width`] is done before a second thread would help.
+    short: [bool; 3],
     pub ready: Mutex<Ready>,
     /// How its operands are walked, where each is in a slice of its own.
     pub pattern: OnceLock<Option<Pattern>>,
-    /// The machine code of a flat stage, once it is there.
-    direct: OnceLock<Compiled>,
-    /// A [`Verdict`] for each [`crew`].
-    verdicts: [AtomicU8; 2],
+    /// The machine code of a flat stage, once it is there, of each [`Width`] that was asked for.
+    direct: [OnceLock<Compiled>; 3],
+    /// A [`Verdict`] for each [`Width`] and [`crew`].
+    verdicts: [[AtomicU8; 2]; 3],
 }
 
 /// What `Auto` has come to, read without a lock.
@@ -62,12 +62,19 @@ pub struct Ready {
     /// For the access classes that were asked for last.
     access: SmallVec<[Access; 8]>,
     program: Option<Arc<Program>>,
-    compiled: Option<Compiled>,
-    /// The compiler would not take the kernel: it is not asked again.
-    refused: bool,
+    /// Of each [`Width`] that was asked for.
+    code: [Code; 3],
     /// Nanoseconds that interpreting has cost, and how many of them more than machine code would have.
     spent: f64,
     regret: f64,
+}
+
+/// Machine code on vectors of one width, and how it did.
+#[derive(Default)]
+struct Code {
+    compiled: Option<Compiled>,
+    /// The compiler would not take the kernel: it is not asked again.
+    refused: bool,
     /// For each [`crew`].
     trials: [Trial; 2],
 }
@@ -76,8 +83,9 @@ impl Ready {
     /// Forgets what was prepared for other access classes; what running has cost stays.
     fn turn_to(&mut self, access: &[Access]) {
         if self.access[..] != *access {
-            let Ready { spent, regret, refused, .. } = *self;
-            *self = Ready { access: access.into(), spent, regret, refused, ..Ready::default() };
+            let Ready { spent, regret, .. } = *self;
+            let code = self.code.each_ref().map(|code| Code { refused: code.refused, ..Code::default() });
+            *self = Ready { access: access.into(), program: None, code, spent, regret };
         }
     }
 }
@@ -85,6 +93,12 @@ impl Ready {
 /// Evaluations whose times can be compared: 1 for those on one thread, 0 for those on as many as there are.
 fn crew(options: &Options) -> usize {
     usize::from(options.threads == Some(1))
+}
+
+/// Where what concerns machine code of the width that is asked for has its place.
+#[inline]
+fn place(options: &Options) -> usize {
+    options.vector_width.width() as usize
 }
 
 /// What runs blocks.
@@ -104,7 +118,8 @@ impl Prepared {
         let estimate = Estimate::of(&stage.kernel);
         let cost = stage.kernel.cost() as usize;
         let sites = if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 };
-        let short = decide::is_short(&estimate, stage.shape.elements());
+        let short = [Width::W128, Width::W256, Width::W512]
+            .map(|width| decide::is_short(&estimate, width, stage.shape.elements()));
         let traffic = Traffic::of(&stage);
         let (ready, pattern, direct, verdicts) = Default::default();
         Prepared { stage, flat, estimate, cost, traffic, sites, short, ready, pattern, direct, verdicts }
@@ -128,10 +143,31 @@ impl Prepared {
         let ready = self.ready.try_lock();
         let alone = Ready::default();
         let ready = ready.as_deref().unwrap_or(&alone);
-        let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.into() };
-        let compiled =
-            ready.compiled.is_some() && ready.access[..] == *access || engine.kernels.get(&key).is_some();
-        self.choose(engine, options, compiled, ready)
+        self.choose(engine, options, self.kept(engine, options, access, ready).as_ref(), ready)
+    }
+
+    /// The machine code for these access classes, if it is kept anywhere.
+    fn kept(&self, engine: &Engine, options: &Options, access: &[Access], ready: &Ready) -> Option<Compiled> {
+        let own = &ready.code[place(options)].compiled;
+        let own = own.as_ref().filter(|_| ready.access[..] == *access);
+        own.cloned().or_else(|| engine.kernels.get(&self.key(options, access)))
+    }
+
+    /// The width of the vectors that machine code has or, before it is there, would have if the compiler can put the
+    /// kernel on them; and why it is not what was asked for.
+    pub fn vectors(&self, engine: &Engine, options: &Options, access: &[Access]) -> (Width, Option<String>) {
+        let ready = self.ready.try_lock();
+        let alone = Ready::default();
+        match self.kept(engine, options, access, ready.as_deref().unwrap_or(&alone)) {
+            Some(compiled) => (compiled.width(), compiled.narrowed().map(String::from)),
+            None => options.vector_width.width().had(),
+        }
+    }
+
+    fn key(&self, options: &Options, access: &[Access]) -> KernelKey {
+        let width = options.vector_width.width();
+        let stores = self.traffic.stores_of(width);
+        KernelKey { kernel: self.stage.kernel.clone(), access: access.into(), width, stores }
     }
 
     /// Who would run the stage now, with its inputs accessed as they were last; as rows of elements if it never ran.
@@ -151,13 +187,18 @@ impl Prepared {
         &'e self,
         engine: &'e Engine,
         options: &Options,
-        compiled: bool,
+        compiled: Option<&Compiled>,
         ready: &Ready,
     ) -> Choice<'e> {
         let elements = self.stage.shape.elements();
+        let code = &ready.code[place(options)];
+        // What the compiler could not put on wider vectors is known when it is there.
+        let width = compiled.map_or(options.vector_width.width(), Compiled::width);
+        let compiled = compiled.is_some();
         let choose = |no_compiler| {
             decide::executor(&Situation {
                 estimate: self.estimate,
+                width,
                 elements,
                 traffic: self.traffic,
                 wanted: options.executor,
@@ -166,11 +207,11 @@ impl Prepared {
                 cost: (self.cost, options.max_compiled_cost),
                 regret: ready.regret,
                 spent: ready.spent,
-                trial: ready.trials[crew(options)],
+                trial: code.trials[crew(options)],
             })
         };
         // A compiler is started when it is needed: not to interpret.
-        let refused = ready.refused.then_some("the compiler refuses this kernel");
+        let refused = code.refused.then_some("the compiler refuses this kernel");
         match choose(engine.known_no_compiler().or(refused)) {
             choice if choice.jit && !compiled && engine.no_compiler().is_some() => {
                 choose(engine.no_compiler())
@@ -186,7 +227,6 @@ impl Prepared {
         options: &Options,
         access: &[Access],
     ) -> Result<(Runner, Choice<'e>)> {
-        let kernel = &self.stage.kernel;
         // Held by another thread (or, in a forked child, by none): prepare for this run alone.
         let mut alone = Ready::default();
         let mut guard = self.ready.try_lock();
@@ -196,25 +236,26 @@ impl Prepared {
             Err(_) => &mut alone,
         };
         ready.turn_to(access);
-        if ready.compiled.is_none() && options.executor != Executor::Interp {
-            let key = KernelKey { kernel: kernel.clone(), access: access.into() };
-            ready.compiled = engine.kernels.get(&key);
+        let place = place(options);
+        if ready.code[place].compiled.is_none() && options.executor != Executor::Interp {
+            ready.code[place].compiled = engine.kernels.get(&self.key(options, access));
         }
-        let choice = self.choose(engine, options, ready.compiled.is_some(), ready);
+        let choice = self.choose(engine, options, ready.code[place].compiled.as_ref(), ready);
         if held {
             self.note_verdict(options, &choice);
         }
         // Who does not know what was measured follows what it has come to.
         let follows = !held && options.executor == Executor::Auto && self.is(options, Verdict::Interp);
         if choice.jit && !follows {
-            if ready.compiled.is_none() && !ready.refused {
-                ready.compiled = engine.compile(kernel, access)?;
-                ready.refused = ready.compiled.is_none();
+            let code = &mut ready.code[place];
+            if code.compiled.is_none() && !code.refused {
+                code.compiled = engine.compile(self.key(options, access))?;
+                code.refused = code.compiled.is_none();
             }
-            if let Some(compiled) = &ready.compiled {
+            if let Some(compiled) = &code.compiled {
                 // Under the lock: a forked child must not wait for one that is being set.
                 if held && self.flat_access().is_some_and(|flat| flat.eq(access.iter().copied())) {
-                    let _ = self.direct.set(compiled.clone());
+                    let _ = self.direct[place].set(compiled.clone());
                 }
                 return Ok((Runner::Jit(compiled.clone()), choice));
             }
@@ -224,7 +265,7 @@ impl Prepared {
         let program = match &ready.program {
             Some(program) => program.clone(),
             None => {
-                let program = Arc::new(Program::new(kernel, access)?);
+                let program = Arc::new(Program::new(&self.stage.kernel, access)?);
                 ready.program = Some(program.clone());
                 program
             }
@@ -240,13 +281,14 @@ impl Prepared {
         };
         let access: SmallVec<[Access; 8]> = access.collect();
         ready.turn_to(&access);
-        if ready.compiled.is_none() && !ready.refused {
-            let key = KernelKey { kernel: self.stage.kernel.clone(), access: access.clone() };
-            ready.compiled = match engine.kernels.get(&key) {
+        let code = &mut ready.code[place(options)];
+        if code.compiled.is_none() && !code.refused {
+            let key = self.key(options, &access);
+            code.compiled = match engine.kernels.get(&key) {
                 Some(compiled) => Some(compiled),
-                None => engine.compile(&self.stage.kernel, &access)?,
+                None => engine.compile(key)?,
             };
-            ready.refused = ready.compiled.is_none();
+            code.refused = code.compiled.is_none();
         }
         Ok(())
     }
@@ -259,12 +301,12 @@ impl Prepared {
                 Why::Measured { .. } => Verdict::Interp,
                 _ => Verdict::None,
             };
-            self.verdicts[crew(options)].store(verdict as u8, Ordering::Relaxed);
+            self.verdicts[place(options)][crew(options)].store(verdict as u8, Ordering::Relaxed);
         }
     }
 
     fn is(&self, options: &Options, verdict: Verdict) -> bool {
-        self.verdicts[crew(options)].load(Ordering::Relaxed) == verdict as u8
+        self.verdicts[place(options)][crew(options)].load(Ordering::Relaxed) == verdict as u8
     }
 
     /// When a run starts that may be a trial's.
@@ -278,35 +320,35 @@ impl Prepared {
         // Times are compared in floats.
         let _ieee = FloatEnv::ieee();
         if let Ok(mut ready) = self.ready.try_lock() {
-            ready.trials[crew(options)].note(jit, time);
+            ready.code[place(options)].trials[crew(options)].note(jit, time);
         }
     }
 
     /// The machine code of a flat stage that is to run now, on this thread alone.
     #[inline]
     pub fn direct(&self, engine: &Engine, options: &Options) -> Option<&Compiled> {
-        self.direct.get().filter(|_| self.is_direct(engine, options))
+        self.direct[place(options)].get().filter(|compiled| self.is_direct(engine, options, compiled))
     }
 
     #[inline]
-    fn is_direct(&self, engine: &Engine, options: &Options) -> bool {
-        let alone = self.short || options.threads == Some(1);
+    fn is_direct(&self, engine: &Engine, options: &Options, compiled: &Compiled) -> bool {
+        let alone = self.short[place(options)] || options.threads == Some(1);
         let allowed = alone && self.cost <= options.max_compiled_cost;
         match options.executor {
             Executor::Interp => false,
             Executor::Jit => allowed,
             Executor::Auto if self.is(options, Verdict::Jit) => allowed,
             Executor::Auto if !self.is(options, Verdict::Trying) || !allowed => false,
-            Executor::Auto => self.is_turn(engine, options),
+            Executor::Auto => self.is_turn(engine, options, compiled),
         }
     }
 
     /// Whether it is machine code's turn in a trial.
     #[cold]
-    fn is_turn(&self, engine: &Engine, options: &Options) -> bool {
+    fn is_turn(&self, engine: &Engine, options: &Options, compiled: &Compiled) -> bool {
         let _ieee = FloatEnv::ieee();
         self.ready.try_lock().is_ok_and(|ready| {
-            let choice = self.choose(engine, options, true, &ready);
+            let choice = self.choose(engine, options, Some(compiled), &ready);
             self.note_verdict(options, &choice);
             choice.jit
         })

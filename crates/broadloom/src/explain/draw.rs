@@ -173,7 +173,9 @@ fn frames(e: &Explanation) -> Vec<String> {
 fn frame(e: &Explanation, i: usize) -> String {
     let step = &e.stages[i];
     let moved = (step.read as u64).saturating_add(step.written as u64);
-    format!("kernel {i} over {}: {}, {}", step.stage.shape, step.executor(), bytes(moved))
+    let run = step.run.as_ref().filter(|run| run.jit);
+    let vectors = run.map_or_else(String::new, |run| format!(" ({} bits)", run.width));
+    format!("kernel {i} over {}: {}{vectors}, {}", step.stage.shape, step.executor(), bytes(moved))
 }
 
 fn render(drawing: &Drawing) -> Markup {

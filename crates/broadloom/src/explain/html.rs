@@ -6,8 +6,9 @@
 use broadloom_core::fuse::Decision;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::engine::Listing;
 use crate::explain::text::{plural, results};
-use crate::explain::{Explanation, Step, bytes, count, draw, time};
+use crate::explain::{Explanation, Step, bytes, count, draw, time, vectors};
 
 /// The most lines of a graph that a page lists.
 const MAX_LINES: usize = 5000;
@@ -111,6 +112,7 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                 Some(run) => {
                     p {
                         "Runs on the " b { (step.executor()) } " with " (run.threads) " " (plural(run.threads, "thread")) ": " (run.why) "."
+                        @if let Some(vectors) = step.vectors() { " It has " (vectors) "." }
                         @if run.streams { " Stores go past the caches, but where an output is an input." }
                     }
                     table class="bars" {
@@ -148,7 +150,7 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                 Some(Ok(code)) => {
                     (details("CLIF, after Cranelift's optimiser", false, html! { pre { (code.clif) } }))
                     (details(
-                        &format!("Machine code: {} bytes with constants, blocks of {} elements", code.bytes, code.lanes),
+                        &machine_code(code),
                         false,
                         html! { pre { (code.assembly) } },
                     ))
@@ -156,6 +158,11 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
             }
         }
     }
+}
+
+fn machine_code(code: &Listing) -> String {
+    let vectors = vectors(code.width, code.narrowed.as_deref());
+    format!("Machine code: {} bytes with constants, blocks of {} elements, {vectors}", code.bytes, code.lanes)
 }
 
 /// A row with a bar as long as the time is, of the longest of the three.

@@ -15,7 +15,7 @@ use broadloom_core::rewrite::Firing;
 use broadloom_core::{DType, Shape};
 use broadloom_mem::{Access, FloatEnv};
 
-use crate::engine::Listing;
+use crate::engine::{Listing, Width};
 
 /// How expressions would be evaluated: the typed graph, what rewriting made of it, the kernels and why it was cut into
 /// these, who would run each and why, what they move and compute; on request their code.
@@ -74,12 +74,15 @@ pub(crate) struct Step {
 pub(crate) struct Run {
     pub jit: bool,
     pub why: String,
+    /// How wide the vectors of its machine code are, and why no wider.
+    pub width: Width,
+    pub narrowed: Option<String>,
     pub threads: usize,
     /// Estimated nanoseconds on one thread, of either, and to compile.
     pub interpreted: f64,
     pub compiled: f64,
     pub compile: f64,
-    /// The interpreter would store past the caches.
+    /// Whoever runs it stores past the caches.
     pub streams: bool,
 }
 
@@ -178,6 +181,20 @@ impl Step {
             Some(_) => "interpreter",
             None => "nothing",
         }
+    }
+
+    /// The vectors of its machine code, if that runs it.
+    fn vectors(&self) -> Option<String> {
+        let run = self.run.as_ref().filter(|run| run.jit)?;
+        Some(vectors(run.width, run.narrowed.as_deref()))
+    }
+}
+
+/// How wide vectors are, and why no wider.
+fn vectors(width: Width, narrowed: Option<&str>) -> String {
+    match narrowed {
+        Some(why) => format!("vectors of {width} bits, no wider: {why}"),
+        None => format!("vectors of {width} bits"),
     }
 }
 

@@ -9,7 +9,7 @@ use broadloom_core::fuse::describe;
 use broadloom_core::graph::{Graph, NodeId, NodeKind};
 use broadloom_mem::{Access, FloatEnv};
 
-use crate::explain::{Explanation, Step, bytes, count, time, with_name};
+use crate::explain::{Explanation, Step, bytes, count, time, vectors, with_name};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,8 +54,12 @@ impl fmt::Display for Explanation {
                 Some(Ok(code)) => write!(
                     f,
                     "stage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
-                     elements):\n{}\n",
-                    code.clif, code.bytes, code.lanes, code.assembly
+                     elements, {}):\n{}\n",
+                    code.clif,
+                    code.bytes,
+                    code.lanes,
+                    vectors(code.width, code.narrowed.as_deref()),
+                    code.assembly
                 )?,
                 Some(Err(why)) => writeln!(f, "stage {number} has no machine code: {why}")?,
             }
@@ -144,6 +148,9 @@ impl Explanation {
             time(run.compiled),
             time(run.compile)
         )?;
+        if let Some(vectors) = step.vectors() {
+            writeln!(f, "stage {number} has {vectors}")?;
+        }
         if run.streams {
             let megabytes = step.read.saturating_add(step.written) / 1_000_000;
             writeln!(

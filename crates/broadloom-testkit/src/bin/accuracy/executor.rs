@@ -6,8 +6,12 @@
 
 use std::ops::ControlFlow;
 
+#[cfg(feature = "jit")]
+use broadloom_clif::Width;
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op};
+#[cfg(feature = "jit")]
+use broadloom_core::{Error, ErrorKind};
 use broadloom_interp::{Program, Tiles};
 use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, View, ViewMut};
 use broadloom_testkit::reference::Function;
@@ -19,9 +23,30 @@ use half::f16;
 pub enum Which {
     /// The tile loops.
     Interpreter,
-    /// The compiler's code.
+    /// The compiler's code, on vectors as wide as the host's.
     #[cfg(feature = "jit")]
     Jit,
+    /// The compiler's code on vectors of 128 bits.
+    #[cfg(feature = "jit")]
+    Jit128,
+    /// The same on 256 bits, or nothing.
+    #[cfg(feature = "jit")]
+    Jit256,
+    /// The same on 512 bits, or nothing.
+    #[cfg(feature = "jit")]
+    Jit512,
+}
+
+#[cfg(feature = "jit")]
+impl Which {
+    fn width(self) -> Width {
+        match self {
+            Which::Interpreter | Which::Jit => Width::host(),
+            Which::Jit128 => Width::W128,
+            Which::Jit256 => Width::W256,
+            Which::Jit512 => Width::W512,
+        }
+    }
 }
 
 /// Elements of a dtype.
@@ -143,9 +168,11 @@ fn prepare(which: Which, kernel: &Kernel, access: &[Access]) -> broadloom_core::
             }))
         }
         #[cfg(feature = "jit")]
-        Which::Jit => {
-            let compiled =
-                broadloom_clif::Compiler::host()?.compile(kernel, access, broadloom_clif::Width::host())?;
+        Which::Jit | Which::Jit128 | Which::Jit256 | Which::Jit512 => {
+            let compiled = broadloom_clif::Compiler::host()?.compile(kernel, access, which.width())?;
+            if let Some(why) = compiled.narrowed() {
+                return Err(Error::new(ErrorKind::Limit, format!("no vectors so wide: {why}")));
+            }
             Ok(Box::new(move |block, params, faults| {
                 compiled.run(block, params, faults).expect("a block of the kernel");
             }))

@@ -1,0 +1,91 @@
+//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF, optimised, and `broadloom-wide`'s back end.
+//!
+//! In: a kernel and a width. Out: [`Wide`] code, or why there is none. Must hold: what the back end does not take is no
+//! error: the kernel is compiled for narrower vectors.
+
+use broadloom_core::Kernel;
+use broadloom_mem::{Access, Stores};
+use broadloom_wide::{Convention, Level};
+use cranelift_codegen::Context;
+use cranelift_codegen::isa::{CallConv, TargetIsa};
+use cranelift_frontend::FunctionBuilderContext;
+
+use crate::compile::MAX_FRAME;
+use crate::emit::{self, Helpers};
+use crate::optimise;
+use crate::width::Width;
+
+/// What functions are aligned to.
+pub const CODE_ALIGN: u64 = 64;
+
+/// A kernel's machine code on vectors of more than 128 bits.
+pub struct Wide {
+    pub width: Width,
+    /// Position-independent.
+    pub code: Vec<u8>,
+    /// What the code is called with.
+    pub constants: Vec<[u8; 16]>,
+    pub lanes: u32,
+    /// Bytes of stack that it takes.
+    pub frame: u32,
+    /// The optimised CLIF and the disassembly, where helpers are shown, else empty.
+    pub clif: String,
+    pub assembly: String,
+}
+
+/// The code on the widest vectors up to `width`, unless these are of 128 bits; and why it is on none as wide as that.
+pub fn widest(
+    isa: &dyn TargetIsa,
+    kernel: &Kernel,
+    access: &[Access],
+    width: Width,
+    stores: Stores,
+    helpers: impl Fn() -> Helpers,
+) -> (Option<Wide>, Option<String>) {
+    let (width, mut narrowed) = width.had();
+    for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
+        match wide(isa, kernel, access, width, stores, helpers()) {
+            Ok(wide) => return (Some(wide), narrowed),
+            Err(why) => narrowed = Some(why),
+        }
+    }
+    (None, narrowed)
+}
+
+/// The code on vectors of this width, which the host has; or why there is none. With stores past the caches it is entered
+/// with whole blocks only, and their number of columns.
+pub fn wide(
+    isa: &dyn TargetIsa,
+    kernel: &Kernel,
+    access: &[Access],
+    width: Width,
+    stores: Stores,
+    helpers: Helpers,
+) -> Result<Wide, String> {
+    let shown = matches!(helpers, Helpers::Shown(_));
+    let level = match width {
+        Width::W512 => Level::Avx512,
+        _ => Level::Avx2,
+    };
+    let convention = match isa.default_call_conv() {
+        CallConv::WindowsFastcall => Convention::Windows,
+        CallConv::SystemV => Convention::SystemV,
+        other => return Err(format!("functions are called as {other} here")),
+    };
+    let (mut function, constants) =
+        emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
+            .map_err(|e| e.to_string())?;
+    optimise::run(&mut function);
+    let context = Context::for_function(function);
+    context.verify_if(isa).map_err(|e| e.to_string())?;
+    let code = broadloom_wide::compile(&context.func, level, convention).map_err(|e| e.to_string())?;
+    if code.frame > MAX_FRAME {
+        return Err(format!("it would need {} bytes of stack, the limit is {MAX_FRAME}", code.frame));
+    }
+    let (clif, assembly) = match shown {
+        true => (context.func.display().to_string(), code.assembly()),
+        false => Default::default(),
+    };
+    let lanes = emit::lanes(kernel, width);
+    Ok(Wide { width, code: code.bytes, constants, lanes, frame: code.frame, clif, assembly })
+}

@@ -1,0 +1,52 @@
+//! Who may run kernels.
+//!
+//! In: the host. Out: [`Runner`]s, for tests that go over all of them. Must hold: the options of two runners differ in
+//! nothing that changes bits.
+
+use std::fmt;
+
+use broadloom::{Executor, Options, VectorWidth};
+
+/// An executor, and how wide the vectors are if it is machine code.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Runner {
+    /// Who runs the kernels.
+    pub executor: Executor,
+    /// How wide the vectors of machine code are at most.
+    pub width: VectorWidth,
+}
+
+impl Runner {
+    /// The interpreter.
+    pub const INTERP: Runner = Runner { executor: Executor::Interp, width: VectorWidth::Auto };
+    /// Machine code on vectors as wide as the host's.
+    pub const JIT: Runner = Runner { executor: Executor::Jit, width: VectorWidth::Auto };
+    /// The engine's choice.
+    pub const AUTO: Runner = Runner { executor: Executor::Auto, width: VectorWidth::Auto };
+
+    /// The interpreter, and machine code of each width that the host has.
+    ///
+    /// ```
+    /// use broadloom_testkit::Runner;
+    ///
+    /// assert!(Runner::all().next() == Some(Runner::INTERP) && Runner::all().count() >= 2);
+    /// ```
+    pub fn all() -> impl Iterator<Item = Runner> {
+        let compiled = VectorWidth::of_host().map(|width| Runner { executor: Executor::Jit, width });
+        std::iter::once(Runner::INTERP).chain(compiled)
+    }
+
+    /// The usual options, for this runner.
+    pub fn options(self) -> Options {
+        Options { executor: self.executor, vector_width: self.width, ..Options::default() }
+    }
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.width {
+            VectorWidth::Auto => write!(f, "{:?}", self.executor),
+            width => write!(f, "{:?} {}", self.executor, width.name()),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Operands in the encoder's terms.
+//!
+//! In: an instruction with registers. Out: its bytes. Must hold: a register is named in the length that the form asks for.
+
+use iced_x86::{Code as Form, Instruction, OpCodeOperandKind as Wanted, OpKind, Register};
+
+use crate::Unsupported;
+use crate::code::{Encoded, Memory, MemoryBase, Operand, Place};
+use crate::encode::{PoolUse, Writer};
+use crate::machine::Size;
+
+impl Writer<'_> {
+    pub fn inst(&mut self, inst: &Encoded) -> Result<(), Unsupported> {
+        let Some(form) = inst.op.code(inst.size, self.evex) else {
+            return Err(Unsupported(format!("{:?} at {:?}", inst.op, inst.size)));
+        };
+        let mut instruction = Instruction::default();
+        instruction.set_code(form);
+        let info = form.op_code();
+        let mut pool = None;
+        let mut place = 0;
+        for operand in &inst.operands {
+            match *operand {
+                Operand::In(register) => {
+                    let register = named(register, info.op_kind(place))?;
+                    instruction.set_op_kind(place, OpKind::Register);
+                    instruction.set_op_register(place, register);
+                }
+                Operand::At(memory) => {
+                    if let MemoryBase::Pool { bits, bytes } = memory.base {
+                        pool = Some((bits, bytes));
+                    }
+                    instruction.set_op_kind(place, OpKind::Memory);
+                    self.address(&mut instruction, memory);
+                }
+            }
+            place += 1;
+        }
+        if let Some(immediate) = inst.immediate {
+            set_immediate(&mut instruction, place, form, immediate);
+        }
+        if let Some(mask) = inst.mask {
+            instruction.set_op_mask(Register::K0 + u32::from(mask));
+            instruction.set_zeroing_masking(inst.zeroing);
+        }
+        self.encode(&instruction)?;
+        if let Some(key) = pool {
+            let offsets = self.encoder.get_constant_offsets();
+            let start = self.at - self.last;
+            let displacement = start + offsets.displacement_offset() + 4;
+            self.pool.push(PoolUse { key, displacement, next: self.at });
+        }
+        Ok(())
+    }
+
+    fn address(&self, instruction: &mut Instruction, memory: Memory) {
+        let (base, offset) = match memory.base {
+            MemoryBase::General(register) => (Register::RAX + u32::from(register), memory.offset),
+            MemoryBase::Frame => (Register::RSP, self.frame.own() + memory.offset),
+            MemoryBase::Spill => (Register::RSP, self.frame.spills() + memory.offset),
+            MemoryBase::Caller => (Register::RBP, 16 + memory.offset),
+            // Set when the pool's place is known.
+            MemoryBase::Pool { .. } => (Register::RIP, 0),
+        };
+        instruction.set_memory_base(base);
+        if let Some((index, shift)) = memory.index {
+            instruction.set_memory_index(Register::RAX + u32::from(index));
+            instruction.set_memory_index_scale(1 << shift);
+        }
+        if base == Register::RIP {
+            instruction.set_memory_displacement64(self.at as u64);
+            instruction.set_memory_displ_size(8);
+        } else {
+            instruction.set_memory_displacement64(i64::from(offset) as u64);
+            instruction.set_memory_displ_size(u32::from(offset != 0));
+        }
+        instruction.set_is_broadcast(memory.broadcast);
+    }
+}
+
+fn set_immediate(instruction: &mut Instruction, place: u32, form: Form, immediate: i64) {
+    match form.op_code().op_kind(place) {
+        Wanted::imm64 => {
+            instruction.set_op_kind(place, OpKind::Immediate64);
+            instruction.set_immediate64(immediate as u64);
+        }
+        Wanted::imm32sex64 => {
+            instruction.set_op_kind(place, OpKind::Immediate32to64);
+            instruction.set_immediate32to64(immediate);
+        }
+        _ => {
+            instruction.set_op_kind(place, OpKind::Immediate8);
+            instruction.set_immediate8(immediate as u8);
+        }
+    }
+}
+
+/// The name of a register in the length that an operand has.
+fn named(place: Place, wanted: Wanted) -> Result<Register, Unsupported> {
+    let register = match place {
+        Place::Mask(n) => Register::K0 + u32::from(n),
+        Place::Vector(n) => {
+            let first = match length(wanted) {
+                Some(Size::X) => Register::XMM0,
+                Some(Size::Y) => Register::YMM0,
+                Some(Size::Z) => Register::ZMM0,
+                None => return Err(Unsupported(format!("a vector as {wanted:?}"))),
+            };
+            first + u32::from(n)
+        }
+        Place::General(n) => {
+            let n = u32::from(n);
+            match wanted {
+                Wanted::r32_reg | Wanted::r32_or_mem | Wanted::r32_rm => Register::EAX + n,
+                Wanted::r16_reg | Wanted::r16_or_mem => Register::AX + n,
+                Wanted::r8_reg | Wanted::r8_or_mem if n < 4 => Register::AL + n,
+                Wanted::r8_reg | Wanted::r8_or_mem => Register::SPL + (n - 4),
+                _ => Register::RAX + n,
+            }
+        }
+    };
+    Ok(register)
+}
+
+/// The length of a vector operand.
+pub fn length(wanted: Wanted) -> Option<Size> {
+    match wanted {
+        Wanted::xmm_reg | Wanted::xmm_rm | Wanted::xmm_vvvv | Wanted::xmm_or_mem | Wanted::xmm_is4 => {
+            Some(Size::X)
+        }
+        Wanted::ymm_reg | Wanted::ymm_rm | Wanted::ymm_vvvv | Wanted::ymm_or_mem | Wanted::ymm_is4 => {
+            Some(Size::Y)
+        }
+        Wanted::zmm_reg | Wanted::zmm_rm | Wanted::zmm_vvvv | Wanted::zmm_or_mem => Some(Size::Z),
+        _ => None,
+    }
+}

@@ -1,0 +1,86 @@
+//! How wide the vectors of machine code are: each width gives the same bits, by code of its own, and is told.
+
+use broadloom::prelude::*;
+use broadloom::{Engine, Executor, Kernel, Limits, Options, VectorWidth};
+
+fn jit(vector_width: VectorWidth) -> Options {
+    Options { executor: Executor::Jit, vector_width, threads: Some(1), ..Options::default() }
+}
+
+/// Code of one width is not run where another is asked for, and is found again.
+#[test]
+fn each_width_has_code_of_its_own() -> Result<()> {
+    if !cfg!(feature = "jit") {
+        return Ok(());
+    }
+    let engine = Engine::new(Limits::default());
+    let x: Vec<f32> = (0..1003).map(|i| i as f32 / 8.0).collect();
+    let want: Vec<f32> = x.iter().map(|x| x * x + 0.5).collect();
+    let array = Array::from_vec(x);
+    let widths: Vec<VectorWidth> = VectorWidth::of_host().collect();
+    for round in 0..2 {
+        for (i, &width) in widths.iter().enumerate() {
+            for _ in 0..3 {
+                let sums = engine.eval_many(&[&(&array * &array + 0.5)], &jit(width))?;
+                assert_eq!(sums[0].to_vec::<f32>()?, want, "{width:?}");
+            }
+            let kept = if round == 0 { i + 1 } else { widths.len() };
+            assert_eq!(engine.compiled_kernels(), kept, "{width:?}");
+        }
+        // The widest is what is meant where none is named.
+        engine.eval_many(&[&(&array * &array + 0.5)], &jit(VectorWidth::Auto))?;
+        assert_eq!(engine.compiled_kernels(), widths.len());
+    }
+    Ok(())
+}
+
+/// Calls that go from slices into machine code, at every width in turn.
+#[test]
+fn kernels_of_each_width() -> Result<()> {
+    let x = Array::input("x", DType::Int32, &["n".into()])?;
+    let root = &x * 3 + 1;
+    let kernels: Vec<Kernel> = VectorWidth::of_host()
+        .map(|width| Kernel::new(&[&root], &[&x], &jit(width)))
+        .collect::<Result<_>>()?;
+    for n in (1..200).chain([1000, 4099]) {
+        let data: Vec<i32> = (0..n).map(|i| i * 7 - 100).collect();
+        let want: Vec<i32> = data.iter().map(|x| x * 3 + 1).collect();
+        for kernel in kernels.iter().chain(&kernels) {
+            let mut out = vec![0; data.len()];
+            kernel.run(&[(&data).into()], [(&mut out).into()])?;
+            assert_eq!(out, want, "{n}");
+        }
+    }
+    Ok(())
+}
+
+/// The text, the page and the picture say which width the code has; where it is not the one that was asked for, the
+/// text and the page say why.
+#[test]
+fn explanations_tell_the_width() -> Result<()> {
+    if !cfg!(feature = "jit") {
+        return Ok(());
+    }
+    let x = Array::from_vec(vec![1.0_f64; 100]);
+    let widest = VectorWidth::of_host().last().unwrap_or_default();
+    for asked in VectorWidth::ALL {
+        let told = (&x * &x).explanation(&jit(asked), true)?;
+        let (text, page) = (told.to_string(), told.to_html("squares"));
+        let line = text.lines().find(|line| line.starts_with("stage 0 has vectors of ")).expect("a line");
+        let (bits, why) = line["stage 0 has vectors of ".len()..].split_once(" bits").expect("bits");
+        let asked_bits = asked.bits().or(widest.bits()).expect("a number");
+        match why.strip_prefix(", no wider: ") {
+            None => assert_eq!((bits.parse(), why), (Ok(asked_bits), "")),
+            Some(why) => {
+                assert!(bits.parse::<u32>().expect("a number") < asked_bits && !why.is_empty(), "{line}");
+                assert!(page.contains(why), "{why}");
+            }
+        }
+        assert!(text.contains(&format!("elements, vectors of {bits} bits")), "{text}");
+        assert!(page.contains(&format!("It has vectors of {bits} bits")), "{page}");
+        assert!(told.to_svg().contains(&format!("jit ({bits} bits)")));
+    }
+    let interpreted = Options { executor: Executor::Interp, ..jit(VectorWidth::Auto) };
+    assert!(!(&x * &x).explanation(&interpreted, false)?.to_string().contains("vectors of"));
+    Ok(())
+}
