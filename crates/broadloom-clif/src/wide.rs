@@ -6,7 +6,6 @@
 use broadloom_core::Kernel;
 use broadloom_mem::{Access, Stores};
 use broadloom_wide::{Convention, Level};
-use cranelift_codegen::Context;
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 
@@ -76,14 +75,15 @@ pub fn wide(
         emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
     optimise::run(&mut function);
-    let context = Context::for_function(function);
-    context.verify_if(isa).map_err(|e| e.to_string())?;
-    let code = broadloom_wide::compile(&context.func, level, convention).map_err(|e| e.to_string())?;
+    if cfg!(debug_assertions) {
+        cranelift_codegen::verify_function(&function, isa.flags()).map_err(|e| e.to_string())?;
+    }
+    let code = broadloom_wide::compile(&function, level, convention).map_err(|e| e.to_string())?;
     if code.frame > MAX_FRAME {
         return Err(format!("it would need {} bytes of stack, the limit is {MAX_FRAME}", code.frame));
     }
     let (clif, assembly) = match shown {
-        true => (context.func.display().to_string(), code.assembly()),
+        true => (function.display().to_string(), code.assembly()),
         false => Default::default(),
     };
     let lanes = emit::lanes(kernel, width);

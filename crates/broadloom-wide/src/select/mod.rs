@@ -1,6 +1,6 @@
 //! From CLIF to instructions of the machine over virtual registers.
 //!
-//! In: an optimised function. Out: its [`Line`]. Must hold: what is not understood is refused by name; a value that
+//! In: a function. Out: its [`Line`]. Must hold: what is not understood is refused by name; a value that
 //! nobody needs costs nothing; each instruction gives the bits that CLIF gives.
 //!
 //! It goes backwards, from uses to definitions: an instruction sees whether anyone needs its result, and in what form,
@@ -12,6 +12,7 @@ mod convert;
 mod lanes;
 mod masks;
 mod memory;
+mod number;
 mod scalar;
 mod vector;
 
@@ -42,6 +43,8 @@ pub struct Select<'f> {
     /// Of an instruction, the stores that stand before it in the function.
     stores: Vec<u32>,
     blocks: Vec<Option<Block>>,
+    /// For each value the first that is the same.
+    same: Vec<Value>,
     /// What the instruction at hand becomes, in order.
     now: Vec<Step>,
     /// The instruction at hand.
@@ -65,6 +68,7 @@ pub fn line(func: &Function, level: Level) -> Result<Line, Unsupported> {
         is_mask: vec![false; values],
         stores: vec![0; func.dfg.num_insts()],
         blocks: vec![None; func.dfg.num_insts()],
+        same: (0..values as u32).map(Value::from_u32).collect(),
         now: Vec::new(),
         at: None,
         partial: None,
@@ -87,7 +91,7 @@ impl<'f> Select<'f> {
     }
 
     pub fn resolve(&self, v: Value) -> Value {
-        self.dfg().resolve_aliases(v)
+        self.same[self.dfg().resolve_aliases(v).as_u32() as usize]
     }
 
     pub fn ty(&self, v: Value) -> Type {
@@ -184,6 +188,11 @@ impl<'f> Select<'f> {
 
     /// The register of a value, as a vector or an integer.
     pub fn reg(&mut self, v: Value) -> Reg {
+        self.reg_of(v, true)
+    }
+
+    /// The same; where `once`, this is the only use that is made of the value through others.
+    fn reg_of(&mut self, v: Value, once: bool) -> Reg {
         let v = self.resolve(v);
         if let Some(reg) = self.regs[v.as_u32() as usize] {
             return reg;
@@ -193,12 +202,13 @@ impl<'f> Select<'f> {
             (Some(bits), _) if ty.is_vector() => self.constant(bits),
             (_, Some(value)) => self.integer(value),
             _ => {
-                if let Some(inst) = self.sunk(v) {
+                if let Some(inst) = self.sunk(v).filter(|_| once) {
                     return self.load_now(inst, v);
                 }
                 // The same bits under another type.
                 if let Some(inner) = self.bitcast_of(v) {
-                    self.reg(inner)
+                    let once = once && self.uses[v.as_u32() as usize] == 1;
+                    self.reg_of(inner, once)
                 } else {
                     self.fresh(if ty.is_vector() || ty.is_float() { Class::Vector } else { Class::General })
                 }
