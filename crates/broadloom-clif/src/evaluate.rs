@@ -578,3 +578,40 @@ suite! {
     pairs_of_instructions
     every_length_and_tail
 }
+
+/// Division by zero is noted for elements of the row, and for nothing that a last block has beyond them.
+#[test]
+fn zero_divisors_of_the_row_only() {
+    use broadloom_core::kernel::{Code, Inst, ValueId};
+    use broadloom_core::{DType, Op};
+    for (dtype, size) in [(DType::Int8, 1), (DType::Int64, 8)] {
+        let code = Code::Apply(Op::FloorDivide, dtype);
+        let kernel = Kernel {
+            inputs: vec![dtype, dtype],
+            body: vec![Inst { code, args: [ValueId(0), ValueId(1), ValueId(0)] }],
+            outputs: vec![ValueId(2)],
+            checks_division: true,
+            ..Kernel::default()
+        };
+        let access = [Access::Contiguous; 2];
+        let width = Width::W512;
+        let (function, constants) = optimised(&kernel, &access, width, Helpers::Called);
+        let run =
+            Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
+        for n in 1..=70 {
+            for zero in [None, Some(0), Some(n / 2), Some(n - 1)] {
+                // All ones is −1 in each dtype.
+                let (mut x, mut y, mut out) =
+                    (vec![3u8; n * size], vec![0xff; n * size], vec![0u8; n * size]);
+                if let Some(at) = zero {
+                    y[at * size..(at + 1) * size].fill(0);
+                }
+                let operands =
+                    [&mut x, &mut y, &mut out].map(|b| Operand { ptr: b.as_mut_ptr(), row_stride: 0 });
+                let mut faults = [0];
+                run.call(&operands, &[n * size; 3], &mut faults, 1, n);
+                assert_eq!(faults[0] != 0, zero.is_some(), "{n} {dtype}, a zero at {zero:?}");
+            }
+        }
+    }
+}

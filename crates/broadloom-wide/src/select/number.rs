@@ -47,8 +47,7 @@ impl Select<'_> {
         };
         let &[result] = self.dfg().inst_results(inst) else { return None };
         let ty = self.ty(result);
-        let mut args: SmallVec<[Value; 3]> =
-            self.arguments(inst).iter().map(|&a| self.resolve(a)).collect();
+        let mut args: SmallVec<[Value; 3]> = self.arguments(inst).iter().map(|&a| self.resolve(a)).collect();
         // Of what commutes the order is no matter.
         if matches!(
             opcode,
