@@ -45,7 +45,7 @@ pub fn widest(
     for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
         match wide(isa, kernel, access, width, stores, helpers()) {
             Ok(wide) => return (Some(wide), narrowed),
-            Err(why) => narrowed = Some(why),
+            Err(why) => narrowed = narrowed.or(Some(why)),
         }
     }
     (None, narrowed)

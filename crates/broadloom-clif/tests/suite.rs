@@ -6,7 +6,7 @@ use broadloom_mem::Access;
 use broadloom_testkit::suite::{self, Executor, Prepared};
 
 /// The wide back end takes every kernel of the suite.
-const TAKES_ALL: bool = false;
+const TAKES_ALL: bool = true;
 
 /// Machine code on vectors of one width.
 struct Jit(Compiler, Width);
@@ -14,7 +14,7 @@ struct Jit(Compiler, Width);
 impl Executor for Jit {
     fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
         let compiled = self.0.compile(kernel, access, self.1).expect("compiles");
-        if TAKES_ALL {
+        if TAKES_ALL && self.1 == broadloom_clif::Width::W512 {
             assert_eq!((compiled.width(), compiled.narrowed()), (self.1, None), "{kernel}");
         }
         Box::new(move |block, params, faults| compiled.run(block, params, faults).expect("matches"))

@@ -27,7 +27,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("broadloom-capi", &["broadloom", "broadloom-math", "broadloom-mem"]),
-    ("broadloom-bench", &["broadloom", "broadloom-core", "broadloom-math"]),
+    (
+        "broadloom-bench",
+        &["broadloom", "broadloom-clif", "broadloom-core", "broadloom-math", "broadloom-mem"],
+    ),
     (
         "broadloom-cli",
         &[

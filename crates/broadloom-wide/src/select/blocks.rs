@@ -111,7 +111,7 @@ impl Select<'_> {
     /// What selecting needs to know before: uses, masks, stores, the blocks of instructions.
     fn survey(&mut self) -> Result<(), Unsupported> {
         let func = self.func;
-        let (mut stores, mut partial) = (0, None);
+        let mut partial = None;
         let mut known: FxHashMap<Key, Value> = FxHashMap::default();
         for block in func.layout.blocks() {
             let cold = func.layout.is_cold(block);
@@ -127,20 +127,20 @@ impl Select<'_> {
                     }
                 }
                 self.blocks[inst.as_u32() as usize] = Some(block);
-                self.stores[inst.as_u32() as usize] = stores;
+                self.stores[inst.as_u32() as usize] = self.stored.len() as u32;
                 for arg in func.dfg.inst_values(inst) {
                     let arg = self.resolve(arg);
                     self.uses[arg.as_u32() as usize] += 1;
                 }
                 match func.dfg.insts[inst].opcode() {
-                    Opcode::Store => stores += 1,
+                    Opcode::Store => self.stored.push(inst),
                     Opcode::Call => match self.intrinsic(inst) {
                         Some(Intrinsic::StorePart) => {
-                            stores += 1;
+                            self.stored.push(inst);
                             partial = Some(block);
                         }
                         Some(Intrinsic::LoadPart) => partial = Some(block),
-                        Some(Intrinsic::StoreStream) => stores += 1,
+                        Some(Intrinsic::StoreStream) => self.stored.push(inst),
                         Some(_) => {}
                         None => return refuse("a call of an unknown function"),
                     },
@@ -346,7 +346,7 @@ impl Select<'_> {
     }
 
     /// The instruction that sets the flags, and the condition that stands for the truth of a value.
-    fn condition(&mut self, v: Value) -> Result<Condition, Unsupported> {
+    pub fn condition(&mut self, v: Value) -> Result<Condition, Unsupported> {
         if let Some(inst) = self.def_of(v, Opcode::VanyTrue) {
             return self.any_true(self.arguments(inst)[0]);
         }

@@ -23,9 +23,26 @@ impl Select<'_> {
         };
         let place = |i: ClifInst| i.as_u32() as usize;
         let once = self.uses[v.as_u32() as usize] == 1 && self.regs[v.as_u32() as usize].is_none();
-        let near = self.blocks[place(inst)] == self.blocks[place(at)]
-            && self.stores[place(inst)] == self.stores[place(at)];
-        (is_load && once && near).then_some(inst)
+        if !(is_load && once) || self.blocks[place(inst)] != self.blocks[place(at)] {
+            return None;
+        }
+        let between = self.stores[place(inst)] as usize..self.stores[place(at)] as usize;
+        let apart = self.stored[between].iter().all(|&store| self.are_apart(inst, store));
+        apart.then_some(inst)
+    }
+
+    /// Whether a store can't write what a load reads: other elements of a row. An output is an input in place, element for
+    /// element, or overlaps none.
+    fn are_apart(&self, load: ClifInst, store: ClifInst) -> bool {
+        let part = |inst: ClifInst, intrinsic, left: usize| {
+            let is_part = self.intrinsic(inst) == Some(intrinsic);
+            let left = self.arguments(inst).get(left).copied().filter(|_| is_part)?;
+            self.first_lane(left).ok()
+        };
+        match (part(load, Intrinsic::LoadPart, 1), part(store, Intrinsic::StorePart, 2)) {
+            (Some(read), Some(written)) => read != written,
+            _ => false,
+        }
     }
 
     /// The same, through bitcasts that are used here only.

@@ -42,6 +42,8 @@ pub struct Select<'f> {
     is_mask: Vec<bool>,
     /// Of an instruction, the stores that stand before it in the function.
     stores: Vec<u32>,
+    /// The stores, in order.
+    stored: Vec<ClifInst>,
     blocks: Vec<Option<Block>>,
     /// For each value the first that is the same.
     same: Vec<Value>,
@@ -67,6 +69,7 @@ pub fn line(func: &Function, level: Level) -> Result<Line, Unsupported> {
         uses: vec![0; values],
         is_mask: vec![false; values],
         stores: vec![0; func.dfg.num_insts()],
+        stored: Vec::new(),
         blocks: vec![None; func.dfg.num_insts()],
         same: (0..values as u32).map(Value::from_u32).collect(),
         now: Vec::new(),

@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{Inst as ClifInst, Opcode, Value, types};
 
 use crate::Unsupported;
 use crate::forms::{self, Op};
-use crate::machine::{Inst, Size, Source};
+use crate::machine::{Condition, Inst, Size, Source};
 use crate::select::{Select, refuse};
 
 impl Select<'_> {
@@ -61,11 +61,13 @@ impl Select<'_> {
             Ok(())
         };
         match opcode {
-            Opcode::Smin => {
+            Opcode::Select => {
                 let def = self.reg(result);
-                let [x, y] = [args[0], args[1]].map(|v| Source::Reg(self.reg(v)));
-                self.push(Inst::new(forms::CMP, Size::X, None, &[x, y]));
-                self.push(Inst::new(forms::CMOVG, Size::X, Some(def), &[x, y]).tied());
+                let condition = self.condition(args[0])?;
+                let test = std::mem::take(&mut self.now);
+                let [x, y] = [args[1], args[2]].map(|v| Source::Reg(self.reg(v)));
+                self.now.extend(test);
+                self.push(Inst::new(conditional(condition), Size::X, Some(def), &[y, x]).tied());
                 Ok(())
             }
             Opcode::Iadd => two(self, forms::ADD, Some(forms::ADD_I), false),
@@ -81,5 +83,21 @@ impl Select<'_> {
             }
             _ => refuse(format!("{opcode} of {ty}")),
         }
+    }
+}
+
+/// The move that happens on a condition.
+fn conditional(condition: Condition) -> Op {
+    match condition {
+        Condition::Equal => forms::CMOVE,
+        Condition::NotEqual => forms::CMOVNE,
+        Condition::Less => forms::CMOVL,
+        Condition::LessEqual => forms::CMOVLE,
+        Condition::Greater => forms::CMOVG,
+        Condition::GreaterEqual => forms::CMOVGE,
+        Condition::Below => forms::CMOVB,
+        Condition::BelowEqual => forms::CMOVBE,
+        Condition::Above => forms::CMOVA,
+        Condition::AboveEqual => forms::CMOVAE,
     }
 }

@@ -3,6 +3,7 @@
 //! In: vector instructions. Out: instructions of the machine, one for one wherever it has them. Must hold: the bits of
 //! CLIF, in every lane of the value; lanes beyond hold anything.
 
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
 
 use crate::forms::{self, Op};
@@ -224,6 +225,9 @@ impl Select<'_> {
     fn bit_select(&mut self, result: Value, args: &[Value]) {
         let ty = self.ty(result);
         let (m, a, b) = (args[0], args[1], args[2]);
+        if let Some(op) = self.extreme(m, a, b) {
+            return self.binary(op, result, &[a, b]);
+        }
         match (self.level, self.is_mask_value(m)) {
             (Level::Avx512, true) => self.choose(result, self.resolve(m), a, b),
             (Level::Avx2, true) => {
@@ -246,6 +250,28 @@ impl Select<'_> {
                 self.put(forms::POR, size(ty), def, &[Source::Reg(yes), Source::Reg(no)]);
             }
         }
+    }
+
+    /// The operation that picks the lesser or the greater of two integers, if a choice is one.
+    fn extreme(&self, m: Value, a: Value, b: Value) -> Option<Op> {
+        let Data::IntCompare { cond, args, .. } = self.data(self.def_of(m, Opcode::Icmp)?) else {
+            return None;
+        };
+        let [x, y] = args.map(|v| self.resolve(v));
+        let cond = match (self.resolve(a), self.resolve(b)) {
+            (a, b) if (a, b) == (x, y) => cond,
+            (a, b) if (a, b) == (y, x) => CondCode::swap_args(cond),
+            _ => return None,
+        };
+        let ops = match cond {
+            IntCC::SignedLessThan | IntCC::SignedLessThanOrEqual => PMINS,
+            IntCC::SignedGreaterThan | IntCC::SignedGreaterThanOrEqual => PMAXS,
+            IntCC::UnsignedLessThan | IntCC::UnsignedLessThanOrEqual => PMINU,
+            IntCC::UnsignedGreaterThan | IntCC::UnsignedGreaterThanOrEqual => PMAXU,
+            _ => return None,
+        };
+        let w = lane(self.ty(a));
+        (w < 8 || self.level == Level::Avx512).then(|| by_lane(w, ops))
     }
 
     /// Shifts of all lanes by one count, which is taken modulo the width.

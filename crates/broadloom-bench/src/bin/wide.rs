@@ -1,0 +1,380 @@
+//! Machine code on vectors of each width, against loops that rustc has fused for the host's widest vectors, and against C.
+//!
+//! In: nothing; with `cc` on the path, C's loops too. Out: nanoseconds for an element, and ratios. Must hold: what is
+//! compared gives the same bits (but for C, whose functions are good to 4 ulp); contenders take turns.
+//!
+//! `cargo run --release -p broadloom-bench --features wide --bin wide`
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use broadloom_bench::clock::{Contender, in_turns};
+use broadloom_clif::{Compiled, Compiler, Width};
+use broadloom_core::kernel::{Code, Inst, ValueId};
+use broadloom_core::{DType, Kernel, Op};
+use broadloom_math::functions::{Add, Cos, Divide, Exp, Log, Multiply, Pow, Sin, Square};
+use broadloom_math::{Binary, Elem, Float, Lanes, Ops, Unary};
+use broadloom_mem::Access;
+use pulp::{Arch, NullaryFnOnce};
+
+/// A loop over two inputs. A type of its own: a closure would not be inlined into what is compiled for the host.
+struct Loop<'a, T, F>(&'a [T], &'a [T], &'a mut [T], F);
+
+impl<T: Copy, F: Fn(&mut Lanes, T, T) -> T> NullaryFnOnce for Loop<'_, T, F> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn call(self) -> bool {
+        let Loop(a, b, out, f) = self;
+        let n = out.len();
+        let (a, b) = (&a[..n], &b[..n]);
+        let mut lanes = Lanes::default();
+        for i in 0..n {
+            out[i] = f(&mut lanes, a[i], b[i]);
+        }
+        lanes.flagged != 0
+    }
+}
+
+/// A kernel over two inputs that is being written.
+pub struct Body {
+    kernel: Kernel,
+    dtype: DType,
+    params: Vec<u64>,
+}
+
+impl Body {
+    fn new(dtype: DType) -> Body {
+        Body { kernel: Kernel { inputs: vec![dtype; 2], ..Kernel::default() }, dtype, params: Vec::new() }
+    }
+
+    /// Run-time scalars come before instructions.
+    fn scalar(&mut self, x: f64) -> ValueId {
+        self.kernel.params.push(self.dtype);
+        self.params.push(match self.dtype {
+            DType::Float32 => u64::from((x as f32).to_bits()),
+            _ => x.to_bits(),
+        });
+        ValueId(self.kernel.values() as u32 - 1)
+    }
+
+    fn op(&mut self, op: Op, args: &[ValueId]) -> ValueId {
+        let mut all = [ValueId(0); 3];
+        all[..args.len()].copy_from_slice(args);
+        self.kernel.body.push(Inst { code: Code::Apply(op, self.dtype), args: all });
+        ValueId(self.kernel.values() as u32 - 1)
+    }
+}
+
+/// Coefficients of the polynomial.
+const COEFFICIENTS: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
+
+/// A line of the table.
+macro_rules! measure {
+    ($t:ty, $name:literal, $n:expr, $from:expr, $to:expr, $c:expr, |$k:ident, $x:ident, $y:ident| $ours:expr, |$o:ident, $a:ident, $b:ident| $f:expr) => {{
+        // Knuth's linear congruences: no value comes twice.
+        let mut state = 7u64;
+        let mut numbers = || -> Vec<$t> {
+            let next = |_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                ($from + ($to - $from) * ((state >> 11) as f64 / (1u64 << 53) as f64)) as $t
+            };
+            (0..$n).map(next).collect()
+        };
+        let (a, b) = (numbers(), numbers());
+        let mut body = Body::new(<$t as Elem>::DTYPE);
+        let (root, ($x, $y)) = {
+            let $k = &mut body;
+            let ($x, $y) = (ValueId(0), ValueId(1));
+            ($ours, ($x, $y))
+        };
+        let _ = ($x, $y);
+        body.kernel.outputs = vec![root];
+        let fused = |out: &mut [$t]| {
+            #[inline(always)]
+            fn each($o: &mut Lanes, $a: $t, $b: $t) -> $t {
+                $f
+            }
+            let f = {
+                #[inline(always)]
+                |o: &mut Lanes, a: $t, b: $t| each(o, a, b)
+            };
+            Arch::new().dispatch(Loop(black_box(&a[..]), black_box(&b[..]), out, f))
+        };
+        let compiled = compile(&body.kernel)?;
+        let c: Option<unsafe extern "C" fn(*const $t, *const $t, *mut $t, usize)> = match $c {
+            Some(loops) => symbol(loops, concat!($name, "_", stringify!($t))),
+            None => None,
+        };
+        let mut outs: Vec<Vec<$t>> = vec![vec![0 as $t; $n]; compiled.len() + 2];
+        if fused(&mut outs[0]) {
+            return Err(concat!($name, ": the numbers need the long way round").into());
+        }
+        let (by_hand, rest) = outs.split_at_mut(1);
+        let (by_c, rest) = rest.split_at_mut(1);
+        for (code, out) in compiled.iter().zip(rest.iter_mut()) {
+            run(code, &a, &b, out, &body.params);
+            if out.iter().zip(&by_hand[0]).any(|(x, y)| x.to_bits() != y.to_bits()) {
+                return Err(
+                    format!("{} {}: the bits differ at {}", $name, stringify!($t), code.width()).into()
+                );
+            }
+        }
+        let mut contenders: Vec<Contender<'_>> = Vec::new();
+        contenders.push(Box::new(|calls| {
+            for _ in 0..calls {
+                black_box(fused(&mut by_hand[0]));
+            }
+        }));
+        for (code, out) in compiled.iter().zip(rest.iter_mut()) {
+            let (a, b, params) = (&a, &b, &body.params);
+            contenders.push(Box::new(move |calls| {
+                for _ in 0..calls {
+                    run(code, black_box(a), black_box(b), out, params);
+                }
+            }));
+        }
+        if let Some(c) = c {
+            let (a, b) = (&a, &b);
+            contenders.push(Box::new(move |calls| {
+                for _ in 0..calls {
+                    // SAFETY: the loop in C reads and writes as many elements as each slice has.
+                    unsafe { c(black_box(a.as_ptr()), black_box(b.as_ptr()), by_c[0].as_mut_ptr(), $n) };
+                }
+            }));
+        }
+        let times = in_turns(&mut contenders, Duration::from_millis(600));
+        drop(contenders);
+        let each: Vec<f64> = times.iter().map(|t| t / $n as f64).collect();
+        print!("{:<8} {:<4} {:>7}", $name, stringify!($t), $n);
+        let widest = each[compiled.len()];
+        for time in &each[1..=compiled.len()] {
+            print!(" {time:>8.4}");
+        }
+        print!(" {:>8.4} {:>7.2}", each[0], widest / each[0]);
+        for time in &each[1..compiled.len()] {
+            print!(" {:>7.2}", time / widest);
+        }
+        match each.get(compiled.len() + 1) {
+            Some(c) => println!(" {c:>8.4} {:>7.2}", widest / c),
+            None => println!(),
+        }
+    }};
+}
+
+fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
+    let compiler = Compiler::host()?;
+    let access = vec![Access::Contiguous; kernel.inputs.len()];
+    let mut all = Vec::new();
+    for width in Width::of_host() {
+        let code = compiler.compile(kernel, &access, width)?;
+        if let Some(why) = code.narrowed() {
+            eprintln!("narrowed: {why}");
+        }
+        all.push(code);
+    }
+    Ok(all)
+}
+
+fn run<T: Elem>(code: &Compiled, a: &[T], b: &[T], out: &mut [T], params: &[u64]) {
+    // SAFETY: numbers are bytes, any bytes are numbers.
+    let bytes = |x: &[T]| unsafe { std::slice::from_raw_parts(x.as_ptr().cast::<u8>(), size_of_val(x)) };
+    // SAFETY: as above.
+    let to = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), size_of_val(out)) };
+    let done =
+        code.run_slices(out.len(), [bytes(a), bytes(b)].into_iter(), [to].into_iter(), params, &mut []);
+    assert!(done.is_ok(), "{done:?}");
+}
+
+/// Loops in C for the functions of which gcc has vector forms.
+const C: &str = r"
+#include <math.h>
+#include <stddef.h>
+void sigmoid_f32(const float *a, const float *b, float *o, size_t n) { for (size_t i = 0; i < n; i++) o[i] = 1.0f / (expf(-a[i]) + 1.0f); }
+void sigmoid_f64(const double *a, const double *b, double *o, size_t n) { for (size_t i = 0; i < n; i++) o[i] = 1.0 / (exp(-a[i]) + 1.0); }
+void sincos_f32(const float *a, const float *b, float *o, size_t n) { for (size_t i = 0; i < n; i++) { float s = sinf(a[i]), c = cosf(b[i]); o[i] = s * s + c * c; } }
+void sincos_f64(const double *a, const double *b, double *o, size_t n) { for (size_t i = 0; i < n; i++) { double s = sin(a[i]), c = cos(b[i]); o[i] = s * s + c * c; } }
+";
+
+/// The loops in C, compiled for this host; none without a compiler.
+fn loops_in_c() -> Option<libloading::Library> {
+    let folder = tempfile::tempdir().ok()?;
+    let (source, library) = (folder.path().join("loops.c"), folder.path().join("loops.so"));
+    std::fs::write(&source, C).ok()?;
+    let flags =
+        ["-O3", "-march=native", "-ffast-math", "-mprefer-vector-width=512", "-shared", "-fPIC", "-o"];
+    let built = std::process::Command::new("gcc").args(flags).arg(&library).arg(&source).arg("-lm").status();
+    if !built.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    // SAFETY: what was compiled just now does nothing when it is loaded.
+    unsafe { libloading::Library::new(&library).ok() }
+}
+
+fn symbol<T: Copy>(library: &libloading::Library, name: &str) -> Option<T> {
+    // SAFETY: each function of the source above has the signature that it is called with.
+    unsafe { library.get::<T>(name.as_bytes()).ok().map(|s| *s) }
+}
+
+/// Microseconds to compile chains of so many ops.
+fn compile_times() -> Result<(), Box<dyn Error>> {
+    println!("\ncompiling: ops, µs at each width, the widest against 128 bits");
+    let compiler = Compiler::host()?;
+    for ops in [5, 10, 20, 100, 500, 1000, 2000] {
+        let mut body = Body::new(DType::Float32);
+        let (mut x, mut earlier) = (ValueId(0), ValueId(1));
+        for i in 0..ops {
+            let op = [Op::Multiply, Op::Add, Op::Subtract, Op::Maximum][i % 4];
+            let next = body.op(op, &[x, earlier]);
+            (earlier, x) = (if i % 3 == 0 { x } else { ValueId(1) }, next);
+        }
+        body.kernel.outputs = vec![x];
+        print!("{ops:>5}");
+        let mut times = Vec::new();
+        for width in Width::of_host() {
+            let mut best = f64::INFINITY;
+            for _ in 0..(20_000 / ops).clamp(10, 200) {
+                let start = Instant::now();
+                black_box(compiler.compile(&body.kernel, &[Access::Contiguous; 2], width)?);
+                best = best.min(start.elapsed().as_nanos() as f64);
+            }
+            print!(" {:>9.1}", best / 1e3);
+            times.push(best);
+        }
+        println!(" {:>7.2}", times[times.len() - 1] / times[0]);
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let c = loops_in_c();
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let asked = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
+    println!(
+        "ns per element; widths {:?}; fused by rustc; ratios",
+        Width::of_host().map(|w| w.bits()).collect::<Vec<_>>()
+    );
+    macro_rules! all {
+        ($name:literal, $from:expr, $to:expr, $c:expr, $($body:tt)*) => {
+            if asked($name) {
+                measure!(f32, $name, 1_000, $from, $to, $c, $($body)*);
+                measure!(f32, $name, 100_000, $from, $to, $c, $($body)*);
+                measure!(f64, $name, 1_000, $from, $to, $c, $($body)*);
+                measure!(f64, $name, 100_000, $from, $to, $c, $($body)*);
+            }
+        };
+    }
+    let none: Option<&libloading::Library> = None;
+    all!(
+        "triad",
+        -1.0,
+        1.0,
+        none,
+        |k, x, y| {
+            let c = k.scalar(1.5);
+            let product = k.op(Op::Multiply, &[y, c]);
+            k.op(Op::Add, &[x, product])
+        },
+        |o, a, b| {
+            let c = o.splat(1.5);
+            let product = Multiply::call(o, b, c);
+            Add::call(o, a, product)
+        }
+    );
+    all!(
+        "iter10",
+        -0.5,
+        0.5,
+        none,
+        |k, x, y| {
+            let mut z = x;
+            for _ in 0..10 {
+                let square = k.op(Op::Multiply, &[z, z]);
+                z = k.op(Op::Add, &[square, y]);
+            }
+            z
+        },
+        |o, a, b| {
+            let mut z = a;
+            for _ in 0..10 {
+                let square = Multiply::call(o, z, z);
+                z = Add::call(o, square, b);
+            }
+            z
+        }
+    );
+    all!(
+        "poly10",
+        -1.0,
+        1.0,
+        none,
+        |k, x, _y| {
+            let c = COEFFICIENTS.map(|c| k.scalar(c));
+            c[1..].iter().fold(c[0], |p, &c| {
+                let product = k.op(Op::Multiply, &[p, x]);
+                k.op(Op::Add, &[product, c])
+            })
+        },
+        |o, a, _b| {
+            let mut p = of(COEFFICIENTS[0]);
+            for c in &COEFFICIENTS[1..] {
+                let product = Multiply::call(o, p, a);
+                p = Add::call(o, product, of(*c));
+            }
+            p
+        }
+    );
+    all!("exp", -20.0, 20.0, none, |k, x, _y| k.op(Op::Exp, &[x]), |o, a, _b| Exp::call(o, a));
+    all!("log", 0.001, 1000.0, none, |k, x, _y| k.op(Op::Log, &[x]), |o, a, _b| Log::call(o, a));
+    all!("sin", -50.0, 50.0, none, |k, x, _y| k.op(Op::Sin, &[x]), |o, a, _b| Sin::call(o, a));
+    all!("pow", 0.5, 4.0, none, |k, x, y| k.op(Op::Pow, &[x, y]), |o, a, b| Pow::call(o, a, b));
+    all!(
+        "sigmoid",
+        -20.0,
+        20.0,
+        c.as_ref(),
+        |k, x, _y| {
+            let one = k.scalar(1.0);
+            let minus = k.op(Op::Negative, &[x]);
+            let e = k.op(Op::Exp, &[minus]);
+            let sum = k.op(Op::Add, &[e, one]);
+            k.op(Op::Divide, &[one, sum])
+        },
+        |o, a, _b| {
+            let minus = o.neg(a);
+            let e = Exp::call(o, minus);
+            let one = o.splat(1.0);
+            let sum = Add::call(o, e, one);
+            Divide::call(o, one, sum)
+        }
+    );
+    all!(
+        "sincos",
+        -50.0,
+        50.0,
+        c.as_ref(),
+        |k, x, y| {
+            let s = k.op(Op::Sin, &[x]);
+            let c = k.op(Op::Cos, &[y]);
+            let s = k.op(Op::Square, &[s]);
+            let c = k.op(Op::Square, &[c]);
+            k.op(Op::Add, &[s, c])
+        },
+        |o, a, b| {
+            let s = Sin::call(o, a);
+            let c = Cos::call(o, b);
+            let s = Square::call(o, s);
+            let c = Square::call(o, c);
+            Add::call(o, s, c)
+        }
+    );
+    if asked("compile") {
+        compile_times()?;
+    }
+    Ok(())
+}
+
+fn of<T: Float>(x: f64) -> T {
+    T::from_f64(x)
+}
