@@ -252,7 +252,9 @@ impl<'f> Machine<'f> {
             Opcode::Umin => int(&u64::min),
             Opcode::Umax => int(&u64::max),
             Opcode::Bitselect => self.lanes(ty, args, |x| x[0] & x[1] | !x[0] & x[2]),
-            Opcode::Ireduce => int(&|a, _| a),
+            Opcode::Select if !ty.is_vector() => {
+                self.lanes(ty, args, |x| if x[0] != 0 { x[1] } else { x[2] })
+            }
             Opcode::Fadd => floats(|x| x[0] + x[1], |x| x[0] + x[1]),
             Opcode::Fsub => floats(|x| x[0] - x[1], |x| x[0] - x[1]),
             Opcode::Fmul => floats(|x| x[0] * x[1], |x| x[0] * x[1]),
