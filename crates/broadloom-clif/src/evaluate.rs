@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use broadloom_core::kernel::Kernel;
-use broadloom_mem::{Access, Block};
+use broadloom_mem::{Access, Block, Stores};
 use broadloom_testkit::suite::{self, Executor, Prepared};
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -401,7 +401,12 @@ impl<'f> Machine<'f> {
                 self.store(args[0], self.scalar(args[1]), left(args[2]).min(from.lane_count()));
                 [0; 64]
             }
-            Intrinsic::StoreStream => panic!("the emitter makes none"),
+            Intrinsic::StoreStream => {
+                let address = self.scalar(args[1]);
+                assert!(from.bytes() >= 16 && address.is_multiple_of(u64::from(from.bytes())));
+                self.store(args[0], address, from.lane_count());
+                [0; 64]
+            }
         }
     }
 }
@@ -458,7 +463,7 @@ struct Evaluated(Width);
 impl Executor for Evaluated {
     fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
         let width = self.0;
-        let (function, constants) = optimised(kernel, access, width, Helpers::Called);
+        let (function, constants) = optimised(kernel, access, width, Stores::Cached, Helpers::Called);
         let lanes = lanes(kernel, width) as usize;
         let (kernel, access) = (kernel.clone(), access.to_vec());
         Box::new(move |block, params, faults| {
@@ -598,7 +603,7 @@ fn zero_divisors_of_the_row_only() {
         };
         let access = [Access::Contiguous; 2];
         let width = Width::W512;
-        let (function, constants) = optimised(&kernel, &access, width, Helpers::Called);
+        let (function, constants) = optimised(&kernel, &access, width, Stores::Cached, Helpers::Called);
         let run =
             Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
         for n in 1..=70 {
@@ -614,6 +619,50 @@ fn zero_divisors_of_the_row_only() {
                 let mut faults = [0];
                 run.call(&operands, &[n * size; 3], &mut faults, 1, n);
                 assert_eq!(faults[0] != 0, zero.is_some(), "{n} {dtype}, a zero at {zero:?}");
+            }
+        }
+    }
+}
+
+/// With stores past the caches: whole blocks, each element once, where outputs begin with a line.
+#[test]
+fn whole_blocks_past_the_caches() {
+    use broadloom_core::kernel::{Code, Inst, ValueId};
+    use broadloom_core::{DType, Op};
+    #[repr(align(64))]
+    struct Lines([u8; 4096]);
+    let inst = |code, from: u32| Inst { code, args: [from; 3].map(ValueId) };
+    let kernel = Kernel {
+        inputs: vec![DType::Int32],
+        body: vec![
+            inst(Code::Apply(Op::Add, DType::Int32), 0),
+            inst(Code::Cast(DType::Int32, DType::Int8), 1),
+            inst(Code::Cast(DType::Int32, DType::Int64), 1),
+        ],
+        outputs: [1, 2, 3].map(ValueId).into(),
+        ..Kernel::default()
+    };
+    let access = [Access::Contiguous];
+    for width in [Width::W256, Width::W512] {
+        let (function, constants) = optimised(&kernel, &access, width, Stores::Streaming, Helpers::Called);
+        let run =
+            Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
+        let lanes = lanes(&kernel, width) as usize;
+        for n in (1..=4).map(|blocks| blocks * lanes) {
+            let mut x: Vec<i32> = (0..n as i32).map(|i| i - 40).collect();
+            let mut outs = [const { Lines([0x77; 4096]) }; 3];
+            let mut operands = vec![Operand { ptr: x.as_mut_ptr().cast(), row_stride: 0 }];
+            operands.extend(outs.iter_mut().map(|o| Operand { ptr: o.0.as_mut_ptr(), row_stride: 0 }));
+            run.call(&operands, &[4 * n, 4 * n, n, 8 * n], &mut [], 1, n);
+            let want =
+                |bytes: &dyn Fn(i32) -> Vec<u8>| x.iter().flat_map(|x| bytes(2 * x)).collect::<Vec<u8>>();
+            let wants = [
+                want(&|y| y.to_le_bytes().into()),
+                want(&|y| vec![y as u8]),
+                want(&|y| i64::from(y).to_le_bytes().into()),
+            ];
+            for (out, want) in outs.iter().zip(wants) {
+                assert!(out.0[..want.len()] == want && out.0[want.len()..].iter().all(|&b| b == 0x77));
             }
         }
     }

@@ -164,7 +164,7 @@ fn remove_unused(function: &mut Function) {
 mod tests {
     use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
     use broadloom_core::{DType, Op};
-    use broadloom_mem::Access;
+    use broadloom_mem::{Access, Stores};
     use cranelift_codegen::ir::{Block, Function, Opcode};
 
     use crate::emit::Helpers;
@@ -183,7 +183,7 @@ mod tests {
             outputs: (0..body.len()).map(|i| ValueId((inputs + i) as u32)).collect(),
             ..Kernel::default()
         };
-        optimised(&kernel, access, Width::W512, Helpers::Shown(Vec::new())).0
+        optimised(&kernel, access, Width::W512, Stores::Cached, Helpers::Shown(Vec::new())).0
     }
 
     /// The blocks of the instructions of one opcode.

@@ -33,20 +33,14 @@ pub fn optimised(
     kernel: &Kernel,
     access: &[Access],
     width: Width,
+    stores: Stores,
     helpers: Helpers,
 ) -> (Function, Vec<[u8; 16]>) {
     let isa = isa();
     let mut context = Context::new();
-    let (function, constants) = emit::function(
-        kernel,
-        access,
-        width,
-        Stores::Cached,
-        &*isa,
-        &mut FunctionBuilderContext::new(),
-        helpers,
-    )
-    .expect("a kernel that verifies");
+    let (function, constants) =
+        emit::function(kernel, access, width, stores, &*isa, &mut FunctionBuilderContext::new(), helpers)
+            .expect("a kernel that verifies");
     context.func = function;
     let whole = |context: &Context| {
         if let Err(errors) = context.verify(&*isa) {
@@ -135,10 +129,14 @@ fn each_function(mut f: impl FnMut(Width, &Function)) {
         for code in codes() {
             for other in [DType::Bool, DType::UInt8, DType::Float32, DType::Int64] {
                 let kernel = mixed(code, other);
-                for all in [Access::Contiguous, Access::Splat] {
+                for (all, stores) in [
+                    (Access::Contiguous, Stores::Cached),
+                    (Access::Contiguous, Stores::Streaming),
+                    (Access::Splat, Stores::Cached),
+                ] {
                     let access = vec![all; kernel.inputs.len()];
                     let (function, constants) =
-                        optimised(&kernel, &access, width, Helpers::Shown(Vec::new()));
+                        optimised(&kernel, &access, width, stores, Helpers::Shown(Vec::new()));
                     assert!(constants.is_empty(), "the table is for host functions");
                     f(width, &function);
                 }

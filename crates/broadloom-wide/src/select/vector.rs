@@ -16,8 +16,8 @@ const PADD: [Op; 4] = [forms::PADDB, forms::PADDW, forms::PADDD, forms::PADDQ];
 const PSUB: [Op; 4] = [forms::PSUBB, forms::PSUBW, forms::PSUBD, forms::PSUBQ];
 pub const PMAXS: [Op; 4] = [forms::PMAXSB, forms::PMAXSW, forms::PMAXSD, forms::PMAXSQ];
 pub const PMINS: [Op; 4] = [forms::PMINSB, forms::PMINSW, forms::PMINSD, forms::PMINSQ];
-const PMAXU: [Op; 4] = [forms::PMAXUB, forms::PMAXUW, forms::PMAXUD, forms::PMAXUQ];
-const PMINU: [Op; 4] = [forms::PMINUB, forms::PMINUW, forms::PMINUD, forms::PMINUQ];
+pub const PMAXU: [Op; 4] = [forms::PMAXUB, forms::PMAXUW, forms::PMAXUD, forms::PMAXUQ];
+pub const PMINU: [Op; 4] = [forms::PMINUB, forms::PMINUW, forms::PMINUD, forms::PMINUQ];
 const PABS: [Op; 4] = [forms::PABSB, forms::PABSW, forms::PABSD, forms::PABSQ];
 const BROADCAST: [Op; 4] = [forms::PBROADCASTB, forms::PBROADCASTW, forms::PBROADCASTD, forms::PBROADCASTQ];
 const BROADCAST_G: [Op; 4] =
@@ -72,17 +72,15 @@ impl Select<'_> {
                     Opcode::Umax => PMAXU,
                     _ => PMINU,
                 };
-                if w == 8 {
-                    self.needs(Level::Avx512, "a minimum of 64-bit lanes")?;
+                match (w, self.level) {
+                    (8, Level::Avx2) => self.extreme_64(opcode, result, args),
+                    _ => self.binary(by_lane(w, ops), result, args),
                 }
-                self.binary(by_lane(w, ops), result, args);
             }
-            Opcode::Iabs => {
-                if w == 8 {
-                    self.needs(Level::Avx512, "iabs of 64-bit lanes")?;
-                }
-                self.unary(by_lane(w, PABS), result, args[0]);
-            }
+            Opcode::Iabs => match (w, self.level) {
+                (8, Level::Avx2) => self.magnitude_64(result, args[0]),
+                _ => self.unary(by_lane(w, PABS), result, args[0]),
+            },
             Opcode::Band | Opcode::Bor | Opcode::Bxor => self.bitwise(opcode, result, args),
             Opcode::Bnot => {
                 let ones = self.constant(u64::MAX);
