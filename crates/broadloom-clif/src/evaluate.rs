@@ -252,7 +252,9 @@ impl<'f> Machine<'f> {
             Opcode::Umin => int(&u64::min),
             Opcode::Umax => int(&u64::max),
             Opcode::Bitselect => self.lanes(ty, args, |x| x[0] & x[1] | !x[0] & x[2]),
-            Opcode::Ireduce => int(&|a, _| a),
+            Opcode::Select if !ty.is_vector() => {
+                self.lanes(ty, args, |x| if x[0] != 0 { x[1] } else { x[2] })
+            }
             Opcode::Fadd => floats(|x| x[0] + x[1], |x| x[0] + x[1]),
             Opcode::Fsub => floats(|x| x[0] - x[1], |x| x[0] - x[1]),
             Opcode::Fmul => floats(|x| x[0] * x[1], |x| x[0] * x[1]),
@@ -399,7 +401,12 @@ impl<'f> Machine<'f> {
                 self.store(args[0], self.scalar(args[1]), left(args[2]).min(from.lane_count()));
                 [0; 64]
             }
-            Intrinsic::StoreStream => panic!("the emitter makes none"),
+            Intrinsic::StoreStream => {
+                let address = self.scalar(args[1]);
+                assert!(from.bytes() >= 16 && address.is_multiple_of(u64::from(from.bytes())));
+                self.store(args[0], address, from.lane_count());
+                [0; 64]
+            }
         }
     }
 }
@@ -577,4 +584,86 @@ suite! {
     any_byte_but_0_is_true
     pairs_of_instructions
     every_length_and_tail
+}
+
+/// Division by zero is noted for elements of the row, and for nothing that a last block has beyond them.
+#[test]
+fn zero_divisors_of_the_row_only() {
+    use broadloom_core::kernel::{Code, Inst, ValueId};
+    use broadloom_core::{DType, Op};
+    // The lanes of int32 take two vectors: of the second there may be none in the row.
+    for (dtype, size) in [(DType::Int8, 1), (DType::Int32, 4), (DType::Int64, 8)] {
+        let code = Code::Apply(Op::FloorDivide, dtype);
+        let kernel = Kernel {
+            inputs: vec![dtype, dtype],
+            body: vec![Inst { code, args: [ValueId(0), ValueId(1), ValueId(0)] }],
+            outputs: vec![ValueId(2)],
+            checks_division: true,
+            ..Kernel::default()
+        };
+        let access = [Access::Contiguous; 2];
+        let width = Width::W512;
+        let (function, constants) = optimised(&kernel, &access, width, Stores::Cached, Helpers::Called);
+        let run =
+            Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
+        for n in 1..=70 {
+            for zero in [None, Some(0), Some(n / 2), Some(n - 1)] {
+                // All ones is −1 in each dtype.
+                let (mut x, mut y, mut out) =
+                    (vec![3u8; n * size], vec![0xff; n * size], vec![0u8; n * size]);
+                if let Some(at) = zero {
+                    y[at * size..(at + 1) * size].fill(0);
+                }
+                let operands =
+                    [&mut x, &mut y, &mut out].map(|b| Operand { ptr: b.as_mut_ptr(), row_stride: 0 });
+                let mut faults = [0];
+                run.call(&operands, &[n * size; 3], &mut faults, 1, n);
+                assert_eq!(faults[0] != 0, zero.is_some(), "{n} {dtype}, a zero at {zero:?}");
+            }
+        }
+    }
+}
+
+/// With stores past the caches: whole blocks, each element once, where outputs begin with a line.
+#[test]
+fn whole_blocks_past_the_caches() {
+    use broadloom_core::kernel::{Code, Inst, ValueId};
+    use broadloom_core::{DType, Op};
+    #[repr(align(64))]
+    struct Lines([u8; 4096]);
+    let inst = |code, from: u32| Inst { code, args: [from; 3].map(ValueId) };
+    let kernel = Kernel {
+        inputs: vec![DType::Int32],
+        body: vec![
+            inst(Code::Apply(Op::Add, DType::Int32), 0),
+            inst(Code::Cast(DType::Int32, DType::Int8), 1),
+            inst(Code::Cast(DType::Int32, DType::Int64), 1),
+        ],
+        outputs: [1, 2, 3].map(ValueId).into(),
+        ..Kernel::default()
+    };
+    let access = [Access::Contiguous];
+    for width in [Width::W256, Width::W512] {
+        let (function, constants) = optimised(&kernel, &access, width, Stores::Streaming, Helpers::Called);
+        let run =
+            Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
+        let lanes = lanes(&kernel, width) as usize;
+        for n in (1..=4).map(|blocks| blocks * lanes) {
+            let mut x: Vec<i32> = (0..n as i32).map(|i| i - 40).collect();
+            let mut outs = [const { Lines([0x77; 4096]) }; 3];
+            let mut operands = vec![Operand { ptr: x.as_mut_ptr().cast(), row_stride: 0 }];
+            operands.extend(outs.iter_mut().map(|o| Operand { ptr: o.0.as_mut_ptr(), row_stride: 0 }));
+            run.call(&operands, &[4 * n, 4 * n, n, 8 * n], &mut [], 1, n);
+            let want =
+                |bytes: &dyn Fn(i32) -> Vec<u8>| x.iter().flat_map(|x| bytes(2 * x)).collect::<Vec<u8>>();
+            let wants = [
+                want(&|y| y.to_le_bytes().into()),
+                want(&|y| vec![y as u8]),
+                want(&|y| i64::from(y).to_le_bytes().into()),
+            ];
+            for (out, want) in outs.iter().zip(wants) {
+                assert!(out.0[..want.len()] == want && out.0[want.len()..].iter().all(|&b| b == 0x77));
+            }
+        }
+    }
 }

@@ -95,7 +95,10 @@ impl Emitter<'_> {
         let lanes = self.builder.ins().iconst(types::I64, i64::from(self.layout.lanes));
         match self.left {
             None => lanes,
-            Some(left) => self.builder.ins().smin(left, lanes),
+            Some(left) => {
+                let fewer = self.builder.ins().icmp(IntCC::SignedLessThan, left, lanes);
+                self.builder.ins().select(fewer, left, lanes)
+            }
         }
     }
 

@@ -93,7 +93,7 @@ fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
     let ty = *results.first().or(args.first()).unwrap_or(&types::I64);
     let wide512 = width == Width::W512;
     if !ty.is_vector() {
-        let address = matches!(opcode, Iadd | Isub | Imul | Ishl | Smin | StackAddr | Load | Store);
+        let address = matches!(opcode, Iadd | Isub | Imul | Ishl | Select | StackAddr | Load | Store);
         return match opcode {
             Jump | Brif | Return | CallIndirect | Iconst | VanyTrue => true,
             Icmp => args[0] == types::I64,

@@ -162,9 +162,9 @@ impl Compiled {
             0
         };
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
-        // SAFETY: the block vouches for `rows × cols` elements of every operand during this call, with the sizes and
-        // classes checked above; no output is an input.
         if let Some(entry) = streaming
+            // SAFETY: the block vouches for `rows × cols` elements of every operand during this call, with the sizes and
+            // classes checked above; no output is an input.
             && unsafe { call.streamed(entry, &operands, raw.rows, raw.cols) }
         {
             return Ok(());

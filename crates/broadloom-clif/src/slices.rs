@@ -53,8 +53,8 @@ impl Compiled {
             ));
         }
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
-        // SAFETY: every operand has its elements, in slices that nothing else writes during this call.
         if let Some(entry) = inner.streaming
+            // SAFETY: every operand has its elements, in slices that nothing else writes during this call.
             && unsafe { call.streamed(entry, &operands, 1, elements) }
         {
             return Ok(());

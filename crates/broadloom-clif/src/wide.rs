@@ -1,4 +1,4 @@
-//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF and `broadloom-wide`'s back end.
+//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF, optimised, and `broadloom-wide`'s back end.
 //!
 //! In: a kernel and a width. Out: [`Wide`] code, or why there is none. Must hold: what the back end does not take is no
 //! error: the kernel is compiled for narrower vectors.
@@ -11,6 +11,7 @@ use cranelift_frontend::FunctionBuilderContext;
 
 use crate::compile::MAX_FRAME;
 use crate::emit::{self, Helpers};
+use crate::optimise;
 use crate::width::Width;
 
 /// What functions are aligned to.
@@ -70,9 +71,10 @@ pub fn wide(
         CallConv::SystemV => Convention::SystemV,
         other => return Err(format!("functions are called as {other} here")),
     };
-    let (function, constants) =
+    let (mut function, constants) =
         emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
+    optimise::run(&mut function);
     if cfg!(debug_assertions) {
         cranelift_codegen::verify_function(&function, isa.flags()).map_err(|e| e.to_string())?;
     }
