@@ -9,12 +9,9 @@ use cranelift_codegen::ir::{
 };
 use smallvec::SmallVec;
 
-use rustc_hash::FxHashMap;
-
 use crate::forms;
 use crate::intrinsic::Intrinsic;
 use crate::machine::{Condition, Inst, Line, Partial, Reg, Size, Source, Step};
-use crate::select::number::Key;
 use crate::select::{Select, refuse};
 use crate::{Level, Unsupported};
 
@@ -112,24 +109,8 @@ impl Select<'_> {
     fn survey(&mut self) -> Result<(), Unsupported> {
         let func = self.func;
         let mut partial = None;
-        let mut known: FxHashMap<Key, Value> = FxHashMap::default();
         for block in func.layout.blocks() {
-            let cold = func.layout.is_cold(block);
             for inst in func.layout.block_insts(block) {
-                if let Some(x) = self.unchanged(inst) {
-                    self.same[func.dfg.first_result(inst).as_u32() as usize] = x;
-                    continue;
-                }
-                if let Some(key) = self.key(inst) {
-                    let result = func.dfg.first_result(inst);
-                    if let Some(&first) = known.get(&key) {
-                        self.same[result.as_u32() as usize] = first;
-                        continue;
-                    }
-                    if !cold {
-                        known.insert(key, result);
-                    }
-                }
                 self.blocks[inst.as_u32() as usize] = Some(block);
                 self.stores[inst.as_u32() as usize] = self.stored.len() as u32;
                 for arg in func.dfg.inst_values(inst) {

@@ -152,6 +152,13 @@ impl Select<'_> {
                 _ => three(self, KXOR, args[0], args[1]),
             },
             Opcode::Bnot => self.not(def, lanes, args[0]),
+            Opcode::Bitselect
+                if (self.constant_bits(args[1]), self.constant_bits(args[2]))
+                    == (Some(u64::MAX), Some(0)) =>
+            {
+                let m = self.mask(args[0]);
+                self.put(forms::KMOVQ, Size::X, def, &[Source::Reg(m)]);
+            }
             Opcode::Bitselect => {
                 let [m, a, b] = [args[0], args[1], args[2]].map(|v| self.mask(v));
                 let (yes, no) = (self.fresh(Class::Mask), self.fresh(Class::Mask));
