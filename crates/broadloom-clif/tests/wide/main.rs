@@ -7,6 +7,7 @@
 
 mod cold;
 mod kernels;
+mod lanes;
 mod loops;
 mod machine;
 mod pressure;
