@@ -5,6 +5,7 @@
 //! the arrays.
 #![cfg(all(target_arch = "x86_64", unix))]
 
+mod carried;
 mod cold;
 mod kernels;
 mod lanes;
