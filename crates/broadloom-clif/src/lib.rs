@@ -3,7 +3,7 @@
 //! In: a kernel and how its inputs are accessed ([`Compiler::compile`]). Out: a [`Compiled`] kernel that computes
 //! blocks of a nest ([`Compiled::run`]). `width` says how wide vectors are, `value` and `shape` hold lanes in them, `ops`
 //! is the CLIF instance of the primitives, `emit` puts loops around the body, `host` calls functions of the host program,
-//! `compile` owns code, `symbols` and `gdb` name it for others, `run` and `slices` call it. Must hold: code is called only
+//! `compile` owns code, `symbols` and `gdb` name it for others, `run`, `slices` and `stream` call it. Must hold: code is called only
 //! with what it was compiled for; no type of Cranelift is in a public signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
@@ -13,12 +13,15 @@ mod convert;
 mod emit;
 #[cfg(test)]
 mod encodings;
+#[cfg(test)]
+mod evaluate;
 #[cfg(feature = "gdb")]
 mod gdb;
 mod host;
 mod intrinsic;
 mod memory;
 mod ops;
+mod optimise;
 mod rare;
 #[cfg(test)]
 mod repertoire;
@@ -26,6 +29,7 @@ mod run;
 mod shape;
 mod shift;
 mod slices;
+mod stream;
 mod symbols;
 mod value;
 mod wide;

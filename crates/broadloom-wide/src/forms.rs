@@ -324,6 +324,7 @@ ops! {
     PACKUSDW = binary(Code::VEX_Vpackusdw_xmm_xmm_xmmm128, Both).broadcast(4);
     PUNPCKLQDQ = binary(Code::VEX_Vpunpcklqdq_xmm_xmm_xmmm128, Both).broadcast(8);
     PUNPCKLDQ = binary(Code::VEX_Vpunpckldq_xmm_xmm_xmmm128, Both).broadcast(4);
+    PUNPCKLWD = binary(Code::VEX_Vpunpcklwd_xmm_xmm_xmmm128, Both);
     PSHUFB = binary(Code::VEX_Vpshufb_xmm_xmm_xmmm128, Both);
     SHUFPS = binary(Code::VEX_Vshufps_xmm_xmm_xmmm128_imm8, Both).broadcast(4);
     PERMQ_I = unary(Code::VEX_Vpermq_ymm_ymmm256_imm8, One);
@@ -340,7 +341,8 @@ ops! {
     PBLENDMW = binary(Code::EVEX_Vpblendmw_xmm_k1z_xmm_xmmm128, Evex);
     PBLENDMD = binary(Code::EVEX_Vpblendmd_xmm_k1z_xmm_xmmm128b32, Evex).broadcast(4);
     PBLENDMQ = binary(Code::EVEX_Vpblendmq_xmm_k1z_xmm_xmmm128b64, Evex).broadcast(8);
-    PBLENDVB = plain(Code::VEX_Vpblendvb_xmm_xmm_xmmm128_xmm, Vex);
+    PBLENDVB = binary(Code::VEX_Vpblendvb_xmm_xmm_xmmm128_xmm, Vex);
+    PBLENDW = binary(Code::VEX_Vpblendw_xmm_xmm_xmmm128_imm8, Vex);
     PTEST = plain(Code::VEX_Vptest_xmm_xmmm128, Vex);
     // Moves.
     MOVAPS = unary(Code::VEX_Vmovaps_xmm_xmmm128, Both);

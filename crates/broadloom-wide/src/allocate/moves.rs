@@ -233,7 +233,7 @@ impl Allocator<'_> {
         if own && let Some(slot) = self.slots[reg.index()].filter(|_| self.stored_in_cold.is_none()) {
             self.slots[reg.index()] = None;
             self.stored[reg.index()] = false;
-            self.free_slots.push(slot);
+            self.let_go.push(slot);
         }
     }
 }

@@ -118,6 +118,10 @@ impl Select<'_> {
             func.dfg.block_params(block).iter().try_for_each(|&param| self.check_type(param))?;
             for inst in func.layout.block_insts(block) {
                 func.dfg.inst_results(inst).iter().try_for_each(|&result| self.check_type(result))?;
+                if let Some(x) = self.unchanged(inst) {
+                    self.same[func.dfg.first_result(inst).as_u32() as usize] = x;
+                    continue;
+                }
                 if let Some(key) = self.key(inst) {
                     let result = func.dfg.first_result(inst);
                     if let Some(&first) = known.get(&key) {

@@ -9,7 +9,7 @@ use std::fmt;
 use broadloom_core::fuse::Stage;
 use broadloom_core::kernel::{Code, Kernel};
 use broadloom_core::{DType, Layout};
-use broadloom_interp::Stores;
+use broadloom_mem::Stores;
 
 use crate::engine::jit::Width;
 use crate::engine::options::Executor;
@@ -89,7 +89,12 @@ impl Traffic {
         Traffic { read, written: written.saturating_mul(stage.shape.elements()) }
     }
 
-    /// How the interpreter writes the outputs.
+    /// How machine code writes the outputs: on vectors of 128 bits, as usual.
+    pub fn stores_of(self, width: Width) -> Stores {
+        if width > Width::W128 { self.stores() } else { Stores::Cached }
+    }
+
+    /// How the interpreter, and machine code on wide vectors, writes the outputs.
     pub fn stores(self) -> Stores {
         match self.read.saturating_add(self.written) < BEYOND_CACHES {
             true => Stores::Cached,
@@ -97,16 +102,15 @@ impl Traffic {
         }
     }
 
-    /// The nanoseconds that memory takes at least, of machine code and of the interpreter, which does not read the
-    /// lines that it writes.
-    fn floor(self) -> (f64, f64) {
-        match self.stores() {
-            Stores::Cached => (0.0, 0.0),
-            Stores::Streaming => {
-                let (read, written) = (self.read as f64 * PER_BYTE, self.written as f64 * PER_BYTE);
-                (read + 2.0 * written, read + written)
-            }
+    /// The nanoseconds that memory takes at least, of machine code and of the interpreter. Who stores past the caches does
+    /// not read the lines that it writes.
+    fn floor(self, width: Width) -> (f64, f64) {
+        if self.stores() == Stores::Cached {
+            return (0.0, 0.0);
         }
+        let (read, written) = (self.read as f64 * PER_BYTE, self.written as f64 * PER_BYTE);
+        let of = |stores| if stores == Stores::Cached { read + 2.0 * written } else { read + written };
+        (of(self.stores_of(width)), of(Stores::Streaming))
     }
 }
 
@@ -275,7 +279,7 @@ pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
     let Machine { fused, compile } = machine[s.width as usize];
     let elements = s.elements as f64;
     let tiles = (elements / 256.0).ceil();
-    let (fused_floor, interpreted_floor) = s.traffic.floor();
+    let (fused_floor, interpreted_floor) = s.traffic.floor(s.width);
     let fused = (elements * fused).max(fused_floor) + CALL_COMPILED;
     let interpreted = (elements * interpreted + tiles * dispatch).max(interpreted_floor) + CALL_INTERPRETED;
     let regret = (interpreted - fused).max(0.0);
