@@ -110,7 +110,9 @@ impl Select<'_> {
         let func = self.func;
         let mut partial = None;
         for block in func.layout.blocks() {
+            func.dfg.block_params(block).iter().try_for_each(|&param| self.check_type(param))?;
             for inst in func.layout.block_insts(block) {
+                func.dfg.inst_results(inst).iter().try_for_each(|&result| self.check_type(result))?;
                 self.blocks[inst.as_u32() as usize] = Some(block);
                 self.stores[inst.as_u32() as usize] = self.stored.len() as u32;
                 for arg in func.dfg.inst_values(inst) {
@@ -140,6 +142,16 @@ impl Select<'_> {
         Ok(())
     }
 
+    /// Whether a vector fits a register, and is one of those that are loaded and stored as a whole.
+    fn check_type(&self, v: Value) -> Result<(), Unsupported> {
+        let ty = self.ty(v);
+        let most = if self.level == Level::Avx512 { 64 } else { 32 };
+        match ty.is_vector() && !(4..=most).contains(&ty.bytes()) {
+            true => refuse(format!("vectors of the type {ty}")),
+            false => Ok(()),
+        }
+    }
+
     /// The loop that a block with parts of vectors is in: it ends with `next = index + lanes; next < columns`.
     fn partial_loop(&self, inside: Block) -> Result<PartialLoop, Unsupported> {
         let layout = &self.func.layout;
@@ -157,6 +169,10 @@ impl Select<'_> {
                         && base == self.resolve(index)
                     {
                         let columns = self.resolve(columns);
+                        // The elements that are left are counted in a mask.
+                        if !(1..=64).contains(&lanes) {
+                            return refuse(format!("blocks of {lanes} elements"));
+                        }
                         return Ok(PartialLoop { head, index, columns, lanes: lanes as u32 });
                     }
                 }
