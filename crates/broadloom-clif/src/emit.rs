@@ -220,14 +220,15 @@ impl Emitter<'_> {
             let value = values[output.index()].ok_or_else(undefined)?;
             self.store(kernel.dtype(output), value, pointers[kernel.inputs.len() + i], index);
         }
-        let next_row = self.builder.create_block();
-        if self.left.take().is_some() || streams {
+        let next_row = if self.left.take().is_some() || streams {
+            let next_row = self.builder.create_block();
             let next = self.builder.ins().iadd_imm_s(index, i64::from(self.layout.lanes));
             let more = self.builder.ins().icmp(IntCC::SignedLessThan, next, loops.last);
             self.builder.ins().brif(more, block, &[next.into()], next_row, &[]);
+            next_row
         } else {
-            self.overlapping(loops, block, index, outer, next_row);
-        }
+            self.overlapping(loops, block, index, outer)
+        };
 
         self.builder.switch_to_block(next_row);
         let end = self.builder.create_block();
@@ -239,18 +240,11 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Ends a block of a loop whose last block ends at the row's end: goes on to the next, to that one, or to `next_row`.
-    /// `outer` is the address of the constants as it was before the loop.
-    fn overlapping(
-        &mut self,
-        loops: &Loops,
-        block: Block,
-        index: Value,
-        outer: Option<Value>,
-        next_row: Block,
-    ) {
+    /// Ends a block of a loop whose last block ends at the row's end: goes on to the next, to that one, or to the block that
+    /// it gives, behind the loop. `outer` is the address of the constants as it was before the loop.
+    fn overlapping(&mut self, loops: &Loops, block: Block, index: Value, outer: Option<Value>) -> Block {
         // The loop proper ends with an addition, a comparison and a jump.
-        let tail = self.builder.create_block();
+        let (tail, next_row) = (self.builder.create_block(), self.builder.create_block());
         let next = self.builder.ins().iadd_imm_s(index, i64::from(self.layout.lanes));
         let within = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, next, loops.last);
         let (mut following, mut final_one) = (vec![BlockArg::from(next)], vec![BlockArg::from(loops.last)]);
@@ -270,6 +264,7 @@ impl Emitter<'_> {
         let cols = self.builder.ins().iadd_imm_s(loops.last, i64::from(self.layout.lanes));
         let done = self.builder.ins().icmp(IntCC::SignedGreaterThanOrEqual, next, cols);
         self.builder.ins().brif(done, next_row, &[], block, &final_one);
+        next_row
     }
 
     /// The address of an operand's first element in a row.

@@ -14,6 +14,8 @@ mod constants;
 mod convert;
 mod emit;
 #[cfg(test)]
+mod encodings;
+#[cfg(test)]
 mod evaluate;
 #[cfg(feature = "gdb")]
 mod gdb;

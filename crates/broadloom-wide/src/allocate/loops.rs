@@ -100,7 +100,7 @@ impl Allocator<'_> {
         if !is_inner {
             return Vec::new();
         }
-        let inside = |reg: Reg| !self.is_constant(reg) && self.set_at[reg.index()] > head;
+        let inside = |reg: Reg| self.set_at[reg.index()].is_some_and(|at| at >= head);
         let (mut live, mut most) = ([0usize; 3], [0usize; 3]);
         let mut is_live: FxHashMap<Reg, ()> = FxHashMap::default();
         let mut outside: FxHashMap<Reg, u32> = FxHashMap::default();
@@ -117,7 +117,7 @@ impl Allocator<'_> {
             reads(step, &mut |reg| {
                 if inside(reg) {
                     // What cold code computes for itself is no concern of the line.
-                    let own = self.set_at[reg.index()] == at + 1;
+                    let own = self.set_at[reg.index()] == Some(at);
                     if !own && is_live.insert(reg, ()).is_none() {
                         live[self.class(reg) as usize] += 1;
                     }

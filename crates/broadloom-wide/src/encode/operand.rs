@@ -2,7 +2,7 @@
 //!
 //! In: an instruction with registers. Out: its bytes. Must hold: a register is named in the length that the form asks for.
 
-use iced_x86::{Code as Form, Instruction, OpCodeOperandKind as Wanted, OpKind, Register};
+use iced_x86::{Code as Form, EncodingKind, Instruction, OpCodeOperandKind as Wanted, OpKind, Register};
 
 use crate::Unsupported;
 use crate::code::{Encoded, Memory, MemoryBase, Operand, Place};
@@ -17,6 +17,9 @@ impl Writer<'_> {
         let mut instruction = Instruction::default();
         instruction.set_code(form);
         let info = form.op_code();
+        if !self.evex && info.encoding() == EncodingKind::EVEX {
+            return Err(Unsupported(format!("{form:?} without AVX-512")));
+        }
         let mut pool = None;
         let mut place = 0;
         for operand in &inst.operands {

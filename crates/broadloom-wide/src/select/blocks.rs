@@ -116,6 +116,10 @@ impl Select<'_> {
         for block in func.layout.blocks() {
             let cold = func.layout.is_cold(block);
             for inst in func.layout.block_insts(block) {
+                if let Some(x) = self.unchanged(inst) {
+                    self.same[func.dfg.first_result(inst).as_u32() as usize] = x;
+                    continue;
+                }
                 if let Some(key) = self.key(inst) {
                     let result = func.dfg.first_result(inst);
                     if let Some(&first) = known.get(&key) {

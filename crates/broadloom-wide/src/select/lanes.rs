@@ -62,7 +62,19 @@ impl Select<'_> {
         Ok(())
     }
 
+    /// The vector of which a value is the first piece: what lies above a piece may be anything. A mask in a register of
+    /// its own has zeros there.
+    pub fn first_piece_of(&self, v: Value) -> Option<Value> {
+        let inst = self.def_of(v, cranelift_codegen::ir::Opcode::Call)?;
+        let in_vector = self.level == Level::Avx2 || !self.is_mask_value(v);
+        let first = in_vector && self.intrinsic(inst) == Some(Intrinsic::Piece(0));
+        first.then(|| self.resolve(self.arguments(inst)[0]))
+    }
+
     fn piece(&mut self, result: Value, x: Value, place: u32) -> Result<(), Unsupported> {
+        if self.first_piece_of(result).is_some() {
+            return Ok(());
+        }
         let (from, to) = (self.ty(x).bytes(), self.ty(result).bytes());
         let (def, x) = (self.reg(result), self.reg(x));
         self.piece_of(def, x, from, to, place * to);

@@ -209,7 +209,7 @@ impl<'f> Select<'f> {
                     return self.load_now(inst, v);
                 }
                 // The same bits under another type.
-                if let Some(inner) = self.bitcast_of(v) {
+                if let Some(inner) = self.bitcast_of(v).or_else(|| self.first_piece_of(v)) {
                     let once = once && self.uses[v.as_u32() as usize] == 1;
                     self.reg_of(inner, once)
                 } else {

@@ -23,6 +23,17 @@ pub struct Key {
 }
 
 impl Select<'_> {
+    /// The operand that an instruction gives back as it is: functions add what another one of their kind needs.
+    pub fn unchanged(&self, inst: ClifInst) -> Option<Value> {
+        let Data::Binary { opcode, args: [x, y] } = self.dfg().insts[inst] else { return None };
+        let nothing = match opcode {
+            Opcode::Iadd | Opcode::Isub | Opcode::Bor | Opcode::Bxor => 0,
+            Opcode::Band => u64::MAX,
+            _ => return None,
+        };
+        (self.constant_bits(y) == Some(nothing)).then(|| self.resolve(x))
+    }
+
     /// What an instruction computes, if that is all it does.
     pub fn key(&self, inst: ClifInst) -> Option<Key> {
         let data = &self.dfg().insts[inst];
