@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::forms;
 use crate::intrinsic::Intrinsic;
-use crate::machine::{Condition, Inst, Line, Partial, Reg, Size, Source, Step};
+use crate::machine::{Condition, Inst, Line, Partial, Size, Source, Step};
 use crate::select::{Select, refuse};
 use crate::{Level, Unsupported};
 
@@ -51,11 +51,7 @@ impl Select<'_> {
                     from.map(|from| self.jump_arguments(from, block)).transpose()?.unwrap_or_default();
                 let params = self.dfg().block_params(block);
                 let partial = self.partial.filter(|p| p.head == block);
-                let partial = partial.map(|p| Partial {
-                    index: self.reg(p.index),
-                    columns: self.reg(p.columns),
-                    lanes: p.lanes,
-                });
+                let partial = partial.map(|p| Partial { columns: self.reg(p.columns), lanes: p.lanes });
                 let mut parameters = SmallVec::new();
                 for (&param, &value) in params.iter().zip(&first) {
                     if self.is_wanted(param) {
@@ -443,11 +439,6 @@ impl Select<'_> {
             }
             _ => None,
         }
-    }
-
-    /// The general register of a value, to be set.
-    pub fn result(&mut self, v: Value) -> Reg {
-        self.reg(v)
     }
 
     pub fn needs(&self, level: Level, what: &str) -> Result<(), Unsupported> {

@@ -89,8 +89,8 @@ impl Select<'_> {
             return self.push(inst.immediate((at / 32) as i32));
         }
         let mut x = x;
-        if from > 16 && (at >= 16 || at % 16 == 0) {
-            let low = at % 16 == 0;
+        if from > 16 && (at >= 16 || at.is_multiple_of(16)) {
+            let low = at.is_multiple_of(16);
             let part = if low { def } else { self.fresh(crate::machine::Class::Vector) };
             let (op, size) = match evex {
                 true => (forms::EXTRACTI32X4, Size::of_bytes(from)),
@@ -103,7 +103,7 @@ impl Select<'_> {
             }
             x = part;
         }
-        if at % 16 == 0 {
+        if at.is_multiple_of(16) {
             self.put(forms::MOVAPS, Size::X, def, &[Source::Reg(x)]);
         } else {
             let (op, size) = (if evex { forms::PSRLDQ_E } else { forms::PSRLDQ }, Size::X);

@@ -85,10 +85,6 @@ impl<'f> Select<'f> {
         &self.func.dfg
     }
 
-    pub fn wide(&self) -> bool {
-        self.level == Level::Avx512
-    }
-
     pub fn resolve(&self, v: Value) -> Value {
         self.dfg().resolve_aliases(v)
     }
