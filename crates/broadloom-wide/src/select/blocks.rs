@@ -111,11 +111,17 @@ impl Select<'_> {
     /// What selecting needs to know before: uses, masks, stores, the blocks of instructions.
     fn survey(&mut self) -> Result<(), Unsupported> {
         let func = self.func;
+        let longest = if self.wide() { 64 } else { 32 };
         let mut partial = None;
         let mut known: FxHashMap<Key, Value> = FxHashMap::default();
         for block in func.layout.blocks() {
             let cold = func.layout.is_cold(block);
             for inst in func.layout.block_insts(block) {
+                let mut types = func.dfg.inst_results(inst).iter().map(|&v| self.ty(v));
+                // Nothing loads or stores less than 32 bits.
+                if let Some(ty) = types.find(|ty| ty.is_vector() && !(4..=longest).contains(&ty.bytes())) {
+                    return refuse(format!("vectors such as {ty}"));
+                }
                 if let Some(x) = self.unchanged(inst) {
                     self.same[func.dfg.first_result(inst).as_u32() as usize] = x;
                     continue;
