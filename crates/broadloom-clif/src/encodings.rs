@@ -200,7 +200,15 @@ fn code(isa: &OwnedTargetIsa, kernel: &Kernel, access: Access, target: (Width, C
     let access = vec![access; kernel.inputs.len()];
     let (width, convention) = target;
     let helpers = Helpers::Shown(Vec::new());
-    let built = emit::function(kernel, &access, width, &**isa, &mut FunctionBuilderContext::new(), helpers);
+    let built = emit::function(
+        kernel,
+        &access,
+        width,
+        broadloom_mem::Stores::Cached,
+        &**isa,
+        &mut FunctionBuilderContext::new(),
+        helpers,
+    );
     let mut context = Context::for_function(built.expect("a kernel that verifies").0);
     context.optimize(&**isa, &mut ControlPlane::default()).expect("optimises");
     let level = if width == Width::W512 { Level::Avx512 } else { Level::Avx2 };
