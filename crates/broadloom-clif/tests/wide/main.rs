@@ -5,8 +5,10 @@
 //! the arrays.
 #![cfg(all(target_arch = "x86_64", unix))]
 
+mod carried;
 mod cold;
 mod kernels;
+mod lanes;
 mod loops;
 mod machine;
 mod pressure;

@@ -23,6 +23,9 @@ fn types_of_another_size() {
     let mut program = Program::default();
     let x = program.input(Lane::I8);
     program.outputs = vec![program.like(x, Code::Binary("iadd", x, x))];
+    // More elements to a block than the mask of those that are left has bits.
+    let text = text::function(&program, Shape { vectors: 2, ..Shape::new(Level::Avx512, 64) });
+    assert!(compile(&parse(&text), Level::Avx512, Convention::SystemV).is_err(), "128 lanes");
     for level in levels() {
         // Two bytes: right, without touching more than two, or refused.
         drop(agree(&program, Shape::new(level, 2)));

@@ -68,7 +68,9 @@ impl Allocator<'_> {
         let mut places: SmallVec<[(Class, u8); 2]> = SmallVec::new();
         for &(param, value) in parameters {
             let class = self.class(param);
-            let to = self.room_for(class, 0)?;
+            // Each keeps its own, read or not: the way back writes them all.
+            let held = places.iter().filter(|p| p.0 == class).fold(0u32, |held, p| held | 1 << p.1);
+            let to = self.room_for(class, held)?;
             self.fetch(class, to, value);
             self.files.put(class, to, param);
             places.push((class, to));

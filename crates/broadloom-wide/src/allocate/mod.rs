@@ -37,6 +37,8 @@ pub struct Allocator<'l> {
     pub stored_in_cold: Option<Vec<Reg>>,
     pub slot_count: u32,
     pub free_slots: Vec<u32>,
+    /// Slots that the step at hand lets go: it may still read them after it has stored something else.
+    pub let_go: Vec<u32>,
     /// Where each value is set: constants nowhere, the function's parameters before all.
     pub set_at: Vec<Option<u32>>,
     /// The loops that the step at hand is in: the step of the head, the registers of its parameters.
@@ -61,6 +63,7 @@ pub fn place(line: &Line, level: Level, convention: Convention) -> Result<Placed
         stored_in_cold: None,
         slot_count: 0,
         free_slots: Vec::new(),
+        let_go: Vec::new(),
         set_at: vec![None; count],
         loops: Vec::new(),
         out: Vec::new(),
@@ -74,6 +77,8 @@ pub fn place(line: &Line, level: Level, convention: Convention) -> Result<Placed
     for (at, step) in line.steps.iter().enumerate() {
         allocator.at = at as u32;
         allocator.step(step)?;
+        let let_go = std::mem::take(&mut allocator.let_go);
+        allocator.free_slots.extend(let_go);
     }
     let Allocator { out, slot_count, files, calls, .. } = allocator;
     Ok(Placed { steps: out, slots: slot_count, frame: line.frame, written: files.written, calls })
