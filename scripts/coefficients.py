@@ -134,6 +134,8 @@ asin_tail = lambda z: near(
 
 S_MAX = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001")
 QUARTER_PI_2 = (mp.pi / 4) ** 2 * mpf("1.001")
+# What reducing by the nearest float32 to 2/π leaves of angles up to 2^17.
+SINGLE_R_2 = mpf("0.7908") ** 2
 TAN_PI_8_2 = (SQRT2 - 1) ** 2 * mpf("1.001")
 
 # name, function, interval, degree, weight, rounding, what it says
@@ -164,6 +166,10 @@ TABLES = [
     ("LOG_SINGLE", log_tail, 1 / SQRT2 - 1, SQRT2 - 1, {"single": 8},
      lambda f: f**2 * (f / mp.log(1 + f) if f else 1),
      "log(1+f) ≈ f − f²/2 + f³·P(f)", "√½ − 1 ≤ f ≤ √2 − 1", "of the result"),
+    ("SIN_SINGLE", sin_tail, 0, SINGLE_R_2, {"single": 2}, lambda u: u,
+     "sin(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of r"),
+    ("COS_SINGLE", cos_tail, 0, SINGLE_R_2, {"single": 2}, lambda u: u**2,
+     "cos(r) ≈ 1 − u/2 + u²·P(u), u = r²", "|r| ≤ 0.7908", "of 1"),
 ]
 
 
@@ -241,7 +247,16 @@ def main():
     out.append("/// 1/ln 2 as the sum of two float32.")
     out.append("pub const LOG2_E_SINGLE: [f32; 2] = [" + ", ".join(literal(v, True) for v in [single(inverse), single(inverse - single(inverse))]) + "];\n")
     out.append(constant("TWO_OVER_PI", "2/π.", [to_double(2 / mp.pi)]))
+    out.append("/// 2/π as float32.")
+    out.append(f"pub const TWO_OVER_PI_SINGLE: f32 = {literal(single(2 / mp.pi), True)};\n")
     half_pi = mp.pi / 2
+    parts = []
+    rest = half_pi
+    for _ in range(3):
+        parts.append(single(rest))
+        rest -= parts[-1]
+    out.append("/// π/2 as an unevaluated sum of three float32.")
+    out.append("pub const HALF_PI_SINGLE: [f32; 3] = [" + ", ".join(literal(v, True) for v in parts) + "];\n")
     parts = []
     rest = half_pi
     for _ in range(3):

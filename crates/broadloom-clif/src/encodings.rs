@@ -114,7 +114,8 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
     let detail = detail.x86().expect("of x86");
     let name = |id| capstone.reg_name(id).unwrap_or_default();
     let text = instruction.op_str().unwrap_or_default();
-    let between = |open: &str, close: char| text.split_once(open)?.1.split_once(close).map(|(inside, _)| inside);
+    let between =
+        |open: &str, close: char| text.split_once(open)?.1.split_once(close).map(|(inside, _)| inside);
     let broadcast = between("{1to", '}').map_or(0, |count| count.parse().expect("a number of lanes"));
     let mask = between("{k", '}').map_or(String::new(), |number| format!("k{number}"));
     let mut operands: Vec<Operand> = detail
@@ -147,7 +148,8 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
     let mut mnemonic = instruction.mnemonic().unwrap_or_default().to_string();
     // What compares into a vector has the condition in its opcode.
     let into_mask = matches!(&operands[..], [Operand::Register(k), ..] if k.starts_with('k'));
-    if let Some((plain, predicate)) = predicate(&mnemonic).filter(|(plain, _)| into_mask || plain.starts_with("vcmp"))
+    if let Some((plain, predicate)) =
+        predicate(&mnemonic).filter(|(plain, _)| into_mask || plain.starts_with("vcmp"))
     {
         operands.push(Operand::Immediate(predicate));
         mnemonic = plain;
@@ -164,9 +166,9 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
 fn predicate(mnemonic: &str) -> Option<(String, i64)> {
     const INTEGERS: [&str; 8] = ["eq", "lt", "le", "false", "neq", "nlt", "nle", "true"];
     const FLOATS: [&str; 32] = [
-        "eq", "lt", "le", "unord", "neq", "nlt", "nle", "ord", "eq_uq", "nge", "ngt", "false", "neq_oq", "ge",
-        "gt", "true", "eq_os", "lt_oq", "le_oq", "unord_s", "neq_us", "nlt_uq", "nle_uq", "ord_s", "eq_us",
-        "nge_uq", "ngt_uq", "false_os", "neq_os", "ge_oq", "gt_oq", "true_us",
+        "eq", "lt", "le", "unord", "neq", "nlt", "nle", "ord", "eq_uq", "nge", "ngt", "false", "neq_oq",
+        "ge", "gt", "true", "eq_os", "lt_oq", "le_oq", "unord_s", "neq_us", "nlt_uq", "nle_uq", "ord_s",
+        "eq_us", "nge_uq", "ngt_uq", "false_os", "neq_os", "ge_oq", "gt_oq", "true_us",
     ];
     let (stem, rest, names, lanes): (_, _, &[&str], &[&str]) = match mnemonic.strip_prefix("vpcmp") {
         Some(rest) => ("vpcmp", rest, &INTEGERS, &["ub", "uw", "ud", "uq", "b", "w", "d", "q"]),
@@ -184,7 +186,8 @@ fn capstone() -> Capstone {
 
 fn code(kernel: &Kernel, access: Access, (width, convention): (Width, Convention)) -> Option<Code> {
     let access = vec![access; kernel.inputs.len()];
-    let (function, _) = repertoire::optimised(kernel, &access, width, Stores::Cached, Helpers::Shown(Vec::new()));
+    let (function, _) =
+        repertoire::optimised(kernel, &access, width, Stores::Cached, Helpers::Shown(Vec::new()));
     let level = if width == Width::W512 { Level::Avx512 } else { Level::Avx2 };
     broadloom_wide::compile(&function, level, convention).ok()
 }
@@ -203,8 +206,12 @@ fn another_disassembler_reads_the_same() {
         .flat_map(|width| [Convention::SystemV, Convention::Windows].map(|convention| (width, convention)));
     for target in targets {
         let kernels = codes().flat_map(|code| {
-            [(DType::Float32, Access::Contiguous), (DType::UInt8, Access::Contiguous), (DType::Int64, Access::Splat)]
-                .map(|(other, access)| (mixed(code, other), access))
+            [
+                (DType::Float32, Access::Contiguous),
+                (DType::UInt8, Access::Contiguous),
+                (DType::Int64, Access::Splat),
+            ]
+            .map(|(other, access)| (mixed(code, other), access))
         });
         for (kernel, access) in kernels {
             let Some(code) = code(&kernel, access, target) else { continue };
@@ -228,5 +235,4 @@ fn another_disassembler_reads_the_same() {
     wrong.truncate(40);
     assert!(wrong.is_empty(), "{}", wrong.concat());
     assert!(forms.len() >= FORMS, "only {} forms of {} instructions", forms.len(), seen.len());
-
 }

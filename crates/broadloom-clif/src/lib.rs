@@ -2,9 +2,11 @@
 //!
 //! In: a kernel and how its inputs are accessed ([`Compiler::compile`]). Out: a [`Compiled`] kernel that computes
 //! blocks of a nest ([`Compiled::run`]). `width` says how wide vectors are, `value` and `shape` hold lanes in them, `ops`
-//! is the CLIF instance of the primitives, `emit` puts loops around the body, `host` calls functions of the host program,
-//! `compile` owns code, `symbols` and `gdb` name it for others, `run`, `slices` and `stream` call it. Must hold: code is called only
-//! with what it was compiled for; no type of Cranelift is in a public signature.
+//! is the CLIF instance of the primitives (with `convert` and `shift`), `intrinsic` calls what CLIF lacks, `constants` and
+//! `memory` are what they say, `emit` puts loops around the body, `rare` and `host` call functions, `optimise` is for wide
+//! vectors, which `wide` gives to their back end; `compile` owns code, `symbols` and `gdb` name it for others, `run`, `slices`
+//! and `stream` call it. Must hold: code is called only with what it was compiled for; no type of Cranelift is in a public
+//! signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod compile;

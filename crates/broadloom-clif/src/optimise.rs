@@ -1,7 +1,7 @@
 //! The optimiser of functions on vectors of more than 128 bits.
 //!
 //! In: a function as the emitter makes it: blocks one after the other, two loops, cold blocks beside. Out: the same without
-//! repeated computations, with what doesn't change in a loop before it, without what nobody needs. Must hold: what is
+//! repeated computations and such that change nothing, with what doesn't change in a loop before it, without what nobody needs. Must hold: what is
 //! moved or merged has no effects; blocks stay as they are.
 //!
 //! Cranelift's own optimiser takes no such functions: where the result of one of its rules is a constant vector (as that
@@ -48,6 +48,13 @@ pub fn run(function: &mut Function) {
             let mut resolved = resolved.into_iter();
             dfg.map_inst_values(inst, |v| resolved.next().unwrap_or(v));
             if !is_pure(function, inst) {
+                continue;
+            }
+            if let Some(same) = unchanged(function, inst) {
+                let result = function.dfg.first_result(inst);
+                function.dfg.clear_results(inst);
+                function.dfg.change_to_alias(result, same);
+                function.layout.remove_inst(inst);
                 continue;
             }
             let key = key(function, inst);
@@ -117,6 +124,26 @@ fn key(function: &Function, inst: Inst) -> Key {
         }
         plain => Key::Plain(plain, dfg.ctrl_typevar(inst)),
     }
+}
+
+/// The operand that an operation with a constant gives back as it is.
+fn unchanged(function: &Function, inst: Inst) -> Option<Value> {
+    let dfg = &function.dfg;
+    let InstructionData::Binary { opcode, args: [x, y] } = dfg.insts[inst] else { return None };
+    let neutral = match opcode {
+        Opcode::Iadd | Opcode::Isub | Opcode::Bor | Opcode::Bxor => 0,
+        Opcode::Band => 0xff,
+        _ => return None,
+    };
+    let ValueDef::Result(constant, _) = dfg.value_def(y) else { return None };
+    let is_neutral = match dfg.insts[constant] {
+        InstructionData::UnaryConst { opcode: Opcode::Vconst, constant_handle } => {
+            dfg.constants.get(constant_handle).as_slice().iter().all(|&byte| byte == neutral)
+        }
+        InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => neutral == 0 && imm.bits() == 0,
+        _ => false,
+    };
+    is_neutral.then_some(x)
 }
 
 fn is_commutative(opcode: Opcode) -> bool {

@@ -278,6 +278,8 @@ pub fn every_length_and_tail(executor: &dyn Executor) {
         Code::Apply(Op::FloorDivide, DType::Int32),
         Code::Apply(Op::Less, DType::Float16),
         Code::Apply(Op::Exp, DType::Float32),
+        Code::Apply(Op::Sin, DType::Float32),
+        Code::Apply(Op::Cos, DType::Float32),
         Code::Apply(Op::Sin, DType::Float64),
         Code::Apply(Op::Tan, DType::Float16),
         Code::Apply(Op::Pow, DType::Float32),

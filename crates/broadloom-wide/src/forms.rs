@@ -178,7 +178,6 @@ ops! {
     PMULLD = binary(Code::VEX_Vpmulld_xmm_xmm_xmmm128, Both).broadcast(4).commutes();
     PMULLQ = binary(Code::EVEX_Vpmullq_xmm_k1z_xmm_xmmm128b64, Evex).broadcast(8).commutes();
     PMULUDQ = binary(Code::VEX_Vpmuludq_xmm_xmm_xmmm128, Both).broadcast(8).commutes();
-    PMULHUW = binary(Code::VEX_Vpmulhuw_xmm_xmm_xmmm128, Both).commutes();
     PMINSB = binary(Code::VEX_Vpminsb_xmm_xmm_xmmm128, Both).commutes();
     PMINSW = binary(Code::VEX_Vpminsw_xmm_xmm_xmmm128, Both).commutes();
     PMINSD = binary(Code::VEX_Vpminsd_xmm_xmm_xmmm128, Both).broadcast(4).commutes();
@@ -203,22 +202,18 @@ ops! {
     PCMPUKB = binary(Code::EVEX_Vpcmpub_kr_k1_xmm_xmmm128_imm8, Evex);
     PCMPEQB = binary(Code::VEX_Vpcmpeqb_xmm_xmm_xmmm128, Both);
     PCMPGTB = binary(Code::VEX_Vpcmpgtb_xmm_xmm_xmmm128, Both);
-    PTESTMKB = binary(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, Evex).commutes();
     PCMPKW = binary(Code::EVEX_Vpcmpw_kr_k1_xmm_xmmm128_imm8, Evex);
     PCMPUKW = binary(Code::EVEX_Vpcmpuw_kr_k1_xmm_xmmm128_imm8, Evex);
     PCMPEQW = binary(Code::VEX_Vpcmpeqw_xmm_xmm_xmmm128, Both);
     PCMPGTW = binary(Code::VEX_Vpcmpgtw_xmm_xmm_xmmm128, Both);
-    PTESTMKW = binary(Code::EVEX_Vptestmw_kr_k1_xmm_xmmm128, Evex).commutes();
     PCMPKD = binary(Code::EVEX_Vpcmpd_kr_k1_xmm_xmmm128b32_imm8, Evex).broadcast(4);
     PCMPUKD = binary(Code::EVEX_Vpcmpud_kr_k1_xmm_xmmm128b32_imm8, Evex).broadcast(4);
     PCMPEQD = binary(Code::VEX_Vpcmpeqd_xmm_xmm_xmmm128, Both).broadcast(4);
     PCMPGTD = binary(Code::VEX_Vpcmpgtd_xmm_xmm_xmmm128, Both).broadcast(4);
-    PTESTMKD = binary(Code::EVEX_Vptestmd_kr_k1_xmm_xmmm128b32, Evex).broadcast(4).commutes();
     PCMPKQ = binary(Code::EVEX_Vpcmpq_kr_k1_xmm_xmmm128b64_imm8, Evex).broadcast(8);
     PCMPUKQ = binary(Code::EVEX_Vpcmpuq_kr_k1_xmm_xmmm128b64_imm8, Evex).broadcast(8);
     PCMPEQQ = binary(Code::VEX_Vpcmpeqq_xmm_xmm_xmmm128, Both).broadcast(8);
     PCMPGTQ = binary(Code::VEX_Vpcmpgtq_xmm_xmm_xmmm128, Both).broadcast(8);
-    PTESTMKQ = binary(Code::EVEX_Vptestmq_kr_k1_xmm_xmmm128b64, Evex).broadcast(8).commutes();
     // Bits.
     PAND = binary(Code::VEX_Vpand_xmm_xmm_xmmm128, Vex).commutes();
     PANDD = binary(Code::EVEX_Vpandd_xmm_k1z_xmm_xmmm128b32, Evex).broadcast(4).commutes();
@@ -310,7 +305,6 @@ ops! {
     CVTUQQ2PS = unary(Code::EVEX_Vcvtuqq2ps_xmm_k1z_xmmm128b64, Evex).broadcast(8);
     CVTTPS2DQ = unary(Code::VEX_Vcvttps2dq_xmm_xmmm128, Both).broadcast(4);
     CVTTPS2UDQ = unary(Code::EVEX_Vcvttps2udq_xmm_k1z_xmmm128b32, Evex).broadcast(4);
-    CVTTPD2DQ = unary(Code::VEX_Vcvttpd2dq_xmm_xmmm128, Both).broadcast(8);
     CVTTPD2QQ = unary(Code::EVEX_Vcvttpd2qq_xmm_k1z_xmmm128b64, Evex).broadcast(8);
     CVTTPD2UQQ = unary(Code::EVEX_Vcvttpd2uqq_xmm_k1z_xmmm128b64, Evex).broadcast(8);
     CVTPS2PD = unary(Code::VEX_Vcvtps2pd_xmm_xmmm64, Both).broadcast(4);
@@ -326,7 +320,6 @@ ops! {
     PUNPCKLDQ = binary(Code::VEX_Vpunpckldq_xmm_xmm_xmmm128, Both).broadcast(4);
     PUNPCKLWD = binary(Code::VEX_Vpunpcklwd_xmm_xmm_xmmm128, Both);
     PSHUFB = binary(Code::VEX_Vpshufb_xmm_xmm_xmmm128, Both);
-    SHUFPS = binary(Code::VEX_Vshufps_xmm_xmm_xmmm128_imm8, Both).broadcast(4);
     PERMQ_I = unary(Code::VEX_Vpermq_ymm_ymmm256_imm8, One);
     PSRLDQ = plain(Code::VEX_Vpsrldq_xmm_xmm_imm8, Vex);
     PSRLDQ_E = plain(Code::EVEX_Vpsrldq_xmm_xmmm128_imm8, Evex);
@@ -365,8 +358,6 @@ ops! {
     MOVQ_STORE = plain(Code::VEX_Vmovq_rm64_xmm, One);
     MOVQ_STORE_E = plain(Code::EVEX_Vmovq_rm64_xmm, One);
     MOVNTPS = plain(Code::VEX_Vmovntps_m128_xmm, Both);
-    BROADCASTSS = unary(Code::EVEX_Vbroadcastss_xmm_k1z_xmmm32, Evex);
-    BROADCASTSD = unary(Code::EVEX_Vbroadcastsd_ymm_k1z_xmmm64, Long);
     PBROADCASTB = unary(Code::VEX_Vpbroadcastb_xmm_xmmm8, Both);
     PBROADCASTW = unary(Code::VEX_Vpbroadcastw_xmm_xmmm16, Both);
     PBROADCASTD = unary(Code::VEX_Vpbroadcastd_xmm_xmmm32, Both);
@@ -392,10 +383,6 @@ ops! {
     KXORW = plain(Code::VEX_Kxorw_kr_kr_kr, One).commutes();
     KXORD = plain(Code::VEX_Kxord_kr_kr_kr, One).commutes();
     KXORQ = plain(Code::VEX_Kxorq_kr_kr_kr, One).commutes();
-    KXNORB = plain(Code::VEX_Kxnorb_kr_kr_kr, One).commutes();
-    KXNORW = plain(Code::VEX_Kxnorw_kr_kr_kr, One).commutes();
-    KXNORD = plain(Code::VEX_Kxnord_kr_kr_kr, One).commutes();
-    KXNORQ = plain(Code::VEX_Kxnorq_kr_kr_kr, One).commutes();
     KNOTB = plain(Code::VEX_Knotb_kr_kr, One);
     KORTESTB = plain(Code::VEX_Kortestb_kr_kr, One);
     KNOTW = plain(Code::VEX_Knotw_kr_kr, One);
@@ -406,7 +393,6 @@ ops! {
     KORTESTQ = plain(Code::VEX_Kortestq_kr_kr, One);
     KMOVQ = unary(Code::VEX_Kmovq_kr_km64, One);
     KMOVQ_STORE = plain(Code::VEX_Kmovq_m64_kr, One);
-    KMOVQ_G = plain(Code::VEX_Kmovq_kr_r64, One);
     KSHIFTLQ = plain(Code::VEX_Kshiftlq_kr_kr_imm8, One);
     KSHIFTRQ = plain(Code::VEX_Kshiftrq_kr_kr_imm8, One);
     PMOVM2B = plain(Code::EVEX_Vpmovm2b_xmm_kr, Evex);
@@ -450,10 +436,8 @@ ops! {
     CMOVBE = binary(Code::Cmovbe_r64_rm64, One);
     CMOVA = binary(Code::Cmova_r64_rm64, One);
     CMOVAE = binary(Code::Cmovae_r64_rm64, One);
-    TEST = plain(Code::Test_rm64_r64, One);
     BZHI = plain(Code::VEX_Bzhi_r64_rm64_r64, One);
     VZEROUPPER = plain(Code::VEX_Vzeroupper, One);
-    SFENCE = plain(Code::Sfence, One);
     RET = plain(Code::Retnq, One);
     PUSH = plain(Code::Push_r64, One);
     POP = plain(Code::Pop_r64, One);

@@ -10,6 +10,7 @@ use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES};
 use broadloom_testkit::random::Rng;
+use broadloom_testkit::reference::{Format, Function, Judgement, judge};
 use broadloom_testkit::{Value, spicy};
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
@@ -74,6 +75,9 @@ fn rare(dtype: DType) -> Vec<u64> {
         number(dtype, 1.0),
         number(dtype, 30000.0),
         number(dtype, 700.0),
+        number(dtype, 131072.0),
+        number(dtype, 131072.0) + 1,
+        number(dtype, 1e6),
     ];
     magnitudes.iter().flat_map(|&bits| [bits, bits | sign]).collect()
 }
@@ -220,6 +224,26 @@ fn odd_functions_are_odd_and_even_ones_even() {
                 let [there, back] = [x, x ^ sign_bit(dtype)].map(|x| apply(op, dtype, &[x]));
                 let want = if is_odd { there ^ sign_bit(dtype) } else { there };
                 assert_eq!(elements::difference(dtype, &[back], &[want]), None, "{op} of {dtype} {x:#x}");
+            }
+        }
+    }
+}
+
+/// Where the reduction of an angle cancels most, and where float32 goes from one reduction to the other: less than an ulp
+/// from the exact sine and cosine, as everywhere.
+#[test]
+fn angles_next_to_multiples_of_a_right_angle() {
+    let near =
+        (1..1000).chain((1000..90_000).step_by(101)).map(|n| f64::from(n) * std::f64::consts::FRAC_PI_2);
+    let seams = [2f64.powi(17), 2f64.powi(18), 2f64.powi(28), 2f64.powi(29)];
+    for x in near.chain(seams) {
+        let middle = x as f32;
+        for x in [middle.next_down(), middle, middle.next_up()] {
+            for (name, function) in [("sin", Function::Sin), ("cos", Function::Cos)] {
+                let got = f32::from_bits(apply(op(name), DType::Float32, &[x.to_bits().into()]) as u32);
+                let judged = judge(function, Format::FLOAT32, x.into(), 0.0, got.into());
+                let is_near = matches!(judged, Judgement::Off { ulps, .. } if ulps < 1.0);
+                assert!(is_near, "{name}({x:e}) = {got:e}: {judged:?}");
             }
         }
     }

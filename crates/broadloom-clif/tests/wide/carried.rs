@@ -83,15 +83,20 @@ fn agree(lane: (usize, usize), level: Level, rule: &Rule, outer: bool, body: usi
     let text = function(&ty, bytes, rule, outer, body);
     let mut done = false;
     for convention in [Convention::SystemV, Convention::Windows] {
-        let text = text.replace("system_v", if convention == Convention::Windows { "windows_fastcall" } else { "system_v" });
+        let text = text.replace(
+            "system_v",
+            if convention == Convention::Windows { "windows_fastcall" } else { "system_v" },
+        );
         let Ok(machine) = Machine::of_text(&text, level, convention) else { continue };
         done = true;
         for count in 1..5 {
             let mut dice = Dice(count as u64);
             let mut input: Vec<u8> = (0..rule.len() * bytes).map(|_| dice.next() as u8).collect();
             let mut output = vec![0u8; rule.len() * bytes];
-            let operands =
-                [Operand { ptr: input.as_mut_ptr(), stride: 0 }, Operand { ptr: output.as_mut_ptr(), stride: 0 }];
+            let operands = [
+                Operand { ptr: input.as_mut_ptr(), stride: 0 },
+                Operand { ptr: output.as_mut_ptr(), stride: 0 },
+            ];
             // SAFETY: the function reads and writes as many values as the rule has.
             unsafe { machine.call(&operands, count, 1) };
             let read = |from: &[u8], value: usize, lane: usize| {
@@ -104,7 +109,11 @@ fn agree(lane: (usize, usize), level: Level, rule: &Rule, outer: bool, body: usi
                 let given: Vec<u64> = (0..rule.len()).map(|i| read(&input, i, lane)).collect();
                 let found: Vec<u64> = (0..rule.len()).map(|i| read(&output, i, lane)).collect();
                 let expected = rounds(rule, &given, count, body, u64::MAX >> (64 - 8 * width));
-                assert_eq!(found, expected, "{ty}, {rule:?}, {count} rounds, {level:?}, {convention:?}\n{}", machine.assembly);
+                assert_eq!(
+                    found, expected,
+                    "{ty}, {rule:?}, {count} rounds, {level:?}, {convention:?}\n{}",
+                    machine.assembly
+                );
             }
         }
     }

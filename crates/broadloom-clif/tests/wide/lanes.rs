@@ -50,7 +50,10 @@ fn vector(bytes: usize, lanes: usize) -> String {
 
 fn import(number: usize, intrinsic: Intrinsic, signature: &str) -> String {
     let name = intrinsic.name();
-    format!("    sig{number} = {signature} system_v\n    fn{number} = u{}:{} sig{number}\n", name.namespace, name.index)
+    format!(
+        "    sig{number} = {signature} system_v\n    fn{number} = u{}:{} sig{number}\n",
+        name.namespace, name.index
+    )
 }
 
 /// Every type, as (bytes of a lane, lanes), from 64 bits to all that there is.
@@ -78,7 +81,11 @@ fn pieces_of_every_size_in_every_place() {
                     let mut input: Vec<u8> = (0..3 * whole).map(|i| i as u8).collect();
                     let Some(found) = run(&text, level, &mut input, size) else { continue };
                     let from = whole + place * size;
-                    assert_eq!(found, input[from..from + size], "piece {place} of {pieces} of {ty}, {level:?}");
+                    assert_eq!(
+                        found,
+                        input[from..from + size],
+                        "piece {place} of {pieces} of {ty}, {level:?}"
+                    );
                 }
                 pieces *= 2;
             }
@@ -130,8 +137,14 @@ fn masks_put_together_and_in_pieces() {
     v32 = call fn2(v31)
 "
             );
-            let results =
-                [("v24", 2 * size), ("v25", 2 * size), ("v27", size), ("v28", size), ("v31", 2 * size), ("v32", size)];
+            let results = [
+                ("v24", 2 * size),
+                ("v25", 2 * size),
+                ("v27", size),
+                ("v28", size),
+                ("v31", 2 * size),
+                ("v32", size),
+            ];
             let text = function(&ty, size, &head, &body, &results);
             for seed in 0..20 {
                 let mut dice = Dice(seed);
@@ -168,7 +181,8 @@ fn any_of_few_lanes() {
         for (bytes, lanes) in types(level) {
             let (ty, size) = (vector(bytes, lanes), bytes * lanes);
             for not in [false, true] {
-                let flags = if not { "v20 = icmp eq v10, v11\n    v21 = bnot v20" } else { "v21 = icmp ne v10, v11" };
+                let flags =
+                    if not { "v20 = icmp eq v10, v11\n    v21 = bnot v20" } else { "v21 = icmp ne v10, v11" };
                 let body = format!(
                     "    {flags}
     v22 = vany_true v21

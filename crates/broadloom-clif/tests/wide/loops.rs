@@ -47,7 +47,9 @@ fn rows_with_gaps_between_them() {
             let Some(machine) = taken(Machine::of(&program, shape), shape.level) else { continue };
             let block = shape.block();
             let short = if shape.level == Level::Avx512 { 1 } else { block };
-            for (rows, columns) in [(2, short), (5, block), (4, block + 1), (3, 2 * block), (7, 3 * block - 1)] {
+            for (rows, columns) in
+                [(2, short), (5, block), (4, block + 1), (3, 2 * block), (7, 3 * block - 1)]
+            {
                 run(&machine, &program, shape, Field { rows, ..Field::row(columns) });
             }
         }

@@ -8,7 +8,9 @@ use std::mem::ManuallyDrop;
 
 use broadloom_clif::Width;
 use broadloom_wide::{Convention, Level, Unsupported};
-use cranelift_codegen::ir::{AbiParam, Block, ConstantData, Function, Inst, InstructionData, Signature, types};
+use cranelift_codegen::ir::{
+    AbiParam, Block, ConstantData, Function, Inst, InstructionData, Signature, types,
+};
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::settings;
 use cranelift_jit::{JITBuilder, JITModule};
@@ -145,8 +147,18 @@ global_asm!(
 );
 
 unsafe extern "sysv64" {
-    fn broadloom_checked_system_v(code: *const u8, arguments: *const u64, before: *const u64, after: *mut u64) -> u64;
-    fn broadloom_checked_windows(code: *const u8, arguments: *const u64, before: *const u64, after: *mut u64) -> u64;
+    fn broadloom_checked_system_v(
+        code: *const u8,
+        arguments: *const u64,
+        before: *const u64,
+        after: *mut u64,
+    ) -> u64;
+    fn broadloom_checked_windows(
+        code: *const u8,
+        arguments: *const u64,
+        before: *const u64,
+        after: *mut u64,
+    ) -> u64;
 }
 
 impl Machine {
@@ -182,7 +194,8 @@ impl Machine {
     /// The operands are those that the function was written for, with memory for so many rows and columns.
     pub unsafe fn call(&self, operands: &[Operand], rows: usize, last: usize) {
         let arguments = [operands.as_ptr() as u64, 0, 0, rows as u64, last as u64, 0];
-        let before: [u64; KEPT] = std::array::from_fn(|i| 0x0101_0101_0101_0101u64.wrapping_mul(i as u64 + 3));
+        let before: [u64; KEPT] =
+            std::array::from_fn(|i| 0x0101_0101_0101_0101u64.wrapping_mul(i as u64 + 3));
         let mut after = before;
         // SAFETY: the code is a function of six integers in this convention, which the caller vouches for.
         let moved = unsafe {
@@ -199,8 +212,10 @@ impl Machine {
 
 /// How a lane is told to the helper.
 pub fn kind_of(lane: Lane) -> i64 {
-    [Lane::I8, Lane::I16, Lane::I32, Lane::I64, Lane::F32, Lane::F64].iter().position(|&l| l == lane).expect("a lane")
-        as i64
+    [Lane::I8, Lane::I16, Lane::I32, Lane::I64, Lane::F32, Lane::F64]
+        .iter()
+        .position(|&l| l == lane)
+        .expect("a lane") as i64
 }
 
 /// The address of the helper of cold blocks.
@@ -263,23 +278,57 @@ fn spoil_system_v() {
     // SAFETY: each register that is written is named as lost; the instructions beyond AVX are run where they are.
     unsafe {
         std::arch::asm!(
-            "vcmpps ymm0, ymm0, ymm0, 15", "vmovaps ymm1, ymm0", "vmovaps ymm2, ymm0", "vmovaps ymm3, ymm0",
-            "vmovaps ymm4, ymm0", "vmovaps ymm5, ymm0", "vmovaps ymm6, ymm0", "vmovaps ymm7, ymm0",
-            "vmovaps ymm8, ymm0", "vmovaps ymm9, ymm0", "vmovaps ymm10, ymm0", "vmovaps ymm11, ymm0",
-            "vmovaps ymm12, ymm0", "vmovaps ymm13, ymm0", "vmovaps ymm14, ymm0", "vmovaps ymm15, ymm0",
-            "mov rcx, -7", "mov rdx, rcx", "mov rsi, rcx", "mov rdi, rcx",
-            "mov r8, rcx", "mov r9, rcx", "mov r10, rcx", "mov r11, rcx",
+            "vcmpps ymm0, ymm0, ymm0, 15",
+            "vmovaps ymm1, ymm0",
+            "vmovaps ymm2, ymm0",
+            "vmovaps ymm3, ymm0",
+            "vmovaps ymm4, ymm0",
+            "vmovaps ymm5, ymm0",
+            "vmovaps ymm6, ymm0",
+            "vmovaps ymm7, ymm0",
+            "vmovaps ymm8, ymm0",
+            "vmovaps ymm9, ymm0",
+            "vmovaps ymm10, ymm0",
+            "vmovaps ymm11, ymm0",
+            "vmovaps ymm12, ymm0",
+            "vmovaps ymm13, ymm0",
+            "vmovaps ymm14, ymm0",
+            "vmovaps ymm15, ymm0",
+            "mov rcx, -7",
+            "mov rdx, rcx",
+            "mov rsi, rcx",
+            "mov rdi, rcx",
+            "mov r8, rcx",
+            "mov r9, rcx",
+            "mov r10, rcx",
+            "mov r11, rcx",
             clobber_abi("sysv64"),
         );
         if all {
             std::arch::asm!(
-                "vpternlogd zmm16, zmm16, zmm16, 255", "vmovaps zmm17, zmm16", "vmovaps zmm18, zmm16",
-                "vmovaps zmm19, zmm16", "vmovaps zmm20, zmm16", "vmovaps zmm21, zmm16", "vmovaps zmm22, zmm16",
-                "vmovaps zmm23, zmm16", "vmovaps zmm24, zmm16", "vmovaps zmm25, zmm16", "vmovaps zmm26, zmm16",
-                "vmovaps zmm27, zmm16", "vmovaps zmm28, zmm16", "vmovaps zmm29, zmm16", "vmovaps zmm30, zmm16",
+                "vpternlogd zmm16, zmm16, zmm16, 255",
+                "vmovaps zmm17, zmm16",
+                "vmovaps zmm18, zmm16",
+                "vmovaps zmm19, zmm16",
+                "vmovaps zmm20, zmm16",
+                "vmovaps zmm21, zmm16",
+                "vmovaps zmm22, zmm16",
+                "vmovaps zmm23, zmm16",
+                "vmovaps zmm24, zmm16",
+                "vmovaps zmm25, zmm16",
+                "vmovaps zmm26, zmm16",
+                "vmovaps zmm27, zmm16",
+                "vmovaps zmm28, zmm16",
+                "vmovaps zmm29, zmm16",
+                "vmovaps zmm30, zmm16",
                 "vmovaps zmm31, zmm16",
-                "kxnorq k1, k1, k1", "kmovq k2, k1", "kmovq k3, k1", "kmovq k4, k1", "kmovq k5, k1",
-                "kmovq k6, k1", "kmovq k7, k1",
+                "kxnorq k1, k1, k1",
+                "kmovq k2, k1",
+                "kmovq k3, k1",
+                "kmovq k4, k1",
+                "kmovq k5, k1",
+                "kmovq k6, k1",
+                "kmovq k7, k1",
                 "vzeroupper",
                 clobber_abi("sysv64"),
             );
@@ -293,21 +342,46 @@ fn spoil_windows() {
     // SAFETY: as above; `vzeroupper` leaves the low halves.
     unsafe {
         std::arch::asm!(
-            "vcmpps ymm0, ymm0, ymm0, 15", "vmovaps ymm1, ymm0", "vmovaps ymm2, ymm0", "vmovaps ymm3, ymm0",
-            "vmovaps ymm4, ymm0", "vmovaps ymm5, ymm0",
-            "mov rcx, -7", "mov rdx, rcx", "mov r8, rcx", "mov r9, rcx", "mov r10, rcx", "mov r11, rcx",
+            "vcmpps ymm0, ymm0, ymm0, 15",
+            "vmovaps ymm1, ymm0",
+            "vmovaps ymm2, ymm0",
+            "vmovaps ymm3, ymm0",
+            "vmovaps ymm4, ymm0",
+            "vmovaps ymm5, ymm0",
+            "mov rcx, -7",
+            "mov rdx, rcx",
+            "mov r8, rcx",
+            "mov r9, rcx",
+            "mov r10, rcx",
+            "mov r11, rcx",
             "vzeroupper",
             clobber_abi("win64"),
         );
         if all {
             std::arch::asm!(
-                "vpternlogd zmm16, zmm16, zmm16, 255", "vmovaps zmm17, zmm16", "vmovaps zmm18, zmm16",
-                "vmovaps zmm19, zmm16", "vmovaps zmm20, zmm16", "vmovaps zmm21, zmm16", "vmovaps zmm22, zmm16",
-                "vmovaps zmm23, zmm16", "vmovaps zmm24, zmm16", "vmovaps zmm25, zmm16", "vmovaps zmm26, zmm16",
-                "vmovaps zmm27, zmm16", "vmovaps zmm28, zmm16", "vmovaps zmm29, zmm16", "vmovaps zmm30, zmm16",
+                "vpternlogd zmm16, zmm16, zmm16, 255",
+                "vmovaps zmm17, zmm16",
+                "vmovaps zmm18, zmm16",
+                "vmovaps zmm19, zmm16",
+                "vmovaps zmm20, zmm16",
+                "vmovaps zmm21, zmm16",
+                "vmovaps zmm22, zmm16",
+                "vmovaps zmm23, zmm16",
+                "vmovaps zmm24, zmm16",
+                "vmovaps zmm25, zmm16",
+                "vmovaps zmm26, zmm16",
+                "vmovaps zmm27, zmm16",
+                "vmovaps zmm28, zmm16",
+                "vmovaps zmm29, zmm16",
+                "vmovaps zmm30, zmm16",
                 "vmovaps zmm31, zmm16",
-                "kxnorq k1, k1, k1", "kmovq k2, k1", "kmovq k3, k1", "kmovq k4, k1", "kmovq k5, k1",
-                "kmovq k6, k1", "kmovq k7, k1",
+                "kxnorq k1, k1, k1",
+                "kmovq k2, k1",
+                "kmovq k3, k1",
+                "kmovq k4, k1",
+                "kmovq k5, k1",
+                "kmovq k6, k1",
+                "kmovq k7, k1",
                 clobber_abi("win64"),
             );
         }

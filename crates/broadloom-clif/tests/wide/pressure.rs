@@ -7,7 +7,7 @@ use broadloom_wide::{Convention, Level};
 
 use crate::machine::{levels, taken};
 use crate::program::{Code, Lane, Program};
-use crate::rows::{agree, run, Field, Wall};
+use crate::rows::{Field, Wall, agree, run};
 use crate::text::Shape;
 
 /// The shapes that a program of these lanes is compiled in: each level, both conventions, one vector and two.
@@ -83,7 +83,8 @@ fn products_of_values_that_were_put_aside() {
                 program.like(x, Code::Binary("fmul", x, c))
             })
             .collect();
-        let negative: Vec<usize> = (0..20).map(|i| program.like(x, Code::Unary("fneg", values[3 * i]))).collect();
+        let negative: Vec<usize> =
+            (0..20).map(|i| program.like(x, Code::Unary("fneg", values[3 * i]))).collect();
         let mut sum = x;
         for i in 0..240 {
             let of = |k: usize| values[(i * k + k) % 60];

@@ -155,7 +155,11 @@ impl Program {
                 Code::Select(m, x, y) => values[m] & values[x] | !values[m] & values[y],
                 Code::Convert(intrinsic, x) => convert(intrinsic, of(x), node.lane),
                 Code::Rare(m, x, fast) => {
-                    if values[m] != 0 { rare(node.lane, values[x]) } else { values[fast] }
+                    if values[m] != 0 {
+                        rare(node.lane, values[x])
+                    } else {
+                        values[fast]
+                    }
                 }
             };
             values.push(value & node.lane.all_ones());
@@ -165,7 +169,12 @@ impl Program {
 }
 
 /// Applies a function of floats to bits.
-fn floats<const N: usize>(lane: Lane, x: [u64; N], f32s: fn([f32; N]) -> f32, f64s: fn([f64; N]) -> f64) -> u64 {
+fn floats<const N: usize>(
+    lane: Lane,
+    x: [u64; N],
+    f32s: fn([f32; N]) -> f32,
+    f64s: fn([f64; N]) -> f64,
+) -> u64 {
     match lane {
         F32 => u64::from(f32s(x.map(|x| f32::from_bits(x as u32))).to_bits()),
         F64 => f64s(x.map(f64::from_bits)).to_bits(),

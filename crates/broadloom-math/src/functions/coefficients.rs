@@ -193,6 +193,12 @@ pub const LOG_SINGLE: [f32; 9] = [
     0.05328627,
 ];
 
+/// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7908; error below 2^-27.86 of r.
+pub const SIN_SINGLE: [f32; 3] = [-0.16666654, 0.008332102, -0.00019506847];
+
+/// cos(r) ≈ 1 − u/2 + u²·P(u), u = r², |r| ≤ 0.7908; error below 2^-33.13 of 1.
+pub const COS_SINGLE: [f32; 3] = [0.041666646, -0.0013887301, 2.443067e-05];
+
 /// ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.
 pub const LN2: [f64; 3] = [0.6931471803691238, 1.9082149288430703e-10, 4.275175589747649e-20];
 
@@ -216,6 +222,12 @@ pub const LOG2_E_SINGLE: [f32; 2] = [1.442695, 1.925963e-08];
 
 /// 2/π.
 pub const TWO_OVER_PI: f64 = 0.6366197723675814;
+
+/// 2/π as float32.
+pub const TWO_OVER_PI_SINGLE: f32 = 0.63661975;
+
+/// π/2 as an unevaluated sum of three float32.
+pub const HALF_PI_SINGLE: [f32; 3] = [1.5707964, -4.371139e-08, -1.7151245e-15];
 
 /// π/2 as an unevaluated sum of three doubles.
 pub const HALF_PI: [f64; 3] = [1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33];

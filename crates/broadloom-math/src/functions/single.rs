@@ -1,13 +1,18 @@
-//! exp, log and log2 of float32 in float32 arithmetic: the ones that are called most, at twice the lanes.
+//! exp, log, log2, sin and cos of float32 in float32 arithmetic: the ones that are called most, at twice the lanes.
 //!
 //! In and out: float32. Must hold: the leading terms are carried exactly, so that less than half an ulp is added to the
 //! last rounding; measured over all 2^32 arguments (docs/accuracy.md). Sources as in the modules of the functions.
 
 use crate::dtype::f16;
-use crate::functions::coefficients::{EXP_SINGLE, LN2_SINGLE, LOG_SINGLE, LOG2_E_SINGLE};
+use crate::functions::coefficients::{
+    COS_SINGLE, EXP_SINGLE, HALF_PI_SINGLE, LN2_SINGLE, LOG_SINGLE, LOG2_E_SINGLE, SIN_SINGLE,
+    TWO_OVER_PI_SINGLE,
+};
+use crate::functions::compare::magnitude;
 use crate::functions::float64::polynomial;
 use crate::functions::logarithm;
-use crate::ops::{Cmp, Ops};
+use crate::functions::trigonometric::{WideCos, WideSin};
+use crate::ops::{Cmp, Ops, Rare2};
 
 type F<O> = <O as Ops>::V<f32>;
 
@@ -129,6 +134,116 @@ pub(crate) fn log2<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let lo = o.add::<f32>(lo, lost);
     let y = o.add::<f32>(hi, lo);
     logarithm::special::<O, f32>(o, x, y)
+}
+
+/// 1.5 · 2^23: added to a number below 2^22 it leaves the nearest integer in the low bits.
+const INTEGER_MAGIC: f32 = 12_582_912.0;
+
+/// Angles up to this are reduced in float32; those above are functions of a float64, lane by lane.
+///
+/// n is below 2^17 there. It is the nearest integer to x·2/π but for 2^−8, the error of 2/π; so |r| is at most 0.7907,
+/// which is what the polynomials are made for. What three float32 of π/2 leave out is n·2^−76, below 2^−59; no float32 in
+/// the range is nearer to a multiple of π/2 than 2^−28.
+const WIDEST: f32 = 131_072.0;
+
+/// What sin and cos of one angle share: |x| = (quadrant + 4k)·π/2 + r, and sin r and cos r.
+struct Quarter<O: Ops> {
+    x: F<O>,
+    magnitude: F<O>,
+    quadrant: O::V<u32>,
+    sine: F<O>,
+    cosine: F<O>,
+}
+
+#[inline(always)]
+fn quarter<O: Ops>(o: &mut O, x: F<O>) -> Quarter<O> {
+    let bits = magnitude::<O, f32>(o, x);
+    let a = o.of_bits::<f32>(bits);
+    let magic = o.splat(INTEGER_MAGIC);
+    let factor = o.splat(TWO_OVER_PI_SINGLE);
+    let t = o.fma::<f32>(a, factor, magic);
+    let quadrant = o.bits::<f32>(t);
+    let n = o.sub::<f32>(t, magic);
+    // The first difference is exact: a multiple of 2^−24 below 1, or |x| itself. So is `kept`, since `first` is a multiple of
+    // `product`'s last place; then `lo` holds all that n·(the second part) has beyond `hi`.
+    let [head, middle, tail] = HALF_PI_SINGLE.map(|part| o.splat(-part));
+    let first = o.fma::<f32>(n, head, a);
+    let product = o.mul::<f32>(n, middle);
+    let hi = o.add::<f32>(first, product);
+    let kept = o.sub::<f32>(first, hi);
+    let lo = o.fma::<f32>(n, middle, kept);
+    let lo = o.fma::<f32>(n, tail, lo);
+    // cos r = (1 − r²/2 rounded) + (what that lost + r⁴·C − hi·lo)
+    let square = o.mul::<f32>(hi, hi);
+    let fourth = o.mul::<f32>(square, square);
+    let (one, half) = (o.splat(1.0f32), o.splat(-0.5f32));
+    let half = o.mul::<f32>(hi, half);
+    let slope = o.fma::<f32>(half, hi, one);
+    let lost = o.sub::<f32>(one, slope);
+    let rest = o.fma::<f32>(half, hi, lost);
+    let p = polynomial::<O, f32>(o, square, &COS_SINGLE);
+    let rest = o.fma::<f32>(fourth, p, rest);
+    let minus = o.neg::<f32>(hi);
+    let rest = o.fma::<f32>(minus, lo, rest);
+    let cosine = o.add::<f32>(slope, rest);
+    // sin r = hi + (hi³·S + lo·cos r)
+    let p = polynomial::<O, f32>(o, square, &SIN_SINGLE);
+    let cube = o.mul::<f32>(square, hi);
+    let rest = o.mul::<f32>(lo, slope);
+    let rest = o.fma::<f32>(cube, p, rest);
+    let sine = o.add::<f32>(hi, rest);
+    Quarter { x, magnitude: a, quadrant, sine, cosine }
+}
+
+/// Whether the quadrant is odd.
+#[inline(always)]
+fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u32>) -> O::M<f32> {
+    let one = o.splat(1u32);
+    let low = o.and::<u32>(quadrant, one);
+    let odd = o.cmp::<u32>(Cmp::Eq, low, one);
+    o.mask_resize::<u32, f32>(odd)
+}
+
+/// `y` with its sign flipped where `sign`'s highest bit is set; wide angles the long way round.
+#[inline(always)]
+fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, q: &Quarter<O>, y: F<O>, sign: O::V<u32>) -> F<O> {
+    let mask = o.splat(1u32 << 31);
+    let sign = o.and::<u32>(sign, mask);
+    let y = o.bits::<f32>(y);
+    let y = o.xor::<u32>(y, sign);
+    let y = o.of_bits::<f32>(y);
+    let widest = o.splat(WIDEST);
+    let wide = o.cmp::<f32>(Cmp::Gt, q.magnitude, widest);
+    // An infinity has given NaN already.
+    let infinity = o.splat(f32::INFINITY);
+    let finite = o.cmp::<f32>(Cmp::Lt, q.magnitude, infinity);
+    let wide = o.mask_and::<f32>(wide, finite);
+    o.rare2::<W, f32>(wide, q.x, q.x, y)
+}
+
+/// sin x
+#[inline(always)]
+pub(crate) fn sin<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    let q = quarter(o, x);
+    let odd = is_odd(o, q.quadrant);
+    let y = o.select::<f32>(odd, q.cosine, q.sine);
+    let sign = o.shl_const::<u32>(q.quadrant, 30);
+    let bits = o.bits::<f32>(x);
+    let sign = o.xor::<u32>(sign, bits);
+    finish::<WideSin, O>(o, &q, y, sign)
+}
+
+/// cos x
+#[inline(always)]
+pub(crate) fn cos<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    let q = quarter(o, x);
+    let odd = is_odd(o, q.quadrant);
+    let y = o.select::<f32>(odd, q.sine, q.cosine);
+    // cos is the sine one quadrant on.
+    let one = o.splat(1u32);
+    let next = o.add::<u32>(q.quadrant, one);
+    let sign = o.shl_const::<u32>(next, 30);
+    finish::<WideCos, O>(o, &q, y, sign)
 }
 
 /// 1.5 · 2^23 and float16's least exponent: n plus this has n + 14 in its low bits.

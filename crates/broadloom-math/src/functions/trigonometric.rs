@@ -1,16 +1,16 @@
 //! sin, cos and tan.
 //!
-//! In: a float64 angle in radians. Out: the function of it. Must hold: x = n·π/2 + r with |r| at most π/4 and a little,
+//! In: an angle in radians, float64 here but for sin and cos of float32 (`single`). Out: the function of it. Must hold: x = n·π/2 + r with |r| at most π/4 and a little,
 //! r carried to about 2^−70 of itself and more; angles above [`LARGE`] take the long way round through `rare`. Source: the
 //! reduction of large angles is that of M. Payne and R. Hanek (1983).
 
 use crate::functions::coefficients::{
     COS_FULL, COS_SHORT, HALF_PI, SIN_FULL, SIN_SHORT, TWO_OVER_PI, TWO_OVER_PI_BITS,
 };
-use crate::functions::float64::{Float64, Full, MAGIC, Precision, Sum, through_float64};
-use crate::functions::function;
+use crate::functions::float64::{Float64, Full, MAGIC, Precision, Short, Sum, through_float64};
+use crate::functions::{function, single};
 use crate::host::Scalar;
-use crate::ops::{Cmp, Ops, Rare2};
+use crate::ops::{Cmp, Ops, Rare2, Unary};
 
 function! {
     /// The sine
@@ -21,7 +21,24 @@ function! {
     Tan
 }
 
-through_float64!(unary Sin sin; Cos cos; Tan tan;);
+through_float64!(unary Tan tan;);
+through_float64!(unary_but_single Sin sin; Cos cos;);
+
+impl Unary<f32> for Sin {
+    type Out = f32;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
+        single::sin(o, x)
+    }
+}
+
+impl Unary<f32> for Cos {
+    type Out = f32;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
+        single::cos(o, x)
+    }
+}
 
 /// Angles up to this are reduced by three doubles of π/2: n has 28 bits, so that n·(the fourth) is below 2^−136.
 const LARGE: f64 = (1u64 << 28) as f64;
@@ -197,6 +214,24 @@ fn tan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let y = of_magnitude::<Tangent, O, P>(o, a);
     let sign = o.sign_of(x);
     o.flip(y, sign)
+}
+
+/// sin of a float32 that float32 arithmetic doesn't reduce.
+pub(crate) struct WideSin;
+
+impl Rare2<f32> for WideSin {
+    fn call(x: f32, _: f32) -> f32 {
+        sin::<Scalar, Short>(&mut Scalar, f64::from(x)) as f32
+    }
+}
+
+/// cos of a float32 that float32 arithmetic doesn't reduce.
+pub(crate) struct WideCos;
+
+impl Rare2<f32> for WideCos {
+    fn call(x: f32, _: f32) -> f32 {
+        cos::<Scalar, Short>(&mut Scalar, f64::from(x)) as f32
+    }
 }
 
 /// A function of an angle above [`LARGE`].

@@ -1,7 +1,7 @@
 //! The last block of a row, of which elements may be missing.
 //!
 //! In: instructions that read or write elements. Out: the same for those elements that are there. Must hold: nothing beyond
-//! them is read or written; lanes without one compute with the block's first.
+//! them is read or written; lanes without one compute with 0.
 
 use smallvec::smallvec;
 
@@ -16,8 +16,6 @@ use crate::machine::{Part, Size};
 const LOAD: [Op; 4] = [forms::MOVDQU8, forms::MOVDQU16, forms::MOVDQU32, forms::MOVDQU64];
 const STORE: [Op; 4] =
     [forms::MOVDQU8_STORE, forms::MOVDQU16_STORE, forms::MOVDQU32_STORE, forms::MOVDQU64_STORE];
-const BROADCAST: [Op; 4] = [forms::PBROADCASTB, forms::PBROADCASTW, forms::PBROADCASTD, forms::PBROADCASTQ];
-
 fn part_of(operand: &Operand) -> Option<(Memory, Part)> {
     match operand {
         Operand::At(memory) => memory.part.map(|part| (*memory, part)),
@@ -51,9 +49,6 @@ impl Writer<'_> {
             _ => PART_VECTOR,
         };
         let to = Operand::In(Place::Vector(to));
-        let first =
-            Memory { offset: memory.offset - i32::from(part.lane) * i32::from(part.element), ..memory };
-        self.part_step(BROADCAST[kind], size, to, first, None)?;
         self.part_step(LOAD[kind], size, to, memory, Some(PART_MASK))?;
         if is_load {
             return Ok(());
@@ -72,7 +67,7 @@ impl Writer<'_> {
         mask: Option<u8>,
     ) -> Result<(), Unsupported> {
         let operands = smallvec![to, Operand::At(from)];
-        self.inst(&Encoded { op, size, operands, immediate: None, mask, zeroing: false })
+        self.inst(&Encoded { op, size, operands, immediate: None, mask, zeroing: true })
     }
 
     /// Sets the mask for parts to the elements from a lane on.

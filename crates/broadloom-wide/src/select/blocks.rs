@@ -9,12 +9,9 @@ use cranelift_codegen::ir::{
 };
 use smallvec::SmallVec;
 
-use rustc_hash::FxHashMap;
-
 use crate::forms;
 use crate::intrinsic::Intrinsic;
-use crate::machine::{Condition, Inst, Line, Partial, Reg, Size, Source, Step};
-use crate::select::number::Key;
+use crate::machine::{Condition, Inst, Line, Partial, Size, Source, Step};
 use crate::select::{Select, refuse};
 use crate::{Level, Unsupported};
 
@@ -54,11 +51,7 @@ impl Select<'_> {
                     from.map(|from| self.jump_arguments(from, block)).transpose()?.unwrap_or_default();
                 let params = self.dfg().block_params(block);
                 let partial = self.partial.filter(|p| p.head == block);
-                let partial = partial.map(|p| Partial {
-                    index: self.reg(p.index),
-                    columns: self.reg(p.columns),
-                    lanes: p.lanes,
-                });
+                let partial = partial.map(|p| Partial { columns: self.reg(p.columns), lanes: p.lanes });
                 let mut parameters = SmallVec::new();
                 for (&param, &value) in params.iter().zip(&first) {
                     if self.is_wanted(param) {
@@ -112,26 +105,10 @@ impl Select<'_> {
     fn survey(&mut self) -> Result<(), Unsupported> {
         let func = self.func;
         let mut partial = None;
-        let mut known: FxHashMap<Key, Value> = FxHashMap::default();
         for block in func.layout.blocks() {
-            let cold = func.layout.is_cold(block);
             func.dfg.block_params(block).iter().try_for_each(|&param| self.check_type(param))?;
             for inst in func.layout.block_insts(block) {
                 func.dfg.inst_results(inst).iter().try_for_each(|&result| self.check_type(result))?;
-                if let Some(x) = self.unchanged(inst) {
-                    self.same[func.dfg.first_result(inst).as_u32() as usize] = x;
-                    continue;
-                }
-                if let Some(key) = self.key(inst) {
-                    let result = func.dfg.first_result(inst);
-                    if let Some(&first) = known.get(&key) {
-                        self.same[result.as_u32() as usize] = first;
-                        continue;
-                    }
-                    if !cold {
-                        known.insert(key, result);
-                    }
-                }
                 self.blocks[inst.as_u32() as usize] = Some(block);
                 self.stores[inst.as_u32() as usize] = self.stored.len() as u32;
                 for arg in func.dfg.inst_values(inst) {
@@ -462,11 +439,6 @@ impl Select<'_> {
             }
             _ => None,
         }
-    }
-
-    /// The general register of a value, to be set.
-    pub fn result(&mut self, v: Value) -> Reg {
-        self.reg(v)
     }
 
     pub fn needs(&self, level: Level, what: &str) -> Result<(), Unsupported> {

@@ -26,7 +26,6 @@ const KAND: [Op; 4] = [forms::KANDB, forms::KANDW, forms::KANDD, forms::KANDQ];
 const KANDN: [Op; 4] = [forms::KANDNB, forms::KANDNW, forms::KANDND, forms::KANDNQ];
 const KOR: [Op; 4] = [forms::KORB, forms::KORW, forms::KORD, forms::KORQ];
 const KXOR: [Op; 4] = [forms::KXORB, forms::KXORW, forms::KXORD, forms::KXORQ];
-const KXNOR: [Op; 4] = [forms::KXNORB, forms::KXNORW, forms::KXNORD, forms::KXNORQ];
 const KNOT: [Op; 4] = [forms::KNOTB, forms::KNOTW, forms::KNOTD, forms::KNOTQ];
 const KORTEST: [Op; 4] = [forms::KORTESTB, forms::KORTESTW, forms::KORTESTD, forms::KORTESTQ];
 const PMOVM2: [Op; 4] = [forms::PMOVM2B, forms::PMOVM2W, forms::PMOVM2D, forms::PMOVM2Q];
@@ -157,6 +156,13 @@ impl Select<'_> {
                 _ => three(self, KXOR, args[0], args[1]),
             },
             Opcode::Bnot => self.not(def, lanes, args[0]),
+            Opcode::Bitselect
+                if (self.constant_bits(args[1]), self.constant_bits(args[2]))
+                    == (Some(u64::MAX), Some(0)) =>
+            {
+                let m = self.mask(args[0]);
+                self.put(forms::KMOVQ, Size::X, def, &[Source::Reg(m)]);
+            }
             Opcode::Bitselect => {
                 let [m, a, b] = [args[0], args[1], args[2]].map(|v| self.mask(v));
                 let (yes, no) = (self.fresh(Class::Mask), self.fresh(Class::Mask));
@@ -299,13 +305,6 @@ impl Select<'_> {
         self.put(by_lanes(ty.lane_count(), KNOT), Size::X, not, &[Source::Reg(m)]);
         let x = self.source(x);
         self.push(Inst::new(by_lane(lane(ty), MOVDQU), size(ty), Some(def), &[x]).zeroing(not));
-    }
-
-    /// A mask with every lane of a type.
-    pub fn all_lanes(&mut self, of: Reg, lanes: u32) -> Reg {
-        let all = self.fresh(Class::Mask);
-        self.put(by_lanes(lanes, KXNOR), Size::X, all, &[Source::Reg(of), Source::Reg(of)]);
-        all
     }
 }
 

@@ -28,11 +28,13 @@ struct Rates {
 }
 
 /// On vectors of 128, 256 and 512 bits.
-const RATES: [Rates; 3] = [AT_128, AT_128, AT_128];
-const AT_128: Rates =
-    Rates { instruction: 0.035, half: 2.2, compile: 60_000.0, compile_instruction: 2_200.0 };
+const RATES: [Rates; 3] = [
+    Rates { instruction: 0.035, half: 2.2, compile: 60_000.0, compile_instruction: 2_200.0 },
+    Rates { instruction: 0.018, half: 0.18, compile: 30_000.0, compile_instruction: 900.0 },
+    Rates { instruction: 0.012, half: 0.075, compile: 30_000.0, compile_instruction: 900.0 },
+];
 
-/// Nanoseconds to load or store a float32 element in the interpreter's loops, and of an instruction of a host function.
+/// Nanoseconds to load or store a float32 element, whoever runs the loop, and of an instruction of a host function.
 const MOVE: f64 = 0.035;
 /// Nanoseconds of one vector instruction per float32 element in the interpreter's loops at four lanes; they have as many as the host has.
 const INTERPRETED: f64 = 0.06;
@@ -141,14 +143,14 @@ impl Estimate {
         let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
         let moved = memory.map(DType::size).sum::<usize>() as f64 / 4.0;
         let mut interpreted = moved * MOVE;
-        // Of machine code: instructions, those of float16 apart, how many these are, and calls.
-        let (mut instructions, mut halves, mut calls) = (moved, [0.0; 2], 0.0);
+        // Of machine code: instructions, operations of float16, and what has one rate at every width.
+        let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE);
         let (lanes, converts) = (broadloom_interp::lanes() as f64, broadloom_mem::converts_halves());
         for inst in &kernel.body {
             if let Code::Host(callee) = inst.code {
                 // What the function takes, it takes in either; machine code calls it for every few elements.
                 let time = f64::from(callee.signature.cost()) * MOVE;
-                calls += time + CALL / f64::from(HOST_LANES);
+                others += time + CALL / f64::from(HOST_LANES);
                 interpreted += time + PASS;
                 continue;
             }
@@ -167,15 +169,13 @@ impl Estimate {
                 true if converts => (CONVERTED_HALF, lean),
                 true => (INTERPRETED_HALF, cost),
             };
-            match half {
-                false => instructions += cost * scale,
-                true => halves = [halves[0] + 1.0, halves[1] + lean * scale],
-            }
+            instructions += if half { lean } else { cost } * scale;
+            halves += if half { 1.0 } else { 0.0 };
             // What an op computes is wider in the loops, but each op is also a pass over tiles.
             interpreted += pass + shown * scale * INTERPRETED * 4.0 / lanes;
         }
         let machine = RATES.map(|rates| Machine {
-            fused: (instructions + halves[1]) * rates.instruction + halves[0] * rates.half + calls,
+            fused: instructions * rates.instruction + halves * rates.half + others,
             compile: rates.compile + rates.compile_instruction * kernel.cost() as f64,
         });
         Estimate { interpreted, dispatch: kernel.body.len() as f64 * DISPATCH, machine }
