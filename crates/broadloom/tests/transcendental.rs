@@ -233,7 +233,8 @@ fn odd_functions_are_odd_and_even_ones_even() {
 /// from the exact sine and cosine, as everywhere.
 #[test]
 fn angles_next_to_multiples_of_a_right_angle() {
-    let near = (1..1000).chain((1000..90_000).step_by(101)).map(|n| f64::from(n) * std::f64::consts::FRAC_PI_2);
+    let near =
+        (1..1000).chain((1000..90_000).step_by(101)).map(|n| f64::from(n) * std::f64::consts::FRAC_PI_2);
     let seams = [2f64.powi(17), 2f64.powi(18), 2f64.powi(28), 2f64.powi(29)];
     for x in near.chain(seams) {
         let middle = x as f32;
