@@ -13,6 +13,8 @@ mod file;
 mod inst;
 mod loops;
 mod moves;
+#[cfg(test)]
+mod tests;
 mod uses;
 
 use crate::code::{Out, Placed};
