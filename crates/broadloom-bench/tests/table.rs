@@ -27,8 +27,12 @@ fn every_executor_gives_what_the_loop_gives() {
     let executors = vec![Executor::Auto, Executor::Interp, Executor::Jit];
     for (workload, dtype) in rows() {
         for (n, threads) in [(1, 1), (2, 1), (7, 1), (100, 1), (1003, 1), (40_009, 2)] {
-            let settings =
-                Settings { threads, executors: executors.clone(), lazy: false, budget: Duration::ZERO };
+            let settings = Settings {
+                threads,
+                executors: executors.clone(),
+                budget: Duration::ZERO,
+                ..Settings::default()
+            };
             let rows = run(workload, dtype, n, &settings).expect("agrees");
             assert_eq!(rows.len(), 3);
             for (row, asked) in rows.iter().zip(&executors) {
