@@ -36,6 +36,7 @@ pub fn run(function: &mut Function) {
     line.iter().enumerate().for_each(|(i, b)| place[b.as_u32() as usize] = i);
     let loops = loops(function, &line, &place);
     let mut known: HashMap<Key, Inst, FxBuildHasher> = HashMap::default();
+    known.reserve(function.dfg.num_insts());
     let blocks: Vec<Block> = function.layout.blocks().collect();
     for block in blocks {
         let cold = function.layout.is_cold(block);
@@ -43,10 +44,12 @@ pub fn run(function: &mut Function) {
         while let Some(inst) = next {
             next = function.layout.next_inst(inst);
             let dfg = &mut function.dfg;
-            let resolved: SmallVec<[Value; 4]> =
-                dfg.inst_values(inst).map(|v| dfg.resolve_aliases(v)).collect();
-            let mut resolved = resolved.into_iter();
-            dfg.map_inst_values(inst, |v| resolved.next().unwrap_or(v));
+            if dfg.inst_values(inst).any(|v| dfg.resolve_aliases(v) != v) {
+                let resolved: SmallVec<[Value; 4]> =
+                    dfg.inst_values(inst).map(|v| dfg.resolve_aliases(v)).collect();
+                let mut resolved = resolved.into_iter();
+                dfg.map_inst_values(inst, |v| resolved.next().unwrap_or(v));
+            }
             if !is_pure(function, inst) {
                 continue;
             }

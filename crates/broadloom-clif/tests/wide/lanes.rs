@@ -209,3 +209,35 @@ block2(v24: {ty}):
         }
     }
 }
+
+/// A branch on a short mask: truths of the vector that it is a piece of, above its lanes, don't count.
+#[test]
+fn a_branch_on_a_piece_of_a_mask() {
+    for level in levels() {
+        for (bytes, lanes) in types(level) {
+            let (whole, ty) = (bytes * lanes, vector(bytes, lanes));
+            let mut pieces = 2;
+            while whole / pieces >= 4 && lanes / pieces >= 2 {
+                let part = vector(bytes, lanes / pieces);
+                let head = import(0, Intrinsic::Piece(0), &format!("({ty}) -> {part}"));
+                let body =
+                    "    v20 = icmp eq v10, v11\n    v21 = call fn0(v20)\n    v22 = vany_true v21\n    \
+                    brif v22, block1, block2(v11)\n\nblock1 cold:\n    jump block2(v12)\n\n\
+                    block2(v30: TYPE):\n"
+                        .replace("TYPE", &ty);
+                let text = function(&ty, whole, &head, &body, &[("v30", whole)]);
+                for in_piece in [false, true] {
+                    // Equal above the piece; in it only where the branch is to be taken.
+                    let mut input: Vec<u8> = (0..3 * whole).map(|i| (i % whole) as u8).collect();
+                    input[2 * whole..].iter_mut().for_each(|b| *b ^= 0xff);
+                    let unequal = if in_piece { bytes } else { 0 };
+                    input[whole + unequal..whole + whole / pieces].iter_mut().for_each(|b| *b ^= 0x80);
+                    let Some(found) = run(&text, level, &mut input, whole) else { continue };
+                    let expected = if in_piece { &input[2 * whole..] } else { &input[whole..2 * whole] };
+                    assert_eq!(found, expected, "a piece of {ty} of {pieces}, {level:?}");
+                }
+                pieces *= 2;
+            }
+        }
+    }
+}

@@ -78,8 +78,6 @@ pub enum Code {
     Compare(&'static str, usize, usize),
     /// The second where the mask is set, else the third.
     Select(usize, usize, usize),
-    /// The same bits in lanes of another type.
-    Bits(usize),
     Convert(Intrinsic, usize),
     /// [`rare`] of the second where the mask is set, else the third; in a cold block.
     Rare(usize, usize, usize),
@@ -143,7 +141,6 @@ impl Program {
             let value = match node.code {
                 Code::Input(i) => inputs[i],
                 Code::Constant(bits) => bits,
-                Code::Bits(x) => values[x],
                 Code::Unary(name, x) => unary(name, node.lane, values[x]),
                 Code::Binary(name, x, y) => binary(name, node.lane, values[x], values[y]),
                 Code::Shift(name, x, count) => shift(name, node.lane, values[x], count),

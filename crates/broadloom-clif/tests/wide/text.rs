@@ -291,7 +291,6 @@ impl Writer<'_> {
                     };
                     self.value(&format!("bitselect v{m}, v{x}, v{y}"))
                 }
-                Code::Bits(x) => self.value(&format!("bitcast.{ty} little v{}", v(x))),
                 Code::Convert(intrinsic, x) => {
                     let signature = format!("({}) -> {ty}", self.vector(program.lane(x)));
                     let f = self.function(intrinsic, signature);

@@ -146,10 +146,13 @@ const INTEGER_MAGIC: f32 = 12_582_912.0;
 /// the range is nearer to a multiple of π/2 than 2^−28.
 const WIDEST: f32 = 131_072.0;
 
+/// From infinity's bits to those of a negative number.
+const BEYOND_INFINITY: u32 = (1 << 31) - f32::INFINITY.to_bits();
+
 /// What sin and cos of one angle share: |x| = (quadrant + 4k)·π/2 + r, and sin r and cos r.
 struct Quarter<O: Ops> {
     x: F<O>,
-    magnitude: F<O>,
+    magnitude: O::V<u32>,
     quadrant: O::V<u32>,
     sine: F<O>,
     cosine: F<O>,
@@ -192,7 +195,7 @@ fn quarter<O: Ops>(o: &mut O, x: F<O>) -> Quarter<O> {
     let rest = o.mul::<f32>(lo, slope);
     let rest = o.fma::<f32>(cube, p, rest);
     let sine = o.add::<f32>(hi, rest);
-    Quarter { x, magnitude: a, quadrant, sine, cosine }
+    Quarter { x, magnitude: bits, quadrant, sine, cosine }
 }
 
 /// Whether the quadrant is odd.
@@ -212,12 +215,13 @@ fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, q: &Quarter<O>, y: F<O>, sign: O::V<
     let y = o.bits::<f32>(y);
     let y = o.xor::<u32>(y, sign);
     let y = o.of_bits::<f32>(y);
-    let widest = o.splat(WIDEST);
-    let wide = o.cmp::<f32>(Cmp::Gt, q.magnitude, widest);
-    // An infinity has given NaN already.
-    let infinity = o.splat(f32::INFINITY);
-    let finite = o.cmp::<f32>(Cmp::Lt, q.magnitude, infinity);
-    let wide = o.mask_and::<f32>(wide, finite);
+    // Infinities, which have given NaN already, and NaN become negative.
+    let up = o.splat(BEYOND_INFINITY);
+    let moved = o.add::<u32>(q.magnitude, up);
+    let moved = o.int_resize::<u32, i32>(moved);
+    let widest = o.splat((WIDEST.to_bits() + BEYOND_INFINITY) as i32);
+    let wide = o.cmp::<i32>(Cmp::Gt, moved, widest);
+    let wide = o.mask_resize::<i32, f32>(wide);
     o.rare2::<W, f32>(wide, q.x, q.x, y)
 }
 

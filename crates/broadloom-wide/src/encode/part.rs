@@ -9,7 +9,6 @@ use crate::Unsupported;
 use crate::allocate::{PART_MASK, PART_VECTOR};
 use crate::code::{Encoded, Memory, Operand, Place};
 use crate::encode::Writer;
-use crate::encode::operand::length;
 use crate::forms::{self, Op};
 use crate::machine::{Part, Size};
 
@@ -39,11 +38,8 @@ impl Writer<'_> {
             return self.inst(&masked);
         }
         let is_load = [forms::MOVUPS, forms::MOVQ_E, forms::MOVD_E].contains(&inst.op);
-        let form = inst.op.code(inst.size, true);
-        let size = match form.and_then(|form| length(form.op_code().op_kind(place as u32))) {
-            Some(size) if !is_load => size,
-            _ => inst.size,
-        };
+        let last = place + 1 == inst.operands.len();
+        let size = if is_load { inst.size } else { inst.op.length(inst.size, place, last) };
         let to = match inst.operands[0] {
             Operand::In(Place::Vector(to)) if is_load => to,
             _ => PART_VECTOR,

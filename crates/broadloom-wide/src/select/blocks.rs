@@ -36,13 +36,12 @@ impl Select<'_> {
             slot_bytes += slot.size;
         }
         // Backwards; the steps are turned round in the end.
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<Step> = Vec::with_capacity(self.func.dfg.num_insts());
         // For each head, its first values, and where its loop ends (counted from the back).
         let mut ends: Vec<(Block, usize)> = Vec::new();
         for (place, &block) in line.iter().enumerate().rev() {
             self.terminator(&line, place, &mut steps, &mut ends)?;
-            let insts: SmallVec<[ClifInst; 64]> = layout.block_insts(block).collect();
-            for &inst in insts.iter().rev().skip(1) {
+            for inst in layout.block_insts(block).rev().skip(1) {
                 self.select(inst, &mut steps)?;
             }
             if let Some(&(_, end)) = ends.iter().find(|(head, _)| *head == block) {
@@ -331,8 +330,8 @@ impl Select<'_> {
         }
         let mut inside = Vec::new();
         self.flush(&mut inside);
-        let insts: SmallVec<[ClifInst; 64]> = self.func.layout.block_insts(cold).collect();
-        for &inst in insts.iter().rev().skip(1) {
+        let func = self.func;
+        for inst in func.layout.block_insts(cold).rev().skip(1) {
             self.select(inst, &mut inside)?;
         }
         inside.reverse();
