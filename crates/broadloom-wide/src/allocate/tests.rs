@@ -168,7 +168,11 @@ fn slots_are_used_again() {
     let mut draft = Draft::new();
     for round in 0..5 {
         let values: Vec<Reg> = (0..33).map(|i| draft.load(64 * i)).collect();
-        values.iter().rev().enumerate().for_each(|(i, &v)| draft.store(v, 4096 * (round + 1) + 64 * i as i32));
+        values
+            .iter()
+            .rev()
+            .enumerate()
+            .for_each(|(i, &v)| draft.store(v, 4096 * (round + 1) + 64 * i as i32));
     }
     assert_eq!(draft.placed().slots, 2);
 }
