@@ -177,6 +177,23 @@ fn slots_are_used_again() {
     assert_eq!(draft.placed().slots, 2);
 }
 
+/// An operand that is read from its slot for the last time, while the result needs a register that has to be stored first.
+#[test]
+fn a_slot_is_read_before_it_serves_again() {
+    for op in [forms::PSUBD, forms::PADDD] {
+        let mut draft = Draft::new();
+        let values: Vec<Reg> = (0..32).map(|i| draft.load(64 * i)).collect();
+        let store_rest = |draft: &mut Draft, to: i32| {
+            (1..32).for_each(|i| draft.store(values[i as usize], to + 64 * i));
+        };
+        store_rest(&mut draft, 4096);
+        let result = draft.apply(op, &[values[1], values[0]]);
+        store_rest(&mut draft, 8192);
+        draft.store(result, 16_384);
+        assert!(spilled(&draft.placed()).len() >= 2);
+    }
+}
+
 /// Bodies made by chance: few and many values, short and long lives, products with their operands anywhere.
 #[test]
 fn every_instruction_reads_what_the_line_gives_it() {
