@@ -8,13 +8,14 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use broadloom_core::{Error, ErrorKind, Kernel, Result, verify};
-use broadloom_mem::{Access, HostFunction};
+use broadloom_mem::{Access, HostFunction, Stores};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
+use smallvec::SmallVec;
 use target_lexicon::Architecture;
 
 use crate::constants;
@@ -69,6 +70,21 @@ impl Compiler {
     /// `perf record` where its map can't be written;
     /// [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(&self, kernel: &Kernel, access: &[Access], width: Width) -> Result<Compiled> {
+        self.compile_with(Stores::Cached, kernel, access, width)
+    }
+
+    /// Compiles a kernel, on vectors of more than 128 bits with stores past the caches too, if these are asked for:
+    /// [`Compiled::streams`].
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn compile_with(
+        &self,
+        stores: Stores,
+        kernel: &Kernel,
+        access: &[Access],
+        width: Width,
+    ) -> Result<Compiled> {
         check(kernel, access)?;
         if let Some(why) = symbols::perf::refused() {
             let path = "the map for perf (PERF_BUILDID_DIR is set)";
@@ -83,11 +99,22 @@ impl Compiler {
         let name = symbols::name(kernel);
         let signature = emit::signature(isa.default_call_conv());
         let id = module.0.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
-        let (wide, narrowed) = wide::widest(&**isa, kernel, access, width, || Helpers::Called);
+        let (wide, narrowed) =
+            wide::widest(&**isa, kernel, access, width, Stores::Cached, || Helpers::Called);
         let width = wide.as_ref().map_or(Width::W128, |wide| wide.width);
+        let mut streaming = None;
         let (constants, lanes, size, frame) = match wide {
             Some(Wide { code, constants, lanes, frame, .. }) => {
                 module.0.define_function_bytes(id, CODE_ALIGN, &code, &[]).map_err(refused)?;
+                if stores == Stores::Streaming
+                    && let Ok(other) = wide::wide(&**isa, kernel, access, width, stores, Helpers::Called)
+                    && (&other.constants, other.lanes) == (&constants, lanes)
+                {
+                    let name = format!("{name}_streaming");
+                    let id = module.0.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
+                    module.0.define_function_bytes(id, CODE_ALIGN, &other.code, &[]).map_err(refused)?;
+                    streaming = Some((name, id, other.code.len()));
+                }
                 (constants, lanes, code.len(), frame)
             }
             None => {
@@ -96,6 +123,7 @@ impl Compiler {
                     kernel,
                     access,
                     width,
+                    Stores::Cached,
                     &**isa,
                     &mut FunctionBuilderContext::new(),
                     Helpers::Called,
@@ -119,10 +147,18 @@ impl Compiler {
             .finalize_definitions()
             .map_err(|e| Error::new(ErrorKind::Memory, format!("executable memory is not to be had: {e}")))?;
         let code = module.0.get_finalized_function(id);
-        let registration = self.announce.code(&name, code, size);
-        let entry = Entry::new(code);
+        let mut registrations = SmallVec::new();
+        registrations.push(self.announce.code(&name, code, size));
+        let mut whole = size;
+        let streaming = streaming.map(|(name, id, size)| {
+            let code = module.0.get_finalized_function(id);
+            registrations.push(self.announce.code(&name, code, size));
+            whole += size;
+            Entry::new(code)
+        });
         Ok(Compiled(Arc::new(Inner {
-            entry,
+            entry: Entry::new(code),
+            streaming,
             lanes,
             width,
             narrowed,
@@ -131,24 +167,31 @@ impl Compiler {
             access: access.to_vec(),
             params: kernel.params.len(),
             fault_sites: kernel.fault_sites().count(),
-            size: size + constants.len() * 16,
+            size: whole + constants.len() * 16,
             constants: constants.into_iter().map(Constant).collect(),
             #[cfg(test)]
             code: (code.addr(), size),
-            _registration: registration,
+            _registrations: registrations,
             _functions: kernel.functions.clone(),
             _code: module,
         })))
     }
 
-    /// What a kernel would be compiled to for vectors of this width: the same text in every process on this host.
+    /// What a kernel would be compiled to for vectors of this width: the same text in every process on this host. Of
+    /// code in two variants, the one with these stores.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] for a defect.
-    pub fn explain(&self, kernel: &Kernel, access: &[Access], width: Width) -> Result<Listing> {
+    pub fn explain(
+        &self,
+        stores: Stores,
+        kernel: &Kernel,
+        access: &[Access],
+        width: Width,
+    ) -> Result<Listing> {
         check(kernel, access)?;
         let isa = &**self.isa_for(kernel);
-        match wide::widest(isa, kernel, access, width, || Helpers::Shown(Vec::new())) {
+        match wide::widest(isa, kernel, access, width, stores, || Helpers::Shown(Vec::new())) {
             (Some(wide), narrowed) => Ok(Listing {
                 clif: format!("{}{}", host_functions(kernel, &wide.constants), wide.clif),
                 assembly: wide.assembly,
@@ -213,8 +256,15 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     let mut context = Context::new();
     context.set_disasm(true);
     let shown = Helpers::Shown(Vec::new());
-    let (function, constants) =
-        emit::function(kernel, access, Width::W128, isa, &mut FunctionBuilderContext::new(), shown)?;
+    let (function, constants) = emit::function(
+        kernel,
+        access,
+        Width::W128,
+        Stores::Cached,
+        isa,
+        &mut FunctionBuilderContext::new(),
+        shown,
+    )?;
     context.func = function;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
@@ -308,6 +358,8 @@ pub struct Compiled(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub entry: Entry,
+    /// The same with stores past the caches, of whole blocks of rows whose outputs begin with a line.
+    pub streaming: Option<Entry>,
     pub lanes: u32,
     pub width: Width,
     pub narrowed: Option<String>,
@@ -323,7 +375,7 @@ pub(crate) struct Inner {
     #[cfg(test)]
     code: (usize, usize),
     // Dropped before the code is.
-    _registration: Registration,
+    _registrations: SmallVec<[Registration; 2]>,
     /// What the code calls: the table of constants has their addresses.
     _functions: Vec<HostFunction>,
     _code: Code,
@@ -359,6 +411,11 @@ impl Compiled {
     /// The width of its vectors.
     pub fn width(&self) -> Width {
         self.0.width
+    }
+
+    /// Whether it has stores past the caches: for outputs that are [apart](broadloom_mem::Block::is_apart).
+    pub fn streams(&self) -> bool {
+        self.0.streaming.is_some()
     }
 
     /// Why its vectors are not as wide as was asked for; `None` where they are.

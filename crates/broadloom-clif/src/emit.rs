@@ -16,7 +16,7 @@ use broadloom_core::kernel::{Code, Depth, Kernel, ValueId};
 use broadloom_core::op::{self, Visitor};
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
-use broadloom_mem::Access;
+use broadloom_mem::{Access, Stores};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, BlockArg, ConstantData, Function, InstBuilder, MemFlagsData, StackSlot, UserFuncName,
@@ -41,6 +41,8 @@ pub struct Emitter<'a> {
     pub(crate) intrinsics: Intrinsics,
     /// In a block of 512 bits: how many elements of the row are left.
     pub(crate) left: Option<Value>,
+    /// Past the caches it is given whole blocks only, whose outputs begin with a line.
+    pub(crate) stores: Stores,
     pub(crate) rare_frame: Option<StackSlot>,
     pub(crate) helpers: Helpers,
     pub(crate) host_frame: Option<StackSlot>,
@@ -102,6 +104,7 @@ pub fn function(
     kernel: &Kernel,
     access: &[Access],
     width: Width,
+    stores: Stores,
     isa: &dyn TargetIsa,
     context: &mut FunctionBuilderContext,
     helpers: Helpers,
@@ -116,6 +119,7 @@ pub fn function(
         constants: Constants::default(),
         intrinsics: Intrinsics::default(),
         left: None,
+        stores,
         rare_frame: None,
         helpers,
         host_frame: None,
@@ -128,7 +132,7 @@ pub fn function(
 }
 
 /// `(operands, params, faults, rows, last, constants)`, where `last` is the column that a row's last block begins at; at
-/// 512 bits, the number of columns.
+/// 512 bits and with stores past the caches, the number of columns.
 pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
     let mut signature = cranelift_codegen::ir::Signature::new(call_conv);
     signature.params.extend([AbiParam::new(types::I64); 6]);
@@ -204,7 +208,9 @@ impl Emitter<'_> {
         }
         self.builder.ins().jump(block, &first);
         self.builder.switch_to_block(block);
-        self.left = (self.layout.width == Width::W512).then(|| self.builder.ins().isub(loops.last, index));
+        let streams = self.stores == Stores::Streaming;
+        self.left = (self.layout.width == Width::W512 && !streams)
+            .then(|| self.builder.ins().isub(loops.last, index));
         for (i, &dtype) in kernel.inputs.iter().enumerate().filter(|(i, _)| access[*i] == Access::Contiguous)
         {
             values[i] = Some(self.load(dtype, pointers[i], index));
@@ -214,14 +220,15 @@ impl Emitter<'_> {
             let value = values[output.index()].ok_or_else(undefined)?;
             self.store(kernel.dtype(output), value, pointers[kernel.inputs.len() + i], index);
         }
-        let next_row = self.builder.create_block();
-        if self.left.take().is_some() {
+        let next_row = if self.left.take().is_some() || streams {
+            let next_row = self.builder.create_block();
             let next = self.builder.ins().iadd_imm_s(index, i64::from(self.layout.lanes));
             let more = self.builder.ins().icmp(IntCC::SignedLessThan, next, loops.last);
             self.builder.ins().brif(more, block, &[next.into()], next_row, &[]);
+            next_row
         } else {
-            self.overlapping(loops, block, index, outer, next_row);
-        }
+            self.overlapping(loops, block, index, outer)
+        };
 
         self.builder.switch_to_block(next_row);
         let end = self.builder.create_block();
@@ -233,18 +240,11 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Ends a block of a loop whose last block ends at the row's end: goes on to the next, to that one, or to `next_row`.
-    /// `outer` is the address of the constants as it was before the loop.
-    fn overlapping(
-        &mut self,
-        loops: &Loops,
-        block: Block,
-        index: Value,
-        outer: Option<Value>,
-        next_row: Block,
-    ) {
+    /// Ends a block of a loop whose last block ends at the row's end: goes on to the next, to that one, or to the block that
+    /// it gives, behind the loop. `outer` is the address of the constants as it was before the loop.
+    fn overlapping(&mut self, loops: &Loops, block: Block, index: Value, outer: Option<Value>) -> Block {
         // The loop proper ends with an addition, a comparison and a jump.
-        let tail = self.builder.create_block();
+        let (tail, next_row) = (self.builder.create_block(), self.builder.create_block());
         let next = self.builder.ins().iadd_imm_s(index, i64::from(self.layout.lanes));
         let within = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, next, loops.last);
         let (mut following, mut final_one) = (vec![BlockArg::from(next)], vec![BlockArg::from(loops.last)]);
@@ -264,6 +264,7 @@ impl Emitter<'_> {
         let cols = self.builder.ins().iadd_imm_s(loops.last, i64::from(self.layout.lanes));
         let done = self.builder.ins().icmp(IntCC::SignedGreaterThanOrEqual, next, cols);
         self.builder.ins().brif(done, next_row, &[], block, &final_one);
+        next_row
     }
 
     /// The address of an operand's first element in a row.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::{
-    AbiParam, ExtFuncData, ExternalName, FuncRef, InstBuilder, SigRef, Signature, Type, Value,
+    AbiParam, ExtFuncData, ExternalName, FuncRef, InstBuilder, Opcode, SigRef, Signature, Type, Value,
 };
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
@@ -86,7 +86,9 @@ impl Emitter<'_> {
             let pieces = (to / from).max(1);
             let ty = self.builder.func.dfg.value_type(v);
             let part = vector(ty.lane_type(), ty.lane_count() / pieces as u32);
+            let same = pieces > 1 && self.is_broadcast(v);
             for i in 0..pieces {
+                let i = if same { 0 } else { i };
                 let v = if pieces == 1 { v } else { self.call(Intrinsic::Piece(i as u8), &[v], part) };
                 out.push(convert(self, v, vector(lane, part.lane_count())));
             }
@@ -101,6 +103,21 @@ impl Emitter<'_> {
                 .collect();
         }
         Lanes::new(lane.bytes(), out)
+    }
+
+    /// Whether a vector is known to have the same in each lane: a scalar's broadcast, or a conversion or two of one.
+    fn is_broadcast(&self, mut v: Value) -> bool {
+        let dfg = &self.builder.func.dfg;
+        for _ in 0..6 {
+            let Some(inst) = dfg.value_def(dfg.resolve_aliases(v)).inst() else { return false };
+            match dfg.inst_args(inst) {
+                _ if dfg.insts[inst].opcode() == Opcode::Load => return false,
+                [arg] if !dfg.value_type(*arg).is_vector() => return true,
+                [arg] => v = *arg,
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Lanes of another type, by an intrinsic of one argument.

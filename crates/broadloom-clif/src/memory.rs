@@ -4,6 +4,7 @@
 //! element is read and written only where the block has it.
 
 use broadloom_core::DType;
+use broadloom_mem::Stores;
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
@@ -60,6 +61,12 @@ impl Emitter<'_> {
         }
         for (i, &v) in value.vectors().iter().enumerate() {
             match self.left {
+                // What is shorter than the shortest vector is stored as usual: lines are whole all the same.
+                None if self.stores == Stores::Streaming && ty.bytes() >= VECTOR => {
+                    let at = i64::from(ty.bytes() * i as u32);
+                    let address = if at == 0 { address } else { self.builder.ins().iadd_imm_s(address, at) };
+                    self.run(Intrinsic::StoreStream, &[v, address]);
+                }
                 None => {
                     let at = (ty.bytes() * i as u32) as i32;
                     self.builder.ins().store(element_flags(), v, address, at);

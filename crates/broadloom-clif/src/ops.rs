@@ -7,12 +7,13 @@
 use broadloom_math::functions::{float_to_half_by_bits, half_to_float_by_bits};
 use broadloom_math::{Cmp, DType, Elem, Float, Int, Num, Ops, Rare2, Real, through};
 use broadloom_wide::Intrinsic;
-use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::ir::condcodes::{CondCode, FloatCC, IntCC};
+use cranelift_codegen::ir::{InstBuilder, InstructionData, MemFlagsData, Type, Value, types};
+use smallvec::SmallVec;
 
 use crate::emit::Emitter;
 use crate::rare;
-use crate::value::{Lanes, is_signed};
+use crate::value::{Lanes, MAX_VECTORS, is_signed};
 use crate::width::Width;
 
 /// Bytes of an element in a value; a bool takes the width of its mask.
@@ -126,6 +127,37 @@ impl Emitter<'_> {
             self.builder.ins().isub(v, null)
         });
         self.by_lane(&[a, divisors], types::I64X2, |e, s| e.builder.ins().udiv(s[0], s[1]))
+    }
+
+    /// The lesser or greater of two integers, where a mask compares them: one instruction in vectors of more than 128 bits,
+    /// but for 64-bit lanes in those of 256.
+    fn extremes(&mut self, m: &Lanes, a: &Lanes, b: &Lanes) -> Option<Lanes> {
+        if !self.layout.is_wide() || a.width == 8 && self.layout.width == Width::W256 {
+            return None;
+        }
+        let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();
+        for ((&m, &a), &b) in m.vectors().iter().zip(a.vectors()).zip(b.vectors()) {
+            let inst = self.builder.func.dfg.value_def(m).inst()?;
+            let InstructionData::IntCompare { cond, args: [x, y], .. } = self.builder.func.dfg.insts[inst]
+            else {
+                return None;
+            };
+            let cond = match (a == x && b == y, a == y && b == x) {
+                (true, _) => cond,
+                (_, true) => cond.swap_args(),
+                _ => return None,
+            };
+            out.push(match cond {
+                IntCC::SignedLessThan | IntCC::SignedLessThanOrEqual => self.builder.ins().smin(a, b),
+                IntCC::SignedGreaterThan | IntCC::SignedGreaterThanOrEqual => self.builder.ins().smax(a, b),
+                IntCC::UnsignedLessThan | IntCC::UnsignedLessThanOrEqual => self.builder.ins().umin(a, b),
+                IntCC::UnsignedGreaterThan | IntCC::UnsignedGreaterThanOrEqual => {
+                    self.builder.ins().umax(a, b)
+                }
+                _ => return None,
+            });
+        }
+        Some(Lanes::new(a.width.into(), out))
     }
 
     /// An integer comparison of masks or bits.
@@ -276,6 +308,9 @@ impl Ops for Emitter<'_> {
         if T::DTYPE == DType::Bool {
             let (a, b) = (self.resize(a, m.width.into()), self.resize(b, m.width.into()));
             return self.bit_select(m, a, b);
+        }
+        if let Some(extremes) = self.extremes(&m, &a, &b) {
+            return extremes;
         }
         if self.layout.width == Width::W512 {
             // Masks are registers of their own there, and blends one step.

@@ -3,15 +3,14 @@
 //! In: every code beside other dtypes, at 256 and 512 bits. Out: tests. Must hold: after the optimiser there are only the
 //! instructions, types, intrinsics and blocks that the back end for wide vectors is written for.
 
-use std::collections::BTreeSet;
+use std::fmt;
 
 use broadloom_core::DType;
 use broadloom_core::kernel::Kernel;
-use broadloom_mem::Access;
+use broadloom_mem::{Access, Stores};
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::Context;
-use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Type, types};
+use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Type, Value, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::Configurable;
 use cranelift_frontend::FunctionBuilderContext;
@@ -19,6 +18,7 @@ use cranelift_frontend::FunctionBuilderContext;
 use crate::compile::tests::{codes, mixed};
 use crate::compile::{X86_64_AT_LEAST, flags};
 use crate::emit::{self, Helpers};
+use crate::optimise;
 use crate::width::Width;
 
 fn isa() -> OwnedTargetIsa {
@@ -29,19 +29,18 @@ fn isa() -> OwnedTargetIsa {
 }
 
 /// The function of a kernel after the optimiser, verified before and after.
-fn optimised(kernel: &Kernel, access: &[Access], width: Width) -> Function {
+pub fn optimised(
+    kernel: &Kernel,
+    access: &[Access],
+    width: Width,
+    stores: Stores,
+    helpers: Helpers,
+) -> (Function, Vec<[u8; 16]>) {
     let isa = isa();
     let mut context = Context::new();
-    let (function, constants) = emit::function(
-        kernel,
-        access,
-        width,
-        &*isa,
-        &mut FunctionBuilderContext::new(),
-        Helpers::Shown(Vec::new()),
-    )
-    .expect("a kernel that verifies");
-    assert!(constants.is_empty(), "the table is for host functions");
+    let (function, constants) =
+        emit::function(kernel, access, width, stores, &*isa, &mut FunctionBuilderContext::new(), helpers)
+            .expect("a kernel that verifies");
     context.func = function;
     let whole = |context: &Context| {
         if let Err(errors) = context.verify(&*isa) {
@@ -49,50 +48,97 @@ fn optimised(kernel: &Kernel, access: &[Access], width: Width) -> Function {
         }
     };
     whole(&context);
-    context.optimize(&*isa, &mut ControlPlane::default()).expect("optimises");
+    optimise::run(&mut context.func);
     whole(&context);
-    context.func
+    (context.func, constants)
 }
 
-/// The types of an instruction's operands and results.
-fn types_of(function: &Function, inst: Inst) -> (Vec<Type>, Vec<Type>) {
-    let dfg = &function.dfg;
-    let of = |values: &[_]| values.iter().map(|&v| dfg.value_type(v)).collect();
-    (of(dfg.inst_args(inst)), of(dfg.inst_results(inst)))
-}
-
-/// An instruction with its types, as text; of a call, the intrinsic's name.
-fn named(function: &Function, inst: Inst) -> String {
-    let (args, results) = types_of(function, inst);
-    let opcode = function.dfg.insts[inst].opcode();
-    let list = |types: &[Type]| types.iter().map(Type::to_string).collect::<Vec<_>>().join(" ");
-    let name = match intrinsic_of(function, inst) {
-        Some(intrinsic) => format!("{intrinsic:?}"),
-        None => opcode.to_string(),
-    };
-    format!("{name} ({}) -> {}", list(&args), list(&results))
-}
-
-fn intrinsic_of(function: &Function, inst: Inst) -> Option<Intrinsic> {
-    let cranelift_codegen::ir::InstructionData::Call { func_ref, .. } = function.dfg.insts[inst] else {
-        return None;
-    };
+pub fn intrinsic_of(function: &Function, inst: Inst) -> Option<Intrinsic> {
+    let InstructionData::Call { func_ref, .. } = function.dfg.insts[inst] else { return None };
     Intrinsic::of_external(function, &function.dfg.ext_funcs[func_ref].name)
 }
 
-fn instructions(function: &Function) -> impl Iterator<Item = (Block, Inst)> {
-    function.layout.blocks().flat_map(|b| function.layout.block_insts(b).map(move |i| (b, i)))
+/// An instruction with the types of its operands and results; of a call, with the intrinsic's name.
+struct Shown<'f>(&'f Function, Inst);
+
+impl Shown<'_> {
+    fn types(&self) -> (Vec<Type>, Vec<Type>) {
+        let dfg = &self.0.dfg;
+        let of = |values: &[Value]| values.iter().map(|&v| dfg.value_type(v)).collect();
+        (of(dfg.inst_args(self.1)), of(dfg.inst_results(self.1)))
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (args, results) = self.types();
+        match intrinsic_of(self.0, self.1) {
+            Some(intrinsic) => write!(f, "{intrinsic:?}")?,
+            None => write!(f, "{}", self.0.dfg.insts[self.1].opcode())?,
+        }
+        let list = |types: &[Type]| types.iter().map(Type::to_string).collect::<Vec<_>>().join(" ");
+        write!(f, " ({}) -> {}", list(&args), list(&results))
+    }
+}
+
+/// Whether the back end for wide vectors is written for an instruction with these types.
+fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
+    use Opcode::*;
+    let (args, results) = Shown(function, inst).types();
+    let fits = |ty: &Type| !ty.is_vector() || (4..=width.bytes()).contains(&ty.bytes());
+    if !args.iter().chain(&results).all(fits) {
+        return false;
+    }
+    let opcode = function.dfg.insts[inst].opcode();
+    let ty = *results.first().or(args.first()).unwrap_or(&types::I64);
+    let wide512 = width == Width::W512;
+    if !ty.is_vector() {
+        let address = matches!(opcode, Iadd | Isub | Imul | Ishl | Select | StackAddr | Load | Store);
+        return match opcode {
+            Jump | Brif | Return | CallIndirect | Iconst | VanyTrue => true,
+            Icmp => args[0] == types::I64,
+            Load => true,
+            Store => ty == types::I8,
+            // The stores of parts.
+            Call => true,
+            _ => address && ty == types::I64,
+        };
+    }
+    let (lane, from) = (ty.lane_type(), args.first().map_or(ty, |a| a.lane_type()));
+    match opcode {
+        Iadd | Isub | Band | Bor | Bxor | Bnot | Bitselect | Bitcast | Icmp | Vconst => true,
+        Imul | Ishl | Ushr | Sshr => lane.bits() >= 16,
+        // AVX2 has none for 64 bits.
+        Smin | Smax | Umin | Umax => wide512 || lane.bits() < 64,
+        Fadd | Fsub | Fmul | Fdiv | Fneg | Sqrt | Fma | Ceil | Floor | Trunc | Nearest => lane.is_float(),
+        Fcmp => true,
+        FcvtFromSint if !wide512 => from == types::I32,
+        FcvtFromSint | FcvtFromUint => wide512 && from.bits() >= 32,
+        FcvtToSintSat if !wide512 => (from, lane) == (types::F32, types::I32),
+        FcvtToSintSat | FcvtToUintSat => wide512 && from.bits() == lane.bits(),
+        // At 512 bits elements are read and written in parts.
+        Load | Store => true,
+        Call => intrinsic_of(function, inst).is_some(),
+        _ => false,
+    }
 }
 
 /// Calls `f` for the optimised function of each code at both widths.
-fn each_function(mut f: impl FnMut(Width, &Kernel, &Function)) {
+fn each_function(mut f: impl FnMut(Width, &Function)) {
     for width in [Width::W256, Width::W512] {
         for code in codes() {
             for other in [DType::Bool, DType::UInt8, DType::Float32, DType::Int64] {
                 let kernel = mixed(code, other);
-                for all in [Access::Contiguous, Access::Splat] {
+                for (all, stores) in [
+                    (Access::Contiguous, Stores::Cached),
+                    (Access::Contiguous, Stores::Streaming),
+                    (Access::Splat, Stores::Cached),
+                ] {
                     let access = vec![all; kernel.inputs.len()];
-                    f(width, &kernel, &optimised(&kernel, &access, width));
+                    let (function, constants) =
+                        optimised(&kernel, &access, width, stores, Helpers::Shown(Vec::new()));
+                    assert!(constants.is_empty(), "the table is for host functions");
+                    f(width, &function);
                 }
             }
         }
@@ -100,18 +146,49 @@ fn each_function(mut f: impl FnMut(Width, &Kernel, &Function)) {
 }
 
 #[test]
-fn list() {
-    let mut all = [BTreeSet::new(), BTreeSet::new()];
-    each_function(|width, _, function| {
-        let all = &mut all[usize::from(width == Width::W512)];
-        all.extend(instructions(function).map(|(_, inst)| named(function, inst)));
-    });
-    let mut out = String::new();
-    for (all, width) in all.iter().zip([256, 512]) {
-        out += &format!("==== {width} bits\n");
-        for line in all {
-            out += &format!("{line}\n");
+fn only_what_the_back_end_is_written_for() {
+    each_function(|width, function| {
+        for block in function.layout.blocks() {
+            for inst in function.layout.block_insts(block) {
+                let shown = Shown(function, inst);
+                assert!(is_known(function, inst, width), "{shown} at {width} bits\n{}", function.display());
+            }
         }
-    }
-    std::fs::write("/tmp/h7-emitter-opcodes.txt", out).expect("writes");
+    });
+}
+
+/// A constant is 64 bits that repeat, or fewer.
+#[test]
+fn constants_repeat() {
+    each_function(|_, function| {
+        for (_, constant) in function.dfg.constants.iter() {
+            let bytes = constant.as_slice();
+            let first = &bytes[..bytes.len().min(8)];
+            assert!(bytes.chunks(8).all(|chunk| chunk == first), "{bytes:?}");
+        }
+    });
+}
+
+/// A cold block is entered by the first way of a branch whose other way is where it goes on; it has no parameters and at
+/// most one call.
+#[test]
+fn cold_blocks_come_back() {
+    each_function(|_, function| {
+        let (dfg, layout) = (&function.dfg, &function.layout);
+        for cold in layout.blocks().filter(|&b| layout.is_cold(b)) {
+            assert!(dfg.block_params(cold).is_empty());
+            let before = layout.prev_block(cold).and_then(|b| layout.last_inst(b)).expect("a branch");
+            let InstructionData::Brif { blocks: [then, other], .. } = dfg.insts[before] else {
+                panic!("{}", function.display())
+            };
+            let last = layout.last_inst(cold).expect("a jump");
+            let InstructionData::Jump { destination, .. } = dfg.insts[last] else {
+                panic!("{}", function.display())
+            };
+            let [then, other, join] = [then, other, destination].map(|call| call.block(&dfg.value_lists));
+            assert_eq!((then, other, layout.next_block(cold)), (cold, join, Some(join)));
+            let calls = layout.block_insts(cold).filter(|&i| dfg.insts[i].opcode().is_call());
+            assert!(calls.count() <= 1);
+        }
+    });
 }

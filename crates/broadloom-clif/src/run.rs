@@ -143,6 +143,9 @@ impl Compiled {
                 "a compiled kernel was given operands of another kernel",
             ));
         }
+        // Past the caches go outputs that are neither copied on nor inputs.
+        let streaming =
+            inner.streaming.filter(|_| (0..inner.outputs.len()).all(|output| block.is_apart(output)));
         let raw = block.raw();
         let mut operands: SmallVec<[Operand; 12]> = SmallVec::new();
         operands
@@ -159,6 +162,13 @@ impl Compiled {
             0
         };
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
+        if let Some(entry) = streaming
+            // SAFETY: the block vouches for `rows × cols` elements of every operand during this call, with the sizes and
+            // classes checked above; no output is an input.
+            && unsafe { call.streamed(entry, &operands, raw.rows, raw.cols) }
+        {
+            return Ok(());
+        }
         if raw.cols > tail {
             // SAFETY: the block vouches for `rows × cols` elements of every operand during this call, with the sizes
             // and classes checked above; at least `lanes` columns are left, or any at all, if that is enough.
@@ -193,11 +203,20 @@ impl Call<'_> {
     /// lane count, or 1 if the code [takes any row](Inner::takes_any_row), and `faults` points to a byte per fault site.
     #[inline]
     pub unsafe fn enter(&self, operands: &[Operand], rows: usize, cols: usize) {
+        let last = if self.inner.takes_any_row() { cols } else { cols - self.inner.lanes as usize };
+        // SAFETY: what the caller vouches for is what the function needs.
+        unsafe { self.enter_at(self.inner.entry, operands, rows, last) }
+    }
+
+    /// # Safety
+    /// As [`Call::enter`], for one of the entries of `inner`, which is given `last`; with stores past the caches that is
+    /// a number of columns of whole blocks, and every output begins a line there.
+    #[inline]
+    pub unsafe fn enter_at(&self, entry: Entry, operands: &[Operand], rows: usize, last: usize) {
         // SAFETY: what the caller vouches for is what the function needs; the code is alive through `inner`.
         unsafe {
             let constants = self.inner.constants.as_ptr();
-            let last = if self.inner.takes_any_row() { cols } else { cols - self.inner.lanes as usize };
-            (self.inner.entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, last, constants)
+            (entry.0)(operands.as_ptr(), self.params.as_ptr(), self.faults, rows, last, constants)
         }
     }
 

@@ -53,6 +53,12 @@ impl Compiled {
             ));
         }
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
+        if let Some(entry) = inner.streaming
+            // SAFETY: every operand has its elements, in slices that nothing else writes during this call.
+            && unsafe { call.streamed(entry, &operands, 1, elements) }
+        {
+            return Ok(());
+        }
         if elements >= self.lanes() || elements > 0 && inner.takes_any_row() {
             // SAFETY: every operand has its elements, in slices that nothing else writes during this call; the row is
             // at least as long as a block, or may be shorter.

@@ -1,16 +1,17 @@
-//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF and `broadloom-wide`'s back end.
+//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF, optimised, and `broadloom-wide`'s back end.
 //!
 //! In: a kernel and a width. Out: [`Wide`] code, or why there is none. Must hold: what the back end does not take is no
 //! error: the kernel is compiled for narrower vectors.
 
 use broadloom_core::Kernel;
-use broadloom_mem::Access;
+use broadloom_mem::{Access, Stores};
 use broadloom_wide::{Convention, Level};
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 
 use crate::compile::MAX_FRAME;
 use crate::emit::{self, Helpers};
+use crate::optimise;
 use crate::width::Width;
 
 /// What functions are aligned to.
@@ -37,11 +38,12 @@ pub fn widest(
     kernel: &Kernel,
     access: &[Access],
     width: Width,
+    stores: Stores,
     helpers: impl Fn() -> Helpers,
 ) -> (Option<Wide>, Option<String>) {
     let (width, mut narrowed) = width.had();
     for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
-        match wide(isa, kernel, access, width, helpers()) {
+        match wide(isa, kernel, access, width, stores, helpers()) {
             Ok(wide) => return (Some(wide), narrowed),
             Err(why) => narrowed = narrowed.or(Some(why)),
         }
@@ -49,12 +51,14 @@ pub fn widest(
     (None, narrowed)
 }
 
-/// The code on vectors of this width, which the host has; or why there is none.
-fn wide(
+/// The code on vectors of this width, which the host has; or why there is none. With stores past the caches it is entered
+/// with whole blocks only, and their number of columns.
+pub fn wide(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
     access: &[Access],
     width: Width,
+    stores: Stores,
     helpers: Helpers,
 ) -> Result<Wide, String> {
     let shown = matches!(helpers, Helpers::Shown(_));
@@ -67,9 +71,10 @@ fn wide(
         CallConv::SystemV => Convention::SystemV,
         other => return Err(format!("functions are called as {other} here")),
     };
-    let (function, constants) =
-        emit::function(kernel, access, width, isa, &mut FunctionBuilderContext::new(), helpers)
+    let (mut function, constants) =
+        emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
+    optimise::run(&mut function);
     if cfg!(debug_assertions) {
         cranelift_codegen::verify_function(&function, isa.flags()).map_err(|e| e.to_string())?;
     }

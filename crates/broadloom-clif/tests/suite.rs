@@ -2,21 +2,17 @@
 
 use broadloom_clif::{Compiler, Width};
 use broadloom_core::Kernel;
-use broadloom_mem::Access;
+use broadloom_mem::{Access, Stores};
 use broadloom_testkit::suite::{self, Executor, Prepared};
 
-/// The wide back end takes every kernel of the suite.
-const TAKES_ALL: bool = true;
-
-/// Machine code on vectors of one width.
-struct Jit(Compiler, Width);
+/// Machine code on vectors of one width, which takes every kernel of the suite.
+struct Jit(Compiler, Width, Stores);
 
 impl Executor for Jit {
     fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
-        let compiled = self.0.compile(kernel, access, self.1).expect("compiles");
-        if TAKES_ALL && self.1 == broadloom_clif::Width::W512 {
-            assert_eq!((compiled.width(), compiled.narrowed()), (self.1, None), "{kernel}");
-        }
+        let compiled = self.0.compile_with(self.2, kernel, access, self.1).expect("compiles");
+        assert_eq!(compiled.streams(), self.2 == Stores::Streaming, "{kernel}");
+        assert_eq!((compiled.width(), compiled.narrowed()), (self.1, None), "{kernel}");
         Box::new(move |block, params, faults| compiled.run(block, params, faults).expect("matches"))
     }
 }
@@ -27,12 +23,18 @@ fn compiler() -> Compiler {
 
 /// An executor for each width that the host has.
 fn widths() -> impl Iterator<Item = Jit> {
-    Width::of_host().map(|width| Jit(compiler(), width))
+    Width::of_host().map(|width| Jit(compiler(), width, Stores::Cached))
+}
+
+/// The same with stores past the caches, where there are such.
+fn streaming() -> impl Iterator<Item = Jit> {
+    let wide = Width::of_host().filter(|&width| width > Width::W128);
+    wide.map(|width| Jit(compiler(), width, Stores::Streaming))
 }
 
 #[test]
 fn every_code_gives_the_scalar_instances_bits() {
-    widths().for_each(|jit| suite::every_code_gives_the_scalar_instances_bits(&jit));
+    widths().chain(streaming()).for_each(|jit| suite::every_code_gives_the_scalar_instances_bits(&jit));
 }
 
 #[test]
@@ -118,7 +120,7 @@ fn fewer_slices_than_they_were_said_to_be() {
 
 #[test]
 fn every_length_and_tail() {
-    widths().for_each(|jit| suite::every_length_and_tail(&jit));
+    widths().chain(streaming()).for_each(|jit| suite::every_length_and_tail(&jit));
 }
 
 /// The emitter stores what a value has, not what the output takes.

@@ -15,4 +15,4 @@ mod run;
 
 pub use loops::lanes;
 pub use program::Program;
-pub use run::{Stores, TILE, Tiles};
+pub use run::{TILE, Tiles};

@@ -6,7 +6,7 @@
 use broadloom_core::kernel::Depth;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_math::Elem;
-use broadloom_mem::{Access, Block, Buffer, Inputs, Outputs, Stream, typed, typed_mut};
+use broadloom_mem::{Access, Block, Buffer, Inputs, Outputs, Stores, Stream, typed, typed_mut};
 use pulp::Arch;
 
 use crate::loops::{OPERANDS, any_zero};
@@ -38,17 +38,6 @@ impl Tiles {
             .and_then(Buffer::as_bytes_mut)
             .ok_or_else(|| Error::new(ErrorKind::Internal, "working memory that can't be written"))
     }
-}
-
-/// How outputs are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stores {
-    /// As usual: through the caches.
-    #[default]
-    Cached,
-    /// Past the caches, where the outputs' rows are the caller's memory and not an input's: for operands that the
-    /// caches can't hold. It saves reading the lines that are written; inputs are asked for ahead of time.
-    Streaming,
 }
 
 /// What one call of [`Program::run_with`] works with.

@@ -1,8 +1,8 @@
 //! The interpreter, held to the suite of all executors.
 
 use broadloom_core::Kernel;
-use broadloom_interp::{Program, Stores, Tiles};
-use broadloom_mem::Access;
+use broadloom_interp::{Program, Tiles};
+use broadloom_mem::{Access, Stores};
 use broadloom_testkit::suite::{self, Executor, Prepared};
 
 /// The interpreter, and how it writes outputs.

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op};
-use broadloom_interp::{Program, Stores, TILE, Tiles};
-use broadloom_mem::{AliasPolicy, Nest, Scratch, View, ViewMut, bytes_of, bytes_of_mut};
+use broadloom_interp::{Program, TILE, Tiles};
+use broadloom_mem::{AliasPolicy, Nest, Scratch, Stores, View, ViewMut, bytes_of, bytes_of_mut};
 
 /// (a·b + s, a·b + s > a, b, s as it is): two outputs that are computed, two that are moved.
 fn kernel() -> Kernel {

@@ -62,5 +62,5 @@ pub use plan::{Mode, NestError};
 pub use pool::Pool;
 pub use region::Region;
 pub use scratch::Scratch;
-pub use stream::Stream;
+pub use stream::{Stores, Stream, order_streamed};
 pub use view::{View, ViewError, ViewMut};

@@ -8,6 +8,17 @@ use std::fmt;
 
 use crate::block::{Block, Inputs};
 
+/// How outputs are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stores {
+    /// As usual: through the caches.
+    #[default]
+    Cached,
+    /// Past the caches, where the outputs' rows are the caller's memory and not an input's: for operands that the
+    /// caches can't hold. It saves reading the lines that are written.
+    Streaming,
+}
+
 /// A block whose outputs are written past the caches, within [`Block::stream`].
 ///
 /// Its outputs can't be looked at: such stores are in no order for other threads until they are fenced off.
@@ -25,7 +36,7 @@ impl<'b> Block<'b> {
         struct Ordered;
         impl Drop for Ordered {
             fn drop(&mut self) {
-                fence();
+                order_streamed();
             }
         }
         let _ordered = Ordered;
@@ -161,14 +172,14 @@ fn copy_lines() -> CopyLines {
     |from, to| to.copy_from_slice(from)
 }
 
-#[cfg(target_arch = "x86_64")]
-fn fence() {
+/// Puts stores that went past the caches in order with all that follows, for other threads too.
+pub fn order_streamed() {
+    #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has it; it orders stores and does nothing else.
-    unsafe { std::arch::x86_64::_mm_sfence() }
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
 }
-
-#[cfg(not(target_arch = "x86_64"))]
-fn fence() {}
 
 #[cfg(test)]
 mod tests {
@@ -186,7 +197,7 @@ mod tests {
                     let mut out = vec![255u8; 500];
                     let source = &from[skew..skew + length];
                     copy(copy_lines(), source, &mut out[offset..offset + length]);
-                    fence();
+                    order_streamed();
                     assert_eq!(&out[offset..offset + length], source, "{offset} {length} {skew}");
                     let around = out[..offset].iter().chain(&out[offset + length..]);
                     assert!(around.into_iter().all(|&b| b == 255), "{offset} {length} {skew}");

@@ -18,6 +18,13 @@ pub struct Op {
     pub memory: Option<u8>,
     /// Whether the first two sources may change places.
     pub commutes: bool,
+    /// How many times the result is half as long as the operation, and the last source.
+    result: u8,
+    source: u8,
+    /// Bytes of general registers: the first operand's, the others'.
+    general: [u8; 2],
+    /// Bytes of an immediate.
+    pub immediate: u8,
     /// Whether it is a product with a sum, of which there are forms for each place of the operands.
     pub product: bool,
 }
@@ -27,6 +34,8 @@ pub struct Op {
 enum Lengths {
     /// One.
     One,
+    /// One, of AVX-512.
+    OneWide,
     /// VEX for 128 and 256 bits.
     Vex,
     /// EVEX for 128, 256 and 512 bits.
@@ -41,7 +50,9 @@ enum Lengths {
 
 impl Op {
     const fn new(first: Code, lengths: Lengths, memory: Option<u8>) -> Op {
-        Op { first, lengths, broadcast: 0, memory, commutes: false, product: false }
+        let (result, source, general, immediate) = (0, 0, [8; 2], 1);
+        let (broadcast, commutes, product) = (0, false, false);
+        Op { first, lengths, broadcast, memory, commutes, result, source, general, immediate, product }
     }
 
     const fn broadcast(self, bytes: u8) -> Op {
@@ -52,14 +63,52 @@ impl Op {
         Op { commutes: true, ..self }
     }
 
+    /// The result is that many times half as long as the operation, but of 128 bits at least.
+    const fn result(self, halvings: u8) -> Op {
+        Op { result: halvings, ..self }
+    }
+
+    /// The last source is.
+    const fn source(self, halvings: u8) -> Op {
+        Op { source: halvings, ..self }
+    }
+
+    const fn general(self, first: u8, others: u8) -> Op {
+        Op { general: [first, others], ..self }
+    }
+
+    const fn immediate(self, bytes: u8) -> Op {
+        Op { immediate: bytes, ..self }
+    }
+
+    /// The length of a vector operand: the first, one between, or the last.
+    pub fn length(self, size: Size, place: usize, last: bool) -> Size {
+        let halvings = match (place, last) {
+            (0, _) => self.result,
+            (_, true) => self.source,
+            _ => 0,
+        };
+        match (size, halvings) {
+            (size, 0) => size,
+            (Size::Z, 1) => Size::Y,
+            _ => Size::X,
+        }
+    }
+
+    /// Bytes of a general register that is an operand.
+    pub fn general_bytes(self, place: usize) -> u8 {
+        self.general[usize::from(place > 0)]
+    }
+
     const fn product(self) -> Op {
         Op { product: true, ..self }
     }
 
-    /// The encoding for a length; with `evex` where there are two.
+    /// The encoding for a length: of AVX-512 if `evex` and there is one, else of AVX2 if there is one.
     pub fn code(self, size: Size, evex: bool) -> Option<Code> {
         let place = match (self.lengths, size) {
-            (Lengths::One, _) => 0,
+            (Lengths::OneWide | Lengths::Evex | Lengths::Long, _) if !evex => return None,
+            (Lengths::One | Lengths::OneWide, _) => 0,
             (Lengths::Vex, Size::Z) => return None,
             (Lengths::Both, _) if evex => 2 + size as usize,
             (Lengths::Apart(places), _) if evex => places as usize + size as usize,
@@ -126,7 +175,7 @@ const PRODUCTS: [[Op; 3]; 4] = [
     ],
 ];
 
-use Lengths::{Apart, Both, Evex, Long, One, Vex};
+use Lengths::{Apart, Both, Evex, Long, One, OneWide, Vex};
 
 macro_rules! ops {
     ($($name:ident = $op:expr;)*) => {
@@ -178,7 +227,6 @@ ops! {
     PMULLD = binary(Code::VEX_Vpmulld_xmm_xmm_xmmm128, Both).broadcast(4).commutes();
     PMULLQ = binary(Code::EVEX_Vpmullq_xmm_k1z_xmm_xmmm128b64, Evex).broadcast(8).commutes();
     PMULUDQ = binary(Code::VEX_Vpmuludq_xmm_xmm_xmmm128, Both).broadcast(8).commutes();
-    PMULHUW = binary(Code::VEX_Vpmulhuw_xmm_xmm_xmmm128, Both).commutes();
     PMINSB = binary(Code::VEX_Vpminsb_xmm_xmm_xmmm128, Both).commutes();
     PMINSW = binary(Code::VEX_Vpminsw_xmm_xmm_xmmm128, Both).commutes();
     PMINSD = binary(Code::VEX_Vpminsd_xmm_xmm_xmmm128, Both).broadcast(4).commutes();
@@ -203,22 +251,18 @@ ops! {
     PCMPUKB = binary(Code::EVEX_Vpcmpub_kr_k1_xmm_xmmm128_imm8, Evex);
     PCMPEQB = binary(Code::VEX_Vpcmpeqb_xmm_xmm_xmmm128, Both);
     PCMPGTB = binary(Code::VEX_Vpcmpgtb_xmm_xmm_xmmm128, Both);
-    PTESTMKB = binary(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, Evex).commutes();
     PCMPKW = binary(Code::EVEX_Vpcmpw_kr_k1_xmm_xmmm128_imm8, Evex);
     PCMPUKW = binary(Code::EVEX_Vpcmpuw_kr_k1_xmm_xmmm128_imm8, Evex);
     PCMPEQW = binary(Code::VEX_Vpcmpeqw_xmm_xmm_xmmm128, Both);
     PCMPGTW = binary(Code::VEX_Vpcmpgtw_xmm_xmm_xmmm128, Both);
-    PTESTMKW = binary(Code::EVEX_Vptestmw_kr_k1_xmm_xmmm128, Evex).commutes();
     PCMPKD = binary(Code::EVEX_Vpcmpd_kr_k1_xmm_xmmm128b32_imm8, Evex).broadcast(4);
     PCMPUKD = binary(Code::EVEX_Vpcmpud_kr_k1_xmm_xmmm128b32_imm8, Evex).broadcast(4);
     PCMPEQD = binary(Code::VEX_Vpcmpeqd_xmm_xmm_xmmm128, Both).broadcast(4);
     PCMPGTD = binary(Code::VEX_Vpcmpgtd_xmm_xmm_xmmm128, Both).broadcast(4);
-    PTESTMKD = binary(Code::EVEX_Vptestmd_kr_k1_xmm_xmmm128b32, Evex).broadcast(4).commutes();
     PCMPKQ = binary(Code::EVEX_Vpcmpq_kr_k1_xmm_xmmm128b64_imm8, Evex).broadcast(8);
     PCMPUKQ = binary(Code::EVEX_Vpcmpuq_kr_k1_xmm_xmmm128b64_imm8, Evex).broadcast(8);
     PCMPEQQ = binary(Code::VEX_Vpcmpeqq_xmm_xmm_xmmm128, Both).broadcast(8);
     PCMPGTQ = binary(Code::VEX_Vpcmpgtq_xmm_xmm_xmmm128, Both).broadcast(8);
-    PTESTMKQ = binary(Code::EVEX_Vptestmq_kr_k1_xmm_xmmm128b64, Evex).broadcast(8).commutes();
     // Bits.
     PAND = binary(Code::VEX_Vpand_xmm_xmm_xmmm128, Vex).commutes();
     PANDD = binary(Code::EVEX_Vpandd_xmm_k1z_xmm_xmmm128b32, Evex).broadcast(4).commutes();
@@ -236,87 +280,86 @@ ops! {
     PTERNLOGQ = Op::new(Code::EVEX_Vpternlogq_xmm_k1z_xmm_xmmm128b64_imm8, Evex, Some(2)).broadcast(8);
     PSLLW_I = plain(Code::VEX_Vpsllw_xmm_xmm_imm8, Vex);
     PSLLW_KI = unary(Code::EVEX_Vpsllw_xmm_k1z_xmmm128_imm8, Evex);
-    PSLLW_X = plain(Code::VEX_Vpsllw_xmm_xmm_xmmm128, Both);
+    PSLLW_X = plain(Code::VEX_Vpsllw_xmm_xmm_xmmm128, Both).source(9);
     PSLLVW = binary(Code::EVEX_Vpsllvw_xmm_k1z_xmm_xmmm128, Evex);
     PSLLD_I = plain(Code::VEX_Vpslld_xmm_xmm_imm8, Vex);
     PSLLD_KI = unary(Code::EVEX_Vpslld_xmm_k1z_xmmm128b32_imm8, Evex).broadcast(4);
-    PSLLD_X = plain(Code::VEX_Vpslld_xmm_xmm_xmmm128, Both);
+    PSLLD_X = plain(Code::VEX_Vpslld_xmm_xmm_xmmm128, Both).source(9);
     PSLLVD = binary(Code::VEX_Vpsllvd_xmm_xmm_xmmm128, Apart(4)).broadcast(4);
     PSLLQ_I = plain(Code::VEX_Vpsllq_xmm_xmm_imm8, Vex);
     PSLLQ_KI = unary(Code::EVEX_Vpsllq_xmm_k1z_xmmm128b64_imm8, Evex).broadcast(8);
-    PSLLQ_X = plain(Code::VEX_Vpsllq_xmm_xmm_xmmm128, Both);
+    PSLLQ_X = plain(Code::VEX_Vpsllq_xmm_xmm_xmmm128, Both).source(9);
     PSLLVQ = binary(Code::VEX_Vpsllvq_xmm_xmm_xmmm128, Apart(5)).broadcast(8);
     PSRLW_I = plain(Code::VEX_Vpsrlw_xmm_xmm_imm8, Vex);
     PSRLW_KI = unary(Code::EVEX_Vpsrlw_xmm_k1z_xmmm128_imm8, Evex);
-    PSRLW_X = plain(Code::VEX_Vpsrlw_xmm_xmm_xmmm128, Both);
+    PSRLW_X = plain(Code::VEX_Vpsrlw_xmm_xmm_xmmm128, Both).source(9);
     PSRLVW = binary(Code::EVEX_Vpsrlvw_xmm_k1z_xmm_xmmm128, Evex);
     PSRLD_I = plain(Code::VEX_Vpsrld_xmm_xmm_imm8, Vex);
     PSRLD_KI = unary(Code::EVEX_Vpsrld_xmm_k1z_xmmm128b32_imm8, Evex).broadcast(4);
-    PSRLD_X = plain(Code::VEX_Vpsrld_xmm_xmm_xmmm128, Both);
+    PSRLD_X = plain(Code::VEX_Vpsrld_xmm_xmm_xmmm128, Both).source(9);
     PSRLVD = binary(Code::VEX_Vpsrlvd_xmm_xmm_xmmm128, Apart(4)).broadcast(4);
     PSRLQ_I = plain(Code::VEX_Vpsrlq_xmm_xmm_imm8, Vex);
     PSRLQ_KI = unary(Code::EVEX_Vpsrlq_xmm_k1z_xmmm128b64_imm8, Evex).broadcast(8);
-    PSRLQ_X = plain(Code::VEX_Vpsrlq_xmm_xmm_xmmm128, Both);
+    PSRLQ_X = plain(Code::VEX_Vpsrlq_xmm_xmm_xmmm128, Both).source(9);
     PSRLVQ = binary(Code::VEX_Vpsrlvq_xmm_xmm_xmmm128, Apart(5)).broadcast(8);
     PSRAW_I = plain(Code::VEX_Vpsraw_xmm_xmm_imm8, Vex);
     PSRAW_KI = unary(Code::EVEX_Vpsraw_xmm_k1z_xmmm128_imm8, Evex);
-    PSRAW_X = plain(Code::VEX_Vpsraw_xmm_xmm_xmmm128, Both);
+    PSRAW_X = plain(Code::VEX_Vpsraw_xmm_xmm_xmmm128, Both).source(9);
     PSRAVW = binary(Code::EVEX_Vpsravw_xmm_k1z_xmm_xmmm128, Evex);
     PSRAD_I = plain(Code::VEX_Vpsrad_xmm_xmm_imm8, Vex);
     PSRAD_KI = unary(Code::EVEX_Vpsrad_xmm_k1z_xmmm128b32_imm8, Evex).broadcast(4);
-    PSRAD_X = plain(Code::VEX_Vpsrad_xmm_xmm_xmmm128, Both);
+    PSRAD_X = plain(Code::VEX_Vpsrad_xmm_xmm_xmmm128, Both).source(9);
     PSRAVD = binary(Code::VEX_Vpsravd_xmm_xmm_xmmm128, Both).broadcast(4);
     PSRAQ_KI = unary(Code::EVEX_Vpsraq_xmm_k1z_xmmm128b64_imm8, Evex).broadcast(8);
-    PSRAQ_X = plain(Code::EVEX_Vpsraq_xmm_k1z_xmm_xmmm128, Evex);
+    PSRAQ_X = plain(Code::EVEX_Vpsraq_xmm_k1z_xmm_xmmm128, Evex).source(9);
     PSRAVQ = binary(Code::EVEX_Vpsravq_xmm_k1z_xmm_xmmm128b64, Evex).broadcast(8);
     // Conversions.
-    PMOVSXBW = unary(Code::VEX_Vpmovsxbw_xmm_xmmm64, Both);
-    PMOVSXBD = unary(Code::VEX_Vpmovsxbd_xmm_xmmm32, Both);
-    PMOVSXBQ = unary(Code::VEX_Vpmovsxbq_xmm_xmmm16, Both);
-    PMOVSXWD = unary(Code::VEX_Vpmovsxwd_xmm_xmmm64, Both);
-    PMOVSXWQ = unary(Code::VEX_Vpmovsxwq_xmm_xmmm32, Both);
-    PMOVSXDQ = unary(Code::VEX_Vpmovsxdq_xmm_xmmm64, Both);
-    PMOVZXBW = unary(Code::VEX_Vpmovzxbw_xmm_xmmm64, Both);
-    PMOVZXBD = unary(Code::VEX_Vpmovzxbd_xmm_xmmm32, Both);
-    PMOVZXBQ = unary(Code::VEX_Vpmovzxbq_xmm_xmmm16, Both);
-    PMOVZXWD = unary(Code::VEX_Vpmovzxwd_xmm_xmmm64, Both);
-    PMOVZXWQ = unary(Code::VEX_Vpmovzxwq_xmm_xmmm32, Both);
-    PMOVZXDQ = unary(Code::VEX_Vpmovzxdq_xmm_xmmm64, Both);
-    PMOVWB = plain(Code::EVEX_Vpmovwb_xmmm64_k1z_xmm, Evex);
-    PMOVDB = plain(Code::EVEX_Vpmovdb_xmmm32_k1z_xmm, Evex);
-    PMOVDW = plain(Code::EVEX_Vpmovdw_xmmm64_k1z_xmm, Evex);
-    PMOVQB = plain(Code::EVEX_Vpmovqb_xmmm16_k1z_xmm, Evex);
-    PMOVQW = plain(Code::EVEX_Vpmovqw_xmmm32_k1z_xmm, Evex);
-    PMOVQD = plain(Code::EVEX_Vpmovqd_xmmm64_k1z_xmm, Evex);
-    PMOVSWB = plain(Code::EVEX_Vpmovswb_xmmm64_k1z_xmm, Evex);
-    PMOVSDB = plain(Code::EVEX_Vpmovsdb_xmmm32_k1z_xmm, Evex);
-    PMOVSDW = plain(Code::EVEX_Vpmovsdw_xmmm64_k1z_xmm, Evex);
-    PMOVSQB = plain(Code::EVEX_Vpmovsqb_xmmm16_k1z_xmm, Evex);
-    PMOVSQW = plain(Code::EVEX_Vpmovsqw_xmmm32_k1z_xmm, Evex);
-    PMOVSQD = plain(Code::EVEX_Vpmovsqd_xmmm64_k1z_xmm, Evex);
-    PMOVUSWB = plain(Code::EVEX_Vpmovuswb_xmmm64_k1z_xmm, Evex);
-    PMOVUSDB = plain(Code::EVEX_Vpmovusdb_xmmm32_k1z_xmm, Evex);
-    PMOVUSDW = plain(Code::EVEX_Vpmovusdw_xmmm64_k1z_xmm, Evex);
-    PMOVUSQB = plain(Code::EVEX_Vpmovusqb_xmmm16_k1z_xmm, Evex);
-    PMOVUSQW = plain(Code::EVEX_Vpmovusqw_xmmm32_k1z_xmm, Evex);
-    PMOVUSQD = plain(Code::EVEX_Vpmovusqd_xmmm64_k1z_xmm, Evex);
+    PMOVSXBW = unary(Code::VEX_Vpmovsxbw_xmm_xmmm64, Both).source(1);
+    PMOVSXBD = unary(Code::VEX_Vpmovsxbd_xmm_xmmm32, Both).source(2);
+    PMOVSXBQ = unary(Code::VEX_Vpmovsxbq_xmm_xmmm16, Both).source(3);
+    PMOVSXWD = unary(Code::VEX_Vpmovsxwd_xmm_xmmm64, Both).source(1);
+    PMOVSXWQ = unary(Code::VEX_Vpmovsxwq_xmm_xmmm32, Both).source(2);
+    PMOVSXDQ = unary(Code::VEX_Vpmovsxdq_xmm_xmmm64, Both).source(1);
+    PMOVZXBW = unary(Code::VEX_Vpmovzxbw_xmm_xmmm64, Both).source(1);
+    PMOVZXBD = unary(Code::VEX_Vpmovzxbd_xmm_xmmm32, Both).source(2);
+    PMOVZXBQ = unary(Code::VEX_Vpmovzxbq_xmm_xmmm16, Both).source(3);
+    PMOVZXWD = unary(Code::VEX_Vpmovzxwd_xmm_xmmm64, Both).source(1);
+    PMOVZXWQ = unary(Code::VEX_Vpmovzxwq_xmm_xmmm32, Both).source(2);
+    PMOVZXDQ = unary(Code::VEX_Vpmovzxdq_xmm_xmmm64, Both).source(1);
+    PMOVWB = plain(Code::EVEX_Vpmovwb_xmmm64_k1z_xmm, Evex).result(1);
+    PMOVDB = plain(Code::EVEX_Vpmovdb_xmmm32_k1z_xmm, Evex).result(2);
+    PMOVDW = plain(Code::EVEX_Vpmovdw_xmmm64_k1z_xmm, Evex).result(1);
+    PMOVQB = plain(Code::EVEX_Vpmovqb_xmmm16_k1z_xmm, Evex).result(3);
+    PMOVQW = plain(Code::EVEX_Vpmovqw_xmmm32_k1z_xmm, Evex).result(2);
+    PMOVQD = plain(Code::EVEX_Vpmovqd_xmmm64_k1z_xmm, Evex).result(1);
+    PMOVSWB = plain(Code::EVEX_Vpmovswb_xmmm64_k1z_xmm, Evex).result(1);
+    PMOVSDB = plain(Code::EVEX_Vpmovsdb_xmmm32_k1z_xmm, Evex).result(2);
+    PMOVSDW = plain(Code::EVEX_Vpmovsdw_xmmm64_k1z_xmm, Evex).result(1);
+    PMOVSQB = plain(Code::EVEX_Vpmovsqb_xmmm16_k1z_xmm, Evex).result(3);
+    PMOVSQW = plain(Code::EVEX_Vpmovsqw_xmmm32_k1z_xmm, Evex).result(2);
+    PMOVSQD = plain(Code::EVEX_Vpmovsqd_xmmm64_k1z_xmm, Evex).result(1);
+    PMOVUSWB = plain(Code::EVEX_Vpmovuswb_xmmm64_k1z_xmm, Evex).result(1);
+    PMOVUSDB = plain(Code::EVEX_Vpmovusdb_xmmm32_k1z_xmm, Evex).result(2);
+    PMOVUSDW = plain(Code::EVEX_Vpmovusdw_xmmm64_k1z_xmm, Evex).result(1);
+    PMOVUSQB = plain(Code::EVEX_Vpmovusqb_xmmm16_k1z_xmm, Evex).result(3);
+    PMOVUSQW = plain(Code::EVEX_Vpmovusqw_xmmm32_k1z_xmm, Evex).result(2);
+    PMOVUSQD = plain(Code::EVEX_Vpmovusqd_xmmm64_k1z_xmm, Evex).result(1);
     CVTDQ2PS = unary(Code::VEX_Vcvtdq2ps_xmm_xmmm128, Both).broadcast(4);
     CVTUDQ2PS = unary(Code::EVEX_Vcvtudq2ps_xmm_k1z_xmmm128b32, Evex).broadcast(4);
-    CVTDQ2PD = unary(Code::VEX_Vcvtdq2pd_xmm_xmmm64, Both).broadcast(4);
-    CVTUDQ2PD = unary(Code::EVEX_Vcvtudq2pd_xmm_k1z_xmmm64b32, Evex).broadcast(4);
+    CVTDQ2PD = unary(Code::VEX_Vcvtdq2pd_xmm_xmmm64, Both).broadcast(4).source(1);
+    CVTUDQ2PD = unary(Code::EVEX_Vcvtudq2pd_xmm_k1z_xmmm64b32, Evex).broadcast(4).source(1);
     CVTQQ2PD = unary(Code::EVEX_Vcvtqq2pd_xmm_k1z_xmmm128b64, Evex).broadcast(8);
     CVTUQQ2PD = unary(Code::EVEX_Vcvtuqq2pd_xmm_k1z_xmmm128b64, Evex).broadcast(8);
-    CVTQQ2PS = unary(Code::EVEX_Vcvtqq2ps_xmm_k1z_xmmm128b64, Evex).broadcast(8);
-    CVTUQQ2PS = unary(Code::EVEX_Vcvtuqq2ps_xmm_k1z_xmmm128b64, Evex).broadcast(8);
+    CVTQQ2PS = unary(Code::EVEX_Vcvtqq2ps_xmm_k1z_xmmm128b64, Evex).broadcast(8).result(1);
+    CVTUQQ2PS = unary(Code::EVEX_Vcvtuqq2ps_xmm_k1z_xmmm128b64, Evex).broadcast(8).result(1);
     CVTTPS2DQ = unary(Code::VEX_Vcvttps2dq_xmm_xmmm128, Both).broadcast(4);
     CVTTPS2UDQ = unary(Code::EVEX_Vcvttps2udq_xmm_k1z_xmmm128b32, Evex).broadcast(4);
-    CVTTPD2DQ = unary(Code::VEX_Vcvttpd2dq_xmm_xmmm128, Both).broadcast(8);
     CVTTPD2QQ = unary(Code::EVEX_Vcvttpd2qq_xmm_k1z_xmmm128b64, Evex).broadcast(8);
     CVTTPD2UQQ = unary(Code::EVEX_Vcvttpd2uqq_xmm_k1z_xmmm128b64, Evex).broadcast(8);
-    CVTPS2PD = unary(Code::VEX_Vcvtps2pd_xmm_xmmm64, Both).broadcast(4);
-    CVTPD2PS = unary(Code::VEX_Vcvtpd2ps_xmm_xmmm128, Both).broadcast(8);
-    CVTPH2PS = unary(Code::VEX_Vcvtph2ps_xmm_xmmm64, Both);
-    CVTPS2PH = plain(Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8, Both);
+    CVTPS2PD = unary(Code::VEX_Vcvtps2pd_xmm_xmmm64, Both).broadcast(4).source(1);
+    CVTPD2PS = unary(Code::VEX_Vcvtpd2ps_xmm_xmmm128, Both).broadcast(8).result(1);
+    CVTPH2PS = unary(Code::VEX_Vcvtph2ps_xmm_xmmm64, Both).source(1);
+    CVTPS2PH = plain(Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8, Both).result(1);
     // Between lanes.
     PACKSSWB = binary(Code::VEX_Vpacksswb_xmm_xmm_xmmm128, Both);
     PACKSSDW = binary(Code::VEX_Vpackssdw_xmm_xmm_xmmm128, Both).broadcast(4);
@@ -324,23 +367,24 @@ ops! {
     PACKUSDW = binary(Code::VEX_Vpackusdw_xmm_xmm_xmmm128, Both).broadcast(4);
     PUNPCKLQDQ = binary(Code::VEX_Vpunpcklqdq_xmm_xmm_xmmm128, Both).broadcast(8);
     PUNPCKLDQ = binary(Code::VEX_Vpunpckldq_xmm_xmm_xmmm128, Both).broadcast(4);
+    PUNPCKLWD = binary(Code::VEX_Vpunpcklwd_xmm_xmm_xmmm128, Both);
     PSHUFB = binary(Code::VEX_Vpshufb_xmm_xmm_xmmm128, Both);
-    SHUFPS = binary(Code::VEX_Vshufps_xmm_xmm_xmmm128_imm8, Both).broadcast(4);
     PERMQ_I = unary(Code::VEX_Vpermq_ymm_ymmm256_imm8, One);
     PSRLDQ = plain(Code::VEX_Vpsrldq_xmm_xmm_imm8, Vex);
     PSRLDQ_E = plain(Code::EVEX_Vpsrldq_xmm_xmmm128_imm8, Evex);
-    EXTRACTI128 = plain(Code::VEX_Vextracti128_xmmm128_ymm_imm8, One);
-    INSERTI128 = binary(Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8, One);
-    EXTRACTI32X4 = plain(Code::EVEX_Vextracti32x4_xmmm128_k1z_ymm_imm8, Long);
-    EXTRACTI64X4 = plain(Code::EVEX_Vextracti64x4_ymmm256_k1z_zmm_imm8, One);
-    INSERTI32X4 = binary(Code::EVEX_Vinserti32x4_ymm_k1z_ymm_xmmm128_imm8, Long);
-    INSERTI64X4 = binary(Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8, One);
+    EXTRACTI128 = plain(Code::VEX_Vextracti128_xmmm128_ymm_imm8, One).result(9);
+    INSERTI128 = binary(Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8, One).source(9);
+    EXTRACTI32X4 = plain(Code::EVEX_Vextracti32x4_xmmm128_k1z_ymm_imm8, Long).result(9);
+    EXTRACTI64X4 = plain(Code::EVEX_Vextracti64x4_ymmm256_k1z_zmm_imm8, OneWide).result(1);
+    INSERTI32X4 = binary(Code::EVEX_Vinserti32x4_ymm_k1z_ymm_xmmm128_imm8, Long).source(9);
+    INSERTI64X4 = binary(Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8, OneWide).source(1);
     // Choice.
     PBLENDMB = binary(Code::EVEX_Vpblendmb_xmm_k1z_xmm_xmmm128, Evex);
     PBLENDMW = binary(Code::EVEX_Vpblendmw_xmm_k1z_xmm_xmmm128, Evex);
     PBLENDMD = binary(Code::EVEX_Vpblendmd_xmm_k1z_xmm_xmmm128b32, Evex).broadcast(4);
     PBLENDMQ = binary(Code::EVEX_Vpblendmq_xmm_k1z_xmm_xmmm128b64, Evex).broadcast(8);
-    PBLENDVB = plain(Code::VEX_Vpblendvb_xmm_xmm_xmmm128_xmm, Vex);
+    PBLENDVB = binary(Code::VEX_Vpblendvb_xmm_xmm_xmmm128_xmm, Vex);
+    PBLENDW = binary(Code::VEX_Vpblendw_xmm_xmm_xmmm128_imm8, Vex);
     PTEST = plain(Code::VEX_Vptest_xmm_xmmm128, Vex);
     // Moves.
     MOVAPS = unary(Code::VEX_Vmovaps_xmm_xmmm128, Both);
@@ -354,59 +398,52 @@ ops! {
     MOVDQU32_STORE = plain(Code::EVEX_Vmovdqu32_xmmm128_k1z_xmm, Evex);
     MOVDQU64 = unary(Code::EVEX_Vmovdqu64_xmm_k1z_xmmm128, Evex);
     MOVDQU64_STORE = plain(Code::EVEX_Vmovdqu64_xmmm128_k1z_xmm, Evex);
-    MOVD = unary(Code::VEX_Vmovd_xmm_rm32, One);
-    MOVD_E = unary(Code::EVEX_Vmovd_xmm_rm32, One);
-    MOVD_STORE = plain(Code::VEX_Vmovd_rm32_xmm, One);
-    MOVD_STORE_E = plain(Code::EVEX_Vmovd_rm32_xmm, One);
+    MOVD = unary(Code::VEX_Vmovd_xmm_rm32, One).general(4, 4);
+    MOVD_E = unary(Code::EVEX_Vmovd_xmm_rm32, OneWide).general(4, 4);
+    MOVD_STORE = plain(Code::VEX_Vmovd_rm32_xmm, One).general(4, 4);
+    MOVD_STORE_E = plain(Code::EVEX_Vmovd_rm32_xmm, OneWide).general(4, 4);
     MOVQ = unary(Code::VEX_Vmovq_xmm_rm64, One);
-    MOVQ_E = unary(Code::EVEX_Vmovq_xmm_rm64, One);
+    MOVQ_E = unary(Code::EVEX_Vmovq_xmm_rm64, OneWide);
     MOVQ_STORE = plain(Code::VEX_Vmovq_rm64_xmm, One);
-    MOVQ_STORE_E = plain(Code::EVEX_Vmovq_rm64_xmm, One);
+    MOVQ_STORE_E = plain(Code::EVEX_Vmovq_rm64_xmm, OneWide);
     MOVNTPS = plain(Code::VEX_Vmovntps_m128_xmm, Both);
-    BROADCASTSS = unary(Code::EVEX_Vbroadcastss_xmm_k1z_xmmm32, Evex);
-    BROADCASTSD = unary(Code::EVEX_Vbroadcastsd_ymm_k1z_xmmm64, Long);
-    PBROADCASTB = unary(Code::VEX_Vpbroadcastb_xmm_xmmm8, Both);
-    PBROADCASTW = unary(Code::VEX_Vpbroadcastw_xmm_xmmm16, Both);
-    PBROADCASTD = unary(Code::VEX_Vpbroadcastd_xmm_xmmm32, Both);
-    PBROADCASTQ = unary(Code::VEX_Vpbroadcastq_xmm_xmmm64, Apart(5));
-    PBROADCASTB_G = plain(Code::EVEX_Vpbroadcastb_xmm_k1z_r32, Evex);
-    PBROADCASTW_G = plain(Code::EVEX_Vpbroadcastw_xmm_k1z_r32, Evex);
-    PBROADCASTD_G = plain(Code::EVEX_Vpbroadcastd_xmm_k1z_r32, Evex);
+    PBROADCASTB = unary(Code::VEX_Vpbroadcastb_xmm_xmmm8, Both).source(9);
+    PBROADCASTW = unary(Code::VEX_Vpbroadcastw_xmm_xmmm16, Both).source(9);
+    PBROADCASTD = unary(Code::VEX_Vpbroadcastd_xmm_xmmm32, Both).source(9);
+    PBROADCASTQ = unary(Code::VEX_Vpbroadcastq_xmm_xmmm64, Apart(5)).source(9);
+    PBROADCASTB_G = plain(Code::EVEX_Vpbroadcastb_xmm_k1z_r32, Evex).general(4, 4);
+    PBROADCASTW_G = plain(Code::EVEX_Vpbroadcastw_xmm_k1z_r32, Evex).general(4, 4);
+    PBROADCASTD_G = plain(Code::EVEX_Vpbroadcastd_xmm_k1z_r32, Evex).general(4, 4);
     PBROADCASTQ_G = plain(Code::EVEX_Vpbroadcastq_xmm_k1z_r64, Evex);
     // Masks.
-    KANDB = plain(Code::VEX_Kandb_kr_kr_kr, One).commutes();
-    KANDW = plain(Code::VEX_Kandw_kr_kr_kr, One).commutes();
-    KANDD = plain(Code::VEX_Kandd_kr_kr_kr, One).commutes();
-    KANDQ = plain(Code::VEX_Kandq_kr_kr_kr, One).commutes();
-    KANDNB = plain(Code::VEX_Kandnb_kr_kr_kr, One);
-    KANDNW = plain(Code::VEX_Kandnw_kr_kr_kr, One);
-    KANDND = plain(Code::VEX_Kandnd_kr_kr_kr, One);
-    KANDNQ = plain(Code::VEX_Kandnq_kr_kr_kr, One);
-    KORB = plain(Code::VEX_Korb_kr_kr_kr, One).commutes();
-    KORW = plain(Code::VEX_Korw_kr_kr_kr, One).commutes();
-    KORD = plain(Code::VEX_Kord_kr_kr_kr, One).commutes();
-    KORQ = plain(Code::VEX_Korq_kr_kr_kr, One).commutes();
-    KXORB = plain(Code::VEX_Kxorb_kr_kr_kr, One).commutes();
-    KXORW = plain(Code::VEX_Kxorw_kr_kr_kr, One).commutes();
-    KXORD = plain(Code::VEX_Kxord_kr_kr_kr, One).commutes();
-    KXORQ = plain(Code::VEX_Kxorq_kr_kr_kr, One).commutes();
-    KXNORB = plain(Code::VEX_Kxnorb_kr_kr_kr, One).commutes();
-    KXNORW = plain(Code::VEX_Kxnorw_kr_kr_kr, One).commutes();
-    KXNORD = plain(Code::VEX_Kxnord_kr_kr_kr, One).commutes();
-    KXNORQ = plain(Code::VEX_Kxnorq_kr_kr_kr, One).commutes();
-    KNOTB = plain(Code::VEX_Knotb_kr_kr, One);
-    KORTESTB = plain(Code::VEX_Kortestb_kr_kr, One);
-    KNOTW = plain(Code::VEX_Knotw_kr_kr, One);
-    KORTESTW = plain(Code::VEX_Kortestw_kr_kr, One);
-    KNOTD = plain(Code::VEX_Knotd_kr_kr, One);
-    KORTESTD = plain(Code::VEX_Kortestd_kr_kr, One);
-    KNOTQ = plain(Code::VEX_Knotq_kr_kr, One);
-    KORTESTQ = plain(Code::VEX_Kortestq_kr_kr, One);
-    KMOVQ = unary(Code::VEX_Kmovq_kr_km64, One);
-    KMOVQ_STORE = plain(Code::VEX_Kmovq_m64_kr, One);
-    KMOVQ_G = plain(Code::VEX_Kmovq_kr_r64, One);
-    KSHIFTLQ = plain(Code::VEX_Kshiftlq_kr_kr_imm8, One);
-    KSHIFTRQ = plain(Code::VEX_Kshiftrq_kr_kr_imm8, One);
+    KANDB = plain(Code::VEX_Kandb_kr_kr_kr, OneWide).commutes();
+    KANDW = plain(Code::VEX_Kandw_kr_kr_kr, OneWide).commutes();
+    KANDD = plain(Code::VEX_Kandd_kr_kr_kr, OneWide).commutes();
+    KANDQ = plain(Code::VEX_Kandq_kr_kr_kr, OneWide).commutes();
+    KANDNB = plain(Code::VEX_Kandnb_kr_kr_kr, OneWide);
+    KANDNW = plain(Code::VEX_Kandnw_kr_kr_kr, OneWide);
+    KANDND = plain(Code::VEX_Kandnd_kr_kr_kr, OneWide);
+    KANDNQ = plain(Code::VEX_Kandnq_kr_kr_kr, OneWide);
+    KORB = plain(Code::VEX_Korb_kr_kr_kr, OneWide).commutes();
+    KORW = plain(Code::VEX_Korw_kr_kr_kr, OneWide).commutes();
+    KORD = plain(Code::VEX_Kord_kr_kr_kr, OneWide).commutes();
+    KORQ = plain(Code::VEX_Korq_kr_kr_kr, OneWide).commutes();
+    KXORB = plain(Code::VEX_Kxorb_kr_kr_kr, OneWide).commutes();
+    KXORW = plain(Code::VEX_Kxorw_kr_kr_kr, OneWide).commutes();
+    KXORD = plain(Code::VEX_Kxord_kr_kr_kr, OneWide).commutes();
+    KXORQ = plain(Code::VEX_Kxorq_kr_kr_kr, OneWide).commutes();
+    KNOTB = plain(Code::VEX_Knotb_kr_kr, OneWide);
+    KORTESTB = plain(Code::VEX_Kortestb_kr_kr, OneWide);
+    KNOTW = plain(Code::VEX_Knotw_kr_kr, OneWide);
+    KORTESTW = plain(Code::VEX_Kortestw_kr_kr, OneWide);
+    KNOTD = plain(Code::VEX_Knotd_kr_kr, OneWide);
+    KORTESTD = plain(Code::VEX_Kortestd_kr_kr, OneWide);
+    KNOTQ = plain(Code::VEX_Knotq_kr_kr, OneWide);
+    KORTESTQ = plain(Code::VEX_Kortestq_kr_kr, OneWide);
+    KMOVQ = unary(Code::VEX_Kmovq_kr_km64, OneWide);
+    KMOVQ_STORE = plain(Code::VEX_Kmovq_m64_kr, OneWide);
+    KSHIFTLQ = plain(Code::VEX_Kshiftlq_kr_kr_imm8, OneWide);
+    KSHIFTRQ = plain(Code::VEX_Kshiftrq_kr_kr_imm8, OneWide);
     PMOVM2B = plain(Code::EVEX_Vpmovm2b_xmm_kr, Evex);
     PMOVB2M = plain(Code::EVEX_Vpmovb2m_kr_xmm, Evex);
     PMOVM2W = plain(Code::EVEX_Vpmovm2w_xmm_kr, Evex);
@@ -418,26 +455,26 @@ ops! {
     // Integers in general registers.
     MOV = unary(Code::Mov_r64_rm64, One);
     MOV_STORE = plain(Code::Mov_rm64_r64, One);
-    MOV_STORE32 = plain(Code::Mov_rm32_r32, One);
-    MOV_STORE16 = plain(Code::Mov_rm16_r16, One);
-    MOV_STORE8 = plain(Code::Mov_rm8_r8, One);
-    MOV32 = unary(Code::Mov_r32_rm32, One);
-    MOVZX8 = unary(Code::Movzx_r32_rm8, One);
-    MOVZX16 = unary(Code::Movzx_r32_rm16, One);
-    MOV_I64 = plain(Code::Mov_r64_imm64, One);
-    MOV_I32 = plain(Code::Mov_rm64_imm32, One);
-    MOV8_I = plain(Code::Mov_rm8_imm8, One);
+    MOV_STORE32 = plain(Code::Mov_rm32_r32, One).general(4, 4);
+    MOV_STORE16 = plain(Code::Mov_rm16_r16, One).general(2, 2);
+    MOV_STORE8 = plain(Code::Mov_rm8_r8, One).general(1, 1);
+    MOV32 = unary(Code::Mov_r32_rm32, One).general(4, 4);
+    MOVZX8 = unary(Code::Movzx_r32_rm8, One).general(4, 1);
+    MOVZX16 = unary(Code::Movzx_r32_rm16, One).general(4, 2);
+    MOV_I64 = plain(Code::Mov_r64_imm64, One).immediate(8);
+    MOV_I32 = plain(Code::Mov_rm64_imm32, One).immediate(4);
+    MOV8_I = plain(Code::Mov_rm8_imm8, One).general(1, 1);
     LEA = plain(Code::Lea_r64_m, One);
     ADD = binary(Code::Add_r64_rm64, One).commutes();
-    ADD_I = plain(Code::Add_rm64_imm32, One);
+    ADD_I = plain(Code::Add_rm64_imm32, One).immediate(4);
     SUB = binary(Code::Sub_r64_rm64, One);
     IMUL = binary(Code::Imul_r64_rm64, One).commutes();
     AND = binary(Code::And_r64_rm64, One).commutes();
-    AND_I = plain(Code::And_rm64_imm32, One);
+    AND_I = plain(Code::And_rm64_imm32, One).immediate(4);
     SHL_I = plain(Code::Shl_rm64_imm8, One);
     SHR_I = plain(Code::Shr_rm64_imm8, One);
     CMP = binary(Code::Cmp_r64_rm64, One);
-    CMP_I = unary(Code::Cmp_rm64_imm32, One);
+    CMP_I = unary(Code::Cmp_rm64_imm32, One).immediate(4);
     CMOVE = binary(Code::Cmove_r64_rm64, One);
     CMOVNE = binary(Code::Cmovne_r64_rm64, One);
     CMOVL = binary(Code::Cmovl_r64_rm64, One);
@@ -448,10 +485,8 @@ ops! {
     CMOVBE = binary(Code::Cmovbe_r64_rm64, One);
     CMOVA = binary(Code::Cmova_r64_rm64, One);
     CMOVAE = binary(Code::Cmovae_r64_rm64, One);
-    TEST = plain(Code::Test_rm64_r64, One);
     BZHI = plain(Code::VEX_Bzhi_r64_rm64_r64, One);
     VZEROUPPER = plain(Code::VEX_Vzeroupper, One);
-    SFENCE = plain(Code::Sfence, One);
     RET = plain(Code::Retnq, One);
     PUSH = plain(Code::Push_r64, One);
     POP = plain(Code::Pop_r64, One);
@@ -472,7 +507,7 @@ mod tests {
                     let Some(code) = op.code(size, evex) else { continue };
                     let text = format!("{code:?}");
                     assert_eq!(code.mnemonic(), mnemonic, "{name}: {text}");
-                    if op.lengths == Lengths::One {
+                    if matches!(op.lengths, Lengths::One | Lengths::OneWide) {
                         continue;
                     }
                     let wanted = evex && op.lengths != Lengths::Vex
@@ -484,6 +519,55 @@ mod tests {
                     assert_eq!(widest, Some(letter), "{name}: {text}");
                     assert_eq!(text.contains("b32"), evex_broadcast(op, wanted) == 4, "{name}: {text}");
                     assert_eq!(text.contains("b64"), evex_broadcast(op, wanted) == 8, "{name}: {text}");
+                }
+            }
+        }
+    }
+
+    /// The lengths of operands and immediates are the encoder's.
+    #[test]
+    fn operands_have_the_lengths_that_the_forms_ask_for() {
+        use iced_x86::OpCodeOperandKind as Kind;
+        for &(name, op) in ALL {
+            for (size, evex) in
+                [(Size::X, false), (Size::Y, false), (Size::X, true), (Size::Y, true), (Size::Z, true)]
+            {
+                let Some(code) = op.code(size, evex) else { continue };
+                let info = code.op_code();
+                // A tied source is the result; an implied one is none.
+                let count = info.op_count() as usize;
+                let kinds: Vec<Kind> = (0..count as u32).map(|i| info.op_kind(i)).collect();
+                let is_immediate = |k: &Kind| format!("{k:?}").starts_with("imm");
+                let operands = kinds.iter().filter(|k| !is_immediate(k)).count();
+                for (place, kind) in kinds.iter().enumerate() {
+                    let text = format!("{kind:?}");
+                    let bytes = match kind {
+                        Kind::imm64 => 8,
+                        Kind::imm32sex64 => 4,
+                        _ => 1,
+                    };
+                    if is_immediate(kind) {
+                        assert_eq!(op.immediate, bytes, "{name}: {text}");
+                        continue;
+                    }
+                    let length = op.length(size, place, place + 1 == operands);
+                    match &text[..2] {
+                        // One encoding stands for every length.
+                        "xm" | "ym" | "zm"
+                            if matches!(op.lengths, Lengths::One | Lengths::OneWide)
+                                && place + 1 < operands => {}
+                        "xm" if matches!(op.lengths, Lengths::One | Lengths::OneWide) => {}
+                        "xm" => assert_eq!(length, Size::X, "{name} at {size:?}: operand {place}"),
+                        "ym" if matches!(op.lengths, Lengths::One | Lengths::OneWide) => {}
+                        "ym" => assert_eq!(length, Size::Y, "{name} at {size:?}: operand {place}"),
+                        "zm" if matches!(op.lengths, Lengths::One | Lengths::OneWide) => {}
+                        "zm" => assert_eq!(length, Size::Z, "{name} at {size:?}: operand {place}"),
+                        "r3" => assert_eq!(op.general_bytes(place), 4, "{name}: operand {place}"),
+                        "r1" => assert_eq!(op.general_bytes(place), 2, "{name}: operand {place}"),
+                        "r8" => assert_eq!(op.general_bytes(place), 1, "{name}: operand {place}"),
+                        "r6" => assert_eq!(op.general_bytes(place), 8, "{name}: operand {place}"),
+                        _ => {}
+                    }
                 }
             }
         }

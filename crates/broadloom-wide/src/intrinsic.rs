@@ -44,7 +44,7 @@ pub enum Intrinsic {
     Piece(u8),
     /// `(T xN, T xN) -> T x2N`: the first in the low lanes. Of masks, a mask.
     Concat,
-    /// `(i64, i64) -> T xN`: reads min(left, N) elements at an address, left ≥ 1; further lanes hold the first.
+    /// `(i64, i64) -> T xN`: reads min(left, N) elements at an address, none if left ≤ 0; further lanes hold 0.
     LoadPart,
     /// `(T xN, i64, i64)`: writes min(left, N) elements at an address.
     StorePart,

@@ -244,8 +244,6 @@ pub enum Step {
 /// How a loop of blocks ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Partial {
-    /// The first element of the block; the loop's parameter.
-    pub index: Reg,
     /// The row's elements.
     pub columns: Reg,
     /// Elements of a block.

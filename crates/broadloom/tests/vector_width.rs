@@ -84,3 +84,26 @@ fn explanations_tell_the_width() -> Result<()> {
     assert!(!(&x * &x).explanation(&interpreted, false)?.to_string().contains("vectors of"));
     Ok(())
 }
+
+/// Results larger than the caches, at every place within a line, are what they would be elsewhere.
+#[test]
+fn stores_past_the_caches() -> Result<()> {
+    const N: usize = (9 << 20) + 77;
+    let x: Vec<f32> = (0..N).map(|i| (i % 4099) as f32).collect();
+    let array = Array::from_slice(&x);
+    let root = &array * 3 + 1;
+    for width in VectorWidth::of_host() {
+        for (threads, offset) in [(Some(1), 0), (Some(2), 5)] {
+            let mut out = vec![-1.0_f32; N + 32];
+            let options = Options { threads, ..jit(width) };
+            root.eval_into_with(&mut out[offset..offset + N], &options)?;
+            let wrong = x.iter().zip(&out[offset..]).position(|(x, y)| x * 3.0 + 1.0 != *y);
+            assert_eq!(wrong, None, "{width:?}, {threads:?}");
+            assert!(out[..offset].iter().chain(&out[offset + N..]).all(|&y| y == -1.0));
+        }
+        let told = root.explanation(&jit(width), false)?.to_string();
+        let streams = cfg!(feature = "jit") && width != VectorWidth::W128;
+        assert!(!streams || told.contains("stage 0 stores past the caches"), "{told}");
+    }
+    Ok(())
+}

@@ -88,13 +88,17 @@ impl Allocator<'_> {
             operands.extend(others);
         } else {
             let others = self.operands(&sources, memory, inst)?;
+            let free = self.free_slots.len();
             dead.iter().for_each(|&reg| self.release(reg));
+            // What gives way for the result must not go where an operand is still to be read.
+            let read_here = self.free_slots.split_off(free);
             if let (Some(def), Some(class)) = (inst.def, class) {
                 let held = self.held_still(&sources, inst.mask, &dead);
                 let to = self.room_for(class, held[class as usize])?;
                 self.files.put(class, to, def);
                 operands.push(Operand::In(in_file(class, to)));
             }
+            self.free_slots.extend(read_here);
             operands.extend(others);
         }
         self.push(inst, inst.op, operands, evex_mask);

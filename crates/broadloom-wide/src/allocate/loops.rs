@@ -68,7 +68,9 @@ impl Allocator<'_> {
         let mut places: SmallVec<[(Class, u8); 2]> = SmallVec::new();
         for &(param, value) in parameters {
             let class = self.class(param);
-            let to = self.room_for(class, 0)?;
+            // Each keeps its own, read or not: the way back writes them all.
+            let held = places.iter().filter(|p| p.0 == class).fold(0u32, |held, p| held | 1 << p.1);
+            let to = self.room_for(class, held)?;
             self.fetch(class, to, value);
             self.files.put(class, to, param);
             places.push((class, to));
@@ -100,7 +102,7 @@ impl Allocator<'_> {
         if !is_inner {
             return Vec::new();
         }
-        let inside = |reg: Reg| !self.is_constant(reg) && self.set_at[reg.index()] >= head;
+        let inside = |reg: Reg| self.set_at[reg.index()].is_some_and(|at| at >= head);
         let (mut live, mut most) = ([0usize; 3], [0usize; 3]);
         let mut is_live: FxHashMap<Reg, ()> = FxHashMap::default();
         let mut outside: FxHashMap<Reg, u32> = FxHashMap::default();
@@ -117,7 +119,7 @@ impl Allocator<'_> {
             reads(step, &mut |reg| {
                 if inside(reg) {
                     // What cold code computes for itself is no concern of the line.
-                    let own = self.set_at[reg.index()] == at;
+                    let own = self.set_at[reg.index()] == Some(at);
                     if !own && is_live.insert(reg, ()).is_none() {
                         live[self.class(reg) as usize] += 1;
                     }

@@ -37,8 +37,10 @@ pub struct Allocator<'l> {
     pub stored_in_cold: Option<Vec<Reg>>,
     pub slot_count: u32,
     pub free_slots: Vec<u32>,
-    /// Where each value is set.
-    pub set_at: Vec<u32>,
+    /// Slots that the step at hand lets go: it may still read them after it has stored something else.
+    pub let_go: Vec<u32>,
+    /// Where each value is set: constants nowhere, the function's parameters before all.
+    pub set_at: Vec<Option<u32>>,
     /// The loops that the step at hand is in: the step of the head, the registers of its parameters.
     pub loops: Vec<loops::Open>,
     pub out: Vec<Out>,
@@ -61,19 +63,22 @@ pub fn place(line: &Line, level: Level, convention: Convention) -> Result<Placed
         stored_in_cold: None,
         slot_count: 0,
         free_slots: Vec::new(),
-        set_at: vec![0; count],
+        let_go: Vec::new(),
+        set_at: vec![None; count],
         loops: Vec::new(),
         out: Vec::new(),
         at: 0,
         calls: false,
     };
     for (at, step) in line.steps.iter().enumerate() {
-        uses::sets(step, &mut |reg| allocator.set_at[reg.index()] = at as u32);
+        uses::sets(step, &mut |reg| allocator.set_at[reg.index()] = Some(at as u32));
     }
     allocator.enter(&line.parameters);
     for (at, step) in line.steps.iter().enumerate() {
         allocator.at = at as u32;
         allocator.step(step)?;
+        let let_go = std::mem::take(&mut allocator.let_go);
+        allocator.free_slots.extend(let_go);
     }
     let Allocator { out, slot_count, files, calls, .. } = allocator;
     Ok(Placed { steps: out, slots: slot_count, frame: line.frame, written: files.written, calls })
@@ -114,6 +119,6 @@ impl Allocator<'_> {
 
     /// Whether a value was set outside of the innermost loop.
     pub fn is_from_outside(&self, reg: Reg) -> bool {
-        self.loops.last().is_some_and(|open| self.set_at[reg.index()] < open.head)
+        self.loops.last().is_some_and(|open| self.set_at[reg.index()].is_none_or(|at| at < open.head))
     }
 }

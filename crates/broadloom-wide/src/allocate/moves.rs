@@ -162,14 +162,19 @@ impl Allocator<'_> {
                     From::Register(from) => self.copy(class, to, from),
                     From::Slot(slot) => self.load_from(class, to, Memory::spill(slot)),
                 }
-            } else if let Some((class, _, from)) = pending.first_mut()
-                && let From::Register(register) = *from
-            {
-                // A ring: one of them goes through memory.
-                let (class, slot) = (*class, self.slot_count);
-                *from = From::Slot(slot);
+            } else if let Some((class, register)) = pending.iter().find_map(|&(class, _, from)| match from {
+                From::Register(register) => Some((class, register)),
+                From::Slot(_) => None,
+            }) {
+                // A ring: what one of them has goes through memory, to all that want it.
+                let slot = self.slot_count;
                 self.slot_count += 1;
                 self.store_at(class, slot, register);
+                for (other, _, from) in &mut pending {
+                    if *other == class && *from == From::Register(register) {
+                        *from = From::Slot(slot);
+                    }
+                }
             }
         }
         for m in wanted {
@@ -228,7 +233,7 @@ impl Allocator<'_> {
         if own && let Some(slot) = self.slots[reg.index()].filter(|_| self.stored_in_cold.is_none()) {
             self.slots[reg.index()] = None;
             self.stored[reg.index()] = false;
-            self.free_slots.push(slot);
+            self.let_go.push(slot);
         }
     }
 }

@@ -72,7 +72,7 @@ impl Uses {
     pub fn of(line: &Line) -> Uses {
         let mut first = vec![0u32; line.kinds.len() + 1];
         // Counted in the place after, which becomes where the next begins.
-        let mut each = |f: &mut dyn FnMut(Reg, u32)| {
+        let each = |f: &mut dyn FnMut(Reg, u32)| {
             for (at, step) in line.steps.iter().enumerate() {
                 reads(step, &mut |reg| f(reg, at as u32));
                 // What a loop over parts compares with is read at its end, too.
@@ -113,11 +113,5 @@ impl Uses {
             _ => all.partition_point(|&step| step <= at),
         };
         all.get(place).copied().unwrap_or(u32::MAX)
-    }
-
-    /// How often a value is read from one step to another, both excluded and included.
-    pub fn within(&self, reg: Reg, after: u32, until: u32) -> usize {
-        let all = self.all(reg);
-        all.partition_point(|&step| step <= until) - all.partition_point(|&step| step <= after)
     }
 }

@@ -66,8 +66,13 @@ impl Frame {
         Memory::at(MemoryBase::General(RSP), self.left_at())
     }
 
+    /// Where the first element of a row's last whole block is kept.
+    pub fn limit(&self) -> Memory {
+        Memory::at(MemoryBase::General(RSP), self.left_at() + 8)
+    }
+
     pub fn bytes(&self) -> u32 {
-        (self.left_at() as u32 + if self.has_part { 8 } else { 0 }).next_multiple_of(64)
+        (self.left_at() as u32 + if self.has_part { 16 } else { 0 }).next_multiple_of(64)
     }
 }
 

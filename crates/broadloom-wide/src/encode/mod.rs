@@ -163,14 +163,16 @@ impl<'p> Writer<'p> {
         const RAX: Operand = Operand::In(Place::General(0));
         let index_place = Operand::In(Place::General(index));
         let compare = |w: &mut Self, x: Operand, y: Operand| w.simple(forms::CMP, &[x, y], None);
-        self.simple(forms::CMP_I, &[columns], Some(lanes.into()))?;
+        // Where the last whole block begins.
+        let limit = Operand::At(self.frame.limit());
+        self.simple(forms::MOV, &[RAX, columns], None)?;
+        self.simple(forms::ADD_I, &[RAX], Some(-i64::from(lanes)))?;
+        self.simple(forms::MOV_STORE, &[limit, RAX], None)?;
         let none = self.jump(Some(Condition::Less))?;
         self.align();
         let head = self.at;
         self.steps(body)?;
-        let next = Memory::at(MemoryBase::General(index), lanes);
-        self.simple(forms::LEA, &[RAX, Operand::At(next)], None)?;
-        compare(self, RAX, columns)?;
+        compare(self, index_place, limit)?;
         let again = self.jump(Some(Condition::LessEqual))?;
         self.patches.push((again, head));
         compare(self, index_place, columns)?;

@@ -2,7 +2,7 @@
 //!
 //! In: an instruction with registers. Out: its bytes. Must hold: a register is named in the length that the form asks for.
 
-use iced_x86::{Code as Form, Instruction, OpCodeOperandKind as Wanted, OpKind, Register};
+use iced_x86::{Instruction, OpKind, Register};
 
 use crate::Unsupported;
 use crate::code::{Encoded, Memory, MemoryBase, Operand, Place};
@@ -16,13 +16,16 @@ impl Writer<'_> {
         };
         let mut instruction = Instruction::default();
         instruction.set_code(form);
-        let info = form.op_code();
+        let (op, size, last) =
+            (inst.op, inst.size, inst.operands.len() - usize::from(!inst.operands.is_empty()));
         let mut pool = None;
         let mut place = 0;
         for operand in &inst.operands {
             match *operand {
                 Operand::In(register) => {
-                    let register = named(register, info.op_kind(place))?;
+                    let at = place as usize;
+                    let length = op.length(size, at, at == last);
+                    let register = named(register, length, op.general_bytes(at));
                     instruction.set_op_kind(place, OpKind::Register);
                     instruction.set_op_register(place, register);
                 }
@@ -37,7 +40,7 @@ impl Writer<'_> {
             place += 1;
         }
         if let Some(immediate) = inst.immediate {
-            set_immediate(&mut instruction, place, form, immediate);
+            set_immediate(&mut instruction, place, op.immediate, immediate);
         }
         if let Some(mask) = inst.mask {
             instruction.set_op_mask(Register::K0 + u32::from(mask));
@@ -78,13 +81,13 @@ impl Writer<'_> {
     }
 }
 
-fn set_immediate(instruction: &mut Instruction, place: u32, form: Form, immediate: i64) {
-    match form.op_code().op_kind(place) {
-        Wanted::imm64 => {
+fn set_immediate(instruction: &mut Instruction, place: u32, bytes: u8, immediate: i64) {
+    match bytes {
+        8 => {
             instruction.set_op_kind(place, OpKind::Immediate64);
             instruction.set_immediate64(immediate as u64);
         }
-        Wanted::imm32sex64 => {
+        4 => {
             instruction.set_op_kind(place, OpKind::Immediate32to64);
             instruction.set_immediate32to64(immediate);
         }
@@ -95,43 +98,27 @@ fn set_immediate(instruction: &mut Instruction, place: u32, form: Form, immediat
     }
 }
 
-/// The name of a register in the length that an operand has.
-fn named(place: Place, wanted: Wanted) -> Result<Register, Unsupported> {
-    let register = match place {
+/// The name of a register of a length: of a vector's, or of so many bytes.
+fn named(place: Place, length: Size, bytes: u8) -> Register {
+    match place {
         Place::Mask(n) => Register::K0 + u32::from(n),
         Place::Vector(n) => {
-            let first = match length(wanted) {
-                Some(Size::X) => Register::XMM0,
-                Some(Size::Y) => Register::YMM0,
-                Some(Size::Z) => Register::ZMM0,
-                None => return Err(Unsupported(format!("a vector as {wanted:?}"))),
+            let first = match length {
+                Size::X => Register::XMM0,
+                Size::Y => Register::YMM0,
+                Size::Z => Register::ZMM0,
             };
             first + u32::from(n)
         }
         Place::General(n) => {
             let n = u32::from(n);
-            match wanted {
-                Wanted::r32_reg | Wanted::r32_or_mem | Wanted::r32_rm => Register::EAX + n,
-                Wanted::r16_reg | Wanted::r16_or_mem => Register::AX + n,
-                Wanted::r8_reg | Wanted::r8_or_mem if n < 4 => Register::AL + n,
-                Wanted::r8_reg | Wanted::r8_or_mem => Register::SPL + (n - 4),
-                _ => Register::RAX + n,
+            match bytes {
+                8 => Register::RAX + n,
+                4 => Register::EAX + n,
+                2 => Register::AX + n,
+                _ if n < 4 => Register::AL + n,
+                _ => Register::SPL + (n - 4),
             }
         }
-    };
-    Ok(register)
-}
-
-/// The length of a vector operand.
-pub fn length(wanted: Wanted) -> Option<Size> {
-    match wanted {
-        Wanted::xmm_reg | Wanted::xmm_rm | Wanted::xmm_vvvv | Wanted::xmm_or_mem | Wanted::xmm_is4 => {
-            Some(Size::X)
-        }
-        Wanted::ymm_reg | Wanted::ymm_rm | Wanted::ymm_vvvv | Wanted::ymm_or_mem | Wanted::ymm_is4 => {
-            Some(Size::Y)
-        }
-        Wanted::zmm_reg | Wanted::zmm_rm | Wanted::zmm_vvvv | Wanted::zmm_or_mem => Some(Size::Z),
-        _ => None,
     }
 }

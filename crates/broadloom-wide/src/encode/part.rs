@@ -1,7 +1,7 @@
 //! The last block of a row, of which elements may be missing.
 //!
 //! In: instructions that read or write elements. Out: the same for those elements that are there. Must hold: nothing beyond
-//! them is read or written; lanes without one compute with the block's first.
+//! them is read or written; lanes without one compute with 0.
 
 use smallvec::smallvec;
 
@@ -9,15 +9,12 @@ use crate::Unsupported;
 use crate::allocate::{PART_MASK, PART_VECTOR};
 use crate::code::{Encoded, Memory, Operand, Place};
 use crate::encode::Writer;
-use crate::encode::operand::length;
 use crate::forms::{self, Op};
 use crate::machine::{Part, Size};
 
 const LOAD: [Op; 4] = [forms::MOVDQU8, forms::MOVDQU16, forms::MOVDQU32, forms::MOVDQU64];
 const STORE: [Op; 4] =
     [forms::MOVDQU8_STORE, forms::MOVDQU16_STORE, forms::MOVDQU32_STORE, forms::MOVDQU64_STORE];
-const BROADCAST: [Op; 4] = [forms::PBROADCASTB, forms::PBROADCASTW, forms::PBROADCASTD, forms::PBROADCASTQ];
-
 fn part_of(operand: &Operand) -> Option<(Memory, Part)> {
     match operand {
         Operand::At(memory) => memory.part.map(|part| (*memory, part)),
@@ -41,19 +38,13 @@ impl Writer<'_> {
             return self.inst(&masked);
         }
         let is_load = [forms::MOVUPS, forms::MOVQ_E, forms::MOVD_E].contains(&inst.op);
-        let form = inst.op.code(inst.size, true);
-        let size = match form.and_then(|form| length(form.op_code().op_kind(place as u32))) {
-            Some(size) if !is_load => size,
-            _ => inst.size,
-        };
+        let last = place + 1 == inst.operands.len();
+        let size = if is_load { inst.size } else { inst.op.length(inst.size, place, last) };
         let to = match inst.operands[0] {
             Operand::In(Place::Vector(to)) if is_load => to,
             _ => PART_VECTOR,
         };
         let to = Operand::In(Place::Vector(to));
-        let first =
-            Memory { offset: memory.offset - i32::from(part.lane) * i32::from(part.element), ..memory };
-        self.part_step(BROADCAST[kind], size, to, first, None)?;
         self.part_step(LOAD[kind], size, to, memory, Some(PART_MASK))?;
         if is_load {
             return Ok(());
@@ -72,7 +63,7 @@ impl Writer<'_> {
         mask: Option<u8>,
     ) -> Result<(), Unsupported> {
         let operands = smallvec![to, Operand::At(from)];
-        self.inst(&Encoded { op, size, operands, immediate: None, mask, zeroing: false })
+        self.inst(&Encoded { op, size, operands, immediate: None, mask, zeroing: true })
     }
 
     /// Sets the mask for parts to the elements from a lane on.

@@ -9,12 +9,9 @@ use cranelift_codegen::ir::{
 };
 use smallvec::SmallVec;
 
-use rustc_hash::FxHashMap;
-
 use crate::forms;
 use crate::intrinsic::Intrinsic;
-use crate::machine::{Condition, Inst, Line, Partial, Reg, Size, Source, Step};
-use crate::select::number::Key;
+use crate::machine::{Condition, Inst, Line, Partial, Size, Source, Step};
 use crate::select::{Select, refuse};
 use crate::{Level, Unsupported};
 
@@ -39,13 +36,12 @@ impl Select<'_> {
             slot_bytes += slot.size;
         }
         // Backwards; the steps are turned round in the end.
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<Step> = Vec::with_capacity(self.func.dfg.num_insts());
         // For each head, its first values, and where its loop ends (counted from the back).
         let mut ends: Vec<(Block, usize)> = Vec::new();
         for (place, &block) in line.iter().enumerate().rev() {
             self.terminator(&line, place, &mut steps, &mut ends)?;
-            let insts: SmallVec<[ClifInst; 64]> = layout.block_insts(block).collect();
-            for &inst in insts.iter().rev().skip(1) {
+            for inst in layout.block_insts(block).rev().skip(1) {
                 self.select(inst, &mut steps)?;
             }
             if let Some(&(_, end)) = ends.iter().find(|(head, _)| *head == block) {
@@ -54,11 +50,7 @@ impl Select<'_> {
                     from.map(|from| self.jump_arguments(from, block)).transpose()?.unwrap_or_default();
                 let params = self.dfg().block_params(block);
                 let partial = self.partial.filter(|p| p.head == block);
-                let partial = partial.map(|p| Partial {
-                    index: self.reg(p.index),
-                    columns: self.reg(p.columns),
-                    lanes: p.lanes,
-                });
+                let partial = partial.map(|p| Partial { columns: self.reg(p.columns), lanes: p.lanes });
                 let mut parameters = SmallVec::new();
                 for (&param, &value) in params.iter().zip(&first) {
                     if self.is_wanted(param) {
@@ -112,20 +104,10 @@ impl Select<'_> {
     fn survey(&mut self) -> Result<(), Unsupported> {
         let func = self.func;
         let mut partial = None;
-        let mut known: FxHashMap<Key, Value> = FxHashMap::default();
         for block in func.layout.blocks() {
-            let cold = func.layout.is_cold(block);
+            func.dfg.block_params(block).iter().try_for_each(|&param| self.check_type(param))?;
             for inst in func.layout.block_insts(block) {
-                if let Some(key) = self.key(inst) {
-                    let result = func.dfg.first_result(inst);
-                    if let Some(&first) = known.get(&key) {
-                        self.same[result.as_u32() as usize] = first;
-                        continue;
-                    }
-                    if !cold {
-                        known.insert(key, result);
-                    }
-                }
+                func.dfg.inst_results(inst).iter().try_for_each(|&result| self.check_type(result))?;
                 self.blocks[inst.as_u32() as usize] = Some(block);
                 self.stores[inst.as_u32() as usize] = self.stored.len() as u32;
                 for arg in func.dfg.inst_values(inst) {
@@ -155,6 +137,16 @@ impl Select<'_> {
         Ok(())
     }
 
+    /// Whether a vector fits a register, and is one of those that are loaded and stored as a whole.
+    fn check_type(&self, v: Value) -> Result<(), Unsupported> {
+        let ty = self.ty(v);
+        let most = if self.level == Level::Avx512 { 64 } else { 32 };
+        match ty.is_vector() && !(4..=most).contains(&ty.bytes()) {
+            true => refuse(format!("vectors of the type {ty}")),
+            false => Ok(()),
+        }
+    }
+
     /// The loop that a block with parts of vectors is in: it ends with `next = index + lanes; next < columns`.
     fn partial_loop(&self, inside: Block) -> Result<PartialLoop, Unsupported> {
         let layout = &self.func.layout;
@@ -172,6 +164,10 @@ impl Select<'_> {
                         && base == self.resolve(index)
                     {
                         let columns = self.resolve(columns);
+                        // The elements that are left are counted in a mask.
+                        if !(1..=64).contains(&lanes) {
+                            return refuse(format!("blocks of {lanes} elements"));
+                        }
                         return Ok(PartialLoop { head, index, columns, lanes: lanes as u32 });
                     }
                 }
@@ -334,8 +330,8 @@ impl Select<'_> {
         }
         let mut inside = Vec::new();
         self.flush(&mut inside);
-        let insts: SmallVec<[ClifInst; 64]> = self.func.layout.block_insts(cold).collect();
-        for &inst in insts.iter().rev().skip(1) {
+        let func = self.func;
+        for inst in func.layout.block_insts(cold).rev().skip(1) {
             self.select(inst, &mut inside)?;
         }
         inside.reverse();
@@ -442,11 +438,6 @@ impl Select<'_> {
             }
             _ => None,
         }
-    }
-
-    /// The general register of a value, to be set.
-    pub fn result(&mut self, v: Value) -> Reg {
-        self.reg(v)
     }
 
     pub fn needs(&self, level: Level, what: &str) -> Result<(), Unsupported> {

@@ -3,7 +3,7 @@
 //! In: conversions of CLIF and the intrinsics for the others. Out: instructions of the machine. Must hold: integers round
 //! once to nearest even; floats truncate and saturate, NaN gives 0.
 
-use cranelift_codegen::ir::{Type, Value};
+use cranelift_codegen::ir::Value;
 
 use crate::forms::{self, Op};
 use crate::intrinsic::Intrinsic;
@@ -146,10 +146,5 @@ impl Select<'_> {
         let blend = if double { forms::PBLENDMQ } else { forms::PBLENDMD };
         self.push(Inst::new(blend, size, Some(def), &[Source::Reg(converted), greatest]).merging(large));
         Ok(())
-    }
-
-    /// The type of the same lanes at another width.
-    pub fn lanes_of(&self, ty: Type) -> u32 {
-        ty.lane_count()
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! In: calls of [`Intrinsic`]s. Out: instructions of the machine. Must hold: lanes keep their order.
 
-use cranelift_codegen::ir::{Inst as ClifInst, Value};
+use cranelift_codegen::ir::{Inst as ClifInst, Opcode, Value};
 
 use crate::forms::{self, Op};
 use crate::intrinsic::Intrinsic;
-use crate::machine::{Reg, Size, Source};
+use crate::machine::{Class, Inst, Reg, Size, Source};
 use crate::select::masks::lane;
 use crate::select::{Select, refuse, size};
 use crate::{Level, Unsupported};
@@ -23,7 +23,7 @@ impl Select<'_> {
             };
         };
         if self.is_mask_value(result) && self.level == Level::Avx512 {
-            return self.mask_result(inst, cranelift_codegen::ir::Opcode::Call, result);
+            return self.mask_result(inst, Opcode::Call, result);
         }
         match intrinsic {
             Intrinsic::LoadPart => self.load(inst, result),
@@ -62,41 +62,46 @@ impl Select<'_> {
         Ok(())
     }
 
+    /// The vector of which a value is the first piece: what lies above a piece may be anything. A mask in a register of
+    /// its own has zeros there.
+    pub fn first_piece_of(&self, v: Value) -> Option<Value> {
+        let inst = self.def_of(v, Opcode::Call)?;
+        let in_vector = self.level == Level::Avx2 || !self.is_mask_value(v);
+        let first = in_vector && self.intrinsic(inst) == Some(Intrinsic::Piece(0));
+        first.then(|| self.resolve(self.arguments(inst)[0]))
+    }
+
     fn piece(&mut self, result: Value, x: Value, place: u32) -> Result<(), Unsupported> {
+        if self.first_piece_of(result).is_some() {
+            return Ok(());
+        }
         let (from, to) = (self.ty(x).bytes(), self.ty(result).bytes());
         let (def, x) = (self.reg(result), self.reg(x));
         self.piece_of(def, x, from, to, place * to);
         Ok(())
     }
 
-    /// So many bytes of a register from a byte on.
-    pub fn piece_of(&mut self, def: Reg, x: Reg, from: u32, bytes: u32, at: u32) {
+    /// So many bytes of a register from a byte on, which is not the first.
+    fn piece_of(&mut self, def: Reg, x: Reg, from: u32, bytes: u32, at: u32) {
         let evex = self.level == Level::Avx512;
         if bytes >= 32 {
-            let inst = crate::machine::Inst::new(forms::EXTRACTI64X4, Size::Z, Some(def), &[Source::Reg(x)]);
+            let inst = Inst::new(forms::EXTRACTI64X4, Size::Z, Some(def), &[Source::Reg(x)]);
             return self.push(inst.immediate((at / 32) as i32));
         }
+        let (quarter, inside) = (at / 16, at % 16);
         let mut x = x;
-        if from > 16 && (at >= 16 || at % 16 == 0) {
-            let low = at % 16 == 0;
-            let part = if low { def } else { self.fresh(crate::machine::Class::Vector) };
+        if quarter > 0 {
+            let to = if inside == 0 { def } else { self.fresh(Class::Vector) };
             let (op, size) = match evex {
                 true => (forms::EXTRACTI32X4, Size::of_bytes(from)),
                 false => (forms::EXTRACTI128, Size::Y),
             };
-            let inst = crate::machine::Inst::new(op, size, Some(part), &[Source::Reg(x)]);
-            self.push(inst.immediate((at / 16) as i32));
-            if low {
-                return;
-            }
-            x = part;
+            self.push(Inst::new(op, size, Some(to), &[Source::Reg(x)]).immediate(quarter as i32));
+            x = to;
         }
-        if at % 16 == 0 {
-            self.put(forms::MOVAPS, Size::X, def, &[Source::Reg(x)]);
-        } else {
-            let (op, size) = (if evex { forms::PSRLDQ_E } else { forms::PSRLDQ }, Size::X);
-            let inst = crate::machine::Inst::new(op, size, Some(def), &[Source::Reg(x)]);
-            self.push(inst.immediate((at % 16) as i32));
+        if inside > 0 {
+            let op = if evex { forms::PSRLDQ_E } else { forms::PSRLDQ };
+            self.push(Inst::new(op, Size::X, Some(def), &[Source::Reg(x)]).immediate(inside as i32));
         }
     }
 
@@ -113,8 +118,8 @@ impl Select<'_> {
             (8, _) => (forms::PUNPCKLDQ, None),
             _ => return refuse(format!("a concatenation to {ty}")),
         };
-        let inst = crate::machine::Inst::new(op, size(ty), Some(def), &[low, Source::Reg(high)]);
-        self.push(crate::machine::Inst { immediate, ..inst });
+        let inst = Inst::new(op, size(ty), Some(def), &[low, Source::Reg(high)]);
+        self.push(Inst { immediate, ..inst });
         Ok(())
     }
 }

@@ -26,7 +26,6 @@ const KAND: [Op; 4] = [forms::KANDB, forms::KANDW, forms::KANDD, forms::KANDQ];
 const KANDN: [Op; 4] = [forms::KANDNB, forms::KANDNW, forms::KANDND, forms::KANDNQ];
 const KOR: [Op; 4] = [forms::KORB, forms::KORW, forms::KORD, forms::KORQ];
 const KXOR: [Op; 4] = [forms::KXORB, forms::KXORW, forms::KXORD, forms::KXORQ];
-const KXNOR: [Op; 4] = [forms::KXNORB, forms::KXNORW, forms::KXNORD, forms::KXNORQ];
 const KNOT: [Op; 4] = [forms::KNOTB, forms::KNOTW, forms::KNOTD, forms::KNOTQ];
 const KORTEST: [Op; 4] = [forms::KORTESTB, forms::KORTESTW, forms::KORTESTD, forms::KORTESTQ];
 const PMOVM2: [Op; 4] = [forms::PMOVM2B, forms::PMOVM2W, forms::PMOVM2D, forms::PMOVM2Q];
@@ -99,7 +98,12 @@ impl Select<'_> {
             _ => {
                 let x = self.reg(v);
                 let op = by_lane(lane(ty), PMOV2M);
-                self.put(op, size(ty), mask, &[Source::Reg(x)]);
+                // A short vector has other lanes above.
+                let all = if ty.bytes() < 16 { self.fresh(Class::Mask) } else { mask };
+                self.put(op, size(ty), all, &[Source::Reg(x)]);
+                if ty.bytes() < 16 {
+                    self.keep_lanes(mask, all, ty.lane_count());
+                }
             }
         }
         mask
@@ -152,6 +156,13 @@ impl Select<'_> {
                 _ => three(self, KXOR, args[0], args[1]),
             },
             Opcode::Bnot => self.not(def, lanes, args[0]),
+            Opcode::Bitselect
+                if (self.constant_bits(args[1]), self.constant_bits(args[2]))
+                    == (Some(u64::MAX), Some(0)) =>
+            {
+                let m = self.mask(args[0]);
+                self.put(forms::KMOVQ, Size::X, def, &[Source::Reg(m)]);
+            }
             Opcode::Bitselect => {
                 let [m, a, b] = [args[0], args[1], args[2]].map(|v| self.mask(v));
                 let (yes, no) = (self.fresh(Class::Mask), self.fresh(Class::Mask));
@@ -178,7 +189,20 @@ impl Select<'_> {
 
     fn not(&mut self, def: Reg, lanes: u32, x: Value) {
         let x = self.mask(x);
-        self.put(by_lanes(lanes, KNOT), Size::X, def, &[Source::Reg(x)]);
+        // The shortest complement has eight bits.
+        let all = if lanes < 8 { self.fresh(Class::Mask) } else { def };
+        self.put(by_lanes(lanes, KNOT), Size::X, all, &[Source::Reg(x)]);
+        if lanes < 8 {
+            self.keep_lanes(def, all, lanes);
+        }
+    }
+
+    /// The lowest bits of a mask.
+    fn keep_lanes(&mut self, def: Reg, all: Reg, lanes: u32) {
+        let up = self.fresh(Class::Mask);
+        let left = 64 - lanes as i32;
+        self.push(Inst::new(forms::KSHIFTLQ, Size::X, Some(up), &[Source::Reg(all)]).immediate(left));
+        self.push(Inst::new(forms::KSHIFTRQ, Size::X, Some(def), &[Source::Reg(up)]).immediate(left));
     }
 
     fn mask_intrinsic(&mut self, inst: ClifInst, def: Reg, lanes: u32) -> Result<(), Unsupported> {
@@ -231,10 +255,7 @@ impl Select<'_> {
             // What lies above the lanes compares as it may.
             let all = self.fresh(Class::Mask);
             self.push(Inst::new(op, size(ty), Some(all), &[Source::Reg(x), y]).immediate(condition));
-            let up = self.fresh(Class::Mask);
-            let left = 64 - ty.lane_count() as i32;
-            self.push(Inst::new(forms::KSHIFTLQ, Size::X, Some(up), &[Source::Reg(all)]).immediate(left));
-            self.push(Inst::new(forms::KSHIFTRQ, Size::X, Some(def), &[Source::Reg(up)]).immediate(left));
+            self.keep_lanes(def, all, ty.lane_count());
             return Ok(());
         }
         self.push(Inst::new(op, size(ty), Some(def), &[Source::Reg(x), y]).immediate(condition));
@@ -284,13 +305,6 @@ impl Select<'_> {
         self.put(by_lanes(ty.lane_count(), KNOT), Size::X, not, &[Source::Reg(m)]);
         let x = self.source(x);
         self.push(Inst::new(by_lane(lane(ty), MOVDQU), size(ty), Some(def), &[x]).zeroing(not));
-    }
-
-    /// A mask with every lane of a type.
-    pub fn all_lanes(&mut self, of: Reg, lanes: u32) -> Reg {
-        let all = self.fresh(Class::Mask);
-        self.put(by_lanes(lanes, KXNOR), Size::X, all, &[Source::Reg(of), Source::Reg(of)]);
-        all
     }
 }
 

@@ -1,6 +1,6 @@
 //! From CLIF to instructions of the machine over virtual registers.
 //!
-//! In: a function. Out: its [`Line`]. Must hold: what is not understood is refused by name; a value that
+//! In: an optimised function. Out: its [`Line`]. Must hold: what is not understood is refused by name; a value that
 //! nobody needs costs nothing; each instruction gives the bits that CLIF gives.
 //!
 //! It goes backwards, from uses to definitions: an instruction sees whether anyone needs its result, and in what form,
@@ -12,7 +12,6 @@ mod convert;
 mod lanes;
 mod masks;
 mod memory;
-mod number;
 mod scalar;
 mod vector;
 
@@ -45,8 +44,6 @@ pub struct Select<'f> {
     /// The stores, in order.
     stored: Vec<ClifInst>,
     blocks: Vec<Option<Block>>,
-    /// For each value the first that is the same.
-    same: Vec<Value>,
     /// What the instruction at hand becomes, in order.
     now: Vec<Step>,
     /// The instruction at hand.
@@ -71,7 +68,6 @@ pub fn line(func: &Function, level: Level) -> Result<Line, Unsupported> {
         stores: vec![0; func.dfg.num_insts()],
         stored: Vec::new(),
         blocks: vec![None; func.dfg.num_insts()],
-        same: (0..values as u32).map(Value::from_u32).collect(),
         now: Vec::new(),
         at: None,
         partial: None,
@@ -89,12 +85,8 @@ impl<'f> Select<'f> {
         &self.func.dfg
     }
 
-    pub fn wide(&self) -> bool {
-        self.level == Level::Avx512
-    }
-
     pub fn resolve(&self, v: Value) -> Value {
-        self.same[self.dfg().resolve_aliases(v).as_u32() as usize]
+        self.dfg().resolve_aliases(v)
     }
 
     pub fn ty(&self, v: Value) -> Type {
@@ -209,7 +201,7 @@ impl<'f> Select<'f> {
                     return self.load_now(inst, v);
                 }
                 // The same bits under another type.
-                if let Some(inner) = self.bitcast_of(v) {
+                if let Some(inner) = self.bitcast_of(v).or_else(|| self.first_piece_of(v)) {
                     let once = once && self.uses[v.as_u32() as usize] == 1;
                     self.reg_of(inner, once)
                 } else {

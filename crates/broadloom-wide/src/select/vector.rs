@@ -3,7 +3,7 @@
 //! In: vector instructions. Out: instructions of the machine, one for one wherever it has them. Must hold: the bits of
 //! CLIF, in every lane of the value; lanes beyond hold anything.
 
-use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
+use cranelift_codegen::ir::condcodes::{CondCode, FloatCC, IntCC};
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
 
 use crate::forms::{self, Op};
@@ -16,8 +16,8 @@ const PADD: [Op; 4] = [forms::PADDB, forms::PADDW, forms::PADDD, forms::PADDQ];
 const PSUB: [Op; 4] = [forms::PSUBB, forms::PSUBW, forms::PSUBD, forms::PSUBQ];
 pub const PMAXS: [Op; 4] = [forms::PMAXSB, forms::PMAXSW, forms::PMAXSD, forms::PMAXSQ];
 pub const PMINS: [Op; 4] = [forms::PMINSB, forms::PMINSW, forms::PMINSD, forms::PMINSQ];
-const PMAXU: [Op; 4] = [forms::PMAXUB, forms::PMAXUW, forms::PMAXUD, forms::PMAXUQ];
-const PMINU: [Op; 4] = [forms::PMINUB, forms::PMINUW, forms::PMINUD, forms::PMINUQ];
+pub const PMAXU: [Op; 4] = [forms::PMAXUB, forms::PMAXUW, forms::PMAXUD, forms::PMAXUQ];
+pub const PMINU: [Op; 4] = [forms::PMINUB, forms::PMINUW, forms::PMINUD, forms::PMINUQ];
 const PABS: [Op; 4] = [forms::PABSB, forms::PABSW, forms::PABSD, forms::PABSQ];
 const BROADCAST: [Op; 4] = [forms::PBROADCASTB, forms::PBROADCASTW, forms::PBROADCASTD, forms::PBROADCASTQ];
 const BROADCAST_G: [Op; 4] =
@@ -72,17 +72,15 @@ impl Select<'_> {
                     Opcode::Umax => PMAXU,
                     _ => PMINU,
                 };
-                if w == 8 {
-                    self.needs(Level::Avx512, "a minimum of 64-bit lanes")?;
+                match (w, self.level) {
+                    (8, Level::Avx2) => self.extreme_64(opcode, result, args),
+                    _ => self.binary(by_lane(w, ops), result, args),
                 }
-                self.binary(by_lane(w, ops), result, args);
             }
-            Opcode::Iabs => {
-                if w == 8 {
-                    self.needs(Level::Avx512, "iabs of 64-bit lanes")?;
-                }
-                self.unary(by_lane(w, PABS), result, args[0]);
-            }
+            Opcode::Iabs => match (w, self.level) {
+                (8, Level::Avx2) => self.magnitude_64(result, args[0]),
+                _ => self.unary(by_lane(w, PABS), result, args[0]),
+            },
             Opcode::Band | Opcode::Bor | Opcode::Bxor => self.bitwise(opcode, result, args),
             Opcode::Bnot => {
                 let ones = self.constant(u64::MAX);
@@ -230,11 +228,15 @@ impl Select<'_> {
         }
         match (self.level, self.is_mask_value(m)) {
             (Level::Avx512, true) => self.choose(result, self.resolve(m), a, b),
-            (Level::Avx2, true) => {
-                let def = self.reg(result);
-                let [no, yes, m] = [b, a, m].map(|v| Source::Reg(self.reg(v)));
-                self.put(forms::PBLENDVB, size(ty), def, &[no, yes, m]);
-            }
+            (Level::Avx2, true) => match [a, b].map(|v| self.constant_bits(v)) {
+                [_, Some(0)] => self.binary(forms::PAND, result, &[m, a]),
+                [Some(0), _] => self.binary(forms::PANDN, result, &[m, b]),
+                _ => {
+                    let def = self.reg(result);
+                    let [no, yes, m] = [b, a, m].map(|v| Source::Reg(self.reg(v)));
+                    self.put(forms::PBLENDVB, size(ty), def, &[no, yes, m]);
+                }
+            },
             (Level::Avx512, false) => {
                 let def = self.reg(result);
                 let [m, a, b] = [m, a, b].map(|v| Source::Reg(self.reg(v)));
@@ -252,26 +254,39 @@ impl Select<'_> {
         }
     }
 
-    /// The operation that picks the lesser or the greater of two integers, if a choice is one.
+    /// The operation that picks the lesser or the greater of a and b, if that is the choice.
     fn extreme(&self, m: Value, a: Value, b: Value) -> Option<Op> {
-        let Data::IntCompare { cond, args, .. } = self.data(self.def_of(m, Opcode::Icmp)?) else {
-            return None;
+        let compare = self.def(self.bare(m))?;
+        let (a, b, w) = (self.bare(a), self.bare(b), lane(self.ty(a)));
+        let arguments = |args: [Value; 2]| {
+            let [x, y] = args.map(|v| self.bare(v));
+            let ordered = (a, b) == (x, y);
+            (lane(self.ty(args[0])) == w && (ordered || (a, b) == (y, x))).then_some(ordered)
         };
-        let [x, y] = args.map(|v| self.resolve(v));
-        let cond = match (self.resolve(a), self.resolve(b)) {
-            (a, b) if (a, b) == (x, y) => cond,
-            (a, b) if (a, b) == (y, x) => CondCode::swap_args(cond),
-            _ => return None,
-        };
-        let ops = match cond {
-            IntCC::SignedLessThan | IntCC::SignedLessThanOrEqual => PMINS,
-            IntCC::SignedGreaterThan | IntCC::SignedGreaterThanOrEqual => PMAXS,
-            IntCC::UnsignedLessThan | IntCC::UnsignedLessThanOrEqual => PMINU,
-            IntCC::UnsignedGreaterThan | IntCC::UnsignedGreaterThanOrEqual => PMAXU,
-            _ => return None,
-        };
-        let w = lane(self.ty(a));
-        (w < 8 || self.level == Level::Avx512).then(|| by_lane(w, ops))
+        match self.data(compare) {
+            Data::IntCompare { cond, args, .. } => {
+                let cond = if arguments(args)? { cond } else { CondCode::swap_args(cond) };
+                let ops = match cond {
+                    IntCC::SignedLessThan | IntCC::SignedLessThanOrEqual => PMINS,
+                    IntCC::SignedGreaterThan | IntCC::SignedGreaterThanOrEqual => PMAXS,
+                    IntCC::UnsignedLessThan | IntCC::UnsignedLessThanOrEqual => PMINU,
+                    IntCC::UnsignedGreaterThan | IntCC::UnsignedGreaterThanOrEqual => PMAXU,
+                    _ => return None,
+                };
+                (w < 8 || self.level == Level::Avx512).then(|| by_lane(w, ops))
+            }
+            // Where the two are equal or one is no number, the machine gives the second as well.
+            Data::FloatCompare { cond, args, .. } => {
+                let cond = if arguments(args)? { cond } else { CondCode::swap_args(cond) };
+                let [single, double] = match cond {
+                    FloatCC::LessThan => [forms::MINPS, forms::MINPD],
+                    FloatCC::GreaterThan => [forms::MAXPS, forms::MAXPD],
+                    _ => return None,
+                };
+                Some(if w == 4 { single } else { double })
+            }
+            _ => None,
+        }
     }
 
     /// Shifts of all lanes by one count, which is taken modulo the width.

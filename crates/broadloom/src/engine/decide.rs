@@ -9,7 +9,7 @@ use std::fmt;
 use broadloom_core::fuse::Stage;
 use broadloom_core::kernel::{Code, Kernel};
 use broadloom_core::{DType, Layout};
-use broadloom_interp::Stores;
+use broadloom_mem::Stores;
 
 use crate::engine::jit::Width;
 use crate::engine::options::Executor;
@@ -28,11 +28,13 @@ struct Rates {
 }
 
 /// On vectors of 128, 256 and 512 bits.
-const RATES: [Rates; 3] = [AT_128, AT_128, AT_128];
-const AT_128: Rates =
-    Rates { instruction: 0.035, half: 2.2, compile: 60_000.0, compile_instruction: 2_200.0 };
+const RATES: [Rates; 3] = [
+    Rates { instruction: 0.035, half: 2.2, compile: 60_000.0, compile_instruction: 2_200.0 },
+    Rates { instruction: 0.018, half: 0.18, compile: 30_000.0, compile_instruction: 900.0 },
+    Rates { instruction: 0.012, half: 0.075, compile: 30_000.0, compile_instruction: 900.0 },
+];
 
-/// Nanoseconds to load or store a float32 element in the interpreter's loops, and of an instruction of a host function.
+/// Nanoseconds to load or store a float32 element, whoever runs the loop, and of an instruction of a host function.
 const MOVE: f64 = 0.035;
 /// Nanoseconds of one vector instruction per float32 element in the interpreter's loops at four lanes; they have as many as the host has.
 const INTERPRETED: f64 = 0.06;
@@ -89,7 +91,12 @@ impl Traffic {
         Traffic { read, written: written.saturating_mul(stage.shape.elements()) }
     }
 
-    /// How the interpreter writes the outputs.
+    /// How machine code writes the outputs: on vectors of 128 bits, as usual.
+    pub fn stores_of(self, width: Width) -> Stores {
+        if width > Width::W128 { self.stores() } else { Stores::Cached }
+    }
+
+    /// How the interpreter, and machine code on wide vectors, writes the outputs.
     pub fn stores(self) -> Stores {
         match self.read.saturating_add(self.written) < BEYOND_CACHES {
             true => Stores::Cached,
@@ -97,16 +104,15 @@ impl Traffic {
         }
     }
 
-    /// The nanoseconds that memory takes at least, of machine code and of the interpreter, which does not read the
-    /// lines that it writes.
-    fn floor(self) -> (f64, f64) {
-        match self.stores() {
-            Stores::Cached => (0.0, 0.0),
-            Stores::Streaming => {
-                let (read, written) = (self.read as f64 * PER_BYTE, self.written as f64 * PER_BYTE);
-                (read + 2.0 * written, read + written)
-            }
+    /// The nanoseconds that memory takes at least, of machine code and of the interpreter. Who stores past the caches does
+    /// not read the lines that it writes.
+    fn floor(self, width: Width) -> (f64, f64) {
+        if self.stores() == Stores::Cached {
+            return (0.0, 0.0);
         }
+        let (read, written) = (self.read as f64 * PER_BYTE, self.written as f64 * PER_BYTE);
+        let of = |stores| if stores == Stores::Cached { read + 2.0 * written } else { read + written };
+        (of(self.stores_of(width)), of(Stores::Streaming))
     }
 }
 
@@ -137,14 +143,14 @@ impl Estimate {
         let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
         let moved = memory.map(DType::size).sum::<usize>() as f64 / 4.0;
         let mut interpreted = moved * MOVE;
-        // Of machine code: instructions, those of float16 apart, how many these are, and calls.
-        let (mut instructions, mut halves, mut calls) = (moved, [0.0; 2], 0.0);
+        // Of machine code: instructions, operations of float16, and what has one rate at every width.
+        let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE);
         let (lanes, converts) = (broadloom_interp::lanes() as f64, broadloom_mem::converts_halves());
         for inst in &kernel.body {
             if let Code::Host(callee) = inst.code {
                 // What the function takes, it takes in either; machine code calls it for every few elements.
                 let time = f64::from(callee.signature.cost()) * MOVE;
-                calls += time + CALL / f64::from(HOST_LANES);
+                others += time + CALL / f64::from(HOST_LANES);
                 interpreted += time + PASS;
                 continue;
             }
@@ -163,15 +169,13 @@ impl Estimate {
                 true if converts => (CONVERTED_HALF, lean),
                 true => (INTERPRETED_HALF, cost),
             };
-            match half {
-                false => instructions += cost * scale,
-                true => halves = [halves[0] + 1.0, halves[1] + lean * scale],
-            }
+            instructions += if half { lean } else { cost } * scale;
+            halves += if half { 1.0 } else { 0.0 };
             // What an op computes is wider in the loops, but each op is also a pass over tiles.
             interpreted += pass + shown * scale * INTERPRETED * 4.0 / lanes;
         }
         let machine = RATES.map(|rates| Machine {
-            fused: (instructions + halves[1]) * rates.instruction + halves[0] * rates.half + calls,
+            fused: instructions * rates.instruction + halves * rates.half + others,
             compile: rates.compile + rates.compile_instruction * kernel.cost() as f64,
         });
         Estimate { interpreted, dispatch: kernel.body.len() as f64 * DISPATCH, machine }
@@ -275,7 +279,7 @@ pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
     let Machine { fused, compile } = machine[s.width as usize];
     let elements = s.elements as f64;
     let tiles = (elements / 256.0).ceil();
-    let (fused_floor, interpreted_floor) = s.traffic.floor();
+    let (fused_floor, interpreted_floor) = s.traffic.floor(s.width);
     let fused = (elements * fused).max(fused_floor) + CALL_COMPILED;
     let interpreted = (elements * interpreted + tiles * dispatch).max(interpreted_floor) + CALL_INTERPRETED;
     let regret = (interpreted - fused).max(0.0);

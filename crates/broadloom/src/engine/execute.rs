@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use broadloom_core::{Error, ErrorKind, Result};
-use broadloom_interp::{Stores, Tiles};
+use broadloom_interp::Tiles;
 use broadloom_mem::{
-    Access, AliasPolicy, Block, FloatEnv, Nest, NestError, Part, Pattern, Scratch, View, ViewMut,
+    Access, AliasPolicy, Block, FloatEnv, Nest, NestError, Part, Pattern, Scratch, Stores, View, ViewMut,
 };
 use smallvec::SmallVec;
 

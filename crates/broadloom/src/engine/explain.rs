@@ -7,11 +7,11 @@ use broadloom_core::fuse::{self, Source};
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
 use broadloom_core::{HostFunction, Result, Scalar};
-use broadloom_interp::Stores;
-use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region};
+use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region, Stores};
 use smallvec::SmallVec;
 
 use crate::array::Array;
+use crate::engine::jit::Width;
 use crate::engine::memory::{contiguous_mut, view};
 use crate::engine::options::Options;
 use crate::engine::prepared::Prepared;
@@ -114,7 +114,9 @@ fn step(
             Some(Err(choice.why.to_string()))
         }
         (Detail::Code, Ok(compiler)) => {
-            Some(Ok(compiler.explain(&stage.kernel, &access, options.vector_width.width())?))
+            let width = options.vector_width.width();
+            let stores = traffic.stores_of(width);
+            Some(Ok(compiler.explain(stores, &stage.kernel, &access, width)?))
         }
         (Detail::Code, Err(why)) => Some(Err(why.to_string())),
     };
@@ -122,6 +124,8 @@ fn step(
         Some(Ok(listing)) => (listing.width, listing.narrowed.clone()),
         _ => prepared.vectors(engine, options, &access),
     };
+    // The interpreter's are like those on wide vectors.
+    let stores_at = if choice.jit { width } else { Width::W512 };
     let run = Run {
         jit: choice.jit,
         width,
@@ -131,7 +135,7 @@ fn step(
         interpreted: choice.interpreted,
         compiled: choice.fused,
         compile: choice.compile,
-        streams: !choice.jit && traffic.stores() == Stores::Streaming,
+        streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
     Ok(Step { stage, nodes, access, read, written, run: Some(run), code })
 }

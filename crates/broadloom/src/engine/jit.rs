@@ -14,7 +14,7 @@ mod absent {
     use std::fmt;
 
     use broadloom_core::{Error, ErrorKind, Kernel, Result};
-    use broadloom_mem::{Access, Block};
+    use broadloom_mem::{Access, Block, Stores};
 
     fn off() -> Error {
         Error::new(ErrorKind::Limit, "this build has no compiler: the feature `jit` is off")
@@ -77,11 +77,11 @@ mod absent {
             self
         }
 
-        pub fn compile(&self, _: &Kernel, _: &[Access], _: Width) -> Result<Compiled> {
+        pub fn compile_with(&self, _: Stores, _: &Kernel, _: &[Access], _: Width) -> Result<Compiled> {
             Err(off())
         }
 
-        pub fn explain(&self, _: &Kernel, _: &[Access], _: Width) -> Result<Listing> {
+        pub fn explain(&self, _: Stores, _: &Kernel, _: &[Access], _: Width) -> Result<Listing> {
             Err(off())
         }
     }

@@ -22,7 +22,7 @@ use broadloom_core::fuse::{self, ParamSource, Source, Target};
 use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{DType, Error, ErrorKind, HostFunction, Kernel, Layout, Result, Scalar, Shape};
-use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, Region, View, ViewMut};
+use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, Region, Stores, View, ViewMut};
 use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
@@ -56,13 +56,14 @@ pub struct Engine {
     profiling: Profiling,
 }
 
-/// A compiled kernel's identity: its content, how its inputs are accessed and how wide the vectors are that were asked
-/// for. The host is the same for all.
+/// A compiled kernel's identity: its content, how its inputs are accessed, how wide the vectors are that were asked
+/// for, and whether it has stores past the caches too. The host is the same for all.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct KernelKey {
     kernel: Arc<Kernel>,
     access: SmallVec<[Access; 8]>,
     width: Width,
+    stores: Stores,
 }
 
 /// A plan's identity: the walk's key, and what else decides the kernels.
@@ -339,7 +340,7 @@ impl Engine {
     /// Compiles a kernel; `None` where executable memory is refused, now and from then on.
     fn compile(&self, key: KernelKey) -> Result<Option<Compiled>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
-        match compiler.compile(&key.kernel, &key.access, key.width) {
+        match compiler.compile_with(key.stores, &key.kernel, &key.access, key.width) {
             Ok(compiled) => {
                 // Code takes whole pages, and what is kept beside it about as much again.
                 let weight = compiled.code_size().next_multiple_of(4096) * 2;

@@ -166,7 +166,8 @@ impl Prepared {
 
     fn key(&self, options: &Options, access: &[Access]) -> KernelKey {
         let width = options.vector_width.width();
-        KernelKey { kernel: self.stage.kernel.clone(), access: access.into(), width }
+        let stores = self.traffic.stores_of(width);
+        KernelKey { kernel: self.stage.kernel.clone(), access: access.into(), width, stores }
     }
 
     /// Who would run the stage now, with its inputs accessed as they were last; as rows of elements if it never ran.

@@ -82,7 +82,7 @@ pub(crate) struct Run {
     pub interpreted: f64,
     pub compiled: f64,
     pub compile: f64,
-    /// The interpreter would store past the caches.
+    /// Whoever runs it stores past the caches.
     pub streams: bool,
 }
 

@@ -1,0 +1,238 @@
+//! The code of kernels on wide vectors, read by another disassembler.
+//!
+//! In: machine code for every code at both widths, in both conventions. Out: a test. Must hold: Capstone reads each
+//! instruction as the encoder's own decoder does: its length, mnemonic, registers, memory, immediate, mask, zeroing and
+//! broadcast.
+
+use std::collections::{BTreeSet, HashSet};
+
+use broadloom_core::DType;
+use broadloom_core::kernel::Kernel;
+use broadloom_mem::{Access, Stores};
+use broadloom_wide::{Code, Convention, Level};
+use capstone::Capstone;
+use capstone::arch::x86::{ArchMode, X86OperandType};
+use capstone::arch::{BuildsCapstone, DetailsArchInsn};
+use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
+
+use crate::compile::tests::{codes, mixed};
+use crate::emit::Helpers;
+use crate::repertoire;
+use crate::width::Width;
+
+/// An instruction, as either decoder sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reading {
+    bytes: usize,
+    mnemonic: String,
+    operands: Vec<Operand>,
+    mask: String,
+    zeroing: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Operand {
+    Register(String),
+    Immediate(i64),
+    Memory {
+        base: String,
+        index: String,
+        scale: i64,
+        displacement: i64,
+        /// How many lanes take the one scalar, or 0.
+        broadcast: usize,
+    },
+}
+
+impl Reading {
+    /// Which form it is: the mnemonic, and of what kind the operands are.
+    fn form(&self) -> String {
+        let kinds: Vec<String> = self
+            .operands
+            .iter()
+            .map(|operand| match operand {
+                Operand::Register(name) => name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string(),
+                Operand::Immediate(_) => "imm".to_string(),
+                Operand::Memory { broadcast: 0, .. } => "mem".to_string(),
+                Operand::Memory { broadcast, .. } => format!("mem{{1to{broadcast}}}"),
+            })
+            .collect();
+        let masked = match (self.mask.is_empty(), self.zeroing) {
+            (true, _) => "",
+            (false, false) => " merging",
+            (false, true) => " zeroing",
+        };
+        format!("{} {}{masked}", self.mnemonic, kinds.join(", "))
+    }
+}
+
+fn own(instruction: &Instruction) -> Reading {
+    let name = |register: Register| match register {
+        Register::None => String::new(),
+        other => format!("{other:?}").to_lowercase(),
+    };
+    let memory = || {
+        let is_relative = instruction.is_ip_rel_memory_operand();
+        let absolute = instruction.memory_displacement64();
+        let size = instruction.memory_size();
+        let whole: usize =
+            format!("{size:?}").strip_prefix("Broadcast").map_or(0, |s| s[..3].parse().expect("bits"));
+        Operand::Memory {
+            base: name(instruction.memory_base()),
+            index: name(instruction.memory_index()),
+            scale: i64::from(instruction.memory_index_scale()),
+            displacement: match is_relative {
+                true => absolute.wrapping_sub(instruction.next_ip()) as i64,
+                false => absolute as i64,
+            },
+            broadcast: if instruction.is_broadcast() { whole / (8 * size.size()) } else { 0 },
+        }
+    };
+    let operands = (0..instruction.op_count())
+        .map(|i| match instruction.op_kind(i) {
+            OpKind::Register => Operand::Register(name(instruction.op_register(i))),
+            OpKind::Memory => memory(),
+            OpKind::NearBranch64 => Operand::Immediate(instruction.near_branch_target() as i64),
+            _ => Operand::Immediate(instruction.immediate(i) as i64),
+        })
+        .collect();
+    Reading {
+        bytes: instruction.len(),
+        mnemonic: format!("{:?}", instruction.mnemonic()).to_lowercase(),
+        operands,
+        mask: name(instruction.op_mask()),
+        zeroing: instruction.zeroing_masking(),
+    }
+}
+
+/// What Capstone reads, and its text.
+fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, String)> {
+    let read = capstone.disasm_count(bytes, at, 1).expect("disassembles");
+    let instruction = read.iter().next()?;
+    let detail = capstone.insn_detail(instruction).expect("details");
+    let detail = detail.arch_detail();
+    let detail = detail.x86().expect("of x86");
+    let name = |id| capstone.reg_name(id).unwrap_or_default();
+    let text = instruction.op_str().unwrap_or_default();
+    let between =
+        |open: &str, close: char| text.split_once(open)?.1.split_once(close).map(|(inside, _)| inside);
+    let broadcast = between("{1to", '}').map_or(0, |count| count.parse().expect("a number of lanes"));
+    let mask = between("{k", '}').map_or(String::new(), |number| format!("k{number}"));
+    let mut operands: Vec<Operand> = detail
+        .operands()
+        .map(|operand| match operand.op_type {
+            X86OperandType::Reg(id) => Operand::Register(name(id)),
+            X86OperandType::Imm(value) => Operand::Immediate(value),
+            X86OperandType::Mem(memory) => Operand::Memory {
+                base: name(memory.base()),
+                index: name(memory.index()),
+                scale: i64::from(memory.scale()),
+                displacement: memory.disp(),
+                broadcast,
+            },
+            X86OperandType::Invalid => panic!("an operand that is none: {text}"),
+        })
+        .collect();
+    // A short displacement of this one counts 8 bytes (a scalar of 64 bits); Capstone 5 takes it times 16, binutils by 8.
+    if let ([0x62, _, _, _, 0x7e, modrm, ..], Some(Operand::Memory { displacement, .. })) =
+        (bytes, operands.first_mut())
+        && instruction.mnemonic() == Some("vmovq")
+        && modrm >> 6 == 1
+    {
+        *displacement /= 2;
+    }
+    // The mask stands among the operands, after the first.
+    if !mask.is_empty() {
+        assert_eq!(operands.remove(1), Operand::Register(mask.clone()), "{text}");
+    }
+    let mut mnemonic = instruction.mnemonic().unwrap_or_default().to_string();
+    // What compares into a vector has the condition in its opcode.
+    let into_mask = matches!(&operands[..], [Operand::Register(k), ..] if k.starts_with('k'));
+    if let Some((plain, predicate)) =
+        predicate(&mnemonic).filter(|(plain, _)| into_mask || plain.starts_with("vcmp"))
+    {
+        operands.push(Operand::Immediate(predicate));
+        mnemonic = plain;
+    }
+    if mnemonic == "movabs" {
+        mnemonic = "mov".into();
+    }
+    let (bytes, zeroing) = (instruction.len(), text.contains("{z}"));
+    let shown = format!("{mnemonic} {text}");
+    Some((Reading { bytes, mnemonic, operands, mask, zeroing }, shown))
+}
+
+/// A comparison that is named with its predicate: the plain name, and the predicate as the manuals number it.
+fn predicate(mnemonic: &str) -> Option<(String, i64)> {
+    const INTEGERS: [&str; 8] = ["eq", "lt", "le", "false", "neq", "nlt", "nle", "true"];
+    const FLOATS: [&str; 32] = [
+        "eq", "lt", "le", "unord", "neq", "nlt", "nle", "ord", "eq_uq", "nge", "ngt", "false", "neq_oq",
+        "ge", "gt", "true", "eq_os", "lt_oq", "le_oq", "unord_s", "neq_us", "nlt_uq", "nle_uq", "ord_s",
+        "eq_us", "nge_uq", "ngt_uq", "false_os", "neq_os", "ge_oq", "gt_oq", "true_us",
+    ];
+    let (stem, rest, names, lanes): (_, _, &[&str], &[&str]) = match mnemonic.strip_prefix("vpcmp") {
+        Some(rest) => ("vpcmp", rest, &INTEGERS, &["ub", "uw", "ud", "uq", "b", "w", "d", "q"]),
+        None => ("vcmp", mnemonic.strip_prefix("vcmp")?, &FLOATS, &["ps", "pd"]),
+    };
+    let lane = lanes.iter().find(|lane| rest.ends_with(**lane))?;
+    let condition = &rest[..rest.len() - lane.len()];
+    let place = names.iter().position(|name| *name == condition)?;
+    Some((format!("{stem}{lane}"), place as i64))
+}
+
+fn capstone() -> Capstone {
+    Capstone::new().x86().mode(ArchMode::Mode64).detail(true).build().expect("a disassembler")
+}
+
+fn code(kernel: &Kernel, access: Access, (width, convention): (Width, Convention)) -> Option<Code> {
+    let access = vec![access; kernel.inputs.len()];
+    let (function, _) =
+        repertoire::optimised(kernel, &access, width, Stores::Cached, Helpers::Shown(Vec::new()));
+    let level = if width == Width::W512 { Level::Avx512 } else { Level::Avx2 };
+    broadloom_wide::compile(&function, level, convention).ok()
+}
+
+/// Distinct forms of instructions: a number that only grows.
+const FORMS: usize = 770;
+
+#[test]
+fn another_disassembler_reads_the_same() {
+    let capstone = capstone();
+    let mut seen: HashSet<Vec<u8>> = HashSet::new();
+    let mut forms: BTreeSet<String> = BTreeSet::new();
+    let mut wrong: Vec<String> = Vec::new();
+    let targets = [Width::W256, Width::W512]
+        .into_iter()
+        .flat_map(|width| [Convention::SystemV, Convention::Windows].map(|convention| (width, convention)));
+    for target in targets {
+        let kernels = codes().flat_map(|code| {
+            [
+                (DType::Float32, Access::Contiguous),
+                (DType::UInt8, Access::Contiguous),
+                (DType::Int64, Access::Splat),
+            ]
+            .map(|(other, access)| (mixed(code, other), access))
+        });
+        for (kernel, access) in kernels {
+            let Some(code) = code(&kernel, access, target) else { continue };
+            let bytes = &code.bytes[..code.code_bytes];
+            for instruction in &mut Decoder::new(64, bytes, DecoderOptions::NONE) {
+                let at = instruction.ip() as usize;
+                let inside = &bytes[at..at + instruction.len()];
+                if !seen.insert(inside.to_vec()) {
+                    continue;
+                }
+                let ours = own(&instruction);
+                let theirs = foreign(&capstone, &bytes[at..], at as u64);
+                if theirs.as_ref().is_none_or(|(theirs, _)| *theirs != ours) {
+                    wrong.push(format!("{inside:02x?}: {ours:?}, {theirs:?}\n"));
+                }
+                forms.insert(ours.form());
+            }
+        }
+    }
+    println!("{} forms of {} instructions", forms.len(), seen.len());
+    wrong.truncate(40);
+    assert!(wrong.is_empty(), "{}", wrong.concat());
+    assert!(forms.len() >= FORMS, "only {} forms of {} instructions", forms.len(), seen.len());
+}

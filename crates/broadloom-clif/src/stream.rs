@@ -1,0 +1,204 @@
+//! Rows whose outputs are written past the caches.
+//!
+//! In: operands, and code with such stores beside the usual. Out: the outputs are written, in order with all that
+//! follows. Must hold: code with such stores is entered only with whole blocks, at a column where every output begins a
+//! line; all other columns are computed by the usual code.
+
+use broadloom_mem::{Access, order_streamed};
+use smallvec::SmallVec;
+
+use crate::run::{Call, Entry, Operand};
+
+/// Bytes of a line, and of the widest store.
+const LINE: usize = 64;
+
+/// Rows of fewer blocks are stored as usual: what is before the first line and behind the last is most of them.
+const MIN_BLOCKS: usize = 4;
+
+impl Call<'_> {
+    /// Computes rows, past the caches as far as may be. False, and nothing is done, where rows are too short for that
+    /// or no column of them begins a line of each output.
+    ///
+    /// # Safety
+    /// As [`Call::enter`], but for any number of columns; no output is an input.
+    pub unsafe fn streamed(&self, streaming: Entry, operands: &[Operand], rows: usize, cols: usize) -> bool {
+        let lanes = self.inner.lanes as usize;
+        if cols / lanes < MIN_BLOCKS {
+            return false;
+        }
+        let mut streamed = false;
+        for row in 0..rows {
+            // SAFETY: the row is the caller's.
+            let operands = unsafe { self.from(operands, row, 0) };
+            let head = match self.to_lines(&operands[self.inner.inputs.len()..]) {
+                Some(head) if head + lanes <= cols => head,
+                _ => {
+                    // SAFETY: as above, for all columns of a row.
+                    unsafe { self.columns(&operands, 0, cols) };
+                    continue;
+                }
+            };
+            let end = head + (cols - head) / lanes * lanes;
+            // SAFETY: as above; the parts make up the row. From `head` to `end` are whole blocks, and at `head` every
+            // output begins a line.
+            unsafe {
+                self.columns(&operands, 0, head);
+                self.enter_at(streaming, &self.from(&operands, 0, head), 1, end - head);
+                self.columns(&operands, end, cols - end);
+            }
+            streamed = true;
+        }
+        if streamed {
+            order_streamed();
+        }
+        true
+    }
+
+    /// The operands from an element on.
+    ///
+    /// # Safety
+    /// The operands have the row, and at least so many columns.
+    unsafe fn from(&self, operands: &[Operand], row: usize, column: usize) -> SmallVec<[Operand; 12]> {
+        let inputs = self.inner.inputs.iter().zip(&self.inner.access);
+        let inputs = inputs.map(|(dtype, access)| if *access == Access::Splat { 0 } else { dtype.size() });
+        let sizes = inputs.chain(self.inner.outputs.iter().map(|dtype| dtype.size()));
+        let start = |(operand, size): (&Operand, usize)| {
+            // SAFETY: inside the operand, or at its end.
+            let ptr = unsafe { operand.ptr.offset(operand.row_stride * row as isize).add(column * size) };
+            Operand { ptr, ..*operand }
+        };
+        operands.iter().zip(sizes).map(start).collect()
+    }
+
+    /// Computes columns of one row with the usual stores.
+    ///
+    /// # Safety
+    /// The operands, of one row, have the columns.
+    unsafe fn columns(&self, operands: &[Operand], start: usize, count: usize) {
+        let lanes = self.inner.lanes as usize;
+        if count >= lanes || count > 0 && self.inner.takes_any_row() {
+            // SAFETY: as many columns as the code needs, from `start` on.
+            unsafe { self.enter(&self.from(operands, 0, start), 1, count) };
+        } else if count > 0 {
+            // SAFETY: fewer columns than a block has.
+            unsafe { self.padded(operands, 0, start, count) };
+        }
+    }
+
+    /// The first column at which each of these outputs begins a line, if there is one.
+    fn to_lines(&self, outputs: &[Operand]) -> Option<usize> {
+        let sized = || outputs.iter().zip(&self.inner.outputs).map(|(o, dtype)| (o.ptr.addr(), dtype.size()));
+        // Lines begin farthest from each other in columns where elements are the smallest.
+        let (address, size) = sized().min_by_key(|&(_, size)| size)?;
+        let column = (address.next_multiple_of(LINE) - address) / size;
+        let begins = |(address, size): (usize, usize)| (address + column * size).is_multiple_of(LINE);
+        sized().all(begins).then_some(column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
+    use broadloom_core::{DType, Op};
+    use broadloom_mem::Stores;
+
+    use super::*;
+    use crate::compile::{Compiled, Compiler, Constant};
+    use crate::width::Width;
+
+    /// x + x and x as int8.
+    fn kernel() -> Kernel {
+        let x = [ValueId(0); 3];
+        let add = Inst { code: Code::Apply(Op::Add, DType::Int32), args: x };
+        let cast = Inst { code: Code::Cast(DType::Int32, DType::Int8), args: x };
+        Kernel {
+            inputs: vec![DType::Int32],
+            body: vec![add, cast],
+            outputs: vec![ValueId(1), ValueId(2)],
+            ..Kernel::default()
+        }
+    }
+
+    static STREAMED: AtomicUsize = AtomicUsize::new(0);
+
+    /// What stands for code with such stores: the kernel's outputs but for one more in the first, so that they can be
+    /// told from the usual code's.
+    unsafe extern "C" fn one_more(
+        operands: *const Operand,
+        _: *const u64,
+        _: *mut u8,
+        rows: usize,
+        cols: usize,
+        _: *const Constant,
+    ) {
+        assert_eq!(rows, 1);
+        // SAFETY: the three operands of the kernel.
+        let operands = unsafe { std::slice::from_raw_parts(operands, 3) };
+        let [x, sum, byte] = operands else { unreachable!() };
+        assert!(sum.ptr.addr().is_multiple_of(LINE) && byte.ptr.addr().is_multiple_of(LINE));
+        for column in 0..cols {
+            // SAFETY: columns of the row.
+            unsafe {
+                let x = x.ptr.cast::<i32>().add(column).read();
+                sum.ptr.cast::<i32>().add(column).write(x + x + 1);
+                byte.ptr.cast::<i8>().add(column).write(x as i8);
+            }
+        }
+        STREAMED.fetch_add(cols, Ordering::Relaxed);
+    }
+
+    fn compiled() -> Compiled {
+        let compiler = Compiler::host().expect("a supported host");
+        let mut compiled = compiler
+            .compile_with(Stores::Cached, &kernel(), &[Access::Contiguous], Width::W128)
+            .expect("compiles");
+        assert!(!compiled.streams());
+        let code: unsafe extern "C" fn(_, _, _, _, _, _) = one_more;
+        Arc::get_mut(&mut compiled.0).expect("nobody else's").streaming = Some(Entry::new(code as *const u8));
+        compiled
+    }
+
+    #[repr(align(64))]
+    struct Lines<T>([T; 2048]);
+
+    /// Whole blocks from the first line of both outputs on, wherever they begin; the rest by the usual code.
+    #[test]
+    fn every_place_and_length() {
+        let compiled = compiled();
+        let lanes = compiled.lanes();
+        let x: Vec<i32> = (0..1024).map(|i| i * 3 - 500).collect();
+        let mut out = Box::new((Lines([0i32; 2048]), Lines([0i8; 2048])));
+        let lengths = (0..200).step_by(7).chain(MIN_BLOCKS * lanes - 1..MIN_BLOCKS * lanes + 2).chain([1000]);
+        for n in lengths {
+            for (a, b) in (0..70).step_by(3).flat_map(|a| [(a, a), (a, a + 16), (a, a + 64), (a, 5)]) {
+                let (sums, bytes) = &mut *out;
+                sums.0.fill(-7);
+                bytes.0.fill(-7);
+                let before = STREAMED.load(Ordering::Relaxed);
+                let input = broadloom_mem::bytes_of(&x[..n]);
+                let outputs = [
+                    broadloom_mem::bytes_of_mut(&mut sums.0[a..a + n]),
+                    broadloom_mem::bytes_of_mut(&mut bytes.0[b..b + n]),
+                ];
+                compiled
+                    .run_slices(n, [input].into_iter(), outputs.into_iter(), &[], &mut [])
+                    .expect("the kernel's slices");
+                // The bytes decide where both begin a line.
+                let head = b.next_multiple_of(64) - b;
+                let both = (a + head).is_multiple_of(16) && n / lanes >= MIN_BLOCKS && head + lanes <= n;
+                let end = if both { head + (n - head) / lanes * lanes } else { head };
+                for (i, &x) in x[..n].iter().enumerate() {
+                    let more = i32::from(both && (head..end).contains(&i));
+                    assert_eq!((sums.0[a + i], bytes.0[b + i]), (x + x + more, x as i8), "{n} {a} {b} {i}");
+                }
+                let streamed = STREAMED.load(Ordering::Relaxed) - before;
+                assert_eq!(streamed, if both { end - head } else { 0 }, "{n} {a} {b}");
+                assert!(sums.0[..a].iter().chain(&sums.0[a + n..]).all(|&v| v == -7), "{n} {a} {b}");
+                assert!(bytes.0[..b].iter().chain(&bytes.0[b + n..]).all(|&v| v == -7), "{n} {a} {b}");
+            }
+        }
+    }
+}

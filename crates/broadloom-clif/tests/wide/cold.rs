@@ -1,0 +1,85 @@
+//! Cold blocks, and the calls in them.
+//!
+//! In: bodies with several of them. Out: tests. Must hold: what lives beside a call is there after it, whether the block
+//! was entered or not, in any order; the helper writes over every register that it may.
+
+use crate::machine::taken;
+use crate::pressure::shapes;
+use crate::program::{Code, Lane, Program};
+use crate::rows::agree;
+
+/// `rares` cold blocks among `live` values that are all needed afterwards.
+fn program(lane: Lane, live: usize, rares: usize) -> Program {
+    let mut program = Program::default();
+    let (x, y) = (program.input(lane), program.input(lane));
+    let add = if lane.is_float() { "fadd" } else { "iadd" };
+    let less = if lane.is_float() { "lt" } else { "slt" };
+    let constant = |i: usize| match lane {
+        Lane::F32 => u64::from((i as f32 / 4.0 - 6.0).to_bits()),
+        Lane::F64 => (i as f64 / 4.0 - 6.0).to_bits(),
+        other => (37 * i) as u64 & other.all_ones(),
+    };
+    let mut values = vec![y];
+    let mut masks = Vec::new();
+    for i in 0..live {
+        let c = program.push(lane, Code::Constant(constant(i)));
+        values.push(program.like(x, Code::Binary(add, values[i], c)));
+        if i % 4 == 0 {
+            masks.push(program.compare(less, values[i], x));
+        }
+    }
+    let (mut value, mut fast) = (x, y);
+    for i in 0..rares {
+        let limit = program.push(lane, Code::Constant(constant(50 + 3 * i)));
+        // Seldom, in some blocks only, or nearly always.
+        let flags = program.compare(if i % 3 == 2 { "ne" } else { "eq" }, value, limit);
+        let (of, otherwise) = match i % 4 {
+            0 => (x, fast),
+            1 => (value, value),
+            2 => (values[i % values.len()], x),
+            _ => (fast, values[(2 * i) % values.len()]),
+        };
+        let result = program.like(x, Code::Rare(flags, of, otherwise));
+        fast = value;
+        value = program.like(x, Code::Binary(add, result, values[(5 * i) % values.len()]));
+    }
+    for (i, &mask) in masks.iter().enumerate().rev() {
+        value = program.like(x, Code::Select(mask, value, values[i]));
+    }
+    for &v in values.iter().rev() {
+        value = program.like(x, Code::Binary(add, value, v));
+    }
+    program.outputs = vec![value, fast];
+    program
+}
+
+#[test]
+fn what_lives_survives_the_call() {
+    for lane in [Lane::F32, Lane::F64, Lane::I32, Lane::I64] {
+        for (live, rares) in [(0, 1), (1, 2), (6, 3), (24, 3), (33, 5), (120, 6)] {
+            let program = program(lane, live, rares);
+            for shape in shapes(lane) {
+                drop(taken(agree(&program, shape), shape.level));
+            }
+        }
+    }
+}
+
+/// Flags that are needed again, the same value for both ways, a result that nobody needs.
+#[test]
+fn what_a_cold_block_shares_with_the_line() {
+    for lane in [Lane::F32, Lane::I64] {
+        let mut program = Program::default();
+        let (x, y) = (program.input(lane), program.input(lane));
+        let m = program.compare("eq", x, y);
+        let first = program.like(x, Code::Rare(m, x, y));
+        let second = program.like(x, Code::Rare(m, y, y));
+        let third = program.like(x, Code::Rare(m, first, first));
+        program.like(x, Code::Rare(m, third, x));
+        let chosen = program.like(x, Code::Select(m, second, first));
+        program.outputs = vec![third, chosen, m, y];
+        for shape in shapes(lane) {
+            drop(taken(agree(&program, shape), shape.level));
+        }
+    }
+}

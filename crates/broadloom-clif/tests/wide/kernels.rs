@@ -1,0 +1,100 @@
+//! Kernels over arrays that end where memory ends.
+//!
+//! In: kernels of every dtype. Out: tests. Must hold: machine code of every width reads and writes no byte beside the
+//! arrays, at any length.
+
+use broadloom_clif::{Compiler, Width};
+use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
+use broadloom_core::{DType, Op};
+use broadloom_mem::Access;
+
+use crate::rows::{Dice, Guarded, Wall};
+
+/// Runs a kernel over the first `n` elements of arrays at a wall, and again in the middle of memory.
+fn at_the_wall(kernel: &Kernel, access: &[Access], width: Width) {
+    let compiled = Compiler::host().expect("a compiler").compile(kernel, access, width).expect("compiles");
+    let lanes = compiled.lanes();
+    let sizes: Vec<usize> = kernel.inputs.iter().map(|d| d.size()).collect();
+    let outputs: Vec<usize> = kernel.output_dtypes().map(|d| d.size()).collect();
+    let mut dice = Dice(lanes as u64);
+    for n in 1..=3 * lanes + 1 {
+        let mut results: Vec<Vec<Vec<u8>>> = Vec::new();
+        let seed = dice.next();
+        for wall in [Wall::Behind, Wall::Before] {
+            let mut dice = Dice(seed);
+            let mut array = |size: usize, access: Access| {
+                let count = if access == Access::Splat { 1 } else { n };
+                let mut array = Guarded::new(count * size, wall);
+                // Small numbers: any bits may be a zero divisor, which is noted elsewhere.
+                array.bytes_mut().iter_mut().for_each(|b| *b = 1 + dice.next() as u8 % 7);
+                array
+            };
+            let inputs: Vec<Guarded> = sizes.iter().zip(access).map(|(&s, &a)| array(s, a)).collect();
+            let mut outs: Vec<Guarded> = outputs.iter().map(|&s| array(s, Access::Contiguous)).collect();
+            let mut faults = vec![0; kernel.fault_sites().count()];
+            compiled
+                .run_slices(
+                    n,
+                    inputs.iter().map(Guarded::bytes),
+                    outs.iter_mut().map(Guarded::bytes_mut),
+                    &[],
+                    &mut faults,
+                )
+                .expect("fits");
+            assert!(faults.iter().all(|&f| f == 0), "no element is zero: {kernel}");
+            results.push(outs.iter().map(|o| o.bytes().to_vec()).collect());
+        }
+        assert_eq!(results[0], results[1], "{n} elements, {width}, {kernel}");
+    }
+}
+
+fn kernel(inputs: Vec<DType>, body: Vec<(Code, [u32; 3])>, outputs: &[u32]) -> Kernel {
+    let inst = |(code, args): (Code, [u32; 3])| Inst { code, args: args.map(ValueId) };
+    Kernel {
+        inputs,
+        body: body.into_iter().map(inst).collect(),
+        outputs: outputs.iter().map(|&o| ValueId(o)).collect(),
+        checks_division: true,
+        ..Kernel::default()
+    }
+}
+
+/// A kernel that adds where its dtype can, else copies; with several vectors to a block, since it is short.
+fn short(dtype: DType) -> Kernel {
+    let op = if dtype == DType::Bool { Op::LogicalXor } else { Op::Add };
+    kernel(vec![dtype, dtype], vec![(Code::Apply(op, dtype), [0, 1, 0])], &[2, 0])
+}
+
+#[test]
+fn every_dtype_at_every_length() {
+    for &dtype in DType::ALL {
+        for width in Width::of_host() {
+            at_the_wall(&short(dtype), &[Access::Contiguous; 2], width);
+            at_the_wall(&short(dtype), &[Access::Splat, Access::Contiguous], width);
+        }
+    }
+}
+
+/// Lanes of one width read, of another written: vectors of both, and parts of them.
+#[test]
+fn every_pair_of_dtypes() {
+    for &from in DType::ALL {
+        for &to in DType::ALL {
+            let cast = kernel(vec![from, to], vec![(Code::Cast(from, to), [0, 0, 0])], &[2, 0, 1]);
+            for width in Width::of_host().filter(|&width| width > Width::W128) {
+                at_the_wall(&cast, &[Access::Contiguous; 2], width);
+            }
+        }
+    }
+}
+
+/// Elements beyond the row's end are no divisors, whatever lies there.
+#[test]
+fn quotients_of_parts() {
+    for &dtype in DType::ALL.iter().filter(|&&d| Op::FloorDivide.dtypes().contains(&d)) {
+        let divide = kernel(vec![dtype, dtype], vec![(Code::Apply(Op::FloorDivide, dtype), [0, 1, 0])], &[2]);
+        for width in Width::of_host() {
+            at_the_wall(&divide, &[Access::Contiguous; 2], width);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Vectors in pieces and put together, and masks that are.
+//!
+//! In: functions without loops. Out: tests. Must hold: lanes keep their order; what lies above a short vector or a mask's
+//! last lane never gets into another's.
+
+use broadloom_wide::{Convention, Intrinsic, Level};
+
+use crate::machine::{Machine, Operand, levels, taken};
+use crate::rows::Dice;
+
+/// A function that reads three vectors of a type, one behind the other, and writes others where the second operand is;
+/// `body` defines them from v10, v11 and v12.
+fn function(ty: &str, bytes: usize, head: &str, body: &str, results: &[(&str, usize)]) -> String {
+    let mut text = format!("function u0:0(i64, i64, i64, i64, i64, i64) system_v {{\n{head}");
+    text += "block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):\n";
+    text += "    v6 = load.i64 notrap aligned v0\n    v7 = load.i64 notrap aligned v0+16\n";
+    for i in 0..3 {
+        text += &format!("    v{} = load.{ty} notrap v6+{}\n", 10 + i, i * bytes);
+    }
+    text += body;
+    let mut at = 0;
+    for (value, bytes) in results {
+        text += &format!("    store notrap {value}, v7+{at}\n");
+        at += bytes;
+    }
+    text + "    return\n}\n"
+}
+
+/// Runs a function on bytes, of which it writes so many.
+fn run(text: &str, level: Level, input: &mut [u8], bytes: usize) -> Option<Vec<u8>> {
+    let machine = taken(Machine::of_text(text, level, Convention::SystemV), level)?;
+    let mut output = vec![0xa5; bytes + 64];
+    let operands =
+        [Operand { ptr: input.as_mut_ptr(), stride: 0 }, Operand { ptr: output.as_mut_ptr(), stride: 0 }];
+    // SAFETY: the function reads three vectors of the input and writes `bytes` of the output.
+    unsafe { machine.call(&operands, 1, 1) };
+    assert!(output[bytes..].iter().all(|&b| b == 0xa5), "bytes behind the results");
+    output.truncate(bytes);
+    Some(output)
+}
+
+fn most(level: Level) -> usize {
+    if level == Level::Avx512 { 64 } else { 32 }
+}
+
+/// The type of so many integers of so many bytes.
+fn vector(bytes: usize, lanes: usize) -> String {
+    format!("i{}x{lanes}", 8 * bytes)
+}
+
+fn import(number: usize, intrinsic: Intrinsic, signature: &str) -> String {
+    let name = intrinsic.name();
+    format!(
+        "    sig{number} = {signature} system_v\n    fn{number} = u{}:{} sig{number}\n",
+        name.namespace, name.index
+    )
+}
+
+/// Every type, as (bytes of a lane, lanes), from 64 bits to all that there is.
+fn types(level: Level) -> impl Iterator<Item = (usize, usize)> {
+    [1usize, 2, 4, 8].into_iter().flat_map(move |bytes| {
+        [2usize, 4, 8, 16, 32, 64]
+            .into_iter()
+            .map(move |lanes| (bytes, lanes))
+            .filter(move |(b, l)| (8..=most(level)).contains(&(b * l)))
+    })
+}
+
+#[test]
+fn pieces_of_every_size_in_every_place() {
+    for level in levels() {
+        for (bytes, lanes) in types(level) {
+            let whole = bytes * lanes;
+            let mut pieces = 2;
+            while whole / pieces >= 4 && lanes / pieces >= 2 {
+                let (ty, part) = (vector(bytes, lanes), vector(bytes, lanes / pieces));
+                let size = whole / pieces;
+                for place in 0..pieces {
+                    let head = import(0, Intrinsic::Piece(place as u8), &format!("({ty}) -> {part}"));
+                    let text = function(&ty, whole, &head, "    v20 = call fn0(v11)\n", &[("v20", size)]);
+                    let mut input: Vec<u8> = (0..3 * whole).map(|i| i as u8).collect();
+                    let Some(found) = run(&text, level, &mut input, size) else { continue };
+                    let from = whole + place * size;
+                    assert_eq!(
+                        found,
+                        input[from..from + size],
+                        "piece {place} of {pieces} of {ty}, {level:?}"
+                    );
+                }
+                pieces *= 2;
+            }
+        }
+    }
+}
+
+#[test]
+fn vectors_put_together() {
+    for level in levels() {
+        for (bytes, lanes) in types(level).filter(|(b, l)| b * l < most(level)) {
+            let (ty, whole) = (vector(bytes, lanes), vector(bytes, 2 * lanes));
+            let size = bytes * lanes;
+            let head = import(0, Intrinsic::Concat, &format!("({ty}, {ty}) -> {whole}"));
+            let text = function(&ty, size, &head, "    v20 = call fn0(v12, v10)\n", &[("v20", 2 * size)]);
+            let mut input: Vec<u8> = (0..3 * size).map(|i| i as u8).collect();
+            let Some(found) = run(&text, level, &mut input, 2 * size) else { continue };
+            let expected = [&input[2 * size..], &input[..size]].concat();
+            assert_eq!(found, expected, "{ty}, {level:?}");
+        }
+    }
+}
+
+/// Masks, their complements and constants, put together and taken apart again.
+#[test]
+fn masks_put_together_and_in_pieces() {
+    for level in levels() {
+        for (bytes, lanes) in types(level).filter(|(b, l)| b * l < most(level)) {
+            let (ty, whole) = (vector(bytes, lanes), vector(bytes, 2 * lanes));
+            let size = bytes * lanes;
+            let ones = format!("    const0 = 0x{}\n", "f".repeat(32));
+            let head = ones
+                + &import(0, Intrinsic::Concat, &format!("({ty}, {ty}) -> {whole}"))
+                + &import(1, Intrinsic::Piece(0), &format!("({whole}) -> {ty}"))
+                + &import(2, Intrinsic::Piece(1), &format!("({whole}) -> {ty}"));
+            let body = format!(
+                "    v20 = icmp slt v10, v11
+    v21 = icmp ugt v11, v12
+    v22 = bnot v20
+    v23 = bnot v21
+    v24 = call fn0(v22, v21)
+    v25 = call fn0(v23, v22)
+    v26 = bxor v24, v25
+    v27 = call fn1(v26)
+    v28 = call fn2(v26)
+    v29 = vconst.{ty} const0
+    v30 = call fn0(v29, v20)
+    v31 = bnot v30
+    v32 = call fn2(v31)
+"
+            );
+            let results = [
+                ("v24", 2 * size),
+                ("v25", 2 * size),
+                ("v27", size),
+                ("v28", size),
+                ("v31", 2 * size),
+                ("v32", size),
+            ];
+            let text = function(&ty, size, &head, &body, &results);
+            for seed in 0..20 {
+                let mut dice = Dice(seed);
+                let mut input: Vec<u8> = (0..3 * size).map(|_| dice.next() as u8).collect();
+                let Some(found) = run(&text, level, &mut input, 9 * size) else { continue };
+                let lane = |operand: usize, i: usize| {
+                    let at = operand * size + i * bytes;
+                    let mut word = [0; 8];
+                    word[..bytes].copy_from_slice(&input[at..at + bytes]);
+                    u64::from_le_bytes(word)
+                };
+                let unused = 64 - 8 * bytes;
+                let signed = |x: u64| (x << unused) as i64;
+                let less: Vec<bool> = (0..lanes).map(|i| signed(lane(0, i)) < signed(lane(1, i))).collect();
+                let above: Vec<bool> = (0..lanes).map(|i| lane(1, i) > lane(2, i)).collect();
+                let not = |m: &[bool]| m.iter().map(|b| !b).collect::<Vec<bool>>();
+                let first = [not(&less), above.clone()].concat();
+                let second = [not(&above), not(&less)].concat();
+                let differ: Vec<bool> = first.iter().zip(&second).map(|(a, b)| a != b).collect();
+                let none = [vec![false; lanes], not(&less)].concat();
+                let truths = [first, second, differ, none, not(&less)].concat();
+                let expected: Vec<u8> =
+                    truths.iter().flat_map(|&t| vec![if t { 0xff } else { 0 }; bytes]).collect();
+                assert_eq!(found, expected, "{ty}, {level:?}\n{text}");
+            }
+        }
+    }
+}
+
+/// A cold block that is entered where any of few lanes is set, and only there.
+#[test]
+fn any_of_few_lanes() {
+    for level in levels() {
+        for (bytes, lanes) in types(level) {
+            let (ty, size) = (vector(bytes, lanes), bytes * lanes);
+            for not in [false, true] {
+                let flags =
+                    if not { "v20 = icmp eq v10, v11\n    v21 = bnot v20" } else { "v21 = icmp ne v10, v11" };
+                let body = format!(
+                    "    {flags}
+    v22 = vany_true v21
+    brif v22, block1, block2(v12)
+block1 cold:
+    v23 = iadd v10, v12
+    jump block2(v23)
+block2(v24: {ty}):
+"
+                );
+                let text = function(&ty, size, "", &body, &[("v24", size)]);
+                // No lane differs, or one: what lies behind the vectors differs always.
+                for differs in (0..=lanes).map(|i| i.checked_sub(1)) {
+                    let mut input: Vec<u8> = (0..3 * size).map(|i| (i % size) as u8).collect();
+                    if let Some(lane) = differs {
+                        input[size + lane * bytes] ^= 0x80;
+                    }
+                    input[2 * size..].fill(1);
+                    let Some(found) = run(&text, level, &mut input, size) else { continue };
+                    let entered = found[..] != input[2 * size..];
+                    assert_eq!(entered, differs.is_some(), "{ty}, {level:?}, lane {differs:?}, {not}");
+                }
+            }
+        }
+    }
+}
+
+/// A branch on a short mask: truths of the vector that it is a piece of, above its lanes, don't count.
+#[test]
+fn a_branch_on_a_piece_of_a_mask() {
+    for level in levels() {
+        for (bytes, lanes) in types(level) {
+            let (whole, ty) = (bytes * lanes, vector(bytes, lanes));
+            let mut pieces = 2;
+            while whole / pieces >= 4 && lanes / pieces >= 2 {
+                let part = vector(bytes, lanes / pieces);
+                let head = import(0, Intrinsic::Piece(0), &format!("({ty}) -> {part}"));
+                let body =
+                    "    v20 = icmp eq v10, v11\n    v21 = call fn0(v20)\n    v22 = vany_true v21\n    \
+                    brif v22, block1, block2(v11)\n\nblock1 cold:\n    jump block2(v12)\n\n\
+                    block2(v30: TYPE):\n"
+                        .replace("TYPE", &ty);
+                let text = function(&ty, whole, &head, &body, &[("v30", whole)]);
+                for in_piece in [false, true] {
+                    // Equal above the piece; in it only where the branch is to be taken.
+                    let mut input: Vec<u8> = (0..3 * whole).map(|i| (i % whole) as u8).collect();
+                    input[2 * whole..].iter_mut().for_each(|b| *b ^= 0xff);
+                    let unequal = if in_piece { bytes } else { 0 };
+                    input[whole + unequal..whole + whole / pieces].iter_mut().for_each(|b| *b ^= 0x80);
+                    let Some(found) = run(&text, level, &mut input, whole) else { continue };
+                    let expected = if in_piece { &input[2 * whole..] } else { &input[whole..2 * whole] };
+                    assert_eq!(found, expected, "a piece of {ty} of {pieces}, {level:?}");
+                }
+                pieces *= 2;
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Loops, frames and what the caller owns.
+//!
+//! In: rows with gaps, outputs that are inputs, large frames. Out: tests. Must hold: every row is done, and nothing else.
+
+use broadloom_wide::{Convention, Level};
+
+use crate::machine::{Machine, levels, taken};
+use crate::pressure::shapes;
+use crate::program::{Code, Lane, Program};
+use crate::rows::{Field, Wall, run};
+use crate::text::Shape;
+
+/// y = 2x + y and its complement, in integers of a width.
+fn sums(lane: Lane) -> Program {
+    let mut program = Program::default();
+    let (x, y) = (program.input(lane), program.input(lane));
+    let double = program.like(x, Code::Binary("iadd", x, x));
+    let sum = program.like(x, Code::Binary("iadd", double, y));
+    let other = program.like(x, Code::Unary("bnot", sum));
+    program.outputs = vec![sum, other];
+    program
+}
+
+const INTEGERS: [Lane; 4] = [Lane::I8, Lane::I16, Lane::I32, Lane::I64];
+
+#[test]
+fn every_length_up_to_three_blocks_and_one() {
+    for lane in INTEGERS {
+        let program = sums(lane);
+        for shape in shapes(lane) {
+            let Some(machine) = taken(Machine::of(&program, shape), shape.level) else { continue };
+            let least = if shape.level == Level::Avx512 { 1 } else { shape.block() };
+            for columns in least..=3 * shape.block() + 1 {
+                for wall in [Wall::Behind, Wall::Before] {
+                    run(&machine, &program, shape, Field { wall, ..Field::row(columns) });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_with_gaps_between_them() {
+    for lane in INTEGERS {
+        let program = sums(lane);
+        for shape in shapes(lane) {
+            let Some(machine) = taken(Machine::of(&program, shape), shape.level) else { continue };
+            let block = shape.block();
+            let short = if shape.level == Level::Avx512 { 1 } else { block };
+            for (rows, columns) in
+                [(2, short), (5, block), (4, block + 1), (3, 2 * block), (7, 3 * block - 1)]
+            {
+                run(&machine, &program, shape, Field { rows, ..Field::row(columns) });
+            }
+        }
+    }
+}
+
+/// Each element is computed once where parts of vectors are written: not at 256 bits, where blocks overlap.
+#[test]
+fn an_output_that_is_an_input() {
+    for lane in INTEGERS {
+        let program = sums(lane);
+        for shape in shapes(lane).filter(|shape| shape.level == Level::Avx512) {
+            let Some(machine) = taken(Machine::of(&program, shape), shape.level) else { continue };
+            for columns in 1..=2 * shape.block() + 3 {
+                run(&machine, &program, shape, Field { in_place: true, rows: 2, ..Field::row(columns) });
+            }
+        }
+    }
+}
+
+/// Lanes of less than 128 bits in all, several to a block: a part of one is no more than its own lanes.
+#[test]
+fn short_vectors() {
+    for (lane, lanes) in [(Lane::I8, 8), (Lane::I8, 4), (Lane::I16, 4), (Lane::I8, 16), (Lane::I32, 4)] {
+        let program = sums(lane);
+        for vectors in [1, 2, 4] {
+            for level in levels() {
+                let shape = Shape { vectors, ..Shape::new(level, lanes) };
+                let Ok(machine) = Machine::of(&program, shape) else { continue };
+                let least = if level == Level::Avx512 { 1 } else { shape.block() };
+                for columns in least..=3 * shape.block() + 1 {
+                    run(&machine, &program, shape, Field { rows: 2, ..Field::row(columns) });
+                }
+            }
+        }
+    }
+}
+
+/// A frame of some pages: each is touched before the next, wherever the stack's guard page is.
+#[test]
+fn frames_above_a_page() {
+    let program = sums(Lane::I32);
+    for bytes in [4096, 5000, 20_000, 65_536, 1 << 20] {
+        for level in levels() {
+            for convention in [Convention::SystemV, Convention::Windows] {
+                let lanes = if level == Level::Avx512 { 16 } else { 8 };
+                let shape = Shape { convention, idle_slot: bytes, ..Shape::new(level, lanes) };
+                let columns = 3 * shape.block() + 1;
+                let running = || {
+                    let Some(machine) = taken(Machine::of(&program, shape), shape.level) else { return };
+                    assert!(machine.frame as usize >= bytes, "{} of {bytes} bytes", machine.frame);
+                    run(&machine, &program, shape, Field::row(columns));
+                };
+                // A thread whose stack nobody has touched yet.
+                let thread = std::thread::Builder::new().stack_size(4 << 20);
+                std::thread::scope(|scope| {
+                    thread.spawn_scoped(scope, running).expect("a thread").join().expect("runs");
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What the back end may refuse, and what it must not take for something else.
+//!
+//! In: functions that are no kernels, or of types that no register holds. Out: tests. Must hold: what can't be compiled is
+//! refused with a reason; what is compiled is right.
+
+use broadloom_wide::{Convention, Level, compile};
+
+use crate::machine::{Machine, levels, parse};
+use crate::program::{Code, Lane, Program};
+use crate::rows::agree;
+use crate::text::{self, Shape};
+
+/// Vectors that are longer than registers, or shorter than anything that is loaded.
+#[test]
+fn types_of_another_size() {
+    let mut program = Program::default();
+    let x = program.input(Lane::I32);
+    program.outputs = vec![program.like(x, Code::Binary("iadd", x, x))];
+    for (level, lanes) in [(Level::Avx512, 32), (Level::Avx2, 16), (Level::Avx2, 32)] {
+        let text = text::function(&program, Shape::new(level, lanes));
+        assert!(compile(&parse(&text), level, Convention::SystemV).is_err(), "{lanes} lanes of 32 bits");
+    }
+    let mut program = Program::default();
+    let x = program.input(Lane::I8);
+    program.outputs = vec![program.like(x, Code::Binary("iadd", x, x))];
+    // More elements to a block than the mask of those that are left has bits.
+    let text = text::function(&program, Shape { vectors: 2, ..Shape::new(Level::Avx512, 64) });
+    assert!(compile(&parse(&text), Level::Avx512, Convention::SystemV).is_err(), "128 lanes");
+    for level in levels() {
+        // Two bytes: right, without touching more than two, or refused.
+        drop(agree(&program, Shape::new(level, 2)));
+        drop(agree(&program, Shape { vectors: 3, ..Shape::new(level, 2) }));
+    }
+}
+
+/// Fewer lanes than a mask register has bits for: those above must not count.
+#[test]
+fn masks_of_few_lanes() {
+    for (lane, lanes) in [(Lane::F64, 4), (Lane::I64, 2), (Lane::I32, 4), (Lane::F64, 2), (Lane::I16, 8)] {
+        let mut program = Program::default();
+        let (x, y) = (program.input(lane), program.input(lane));
+        let less = program.compare(if lane.is_float() { "lt" } else { "slt" }, x, y);
+        let not = program.like(less, Code::Unary("bnot", less));
+        let none = program.like(less, Code::Binary("band", less, not));
+        let all = program.like(less, Code::Binary("bor", less, not));
+        let neither = program.like(less, Code::Unary("bnot", all));
+        // A cold block by each: entered for no other lane than its own.
+        let mut value = x;
+        for m in [not, none, all, neither] {
+            value = program.like(x, Code::Rare(m, value, y));
+        }
+        program.outputs = vec![value, not, neither];
+        for level in levels() {
+            drop(agree(&program, Shape::new(level, lanes)));
+        }
+    }
+}
+
+#[test]
+fn functions_that_are_no_kernels() {
+    let functions = [
+        // A branch with two ways.
+        "function u0:0(i64, i64, i64, i64, i64, i64) system_v {
+block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
+    v6 = icmp slt v3, v4
+    brif v6, block1, block2
+block1:
+    store notrap v3, v0
+    jump block3
+block2:
+    store notrap v4, v0
+    jump block3
+block3:
+    return
+}",
+        // A value that no register of a vector unit has.
+        "function u0:0(i64, i64, i64, i64, i64, i64) system_v {
+block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
+    v6 = udiv v3, v4
+    store notrap v6, v0
+    return
+}",
+        // A call of a function that is no intrinsic.
+        "function u0:0(i64, i64, i64, i64, i64, i64) system_v {
+    sig0 = (i64) -> i64 system_v
+    fn0 = u0:7 sig0
+block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
+    v6 = call fn0(v3)
+    store notrap v6, v0
+    return
+}",
+    ];
+    for text in functions {
+        for level in [Level::Avx512, Level::Avx2] {
+            let refused = compile(&parse(text), level, Convention::SystemV).expect_err(text);
+            assert!(!refused.0.is_empty());
+        }
+    }
+}
+
+/// The address of the code doesn't matter, up to its alignment; equal functions are equal code.
+#[test]
+fn code_is_the_same_each_time() {
+    let mut program = Program::default();
+    let x = program.input(Lane::F32);
+    let c = program.push(Lane::F32, Code::Constant(0x3fc0_0000));
+    program.outputs = vec![program.like(x, Code::Fma(x, c, x))];
+    for level in levels() {
+        let lanes = if level == Level::Avx512 { 16 } else { 8 };
+        let shape = Shape::new(level, lanes);
+        let function = parse(&text::function(&program, shape));
+        let once = compile(&function, level, Convention::SystemV).expect("compiles");
+        let again = compile(&function, level, Convention::SystemV).expect("compiles");
+        assert_eq!(once, again);
+        let (first, second) = (Machine::of(&program, shape), Machine::of(&program, shape));
+        let assembly = |machine: Result<Machine, _>| machine.map(|m: Machine| m.assembly.clone());
+        assert_eq!(assembly(first).expect("compiles"), assembly(second).expect("compiles"));
+    }
+}
