@@ -229,14 +229,15 @@ fn odd_functions_are_odd_and_even_ones_even() {
     }
 }
 
-/// Where the reduction of an angle cancels most, and where float32 goes from one reduction to the other: less than an ulp
-/// from the exact sine and cosine, as everywhere.
+/// Where the reduction of an angle cancels most, where float32 goes from one reduction to the other, and at angles of any
+/// size: less than an ulp from the exact sine and cosine.
 #[test]
-fn angles_next_to_multiples_of_a_right_angle() {
+fn sines_and_cosines_are_near() {
     let near =
         (1..1000).chain((1000..90_000).step_by(101)).map(|n| f64::from(n) * std::f64::consts::FRAC_PI_2);
     let seams = [2f64.powi(17), 2f64.powi(18), 2f64.powi(28), 2f64.powi(29)];
-    for x in near.chain(seams) {
+    let between = (-1400..1200).map(|k| 1.07f64.powi(k));
+    for x in near.chain(seams).chain(between) {
         let middle = x as f32;
         for x in [middle.next_down(), middle, middle.next_up()] {
             for (name, function) in [("sin", Function::Sin), ("cos", Function::Cos)] {
