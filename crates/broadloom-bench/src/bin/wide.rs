@@ -247,6 +247,80 @@ fn compile_times() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A kernel over inputs of any dtypes: the instructions, and which values are results.
+fn kernel(inputs: &[DType], params: &[DType], body: &[(Code, [u32; 3])], outputs: &[u32]) -> Kernel {
+    Kernel {
+        inputs: inputs.to_vec(),
+        params: params.to_vec(),
+        body: body.iter().map(|&(code, args)| Inst { code, args: args.map(ValueId) }).collect(),
+        outputs: outputs.iter().map(|&o| ValueId(o)).collect(),
+        ..Kernel::default()
+    }
+}
+
+/// Nanoseconds per element of integers and of float16, at each width.
+fn others() -> Result<(), Box<dyn Error>> {
+    use DType::{Float16, Float32, Int32, UInt8, UInt16};
+    let apply = |op, dtype| Code::Apply(op, dtype);
+    let division = [(apply(Op::FloorDivide, Int32), [0, 1, 0]), (apply(Op::Remainder, Int32), [0, 1, 0])];
+    let triad = |d| [(apply(Op::Multiply, d), [0, 1, 0]), (apply(Op::Add, d), [3, 2, 0])];
+    // (a·α + b·(255 − α)) // 255 in uint16.
+    let wide = |x| (Code::Cast(UInt8, UInt16), [x, 0, 0]);
+    let blend = [
+        wide(0),
+        wide(1),
+        wide(2),
+        (apply(Op::Multiply, UInt16), [4, 6, 0]),
+        (apply(Op::Subtract, UInt16), [3, 6, 0]),
+        (apply(Op::Multiply, UInt16), [5, 8, 0]),
+        (apply(Op::Add, UInt16), [7, 9, 0]),
+        (apply(Op::FloorDivide, UInt16), [10, 3, 0]),
+        (Code::Cast(UInt16, UInt8), [11, 0, 0]),
+    ];
+    let table: [(&str, usize, Kernel, &[u64]); 4] = [
+        ("int32 a // b and a % b", 1_000_000, kernel(&[Int32; 2], &[], &division, &[2, 3]), &[]),
+        ("float32 a*b + c", 100_000, kernel(&[Float32; 3], &[], &triad(Float32), &[4]), &[]),
+        ("float16 a*b + c", 100_000, kernel(&[Float16; 3], &[], &triad(Float16), &[4]), &[]),
+        ("uint8 (a*w + b*(255 - w)) // 255", 100_000, kernel(&[UInt8; 3], &[UInt16], &blend, &[12]), &[255]),
+    ];
+    println!("\nns per element at each width");
+    for (name, n, kernel, params) in table {
+        let compiled = compile(&kernel)?;
+        let inputs: Vec<Vec<u8>> = (1u8..)
+            .zip(&kernel.inputs)
+            // Small numbers of any dtype: no overflow, no divisor that is 0.
+            .map(|(i, d)| {
+                let element = |k: usize| (u64::from(i) * 0x3c00 + 1 + (k as u64 * 7919) % 200).to_le_bytes();
+                (0..n).flat_map(|k| element(k).into_iter().take(d.size())).collect()
+            })
+            .collect();
+        let mut outs: Vec<Vec<Vec<u8>>> = compiled
+            .iter()
+            .map(|_| kernel.output_dtypes().map(|d| vec![0; n * d.size()]).collect())
+            .collect();
+        let mut contenders: Vec<Contender<'_>> = Vec::new();
+        for (code, outs) in compiled.iter().zip(&mut outs) {
+            let inputs = &inputs;
+            contenders.push(Box::new(move |calls| {
+                for _ in 0..calls {
+                    let from = inputs.iter().map(|x| black_box(&x[..]));
+                    let done = code.run_slices(n, from, outs.iter_mut().map(|x| &mut x[..]), params, &mut []);
+                    assert!(done.is_ok(), "{done:?}");
+                }
+            }));
+        }
+        let times = in_turns(&mut contenders, Duration::from_millis(600));
+        drop(contenders);
+        if outs.iter().any(|o| *o != outs[0]) {
+            return Err(format!("{name}: the bits differ").into());
+        }
+        print!("{name:<34} {n:>8}");
+        times.iter().for_each(|t| print!(" {:>8.4}", t / n as f64));
+        println!();
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let c = loops_in_c();
     let wanted: Vec<String> = std::env::args().skip(1).collect();
@@ -369,6 +443,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             Add::call(o, s, c)
         }
     );
+    if asked("others") {
+        others()?;
+    }
     if asked("compile") {
         compile_times()?;
     }
