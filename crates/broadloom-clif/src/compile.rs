@@ -208,9 +208,9 @@ impl Compiler {
 /// What a kernel is compiled to, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The CLIF, after Cranelift's optimiser. Scalar functions that it calls have numbers in place of addresses.
+    /// The CLIF, after Cranelift's optimiser, or above 128 bits after our own. Scalar functions that it calls have numbers in place of addresses.
     pub clif: String,
-    /// The machine code, before branches are laid out; so its bytes are not in it.
+    /// The machine code. At 128 bits it is as it was before branches were laid out; above, each line has its offset.
     pub assembly: String,
     /// Bytes of machine code and of the constants that it reads.
     pub bytes: usize,
