@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom::prelude::*;
-use broadloom::{
-    Engine, ErrorKind, Executor, HostFunction, IntDivision, Kernel, Options, eval_many_with, typed_graph,
-};
+use broadloom::{Engine, ErrorKind, HostFunction, IntDivision, Kernel, Options, eval_many_with, typed_graph};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::random::Rng;
@@ -285,7 +283,7 @@ fn a_dear_function_is_compiled_and_an_estimate_counts_it() -> Result<()> {
     let y = Array::call(&f, [&x + 1])?;
     let options = Runner::JIT.options();
     let kernel = Kernel::new(&[&y], &[&x], &options)?;
-    assert_eq!(kernel.executors(), [Executor::Jit]);
+    assert_eq!(kernel.executors(), [broadloom::Executor::Jit]);
     let said = y.explain_with(&options, false)?;
     let estimate = said.split('~').nth(1).and_then(|s| s.split(' ').next()?.parse::<f64>().ok());
     assert!(estimate.is_some_and(|microseconds| microseconds > 1000.0), "{said}");
