@@ -346,7 +346,7 @@ impl Drop for Code {
     fn drop(&mut self) {
         // SAFETY: `self` is being dropped, so the module is not used again.
         let module = unsafe { ManuallyDrop::take(&mut self.0) };
-        // SAFETY: the one function of the module is reached through `Inner::entry` only, which is dropped together
+        // SAFETY: the functions of the module are reached through `Inner::entry` and `Inner::streaming` only, which are dropped together
         // with this owner and called through a borrow of it: no call is running and none can follow.
         unsafe { module.free_memory() };
     }

@@ -178,3 +178,33 @@ fn an_output_that_is_an_input() {
         assert!(x.iter().copied().eq((1..=n).map(|i| 2 * i)), "{n}, {compiled:?}: {x:?}");
     }
 }
+
+/// What a function does with registers that are its own is no concern of the code that calls it: not of the mask of a row's
+/// last elements either.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn host_functions_that_write_mask_registers() {
+    use broadloom_core::kernel::ValueId;
+    use broadloom_core::{DType, HostFunction};
+    if Width::host() < Width::W512 {
+        return;
+    }
+    let write = |x: u8| {
+        // SAFETY: the host has the instruction, and the registers are said to be written.
+        unsafe {
+            std::arch::asm!("kxnorq k1, k1, k1", "kmovq k7, k1", out("k1") _, out("k7") _);
+        }
+        x + 1
+    };
+    let function = HostFunction::new("writes_masks", write).expect("a name");
+    let mut kernel = Kernel { inputs: vec![DType::UInt8], outputs: vec![ValueId(1)], ..Kernel::default() };
+    let code = kernel.callee(&function);
+    kernel.body = vec![broadloom_core::kernel::Inst { code, args: [ValueId(0); 3] }];
+    let compiled = compiler().compile(&kernel, &[Access::Contiguous], Width::W512).expect("compiles");
+    assert_eq!(compiled.width(), Width::W512);
+    for n in 1..130 {
+        let (x, mut y) = ([3u8; 256], [7u8; 256]);
+        compiled.run_slices(n, [&x[..]].into_iter(), [&mut y[..]].into_iter(), &[], &mut []).expect("fits");
+        assert!(y[..n].iter().all(|&y| y == 4) && y[n..].iter().all(|&y| y == 7), "{n}: {y:?}");
+    }
+}

@@ -49,6 +49,8 @@ pub struct Allocator<'l> {
     /// The step at hand.
     pub at: u32,
     pub calls: bool,
+    /// A value that was to be read and is nowhere.
+    pub lost: Option<Reg>,
 }
 
 pub fn place(line: &Line, level: Level, convention: Convention) -> Result<Placed, Unsupported> {
@@ -71,6 +73,7 @@ pub fn place(line: &Line, level: Level, convention: Convention) -> Result<Placed
         out: Vec::new(),
         at: 0,
         calls: false,
+        lost: None,
     };
     for (at, step) in line.steps.iter().enumerate() {
         uses::sets(step, &mut |reg| allocator.set_at[reg.index()] = Some(at as u32));
@@ -81,6 +84,9 @@ pub fn place(line: &Line, level: Level, convention: Convention) -> Result<Placed
         allocator.step(step)?;
         let let_go = std::mem::take(&mut allocator.let_go);
         allocator.free_slots.extend(let_go);
+    }
+    if let Some(reg) = allocator.lost {
+        return Err(Unsupported(format!("the value {}, which nothing sets", reg.0)));
     }
     let Allocator { out, slot_count, files, calls, .. } = allocator;
     Ok(Placed { steps: out, slots: slot_count, frame: line.frame, written: files.written, calls })

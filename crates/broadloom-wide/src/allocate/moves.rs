@@ -116,7 +116,9 @@ impl Allocator<'_> {
                 self.emit(op, Size::X, &[place], Some(value));
             }
             Kind::Set(_) => {
-                debug_assert!(self.stored[reg.index()], "{reg:?} is nowhere at {}", self.at);
+                if !self.stored[reg.index()] {
+                    self.lost = Some(reg);
+                }
                 let slot = self.slot(reg);
                 self.load_from(class, to, Memory::spill(slot));
             }

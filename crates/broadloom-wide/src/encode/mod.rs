@@ -114,10 +114,16 @@ impl<'p> Writer<'p> {
     fn steps(&mut self, steps: &'p [Out]) -> Result<(), Unsupported> {
         for step in steps {
             match step {
-                Out::Inst(inst) => match self.part && part::is_part(inst) {
-                    true => self.inst_of_part(inst)?,
-                    false => self.inst(inst)?,
-                },
+                Out::Inst(inst) => {
+                    match self.part && part::is_part(inst) {
+                        true => self.inst_of_part(inst)?,
+                        false => self.inst(inst)?,
+                    }
+                    if inst.op == forms::CALL {
+                        // Every mask register is the called function's.
+                        self.part_lane = None;
+                    }
+                }
                 Out::Cold(condition, steps) => {
                     let jump = self.jump(Some(*condition))?;
                     let (back, part) = (self.at, self.part);

@@ -93,6 +93,9 @@ impl Select<'_> {
                 };
             }
         }
+        if let Some(refused) = self.refused.take() {
+            return Err(refused);
+        }
         let entry = line.first().copied();
         let parameters: Vec<Value> = entry.map(|e| self.dfg().block_params(e).to_vec()).unwrap_or_default();
         let parameters = parameters.into_iter().map(|p| self.reg(p)).collect();
@@ -156,8 +159,12 @@ impl Select<'_> {
             if let Some(Data::Brif { arg, blocks, .. }) = last.map(|i| self.dfg().insts[i]) {
                 let head = blocks[0].block(&self.dfg().value_lists);
                 let is_back = layout.is_block_inserted(head) && self.comes_before(head, b);
-                let limit = self.def_of(arg, Opcode::Icmp).map(|i| self.arguments(i));
-                if let (true, Some(&[next, columns])) = (is_back, limit) {
+                let limit = self.def_of(arg, Opcode::Icmp).map(|i| self.dfg().insts[i]);
+                if let (
+                    true,
+                    Some(Data::IntCompare { cond: IntCC::SignedLessThan, args: [next, columns], .. }),
+                ) = (is_back, limit)
+                {
                     let index = self.dfg().block_params(head).first().copied();
                     let step = self.linear(next);
                     if let (Some(index), Some((base, lanes))) = (index, step)
@@ -328,8 +335,10 @@ impl Select<'_> {
                 parameters.push((self.reg(param), self.reg(value), self.reg(other)));
             }
         }
+        if !self.now.is_empty() {
+            return refuse("a load that only a branch needs");
+        }
         let mut inside = Vec::new();
-        self.flush(&mut inside);
         let func = self.func;
         for inst in func.layout.block_insts(cold).rev().skip(1) {
             self.select(inst, &mut inside)?;

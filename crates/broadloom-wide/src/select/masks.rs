@@ -174,6 +174,11 @@ impl Select<'_> {
                 // Whoever asked for the mask was given the inner one's; this is for its vector form.
                 let inner = self.mask(args[0]);
                 self.put(forms::KMOVQ, Size::X, def, &[Source::Reg(inner)]);
+                let (outer, inner) = (result, self.resolve(args[0]));
+                if self.regs[outer.as_u32() as usize] == self.regs[inner.as_u32() as usize] {
+                    // The inner one sets the vector form of both.
+                    return Ok(());
+                }
             }
             Opcode::Call => self.mask_intrinsic(inst, def, lanes)?,
             other => return refuse(format!("{other} of masks")),

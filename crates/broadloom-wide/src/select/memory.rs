@@ -88,6 +88,9 @@ impl Select<'_> {
         while let Some((base, by)) = self.linear(v) {
             (v, offset) = (base, offset + by);
         }
+        if i32::try_from(offset).is_err() {
+            self.refused = Some(Unsupported(format!("an address {offset} bytes from another")));
+        }
         let at = |base, index, offset: i64| Address {
             base,
             index,

@@ -51,6 +51,8 @@ pub struct Select<'f> {
     /// The row's elements and the block's first, in a loop whose last block may be a part.
     partial: Option<blocks::PartialLoop>,
     slots: Vec<i32>,
+    /// What was found that is not known, where there was no way to say so.
+    refused: Option<Unsupported>,
 }
 
 pub fn line(func: &Function, level: Level) -> Result<Line, Unsupported> {
@@ -72,6 +74,7 @@ pub fn line(func: &Function, level: Level) -> Result<Line, Unsupported> {
         at: None,
         partial: None,
         slots: Vec::new(),
+        refused: None,
     };
     select.line()
 }
