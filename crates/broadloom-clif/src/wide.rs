@@ -17,6 +17,10 @@ use crate::width::Width;
 /// What functions are aligned to.
 pub const CODE_ALIGN: u64 = 64;
 
+/// Bytes that compiling takes at least, and for an instruction of CLIF.
+const ROOM: usize = 64 << 10;
+const ROOM_PER_INSTRUCTION: usize = 1 << 10;
+
 /// A kernel's machine code on vectors of more than 128 bits.
 pub struct Wide {
     pub width: Width,
@@ -74,6 +78,9 @@ pub fn wide(
     let (mut function, constants) =
         emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
+    // What follows takes no refusal for an answer, so it is asked for at once.
+    let needed = ROOM + ROOM_PER_INSTRUCTION * function.dfg.num_insts();
+    Vec::<u8>::new().try_reserve_exact(needed).map_err(|e| format!("no memory to compile it in: {e}"))?;
     optimise::run(&mut function);
     if cfg!(debug_assertions) {
         cranelift_codegen::verify_function(&function, isa.flags()).map_err(|e| e.to_string())?;

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::forms;
 use crate::intrinsic::Intrinsic;
-use crate::machine::{Condition, Inst, Line, Partial, Size, Source, Step};
+use crate::machine::{Condition, Inst, Line, Partial, Reg, Size, Source, Step};
 use crate::select::{Select, refuse};
 use crate::{Level, Unsupported};
 
@@ -329,16 +329,18 @@ impl Select<'_> {
         }
         let params = self.dfg().block_params(join);
         let (on_line, from_cold) = (self.call_arguments(to_join), self.call_arguments(&destination));
-        let mut parameters = SmallVec::new();
+        let mut parameters: SmallVec<[(Reg, Reg, Value); 8]> = SmallVec::new();
         for ((&param, &value), &other) in params.iter().zip(&on_line).zip(&from_cold) {
             if self.is_wanted(param) {
-                parameters.push((self.reg(param), self.reg(value), self.reg(other)));
+                parameters.push((self.reg(param), self.reg(value), other));
             }
         }
-        if !self.now.is_empty() {
-            return refuse("a load that only a branch needs");
-        }
+        // A load that only the line's value needs stands before the test.
+        let loads = std::mem::take(&mut self.now);
+        let parameters =
+            parameters.into_iter().map(|(param, value, other)| (param, value, self.reg(other))).collect();
         let mut inside = Vec::new();
+        self.flush(&mut inside);
         let func = self.func;
         for inst in func.layout.block_insts(cold).rev().skip(1) {
             self.select(inst, &mut inside)?;
@@ -346,6 +348,8 @@ impl Select<'_> {
         inside.reverse();
         steps.push(Step::Cold { condition, steps: inside, parameters });
         self.now = test;
+        self.flush(steps);
+        self.now = loads;
         self.flush(steps);
         Ok(())
     }
