@@ -1,7 +1,7 @@
 //! Machine code for CLIF functions on vectors of 256 and 512 bits, which Cranelift's own back end doesn't lower.
 //!
 //! In: an optimised CLIF function of the shapes that the emitter makes (loops in loops around long straight bodies, cold
-//! blocks beside them) and a [`Target`]. Out: [`Code`], position-independent, its constants behind it. Must hold: what it
+//! blocks beside them), a [`Level`] and a [`Convention`]. Out: [`Code`], position-independent, its constants behind it. Must hold: what it
 //! can't lower is refused with the reason ([`Unsupported`]), never wrong.
 #![forbid(unsafe_code)]
 
