@@ -12,7 +12,7 @@ use crate::allocate::file::in_file;
 use crate::allocate::moves::Move;
 use crate::allocate::uses::{reads, sets};
 use crate::code::{Memory, Operand, Out};
-use crate::machine::{Class, Condition, Partial, Reg, Step};
+use crate::machine::{Class, Condition, Kind, Partial, Reg, Step};
 
 /// Registers beyond what the body needs by its own values: for operands that are brought in.
 const SPARE: [usize; 3] = [2, 2, 1];
@@ -123,7 +123,8 @@ impl Allocator<'_> {
                     if !own && is_live.insert(reg, ()).is_none() {
                         live[self.class(reg) as usize] += 1;
                     }
-                } else {
+                } else if !matches!(self.kinds[reg.index()], Kind::Integer(_)) {
+                    // An integer is made where it is read, mostly in cold code.
                     *outside.entry(reg).or_default() += 1;
                 }
             });
@@ -145,7 +146,6 @@ impl Allocator<'_> {
         let mut pins = Vec::new();
         for (reg, _) in wanted {
             let left = &mut room[self.class(reg) as usize];
-            // An integer that is an operand is in the instruction itself, mostly.
             if *left > 0 {
                 *left -= 1;
                 pins.push(reg);

@@ -3,7 +3,7 @@
 //! In: vector instructions. Out: instructions of the machine, one for one wherever it has them. Must hold: the bits of
 //! CLIF, in every lane of the value; lanes beyond hold anything.
 
-use cranelift_codegen::ir::condcodes::{CondCode, FloatCC, IntCC};
+use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
 
 use crate::forms::{self, Op};
@@ -254,39 +254,24 @@ impl Select<'_> {
         }
     }
 
-    /// The operation that picks the lesser or the greater of a and b, if that is the choice.
+    /// The operation that picks the lesser or the greater of two floats, if that is the choice. (Those of integers are
+    /// instructions of CLIF.)
     fn extreme(&self, m: Value, a: Value, b: Value) -> Option<Op> {
-        let compare = self.def(self.bare(m))?;
+        let Data::FloatCompare { cond, args, .. } = self.data(self.def(self.bare(m))?) else { return None };
         let (a, b, w) = (self.bare(a), self.bare(b), lane(self.ty(a)));
-        let arguments = |args: [Value; 2]| {
-            let [x, y] = args.map(|v| self.bare(v));
-            let ordered = (a, b) == (x, y);
-            (lane(self.ty(args[0])) == w && (ordered || (a, b) == (y, x))).then_some(ordered)
+        let [x, y] = args.map(|v| self.bare(v));
+        let cond = match (lane(self.ty(args[0])) == w, (a, b)) {
+            (true, pair) if pair == (x, y) => cond,
+            (true, pair) if pair == (y, x) => CondCode::swap_args(cond),
+            _ => return None,
         };
-        match self.data(compare) {
-            Data::IntCompare { cond, args, .. } => {
-                let cond = if arguments(args)? { cond } else { CondCode::swap_args(cond) };
-                let ops = match cond {
-                    IntCC::SignedLessThan | IntCC::SignedLessThanOrEqual => PMINS,
-                    IntCC::SignedGreaterThan | IntCC::SignedGreaterThanOrEqual => PMAXS,
-                    IntCC::UnsignedLessThan | IntCC::UnsignedLessThanOrEqual => PMINU,
-                    IntCC::UnsignedGreaterThan | IntCC::UnsignedGreaterThanOrEqual => PMAXU,
-                    _ => return None,
-                };
-                (w < 8 || self.level == Level::Avx512).then(|| by_lane(w, ops))
-            }
-            // Where the two are equal or one is no number, the machine gives the second as well.
-            Data::FloatCompare { cond, args, .. } => {
-                let cond = if arguments(args)? { cond } else { CondCode::swap_args(cond) };
-                let [single, double] = match cond {
-                    FloatCC::LessThan => [forms::MINPS, forms::MINPD],
-                    FloatCC::GreaterThan => [forms::MAXPS, forms::MAXPD],
-                    _ => return None,
-                };
-                Some(if w == 4 { single } else { double })
-            }
-            _ => None,
-        }
+        // Where the two are equal or one is no number, the machine gives the second as well.
+        let [single, double] = match cond {
+            FloatCC::LessThan => [forms::MINPS, forms::MINPD],
+            FloatCC::GreaterThan => [forms::MAXPS, forms::MAXPD],
+            _ => return None,
+        };
+        Some(if w == 4 { single } else { double })
     }
 
     /// Shifts of all lanes by one count, which is taken modulo the width.
