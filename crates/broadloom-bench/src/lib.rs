@@ -15,6 +15,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod by_hand;
 pub mod clock;
 mod column;
 pub mod hostile;

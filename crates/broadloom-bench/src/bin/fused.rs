@@ -12,44 +12,17 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use broadloom::{Array, Kernel, Options};
+use broadloom_bench::by_hand::{Loop, numbers};
 use broadloom_bench::clock::{Contender, in_turns};
 use broadloom_math::functions::{Add, Cos, Divide, Exp, Pow, Sin, Square};
 use broadloom_math::{Binary, Lanes, Ops, Unary};
-use pulp::{Arch, NullaryFnOnce};
+use pulp::Arch;
 
 const ELEMENTS: usize = 100_000;
 
-/// A loop over two inputs. A type of its own: a closure would not be inlined into what is compiled for the host.
-struct Loop<'a, T, F>(&'a [T], &'a [T], &'a mut [T], F);
-
-impl<T: Copy, F: Fn(&mut Lanes, T, T) -> T> NullaryFnOnce for Loop<'_, T, F> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn call(self) -> bool {
-        let Loop(a, b, out, f) = self;
-        let n = out.len();
-        let (a, b) = (&a[..n], &b[..n]);
-        let mut lanes = Lanes::default();
-        for i in 0..n {
-            out[i] = f(&mut lanes, a[i], b[i]);
-        }
-        lanes.flagged != 0
-    }
-}
-
 macro_rules! measure {
     ($t:ty, $name:literal, $from:expr, $to:expr, |$x:ident, $y:ident| $ours:expr, |$o:ident, $a:ident, $b:ident| $f:expr) => {{
-        // Knuth's linear congruences: no value comes twice.
-        let mut state = 7u64;
-        let mut numbers = || -> Vec<$t> {
-            let next = |_| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                ($from + ($to - $from) * ((state >> 11) as f64 / (1u64 << 53) as f64)) as $t
-            };
-            (0..ELEMENTS).map(next).collect()
-        };
-        let (a, b) = (numbers(), numbers());
+        let (a, b) = numbers::<$t>(ELEMENTS, $from, $to);
         let ($x, $y) = (Array::from_vec(a.clone()), Array::from_vec(b.clone()));
         let options = Options { threads: Some(1), ..Options::default() };
         let kernel = Kernel::new(&[&$ours], &[&$x, &$y], &options)?;

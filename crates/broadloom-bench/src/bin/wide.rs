@@ -9,6 +9,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use broadloom_bench::by_hand::{Loop, numbers};
 use broadloom_bench::clock::{Contender, in_turns};
 use broadloom_clif::{Compiled, Compiler, Width};
 use broadloom_core::kernel::{Code, Inst, ValueId};
@@ -16,26 +17,7 @@ use broadloom_core::{DType, Kernel, Op};
 use broadloom_math::functions::{Add, Cos, Divide, Exp, Log, Multiply, Pow, Sin, Square};
 use broadloom_math::{Binary, Elem, Float, Lanes, Ops, Unary};
 use broadloom_mem::Access;
-use pulp::{Arch, NullaryFnOnce};
-
-/// A loop over two inputs. A type of its own: a closure would not be inlined into what is compiled for the host.
-struct Loop<'a, T, F>(&'a [T], &'a [T], &'a mut [T], F);
-
-impl<T: Copy, F: Fn(&mut Lanes, T, T) -> T> NullaryFnOnce for Loop<'_, T, F> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn call(self) -> bool {
-        let Loop(a, b, out, f) = self;
-        let n = out.len();
-        let (a, b) = (&a[..n], &b[..n]);
-        let mut lanes = Lanes::default();
-        for i in 0..n {
-            out[i] = f(&mut lanes, a[i], b[i]);
-        }
-        lanes.flagged != 0
-    }
-}
+use pulp::Arch;
 
 /// A kernel over two inputs that is being written.
 pub struct Body {
@@ -73,16 +55,7 @@ const COEFFICIENTS: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.
 /// A line of the table.
 macro_rules! measure {
     ($t:ty, $name:literal, $n:expr, $from:expr, $to:expr, $c:expr, |$k:ident, $x:ident, $y:ident| $ours:expr, |$o:ident, $a:ident, $b:ident| $f:expr) => {{
-        // Knuth's linear congruences: no value comes twice.
-        let mut state = 7u64;
-        let mut numbers = || -> Vec<$t> {
-            let next = |_| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                ($from + ($to - $from) * ((state >> 11) as f64 / (1u64 << 53) as f64)) as $t
-            };
-            (0..$n).map(next).collect()
-        };
-        let (a, b) = (numbers(), numbers());
+        let (a, b) = numbers::<$t>($n, $from, $to);
         let mut body = Body::new(<$t as Elem>::DTYPE);
         let (root, ($x, $y)) = {
             let $k = &mut body;

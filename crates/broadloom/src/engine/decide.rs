@@ -27,7 +27,8 @@ struct Rates {
     compile_instruction: f64,
 }
 
-/// On vectors of 128, 256 and 512 bits.
+/// On vectors of 128, 256 and 512 bits. Compiling for the wider ones takes half the time, up to some hundreds of
+/// instructions (`cargo run --release -p broadloom-bench --features wide --bin wide compile`).
 const RATES: [Rates; 3] = [
     Rates { instruction: 0.035, half: 2.2, compile: 60_000.0, compile_instruction: 2_200.0 },
     Rates { instruction: 0.018, half: 0.18, compile: 30_000.0, compile_instruction: 900.0 },
@@ -61,8 +62,8 @@ const UNSURE: f64 = 4.0;
 /// What compiling may cost of the time that was spent interpreting, where only trying can tell whether it pays.
 const VENTURE: f64 = 0.05;
 
-/// Bytes of a stage's operands from which on the interpreter, and machine code on vectors of more than 128 bits, store past the caches. Measured with float32 and float64
-/// sums and triads on a host with 2 MiB of L2 and a shared L3: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
+/// Bytes of a stage's operands from which on the interpreter, and machine code on vectors of more than 128 bits, store
+/// past the caches. Measured with float32 and float64 sums and triads on a host with 2 MiB of L2 and a shared L3: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
 /// and beyond, a loss within L2.
 const BEYOND_CACHES: usize = 64 << 20;
 
