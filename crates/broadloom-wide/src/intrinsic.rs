@@ -5,12 +5,28 @@
 
 use cranelift_codegen::ir::{ExternalName, UserExternalName};
 
-/// A function with a vector signature, called in CLIF, that is lowered to instructions.
-///
-/// `iA`, `fA` are lanes of A bits, `xN` their number. A vector has 32 to 512 bits; one of less than 128 lies in the low
-/// bits of a register, below anything. A mask is a vector of integers whose lanes are all ones or all zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Intrinsic {
+/// Declares the intrinsics, and the list of them.
+macro_rules! intrinsics {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A function with a vector signature, called in CLIF, that is lowered to instructions.
+        ///
+        /// `iA`, `fA` are lanes of A bits, `xN` their number. A vector has 32 to 512 bits; one of less than 128 lies in the low
+        /// bits of a register, below anything. A mask is a vector of integers whose lanes are all ones or all zeros.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Intrinsic {
+            $($(#[$doc])* $name,)*
+            /// `(T xN) -> T xM`: the i-th piece of as many as fit. Of a mask, a mask.
+            Piece(u8),
+        }
+
+        impl Intrinsic {
+            /// Every intrinsic but [`Piece`], of which there is one for each place.
+            const NAMED: &[Intrinsic] = &[$($name),*];
+        }
+    };
+}
+
+intrinsics! {
     /// `(T) -> T xN`: the scalar in each lane, as `splat` does; which the optimiser would look through, and leave scalar
     /// arithmetic on narrow integers.
     Broadcast,
@@ -40,8 +56,6 @@ pub enum Intrinsic {
     ShiftRight,
     /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: shifted right by a count below A; the sign comes in.
     ShiftRightSigned,
-    /// `(T xN) -> T xM`: the i-th piece of as many as fit. Of a mask, a mask.
-    Piece(u8),
     /// `(T xN, T xN) -> T x2N`: the first in the low lanes. Of masks, a mask.
     Concat,
     /// `(i64, i64) -> T xN`: reads min(left, N) elements at an address, none if left ≤ 0; further lanes hold 0.
@@ -55,27 +69,6 @@ pub enum Intrinsic {
 use Intrinsic::*;
 
 impl Intrinsic {
-    /// Every intrinsic but [`Piece`], of which there is one for each place.
-    const NAMED: [Intrinsic; 18] = [
-        SignExtend,
-        ZeroExtend,
-        Truncate,
-        SaturateSigned,
-        SaturateUnsigned,
-        ResizeMask,
-        Promote,
-        Demote,
-        HalfToFloat,
-        FloatToHalf,
-        ShiftLeft,
-        ShiftRight,
-        ShiftRightSigned,
-        Concat,
-        LoadPart,
-        StorePart,
-        StoreStream,
-        Broadcast,
-    ];
     /// The namespace of the names in CLIF.
     pub const NAMESPACE: u32 = 0x77;
     /// Where the numbers of pieces begin.
@@ -121,7 +114,7 @@ mod tests {
 
     #[test]
     fn names_are_of_one_intrinsic_each() {
-        for intrinsic in Intrinsic::NAMED.into_iter().chain((0..16).map(Piece)) {
+        for intrinsic in Intrinsic::NAMED.iter().copied().chain((0..16).map(Piece)) {
             assert_eq!(Intrinsic::of(&intrinsic.name()), Some(intrinsic));
         }
         assert_eq!(Intrinsic::of(&UserExternalName::new(0, 0)), None);
