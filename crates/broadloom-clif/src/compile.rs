@@ -7,7 +7,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use broadloom_core::{Error, ErrorKind, Kernel, Result, verify};
+use broadloom_ir::{Error, ErrorKind, HostDeclaration, Kernel, Result, verify};
 use broadloom_mem::{Access, HostFunction, Stores};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
@@ -18,7 +18,7 @@ use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
 use smallvec::SmallVec;
 use target_lexicon::Architecture;
 
-use crate::constants;
+use crate::constants::TableEntry;
 use crate::emit::{self, Helpers};
 use crate::run::Entry;
 use crate::symbols::{self, Announce, Registration};
@@ -61,7 +61,7 @@ impl Compiler {
         if kernel.cost().max(vectors) as usize > SINGLE_PASS_ABOVE { &self.linear } else { &self.thorough }
     }
 
-    /// Compiles a kernel, on vectors of this width where the host has them and the back end takes the kernel, else on
+    /// Compiles a kernel, whose host functions are among `functions`, on vectors of this width where the host has them and the back end takes the kernel, else on
     /// narrower ones ([`Compiled::narrowed`]). The bits of its results are the same for each.
     ///
     /// # Errors
@@ -69,8 +69,14 @@ impl Compiler {
     /// just now, for a kernel that is too large for the compiler or would need more than 64 KiB of stack, and under
     /// `perf record` where its map can't be written;
     /// [`ErrorKind::Internal`] for a kernel that does not verify.
-    pub fn compile(&self, kernel: &Kernel, access: &[Access], width: Width) -> Result<Compiled> {
-        self.compile_with(Stores::Cached, kernel, access, width)
+    pub fn compile(
+        &self,
+        kernel: &Kernel,
+        functions: &[HostFunction],
+        access: &[Access],
+        width: Width,
+    ) -> Result<Compiled> {
+        self.compile_with(Stores::Cached, kernel, functions, access, width)
     }
 
     /// Compiles a kernel, on vectors of more than 128 bits with stores past the caches too, if these are asked for:
@@ -82,6 +88,7 @@ impl Compiler {
         &self,
         stores: Stores,
         kernel: &Kernel,
+        functions: &[HostFunction],
         access: &[Access],
         width: Width,
     ) -> Result<Compiled> {
@@ -136,6 +143,10 @@ impl Compiler {
                 (constants, emit::lanes(kernel, width), size, frame)
             }
         };
+        let linked = constants.iter().map(|entry| entry.link(functions).map(Constant));
+        let Some(linked) = linked.collect::<Option<Box<[Constant]>>>() else {
+            return Err(Error::new(ErrorKind::Internal, "a host function of the kernel was not given"));
+        };
         if frame > MAX_FRAME {
             return Err(Error::new(
                 ErrorKind::Limit,
@@ -167,12 +178,12 @@ impl Compiler {
             access: access.to_vec(),
             params: kernel.params.len(),
             fault_sites: kernel.fault_sites().count(),
-            size: whole + constants.len() * 16,
-            constants: constants.into_iter().map(Constant).collect(),
+            size: whole + linked.len() * 16,
+            constants: linked,
             #[cfg(test)]
             code: (code.addr(), size),
             _registrations: registrations,
-            _functions: kernel.functions.clone(),
+            _functions: functions.into(),
             _code: module,
         })))
     }
@@ -282,10 +293,10 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
 }
 
 /// Which host function's address stands where in the table of constants: the code shows only where it reads one.
-fn host_functions(kernel: &Kernel, constants: &[[u8; 16]]) -> String {
-    let line = |function: &HostFunction| {
-        let entry = constants::host_constant(function);
-        let place = constants.iter().position(|constant| *constant == entry);
+fn host_functions(kernel: &Kernel, constants: &[TableEntry]) -> String {
+    let line = |function: &HostDeclaration| {
+        let of = |entry: &TableEntry| matches!(entry, TableEntry::Host(f) if f == function);
+        let place = constants.iter().position(of);
         place.map(|place| format!("; constants+{}: {function}\n", 16 * place))
     };
     kernel.functions.iter().filter_map(line).collect()
@@ -363,8 +374,8 @@ pub(crate) struct Inner {
     pub lanes: u32,
     pub width: Width,
     pub narrowed: Option<String>,
-    pub inputs: Vec<broadloom_core::DType>,
-    pub outputs: Vec<broadloom_core::DType>,
+    pub inputs: Vec<broadloom_ir::DType>,
+    pub outputs: Vec<broadloom_ir::DType>,
     pub access: Vec<Access>,
     pub params: usize,
     pub fault_sites: usize,
@@ -377,7 +388,7 @@ pub(crate) struct Inner {
     // Dropped before the code is.
     _registrations: SmallVec<[Registration; 2]>,
     /// What the code calls: the table of constants has their addresses.
-    _functions: Vec<HostFunction>,
+    _functions: SmallVec<[HostFunction; 1]>,
     _code: Code,
 }
 
@@ -433,8 +444,8 @@ impl fmt::Debug for Compiled {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use broadloom_core::kernel::{Code as Instruction, Inst, ValueId};
-    use broadloom_core::{DType, Op};
+    use broadloom_ir::kernel::{Code as Instruction, Inst, ValueId};
+    use broadloom_ir::{DType, Op};
 
     pub(crate) fn codes() -> impl Iterator<Item = Instruction> {
         let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().map(move |&d| Instruction::Apply(op, d)));

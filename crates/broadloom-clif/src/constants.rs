@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use broadloom_ir::HostDeclaration;
 use broadloom_mem::HostFunction;
 use cranelift_codegen::ir::{ConstantData, Immediate, InstBuilder, MemFlagsData, Type, Value, types};
 use rustc_hash::FxBuildHasher;
@@ -26,7 +27,7 @@ pub(crate) struct Constants {
     /// The same, where constants are read from the table.
     pub base: Option<Value>,
     defined: HashMap<(Type, u64), Value, FxBuildHasher>,
-    pub table: Vec<[u8; VECTOR as usize]>,
+    pub table: Vec<TableEntry>,
     /// Masks of shuffles: the optimiser takes two for the same only if they are one immediate.
     masks: Vec<([u8; VECTOR as usize], Immediate)>,
     /// Lane bits of the values that are constants, for the instructions that are shorter with one.
@@ -36,12 +37,29 @@ pub(crate) struct Constants {
 /// Kernels of a higher cost read their constants from a table.
 pub const TABLE_ABOVE: u64 = 24;
 
-/// Where a function is entered, and what with.
-pub fn host_constant(function: &HostFunction) -> [u8; VECTOR as usize] {
-    let mut bytes = [0; VECTOR as usize];
-    bytes[..8].copy_from_slice(&(function.entry() as usize as u64).to_le_bytes());
-    bytes[8..].copy_from_slice(&(function.context() as usize as u64).to_le_bytes());
-    bytes
+/// An entry of the table of constants that a function's code reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableEntry {
+    /// A vector of these bytes.
+    Bytes([u8; VECTOR as usize]),
+    /// The entry address of a host function and its context, which are known when the code is linked.
+    Host(HostDeclaration),
+}
+
+impl TableEntry {
+    /// The 16 bytes of the entry; `None` for a host function that is not among these.
+    pub fn link(&self, functions: &[HostFunction]) -> Option<[u8; VECTOR as usize]> {
+        match self {
+            TableEntry::Bytes(bytes) => Some(*bytes),
+            TableEntry::Host(declaration) => {
+                let function = functions.iter().find(|f| f.declaration() == declaration)?;
+                let mut bytes = [0; VECTOR as usize];
+                bytes[..8].copy_from_slice(&(function.entry() as usize as u64).to_le_bytes());
+                bytes[8..].copy_from_slice(&(function.context() as usize as u64).to_le_bytes());
+                Some(bytes)
+            }
+        }
+    }
 }
 
 impl Emitter<'_> {
@@ -93,15 +111,15 @@ impl Emitter<'_> {
     }
 
     fn constant_from_table(&mut self, base: Value, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
-        let at = (self.place(bytes) * VECTOR as usize) as i32;
+        let at = (self.place(TableEntry::Bytes(bytes)) * VECTOR as usize) as i32;
         // A pure load: it goes where it is used.
         let flags = MemFlagsData::trusted().with_readonly().with_can_move();
         self.builder.ins().load(ty, flags, base, at)
     }
 
     /// Where a host function is entered, and what with: from a place of the table for the two.
-    pub(crate) fn host_entry(&mut self, function: &HostFunction) -> (Value, Value) {
-        let at = (self.place(host_constant(function)) * VECTOR as usize) as i32;
+    pub(crate) fn host_entry(&mut self, function: &HostDeclaration) -> (Value, Value) {
+        let at = (self.place(TableEntry::Host(function.clone())) * VECTOR as usize) as i32;
         let known = self.constants.base.or(self.constants.table_address);
         // The entry block has set the address.
         let base = known.unwrap_or_else(|| self.builder.ins().iconst(types::I64, 0));
@@ -111,10 +129,10 @@ impl Emitter<'_> {
     }
 
     /// The place of 16 bytes in the table: one for each, so that the optimiser sees what two functions have in common.
-    fn place(&mut self, bytes: [u8; VECTOR as usize]) -> usize {
+    fn place(&mut self, entry: TableEntry) -> usize {
         let table = &mut self.constants.table;
-        table.iter().position(|b| *b == bytes).unwrap_or_else(|| {
-            table.push(bytes);
+        table.iter().position(|known| *known == entry).unwrap_or_else(|| {
+            table.push(entry);
             table.len() - 1
         })
     }

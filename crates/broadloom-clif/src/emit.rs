@@ -12,9 +12,9 @@
 //!         before, which computes the same bits twice; at 512 bits it has the elements that are left
 //! ```
 
-use broadloom_core::kernel::{Code, Depth, Kernel, ValueId};
-use broadloom_core::op::{self, Visitor};
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_ir::kernel::{Code, Depth, Kernel, ValueId};
+use broadloom_ir::op::{self, Visitor};
+use broadloom_ir::{Error, ErrorKind, Result};
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 use broadloom_mem::{Access, Stores};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -25,7 +25,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-use crate::constants::{Constants, TABLE_ABOVE};
+use crate::constants::{Constants, TABLE_ABOVE, TableEntry};
 use crate::intrinsic::Intrinsics;
 use crate::memory::element_flags;
 use crate::rare;
@@ -108,7 +108,7 @@ pub fn function(
     isa: &dyn TargetIsa,
     context: &mut FunctionBuilderContext,
     helpers: Helpers,
-) -> Result<(Function, Vec<[u8; VECTOR as usize]>)> {
+) -> Result<(Function, Vec<TableEntry>)> {
     let call_conv = isa.default_call_conv();
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);

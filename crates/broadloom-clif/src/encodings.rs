@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use broadloom_core::DType;
-use broadloom_core::kernel::Kernel;
+use broadloom_ir::DType;
+use broadloom_ir::kernel::Kernel;
 use broadloom_mem::{Access, Stores};
 use broadloom_wide::{Code, Convention, Level};
 use capstone::Capstone;

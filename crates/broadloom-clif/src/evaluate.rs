@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use broadloom_core::kernel::Kernel;
-use broadloom_mem::{Access, Block, Stores};
+use broadloom_ir::kernel::Kernel;
+use broadloom_mem::{Access, Block, HostFunction, Stores};
 use broadloom_testkit::suite::{self, Executor, Prepared};
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -15,6 +15,7 @@ use cranelift_codegen::ir::{
     BlockArg, BlockCall, Function, Inst, InstructionData, Opcode, Type, Value, types,
 };
 
+use crate::constants::TableEntry;
 use crate::emit::{Helpers, lanes};
 use crate::repertoire::{intrinsic_of, optimised};
 use crate::run::Operand;
@@ -457,13 +458,18 @@ fn compare_floats(cond: FloatCC, a: f64, b: f64) -> bool {
     }
 }
 
+fn linked(constants: &[TableEntry], functions: &[HostFunction]) -> Vec<[u8; 16]> {
+    constants.iter().map(|entry| entry.link(functions).expect("a function that was given")).collect()
+}
+
 /// The emitter's code at a width, without a back end.
 struct Evaluated(Width);
 
 impl Executor for Evaluated {
-    fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
+    fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
         let width = self.0;
         let (function, constants) = optimised(kernel, access, width, Stores::Cached, Helpers::Called);
+        let constants = linked(&constants, functions);
         let lanes = lanes(kernel, width) as usize;
         let (kernel, access) = (kernel.clone(), access.to_vec());
         Box::new(move |block, params, faults| {
@@ -589,8 +595,8 @@ suite! {
 /// Division by zero is noted for elements of the row, and for nothing that a last block has beyond them.
 #[test]
 fn zero_divisors_of_the_row_only() {
-    use broadloom_core::kernel::{Code, Inst, ValueId};
-    use broadloom_core::{DType, Op};
+    use broadloom_ir::kernel::{Code, Inst, ValueId};
+    use broadloom_ir::{DType, Op};
     // The lanes of int32 take two vectors: of the second there may be none in the row.
     for (dtype, size) in [(DType::Int8, 1), (DType::Int32, 4), (DType::Int64, 8)] {
         let code = Code::Apply(Op::FloorDivide, dtype);
@@ -604,6 +610,7 @@ fn zero_divisors_of_the_row_only() {
         let access = [Access::Contiguous; 2];
         let width = Width::W512;
         let (function, constants) = optimised(&kernel, &access, width, Stores::Cached, Helpers::Called);
+        let constants = linked(&constants, &[]);
         let run =
             Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
         for n in 1..=70 {
@@ -627,8 +634,8 @@ fn zero_divisors_of_the_row_only() {
 /// With stores past the caches: whole blocks, each element once, where outputs begin with a line.
 #[test]
 fn whole_blocks_past_the_caches() {
-    use broadloom_core::kernel::{Code, Inst, ValueId};
-    use broadloom_core::{DType, Op};
+    use broadloom_ir::kernel::{Code, Inst, ValueId};
+    use broadloom_ir::{DType, Op};
     #[repr(align(64))]
     struct Lines([u8; 4096]);
     let inst = |code, from: u32| Inst { code, args: [from; 3].map(ValueId) };
@@ -645,6 +652,7 @@ fn whole_blocks_past_the_caches() {
     let access = [Access::Contiguous];
     for width in [Width::W256, Width::W512] {
         let (function, constants) = optimised(&kernel, &access, width, Stores::Streaming, Helpers::Called);
+        let constants = linked(&constants, &[]);
         let run =
             Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
         let lanes = lanes(&kernel, width) as usize;

@@ -236,8 +236,9 @@ mod tests {
     fn kernels_are_listed_while_they_live() {
         let Ok(compiler) = Compiler::host() else { return };
         let compiler = compiler.announcing(false, true);
-        let compile =
-            |n| compiler.compile(&test_kernel(n), &[Access::Contiguous], Width::host()).expect("compiles");
+        let compile = |n| {
+            compiler.compile(&test_kernel(n), &[], &[Access::Contiguous], Width::host()).expect("compiles")
+        };
         let kernels = [10, 11, 12].map(|n| (n, compile(n)));
         for (n, compiled) in &kernels {
             let symbol = (name(&test_kernel(*n)), compiled.code_range());
@@ -265,7 +266,7 @@ mod tests {
                     for _ in 0..20 {
                         let n = 20 + thread;
                         let compiled = compiler
-                            .compile(&test_kernel(n), &[Access::Contiguous], Width::host())
+                            .compile(&test_kernel(n), &[], &[Access::Contiguous], Width::host())
                             .expect("compiles");
                         assert!(listed().contains(&(name(&test_kernel(n)), compiled.code_range())));
                     }

@@ -4,7 +4,7 @@
 //! as there are lanes, or one where the operands are the same for a whole row, in a frame of this function's own; its
 //! address is read from the table of constants, so that the text of the code is the same in every process.
 
-use broadloom_mem::{HostFunction, MAX_HOST_OPERANDS};
+use broadloom_ir::{HostDeclaration, MAX_HOST_OPERANDS};
 use cranelift_codegen::ir::{
     AbiParam, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind, Value, types,
 };
@@ -17,7 +17,7 @@ impl Emitter<'_> {
     /// The function of these operands, one for each that it takes; `once` where every lane is the same.
     pub(crate) fn host(
         &mut self,
-        function: &HostFunction,
+        function: &HostDeclaration,
         args: &[Option<Lanes>; 3],
         once: bool,
     ) -> Option<Lanes> {

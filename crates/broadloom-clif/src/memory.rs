@@ -3,7 +3,7 @@
 //! In: a row's address, and where in the row a block begins. Out: its lanes, or its elements written. Must hold: an
 //! element is read and written only where the block has it.
 
-use broadloom_core::DType;
+use broadloom_ir::DType;
 use broadloom_mem::Stores;
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::condcodes::IntCC;

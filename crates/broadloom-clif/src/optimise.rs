@@ -192,8 +192,8 @@ fn remove_unused(function: &mut Function) {
 
 #[cfg(test)]
 mod tests {
-    use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
-    use broadloom_core::{DType, Op};
+    use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
+    use broadloom_ir::{DType, Op};
     use broadloom_mem::{Access, Stores};
     use cranelift_codegen::ir::{Block, Function, Opcode};
 

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use broadloom_core::DType;
-use broadloom_core::kernel::Kernel;
+use broadloom_ir::DType;
+use broadloom_ir::kernel::Kernel;
 use broadloom_mem::{Access, Stores};
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::Context;
@@ -17,6 +17,7 @@ use cranelift_frontend::FunctionBuilderContext;
 
 use crate::compile::tests::{codes, mixed};
 use crate::compile::{X86_64_AT_LEAST, flags};
+use crate::constants::TableEntry;
 use crate::emit::{self, Helpers};
 use crate::optimise;
 use crate::width::Width;
@@ -35,7 +36,7 @@ pub fn optimised(
     width: Width,
     stores: Stores,
     helpers: Helpers,
-) -> (Function, Vec<[u8; 16]>) {
+) -> (Function, Vec<TableEntry>) {
     let isa = isa();
     let mut context = Context::new();
     let (function, constants) =

@@ -7,7 +7,7 @@
 
 use std::mem::MaybeUninit;
 
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_ir::{Error, ErrorKind, Result};
 use broadloom_mem::{Access, Block};
 use smallvec::SmallVec;
 

@@ -3,7 +3,7 @@
 //! In: for each operand its bytes, from its first element on. Out: the outputs are written. Must hold: as in
 //! [`crate::run`]; that outputs overlap nothing is what slices mean.
 
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_ir::{Error, ErrorKind, Result};
 use broadloom_mem::Access;
 use smallvec::SmallVec;
 

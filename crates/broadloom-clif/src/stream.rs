@@ -101,8 +101,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
-    use broadloom_core::{DType, Op};
+    use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
+    use broadloom_ir::{DType, Op};
     use broadloom_mem::Stores;
 
     use super::*;
@@ -153,7 +153,7 @@ mod tests {
     fn compiled() -> Compiled {
         let compiler = Compiler::host().expect("a supported host");
         let mut compiled = compiler
-            .compile_with(Stores::Cached, &kernel(), &[Access::Contiguous], Width::W128)
+            .compile_with(Stores::Cached, &kernel(), &[], &[Access::Contiguous], Width::W128)
             .expect("compiles");
         assert!(!compiled.streams());
         let code: unsafe extern "C" fn(_, _, _, _, _, _) = one_more;

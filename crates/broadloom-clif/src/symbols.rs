@@ -4,8 +4,8 @@
 //! the code lives. Must hold: only on request; what can't be written or registered is left out, since no evaluation
 //! fails for it.
 
-use broadloom_core::Kernel;
-use broadloom_core::kernel::Code;
+use broadloom_ir::Kernel;
+use broadloom_ir::kernel::Code;
 
 #[cfg(feature = "gdb")]
 use crate::gdb;
@@ -111,8 +111,8 @@ pub(crate) mod perf {
 pub(crate) mod tests {
     use super::*;
     use crate::{Compiler, Width};
-    use broadloom_core::kernel::{Inst, ValueId};
-    use broadloom_core::{DType, Op};
+    use broadloom_ir::kernel::{Inst, ValueId};
+    use broadloom_ir::{DType, Op};
     use broadloom_mem::Access;
 
     /// `(x + k) * (x + k)`, with a hash of its own for each k.
@@ -144,10 +144,12 @@ pub(crate) mod tests {
     #[test]
     fn the_map_has_the_code_of_each_kernel() {
         let Ok(compiler) = Compiler::host() else { return };
-        let quiet = compiler.compile(&kernel(3), &[Access::Contiguous], Width::host()).expect("compiles");
+        let quiet =
+            compiler.compile(&kernel(3), &[], &[Access::Contiguous], Width::host()).expect("compiles");
         let compiler = compiler.announcing(true, false);
-        let compiled: Vec<_> =
-            [4, 5].map(|n| (n, compiler.compile(&kernel(n), &[Access::Contiguous], Width::host()))).into();
+        let compiled: Vec<_> = [4, 5]
+            .map(|n| (n, compiler.compile(&kernel(n), &[], &[Access::Contiguous], Width::host())))
+            .into();
         let map = std::fs::read_to_string(perf::path()).expect("a map");
         std::fs::remove_file(perf::path()).expect("removed");
         let lines: Vec<(usize, usize, &str)> = map

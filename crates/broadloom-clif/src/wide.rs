@@ -3,13 +3,14 @@
 //! In: a kernel and a width. Out: [`Wide`] code, or why there is none. Must hold: what the back end does not take is no
 //! error: the kernel is compiled for narrower vectors.
 
-use broadloom_core::Kernel;
+use broadloom_ir::Kernel;
 use broadloom_mem::{Access, Stores};
 use broadloom_wide::{Convention, Level};
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 
 use crate::compile::MAX_FRAME;
+use crate::constants::TableEntry;
 use crate::emit::{self, Helpers};
 use crate::optimise;
 use crate::width::Width;
@@ -27,7 +28,7 @@ pub struct Wide {
     /// Position-independent.
     pub code: Vec<u8>,
     /// What the code is called with.
-    pub constants: Vec<[u8; 16]>,
+    pub constants: Vec<TableEntry>,
     pub lanes: u32,
     /// Bytes of stack that it takes.
     pub frame: u32,

@@ -1,16 +1,16 @@
 //! Machine code, held to the suite of all executors.
 
 use broadloom_clif::{Compiler, Width};
-use broadloom_core::Kernel;
-use broadloom_mem::{Access, Stores};
+use broadloom_ir::Kernel;
+use broadloom_mem::{Access, HostFunction, Stores};
 use broadloom_testkit::suite::{self, Executor, Prepared};
 
 /// Machine code on vectors of one width, which takes every kernel of the suite.
 struct Jit(Compiler, Width, Stores);
 
 impl Executor for Jit {
-    fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
-        let compiled = self.0.compile_with(self.2, kernel, access, self.1).expect("compiles");
+    fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
+        let compiled = self.0.compile_with(self.2, kernel, functions, access, self.1).expect("compiles");
         assert_eq!(compiled.streams(), self.2 == Stores::Streaming, "{kernel}");
         assert_eq!((compiled.width(), compiled.narrowed()), (self.1, None), "{kernel}");
         Box::new(move |block, params, faults| compiled.run(block, params, faults).expect("matches"))
@@ -80,8 +80,8 @@ fn pairs_of_instructions() {
 /// An iterator that says it has more than it has does not make machine code read what nobody gave it.
 #[test]
 fn fewer_slices_than_they_were_said_to_be() {
-    use broadloom_core::kernel::{Code, Inst, ValueId};
-    use broadloom_core::{DType, ErrorKind, Op};
+    use broadloom_ir::kernel::{Code, Inst, ValueId};
+    use broadloom_ir::{DType, ErrorKind, Op};
     struct Liar<I>(I);
     impl<I: Iterator> Iterator for Liar<I> {
         type Item = I::Item;
@@ -102,7 +102,7 @@ fn fewer_slices_than_they_were_said_to_be() {
     };
     let (x, mut y, mut z) = ([1u8; 256], [2u8; 256], [2u8; 256]);
     for (width, n) in Width::of_host().flat_map(|width| [(width, 3), (width, 64)]) {
-        let compiled = compiler().compile(&kernel, &[Access::Contiguous; 2], width).expect("compiles");
+        let compiled = compiler().compile(&kernel, &[], &[Access::Contiguous; 2], width).expect("compiles");
         let inputs = Liar([&x[..]].into_iter());
         let outputs = [&mut y[..], &mut z[..]].into_iter();
         let refused = compiled.run_slices(n, inputs, outputs, &[], &mut []).expect_err("one input");
@@ -126,8 +126,8 @@ fn every_length_and_tail() {
 /// The emitter stores what a value has, not what the output takes.
 #[test]
 fn a_kernel_that_does_not_verify_is_refused() {
-    use broadloom_core::kernel::{Code, Inst, ValueId};
-    use broadloom_core::{DType, ErrorKind};
+    use broadloom_ir::kernel::{Code, Inst, ValueId};
+    use broadloom_ir::{DType, ErrorKind};
     let cast = Inst { code: Code::Cast(DType::Float32, DType::Float32), args: [ValueId(0); 3] };
     let broken = Kernel {
         inputs: vec![DType::Float64],
@@ -136,18 +136,19 @@ fn a_kernel_that_does_not_verify_is_refused() {
         ..Kernel::default()
     };
     let compiler = compiler();
-    let refused = compiler.compile(&broken, &[Access::Contiguous], Width::host()).expect_err("ill typed");
+    let refused =
+        compiler.compile(&broken, &[], &[Access::Contiguous], Width::host()).expect_err("ill typed");
     assert_eq!(refused.kind(), ErrorKind::Internal);
     let good = Kernel { inputs: vec![DType::Float32], body: vec![cast], outputs: vec![ValueId(1)], ..broken };
-    assert!(compiler.compile(&good, &[], Width::host()).is_err(), "an access class is missing");
-    assert!(compiler.compile(&good, &[Access::Contiguous], Width::host()).is_ok());
+    assert!(compiler.compile(&good, &[], &[], Width::host()).is_err(), "an access class is missing");
+    assert!(compiler.compile(&good, &[], &[Access::Contiguous], Width::host()).is_ok());
 }
 
 /// Where an output is an input, element for element, each element is computed once: the blocks of a row don't overlap.
 #[test]
 fn an_output_that_is_an_input() {
-    use broadloom_core::kernel::{Code, Inst, ValueId};
-    use broadloom_core::{DType, Op};
+    use broadloom_ir::kernel::{Code, Inst, ValueId};
+    use broadloom_ir::{DType, Op};
     use broadloom_mem::{AliasPolicy, Nest, Scratch, View, ViewMut};
     use std::ops::ControlFlow;
 
@@ -158,7 +159,7 @@ fn an_output_that_is_an_input() {
         outputs: vec![ValueId(1)],
         ..Kernel::default()
     };
-    let compile = |width| compiler().compile(&kernel, &[Access::Contiguous], width).expect("compiles");
+    let compile = |width| compiler().compile(&kernel, &[], &[Access::Contiguous], width).expect("compiles");
     let compiled: Vec<_> = Width::of_host().map(compile).collect();
     for (n, compiled) in (1..=200).flat_map(|n| compiled.iter().map(move |compiled| (n, compiled))) {
         let mut x: Vec<i32> = (1..=n).collect();
@@ -184,8 +185,8 @@ fn an_output_that_is_an_input() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn host_functions_that_write_mask_registers() {
-    use broadloom_core::kernel::ValueId;
-    use broadloom_core::{DType, HostFunction};
+    use broadloom_ir::DType;
+    use broadloom_ir::kernel::ValueId;
     if Width::host() < Width::W512 {
         return;
     }
@@ -198,9 +199,11 @@ fn host_functions_that_write_mask_registers() {
     };
     let function = HostFunction::new("writes_masks", write).expect("a name");
     let mut kernel = Kernel { inputs: vec![DType::UInt8], outputs: vec![ValueId(1)], ..Kernel::default() };
-    let code = kernel.callee(&function);
-    kernel.body = vec![broadloom_core::kernel::Inst { code, args: [ValueId(0); 3] }];
-    let compiled = compiler().compile(&kernel, &[Access::Contiguous], Width::W512).expect("compiles");
+    let code = kernel.callee(function.declaration());
+    kernel.body = vec![broadloom_ir::kernel::Inst { code, args: [ValueId(0); 3] }];
+    let functions = [function];
+    let compiled =
+        compiler().compile(&kernel, &functions, &[Access::Contiguous], Width::W512).expect("compiles");
     assert_eq!(compiled.width(), Width::W512);
     for n in 1..130 {
         let (x, mut y) = ([3u8; 256], [7u8; 256]);

@@ -7,8 +7,8 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 
+use broadloom_ir::HostDeclaration;
 use broadloom_math::DType;
-use broadloom_mem::HostFunction;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
@@ -77,7 +77,7 @@ pub enum NodeKind {
     /// Nothing is known of it but that it gives the same for the same operands.
     Host {
         /// The function.
-        function: HostFunction,
+        function: HostDeclaration,
         /// Its operands.
         args: SmallVec<[NodeId; 3]>,
     },
@@ -254,7 +254,7 @@ impl Graph {
     ///
     /// # Errors
     /// As [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
-    pub fn call(&mut self, function: &HostFunction, args: &[Arg]) -> Result<NodeId> {
+    pub fn call(&mut self, function: &HostDeclaration, args: &[Arg]) -> Result<NodeId> {
         let (shape, _) = infer::call(function, &self.operands(args))?;
         let mut typed: SmallVec<[NodeId; 3]> = SmallVec::new();
         for (arg, &dtype) in args.iter().zip(function.signature().operands()) {
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn calls_are_one_node_per_function_and_operands_and_are_never_folded() -> Result<()> {
-        let sub = || HostFunction::new("sub", |x: f32, y: f32| x - y).expect("a name");
+        let sub = || HostDeclaration::new("sub", &[DType::Float32; 2], DType::Float32, 1).expect("a name");
         let (f, other) = (sub(), sub());
         let mut g = Graph::default();
         let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[4])?))?;

@@ -6,8 +6,8 @@
 
 use std::fmt;
 
+use broadloom_ir::HostDeclaration;
 use broadloom_math::{DType, Kind};
-use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -111,7 +111,7 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
 ///
 /// # Errors
 /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
-pub fn call(function: &HostFunction, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
+pub fn call(function: &HostDeclaration, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let (name, signature) = (function.name(), function.signature());
     let takes = signature.operands();
     if operands.len() != takes.len() {
@@ -501,7 +501,8 @@ mod tests {
 
     #[test]
     fn calls_take_exactly_what_they_are_declared_with() {
-        let f = HostFunction::new("mix", |b: bool, x: f32, _: u8| if b { x } else { 0.0 }).unwrap();
+        let f = HostDeclaration::new("mix", &[DType::Bool, DType::Float32, DType::UInt8], DType::Float32, 1)
+            .unwrap();
         let (s, t) = (Shape::new(&[3, 1]).unwrap(), Shape::new(&[4]).unwrap());
         let [b, x, n] = [DType::Bool, DType::Float32, DType::UInt8].map(|d| Operand::Array(d, &s));
         let wide = Operand::Array(DType::Float32, &t);

@@ -7,7 +7,7 @@
 
 use std::marker::PhantomData;
 
-use broadloom_core::{DType, Op};
+use broadloom_ir::{DType, Op};
 use broadloom_math::functions::{
     Add, Divide, Equal, Greater, GreaterEqual, Less, LessEqual, Maximum, Minimum, Multiply, NotEqual,
     Subtract, Where,

@@ -9,8 +9,8 @@
 
 use std::marker::PhantomData;
 
-use broadloom_core::kernel::Code;
-use broadloom_core::{DType, Op};
+use broadloom_ir::kernel::Code;
+use broadloom_ir::{DType, Op};
 use broadloom_math::functions::*;
 use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Unary, f16};
 use broadloom_mem::{

@@ -7,9 +7,9 @@
 
 use std::marker::PhantomData;
 
-use broadloom_core::kernel::Code;
-use broadloom_core::op::{self, Visitor};
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_ir::kernel::Code;
+use broadloom_ir::op::{self, Visitor};
+use broadloom_ir::{Error, ErrorKind, Result};
 use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Ternary, Unary};
 use broadloom_mem::{typed, typed_mut};
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};

@@ -4,8 +4,8 @@
 //! a loop for both) its loop, where its operands are, and where its result goes. Must hold: a tile is written by one
 //! live value at a time; values that are the same for all elements, or all of a row, are computed once for each.
 
-use broadloom_core::kernel::{Code, Definition, Depth, Inst, Kernel, ValueId};
-use broadloom_core::{DType, Error, ErrorKind, Op, Result, verify};
+use broadloom_ir::kernel::{Code, Definition, Depth, Inst, Kernel, ValueId};
+use broadloom_ir::{DType, Error, ErrorKind, Op, Result, verify};
 use broadloom_mem::{ALIGN, Access, HostFunction};
 use pulp::Arch;
 
@@ -91,16 +91,16 @@ pub struct Program {
 }
 
 impl Program {
-    /// Prepares a kernel.
+    /// Prepares a kernel, whose host functions are among `functions`.
     ///
     /// # Errors
-    /// [`broadloom_core::ErrorKind::Internal`]: the kernel does not verify.
-    pub fn new(kernel: &Kernel, access: &[Access]) -> Result<Program> {
+    /// [`broadloom_ir::ErrorKind::Internal`]: the kernel does not verify.
+    pub fn new(kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Result<Program> {
         verify::kernel(kernel)?;
         if access.len() != kernel.inputs.len() {
             return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
         }
-        Builder::new(kernel, access).build()
+        Builder::new(kernel, functions, access).build()
     }
 }
 
@@ -116,6 +116,7 @@ struct Fused {
 
 struct Builder<'a> {
     kernel: &'a Kernel,
+    functions: &'a [HostFunction],
     access: &'a [Access],
     depths: Vec<Depth>,
     /// What each instruction's step computes; `None` for one that another's step computes too.
@@ -136,9 +137,10 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(kernel: &'a Kernel, access: &'a [Access]) -> Self {
+    fn new(kernel: &'a Kernel, functions: &'a [HostFunction], access: &'a [Access]) -> Self {
         Builder {
             kernel,
+            functions,
             access,
             depths: kernel.depths(|i| access[i] == Access::Splat),
             fused: Vec::new(),
@@ -241,7 +243,11 @@ impl<'a> Builder<'a> {
             Fused { inner: None, work, args, operands: inst.args().len() }
         };
         if let Code::Host(callee) = inst.code {
-            let function = &self.kernel.functions[callee.function as usize];
+            let declared = &self.kernel.functions[callee.function as usize];
+            let Some(function) = self.functions.iter().find(|f| f.declaration() == declared) else {
+                let why = format!("the host function {declared} of the kernel was not given");
+                return Err(Error::new(ErrorKind::Internal, why));
+            };
             return Ok(fused(Work::Host(function.clone()), false));
         }
         let per_element = self.depths[self.kernel.value(i).index()] == Depth::Element;

@@ -3,8 +3,8 @@
 //! In: a block of a nest, parameters, a byte per fault site. Out: the block's outputs are written, and the bytes of
 //! sites that met a zero divisor set. Must hold: nothing is allocated once the working memory is there.
 
-use broadloom_core::kernel::Depth;
-use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_ir::kernel::Depth;
+use broadloom_ir::{DType, Error, ErrorKind, Result};
 use broadloom_math::Elem;
 use broadloom_mem::{Access, Block, Buffer, Inputs, Outputs, Stores, Stream, typed, typed_mut};
 use pulp::Arch;

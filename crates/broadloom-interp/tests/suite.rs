@@ -1,8 +1,8 @@
 //! The interpreter, held to the suite of all executors.
 
-use broadloom_core::Kernel;
 use broadloom_interp::{Program, Tiles};
-use broadloom_mem::{Access, Stores};
+use broadloom_ir::Kernel;
+use broadloom_mem::{Access, HostFunction, Stores};
 use broadloom_testkit::suite::{self, Executor, Prepared};
 
 /// The interpreter, and how it writes outputs.
@@ -11,8 +11,8 @@ struct Interp(Stores);
 const WAYS: [Interp; 2] = [Interp(Stores::Cached), Interp(Stores::Streaming)];
 
 impl Executor for Interp {
-    fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared {
-        let program = Program::new(kernel, access).expect("a valid kernel");
+    fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
+        let program = Program::new(kernel, functions, access).expect("a valid kernel");
         let (mut tiles, stores) = (Tiles::default(), self.0);
         Box::new(move |block, params, faults| {
             program.run_with(stores, block, params, faults, &mut tiles).expect("matches")

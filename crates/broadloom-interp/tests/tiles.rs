@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
-use broadloom_core::{DType, Op};
 use broadloom_interp::{Program, TILE, Tiles};
+use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
+use broadloom_ir::{DType, Op};
 use broadloom_mem::{AliasPolicy, Nest, Scratch, Stores, View, ViewMut, bytes_of, bytes_of_mut};
 
 /// (a·b + s, a·b + s > a, b, s as it is): two outputs that are computed, two that are moved.
@@ -73,7 +73,7 @@ fn every_output_of_rows_of_any_length_anywhere() {
                     let mut nest = Nest::new(&[rows, cols], &inputs, views).expect("a nest");
                     let access: Vec<_> = (0..3).map(|i| nest.access(i)).collect();
                     let at = programs.iter().position(|p| p.0 == access).unwrap_or_else(|| {
-                        let program = Program::new(&kernel, &access).expect("a valid kernel");
+                        let program = Program::new(&kernel, &[], &access).expect("a valid kernel");
                         programs.push((access, program));
                         programs.len() - 1
                     });
@@ -122,7 +122,7 @@ fn outputs_in_place_are_not_streamed_and_right() {
     let b_view = View::new(bytes_of(&b[..]), 4, 0, &[n], &[4]).expect("inside");
     let mut nest = Nest::new(&[n], &[input, b_view], [output]).expect("the same elements");
     let access: Vec<_> = (0..2).map(|i| nest.access(i)).collect();
-    let program = Program::new(&kernel, &access).expect("a valid kernel");
+    let program = Program::new(&kernel, &[], &access).expect("a valid kernel");
     let mut tiles = Tiles::default();
     let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
         assert!(!block.is_apart(0));

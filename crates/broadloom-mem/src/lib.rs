@@ -47,15 +47,14 @@ mod view;
 mod walk;
 
 pub use block::{Access, Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperandMut};
+pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
 pub use bytes::{bytes_of, bytes_of_mut, typed, typed_mut};
 pub use float_env::FloatEnv;
 pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
 };
-pub use host::{
-    HostClosure, HostError, HostFunction, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS,
-};
+pub use host::{HostClosure, HostFunction, HostPointer, HostTile};
 pub use nest::{AliasPolicy, Body, Nest, Part, Parts};
 pub use pattern::Pattern;
 pub use plan::{Mode, NestError};

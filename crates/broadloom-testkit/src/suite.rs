@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op, Scalar, fold};
-use broadloom_mem::{Access, AliasPolicy, Block, Nest, Scratch, View, ViewMut};
+use broadloom_mem::{Access, AliasPolicy, Block, HostFunction, Nest, Scratch, View, ViewMut};
 
 use crate::spicy;
 
@@ -22,8 +22,8 @@ pub type Prepared = Box<dyn FnMut(&mut Block<'_>, &[u64], &mut [u8])>;
 
 /// What the suite judges.
 pub trait Executor {
-    /// Prepares a kernel for inputs that are accessed in this way.
-    fn prepare(&self, kernel: &Kernel, access: &[Access]) -> Prepared;
+    /// Prepares a kernel, whose host functions are among `functions`, for inputs that are accessed in this way.
+    fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared;
 }
 
 fn bytes(values: &[Scalar]) -> Vec<u8> {
@@ -65,13 +65,14 @@ fn run(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[bo
         outputs: vec![ValueId(columns.len() as u32)],
         ..Kernel::default()
     };
-    run_kernel(executor, &kernel, columns, splat).swap_remove(0)
+    run_kernel(executor, &kernel, &[], columns, splat).swap_remove(0)
 }
 
 /// Runs a kernel on columns of its inputs, in the same way; a column per output.
 fn run_kernel(
     executor: &dyn Executor,
     kernel: &Kernel,
+    functions: &[HostFunction],
     columns: &[Vec<Scalar>],
     splat: &[bool],
 ) -> Vec<Vec<Scalar>> {
@@ -98,7 +99,7 @@ fn run_kernel(
         });
         let mut nest = Nest::new(&[n], &views, out_views).expect("a nest");
         let access: Vec<_> = (0..views.len()).map(|i| nest.access(i)).collect();
-        let mut compiled = executor.prepare(kernel, &access);
+        let mut compiled = executor.prepare(kernel, functions, &access);
         let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
             compiled(block, &[], &mut []);
             ControlFlow::Continue(())
@@ -223,7 +224,7 @@ fn pair(executor: &dyn Executor, dtype: DType, first: Op, (second, args): (Op, &
         };
         for splat in 0..splats {
             let splat: Vec<bool> = (0..inputs).map(|i| splat >> i & 1 == 1).collect();
-            let got = run_kernel(executor, &kernel, &columns, &splat);
+            let got = run_kernel(executor, &kernel, &[], &columns, &splat);
             for i in 0..columns[0].len() {
                 let mut at: Vec<Scalar> =
                     columns.iter().zip(&splat).map(|(c, &splat)| c[if splat { 0 } else { i }]).collect();
@@ -256,7 +257,7 @@ pub fn any_byte_but_0_is_true(executor: &dyn Executor) {
     let outputs = [&mut moved[..], &mut inverted[..]]
         .map(|bytes| ViewMut::new(bytes, 1, 0, &[256], &[1]).expect("inside"));
     let mut nest = Nest::new(&[256], &[input], outputs).expect("a nest");
-    let mut compiled = executor.prepare(&kernel, &[nest.access(0)]);
+    let mut compiled = executor.prepare(&kernel, &[], &[nest.access(0)]);
     let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
         compiled(block, &[], &mut []);
         ControlFlow::Continue(())

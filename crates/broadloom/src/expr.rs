@@ -80,7 +80,7 @@ pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>;
     // Literals are rounded, whatever the host has set.
     let _ieee = operands.iter().any(|x| x.literal().is_some()).then(FloatEnv::ieee);
     let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
-    let (shape, dims) = infer::call(function, &known)?;
+    let (shape, dims) = infer::call(function.declaration(), &known)?;
     drop(known);
     let signature = function.signature();
     let mut args = [None, None, None];

@@ -79,7 +79,8 @@
 //! ```
 
 use broadloom_core::op::Law;
-use broadloom_core::{DType, Error, ErrorKind, HostFunction, Op, Result};
+use broadloom_core::{DType, Error, ErrorKind, Op, Result};
+use broadloom_mem::HostFunction;
 use pastey::paste;
 use smallvec::smallvec;
 

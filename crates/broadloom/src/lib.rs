@@ -131,10 +131,9 @@ mod views;
 
 pub use array::Array;
 pub use broadloom_core::graph::IntDivision;
-pub use broadloom_core::{
-    DType, Dim, Dims, Error, ErrorKind, HostFunction, Kind, Literal, Op, Promotion, Result, Symbol,
-};
+pub use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Kind, Literal, Op, Promotion, Result, Symbol};
 pub use broadloom_math::f16;
+pub use broadloom_mem::HostFunction;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_mem::{Region, ViewMut};
 pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress, VectorWidth};

@@ -18,9 +18,8 @@ use std::sync::Arc;
 use broadloom_core::graph::{Arg, Graph, IntDivision, MAX_NODES, NodeId};
 use broadloom_core::layout::{Slice, Strides};
 use broadloom_core::shape::MAX_RANK;
-use broadloom_core::{
-    DType, Error, ErrorKind, HostFunction, Layout, Op, Promotion, Result, Scalar, Shape, View,
-};
+use broadloom_core::{DType, Error, ErrorKind, Layout, Op, Promotion, Result, Scalar, Shape, View};
+use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -392,7 +391,7 @@ pub(crate) fn graph(
                 let args = words.operands(id, count)?;
                 let args = args.map(|a| node(a).map(Arg::Node)).collect::<Result<SmallVec<[_; 3]>>>()?;
                 let function = functions.get(words.next()? as usize);
-                graph.call(function.ok_or_else(malformed)?, &args)?
+                graph.call(function.ok_or_else(malformed)?.declaration(), &args)?
             }
             CAST => graph.cast(node(id)?, dtype(what)?)?,
             VIEW => graph.view(node(id)?, words.view(what as u64, count)?)?,

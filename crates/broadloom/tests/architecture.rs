@@ -5,10 +5,12 @@ use std::path::Path;
 /// Each crate, and the crates of this workspace that it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-math", &[]),
-    ("broadloom-core", &["broadloom-math", "broadloom-mem"]),
-    ("broadloom-mem", &["broadloom-math"]),
-    ("broadloom-interp", &["broadloom-core", "broadloom-math", "broadloom-mem"]),
-    ("broadloom-clif", &["broadloom-core", "broadloom-math", "broadloom-mem", "broadloom-wide"]),
+    ("broadloom-ir", &["broadloom-math"]),
+    ("broadloom-core", &["broadloom-ir", "broadloom-math"]),
+    ("broadloom-mem", &["broadloom-ir", "broadloom-math"]),
+    // Executors know the kernel IR and nothing of what stands above it.
+    ("broadloom-interp", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
+    ("broadloom-clif", &["broadloom-ir", "broadloom-math", "broadloom-mem", "broadloom-wide"]),
     ("broadloom-wide", &[]),
     (
         "broadloom",

@@ -77,7 +77,7 @@ type Run = Box<dyn FnMut(&mut Block<'_>)>;
 type Prepare = fn(&Kernel, &[Access]) -> Run;
 
 fn interpreted(kernel: &Kernel, access: &[Access]) -> Run {
-    let program = Program::new(kernel, access).expect("a valid kernel");
+    let program = Program::new(kernel, &[], access).expect("a valid kernel");
     let mut tiles = Tiles::default();
     Box::new(move |block| program.run(block, &[], &mut [], &mut tiles).expect("matches"))
 }
@@ -87,7 +87,7 @@ fn compiled<const BITS: u32>(kernel: &Kernel, access: &[Access]) -> Run {
     use broadloom_clif::{Compiler, Width};
     let width = Width::ALL.into_iter().find(|width| width.bits() == BITS).expect("a width");
     let compiler = Compiler::host().expect("a supported host");
-    let compiled = compiler.compile(kernel, access, width).expect("compiles");
+    let compiled = compiler.compile(kernel, &[], access, width).expect("compiles");
     Box::new(move |block| compiled.run(block, &[], &mut []).expect("matches"))
 }
 

@@ -141,7 +141,7 @@ fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
     let access = vec![Access::Contiguous; kernel.inputs.len()];
     let mut all = Vec::new();
     for width in Width::of_host() {
-        let code = compiler.compile(kernel, &access, width)?;
+        let code = compiler.compile(kernel, &[], &access, width)?;
         if let Some(why) = code.narrowed() {
             eprintln!("narrowed: {why}");
         }
@@ -209,7 +209,7 @@ fn compile_times() -> Result<(), Box<dyn Error>> {
             let mut best = f64::INFINITY;
             for _ in 0..(20_000 / ops).clamp(10, 200) {
                 let start = Instant::now();
-                black_box(compiler.compile(&body.kernel, &[Access::Contiguous; 2], width)?);
+                black_box(compiler.compile(&body.kernel, &[], &[Access::Contiguous; 2], width)?);
                 best = best.min(start.elapsed().as_nanos() as f64);
             }
             print!(" {:>9.1}", best / 1e3);

@@ -4,15 +4,16 @@
 //! arrays, at any length.
 
 use broadloom_clif::{Compiler, Width};
-use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
-use broadloom_core::{DType, Op};
+use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
+use broadloom_ir::{DType, Op};
 use broadloom_mem::Access;
 
 use crate::rows::{Dice, Guarded, Wall};
 
 /// Runs a kernel over the first `n` elements of arrays at a wall, and again in the middle of memory.
 fn at_the_wall(kernel: &Kernel, access: &[Access], width: Width) {
-    let compiled = Compiler::host().expect("a compiler").compile(kernel, access, width).expect("compiles");
+    let compiled =
+        Compiler::host().expect("a compiler").compile(kernel, &[], access, width).expect("compiles");
     let lanes = compiled.lanes();
     let sizes: Vec<usize> = kernel.inputs.iter().map(|d| d.size()).collect();
     let outputs: Vec<usize> = kernel.output_dtypes().map(|d| d.size()).collect();

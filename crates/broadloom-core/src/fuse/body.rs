@@ -4,7 +4,7 @@
 //! layout of each leaf; a node reached through different chains is computed once for each. Must hold: the walk
 //! keeps its own stack.
 
-use broadloom_mem::HostFunction;
+use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
@@ -39,7 +39,7 @@ struct Builder<'a> {
     inputs: Vec<(Leaf, Layout)>,
     input_of: FxHashMap<(Leaf, Layout), u32>,
     params: Vec<ParamSource>,
-    callees: FxHashMap<HostFunction, u32>,
+    callees: FxHashMap<HostDeclaration, u32>,
     kernel: Kernel,
     early: Vec<[Early; 3]>,
     /// The node behind each instruction.
@@ -189,7 +189,7 @@ impl Builder<'_> {
     }
 
     /// The code that calls a function.
-    fn callee(&mut self, function: &HostFunction) -> Code {
+    fn callee(&mut self, function: &HostDeclaration) -> Code {
         let next = self.kernel.functions.len() as u32;
         let place = *self.callees.entry(function.clone()).or_insert(next);
         if place == next {

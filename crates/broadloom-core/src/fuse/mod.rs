@@ -145,7 +145,7 @@ fn cut_up(graph: &Graph, roots: &[NodeId], mut log: Log) -> Result<Plan> {
     if cfg!(debug_assertions) {
         verify::graph(graph)?;
         for stage in &plan.stages {
-            verify::kernel(&stage.kernel)?;
+            broadloom_ir::verify::kernel(&stage.kernel)?;
         }
     }
     Ok(plan)

@@ -493,7 +493,7 @@ fn what_replaces_arithmetic_is_canonical_where_a_nan_sign_is_read() {
 /// what is computed one NaN only, whichever rules apply.
 #[test]
 fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {
-    let f = broadloom_mem::HostFunction::new("f", |x: f32| x.to_bits()).expect("a name");
+    let f = crate::HostDeclaration::new("f", &[DType::Float32], DType::UInt32, 1).expect("a name");
     let operand = |rules: Rules, build: fn(&mut Graph, NodeId) -> Result<NodeId>| -> Result<NodeKind> {
         let mut g = Graph::default();
         let x = g.input(0, Float32, Layout::contiguous(Shape::new(&[4, 3])?))?;
@@ -536,7 +536,7 @@ fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {
 /// What it gives may be any NaN, of which the sign is then not read.
 #[test]
 fn the_sign_of_a_host_functions_nan_is_not_read() -> Result<()> {
-    let f = broadloom_mem::HostFunction::new("f", |x: f32| -x).expect("a name");
+    let f = crate::HostDeclaration::new("f", &[DType::Float32], DType::Float32, 1).expect("a name");
     let mut g = Graph::default();
     let x = g.input(0, Float32, Layout::contiguous(Shape::new(&[4])?))?;
     let call = g.call(&f, &[x.into()])?;

@@ -12,15 +12,12 @@ use std::ffi::c_void;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use broadloom_ir::{HostDeclaration, HostError, HostSignature, MAX_HOST_OPERANDS};
 use broadloom_math::DType;
 
 pub use closure::HostClosure;
 pub use pointer::HostPointer;
-
-/// The most operands of a host function.
-pub const MAX_HOST_OPERANDS: usize = 3;
 
 /// Elements of one call that has to make bools of bytes first.
 const CHUNK: usize = 256;
@@ -32,63 +29,6 @@ const CHUNK: usize = 256;
 /// dtype, and the result overlaps no operand. A bool is a byte, a float16 its 16 bits.
 pub type HostTile =
     unsafe extern "C" fn(elements: usize, inputs: *const *const u8, output: *mut u8, context: *const c_void);
-
-/// Why a function can't be registered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum HostError {
-    /// A name that expressions could not spell.
-    #[error("a host function's name is at most 255 ASCII letters, digits and `_`, no digit first: not `{0}`")]
-    Name(String),
-    /// No operands, or more than there can be.
-    #[error("{name}: a host function takes 1 to {MAX_HOST_OPERANDS} operands, not {operands}")]
-    Operands {
-        /// The function.
-        name: String,
-        /// How many it was declared with.
-        operands: usize,
-    },
-}
-
-/// What a host function takes and gives, and what it costs.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct HostSignature {
-    operands: [DType; MAX_HOST_OPERANDS],
-    count: u8,
-    result: DType,
-    cost: u32,
-}
-
-impl HostSignature {
-    /// The dtypes of the operands: between one and [`MAX_HOST_OPERANDS`].
-    pub fn operands(&self) -> &[DType] {
-        &self.operands[..usize::from(self.count)]
-    }
-
-    /// The dtype of the result.
-    pub fn result(&self) -> DType {
-        self.result
-    }
-
-    /// What an element costs, in the unit of the cost model: the time of an addition in a vector loop.
-    pub fn cost(&self) -> u32 {
-        self.cost
-    }
-}
-
-/// `float32, float32 -> bool`
-impl fmt::Display for HostSignature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let operands: Vec<&str> = self.operands().iter().map(|d| d.name()).collect();
-        write!(f, "{} -> {}", operands.join(", "), self.result)
-    }
-}
-
-impl fmt::Debug for HostSignature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// A function of the host program, element by element, for use in expressions.
 ///
@@ -104,9 +44,7 @@ impl fmt::Debug for HostSignature {
 pub struct HostFunction(Arc<Inner>);
 
 struct Inner {
-    id: u64,
-    name: Box<str>,
-    signature: HostSignature,
+    declaration: HostDeclaration,
     entry: HostTile,
     /// What the entry is called with: alive as long as the function.
     owner: Arc<dyn Any + Send + Sync>,
@@ -223,12 +161,9 @@ impl HostFunction {
     /// It decides how many threads share the work, and whether an operand of a broadcast is computed once and kept;
     /// never the bits of a result. It is another registration: no equal of the first.
     pub fn with_cost(self, cost: u32) -> HostFunction {
-        let Inner { name, signature, entry, owner, .. } = &*self.0;
-        let signature = HostSignature { cost, ..*signature };
+        let Inner { declaration, entry, owner } = &*self.0;
         HostFunction(Arc::new(Inner {
-            id: next_id(),
-            name: name.clone(),
-            signature,
+            declaration: declaration.with_cost(cost),
             entry: *entry,
             owner: owner.clone(),
         }))
@@ -242,34 +177,28 @@ impl HostFunction {
         entry: HostTile,
         owner: Arc<dyn Any + Send + Sync>,
     ) -> Result<HostFunction, HostError> {
-        let word = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        if !word || name.len() > 255 || name.bytes().next().is_none_or(|b| b.is_ascii_digit()) {
-            return Err(HostError::Name(name.chars().take(40).collect()));
-        }
-        let count = operands.len();
-        if count == 0 || count > MAX_HOST_OPERANDS {
-            return Err(HostError::Operands { name: name.to_owned(), operands: count });
-        }
-        let mut all = [DType::Bool; MAX_HOST_OPERANDS];
-        all[..count].copy_from_slice(operands);
-        let cost = HostFunction::DEFAULT_COST;
-        let signature = HostSignature { operands: all, count: count as u8, result, cost };
-        Ok(HostFunction(Arc::new(Inner { id: next_id(), name: name.into(), signature, entry, owner })))
+        let declaration = HostDeclaration::new(name, operands, result, HostFunction::DEFAULT_COST)?;
+        Ok(HostFunction(Arc::new(Inner { declaration, entry, owner })))
+    }
+
+    /// The function as expressions and kernels know it: its identity, name and signature.
+    pub fn declaration(&self) -> &HostDeclaration {
+        &self.0.declaration
     }
 
     /// A number that no other function of this process has, had or will have.
     pub fn id(&self) -> u64 {
-        self.0.id
+        self.0.declaration.id()
     }
 
     /// The name that it was registered under.
     pub fn name(&self) -> &str {
-        &self.0.name
+        self.0.declaration.name()
     }
 
     /// What it takes and gives.
     pub fn signature(&self) -> HostSignature {
-        self.0.signature
+        self.0.declaration.signature()
     }
 
     /// Calls the function over elements that lie side by side.
@@ -279,15 +208,15 @@ impl HostFunction {
     /// aligned for its dtype. A panic of the function itself ends the process.
     #[inline]
     pub fn call(&self, inputs: &[&[u8]], output: &mut [u8]) {
-        let signature = self.0.signature;
-        let elements = output.len() / signature.result.size();
+        let signature = self.signature();
+        let elements = output.len() / signature.result().size();
         let fits = |bytes: *const u8, len: usize, dtype: DType| {
             len == elements * dtype.size() && (len == 0 || (bytes as usize).is_multiple_of(dtype.size()))
         };
         assert!(
             inputs.len() == signature.operands().len()
                 && inputs.iter().zip(signature.operands()).all(|(x, &d)| fits(x.as_ptr(), x.len(), d))
-                && fits(output.as_ptr(), output.len(), signature.result),
+                && fits(output.as_ptr(), output.len(), signature.result()),
             "{self} is called with other operands"
         );
         let odd = |(bytes, dtype): (&&[u8], &DType)| *dtype == DType::Bool && bytes.iter().any(|b| *b > 1);
@@ -308,10 +237,10 @@ impl HostFunction {
     /// [`HostFunction::call`] where some byte of a bool operand is neither 0 nor 1: any but 0 is true.
     #[cold]
     fn call_with_bools(&self, inputs: &[&[u8]], output: &mut [u8]) {
-        let signature = self.0.signature;
+        let signature = self.signature();
         let mut truths = [[0u8; CHUNK]; MAX_HOST_OPERANDS];
-        for (part, out) in output.chunks_mut(CHUNK * signature.result.size()).enumerate() {
-            let (start, n) = (part * CHUNK, out.len() / signature.result.size());
+        for (part, out) in output.chunks_mut(CHUNK * signature.result().size()).enumerate() {
+            let (start, n) = (part * CHUNK, out.len() / signature.result().size());
             let mut chunk: [&[u8]; MAX_HOST_OPERANDS] = [&[]; MAX_HOST_OPERANDS];
             let operands = inputs.iter().zip(signature.operands()).zip(&mut truths);
             for (place, ((bytes, dtype), truths)) in chunk.iter_mut().zip(operands) {
@@ -340,14 +269,9 @@ impl HostFunction {
     }
 }
 
-fn next_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
 impl PartialEq for HostFunction {
     fn eq(&self, other: &HostFunction) -> bool {
-        self.0.id == other.0.id
+        self.0.declaration == other.0.declaration
     }
 }
 
@@ -355,14 +279,14 @@ impl Eq for HostFunction {}
 
 impl Hash for HostFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.id.hash(state);
+        self.0.declaration.hash(state);
     }
 }
 
 /// `hypot(float32, float32 -> float32)`
 impl fmt::Display for HostFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({})", self.0.name, self.0.signature)
+        fmt::Display::fmt(&self.0.declaration, f)
     }
 }
 

@@ -1,3 +1,5 @@
+use std::sync::atomic::Ordering;
+
 use super::*;
 use crate::{bytes_of, bytes_of_mut};
 use broadloom_math::f16;

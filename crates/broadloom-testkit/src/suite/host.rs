@@ -4,8 +4,9 @@
 //! closure's own, called here for the one element; operands are compared bit for bit, NaNs too.
 
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
-use broadloom_core::{DType, HostFunction, Op, Scalar};
+use broadloom_core::{DType, Op, Scalar};
 use broadloom_math::{DTypeVisitor, Elem};
+use broadloom_mem::HostFunction;
 
 use super::{Executor, run_kernel};
 use crate::spicy;
@@ -50,14 +51,15 @@ pub fn host_functions_of_every_dtype(executor: &dyn Executor) {
     for function in DType::ALL.iter().flat_map(|from| from.visit(Any)) {
         let (from, to) = (function.signature().operands()[0], function.signature().result());
         let mut kernel = Kernel { inputs: vec![from, to], outputs: vec![ValueId(2)], ..Kernel::default() };
-        let code = kernel.callee(&function);
+        let code = kernel.callee(function.declaration());
         kernel.body = vec![inst(code, &[0, 1])];
         let values = [from, to].map(spicy::values);
         let columns: Vec<Vec<Scalar>> = [(1, &values[0]), (3, &values[1])]
             .map(|(step, values)| (0..67).map(|i| values[(i * step) % values.len()]).collect())
             .into();
         for splat in [[false, false], [true, false], [false, true], [true, true]] {
-            let got = run_kernel(executor, &kernel, &columns, &splat).swap_remove(0);
+            let got = run_kernel(executor, &kernel, std::slice::from_ref(&function), &columns, &splat)
+                .swap_remove(0);
             for (i, got) in got.iter().enumerate() {
                 let [x, y] = [0, 1].map(|j| columns[j][if splat[j] { 0 } else { i }]);
                 let bits = mixed(x.bits ^ mixed(y.bits));
@@ -86,13 +88,13 @@ fn second(x: f64) -> bool {
 /// # Panics
 /// Where a bit differs from what the functions give.
 pub fn host_functions_among_ops(executor: &dyn Executor) {
-    let (f, g) = (function("first", first), function("second", second));
+    let functions = [function("first", first), function("second", second)];
     let mut kernel = Kernel {
         inputs: vec![DType::Float32, DType::UInt8, DType::Bool],
         outputs: [3, 5, 6, 7].map(ValueId).into(),
         ..Kernel::default()
     };
-    let (f, g) = (kernel.callee(&f), kernel.callee(&g));
+    let [f, g] = functions.each_ref().map(|f| kernel.callee(f.declaration()));
     kernel.body = vec![
         inst(f, &[0, 1, 2]),
         inst(Code::Apply(Op::Multiply, DType::Float64), &[3, 3]),
@@ -101,22 +103,22 @@ pub fn host_functions_among_ops(executor: &dyn Executor) {
         inst(f, &[0, 6, 5]),
     ];
     for n in 1..=70 {
-        check(executor, &kernel, n, [false; 3]);
+        check(executor, &kernel, &functions, n, [false; 3]);
     }
     for splats in 0..8 {
         for n in [1, 3, 37, 300] {
-            check(executor, &kernel, n, [0, 1, 2].map(|i| splats >> i & 1 == 1));
+            check(executor, &kernel, &functions, n, [0, 1, 2].map(|i| splats >> i & 1 == 1));
         }
     }
 }
 
-fn check(executor: &dyn Executor, kernel: &Kernel, n: usize, splat: [bool; 3]) {
+fn check(executor: &dyn Executor, kernel: &Kernel, functions: &[HostFunction], n: usize, splat: [bool; 3]) {
     let columns = [
         (0..n).map(|i| Scalar::of(i as f32 * 0.37 - 5.0)).collect(),
         (0..n).map(|i| Scalar::of((i * 29) as u8)).collect(),
         (0..n).map(|i| Scalar::of(i % 3 == 0)).collect::<Vec<Scalar>>(),
     ];
-    let got = run_kernel(executor, kernel, &columns, &splat);
+    let got = run_kernel(executor, kernel, functions, &columns, &splat);
     for i in 0..n {
         let [x, n, b] = [0, 1, 2].map(|j| columns[j][if splat[j] { 0 } else { i }]);
         let x = x.get::<f32>().expect("a float32");

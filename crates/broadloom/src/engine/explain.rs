@@ -6,7 +6,8 @@
 use broadloom_core::fuse::{self, Source};
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
-use broadloom_core::{HostFunction, Result, Scalar};
+use broadloom_core::{Result, Scalar};
+use broadloom_mem::HostFunction;
 use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region, Stores};
 use smallvec::SmallVec;
 
@@ -70,7 +71,7 @@ pub(crate) fn explain_key(
     let mut plan = fuse::explain(&graph, &roots)?;
     let (decisions, temps) = (std::mem::take(&mut plan.decisions), plan.temps.clone());
     let computes = std::mem::take(&mut plan.computes);
-    let fresh = Recipe::new(plan)?;
+    let fresh = Recipe::new(plan, functions)?;
     let known = recipe.filter(|recipe| recipe.stages.len() == fresh.stages.len());
     let mut stages = Vec::with_capacity(fresh.stages.len());
     for (i, (prepared, nodes)) in fresh.stages.iter().zip(computes).enumerate() {

@@ -14,7 +14,7 @@ mod absent {
     use std::fmt;
 
     use broadloom_core::{Error, ErrorKind, Kernel, Result};
-    use broadloom_mem::{Access, Block, Stores};
+    use broadloom_mem::{Access, Block, HostFunction, Stores};
 
     fn off() -> Error {
         Error::new(ErrorKind::Limit, "this build has no compiler: the feature `jit` is off")
@@ -77,7 +77,14 @@ mod absent {
             self
         }
 
-        pub fn compile_with(&self, _: Stores, _: &Kernel, _: &[Access], _: Width) -> Result<Compiled> {
+        pub fn compile_with(
+            &self,
+            _: Stores,
+            _: &Kernel,
+            _: &[HostFunction],
+            _: &[Access],
+            _: Width,
+        ) -> Result<Compiled> {
             Err(off())
         }
 

@@ -21,8 +21,10 @@ use std::sync::{Arc, OnceLock};
 use broadloom_core::fuse::{self, ParamSource, Source, Target};
 use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::rewrite::{self, Rules};
-use broadloom_core::{DType, Error, ErrorKind, HostFunction, Kernel, Layout, Result, Scalar, Shape};
-use broadloom_mem::{Access, Buffer, FloatEnv, Nest, NestError, Pool, Region, Stores, View, ViewMut};
+use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Scalar, Shape};
+use broadloom_mem::{
+    Access, Buffer, FloatEnv, HostFunction, Nest, NestError, Pool, Region, Stores, View, ViewMut,
+};
 use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
@@ -184,7 +186,7 @@ impl Engine {
         // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
         let _ieee = FloatEnv::ieee();
         let Planned { graph, plan } = plan(key, literals, functions, options)?;
-        let recipe = Arc::new(Recipe::new(plan)?);
+        let recipe = Arc::new(Recipe::new(plan, functions)?);
         if !graph.depends_on_values() {
             self.plans.insert(PlanKey { words: key.into(), mode }, recipe.clone(), key.len());
         }
@@ -338,9 +340,9 @@ impl Engine {
     }
 
     /// Compiles a kernel; `None` where executable memory is refused, now and from then on.
-    fn compile(&self, key: KernelKey) -> Result<Option<Compiled>> {
+    fn compile(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Compiled>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
-        match compiler.compile_with(key.stores, &key.kernel, &key.access, key.width) {
+        match compiler.compile_with(key.stores, &key.kernel, functions, &key.access, key.width) {
             Ok(compiled) => {
                 // Code takes whole pages, and what is kept beside it about as much again.
                 let weight = compiled.code_size().next_multiple_of(4096) * 2;
@@ -460,7 +462,7 @@ impl Recipe {
         self.stages.iter().try_for_each(|prepared| prepared.compile(engine, options))
     }
 
-    fn new(plan: fuse::Plan) -> Result<Recipe> {
+    fn new(plan: fuse::Plan, functions: &[HostFunction]) -> Result<Recipe> {
         let mut bytes = 0usize;
         for (dtype, shape) in plan.roots.iter().chain(&plan.temps) {
             let size = shape.elements().checked_mul(dtype.size());
@@ -476,7 +478,7 @@ impl Recipe {
                 }
             }
         }
-        let stages = plan.stages.into_iter().map(Prepared::new).collect();
+        let stages = plan.stages.into_iter().map(|stage| Prepared::new(stage, functions)).collect();
         Ok(Recipe { stages, temps: plan.temps, roots: plan.roots, last_read, bytes })
     }
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use broadloom_core::Result;
 use broadloom_core::fuse::Stage;
 use broadloom_interp::Program;
-use broadloom_mem::{Access, FloatEnv, Pattern};
+use broadloom_mem::{Access, FloatEnv, HostFunction, Pattern};
 use smallvec::SmallVec;
 
 use crate::engine::decide::{self, Choice, Estimate, Situation, Traffic, Why};
@@ -22,6 +22,8 @@ use crate::engine::{Engine, KernelKey};
 /// A stage with what has been prepared for it.
 pub struct Prepared {
     pub stage: Stage,
+    /// The host functions that its kernel calls.
+    functions: SmallVec<[HostFunction; 1]>,
     /// Where the elements of every input follow each other (or one serves all) in the order of the index space: for
     /// each input its first byte, and whether it serves all.
     pub flat: Option<SmallVec<[(usize, bool); 8]>>,
@@ -108,7 +110,10 @@ pub enum Runner {
 }
 
 impl Prepared {
-    pub fn new(stage: Stage) -> Prepared {
+    /// Prepares a stage, whose host functions are among these.
+    pub fn new(stage: Stage, functions: &[HostFunction]) -> Prepared {
+        let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
+        let functions = functions.iter().filter(called).cloned().collect();
         let flat = stage.inputs.iter().zip(&stage.kernel.inputs).map(|(input, dtype)| {
             let layout = &input.layout;
             let repeat = layout.shape.rank() > 0 && layout.strides.iter().all(|&s| s == 0);
@@ -122,7 +127,20 @@ impl Prepared {
             .map(|width| decide::is_short(&estimate, width, stage.shape.elements()));
         let traffic = Traffic::of(&stage);
         let (ready, pattern, direct, verdicts) = Default::default();
-        Prepared { stage, flat, estimate, cost, traffic, sites, short, ready, pattern, direct, verdicts }
+        Prepared {
+            stage,
+            functions,
+            flat,
+            estimate,
+            cost,
+            traffic,
+            sites,
+            short,
+            ready,
+            pattern,
+            direct,
+            verdicts,
+        }
     }
 
     /// How the inputs are accessed where all operands are linear.
@@ -249,7 +267,7 @@ impl Prepared {
         if choice.jit && !follows {
             let code = &mut ready.code[place];
             if code.compiled.is_none() && !code.refused {
-                code.compiled = engine.compile(self.key(options, access))?;
+                code.compiled = engine.compile(self.key(options, access), &self.functions)?;
                 code.refused = code.compiled.is_none();
             }
             if let Some(compiled) = &code.compiled {
@@ -265,7 +283,7 @@ impl Prepared {
         let program = match &ready.program {
             Some(program) => program.clone(),
             None => {
-                let program = Arc::new(Program::new(&self.stage.kernel, access)?);
+                let program = Arc::new(Program::new(&self.stage.kernel, &self.functions, access)?);
                 ready.program = Some(program.clone());
                 program
             }
@@ -286,7 +304,7 @@ impl Prepared {
             let key = self.key(options, &access);
             code.compiled = match engine.kernels.get(&key) {
                 Some(compiled) => Some(compiled),
-                None => engine.compile(key)?,
+                None => engine.compile(key, &self.functions)?,
             };
             code.refused = code.compiled.is_none();
         }

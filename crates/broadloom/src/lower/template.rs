@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use broadloom_core::shape::MAX_RANK;
-use broadloom_core::{DType, Error, ErrorKind, HostFunction, Layout, Result, Scalar};
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar};
+use broadloom_mem::HostFunction;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

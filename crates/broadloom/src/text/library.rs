@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use broadloom_core::Error;
 use broadloom_core::text;
-use broadloom_core::{Error, HostFunction};
+use broadloom_mem::HostFunction;
 
 use super::{ParseOptions, TextError};
 

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 
 use broadloom_core::symbol::Binding;
 use broadloom_core::text::{Input, Item, Meaning, View, brief};
-use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, HostFunction, Literal, Op, Result, Scalar};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
+use broadloom_mem::HostFunction;
 
 use crate::array::Array;
 use crate::expr;

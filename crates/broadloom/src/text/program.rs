@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use broadloom_core::text::{self, Module};
-use broadloom_core::{DType, Dim, Error, ErrorKind, HostFunction};
+use broadloom_core::{DType, Dim, Error, ErrorKind};
 use broadloom_mem::FloatEnv;
+use broadloom_mem::HostFunction;
 
 use super::meaning::Arrays;
 use super::{Library, ParseOptions, Span, TextError};

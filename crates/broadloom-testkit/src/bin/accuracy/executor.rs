@@ -161,7 +161,7 @@ impl Executor {
 fn prepare(which: Which, kernel: &Kernel, access: &[Access]) -> broadloom_core::Result<Prepared> {
     match which {
         Which::Interpreter => {
-            let program = Program::new(kernel, access)?;
+            let program = Program::new(kernel, &[], access)?;
             let mut tiles = Tiles::default();
             Ok(Box::new(move |block, params, faults| {
                 program.run(block, params, faults, &mut tiles).expect("a block of the kernel");
@@ -169,7 +169,7 @@ fn prepare(which: Which, kernel: &Kernel, access: &[Access]) -> broadloom_core::
         }
         #[cfg(feature = "jit")]
         Which::Jit | Which::Jit128 | Which::Jit256 | Which::Jit512 => {
-            let compiled = broadloom_clif::Compiler::host()?.compile(kernel, access, which.width())?;
+            let compiled = broadloom_clif::Compiler::host()?.compile(kernel, &[], access, which.width())?;
             if let Some(why) = compiled.narrowed() {
                 return Err(Error::new(ErrorKind::Limit, format!("no vectors so wide: {why}")));
             }

@@ -5,8 +5,6 @@
 
 use std::fmt;
 
-use broadloom_mem::HostError;
-
 /// What sort of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -111,13 +109,3 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
-
-impl From<HostError> for Error {
-    fn from(e: HostError) -> Error {
-        let kind = match e {
-            HostError::Operands { .. } => ErrorKind::Arity,
-            _ => ErrorKind::Name,
-        };
-        Error::new(kind, e.to_string())
-    }
-}

@@ -1,6 +1,6 @@
 //! The waist: a kernel is the only program that an executor sees.
 //!
-//! In: a body in SSA over typed element values, built by [`crate::fuse`]. Out: the same to every executor. Must
+//! In: a body in SSA over typed element values, built by fusion. Out: the same to every executor. Must
 //! hold: operands are defined before they are used and have the types that the code takes
 //! ([`crate::verify::kernel`]). Extents, strides and parameter values are not part of a kernel; they are given
 //! when it runs.
@@ -8,8 +8,8 @@
 use std::fmt;
 
 use broadloom_math::DType;
-use broadloom_mem::{HostFunction, HostSignature};
 
+use crate::host::{HostDeclaration, HostSignature};
 use crate::op::Op;
 
 /// A value of a kernel: inputs first, then parameters, then one per instruction.
@@ -136,7 +136,7 @@ pub struct Kernel {
     /// The dtypes of the run-time scalars.
     pub params: Vec<DType>,
     /// The host functions that are called.
-    pub functions: Vec<HostFunction>,
+    pub functions: Vec<HostDeclaration>,
     /// The instructions.
     pub body: Vec<Inst>,
     /// The values written, one per output array.
@@ -227,7 +227,7 @@ impl Kernel {
     }
 
     /// The code that calls a function: one place for each function.
-    pub fn callee(&mut self, function: &HostFunction) -> Code {
+    pub fn callee(&mut self, function: &HostDeclaration) -> Code {
         let place = self.functions.iter().position(|f| f == function).unwrap_or_else(|| {
             self.functions.push(function.clone());
             self.functions.len() - 1
@@ -259,7 +259,7 @@ impl Kernel {
                 Code::Host(callee) => {
                     // A length that no name of an op has.
                     word(u32::MAX as usize);
-                    let name = self.functions.get(callee.function as usize).map_or("", HostFunction::name);
+                    let name = self.functions.get(callee.function as usize).map_or("", HostDeclaration::name);
                     word(name.len());
                     name.bytes().for_each(|b| word(b.into()));
                     word(callee.signature.operands().len());
@@ -341,8 +341,8 @@ mod tests {
         }
     }
 
-    fn host<A: 'static, F: broadloom_mem::HostClosure<A>>(k: &mut Kernel, name: &str, f: F) -> Code {
-        k.callee(&HostFunction::new(name, f).expect("a name"))
+    fn host(k: &mut Kernel, name: &str, operands: [DType; 2], result: DType) -> Code {
+        k.callee(&HostDeclaration::new(name, &operands, result, 1).expect("a name"))
     }
 
     /// A process-wide number would change from run to run; caches compare kernels themselves.
@@ -350,7 +350,7 @@ mod tests {
     fn two_functions_of_one_name_are_one_in_the_hash_and_two_in_a_comparison() {
         let mut kernels = [triad(), triad()];
         for k in &mut kernels {
-            k.body[0].code = host(k, "f", |x: f32, y: f32| x + y);
+            k.body[0].code = host(k, "f", [DType::Float32; 2], DType::Float32);
         }
         assert_eq!(kernels[0].content_hash(), kernels[1].content_hash());
         assert_ne!(kernels[0], kernels[1]);
@@ -369,10 +369,10 @@ mod tests {
             |k| k.outputs.push(ValueId(3)),
             |k| k.outputs[0] = ValueId(3),
             |k| k.checks_division = true,
-            |k| k.body[0].code = host(k, "f", |x: f32, y: f32| x + y),
-            |k| k.body[0].code = host(k, "g", |x: f32, y: f32| x + y),
-            |k| k.body[0].code = host(k, "f", |x: f32, y: f64| x + y as f32),
-            |k| k.body[0].code = host(k, "f", |x: f32, _: f32| f64::from(x)),
+            |k| k.body[0].code = host(k, "f", [DType::Float32; 2], DType::Float32),
+            |k| k.body[0].code = host(k, "g", [DType::Float32; 2], DType::Float32),
+            |k| k.body[0].code = host(k, "f", [DType::Float32, DType::Float64], DType::Float32),
+            |k| k.body[0].code = host(k, "f", [DType::Float32; 2], DType::Float64),
         ];
         let hashes: std::collections::HashSet<u128> = changes
             .iter()

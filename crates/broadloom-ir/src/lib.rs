@@ -1,0 +1,21 @@
+//! What an executor may know of an expression: dtypes, the op table, and the kernel IR.
+//!
+//! A [`Kernel`] is the only program that an executor sees. It names functions of the [op table](op) and
+//! [declarations](host) of host functions, but no extents, strides or memory, so that one compiled kernel serves all
+//! arrays of its layout class. Graphs, inference and fusion are in `broadloom-core`, which executors do not import.
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod fold;
+pub mod host;
+pub mod kernel;
+pub mod op;
+pub mod scalar;
+pub mod verify;
+
+pub use broadloom_math::{DType, Kind};
+pub use error::{Error, ErrorKind, Result};
+pub use host::{HostDeclaration, HostError, HostSignature, MAX_HOST_OPERANDS};
+pub use kernel::Kernel;
+pub use op::Op;
+pub use scalar::{Literal, Scalar};

@@ -1,0 +1,99 @@
+//! The verifier of kernels: what must hold of one, checked. It runs in debug builds and in tests.
+//!
+//! - an operand is an input, a parameter or an earlier instruction
+//! - an instruction's operands have the dtypes that its code takes, and the op takes that dtype
+//! - a call is of one of the kernel's functions, by its signature
+//! - an output is a value of the kernel
+
+use broadloom_math::DType;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::kernel::{Code, Kernel};
+
+/// Checks a kernel.
+///
+/// # Errors
+/// [`ErrorKind::Internal`]: the first thing that does not hold.
+pub fn kernel(kernel: &Kernel) -> Result<()> {
+    let mut dtypes: Vec<DType> = kernel.inputs.iter().chain(&kernel.params).copied().collect();
+    for (i, inst) in kernel.body.iter().enumerate() {
+        let fail = |why: &str| Err(internal(format!("{:?}: {why}", kernel.value(i))));
+        for (j, arg) in inst.args().iter().enumerate() {
+            match dtypes.get(arg.index()) {
+                None => return fail("operand is not defined before"),
+                Some(&dtype) if dtype != inst.code.operand(j) => return fail("operand of another dtype"),
+                Some(_) => {}
+            }
+        }
+        if let Code::Host(callee) = inst.code
+            && kernel.functions.get(callee.function as usize).map(|f| f.signature()) != Some(callee.signature)
+        {
+            return fail("a call of another function");
+        }
+        match inst.code.result() {
+            Some(dtype) => dtypes.push(dtype),
+            None => return fail("the op does not take the dtype"),
+        }
+    }
+    match kernel.outputs.iter().find(|o| o.index() >= dtypes.len()) {
+        Some(output) => Err(internal(format!("output {output:?} is not a value"))),
+        None => Ok(()),
+    }
+}
+
+fn internal(message: String) -> Error {
+    Error::new(ErrorKind::Internal, format!("broken invariant, please report it: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::HostDeclaration;
+    use crate::kernel::{Inst, ValueId};
+    use crate::op::Op;
+
+    fn add(a: u32, b: u32) -> Inst {
+        Inst { code: Code::Apply(Op::Add, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] }
+    }
+
+    #[test]
+    fn a_kernel_must_define_before_use_with_the_right_types() {
+        let good = Kernel {
+            inputs: vec![DType::Float32, DType::Int8],
+            body: vec![add(0, 0), add(2, 0)],
+            outputs: vec![ValueId(3)],
+            ..Kernel::default()
+        };
+        assert_eq!(kernel(&good), Ok(()));
+        let broken = |change: fn(&mut Kernel)| {
+            let mut k = good.clone();
+            change(&mut k);
+            kernel(&k).expect_err("broken").to_string()
+        };
+        assert!(broken(|k| k.body.swap(0, 1)).contains("not defined before"));
+        assert!(broken(|k| k.body[0].args[1] = ValueId(1)).contains("another dtype"));
+        assert!(broken(|k| k.outputs[0] = ValueId(4)).contains("not a value"));
+        let call = |k: &mut Kernel| {
+            let f =
+                HostDeclaration::new("f", &[DType::Float32, DType::Int8], DType::Float32, 1).expect("a name");
+            k.body[0] = Inst { code: k.callee(&f), args: [ValueId(0), ValueId(1), ValueId(0)] };
+        };
+        let mut calling = good.clone();
+        call(&mut calling);
+        assert_eq!(kernel(&calling), Ok(()));
+        let mut other = calling.clone();
+        other.body[0].args.swap(0, 1);
+        assert!(kernel(&other).expect_err("broken").to_string().contains("another dtype"));
+        other = calling.clone();
+        other.functions.clear();
+        assert!(kernel(&other).expect_err("broken").to_string().contains("a call of another function"));
+        other = calling;
+        other.functions =
+            vec![HostDeclaration::new("g", &[DType::Float32, DType::Int8], DType::Bool, 1).expect("a name")];
+        assert!(kernel(&other).expect_err("broken").to_string().contains("a call of another function"));
+        assert!(
+            broken(|k| k.body[0].code = Code::Apply(Op::LogicalAnd, DType::Float32))
+                .contains("does not take")
+        );
+    }
+}
