@@ -287,7 +287,7 @@ fn list(operands: &[Operand<'_>], keep: impl Fn(&Operand<'_>) -> bool) -> String
 }
 
 /// The result's shape, and its dims if an operand has symbols.
-fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
+pub(crate) fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let mut shapes: SmallVec<[&Shape; 3]> = SmallVec::new();
     for operand in operands {
         match operand {

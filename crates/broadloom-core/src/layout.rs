@@ -162,6 +162,15 @@ impl Layout {
 }
 
 impl View {
+    /// The rank of what it gives.
+    pub fn rank(&self) -> usize {
+        match self {
+            View::BroadcastTo(shape) | View::Reshape(shape) => shape.rank(),
+            View::Permute(axes) => axes.len(),
+            View::Slice(slices) => slices.len(),
+        }
+    }
+
     /// The shape of the view of an array of this shape.
     pub fn shape(&self, of: &Shape) -> Shape {
         let extents: SmallVec<[usize; 4]> = match self {

@@ -123,7 +123,7 @@ impl Shown {
         let parts: Vec<Array<'_>> = parts.collect::<Result<_>>()?;
         let values = eval_many(&parts.iter().collect::<Vec<_>>())?;
         for ((_, to), part) in corners.iter().zip(&values) {
-            let (Some(leaf), Some(target)) = (part.leaf(), whole.view(&View::Slice(to.clone()))) else {
+            let (Some(leaf), Some(target)) = (part.in_memory(), whole.view(&View::Slice(to.clone()))) else {
                 continue;
             };
             // An evaluated part lies in row-major order from its offset on.

@@ -9,9 +9,9 @@ use broadloom_core::{Op, Result};
 use broadloom_math::f16;
 use smallvec::smallvec;
 
-use crate::array::Array;
+use crate::array::{Array, Operand};
 use crate::expr;
-use crate::operand::{IntoArray, Operand, for_each_literal};
+use crate::operand::{IntoArray, for_each_literal};
 
 /// The value, or a panic at the caller's caller.
 #[track_caller]

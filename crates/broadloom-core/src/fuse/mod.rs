@@ -6,6 +6,7 @@
 
 mod body;
 mod chain;
+mod code;
 mod cost;
 mod cut;
 mod decision;
@@ -155,7 +156,7 @@ fn cut_up(graph: &Graph, roots: &[NodeId], mut log: Log) -> Result<Plan> {
 struct Draft {
     kernel: Kernel,
     shape: Shape,
-    inputs: Vec<(body::Leaf, Layout)>,
+    inputs: Vec<(body::Origin, Layout)>,
     params: Vec<ParamSource>,
     outputs: Vec<Output>,
     /// The node behind each instruction.
@@ -184,8 +185,8 @@ fn stages(graph: &Graph, roots: &[NodeId], cuts: &cut::Cuts) -> Vec<Draft> {
     let mut draft = |shape: Shape, members: &[(NodeId, Output)], needed: &mut Vec<NodeId>| {
         let draft = body::build(graph, shape, members, cuts);
         needed.extend(draft.inputs.iter().filter_map(|(leaf, _)| match leaf {
-            body::Leaf::Node(id) => Some(*id),
-            body::Leaf::Slot(_) => None,
+            body::Origin::Node(id) => Some(*id),
+            body::Origin::Slot(_) => None,
         }));
         drafts.push(draft);
     };

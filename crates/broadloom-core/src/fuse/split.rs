@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::fuse::body::Leaf;
+use crate::fuse::body::Origin;
 use crate::fuse::decision::{Decision, Log, Why};
 use crate::fuse::{Draft, InputView, MAX_BODY, Output, Plan, Source, Stage, Target};
 use crate::graph::NodeId;
@@ -21,9 +21,9 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     let mut inputs = Vec::with_capacity(draft.inputs.len());
     for (leaf, layout) in draft.inputs {
         let source = match leaf {
-            Leaf::Slot(s) => Source::Slot(s),
+            Origin::Slot(s) => Source::Slot(s),
             // Cut nodes are placed in order of their ids, before anyone reads them.
-            Leaf::Node(id) => Source::Temp(placed[&id]),
+            Origin::Node(id) => Source::Temp(placed[&id]),
         };
         inputs.push(InputView { source, layout });
     }

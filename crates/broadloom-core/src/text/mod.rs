@@ -14,6 +14,7 @@ mod literal;
 mod meaning;
 mod module;
 mod nearest;
+pub mod nodes;
 mod number;
 mod operator;
 mod parse;

@@ -146,6 +146,14 @@ fn is_literal(x: &str) -> bool {
         || x.starts_with("nan(")
 }
 
+/// A call of a host function: `f(x, y)`.
+pub fn call(name: &str, operands: &[impl AsRef<str>]) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        f.write_str(name)?;
+        commas(f, '(', operands.iter().map(AsRef::as_ref), ')')
+    })
+}
+
 /// A conversion: `astype(x, float32)`.
 pub fn cast(x: &str, dtype: DType) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "{}({x}, {dtype})", super::ASTYPE))

@@ -127,7 +127,7 @@ impl Explanation {
         self.roots.iter().for_each(|r| live[r.index()] = true);
         for id in self.graph.ids().rev() {
             if live[id.index()] {
-                self.graph.node(id).args().iter().for_each(|a| live[a.index()] = true);
+                self.graph.node(id).kind.operands().for_each(|a| live[a.index()] = true);
             }
         }
         live

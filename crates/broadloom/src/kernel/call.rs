@@ -85,9 +85,9 @@ impl Bound {
     pub fn new(kernel: &super::Inner, layouts: Vec<Layout>) -> Result<Bound> {
         let template = &kernel.template;
         let literals: Box<[Scalar]> = template.literals().into();
-        let key = template.key(&layouts, &kernel.options)?;
-        let recipe =
-            Engine::global().recipe(&key, &literals, kernel.template.functions(), &kernel.options)?;
+        let nodes = template.bind(&layouts, kernel.options.size_limits())?;
+        let recipe = Engine::global().recipe(template.expression(&nodes), &kernel.options)?;
+        drop(nodes);
         let inputs = kernel.inputs.iter().zip(layouts).map(|(port, layout)| Input {
             operand: Operand::new(port.dtype, layout.shape.elements()),
             is_plain: layout.offset == 0 && layout.is_contiguous(),

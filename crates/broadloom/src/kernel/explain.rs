@@ -60,12 +60,11 @@ impl Call {
         let inner = &self.kernel.0;
         let (template, options) = (&inner.template, &inner.options);
         let layouts: Vec<Layout> = self.bound.layouts().cloned().collect();
-        let key = template.key(&layouts, options)?;
+        let nodes = template.bind(&layouts, options.size_limits())?;
         let recipe = Some(self.bound.recipe());
-        let literals = template.literals();
-        let asked = Asked { key: &key, literals, functions: template.functions(), slots: None, recipe };
+        let asked = Asked { expression: template.expression(&nodes), slots: None, recipe };
         let detail = if code { Detail::Code } else { Detail::Plan };
-        let explained = engine::explain_key(Engine::global(), asked, options, detail)?;
+        let explained = engine::explain_expression(Engine::global(), asked, options, detail)?;
         let names = |ports: &[super::Port]| ports.iter().map(|port| port.name.clone()).collect();
         Ok(Explanation {
             about: format!("{:?}, {}", self.kernel, self.kernel.id()),

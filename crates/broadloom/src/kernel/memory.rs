@@ -144,7 +144,7 @@ impl<'a> In<'a> {
 
     /// The elements of an array in memory, as they lie there; `None` for one that is not evaluated.
     pub fn of(array: &'a Array<'_>) -> Option<In<'a>> {
-        let leaf = array.leaf()?;
+        let leaf = array.in_memory()?;
         let Layout { shape, strides, offset } = &leaf.layout;
         let form = Form { offset: *offset as usize, shape, strides: Some(strides) };
         Some(In { dtype: leaf.storage.dtype(), region: leaf.storage.region(), form: Some(form) })
