@@ -1,8 +1,8 @@
 //! Type promotion and the shape of a result.
 //!
-//! In: an op and its operands' dtypes and shapes, some of them literals. Out: the dtype that the operands are
-//! converted to, the result's dtype and shape. Must hold: an error names the op, the types, and the cast to
-//! write. Source: the Array API standard's promotion tables; NumPy 2's for the mixed kinds of [`Promotion::NumPy`].
+//! Given an op and its operands' dtypes and shapes, some of them literals, inference says to which dtype the operands
+//! are converted, and what comes out. An error names the op, the types, and the cast to write. Source: the Array API
+//! standard's promotion tables; NumPy 2's for the mixed kinds of [`Promotion::NumPy`].
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Strided layouts, and the views that change them without a copy.
 //!
-//! In: a shape with strides, and a [`View`]. Out: the view's layout over the same memory, or `None` where no
-//! strides express it. Must hold: every element of the result is an element of the original. Strides count
-//! elements; 0 repeats, negative reverses.
+//! A [`Layout`] has a shape, strides and an offset, all in elements; a stride of 0 repeats, a negative one reverses. A
+//! [`View`] of it is a layout over the same memory, or nothing where no strides express it; every element of the result
+//! is an element of the original.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
 //! Rewriting: from a graph to a smaller one with the same bits.
 //!
-//! In: a graph and its roots. Out: a new graph that holds only what the roots need, and the roots in it. Must
-//! hold: a rule is exact bit for bit (NaN, signed zeros, infinities, wrapping) and never drops a node that may
-//! fail. Before the rules, arithmetic whose NaN's sign would be read is made to give the positive quiet NaN, so
-//! that a rule needs to preserve no NaN's sign. Host functions read every bit: what is computed reaches them with
-//! that NaN for any other.
+//! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping)
+//! and never drops a node that may fail. Before the rules, arithmetic whose NaN's sign would be read is made to give the
+//! positive quiet NaN, so that a rule needs to preserve no NaN's sign; host functions read every bit, so that what is
+//! computed reaches them with that NaN for any other. Rebuilding keeps the types that a node has: only what a rule newly
+//! makes is typed.
 
 use broadloom_math::{DType, Kind};
 use smallvec::SmallVec;

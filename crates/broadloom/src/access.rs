@@ -1,7 +1,7 @@
 //! The values of an array as Rust values.
 //!
-//! In: an array. Out: a vector, a slice, or one value, of the type that is the array's dtype. Must hold: asked for
-//! another type, nothing is converted: it is an error that names both.
+//! Values come as a vector, a slice or one value, of the type that is the array's dtype. Asked for another type, nothing
+//! is converted: it is an error that names both.
 
 use broadloom_core::{Error, ErrorKind, Result};
 

@@ -1,8 +1,8 @@
 //! How arrays print: `Display` as NumPy's `str`, `Debug` as its `repr`, which names the dtype where the numbers
 //! don't tell it.
 //!
-//! In: an array. Out: text. Must hold: of an array of more than 1000 elements only three from either end of each
-//! axis are evaluated and shown. Source: NumPy 2.4's `arrayprint.py`, default options.
+//! Of an array of more than 1000 elements only three from either end of each axis are evaluated and shown. Source: NumPy
+//! 2.4's `arrayprint.py`, default options.
 
 use std::fmt;
 

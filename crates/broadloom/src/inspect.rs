@@ -1,7 +1,6 @@
 //! What an expression is, for tools that work on it.
 //!
-//! In: arrays. Out: a [`TypedGraph`]. Must hold: it is what an evaluation begins with, before any rewriting,
-//! conversions and broadcasts written out.
+//! A [`TypedGraph`] is what an evaluation begins with, before any rewriting, conversions and broadcasts written out.
 
 use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
 use broadloom_core::rewrite::{self, Rules};

@@ -1,7 +1,7 @@
 //! Rust's operators on arrays, references to them and numbers, on either side.
 //!
-//! In: operands. Out: the expression, as the function of the same meaning builds it. Must hold: an error panics
-//! with the words that the `try_` twin returns, at the place in the caller's code.
+//! Each builds the expression that the function of the same meaning builds. Operators can't return errors, so an error
+//! panics with the words that the `try_` twin returns, at the place in the caller's code.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 

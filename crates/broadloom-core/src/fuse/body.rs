@@ -1,8 +1,8 @@
 //! One kernel's body, from the nodes that it writes down to inputs, constants and cut nodes.
 //!
-//! In: nodes of one shape. Out: a [`Draft`]. Views met on the way down are collected in a chain and applied to the
-//! layout of each leaf; a node reached through different chains is computed once for each. Must hold: the walk
-//! keeps its own stack.
+//! Views that are met on the way down are collected in a chain and applied to the layout of each leaf, so a body has
+//! none; a node that is reached through different chains is computed once for each. The walk keeps its own stack, since
+//! a body may be as deep as the graph.
 
 use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;

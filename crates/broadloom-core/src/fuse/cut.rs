@@ -1,8 +1,8 @@
 //! Which nodes are cut off into kernels of their own, before any is built.
 //!
-//! In: the graph and its roots. Out: the set of nodes to materialise, with the decision behind each. The reasons: a
-//! reshape that no strides can express, a broadcast operand that is cheaper to compute once, a node that may fail in
-//! elements that nobody reads, and one that many different views read.
+//! A node is materialised for one of four reasons: a reshape of it that no strides can express, a broadcast operand that
+//! is cheaper to compute once, a node that may fail in elements that nobody reads, and a node that many different views
+//! read. Each comes with its [`Decision`].
 
 use std::collections::HashSet;
 

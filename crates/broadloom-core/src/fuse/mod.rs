@@ -1,8 +1,8 @@
 //! Fusion: cuts a graph into kernels in run order.
 //!
-//! In: a rewritten graph and its roots. Out: a [`Plan`]: kernels, what each reads and writes, and on request why it
-//! was cut so. Must hold: all element-wise nodes that share an index space and need no cut become one kernel; a
-//! view of a node that is not evaluated is pushed to the inputs, or the node is cut off where it can't be.
+//! All element-wise nodes that share an index space and need no cut become one kernel. A view of a node that is not
+//! evaluated is pushed to the inputs, or the node is cut off where that can't be done. The [`Plan`] says what each
+//! kernel reads and writes, and on request why the graph was cut so.
 
 mod body;
 mod chain;

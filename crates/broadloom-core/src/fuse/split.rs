@@ -1,7 +1,8 @@
 //! Places a draft in the plan, cutting a body that is too long where the fewest values are live.
 //!
-//! In: a [`Draft`]. Out: one or more stages of the plan. Must hold: values that cross a cut go through temporaries
-//! of the loop's shape, written by the earlier stage and read by the later.
+//! A kernel has at most [`MAX_BODY`](crate::fuse::MAX_BODY) instructions, since compilers take more than linear time.
+//! Values that cross a cut go through temporaries of the loop's shape, written by the earlier stage and read by the
+//! later one.
 
 use std::sync::Arc;
 

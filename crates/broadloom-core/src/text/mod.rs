@@ -1,8 +1,8 @@
 //! The text language: expressions such as `where(x > 0, x, -x) ** 2`, and programs of them.
 //!
-//! In: text of any bytes that are UTF-8. Out: an [`Ast`], then a [`Module`] whose names are resolved, then whatever a
-//! [`Meaning`] makes of it; or a [`TextError`] that points into the text. And back: [`mod@print`] writes what reads back.
-//! Must hold: time and memory are linear in the text, the depth of nesting costs no call stack, and nothing panics.
+//! A text becomes an [`Ast`], then a [`Module`] whose names are resolved, then whatever a [`Meaning`] makes of it, or a
+//! [`TextError`] that points into the text; [`mod@print`] and [`nodes`] write what reads back. Time and memory are
+//! linear in the text, the depth of nesting costs no call stack, and nothing panics, since texts come from anywhere.
 //!
 //! docs/language.md is the reference. Case files, printed graphs, the command and the face's `text` read and write it
 //! through this module.

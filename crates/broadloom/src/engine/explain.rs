@@ -1,7 +1,6 @@
 //! What an evaluation would do: the same steps, and nothing run.
 //!
-//! In: the walk of roots, or of a kernel that is kept. Out: an [`Explanation`]. Must hold: nothing is computed, and
-//! nothing that it says is invented here: it runs the same steps as an evaluation.
+//! It takes the same steps as an evaluation, so that nothing is said that does not happen, and computes nothing.
 
 use broadloom_core::Result;
 use broadloom_core::fuse::{self, Source};

@@ -1,7 +1,7 @@
 //! The graph as an image: nodes in boxes with their types, a colour and a frame for each kernel.
 //!
-//! In: an [`Explanation`]. Out: SVG. Must hold: each node that a result needs is drawn once, in the kernel that computes
-//! it first; a graph of too many nodes is drawn as its kernels, and one of too many kernels not at all.
+//! Each node that a result needs is drawn once, in the kernel that computes it first. A graph of too many nodes is drawn
+//! as its kernels, and one of too many kernels not at all.
 
 use std::fmt::Write;
 

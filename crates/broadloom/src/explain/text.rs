@@ -1,7 +1,6 @@
 //! An explanation as text.
 //!
-//! In: an [`Explanation`]. Out: lines. Must hold: a line is about one node, one rule or one stage, and stages are
-//! numbered as everywhere.
+//! A line is about one node, one rule or one stage, and stages are numbered as everywhere.
 
 use std::fmt;
 

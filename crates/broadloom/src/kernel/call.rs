@@ -1,7 +1,7 @@
 //! A kernel bound to layouts: what is left is memory.
 //!
-//! In: a kernel's template with the layouts of its inputs. Out: [`Call`], run on memory of these layouts. Must hold: all
-//! memory is checked before the first store; nothing is planned in a run, and nothing allocated in a short one.
+//! A [`Call`] is run on memory of the layouts that its kernel was bound to. All memory is checked before the first
+//! store; nothing is planned in a run, and nothing allocated in a short one.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What a kernel would do, to be read.
 //!
-//! In: a kernel, and the extents to explain it for. Out: an [`Explanation`]. Must hold: nothing is run, and nothing is
-//! bound for good: what runs have shown is looked at, not changed.
+//! An [`Explanation`] of a kernel runs nothing and binds nothing for good: what runs have shown is looked at, not
+//! changed.
 
 use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;

@@ -1,7 +1,8 @@
 //! What tells kernels apart, across processes.
 //!
-//! In: a kernel's template, ports and options. Out: a hash of its content. Must hold: equal ids mean equal results for
-//! equal inputs, where a host function's name stands for one function; nothing of the host, the process or the order of
+//! An id is a hash of the kernel's content, written down by
+//! [`Structure::serialise`](broadloom_core::structure::Structure::serialise). Equal ids mean equal results for equal
+//! inputs, where a host function's name stands for one function; nothing of the target, the process or the order of
 //! building goes into it.
 
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The memory that a kernel is run on.
 //!
-//! In: slices, with shapes and strides or without, evaluated arrays, and memory at pointers. Out: [`In`] and [`Out`].
-//! Must hold: nothing is checked here but what a type can say; a run checks before its first store.
+//! [`In`] and [`Out`] are slices, with shapes and strides or without, evaluated arrays, or memory at pointers. Nothing
+//! is checked here but what a type can say; a run checks before its first store.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_math::Elem;

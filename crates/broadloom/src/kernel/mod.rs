@@ -1,8 +1,8 @@
 //! Kernels: compile once, run many times on other memory.
 //!
-//! In: expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand for inputs. Out:
-//! [`Kernel`], which runs on the caller's memory. Must hold: a kernel keeps no input alive; what it computes depends on
-//! expressions, options and memory alone; everything is checked before the first store.
+//! A [`Kernel`] is built of expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand
+//! for inputs, and runs on the caller's memory. It keeps no input alive; what it computes depends on expressions,
+//! options and memory alone; and everything is checked before the first store.
 //!
 //! ```text
 //! Kernel ─▶ layouts of the inputs ─▶ Bound (cached) ─▶ Call ─▶ run on memory

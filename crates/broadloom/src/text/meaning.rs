@@ -1,7 +1,7 @@
 //! What texts mean as arrays.
 //!
-//! In: the parts of a program, and arrays for its inputs. Out: arrays. Must hold: an array for an input has the dtype and
-//! the extents that the text declares, and a symbol is one number throughout.
+//! The parts of a program become arrays. An array for an input has the dtype and the extents that the text declares, and
+//! a symbol is one number throughout.
 
 use std::collections::HashMap;
 

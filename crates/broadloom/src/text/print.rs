@@ -1,7 +1,7 @@
 //! Expressions as programs.
 //!
-//! In: arrays under names. Out: the text of a program that means them, with its inputs. Must hold: the text, built with
-//! the same inputs, gives the same expression, node for node; it is the same text each time; no recursion.
+//! The text, built with the same inputs, gives the same expression, node for node; it is the same text each time. The
+//! walk keeps its own stack, since an expression may be of any depth.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
