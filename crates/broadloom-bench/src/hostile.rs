@@ -1,7 +1,6 @@
-//! Texts that are meant to cost more than they are worth.
+//! Texts made to cost as much as possible: about a million characters, or as many nodes as the limits allow.
 //!
-//! In: nothing. Out: named texts of about a million characters, or as many nodes as are accepted, one of each kind. Must hold: each is within the bytes
-//! that are accepted by default, so that something other than its length must answer it.
+//! Each is within the number of bytes accepted by default, so that a limit other than length has to stop it.
 
 /// What must become of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! Arguments: pointers, sizes and codes of C's as what Rust may hold.
+//! Arguments from C: pointers, sizes and codes, converted to Rust types.
 //!
-//! In: whatever a caller hands over. Out: references, strings and copies, or the status that says what is wrong with
-//! them. Must hold: no pointer is followed that is null or misaligned, and no more of a struct is read or written than
-//! its caller has.
+//! No pointer is followed that is null or misaligned, and no more of a struct is read or written than its caller's
+//! version of it has. What can't be checked, that the memory behind a pointer exists, is stated in each function's
+//! safety section.
 
 use std::ffi::{CStr, c_char};
 

@@ -1,7 +1,6 @@
 //! Builders: a kernel put together call by call.
 //!
-//! In: inputs, literals, operations on what there is already, and which of it is an output. Out: a kernel. Must hold: a
-//! value is used with its own builder only; a builder whose call failed is as it was before the call.
+//! A value can only be used with its own builder, and a builder whose call failed is unchanged by that call.
 
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,7 @@
-//! Calls: a kernel whose extents are bound, run on bare pointers.
+//! Calls: a kernel bound to extents, run on plain pointers.
 //!
-//! In: extents, then for each run one pointer per operand. Out: results. Must hold: every operand is row-major without gaps,
-//! with the shape that it was bound to; a run of a short kernel allocates nothing.
+//! Every operand is row-major and contiguous, with the shape that it was bound to, so that a run takes one pointer per
+//! operand; running a small kernel allocates nothing.
 
 use std::ffi::{c_char, c_void};
 use std::ops::Range;

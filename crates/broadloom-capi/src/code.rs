@@ -1,7 +1,6 @@
-//! Codes: small numbers for dtypes and choices, and the options made of them.
+//! Numeric codes for dtypes and choices, and the options struct made of them.
 //!
-//! In: numbers of C's. Out: what they stand for, or the status that says which number is none. Must hold: a number never
-//! changes its meaning; the dtypes are those of the table, which a test compares.
+//! A number never changes its meaning. The codes of dtypes are those of the dtype table, which a test checks.
 
 use std::ffi::{CStr, c_char};
 

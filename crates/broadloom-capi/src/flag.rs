@@ -1,6 +1,6 @@
-//! Flags: what one thread raises so that another's run ends.
+//! Flags, by which one thread cancels another's run.
 //!
-//! In: a flag. Out: whether it is up. Must hold: a run that looks at a flag keeps it, whoever releases it.
+//! A run keeps the flag that it polls alive, even if the flag is released meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,8 +1,7 @@
-//! Kernels: built from text, looked into, and run on memory with shapes and strides.
+//! Kernels: parsed from text, queried, and run on memory with shapes and strides.
 //!
-//! In: programs, handles, views of memory. Out: kernels, what there is to say of them, and their results. Must hold:
-//! everything is checked before the first store, as `broadloom::Kernel` promises; a kernel that is released while it
-//! runs is there until the run ends.
+//! All operands are checked before the first store, as `broadloom::Kernel` guarantees. A kernel that is released while
+//! it runs stays alive until the run ends.
 
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::AtomicBool;

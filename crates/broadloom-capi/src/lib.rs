@@ -1,8 +1,8 @@
-//! broadloom from C: kernels built from text or call by call, and run on memory of the host's.
+//! The C ABI of broadloom: kernels built from text or call by call, and run on memory of the application.
 //!
-//! In: handles, pointers and sizes from a caller who may get any of them wrong. Out: results, or a status with a message.
-//! Must hold: no panic crosses the border; a pointer is checked for null and alignment before it is followed, and a handle
-//! for being alive; what can't be checked is in a function's safety section, which is its contract in C too.
+//! Callers may get any handle, pointer or size wrong. No panic crosses the boundary; pointers are checked for null and
+//! alignment before they are followed, and handles for being alive. What can't be checked is stated in a function's
+//! safety section, which is its contract in C too.
 //!
 //! `include/broadloom.h` is made from this crate, `docs/c-abi.md` is its guide, and `examples/c` has programs.
 //!

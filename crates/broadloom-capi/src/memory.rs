@@ -1,8 +1,7 @@
-//! Operands: memory of C's as what a kernel runs on.
+//! Operands: memory of the application as inputs and outputs of a kernel.
 //!
-//! In: pointers with dtypes, shapes and strides. Out: [`In`] and [`Out`]. Must hold: a slice is made only of memory without
-//! gaps that no operand beside it reaches, so that no `&[u8]` and `&mut [u8]` share a byte; all else stays at its pointer,
-//! in a `Region` or a `ViewMut`.
+//! A Rust slice is made only of contiguous memory that no other operand overlaps, so that no `&[u8]` and `&mut [u8]`
+//! share a byte. All other memory is passed on as a pointer, in a `Region` or a `ViewMut`.
 
 use std::ffi::c_void;
 use std::ops::Range;

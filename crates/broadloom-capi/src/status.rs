@@ -1,7 +1,7 @@
-//! What a call answers: a status, and the words for it.
+//! Status codes, and the error message of each thread.
 //!
-//! In: what a call's body returned, or that it panicked. Out: a [`bl_status`], and for all but success a message that
-//! its thread can read. Must hold: no panic leaves a call; success costs no allocation and leaves the message alone.
+//! [`answer`] runs the body of a call, turns errors and panics into a status, and keeps the message for the calling
+//! thread. A successful call allocates nothing and leaves the message unchanged.
 
 use std::any::Any;
 use std::cell::RefCell;

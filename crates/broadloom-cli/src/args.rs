@@ -1,7 +1,7 @@
-//! The command line.
+//! The command line, parsed into [`Cli`].
 //!
-//! In: the words that the command was called with. Out: [`Cli`]. Must hold: a name is one that an expression can
-//! have, so that an input that can never be meant is an error here.
+//! Names of inputs are checked to be names that an expression can contain, so that an input that no expression could
+//! refer to is reported here.
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;

@@ -1,7 +1,7 @@
-//! `broadloom bench`: what the workloads cost, against plain loops of the same run.
+//! `broadloom bench`: times the workloads against plain loops measured in the same run.
 //!
-//! In: [`BenchArgs`]. Out: a line for each measurement, as a table or as JSON. Must hold: a line is printed as soon as
-//! it is measured; nothing is timed whose result is not the loop's.
+//! Each row is printed as soon as it is measured, as a table or as JSON. Nothing is timed whose result differs from the
+//! loop's.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! `broadloom eval`: from the command line to files, pictures and text.
+//! `broadloom eval`: evaluates an expression over files and writes the results.
 //!
-//! In: [`EvalArgs`]. Out: what they ask for. Must hold: names, types, shapes and targets are checked before any
-//! element is computed.
+//! Names, types, shapes and output files are checked before any element is computed, so that a mistake in the request
+//! is reported at once.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

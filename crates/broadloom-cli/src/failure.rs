@@ -1,8 +1,8 @@
-//! What goes wrong, how it is told, and with which exit status.
+//! Errors of the command: how each is reported, and its exit status.
 //!
-//! In: a [`Failure`]. Out: words on standard error, with the place in the expression where there is one, and a status:
-//! 2 if the command line or the expression is wrong whatever the files hold, 1 if it failed with these files or this
-//! machine, 130 if it was interrupted. Must hold: colours only for a terminal, and not where `NO_COLOR` is set.
+//! The status is 2 if the command line or the expression is wrong whatever the files hold, 1 if the work failed with
+//! these files or on this machine, and 130 after an interrupt. Colours are used only on a terminal, and never where
+//! `NO_COLOR` is set.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};

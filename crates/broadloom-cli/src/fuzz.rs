@@ -1,8 +1,7 @@
-//! `broadloom fuzz`: random programs, evaluated in every way and compared bit for bit.
+//! `broadloom fuzz`: random programs, evaluated by every executor and compared bit for bit.
 //!
-//! In: [`FuzzArgs`]. Out: what was tried, or the first program that went wrong, made small. Must hold: a seed gives the
-//! same program on every machine; a finding's text is a file that this command reads; a run that tried nothing is no
-//! success.
+//! A seed gives the same program on every machine, and the program of a finding is printed in the form that `--program`
+//! reads. A run in which no program was tried counts as a failure, not as a success.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,8 +1,8 @@
-//! The data of input files, a part at a time.
+//! Input files, read one part at a time.
 //!
-//! In: a `.npy` file, and a block of the result. Out: the [`Part`] of the file that the block needs, as an array that
-//! broadcasts to it. Must hold: a part's memory is bounded by what it needs of the file: it is mapped if it lies there
-//! in one piece as memory holds it; otherwise it is copied, through windows of the file that are bounded too.
+//! An [`Input`] gives the part of its file that a block of the result needs, as an array that broadcasts to the block.
+//! A part is mapped if the file holds it contiguously and in native byte order; otherwise it is copied through windows
+//! of bounded size, so that memory grows with the part and never with the file.
 
 use std::fs::File;
 use std::ops::Range;

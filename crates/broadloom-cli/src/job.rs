@@ -1,8 +1,8 @@
-//! An expression over files, and its values a chunk at a time.
+//! An expression over input files, evaluated one chunk at a time.
 //!
-//! In: an expression and input files. Out: a [`Job`], typed as a whole, and [`Values`] in the order of a file. Must
-//! hold: memory is bounded by the chunk and the operands that are not cut, whatever the size of the result; only an
-//! expression with views or types is computed in one piece.
+//! A [`Job`] is typed as a whole; its [`Values`] come in the order of the output file. Memory is bounded by the chunk
+//! and by the operands that are not cut along the result's slowest axis. Only expressions with views or declared types
+//! are evaluated in one piece.
 
 use std::path::Path;
 

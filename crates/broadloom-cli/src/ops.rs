@@ -1,7 +1,7 @@
-//! `broadloom ops`: the functions that expressions can have.
+//! `broadloom ops`: the functions that an expression can call, as text or as the page docs/ops.md.
 //!
-//! In: the op table, and the parser for what operators stand for. Out: a list, as text or as the page docs/ops.md.
-//! Must hold: nothing about a function is said here that the table, its types or the parser do not say.
+//! Everything in the list is read from the op table, from type inference or from the parser, so that it can't drift
+//! from them.
 
 use broadloom::text::signature;
 use broadloom::{DType, Kind, Op};

@@ -1,8 +1,8 @@
-//! Pictures of arrays, as PNG files: a line chart of one axis, a heat map of two.
+//! Plots of arrays as PNG files: a line chart for one axis, a heat map for two.
 //!
-//! In: a title, a shape and the elements as float64. Out: a PNG that needs no font or other file of the machine.
-//! Must hold: every array of one or two axes gives a picture, whatever NaNs, infinities or extremes it has; each
-//! element is asked for once, in C order; the size of the picture is bounded, however large the array.
+//! Every non-empty array of one or two axes can be drawn, whatever NaNs, infinities or extreme values it holds. Each
+//! element is requested once, in C order, and the size of the picture is bounded regardless of the size of the array.
+//! No font or other file of the machine is used.
 
 use std::io::Write;
 use std::path::Path;

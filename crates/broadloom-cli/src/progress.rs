@@ -1,8 +1,8 @@
-//! How far long work has come, and whether somebody wants it to end.
+//! Progress bars on standard error, and the check for interrupts.
 //!
-//! In: bytes, programs or measurements done. Out: a bar on standard error, if that is a terminal and the work takes longer than half
-//! a second; [`Failure::Interrupted`] after Ctrl-C or `kill`, so that files half written are taken away. Must hold:
-//! nothing is left of the bar when the work ends.
+//! A bar appears only on a terminal, and only for work that takes longer than half a second; it is erased when the work
+//! ends. Each update returns [`Failure::Interrupted`] after Ctrl-C or SIGTERM, so that destructors remove partially
+//! written files.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};

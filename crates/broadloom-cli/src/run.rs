@@ -1,7 +1,7 @@
-//! The engine, as this command uses it.
+//! The only module of this crate that calls the engine.
 //!
-//! In: an expression, arrays for its names, and settings. Out: values. Must hold: nothing else in this crate calls
-//! the engine.
+//! [`Settings`] holds the engine's options from the command line; its methods type, evaluate and explain expressions
+//! with them.
 
 use broadloom::text::Expression;
 use broadloom::{

@@ -1,7 +1,6 @@
-//! The heat map.
+//! The heat map: one rectangle per element, and a colour bar.
 //!
-//! In: a table of values. Out: a picture with a rectangle for each, and a bar that tells what the colours mean.
-//! Must hold: where there are more rows or columns than pixels, each pixel shows the mean of its block's numbers.
+//! Where there are more rows or columns than pixels, each pixel shows the mean of the numbers in its block.
 
 use plotters::style::RGBColor;
 

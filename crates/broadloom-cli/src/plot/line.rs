@@ -1,7 +1,6 @@
-//! The line chart.
+//! The line chart: values over their index.
 //!
-//! In: a row of values. Out: a picture of them over their index.
-//! Must hold: where there are more values than columns of pixels, each column shows its extremes.
+//! Where there are more values than pixel columns, each column shows its minimum and maximum.
 
 use std::ops::Range;
 
