@@ -22,6 +22,7 @@ mod ops;
 mod plot;
 mod progress;
 mod run;
+mod stdout;
 mod target;
 
 fn main() -> ExitCode {

@@ -9,16 +9,16 @@ use broadloom_core::op::Law;
 use broadloom_core::text::{self as language, ParseOptions};
 
 use crate::args::OpsArgs;
-use crate::eval;
 use crate::failure::Failure;
+use crate::stdout;
 
 /// Prints the list.
 pub fn print(args: &OpsArgs) -> Result<(), Failure> {
     let text = if args.markdown { markdown() } else { plain() };
-    eval::print(&text)
+    stdout::print(&text)
 }
 
-/// What there is to say of a function.
+/// The description of a function.
 struct Row {
     call: String,
     operators: Vec<String>,
@@ -54,7 +54,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// Each operator with the function that the parser makes of it.
+/// Each operator with the name of its function.
 fn operators() -> Vec<(String, String)> {
     let binary = "+ - * / // % ** & | ^ << >> == != < <= > >=".split(' ').map(|op| format!("x1 {op} x2"));
     let unary = "+ - ~".split(' ').map(|op| format!("{op}x"));
@@ -77,7 +77,7 @@ fn takes(op: Op) -> String {
     kinds(&dtypes)
 }
 
-/// Dtypes by their kinds; a kind is there with all of its dtypes.
+/// The kinds of dtypes; a kind is always taken with all of its dtypes.
 fn kinds(dtypes: &[DType]) -> String {
     let has = |kind: Kind| dtypes.iter().any(|dtype| dtype.kind() == kind);
     let names = [(Kind::Bool, "bool"), (Kind::Signed, "integer"), (Kind::Float, "float")];

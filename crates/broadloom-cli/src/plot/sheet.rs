@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Image, PlotError};
+use super::image::{Image, PlotError};
 
 /// How much larger everything is drawn.
 const SCALE: usize = 2;
