@@ -171,7 +171,7 @@ pub fn texts() -> Vec<Hostile> {
             let (text, n) = numbered(&|i| format!("def f{}(x)=f{i}(f{i}(x))\n", i + 1));
             format!("def f0(x)=x+1\n{text}f{n}(x)")
         },
-        Refused("composites written out have more than 131072 nodes"),
+        Refused("after inlining, user-defined functions have more than 131072 nodes"),
     );
     add(
         "functions that double what they are given",
@@ -180,7 +180,7 @@ pub fn texts() -> Vec<Hostile> {
             let text: String = (0..n).map(|i| format!("def f{}(x)=f{i}(x)+f{i}(x)\n", i + 1)).collect();
             format!("def f0(x)=x\n{text}f{n}(x)")
         },
-        Refused("composites written out have more than 131072 nodes"),
+        Refused("after inlining, user-defined functions have more than 131072 nodes"),
     );
     all
 }

@@ -61,7 +61,7 @@ fn operators() -> Vec<(String, String)> {
     let function = |text: String| {
         let ast = language::parse(&text, &ParseOptions::default()).ok()?;
         match &ast[ast.expression()?.root()].kind {
-            language::Kind::Operator { op, .. } => Some((text, op.name().to_owned())),
+            language::AstKind::Operator { op, .. } => Some((text, op.name().to_owned())),
             _ => None,
         }
     };
