@@ -5,6 +5,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
+use super::built_in::ASTYPE;
 use super::print;
 use crate::graph::{Graph, Leaf};
 use crate::node::NodeKind;
@@ -44,7 +45,7 @@ pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> Str
         NodeKind::Leaf(_) => None,
         NodeKind::Apply { op, .. } => Some(op.to_string()),
         NodeKind::Host { function: of, .. } => Some(function(of)),
-        NodeKind::Cast { .. } => Some(super::ASTYPE.to_owned()),
+        NodeKind::Cast { .. } => Some(ASTYPE.to_owned()),
         NodeKind::View { view, .. } => Some(view.to_string()),
     }
 }
