@@ -45,7 +45,7 @@ impl Kernel {
                 .collect();
             Ok(Layout::contiguous(Shape::new(&extents)?))
         });
-        let bound = self.bound(layouts.collect::<Result<_>>()?)?;
+        let bound = self.specialised(layouts.collect::<Result<_>>()?)?;
         Ok(Call { kernel: self.clone(), bound }.explanation(false)?.to_string())
     }
 }
