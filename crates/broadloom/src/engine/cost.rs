@@ -1,19 +1,15 @@
-//! Which executor runs a stage, and on how many threads: the engine's cost model, in one place.
+//! The cost model: what a run of a stage is expected to take, by the interpreter and by machine code.
 //!
-//! In: a kernel, its size, what is compiled already, what interpreting it has cost so far. Out: a [`Choice`] with the
-//! reason. Must hold: it decides speed, never bits. The constants come from measurements on one machine with
-//! AVX-512 (`docs/performance.md` says how to repeat them).
+//! It consists of pure functions of the kernel, the width of vectors, the number of elements and the bytes that are moved. It
+//! decides speed, never bits. The constants come from measurements on one machine with AVX-512 (`docs/performance.md` says how
+//! to repeat them). The *regret* of a run on the interpreter is what it takes longer than machine code would have taken, and
+//! never negative: once the regret of all runs together exceeds what compiling takes, compiling would have paid.
 
-use std::fmt;
-
-use broadloom_core::fuse::Stage;
+use broadloom_core::DType;
 use broadloom_core::kernel::{Code, Kernel};
-use broadloom_core::{DType, Layout};
+use broadloom_ir::VectorWidth;
+use broadloom_ir::loop_plan::LoopPlan;
 use broadloom_mem::Stores;
-
-use crate::engine::jit::Width;
-use crate::engine::options::Executor;
-use crate::engine::trial::Trial;
 
 /// What machine code costs.
 struct Rates {
@@ -58,14 +54,12 @@ const CALL_COMPILED: f64 = 60.0;
 /// Nanoseconds of work below which a second thread costs more than it gives.
 const PARALLEL: f64 = 100_000.0;
 /// Estimates are within this factor of the truth, nearly always: closer ones are no reason to choose.
-const UNSURE: f64 = 4.0;
-/// What compiling may cost of the time that was spent interpreting, where only trying can tell whether it pays.
-const VENTURE: f64 = 0.05;
+const CLOSE: f64 = 4.0;
 
-/// Bytes of a stage's operands from which on the interpreter, and machine code on vectors of more than 128 bits, store
-/// past the caches. Measured with float32 and float64 sums and triads on a host with 2 MiB of L2 and a shared L3: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
+/// Bytes of a stage's operands from which on the interpreter, and machine code on vectors of more than 128 bits, write
+/// by non-temporal stores. Measured with float32 and float64 sums and triads on a host with 2 MiB of L2 and a shared L3: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
 /// and beyond, a loss within L2.
-const BEYOND_CACHES: usize = 64 << 20;
+const LARGE: usize = 64 << 20;
 
 /// Nanoseconds per byte that one thread moves from or to memory, there.
 const PER_BYTE: f64 = 0.048;
@@ -78,36 +72,31 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Reads the traffic off a stage: an element that serves several is moved once.
-    pub fn of(stage: &Stage) -> Traffic {
-        let distinct = |layout: &Layout| -> usize {
-            let moved = layout.shape.iter().zip(&layout.strides).filter(|(_, stride)| **stride != 0);
-            moved.map(|(extent, _)| *extent).product()
+    /// Reads the traffic off a plan: an element that serves several indices is moved once.
+    pub fn of(loops: &LoopPlan) -> Traffic {
+        let sum = |operands: std::ops::Range<usize>| {
+            operands.fold(0usize, |sum, operand| sum.saturating_add(loops.distinct_bytes(operand)))
         };
-        let inputs = stage.inputs.iter().zip(&stage.kernel.inputs);
-        let read = inputs.fold(0usize, |sum, (input, dtype)| {
-            sum.saturating_add(distinct(&input.layout).saturating_mul(dtype.size()))
-        });
-        let written: usize = stage.kernel.output_dtypes().map(DType::size).sum();
-        Traffic { read, written: written.saturating_mul(stage.shape.elements()) }
+        let (inputs, all) = (loops.inputs(), loops.operands().len());
+        Traffic { read: sum(0..inputs), written: sum(inputs..all) }
     }
 
     /// How machine code writes the outputs: on vectors of 128 bits, as usual.
-    pub fn stores_of(self, width: Width) -> Stores {
-        if width > Width::W128 { self.stores() } else { Stores::Cached }
+    pub fn stores_of(self, width: VectorWidth) -> Stores {
+        if width > VectorWidth::W128 { self.stores() } else { Stores::Cached }
     }
 
     /// How the interpreter, and machine code on wide vectors, writes the outputs.
     pub fn stores(self) -> Stores {
-        match self.read.saturating_add(self.written) < BEYOND_CACHES {
+        match self.read.saturating_add(self.written) < LARGE {
             true => Stores::Cached,
             false => Stores::Streaming,
         }
     }
 
-    /// The nanoseconds that memory takes at least, of machine code and of the interpreter. Who stores past the caches does
-    /// not read the lines that it writes.
-    fn floor(self, width: Width) -> (f64, f64) {
+    /// The nanoseconds that memory takes at least, of machine code and of the interpreter. Non-temporal stores do
+    /// not read the lines that they write.
+    fn floor(self, width: VectorWidth) -> (f64, f64) {
         if self.stores() == Stores::Cached {
             return (0.0, 0.0);
         }
@@ -124,7 +113,7 @@ pub struct Estimate {
     interpreted: f64,
     /// Per tile of the interpreter.
     dispatch: f64,
-    /// Of each [`Width`].
+    /// Of each [`VectorWidth`].
     machine: [Machine; 3],
 }
 
@@ -183,141 +172,45 @@ impl Estimate {
     }
 }
 
-/// What is known of a stage when it is to run.
-pub struct Situation<'a> {
-    pub estimate: Estimate,
-    /// How wide the vectors of machine code are.
-    pub width: Width,
-    pub elements: usize,
-    pub traffic: Traffic,
-    pub wanted: Executor,
-    /// Machine code is there already.
-    pub compiled: bool,
-    /// Why there is no compiler, if there is none.
-    pub no_compiler: Option<&'a str>,
-    /// Vector instructions of the kernel, and the most of one that is compiled.
-    pub cost: (usize, usize),
-    /// Nanoseconds that interpreting this stage has cost more than machine code would have, so far.
-    pub regret: f64,
-    /// Nanoseconds that interpreting this stage has cost so far.
-    pub spent: f64,
-    /// What runs of this stage have taken.
-    pub trial: Trial,
-}
-
-/// Who runs, and why.
-pub struct Choice<'a> {
-    pub jit: bool,
-    pub why: Why<'a>,
-    /// Estimated nanoseconds on one thread.
-    pub time: f64,
-    /// What interpreting costs, this time, and how much of that more than machine code.
-    pub cost: f64,
-    pub regret: f64,
-    /// Estimated nanoseconds on one thread, of either, and to compile.
+/// What one run of a stage is expected to take on one thread, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct RunCost {
     pub interpreted: f64,
-    pub fused: f64,
+    /// As machine code.
+    pub compiled: f64,
+    /// To compile, first.
     pub compile: f64,
 }
 
-/// A reason, put into words only when someone asks.
-#[derive(Clone, Copy)]
-pub enum Why<'a> {
-    /// The caller named the executor.
-    Asked,
-    /// There is no compiler.
-    NoCompiler(&'a str),
-    /// The kernel has more instructions than are compiled.
-    TooLong { cost: usize, limit: usize },
-    /// The code is there.
-    Compiled,
-    /// The interpreter's loops are faster than machine code for these ops.
-    Faster,
-    /// Interpreting costs more than compiling; both in nanoseconds.
-    Pays { compile: f64, owed: f64 },
-    /// It doesn't.
-    DoesNotPay { compile: f64, owed: f64 },
-    /// Both executors were tried: nanoseconds of a run.
-    Measured { interpreted: f64, compiled: f64 },
-    /// Both executors are being tried.
-    Trying,
-}
-
-impl fmt::Display for Why<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Why::Asked => f.write_str("as asked"),
-            Why::NoCompiler(why) => f.write_str(why),
-            Why::TooLong { cost, limit } => {
-                write!(
-                    f,
-                    "its some {cost} vector instructions are more than are compiled ({limit}, the option max_compiled_cost)"
-                )
-            }
-            Why::Compiled => f.write_str("its code is compiled already"),
-            Why::Faster => f.write_str("its precompiled loops are faster here than machine code"),
-            Why::Pays { compile, owed } => {
-                let (compile, owed) = (compile / 1e3, owed / 1e3);
-                write!(f, "compiling (~{compile:.0} µs) pays, interpreting costs ~{owed:.0} µs more")
-            }
-            Why::DoesNotPay { compile, owed } => {
-                let (compile, owed) = (compile / 1e3, owed / 1e3);
-                write!(f, "compiling (~{compile:.0} µs) would not pay yet, it would save ~{owed:.1} µs")
-            }
-            // Times would be others in each process.
-            Why::Measured { interpreted, compiled } if compiled <= interpreted => {
-                f.write_str("tried, machine code was faster")
-            }
-            Why::Measured { .. } => f.write_str("tried, the interpreter was faster"),
-            Why::Trying => f.write_str("both are being tried, the estimates are too close"),
+impl RunCost {
+    /// Reads the cost of a run off a kernel's estimate.
+    pub fn of(estimate: &Estimate, width: VectorWidth, elements: usize, traffic: Traffic) -> RunCost {
+        let Estimate { interpreted, dispatch, machine } = *estimate;
+        let Machine { fused, compile } = machine[width as usize];
+        let elements = elements as f64;
+        let tiles = (elements / 256.0).ceil();
+        let (fused_floor, interpreted_floor) = traffic.floor(width);
+        RunCost {
+            interpreted: (elements * interpreted + tiles * dispatch).max(interpreted_floor)
+                + CALL_INTERPRETED,
+            compiled: (elements * fused).max(fused_floor) + CALL_COMPILED,
+            compile,
         }
     }
-}
 
-/// Chooses the executor.
-pub fn executor<'a>(s: &Situation<'a>) -> Choice<'a> {
-    let Estimate { interpreted, dispatch, machine } = s.estimate;
-    let Machine { fused, compile } = machine[s.width as usize];
-    let elements = s.elements as f64;
-    let tiles = (elements / 256.0).ceil();
-    let (fused_floor, interpreted_floor) = s.traffic.floor(s.width);
-    let fused = (elements * fused).max(fused_floor) + CALL_COMPILED;
-    let interpreted = (elements * interpreted + tiles * dispatch).max(interpreted_floor) + CALL_INTERPRETED;
-    let regret = (interpreted - fused).max(0.0);
-    let owed = regret + s.regret;
-    let unsure = fused < interpreted * UNSURE && interpreted < fused * UNSURE;
-    let (jit, why) = match (s.wanted, s.no_compiler) {
-        (Executor::Interp, _) => (false, Why::Asked),
-        (_, Some(why)) => (false, Why::NoCompiler(why)),
-        _ if s.cost.0 > s.cost.1 => (false, Why::TooLong { cost: s.cost.0, limit: s.cost.1 }),
-        (Executor::Jit, None) => (true, Why::Asked),
-        (Executor::Auto, None) if unsure && s.compiled => match (s.trial.result(), s.trial.turn()) {
-            (Some((interpreted, compiled)), _) => {
-                (compiled <= interpreted, Why::Measured { interpreted, compiled })
-            }
-            (None, turn) => (turn.unwrap_or(true), Why::Trying),
-        },
-        (Executor::Auto, None) if unsure && s.spent * VENTURE > compile => (true, Why::Trying),
-        (Executor::Auto, None) if interpreted < fused => (false, Why::Faster),
-        (Executor::Auto, None) if s.compiled => (true, Why::Compiled),
-        (Executor::Auto, None) if owed > compile => (true, Why::Pays { compile, owed }),
-        (Executor::Auto, None) => (false, Why::DoesNotPay { compile, owed }),
-    };
-    let cost = if jit { 0.0 } else { interpreted };
-    Choice {
-        jit,
-        why,
-        time: if jit { fused } else { interpreted },
-        regret: if jit { 0.0 } else { regret },
-        cost,
-        interpreted,
-        fused,
-        compile,
+    /// What interpreting takes longer than machine code.
+    pub fn regret(&self) -> f64 {
+        (self.interpreted - self.compiled).max(0.0)
+    }
+
+    /// Whether the two are too close for the estimates to tell which is faster.
+    pub fn is_close(&self) -> bool {
+        self.compiled < self.interpreted * CLOSE && self.interpreted < self.compiled * CLOSE
     }
 }
 
 /// Whether machine code is done with so many elements before a second thread would help.
-pub fn is_short(estimate: &Estimate, width: Width, elements: usize) -> bool {
+pub fn is_short(estimate: &Estimate, width: VectorWidth, elements: usize) -> bool {
     threads(elements as f64 * estimate.machine[width as usize].fused, usize::MAX) == 1
 }
 
@@ -325,82 +218,4 @@ pub fn is_short(estimate: &Estimate, width: Width, elements: usize) -> bool {
 pub fn threads(time: f64, allowed: usize) -> usize {
     let useful = (time / PARALLEL * 2.0) as usize;
     allowed.min(useful).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    /// A stage of 1000 elements whose executors take so many nanoseconds an element.
-    fn stage(fused: f64, interpreted: f64) -> Situation<'static> {
-        Situation {
-            estimate: Estimate {
-                interpreted,
-                dispatch: 0.0,
-                machine: [Machine { fused, compile: 100_000.0 }; 3],
-            },
-            width: Width::W128,
-            elements: 1000,
-            traffic: Traffic::default(),
-            wanted: Executor::Auto,
-            compiled: false,
-            no_compiler: None,
-            cost: (10, 100),
-            regret: 0.0,
-            spent: 0.0,
-            trial: Trial::default(),
-        }
-    }
-
-    fn runs(s: &Situation<'_>) -> (bool, String) {
-        let choice = executor(s);
-        (choice.jit, choice.why.to_string())
-    }
-
-    #[test]
-    fn estimates_that_are_far_apart_decide() {
-        let slow_interpreter = stage(1.0, 50.0);
-        assert!(!runs(&slow_interpreter).0, "compiling does not pay yet");
-        assert!(runs(&Situation { regret: 80_000.0, ..stage(1.0, 50.0) }).0, "it does by now");
-        assert!(runs(&Situation { compiled: true, ..stage(1.0, 50.0) }).0, "it costs nothing");
-        let slow_code = Situation { compiled: true, spent: 1e12, regret: 1e12, ..stage(50.0, 1.0) };
-        assert_eq!(runs(&slow_code), (false, Why::Faster.to_string()));
-    }
-
-    #[test]
-    fn estimates_that_are_close_are_tried_when_compiling_is_little_of_what_was_spent() {
-        let close = |spent: f64| Situation { spent, ..stage(2.0, 1.5) };
-        assert_eq!(runs(&close(1_900_000.0)), (false, Why::Faster.to_string()));
-        assert_eq!(runs(&close(2_100_000.0)), (true, Why::Trying.to_string()));
-    }
-
-    /// Whoever was faster runs from then on, whatever the estimates say.
-    #[test]
-    fn a_trial_lets_both_run_and_decides() {
-        for (interpreted, compiled) in [(900, 1100), (1100, 900)] {
-            let mut s = Situation { compiled: true, ..stage(2.0, 1.5) };
-            let mut ran = [0; 2];
-            while s.trial.result().is_none() {
-                let (jit, why) = runs(&s);
-                assert_eq!(why, Why::Trying.to_string());
-                ran[usize::from(jit)] += 1;
-                s.trial.note(jit, Duration::from_nanos(if jit { compiled } else { interpreted }));
-            }
-            assert_eq!(ran, [4, 4]);
-            let (jit, why) = runs(&s);
-            assert_eq!(jit, compiled < interpreted, "{why}");
-            let winner = if jit { "machine code" } else { "the interpreter" };
-            assert_eq!(why, format!("tried, {winner} was faster"));
-        }
-    }
-
-    #[test]
-    fn what_the_caller_asks_for_is_not_weighed() {
-        let asked = |wanted: Executor| Situation { wanted, compiled: true, ..stage(50.0, 1.0) };
-        assert!(runs(&asked(Executor::Jit)).0);
-        assert!(!runs(&Situation { wanted: Executor::Interp, compiled: true, ..stage(1.0, 50.0) }).0);
-        assert!(!runs(&Situation { cost: (101, 100), ..asked(Executor::Jit) }).0, "too long to be compiled");
-        assert!(!runs(&Situation { no_compiler: Some("none here"), ..asked(Executor::Jit) }).0);
-    }
 }

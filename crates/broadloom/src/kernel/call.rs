@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::Kernel;
 use super::memory::{Form, In, Out, Place, outside};
-use crate::engine::{self, Control, Destination, Engine, Executor, Options, Recipe, Watch, param};
+use crate::engine::{self, Control, Destination, Engine, ExecutionPlan, Executor, Options, Watch, param};
 
 /// A kernel for inputs of known shapes and strides: what [`Kernel::bind`] gives, to be run many times.
 ///
@@ -41,7 +41,7 @@ pub struct Call {
 
 /// What a kernel becomes for certain layouts.
 pub(super) struct Bound {
-    recipe: Arc<Recipe>,
+    recipe: Arc<ExecutionPlan>,
     inputs: Box<[Input]>,
     outputs: Box<[Operand]>,
     literals: Box<[Scalar]>,
@@ -61,7 +61,7 @@ struct Operand {
     bytes: usize,
 }
 
-/// The operands of the one stage of a recipe that has no more.
+/// The operands of the one stage of a plan that has no more.
 struct Direct {
     /// For each input of the stage, the caller's.
     inputs: SmallVec<[usize; 8]>,
@@ -69,7 +69,7 @@ struct Direct {
 }
 
 impl Direct {
-    fn new(recipe: &Recipe, literals: &[Scalar]) -> Option<Direct> {
+    fn new(recipe: &ExecutionPlan, literals: &[Scalar]) -> Option<Direct> {
         let stage = &recipe.single_stage()?.stage;
         let given = stage.inputs.iter().map(|input| match input.source {
             Source::Slot(slot) => Some(slot as usize),
@@ -108,12 +108,12 @@ impl Bound {
         self.recipe.roots().iter().map(|(_, shape)| shape)
     }
 
-    pub fn recipe(&self) -> &Recipe {
+    pub fn recipe(&self) -> &ExecutionPlan {
         &self.recipe
     }
 
     pub fn executors(&self, options: &Options) -> Vec<Executor> {
-        self.recipe.executors(Engine::global(), options)
+        self.recipe.executors(&Engine::global().request(options))
     }
 
     #[inline]
@@ -138,19 +138,12 @@ impl Bound {
         if let (Some(direct), Some(prepared), None, true) =
             (&self.direct, self.recipe.single_stage(), control, are_slices)
         {
-            let engine = Engine::global();
             let inputs = direct.inputs.iter().map(|&i| inputs[i].region.as_slice().unwrap_or(&[]));
             let outputs = given.iter_mut().map(|out| match &mut out.place {
                 Place::Bytes(bytes) => &mut **bytes,
                 _ => &mut [],
             });
-            // PERF: the usual short call gathers nothing.
-            if let Some(compiled) = prepared.direct(engine, options) {
-                return prepared.run_direct(compiled, options, inputs, outputs, &direct.params);
-            }
-            let inputs: SmallVec<[&[u8]; 8]> = inputs.collect();
-            let mut outputs: SmallVec<[&mut [u8]; 4]> = outputs.collect();
-            return prepared.run_over(engine, options, &inputs, &mut outputs, &direct.params);
+            return prepared.run(&Engine::global().request(options), inputs, outputs, &direct.params, None);
         }
         self.run_anywhere(options, inputs, given, control)
     }
@@ -401,7 +394,7 @@ impl Call {
     /// [`ErrorKind::Internal`] if the compiler fails. Where machine code is not to be had, or not wanted
     /// ([`Options::executor`]), nothing happens.
     pub fn compile(&self) -> Result<()> {
-        self.bound.recipe.compile(Engine::global(), &self.kernel.0.options)
+        self.bound.recipe.compile(&Engine::global().request(&self.kernel.0.options))
     }
 
     /// The kernel.

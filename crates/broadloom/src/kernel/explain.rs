@@ -63,7 +63,7 @@ impl Call {
         let key = template.key(&layouts, options)?;
         let recipe = Some(self.bound.recipe());
         let literals = template.literals();
-        let asked = Asked { key: &key, literals, functions: template.functions(), slots: None, recipe };
+        let asked = Asked { key: &key, literals, functions: template.functions(), recipe };
         let detail = if code { Detail::Code } else { Detail::Plan };
         let explained = engine::explain_key(Engine::global(), asked, options, detail)?;
         let names = |ports: &[super::Port]| ports.iter().map(|port| port.name.clone()).collect();
