@@ -1,8 +1,8 @@
-//! Any bytes as a `.npy` file of the command, and files of any shape and type.
+//! Arbitrary bytes as input of the command's `.npy` reader, and written files of any shape and type.
 //!
-//! In: bytes. Out: nothing. Must hold: the reader neither panics nor takes memory beyond 64 KiB and what the header's
-//! text can say; what a header promises is in the file, and counted without overflow; what the writer wrote with
-//! that dtype, shape and order reads back as such, with the same data; a file that is not finished leaves nothing.
+//! The reader may not panic, nor allocate more than 64 KiB plus what the header's text can describe. What it accepts
+//! must be in the file. What the writer wrote must read back with the same dtype, shape, order and data, and an
+//! unfinished file must leave nothing behind.
 
 #![no_main]
 

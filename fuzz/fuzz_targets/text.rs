@@ -1,8 +1,7 @@
-//! Any text as an expression, as a program, and as a program of the testkit.
+//! Arbitrary text as an expression, as a program, and as a program of the testkit.
 //!
-//! In: bytes. Out: nothing. Must hold: no reader panics, and an error points into the text; an expression that types
-//! gives the same bits by the interpreter and the compiler; a program prints as text that reads back as the same program,
-//! and so does what it means.
+//! No parser may panic, and an error must point into the text. An expression that types must give the same bits with
+//! both executors. A program must print as text that parses as the same program with the same meaning.
 
 #![no_main]
 

@@ -1,7 +1,6 @@
-//! Loops that rustc fuses for the widest vectors of the host, and numbers for them.
+//! Hand-fused loops over two inputs, compiled for the target's widest vectors, and numbers to run them on.
 //!
-//! In: a function of two elements, over the primitives. Out: a [`Loop`] over arrays. Must hold: nothing in it keeps rustc from
-//! making vectors of it.
+//! Everything that a [`Loop`] calls is inlined into it, so that rustc can vectorise it.
 
 use broadloom_math::{Float, Lanes};
 use pulp::NullaryFnOnce;

@@ -1,7 +1,6 @@
-//! Texts that are meant to cost more than they are worth.
+//! Texts made to cost as much as possible: about a million characters, or as many nodes as the limits allow.
 //!
-//! In: nothing. Out: named texts of about a million characters, or as many nodes as are accepted, one of each kind. Must hold: each is within the bytes
-//! that are accepted by default, so that something other than its length must answer it.
+//! Each is within the number of bytes accepted by default, so that a limit other than length has to stop it.
 
 /// What must become of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +171,7 @@ pub fn texts() -> Vec<Hostile> {
             let (text, n) = numbered(&|i| format!("def f{}(x)=f{i}(f{i}(x))\n", i + 1));
             format!("def f0(x)=x+1\n{text}f{n}(x)")
         },
-        Refused("composites written out have more than 131072 nodes"),
+        Refused("after inlining, user-defined functions have more than 131072 nodes"),
     );
     add(
         "functions that double what they are given",
@@ -181,7 +180,7 @@ pub fn texts() -> Vec<Hostile> {
             let text: String = (0..n).map(|i| format!("def f{}(x)=f{i}(x)+f{i}(x)\n", i + 1)).collect();
             format!("def f0(x)=x\n{text}f{n}(x)")
         },
-        Refused("composites written out have more than 131072 nodes"),
+        Refused("after inlining, user-defined functions have more than 131072 nodes"),
     );
     all
 }

@@ -1,6 +1,6 @@
-//! Plain loops for layouts: the best that was found for each, by hand.
+//! Plain loops for strided layouts: the best known version of each, written by hand.
 //!
-//! In: slices. Out: the rows or elements of a range. Must hold: as [`crate::loops`].
+//! The rules of [`crate::loops`] apply.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d};

@@ -1,7 +1,7 @@
-//! Plain Rust loops, compiled for AVX2 and FMA where the host has them: what expressions are measured against.
+//! The plain Rust loops that expressions are measured against, compiled for AVX2 and FMA where the target has them.
 //!
-//! In: slices of one length. Out: a slice. Must hold: nothing contracts `a * b + c`; rustc sees the loop and the
-//! operation at once, inside the function that is compiled for the instruction set.
+//! Nothing contracts `a * b + c`. The loop and its operation are inlined into one function that is compiled for the
+//! instruction set.
 
 use pulp::NullaryFnOnce;
 

@@ -1,7 +1,6 @@
-//! What the machine can do at most: multiplications and additions a second, in registers.
+//! The peak arithmetic rate of the machine: multiplications and additions per second, in registers.
 //!
-//! In: a width. Out: operations a second, measured. Must hold: nothing is loaded or stored in the loop, and enough
-//! chains are under way at once to hide how long each takes.
+//! The timed loop neither loads nor stores, and runs enough independent chains to hide the latency of each operation.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,7 +1,6 @@
-//! One line of the results.
+//! Measures a workload: one [`Row`] per executor and vector width.
 //!
-//! In: a workload, a dtype, a size, [`Settings`]. Out: a [`Row`] for each executor asked for. Must hold: every result
-//! that is timed was compared with the plain loop's.
+//! Every result that is timed was compared with the plain loop's first.
 
 use std::cell::RefCell;
 use std::fmt;

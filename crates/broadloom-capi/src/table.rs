@@ -1,8 +1,7 @@
-//! Handles: numbers that stand for objects, and never for another object than the one they were made for.
+//! Handle tables: 64-bit handles with a generation, and reference-counted objects behind them.
 //!
-//! In: objects. Out: a number for each, counted references to it, and the object behind a number for as long as a
-//! [`Pin`] holds it. Must hold: whatever number is given, what comes back is the living object that it was made for, or
-//! a refusal; an object is dropped once, when neither a reference nor a pin is left. No lock is taken to look one up.
+//! Whatever number is passed in, the result is the living object that the number was made for, or an error. An object
+//! is dropped once, when neither a reference nor a pin is left. Looking a handle up takes no lock.
 
 use std::cell::UnsafeCell;
 use std::ops::Deref;

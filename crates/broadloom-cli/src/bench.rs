@@ -1,7 +1,7 @@
-//! `broadloom bench`: what the workloads cost, against plain loops of the same run.
+//! `broadloom bench`: times the workloads against plain loops measured in the same run.
 //!
-//! In: [`BenchArgs`]. Out: a line for each measurement, as a table or as JSON. Must hold: a line is printed as soon as
-//! it is measured; nothing is timed whose result is not the loop's.
+//! Each row is printed as soon as it is measured, as a table or as JSON. Nothing is timed whose result differs from the
+//! loop's.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::args::BenchArgs;
 use crate::failure::Failure;
 use crate::progress::{Progress, notice_interrupts};
 
-/// Sizes if none are given: a call, the first cache, the second, and memory.
+/// The default sizes: call overhead, L1, L2, and memory.
 const SIZES: [usize; 5] = [10, 1_000, 100_000, 10_000_000, 30_000_000];
 
-/// How long a measurement takes, about; for small sizes, which are steadier, and for others.
+/// The approximate duration of a measurement, for small sizes, which vary less, and for others.
 const BUDGETS: (Duration, Duration) = (Duration::from_millis(150), Duration::from_millis(400));
 /// The largest small size.
 const SMALL: usize = 1_000;
@@ -24,7 +24,7 @@ const SMALL: usize = 1_000;
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
-        // As many threads as are asked for, if nobody has started others.
+        // Fails if a pool exists already, which is then used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(args.threads.get()).build_global();
     }
     notice_interrupts();

@@ -1,9 +1,9 @@
-//! NumPy's `.npy` files: what a file's header says, and files that appear whole or not at all.
+//! NumPy's `.npy` files: a reader of headers, and a writer.
 //!
-//! In: a file, or a dtype, a shape and element bytes. Out: an [`NpyHeader`] to map the data by, or a file that
-//! `numpy.save` could have written. Must hold: no bytes make the reader panic, recurse or allocate more than 64 KiB and
-//! a shape; the data that a header promises is in the file; a file that is written has all of its data.
-//! The format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
+//! The reader gives an [`NpyHeader`] to map the data by. It never panics or recurses, allocates at most 64 KiB besides
+//! the shape, and checks that the file holds the data that the header promises. The writer produces what `numpy.save`
+//! would, and refuses to finish a file whose data is incomplete. The format:
+//! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 
 // The reader is our own: npyz 0.9 multiplies a header's dimensions unchecked (a panic in debug builds) and parses
 // nested literals by recursion. The tests hold reader and writer against it.

@@ -1,7 +1,7 @@
-//! A formula as a kernel: values and mask of the result from those of the columns.
+//! A formula as a kernel that computes the values and the mask of the result.
 //!
-//! In: text, and a table's columns. Out: a [`Formula`], which is run on a table. Must hold: the kernel has two outputs
-//! and is one loop; the second output is the conjunction of the masks of the columns that the text names.
+//! The kernel has two outputs and is one loop; the second output is the conjunction of the masks of the columns that
+//! the text names.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! `formula data.csv 'price * quantity' --as total -o out.csv`
 //!
-//! In: a CSV file and a formula. Out: the file with a column more. Must hold: a formula that is wrong ends the program with
-//! status 2 and a caret under the place, a file that is wrong with status 1; then nothing is written.
+//! Adds a column to a CSV file. A wrong formula ends the program with status 2 and a caret under the place, a wrong
+//! file with status 1; in both cases nothing is written.
 #![forbid(unsafe_code)]
 
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Tables: columns of one type each, with empty cells.
 //!
-//! In: CSV with a header. Out: a [`Table`], and CSV again, its own cells as they were. Must hold: each column has a value
-//! and a mark for each row; where the mark is false the value means nothing.
+//! Each column has a value and a mask entry per row; where the mask is false the value has no meaning. A table read
+//! from CSV is written with its own cells unchanged.
 
 use std::io::{Read, Write};
 

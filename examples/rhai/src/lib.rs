@@ -1,8 +1,8 @@
 //! A Rhai script engine with lazy arrays, whose expressions broadloom compiles.
 //!
-//! In: scripts that may be hostile, and a folder of `.npy` files. Out: what they print, or a Rhai error with a position.
-//! Must hold: operators and functions only build expressions; values are computed where they are printed or asked for,
-//! within the script's [`Limits`]; functions come from broadloom's op table, none is listed here.
+//! Scripts may be hostile and may read the `.npy` files of one folder. Operators and functions only build expressions;
+//! values are computed when a script prints or reads them, within its [`Limits`]. The functions are registered from
+//! broadloom's op table.
 #![forbid(unsafe_code)]
 
 mod load;

@@ -1,8 +1,7 @@
-//! What it takes to answer hostile texts.
+//! Time and memory that the texts of [`broadloom_bench::hostile`] take.
 //!
-//! In: nothing. Out: for each text of the table the least time, of some processes, until it means something or is refused
-//! and all that it took is freed; and the most memory that a process has needed beyond the text. Must hold: each is
-//! answered in processes of its own.
+//! For each text the program prints the minimum time, over several processes, until it is evaluated or refused and all
+//! of its memory is freed, and the peak memory of such a process beyond the text. Each run has a process of its own.
 //!
 //! `cargo run --release -p broadloom-bench --bin hostile`
 #![forbid(unsafe_code)]

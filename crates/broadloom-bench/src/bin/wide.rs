@@ -1,7 +1,7 @@
-//! Machine code on vectors of each width, against loops that rustc has fused for the host's widest vectors, and against C.
+//! Machine code at each vector width, against loops fused by rustc for the target's widest vectors, and against C.
 //!
-//! In: nothing; with `cc` on the path, C's loops too. Out: nanoseconds for an element, and ratios. Must hold: what is
-//! compared gives the same bits (but for C, whose functions are good to 4 ulp); contenders take turns.
+//! The loops in C take part if `gcc` is on the path. All contenders but those in C, whose functions are accurate to 4
+//! ulp, must give the same bits; contenders alternate.
 //!
 //! `cargo run --release -p broadloom-bench --features wide --bin wide`
 

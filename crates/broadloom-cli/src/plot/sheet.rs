@@ -1,8 +1,7 @@
-//! The paper: text, rectangles and lines on a white ground.
+//! A white canvas for text, rectangles and lines, in units of a pixel of the finished picture.
 //!
-//! In: shapes in units of a pixel of the finished picture. Out: the picture.
-//! Must hold: nothing depends on fonts of the machine. Everything is drawn twice as large and averaged at the end,
-//! because plotters places glyphs and edges on whole pixels only.
+//! The font is part of the binary, so that nothing depends on the machine. Everything is drawn at twice the size and
+//! averaged at the end, because plotters places glyphs and edges on whole pixels only.
 
 use std::sync::OnceLock;
 
@@ -10,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Image, PlotError};
+use super::image::{Image, PlotError};
 
 /// How much larger everything is drawn.
 const SCALE: usize = 2;

@@ -1,7 +1,7 @@
-//! Runs the table of workloads and writes what it finds into the documentation.
+//! Runs the table of workloads and writes the results into the documentation.
 //!
-//! In: a directory that has a `performance.md` with two markers. Out: the part of the page between them, and two plots
-//! beside it. Must hold: what is outside the markers stays; nothing is written before all is measured.
+//! The argument is a directory with a `performance.md` that has two markers. The program replaces the text between them
+//! and writes two plots beside the page, once everything is measured.
 //!
 //! `cargo run --release -p broadloom-bench --bin report -- docs` takes some five minutes.
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
-//! The workloads' part of `performance.md`.
+//! The section of `performance.md` on the workloads, as Markdown.
 //!
-//! In: what was measured. Out: Markdown. Must hold: the machine is named by what it can do.
+//! The machine is described by its capabilities, not by its name.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! The two plots of the page, as SVG.
 //!
-//! In: what was measured. Out: files. Must hold: names don't overlap; both axes are logarithmic.
+//! Both axes are logarithmic, and labels are moved apart until none overlap.
 
 use std::error::Error;
 use std::ops::Range;
