@@ -32,7 +32,7 @@ pub struct Settings {
     /// Who runs the expressions; each gets a row.
     pub executors: Vec<Executor>,
     /// How wide the vectors of machine code are at most; each gets a row for each executor but the interpreter.
-    pub vector_widths: Vec<VectorWidth>,
+    pub vector_widths: Vec<Option<VectorWidth>>,
     /// Builds the expression for each evaluation, instead of running a prepared kernel.
     pub lazy: bool,
     /// How long a row may take, about.
@@ -42,7 +42,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         let budget = Duration::from_millis(400);
-        let (executors, vector_widths) = (vec![Executor::Auto], vec![VectorWidth::Auto]);
+        let (executors, vector_widths) = (vec![Executor::Auto], vec![None]);
         Settings { threads: 1, executors, vector_widths, lazy: false, budget }
     }
 }
@@ -63,7 +63,7 @@ pub struct Row {
     /// Who was asked for.
     pub asked: Executor,
     /// How wide the vectors of machine code may have been; `Auto` for the interpreter.
-    pub vector_width: VectorWidth,
+    pub vector_width: Option<VectorWidth>,
     /// Who ran; several where loops of one evaluation differ.
     pub executor: String,
     /// Nanoseconds for an element of a result; of all results together where there are several.
@@ -137,7 +137,7 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
     let mut kernels = Vec::new();
     for &executor in &settings.executors {
         let widths = match executor {
-            Executor::Interp => &[VectorWidth::Auto],
+            Executor::Interp => &[None],
             _ => &settings.vector_widths[..],
         };
         for &vector_width in widths {

@@ -23,7 +23,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("broadloom-wide", &[]),
     (
         "broadloom",
-        &["broadloom-clif", "broadloom-core", "broadloom-interp", "broadloom-math", "broadloom-mem"],
+        &[
+            "broadloom-clif",
+            "broadloom-core",
+            "broadloom-interp",
+            "broadloom-ir",
+            "broadloom-math",
+            "broadloom-mem",
+        ],
     ),
     // Its differential checker works through the face; the executors are for its command that measures accuracy.
     (

@@ -140,7 +140,7 @@ fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
     let compiler = Compiler::host()?;
     let access = vec![Access::Contiguous; kernel.inputs.len()];
     let mut all = Vec::new();
-    for width in Width::of_host() {
+    for width in Width::of_target() {
         let code = compiler.compile(kernel, &[], &access, width)?;
         if let Some(why) = code.narrowed() {
             eprintln!("narrowed: {why}");
@@ -205,7 +205,7 @@ fn compile_times() -> Result<(), Box<dyn Error>> {
         body.kernel.outputs = vec![x];
         print!("{ops:>5}");
         let mut times = Vec::new();
-        for width in Width::of_host() {
+        for width in Width::of_target() {
             let mut best = f64::INFINITY;
             for _ in 0..(20_000 / ops).clamp(10, 200) {
                 let start = Instant::now();
@@ -300,7 +300,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let asked = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     println!(
         "ns per element; widths {:?}; fused by rustc; ratios",
-        Width::of_host().map(|w| w.bits()).collect::<Vec<_>>()
+        Width::of_target().map(|w| w.bits()).collect::<Vec<_>>()
     );
     macro_rules! all {
         ($name:literal, $from:expr, $to:expr, $c:expr, $($body:tt)*) => {
