@@ -258,14 +258,14 @@ mod tests {
     #[test]
     fn an_id_means_its_object_until_the_last_reference_is_gone() {
         let (table, drops) = (Table::new(3), Arc::new(AtomicUsize::new(0)));
-        let id = table.insert(Counted(drops.clone())).expect("room");
+        let id = table.insert(Counted(drops.clone())).expect("a free slot");
         table.retain(id).expect("alive");
         table.release(id).expect("two references");
         assert!(table.pin(id).is_ok());
         assert_eq!(drops.load(Ordering::Relaxed), 0);
         table.release(id).expect("one reference");
         assert_eq!(drops.load(Ordering::Relaxed), 1);
-        let next = table.insert(Counted(drops.clone())).expect("room");
+        let next = table.insert(Counted(drops.clone())).expect("a free slot");
         assert_eq!(next as u32, id as u32, "the same slot");
         for (number, why) in [
             (id, Refused::Stale),
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn what_is_in_use_is_dropped_afterwards() {
         let (table, drops) = (Table::new(1), Arc::new(AtomicUsize::new(0)));
-        let id = table.insert(Counted(drops.clone())).expect("room");
+        let id = table.insert(Counted(drops.clone())).expect("a free slot");
         let pins = [table.pin(id).expect("alive"), table.pin(id).expect("alive")];
         table.release(id).expect("alive");
         assert_eq!(table.release(id), Err(Refused::Stale), "twice");
@@ -300,14 +300,14 @@ mod tests {
     #[test]
     fn a_slot_out_of_generations_is_used_no_more() {
         let table = Table::new(1);
-        let first = table.insert(0).expect("room");
+        let first = table.insert(0).expect("a free slot");
         table.release(first).expect("alive");
         let slot = table.slot(0).expect("the first");
         slot.state.store(((1 << GENERATION_BITS) - 1) * ONE_GENERATION, Ordering::Relaxed);
-        let last = table.insert(1).expect("room");
+        let last = table.insert(1).expect("a free slot");
         assert_eq!(last as u32, 0);
         table.release(last).expect("alive");
-        let other = table.insert(2).expect("room");
+        let other = table.insert(2).expect("a free slot");
         assert_eq!(other as u32, 1);
         assert_eq!(
             (table.pin(last).err(), table.pin(first).err()),
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn counts_do_not_overflow() {
         let table = Table::new(1);
-        let id = table.insert(()).expect("room");
+        let id = table.insert(()).expect("a free slot");
         let slot = table.slot(0).expect("the first");
         slot.state.store(COUNT_MAX * ONE_REFERENCE + COUNT_MAX, Ordering::Relaxed);
         assert_eq!((table.retain(id), table.pin(id).err()), (Err(Refused::Full), Some(Refused::Full)));
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn many_objects_have_ids_of_their_own() {
         let table = Table::new(1);
-        let ids: Vec<u64> = (0..10_000).map(|i| table.insert(i).expect("room")).collect();
+        let ids: Vec<u64> = (0..10_000).map(|i| table.insert(i).expect("a free slot")).collect();
         assert!(ids.iter().enumerate().all(|(i, &id)| table.pin(id).is_ok_and(|pin| *pin == i)));
     }
 
@@ -343,7 +343,7 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..rounds {
                         let place = &ids[(thread + round) % ids.len()];
-                        let fresh = table.insert(Counted(drops.clone())).expect("room");
+                        let fresh = table.insert(Counted(drops.clone())).expect("a free slot");
                         table.retain(fresh).expect("alive");
                         let old = place.swap(fresh, Ordering::Relaxed);
                         if let Ok(pin) = table.pin(old) {

@@ -431,8 +431,8 @@ impl NpyWriter {
 /// Everything before the data, byte for byte as `numpy.save` of NumPy 2 writes it.
 fn header(dtype: DType, shape: &[usize], fortran: bool) -> Result<Vec<u8>, NpyError> {
     const ALIGNMENT: usize = 64;
-    // NumPy leaves room for the axis that a file would be appended along to grow to this many digits.
-    const ROOM: usize = 21;
+    // NumPy reserves space for the axis that a file would be appended along to grow to this many digits.
+    const GROWTH: usize = 21;
     let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
     let mut text = format!(
@@ -442,9 +442,9 @@ fn header(dtype: DType, shape: &[usize], fortran: bool) -> Result<Vec<u8>, NpyEr
         extents.join(", "),
     );
     let growing = if fortran { extents.last() } else { extents.first() };
-    let room = growing.map_or(0, |extent| ROOM - extent.len());
-    let end = MAGIC.len() + 4 + text.len() + room + 1;
-    let padding = room + ALIGNMENT - end % ALIGNMENT;
+    let reserved = growing.map_or(0, |extent| GROWTH - extent.len());
+    let end = MAGIC.len() + 4 + text.len() + reserved + 1;
+    let padding = reserved + ALIGNMENT - end % ALIGNMENT;
     text.extend(std::iter::repeat_n(' ', padding).chain(['\n']));
     let length = u16::try_from(text.len()).map_err(|_| NpyError::TooLarge("it has too many axes"))?;
     Ok([MAGIC.as_slice(), &[1, 0], &length.to_le_bytes(), text.as_bytes()].concat())

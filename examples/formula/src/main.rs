@@ -23,7 +23,7 @@ struct Args {
     /// What the new column is called.
     #[arg(long = "as", value_name = "NAME", default_value = "result")]
     title: String,
-    /// Where to write; to standard output unless told.
+    /// Where to write; to standard output by default.
     #[arg(short, long)]
     output: Option<PathBuf>,
 }
