@@ -76,9 +76,17 @@ impl Texts {
         self.add("parentheses", around("(", 130_000, "x", ")"), Value);
         self.add("parentheses, never closed", fill("("), DEPTH);
         self.add("parentheses, never opened", fill(")"), Refused("found `)`, expected an expression"));
-        self.add("parentheses, closed once more", around("(", 130_000, "x", ")") + ")", Refused("found `)`, but no"));
+        self.add(
+            "parentheses, closed once more",
+            around("(", 130_000, "x", ")") + ")",
+            Refused("found `)`, but no"),
+        );
         self.add("brackets", fill("["), Refused("found `[`, expected an expression"));
-        self.add("brackets in a list", format!("reshape(x, {}", fill("[")), Refused("found `[`, expected an integer"));
+        self.add(
+            "brackets in a list",
+            format!("reshape(x, {}", fill("[")),
+            Refused("found `[`, expected an integer"),
+        );
         self.add("calls", around("abs(", 130_000, "x", ")"), Value);
         self.add("calls, never closed", fill("abs("), DEPTH);
         self.add("calls of nothing", fill("f()+"), Refused("the expression has more than"));
@@ -130,9 +138,17 @@ impl Texts {
         self.add("a name, declared", format!("{0}: float64[n]; return {0}", "n".repeat(LENGTH / 2)), Value);
         self.add("a character that is none", fill("é"), Refused("found the character `é`"));
         self.add("quotes", fill("\""), Refused("found the character `\\\""));
-        self.add("a comment without an end", "#".to_owned() + &fill("x"), Refused("found the end of the text"));
+        self.add(
+            "a comment without an end",
+            "#".to_owned() + &fill("x"),
+            Refused("found the end of the text"),
+        );
         self.add("white space", fill(" \t"), Refused("found the end of the text"));
-        self.add("values that are not admitted", format!("y: int8[9] = [{}]; y", fill("1,")), Refused("found `[`"));
+        self.add(
+            "values that are not admitted",
+            format!("y: int8[9] = [{}]; y", fill("1,")),
+            Refused("found `[`"),
+        );
     }
 
     /// Many statements without a value.
@@ -176,7 +192,11 @@ impl Texts {
             format!("return {}y=i", "y=i,".repeat(100_000)),
             Refused("two results have the name"),
         );
-        self.add("arguments", format!("add({}x)", "x,".repeat(100_000)), Refused("`add(x1, x2)` takes 2 arguments"));
+        self.add(
+            "arguments",
+            format!("add({}x)", "x,".repeat(100_000)),
+            Refused("`add(x1, x2)` takes 2 arguments"),
+        );
     }
 
     /// Many functions, parameters and calls.

@@ -16,7 +16,7 @@ use crate::column::{Column, Placed, Slice, SliceMut};
 use crate::problem::{Problem, sweep};
 use crate::workload::Workload;
 
-/// The most bytes that the copy beside a workload reads: more than the caches that we know hold (the largest had
+/// The maximum number of bytes that the copy beside a workload reads: more than any known last-level cache (the largest had
 /// 260 MiB, for reads and writes together).
 const MOST_COPIED: usize = 256 << 20;
 
@@ -54,7 +54,7 @@ pub struct Row {
     pub workload: &'static str,
     /// The dtype that it was made for.
     pub dtype: DType,
-    /// The size that was asked for; shapes of several axes have about as many elements.
+    /// The requested size; shapes of several axes have about as many elements.
     pub n: usize,
     /// Elements of each result.
     pub elements: usize,
@@ -78,8 +78,7 @@ pub struct Row {
     pub loop_ns_per_elem: f64,
     /// Billions of bytes a second that the copy read and wrote.
     pub copy_gb_s: f64,
-    /// Operations for an element: additions and the like; of functions, the vector instructions that the op table
-    /// counts.
+    /// Operations per element; a function counts as many as its cost in the op table.
     pub ops_per_elem: f64,
     /// Whether there are functions among the operations, whose counts are estimates.
     pub estimated: bool,
@@ -87,7 +86,7 @@ pub struct Row {
     pub bytes_per_elem: f64,
 }
 
-/// Why nothing was measured.
+/// Why a measurement failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BenchError {
@@ -137,7 +136,8 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
     let kernels = kernels(&roots, &arrays, settings)?;
     let slices: Vec<_> = problem.inputs.iter().map(|(_, column)| column.slice()).collect();
     let inputs: Vec<In<'_>> = slices.iter().map(|slice| slice.input()).collect();
-    let measured = Measured { workload, dtype, n, problem: &problem, arrays: &arrays, inputs: &inputs, dtypes };
+    let measured =
+        Measured { workload, dtype, n, problem: &problem, arrays: &arrays, inputs: &inputs, dtypes };
     measured.compare(&kernels, &slices, &mut outputs, settings.threads)?;
 
     let copied = (problem.traffic / 2).clamp(1, MOST_COPIED);

@@ -26,16 +26,16 @@ const CHUNKS: usize = 22;
 /// How often a held lock is tried again: for some tenths of a second, where it is held for microseconds.
 const TRIES: usize = 1 << 18;
 
-/// Why a number stands for nothing here.
+/// Why a number is not a valid handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// It is 0.
     Null,
-    /// It stands for an object of another kind, or is no id at all.
+    /// It is the handle of an object of another kind, or not a handle.
     Kind,
     /// Its object was released, or there never was one.
     Stale,
-    /// There are as many objects, references or uses at one time as can be counted.
+    /// There are as many objects, references or concurrent uses as can be counted.
     Full,
 }
 
@@ -51,15 +51,15 @@ fn generation(state: u64) -> u64 {
     state >> (2 * COUNT_BITS)
 }
 
-/// A place for one object at a time.
+/// A slot for one object at a time.
 #[repr(align(64))]
 struct Slot<T> {
     state: AtomicU64,
     object: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the object is reached mutably by one thread only, while neither references nor pins are counted (`insert`
-// and `Table::free`), and else by shared reference, from any thread that has a pin.
+// SAFETY: `insert` and `Table::free` access the object mutably, each on one thread and while `state` counts neither
+// references nor pins; otherwise it is accessed by shared reference, from threads that have a pin.
 unsafe impl<T: Send + Sync> Sync for Slot<T> {}
 
 /// All objects of one kind.
@@ -76,7 +76,7 @@ struct Vacant {
     next: u32,
 }
 
-/// An object that is in use: it is not dropped meanwhile, whoever releases it.
+/// An object in use: it is not dropped before the pin, even if its handle is released.
 pub(crate) struct Pin<'t, T> {
     table: &'t Table<T>,
     slot: &'t Slot<T>,
@@ -123,7 +123,7 @@ impl<T> Table<T> {
         u64::from(self.kind) << (INDEX_BITS + GENERATION_BITS) | generation << INDEX_BITS | u64::from(index)
     }
 
-    /// Takes an object in, with one reference to it.
+    /// Adds an object, with one reference to it.
     pub(crate) fn insert(&self, object: T) -> Result<u64, Refused> {
         let mut vacant = self.vacant().ok_or(Refused::Full)?;
         let index = match vacant.given_back.pop() {
@@ -184,15 +184,14 @@ impl<T> Table<T> {
         Ok(Pin { table: self, slot, index })
     }
 
-    /// One reference more.
+    /// Adds a reference.
     pub(crate) fn retain(&self, id: u64) -> Result<(), Refused> {
         let (slot, _, of) = self.find(id)?;
         let more = |state| (references(state) < COUNT_MAX).then_some(state + ONE_REFERENCE);
         Table::count(slot, of, more).map(drop)
     }
 
-    /// One reference less; with the last one the id stands for nothing any more, and the object is dropped as soon as
-    /// it is not in use.
+    /// Removes a reference; after the last one the id is stale, and the object is dropped once it is not in use.
     pub(crate) fn release(&self, id: u64) -> Result<(), Refused> {
         let (slot, index, of) = self.find(id)?;
         let state = Table::count(slot, of, |state| Some(state - ONE_REFERENCE))?;
@@ -202,7 +201,7 @@ impl<T> Table<T> {
         Ok(())
     }
 
-    /// Drops the object of a slot; called once, by who took the last reference or pin away.
+    /// Drops the object of a slot; called once, by the thread that removed the last reference or pin.
     fn free(&self, slot: &Slot<T>, index: u32) {
         // SAFETY: without references no pin is given out, and there is none left; the one change of the state that
         // made it so was the caller's, and its acquiring end orders all uses of the object before this.

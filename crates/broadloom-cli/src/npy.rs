@@ -21,7 +21,7 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// The longest header text that is read or written.
 const LONGEST_HEADER: usize = 64 << 10;
 
-/// What the header of a `.npy` file says.
+/// The header of a `.npy` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHeader {
     /// The type of the elements.
@@ -67,10 +67,10 @@ pub enum NpyError {
     Unsupported {
         /// The type as the header has it, shortened if it is long.
         descr: String,
-        /// What that is.
+        /// A description of it.
         what: &'static str,
     },
-    /// The header is not what the format prescribes.
+    /// The header does not follow the format.
     #[error("the header is corrupt: {0}")]
     Corrupt(&'static str),
     /// The array has more bytes than an address space.
@@ -278,7 +278,7 @@ impl Literal<'_> {
         if self.eat(byte) { Ok(()) } else { Err(NpyError::Corrupt(otherwise)) }
     }
 
-    /// The bytes between quotes. What a backslash escapes is kept as it is: no known key or type has one.
+    /// The bytes between quotes. Escapes are kept: no known key or type has a backslash.
     fn string(&mut self) -> Result<Vec<u8>, NpyError> {
         let unquoted = NpyError::Corrupt("a string is missing its quotes");
         let Some(quote @ (b'\'' | b'"')) = self.peek() else { return Err(unquoted) };

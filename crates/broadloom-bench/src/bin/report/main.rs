@@ -33,9 +33,9 @@ struct Cli {
 }
 
 const ALL: [Executor; 3] = [Executor::Auto, Executor::Interp, Executor::Jit];
-/// What is timed over sizes.
+/// The workloads that are timed over sizes.
 const CALLS: [&str; 2] = ["triad", "sigmoid"];
-/// What is timed on two threads.
+/// The workloads that are timed on two threads.
 const THREADS: [&str; 5] = ["add", "triad", "iter10", "sigmoid", "transposed"];
 
 /// The sizes, and the approximate time for each.

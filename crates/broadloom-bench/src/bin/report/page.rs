@@ -21,7 +21,7 @@ pub fn between(page: &str, text: &str) -> Result<String, String> {
     Ok(format!("{}{text}{}", &page[..begin], &page[end..]))
 }
 
-/// What stands between the markers.
+/// The text between the markers.
 pub fn section(measured: &Measured) -> String {
     let mut out = String::new();
     // Writing to a String can't fail.
@@ -152,7 +152,7 @@ fn calls(out: &mut String, measured: &Measured) {
     *out += "\n";
 }
 
-/// What a second thread gives.
+/// The speed-up by a second thread.
 fn threads(out: &mut String, measured: &Measured) {
     let Some((one, _)) = measured.threads.first() else { return };
     *out += &format!(

@@ -43,7 +43,7 @@ enum Stroke {
     Dotted,
 }
 
-/// What stands at a point.
+/// The mark and label of a point.
 #[derive(Clone, Copy)]
 enum Mark {
     Disc,
