@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use broadloom::{Array, DType, Executor, Op, Options, Range, Result, VectorWidth, text, typed_graph};
-use broadloom_core::graph::NodeKind;
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
 use rayon::prelude::*;
@@ -273,7 +272,7 @@ impl Trial<'_> {
             let operands: Vec<_> = dtypes.zip(&r.args).map(constant).collect();
             let is_folded = |x: Array<'static>| {
                 let typed = typed_graph(&[&x], &Options::default())?;
-                Ok(matches!(typed.graph.node(typed.roots[0]).kind, NodeKind::Const { .. }))
+                Ok(typed.graph.node(typed.roots[0]).constant().is_some())
             };
             if self.array(&operands).and_then(is_folded) != Ok(true) {
                 self.wrong.push((row, "not folded".into()));

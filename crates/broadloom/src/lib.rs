@@ -129,7 +129,7 @@ mod storage;
 pub mod text;
 mod views;
 
-pub use array::Array;
+pub use array::{Array, Operand};
 pub use broadloom_core::graph::IntDivision;
 pub use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Kind, Literal, Op, Promotion, Result, Symbol};
 pub use broadloom_math::f16;
@@ -143,7 +143,7 @@ pub use inspect::{TypedGraph, typed_graph};
 #[cfg(feature = "ndarray")]
 pub use interop::{AssignLazy, Lazy, lazy};
 pub use kernel::{Call, In, Kernel, KernelId, Out, Port};
-pub use operand::{IntoArray, Operand};
+pub use operand::IntoArray;
 pub use promote::{promotion, with_promotion};
 pub use range::Range;
 pub use storage::Element;

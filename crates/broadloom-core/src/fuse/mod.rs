@@ -1,11 +1,12 @@
 //! Fusion: cuts a graph into kernels in run order.
 //!
-//! In: a rewritten graph and its roots. Out: a [`Plan`]: kernels, what each reads and writes, and on request why it
-//! was cut so. Must hold: all element-wise nodes that share an index space and need no cut become one kernel; a
-//! view of a node that is not evaluated is pushed to the inputs, or the node is cut off where it can't be.
+//! All element-wise nodes that share an index space and need no cut become one kernel. A view of a node that is not
+//! evaluated is pushed to the inputs, or the node is cut off where that can't be done. The [`Plan`] says what each
+//! kernel reads and writes, and on request why the graph was cut so.
 
 mod body;
 mod chain;
+mod code;
 mod cost;
 mod cut;
 mod decision;
@@ -155,7 +156,7 @@ fn cut_up(graph: &Graph, roots: &[NodeId], mut log: Log) -> Result<Plan> {
 struct Draft {
     kernel: Kernel,
     shape: Shape,
-    inputs: Vec<(body::Leaf, Layout)>,
+    inputs: Vec<(body::Origin, Layout)>,
     params: Vec<ParamSource>,
     outputs: Vec<Output>,
     /// The node behind each instruction.
@@ -184,8 +185,8 @@ fn stages(graph: &Graph, roots: &[NodeId], cuts: &cut::Cuts) -> Vec<Draft> {
     let mut draft = |shape: Shape, members: &[(NodeId, Output)], needed: &mut Vec<NodeId>| {
         let draft = body::build(graph, shape, members, cuts);
         needed.extend(draft.inputs.iter().filter_map(|(leaf, _)| match leaf {
-            body::Leaf::Node(id) => Some(*id),
-            body::Leaf::Slot(_) => None,
+            body::Origin::Node(id) => Some(*id),
+            body::Origin::Slot(_) => None,
         }));
         drafts.push(draft);
     };

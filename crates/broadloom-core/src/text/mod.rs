@@ -1,8 +1,8 @@
 //! The text language: expressions such as `where(x > 0, x, -x) ** 2`, and programs of them.
 //!
 //! [`parse`] makes an [`Ast`] of UTF-8 text, [`Module`] resolves its names, and [`evaluate`] turns it into whatever a
-//! [`Meaning`] constructs; errors are [`TextError`]s that point into the text. [`mod@print`] writes text that parses to
-//! the same values. Time and memory are linear in the text, nesting takes no call stack, and nothing panics.
+//! [`Meaning`] constructs; errors are [`TextError`]s that point into the text. [`mod@print`] and [`nodes`] write text that
+//! parses to the same values. Time and memory are linear in the text, nesting takes no call stack, and nothing panics.
 //!
 //! docs/language.md is the reference. Case files, printed graphs, the command and the face's `text` read and write it
 //! through this module.
@@ -16,6 +16,7 @@ mod library;
 mod literal;
 mod meaning;
 mod module;
+pub mod nodes;
 mod number;
 mod operator;
 mod parse;

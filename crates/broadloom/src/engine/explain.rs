@@ -1,13 +1,11 @@
 //! What an evaluation would do: the same steps, and nothing run.
 //!
-//! In: the walk of roots, or of a kernel that is kept. Out: an [`Explanation`]. Must hold: nothing is computed, and
-//! nothing that it says is invented here: it runs the same steps as an evaluation.
+//! It takes the same steps as an evaluation, so that nothing is said that does not happen, and computes nothing.
 
+use broadloom_core::Result;
 use broadloom_core::fuse::{self, Source};
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
-use broadloom_core::{Result, Scalar};
-use broadloom_mem::HostFunction;
 use broadloom_mem::{Access, Buffer, FloatEnv, Nest, Region, Stores};
 use smallvec::SmallVec;
 
@@ -18,7 +16,7 @@ use crate::engine::options::Options;
 use crate::engine::prepared::Prepared;
 use crate::engine::{Engine, PlanLookup, Recipe, decide};
 use crate::explain::{Explanation, Run, Step};
-use crate::lower::{self, Walk};
+use crate::lower::{Expression, Lowered};
 
 /// How much to say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,10 +30,7 @@ pub(crate) enum Detail {
 
 /// What is explained.
 pub(crate) struct Asked<'s> {
-    /// The key of a walk, or of a kernel's template.
-    pub key: &'s [u64],
-    pub literals: &'s [Scalar],
-    pub functions: &'s [HostFunction],
+    pub expression: Expression<'s>,
     /// The memory behind each slot, where it is known.
     pub slots: Option<SmallVec<[Region<'s>; 8]>>,
     /// The recipe that was made of it, if it is kept: what its runs have shown decides who runs it.
@@ -49,15 +44,15 @@ pub(crate) fn explain(
     options: &Options,
     detail: Detail,
 ) -> Result<Explanation> {
-    let walk = Walk::new(roots, options)?;
-    let (key, literals, functions) = (walk.key(), walk.literals(), walk.functions());
-    let recipe = engine.plans.get(&PlanLookup { words: key, mode: (options.int_division, options.rules) });
-    let slots = Some(walk.slots().iter().map(|leaf| leaf.storage.region()).collect());
-    explain_key(engine, Asked { key, literals, functions, slots, recipe: recipe.as_deref() }, options, detail)
+    let lowered = Lowered::new(roots, options.size_limits())?;
+    let expression = lowered.expression();
+    let recipe = engine.plans.get(&PlanLookup::new(expression, options));
+    let slots = Some(lowered.slots().iter().map(|data| data.storage.region()).collect());
+    explain_expression(engine, Asked { expression, slots, recipe: recipe.as_deref() }, options, detail)
 }
 
-/// Explains what a key stands for, which need not have memory, such as a kernel's.
-pub(crate) fn explain_key(
+/// Explains expressions that need not have memory, such as a kernel's.
+pub(crate) fn explain_expression(
     engine: &Engine,
     asked: Asked<'_>,
     options: &Options,
@@ -65,13 +60,13 @@ pub(crate) fn explain_key(
 ) -> Result<Explanation> {
     // Building and rewriting fold, and estimates are computed in floats, whatever the host has set.
     let _ieee = FloatEnv::ieee();
-    let Asked { key, literals, functions, slots, recipe } = asked;
-    let (typed, typed_roots) = lower::graph(key, literals, functions, options.int_division)?;
+    let Asked { expression, slots, recipe } = asked;
+    let (typed, typed_roots) = expression.graph(options.int_division)?;
     let (graph, roots, firings) = rewrite::explain(&typed, &typed_roots, options.rules)?;
     let mut plan = fuse::explain(&graph, &roots)?;
     let (decisions, temps) = (std::mem::take(&mut plan.decisions), plan.temps.clone());
     let computes = std::mem::take(&mut plan.computes);
-    let fresh = Recipe::new(plan, functions)?;
+    let fresh = Recipe::new(plan, expression.functions)?;
     let known = recipe.filter(|recipe| recipe.stages.len() == fresh.stages.len());
     let mut stages = Vec::with_capacity(fresh.stages.len());
     for (i, (prepared, nodes)) in fresh.stages.iter().zip(computes).enumerate() {

@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use broadloom_core::fuse::{self, ParamSource, Source, Target};
 use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::rewrite::{self, Rules};
+use broadloom_core::structure::{OwnedStructure, Structure};
 use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Scalar, Shape};
 use broadloom_mem::{
     Access, Buffer, FloatEnv, HostFunction, Nest, NestError, Pool, Region, Stores, View, ViewMut,
@@ -28,9 +29,8 @@ use broadloom_mem::{
 use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
-use crate::array::Array;
-use crate::expr::Leaf;
-use crate::lower::{self, Walk};
+use crate::array::{Array, Data};
+use crate::lower::{Expression, Lowered};
 use crate::storage::Storage;
 
 pub(crate) use cache::Cache;
@@ -68,22 +68,29 @@ struct KernelKey {
     stores: Stores,
 }
 
-/// A plan's identity: the walk's key, and what else decides the kernels.
+/// A plan's identity: the structure of the expressions, and what else decides the kernels.
 #[derive(PartialEq, Eq, Hash)]
 struct PlanKey {
-    words: Box<[u64]>,
+    structure: OwnedStructure,
     mode: (IntDivision, Rules),
 }
 
+/// A [`PlanKey`] that is looked up. It has the same hash.
 #[derive(Hash)]
 struct PlanLookup<'k> {
-    words: &'k [u64],
+    structure: Structure<'k>,
     mode: (IntDivision, Rules),
+}
+
+impl PlanLookup<'_> {
+    fn new<'k>(expression: Expression<'k>, options: &Options) -> PlanLookup<'k> {
+        PlanLookup { structure: expression.structure, mode: (options.int_division, options.rules) }
+    }
 }
 
 impl Equivalent<PlanKey> for PlanLookup<'_> {
     fn equivalent(&self, key: &PlanKey) -> bool {
-        *self.words == *key.words && self.mode == key.mode
+        self.structure == key.structure.borrow() && self.mode == key.mode
     }
 }
 
@@ -171,24 +178,20 @@ impl Engine {
         self.evaluate(&[root], options, std::iter::once(out).collect()).map(drop)
     }
 
-    /// The recipe of a walk's key; an earlier one where the literals' values don't matter.
-    pub(crate) fn recipe(
-        &self,
-        key: &[u64],
-        literals: &[Scalar],
-        functions: &[HostFunction],
-        options: &Options,
-    ) -> Result<Arc<Recipe>> {
-        let mode = (options.int_division, options.rules);
-        if let Some(recipe) = self.plans.get(&PlanLookup { words: key, mode }) {
+    /// The recipe of expressions; an earlier one of their structure where the literals' values don't matter.
+    pub(crate) fn recipe(&self, expression: Expression<'_>, options: &Options) -> Result<Arc<Recipe>> {
+        let lookup = PlanLookup::new(expression, options);
+        if let Some(recipe) = self.plans.get(&lookup) {
             return Ok(recipe);
         }
         // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
         let _ieee = FloatEnv::ieee();
-        let Planned { graph, plan } = plan(key, literals, functions, options)?;
-        let recipe = Arc::new(Recipe::new(plan, functions)?);
+        let Planned { graph, plan } = plan(expression, options)?;
+        let recipe = Arc::new(Recipe::new(plan, expression.functions)?);
         if !graph.depends_on_values() {
-            self.plans.insert(PlanKey { words: key.into(), mode }, recipe.clone(), key.len());
+            let PlanLookup { structure, mode } = lookup;
+            let key = PlanKey { structure: structure.to_owned(), mode };
+            self.plans.insert(key, recipe.clone(), structure.words());
         }
         Ok(recipe)
     }
@@ -199,11 +202,11 @@ impl Engine {
         options: &Options,
         destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
-        let walk = Walk::new(roots, options)?;
-        let recipe = self.recipe(walk.key(), walk.literals(), walk.functions(), options)?;
+        let lowered = Lowered::new(roots, options.size_limits())?;
+        let recipe = self.recipe(lowered.expression(), options)?;
         let slots: SmallVec<[Region<'_>; 8]> =
-            walk.slots().iter().map(|leaf| leaf.storage.region()).collect();
-        self.run(&recipe, &slots, walk.literals(), options, destinations, None)
+            lowered.slots().iter().map(|data| data.storage.region()).collect();
+        self.run(&recipe, &slots, lowered.literals(), options, destinations, None)
     }
 
     /// Runs a recipe over the memory of its slots.
@@ -414,9 +417,9 @@ struct Planned {
     plan: fuse::Plan,
 }
 
-/// From what was walked to kernels, under the default floating-point environment: constants are folded.
-fn plan(key: &[u64], literals: &[Scalar], functions: &[HostFunction], options: &Options) -> Result<Planned> {
-    let (graph, roots) = lower::graph(key, literals, functions, options.int_division)?;
+/// From expressions to kernels, under the default floating-point environment: constants are folded.
+fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
+    let (graph, roots) = expression.graph(options.int_division)?;
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
     let plan = fuse::run(&graph, &roots)?;
     Ok(Planned { graph, plan })
@@ -490,13 +493,13 @@ pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
     }
 }
 
-pub(crate) use explain::{Asked, Detail, explain, explain_key};
+pub(crate) use explain::{Asked, Detail, explain, explain_expression};
 pub(crate) use jit::{Listing, Width, clif};
 
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(
     root: &Array<'_>,
-    leaf: &mut Leaf<'static>,
+    leaf: &mut Data<'static>,
     options: &Options,
 ) -> Result<()> {
     let internal = || Error::new(ErrorKind::Internal, "the output's memory is held by another handle");

@@ -9,6 +9,7 @@ use broadloom_core::rewrite::Rules;
 use broadloom_core::shape::MAX_RANK;
 
 use crate::engine::jit::Width;
+use crate::lower::SizeLimits;
 
 /// Who runs a kernel. The bits are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -164,13 +165,20 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// How large an expression may be.
+    pub(crate) fn size_limits(&self) -> SizeLimits {
+        SizeLimits { nodes: self.max_nodes, depth: self.max_depth, rank: self.max_rank }
+    }
+}
+
 /// What an [`Engine`](crate::Engine) may keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Plans of expressions: which kernels, over which memory.
     pub plans: usize,
-    /// Words that describe the planned expressions, some two per operation: very long expressions are planned anew
-    /// each time.
+    /// Words of 8 bytes that the structures of the planned expressions take, some four per operation: very long
+    /// expressions are planned anew each time.
     pub plan_words: usize,
     /// Compiled kernels.
     pub kernels: usize,

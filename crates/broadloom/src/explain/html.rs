@@ -1,7 +1,7 @@
 //! An explanation as a page.
 //!
-//! In: an [`Explanation`] and a title. Out: one file of HTML that is well-formed XML too. Must hold: no scripts and
-//! nothing from elsewhere; every text is escaped by the macro that it goes through.
+//! The page is one file of HTML that is well-formed XML too. It has no scripts and nothing from elsewhere, and every
+//! text is escaped by the macro that it goes through, since names come from anywhere.
 
 use broadloom_core::fuse::Decision;
 use maud::{DOCTYPE, Markup, PreEscaped, html};

@@ -1,7 +1,7 @@
 //! What an evaluation would do, to be read.
 //!
-//! In: what the engine found out, once. Out: an [`Explanation`], as text and as a page with the graph drawn. Must
-//! hold: the same on one host for one state of the engine: no addresses, no measured times, one order.
+//! An [`Explanation`] is shown as text and as a page with the graph drawn. It is the same on one machine for one state
+//! of the engine: it has no addresses, no measured times, and one order.
 
 mod draw;
 mod html;
@@ -127,7 +127,7 @@ impl Explanation {
         self.roots.iter().for_each(|r| live[r.index()] = true);
         for id in self.graph.ids().rev() {
             if live[id.index()] {
-                self.graph.node(id).args().iter().for_each(|a| live[a.index()] = true);
+                self.graph.node(id).kind.operands().for_each(|a| live[a.index()] = true);
             }
         }
         live

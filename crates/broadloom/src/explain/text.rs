@@ -1,12 +1,11 @@
 //! An explanation as text.
 //!
-//! In: an [`Explanation`]. Out: lines. Must hold: a line is about one node, one rule or one stage, and stages are
-//! numbered as everywhere.
+//! A line is about one node, one rule or one stage, and stages are numbered as everywhere.
 
 use std::fmt;
 
 use broadloom_core::fuse::describe;
-use broadloom_core::graph::{Graph, NodeId, NodeKind};
+use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
 use broadloom_mem::{Access, FloatEnv};
 
 use crate::explain::{Explanation, Step, bytes, count, time, vectors, with_name};
@@ -74,7 +73,9 @@ impl Explanation {
         let text = graph.to_string();
         let lines = text.lines().zip(graph.ids()).filter(|(_, id)| wanted(*id));
         let named = |(line, id): (&str, NodeId)| {
-            let NodeKind::Input { slot, .. } = graph.node(id).kind else { return line.to_owned() };
+            let NodeKind::Leaf(Leaf::Input { slot, .. }) = graph.node(id).kind else {
+                return line.to_owned();
+            };
             with_name(line, self.inputs.get(slot as usize))
         };
         lines.map(named).collect()

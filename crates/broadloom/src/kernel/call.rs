@@ -1,7 +1,7 @@
 //! A kernel bound to layouts: what is left is memory.
 //!
-//! In: a kernel's template with the layouts of its inputs. Out: [`Call`], run on memory of these layouts. Must hold: all
-//! memory is checked before the first store; nothing is planned in a run, and nothing allocated in a short one.
+//! A [`Call`] is run on memory of the layouts that its kernel was bound to. All memory is checked before the first
+//! store; nothing is planned in a run, and nothing allocated in a short one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -85,9 +85,9 @@ impl Bound {
     pub fn new(kernel: &super::Inner, layouts: Vec<Layout>) -> Result<Bound> {
         let template = &kernel.template;
         let literals: Box<[Scalar]> = template.literals().into();
-        let key = template.key(&layouts, &kernel.options)?;
-        let recipe =
-            Engine::global().recipe(&key, &literals, kernel.template.functions(), &kernel.options)?;
+        let nodes = template.bind(&layouts, kernel.options.size_limits())?;
+        let recipe = Engine::global().recipe(template.expression(&nodes), &kernel.options)?;
+        drop(nodes);
         let inputs = kernel.inputs.iter().zip(layouts).map(|(port, layout)| Input {
             operand: Operand::new(port.dtype, layout.shape.elements()),
             is_plain: layout.offset == 0 && layout.is_contiguous(),

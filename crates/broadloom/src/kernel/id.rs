@@ -1,7 +1,8 @@
 //! What tells kernels apart, across processes.
 //!
-//! In: a kernel's template, ports and options. Out: a hash of its content. Must hold: equal ids mean equal results for
-//! equal inputs, where a host function's name stands for one function; nothing of the host, the process or the order of
+//! An id is a hash of the kernel's content, written down by
+//! [`Structure::serialise`](broadloom_core::structure::Structure::serialise). Equal ids mean equal results for equal
+//! inputs, where a host function's name stands for one function; nothing of the target, the process or the order of
 //! building goes into it.
 
 use std::fmt;
@@ -32,22 +33,12 @@ impl KernelId {
             hash.update((x.len() as u64).to_le_bytes());
             hash.update(x);
         };
-        number(&mut hash, kernel.template.words().len() as u64);
-        kernel.template.words().iter().for_each(|&word| number(&mut hash, word));
-        // Where layouts belong: the words of a gap are those of an element of an array too.
-        let sites = kernel.template.sites();
-        number(&mut hash, sites.len() as u64);
-        sites.for_each(|(at, input)| {
-            number(&mut hash, at as u64);
-            number(&mut hash, u64::from(input));
-        });
+        kernel.template.structure().serialise(&mut |bytes| hash.update(bytes));
         number(&mut hash, kernel.template.literals().len() as u64);
         for literal in kernel.template.literals() {
             number(&mut hash, literal.dtype as u64);
             number(&mut hash, literal.bits);
         }
-        number(&mut hash, kernel.template.functions().len() as u64);
-        kernel.template.functions().iter().for_each(|function| text(&mut hash, &function.to_string()));
         for ports in [&kernel.inputs, &kernel.outputs] {
             number(&mut hash, ports.len() as u64);
             for Port { name, dtype, dims } in ports.iter() {

@@ -1,8 +1,8 @@
 //! Kernels: compile once, run many times on other memory.
 //!
-//! In: expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand for inputs. Out:
-//! [`Kernel`], which runs on the caller's memory. Must hold: a kernel keeps no input alive; what it computes depends on
-//! expressions, options and memory alone; everything is checked before the first store.
+//! A [`Kernel`] is built of expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand
+//! for inputs, and runs on the caller's memory. It keeps no input alive; what it computes depends on expressions,
+//! options and memory alone; and everything is checked before the first store.
 //!
 //! ```text
 //! Kernel ─▶ layouts of the inputs ─▶ Bound (cached) ─▶ Call ─▶ run on memory
@@ -21,9 +21,9 @@ use broadloom_core::symbol::Binding;
 use broadloom_core::text::nearest;
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout};
 
-use crate::array::Array;
+use crate::array::{Array, Leaf};
 use crate::engine::{Cache, Control, Executor, Options};
-use crate::expr::{self, Kind};
+use crate::expr;
 use crate::lower::Template;
 use crate::text::{Library, ParseOptions, Program, TextError};
 
@@ -127,11 +127,11 @@ impl Kernel {
             return Err(Error::new(ErrorKind::Name, why));
         }
         let roots = outputs.iter().map(|(_, root)| expr::typed(root)).collect::<Result<Vec<_>>>()?;
-        let template = Template::new(&roots.iter().collect::<Vec<_>>(), inputs, options)?;
+        let template = Template::new(&roots.iter().collect::<Vec<_>>(), inputs, options.size_limits())?;
         let port =
             |name: String, array: &Array<'_>| Port { name, dtype: array.dtype(), dims: array.all_dims() };
-        let declared = inputs.iter().enumerate().map(|(i, array)| match &array.0.kind {
-            Kind::Input(name) => port(name.to_string(), array),
+        let declared = inputs.iter().enumerate().map(|(i, array)| match array.leaf() {
+            Some(Leaf::Input(name)) => port(name.to_string(), array),
             _ => port(format!("in{i}"), array),
         });
         let mut inner = Inner {

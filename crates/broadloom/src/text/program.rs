@@ -1,7 +1,8 @@
 //! Programs: inputs, bindings, composites, several results.
 //!
-//! In: text, and arrays for its inputs. Out: an array for each result. Must hold: what is bound to a name is used by the
-//! text and has the type that the text declares; a symbol is one number throughout.
+//! A program has inputs, bindings, user-defined functions and several results; with arrays for its inputs it gives an
+//! array for each result. What is bound to a name is used by the text and has the type that the text declares; a symbol
+//! is one number throughout.
 
 use std::sync::Arc;
 
