@@ -6,7 +6,7 @@
 use broadloom_core::fuse::Decision;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::engine::Listing;
+use crate::engine::jit::Listing;
 use crate::explain::text::{plural, results};
 use crate::explain::{Explanation, Step, bytes, count, draw, time, vectors};
 

@@ -17,7 +17,7 @@ use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_mem::FloatEnv;
 
-use crate::engine::Listing;
+use crate::engine::jit::Listing;
 
 /// How expressions would be evaluated: the typed graph, what rewriting made of it, the kernels and why it was cut into
 /// these, who would run each and why, what they move and compute; on request their code.
