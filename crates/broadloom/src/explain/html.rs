@@ -7,7 +7,7 @@ use broadloom_core::fuse::Decision;
 use broadloom_mem::FloatEnv;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::engine::Listing;
+use crate::engine::jit::Listing;
 use crate::explain::draw;
 use crate::explain::explanation::{Explanation, Run, Step, bytes, count, time, vectors};
 use crate::explain::text::{plural, results};

@@ -7,7 +7,7 @@ use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
 
 use super::{Call, Kernel};
-use crate::engine::{self, Asked, Detail, Engine};
+use crate::engine::{Asked, Detail, Engine};
 use crate::explain::Explanation;
 
 /// What an open extent is explained as.
@@ -64,7 +64,7 @@ impl Call {
         let plan = Some(self.bound.plan());
         let asked = Asked { expression: template.expression(&nodes), plan };
         let detail = if code { Detail::Code } else { Detail::Plan };
-        let explained = engine::explain_expression(Engine::global(), asked, options, detail)?;
+        let explained = Engine::global().explain_expression(asked, options, detail)?;
         let names = |ports: &[super::Port]| ports.iter().map(|port| port.name.clone()).collect();
         Ok(Explanation {
             about: format!("{:?}, {}", self.kernel, self.kernel.id()),
