@@ -10,6 +10,7 @@ pub mod fold;
 pub mod host;
 pub mod kernel;
 pub mod op;
+pub mod recording;
 pub mod scalar;
 pub mod verify;
 
