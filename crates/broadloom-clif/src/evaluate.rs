@@ -15,10 +15,10 @@ use cranelift_codegen::ir::{
     BlockArg, BlockCall, Function, Inst, InstructionData, Opcode, Type, Value, types,
 };
 
+use crate::code::Operand;
 use crate::constants::TableEntry;
 use crate::emit::{Helpers, lanes};
 use crate::repertoire::{intrinsic_of, optimised};
-use crate::run::Operand;
 use crate::width::Width;
 
 /// The bits of each lane; of a scalar, of its one.
@@ -213,12 +213,14 @@ impl<'f> Machine<'f> {
                 let given: Vec<u64> = given.iter().map(|&v| self.scalar(v)).collect();
                 let entry = std::ptr::with_exposed_provenance::<()>(entry);
                 match given[..] {
-                    // SAFETY: the emitter gives addresses of functions with so many words as arguments, which are what it
-                    // vouches for.
-                    [a, b] => unsafe {
-                        std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64)>(entry)(a, b);
+                    // SAFETY: of three words are the calls of the helper of slow paths: the address is that of a function
+                    // with this signature, the first word points to a frame of this machine's slots as long as the second says,
+                    // and the third is a function over two words.
+                    [a, b, c] => unsafe {
+                        std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, u64)>(entry)(a, b, c);
                     },
-                    // SAFETY: as above.
+                    // SAFETY: of four words are the calls of host functions and of the helper that notes faults: the address
+                    // is that of one of these, and its pointers lead into this machine's slots and the caller's fault bytes.
                     [a, b, c, d] => unsafe {
                         std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, u64, u64)>(entry)(
                             a, b, c, d,

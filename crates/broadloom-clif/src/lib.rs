@@ -9,6 +9,10 @@
 //! signature.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+mod arithmetic;
+mod body;
+mod call;
+mod code;
 mod compile;
 mod constants;
 mod convert;
@@ -21,22 +25,23 @@ mod evaluate;
 mod gdb;
 mod host;
 mod intrinsic;
+mod legalise;
+mod lower;
 mod memory;
-mod ops;
-mod optimise;
-mod rare;
 #[cfg(test)]
 mod repertoire;
 mod run;
-mod shape;
 mod shift;
 mod slices;
+mod slow_path;
 mod stream;
 mod symbols;
 mod value;
+mod vectors;
 mod wide;
 mod width;
 
-pub use compile::{Compiled, Compiler, Listing, clif};
+pub use code::Compiled;
+pub use compile::{Compiler, Listing, clif};
 pub use emit::lanes;
 pub use width::Width;

@@ -19,7 +19,6 @@ use crate::compile::tests::{codes, mixed};
 use crate::compile::{X86_64_AT_LEAST, flags};
 use crate::constants::TableEntry;
 use crate::emit::{self, Helpers};
-use crate::optimise;
 use crate::width::Width;
 
 fn isa() -> OwnedTargetIsa {
@@ -48,8 +47,6 @@ pub fn optimised(
             panic!("{errors}\n{}", context.func.display());
         }
     };
-    whole(&context);
-    optimise::run(&mut context.func);
     whole(&context);
     (context.func, constants)
 }

@@ -7,8 +7,8 @@ use broadloom_ir::{Error, ErrorKind, Result};
 use broadloom_mem::Access;
 use smallvec::SmallVec;
 
-use crate::compile::Compiled;
-use crate::run::{Call, Operand};
+use crate::call::Call;
+use crate::code::{Compiled, Operand};
 
 impl Compiled {
     /// Computes `elements` elements of operands whose elements lie side by side, or of which one serves all, as the

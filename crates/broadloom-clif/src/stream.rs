@@ -7,7 +7,8 @@
 use broadloom_mem::{Access, order_streamed};
 use smallvec::SmallVec;
 
-use crate::run::{Call, Entry, Operand};
+use crate::call::Call;
+use crate::code::{Entry, Operand};
 
 /// Bytes of a line, and of the widest store.
 const LINE: usize = 64;

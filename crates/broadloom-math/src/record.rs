@@ -31,17 +31,17 @@ impl fmt::Debug for Var {
 /// The scalar function of a slow path, over the bits of its operands and its result.
 #[derive(Clone, Copy)]
 pub struct SlowFunction {
-    /// The function.
-    pub call: fn(u64, u64) -> u64,
+    /// The function, in the calling convention of compiled code.
+    pub call: extern "C" fn(u64, u64) -> u64,
     name: fn() -> &'static str,
 }
 
 impl SlowFunction {
     fn of<F: Rare2<T>, T: Num>() -> SlowFunction {
-        SlowFunction {
-            call: |a, b| F::call(T::from_bits64(a), T::from_bits64(b)).to_bits64(),
-            name: std::any::type_name::<F>,
+        extern "C" fn by_bits<F: Rare2<T>, T: Num>(a: u64, b: u64) -> u64 {
+            F::call(T::from_bits64(a), T::from_bits64(b)).to_bits64()
         }
+        SlowFunction { call: by_bits::<F, T>, name: std::any::type_name::<F> }
     }
 
     /// The path of the type that the function belongs to, which is its identity.
@@ -185,27 +185,30 @@ impl Primitive {
         matches!(self, Cmp(_) | MaskAnd | MaskOr | MaskXor | MaskNot | MaskResize(_) | Truth)
     }
 
-    /// What it costs for an element, in the time of one vector instruction, roughly: instructions of current x86-64 units,
-    /// divisions and square roots by their throughput. Of a conversion of float16 it is what integer arithmetic takes; of
-    /// a slow path, its test.
-    pub fn cost(self, dtype: DType) -> u32 {
+    /// What it costs for an element, in halves of the time of one vector instruction.
+    ///
+    /// An addition, a product or a shift is a whole; bitwise operations, comparisons and selections, which vector units
+    /// have more ports for, are a half. Divisions and square roots count by their throughput. A conversion of float16 costs
+    /// what integer arithmetic takes for it, and a slow path its test.
+    pub fn half_cost(self, dtype: DType) -> u32 {
         use Primitive::*;
         match self {
             Splat(_) | Truth | Boolean(_) | Bits | OfBits => 0,
             MaskResize(from) | IntResize(from) if from.size() == dtype.size() => 0,
-            Div => 4,
-            Sqrt => 5,
-            Shl | Shr => 2,
+            And | Or | Xor | Cmp(_) | Select | MaskAnd | MaskOr | MaskXor | MaskNot => 1,
+            Div => 8,
+            Sqrt => 10,
+            Shl | Shr => 4,
             // 64-bit integers divide lane by lane, or through floats twice.
-            Quotient if dtype.size() == 8 => 31,
-            FloorQuotient if dtype.size() == 8 => 33,
-            Quotient => 6,
-            FloorQuotient => 8,
-            IntToFloat(DType::Int64 | DType::UInt64) => 4,
-            FloatToInt(_) => 2,
-            HalfToFloat => 3,
-            FloatToHalf => 14,
-            _ => 1,
+            Quotient if dtype.size() == 8 => 62,
+            FloorQuotient if dtype.size() == 8 => 66,
+            Quotient => 12,
+            FloorQuotient => 16,
+            IntToFloat(DType::Int64 | DType::UInt64) => 8,
+            FloatToInt(_) | HalfToFloat => 4,
+            FloatToHalf => 28,
+            Add | Sub | Mul | Neg | Fma | Ceil | Floor | Trunc | Nearest | ShlConst(_) | ShrConst(_) => 2,
+            MaskResize(_) | IntResize(_) | IntToFloat(_) | FloatResize(_) | SlowPath(_) => 2,
         }
     }
 }
