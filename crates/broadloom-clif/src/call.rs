@@ -115,8 +115,8 @@ impl Call<'_> {
     }
 
     /// # Safety
-    /// As [`Call::enter`], for one of the entries of `inner`, which is given `last`; with stores past the caches that is
-    /// a number of columns of whole blocks, and every output begins a line there.
+    /// As [`Call::enter`], for one of the entries of `inner`, which is given `last`; with non-temporal stores that is
+    /// a number of columns of whole blocks, and every output begins a cache line there.
     #[inline]
     pub unsafe fn enter_at(&self, entry: Entry, operands: &[Operand], rows: usize, last: usize) {
         // SAFETY: operands and fault bytes are valid by this function's contract; `Compiled::run` and `run_slices` make a call

@@ -80,7 +80,7 @@ pub struct Compiled(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub entry: Entry,
-    /// The same with stores past the caches, of whole blocks of rows whose outputs begin with a line.
+    /// The same with non-temporal stores, for whole blocks of rows whose outputs begin with a cache line.
     pub streaming: Option<Entry>,
     pub lanes: u32,
     pub width: Width,
@@ -135,7 +135,7 @@ impl Compiled {
         self.0.width
     }
 
-    /// Whether it has stores past the caches: for outputs that are [apart](broadloom_mem::Block::is_apart).
+    /// Whether it has non-temporal stores too: for outputs that are [apart](broadloom_mem::Block::is_apart).
     pub fn streams(&self) -> bool {
         self.0.streaming.is_some()
     }

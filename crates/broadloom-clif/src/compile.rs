@@ -1,7 +1,8 @@
-//! From a kernel to machine code that can be called.
+//! Compiles kernels to machine code that can be called: the emitter's CLIF goes to Cranelift, or above 128 bits to
+//! `broadloom-wide`, and the code into a JIT module of the kernel's own.
 //!
-//! In: a kernel and the access class of each input. Out: a [`Compiled`] kernel that owns its code. Must hold: code
-//! lives exactly as long as the last `Compiled` that shares it; pages are written before they are executable.
+//! Pages are written before they are executable. What the back end for wide vectors does not take is compiled for narrower
+//! ones.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -18,6 +19,7 @@ use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
 use smallvec::SmallVec;
 use target_lexicon::Architecture;
 
+use crate::body::Body;
 use crate::code::{Code, Compiled, Constant, Entry, Inner};
 use crate::constants::TableEntry;
 use crate::emit::{self, Helpers, MAX_FRAME};
@@ -29,7 +31,7 @@ use crate::width::Width;
 /// fifth faster, but its time grows faster than the body does.
 const SINGLE_PASS_ABOVE: usize = 300;
 
-/// Compiles kernels for this host.
+/// Compiles kernels for this CPU.
 pub struct Compiler {
     thorough: OwnedTargetIsa,
     linear: OwnedTargetIsa,
@@ -58,8 +60,8 @@ impl Compiler {
         if kernel.cost().max(vectors) as usize > SINGLE_PASS_ABOVE { &self.linear } else { &self.thorough }
     }
 
-    /// Compiles a kernel, whose host functions are among `functions`, on vectors of this width where the host has them and the back end takes the kernel, else on
-    /// narrower ones ([`Compiled::narrowed`]). The bits of its results are the same for each.
+    /// Compiles a kernel, whose host functions are among `functions`, on vectors of this width where the CPU has them and
+    /// the back end takes the kernel, else on narrower ones ([`Compiled::narrowed`]). The bits of its results are the same for each.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
@@ -76,7 +78,7 @@ impl Compiler {
         self.compile_with(Stores::Cached, kernel, functions, access, width)
     }
 
-    /// Compiles a kernel, on vectors of more than 128 bits with stores past the caches too, if these are asked for:
+    /// Compiles a kernel, on vectors of more than 128 bits with non-temporal stores too, if these are asked for:
     /// [`Compiled::streams`].
     ///
     /// # Errors
@@ -205,6 +207,7 @@ impl Compiler {
         let isa = &**self.isa_for(kernel);
         match wide::widest(isa, kernel, access, width, stores, || Helpers::Shown(Vec::new())) {
             (Some(wide), narrowed) => Ok(Listing {
+                primitives: Body::of(kernel, access, wide.width)?.to_string(),
                 clif: format!("{}{}", host_functions(kernel, &wide.constants), wide.clif),
                 assembly: wide.assembly,
                 bytes: wide.code.len() + wide.constants.len() * size_of::<Constant>(),
@@ -220,7 +223,10 @@ impl Compiler {
 /// What a kernel is compiled to, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The CLIF, after Cranelift's optimiser, or above 128 bits after our own. Scalar functions that it calls have numbers in place of addresses.
+    /// The body of the kernel as SSA over primitives, after GVN, LICM and DCE.
+    pub primitives: String,
+    /// The CLIF: at 128 bits after Cranelift's optimiser, above as it is emitted. Scalar functions that it calls have
+    /// numbers in place of addresses.
     pub clif: String,
     /// The machine code. At 128 bits it is as it was before branches were laid out; above, each line has its offset.
     pub assembly: String,
@@ -284,6 +290,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     let code = context.compile(isa, &mut control).map_err(|e| defect(e.inner))?;
     let assembly = code.vcode.clone().unwrap_or_default();
     Ok(Listing {
+        primitives: Body::of(kernel, access, Width::W128)?.to_string(),
         clif,
         assembly,
         bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),

@@ -30,7 +30,7 @@ impl Compiled {
                 "a compiled kernel was given operands of another kernel",
             ));
         }
-        // Past the caches go outputs that are neither copied on nor inputs.
+        // Non-temporal stores are for outputs that are neither copied on nor inputs.
         let streaming =
             inner.streaming.filter(|_| (0..inner.outputs.len()).all(|output| block.is_apart(output)));
         let raw = block.raw();
@@ -50,20 +50,21 @@ impl Compiled {
         };
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
         if let Some(entry) = streaming
-            // SAFETY: the block vouches for `rows × cols` elements of every operand during this call, with the sizes and
-            // classes checked above; no output is an input.
+            // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and classes
+            // checked above; no output is an input.
             && unsafe { call.streamed(entry, &operands, raw.rows, raw.cols) }
         {
             return Ok(());
         }
         if raw.cols > tail {
-            // SAFETY: the block vouches for `rows × cols` elements of every operand during this call, with the sizes
-            // and classes checked above; at least `lanes` columns are left, or any at all, if that is enough.
+            // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and classes
+            // checked above; `cols − tail` is at least `lanes`, or at least 1 where the code takes any row.
             unsafe { call.enter(&operands, raw.rows, raw.cols - tail) };
         }
         if tail > 0 {
             for row in 0..raw.rows {
-                // SAFETY: as above; the columns from `cols - tail` on are the block's own.
+                // SAFETY: `row` is below `rows`, the last `tail` columns are the block's own, and there are at least one and
+                // fewer than `lanes` of them.
                 unsafe { call.padded(&operands, row, raw.cols - tail, tail) };
             }
         }

@@ -1,7 +1,6 @@
-//! How wide the vectors of machine code are.
+//! The width of the vectors of machine code, and the widest that this CPU has.
 //!
-//! In: the host. Out: a [`Width`], or the widest that the host has. Must hold: widths are ordered by their bits, and
-//! the host has every width up to its own.
+//! Widths are ordered by their bits, and a CPU has every width up to its own.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
