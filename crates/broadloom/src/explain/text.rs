@@ -53,8 +53,9 @@ impl fmt::Display for Explanation {
                 None => {}
                 Some(Ok(code)) => write!(
                     f,
-                    "stage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
+                    "stage {number}, primitives:\n{}\nstage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
                      elements, {}):\n{}\n",
+                    code.primitives,
                     code.clif,
                     code.bytes,
                     code.lanes,
