@@ -236,7 +236,7 @@ mod tests {
         let Ok(compiler) = Compiler::host() else { return };
         let compiler = compiler.announcing(false, true);
         let compile = |n| {
-            compiler.compile(&test_kernel(n), &[], &[Access::Contiguous], Width::host()).expect("compiles")
+            compiler.compile(&test_kernel(n), &[], &[Access::Contiguous], Width::target()).expect("compiles")
         };
         let kernels = [10, 11, 12].map(|n| (n, compile(n)));
         for (n, compiled) in &kernels {
@@ -265,7 +265,7 @@ mod tests {
                     for _ in 0..20 {
                         let n = 20 + thread;
                         let compiled = compiler
-                            .compile(&test_kernel(n), &[], &[Access::Contiguous], Width::host())
+                            .compile(&test_kernel(n), &[], &[Access::Contiguous], Width::target())
                             .expect("compiles");
                         assert!(listed().contains(&(name(&test_kernel(n)), compiled.code_range())));
                     }

@@ -143,10 +143,10 @@ pub(crate) mod tests {
     fn the_map_has_the_code_of_each_kernel() {
         let Ok(compiler) = Compiler::host() else { return };
         let quiet =
-            compiler.compile(&kernel(3), &[], &[Access::Contiguous], Width::host()).expect("compiles");
+            compiler.compile(&kernel(3), &[], &[Access::Contiguous], Width::target()).expect("compiles");
         let compiler = compiler.announcing(true, false);
         let compiled: Vec<_> = [4, 5]
-            .map(|n| (n, compiler.compile(&kernel(n), &[], &[Access::Contiguous], Width::host())))
+            .map(|n| (n, compiler.compile(&kernel(n), &[], &[Access::Contiguous], Width::target())))
             .into();
         let map = std::fs::read_to_string(perf::path()).expect("a map");
         std::fs::remove_file(perf::path()).expect("removed");
