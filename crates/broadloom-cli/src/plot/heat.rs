@@ -116,7 +116,8 @@ impl Layout {
         range: Option<(f64, f64)>,
     ) {
         let ((left, top), (width, height)) = (self.map, self.size);
-        let edge = |i: usize, of: usize, from: f64, length: f64| from + (length * i as f64 / of as f64).round();
+        let edge =
+            |i: usize, of: usize, from: f64, length: f64| from + (length * i as f64 / of as f64).round();
         for (at, &mean) in means.iter().enumerate() {
             let (i, j) = (at / across, at % across);
             let from = (edge(j, across, left, width), edge(i, down, top, height));

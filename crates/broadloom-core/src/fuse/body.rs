@@ -10,18 +10,12 @@ use rustc_hash::FxHashMap;
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::code;
 use crate::fuse::cut::Cuts;
-use crate::fuse::{Draft, Output, ParamSource};
+use crate::fuse::draft::{Draft, Origin, Output};
+use crate::fuse::plan::ParamSource;
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
 use crate::kernel::{Inst, Kernel, ValueId};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
-
-/// Where a kernel's input comes from, before temporaries have numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Origin {
-    Slot(u32),
-    Node(NodeId),
-}
 
 /// A value's definition while kinds are still numbered apart.
 #[derive(Clone, Copy)]

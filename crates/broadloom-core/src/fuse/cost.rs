@@ -5,6 +5,9 @@
 use crate::fuse::code;
 use crate::graph::{Graph, Node, NodeId};
 
+/// The most instructions of one kernel; a larger region is cut where the fewest values are live.
+pub const MAX_BODY: usize = 2048;
+
 /// Writing an element of a temporary and reading it back, while it is in cache.
 const TEMPORARY: u64 = 8;
 /// Setting up one more kernel.

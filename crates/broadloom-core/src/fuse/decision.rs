@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::fuse::MAX_BODY;
+use crate::fuse::cost::MAX_BODY;
 use crate::graph::NodeId;
 use crate::layout::View;
 use crate::shape::Shape;

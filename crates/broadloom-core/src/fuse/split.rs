@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::fuse::body::Origin;
+use crate::fuse::cost::MAX_BODY;
 use crate::fuse::decision::{Decision, Log, Why};
-use crate::fuse::{Draft, InputView, MAX_BODY, Output, Plan, Source, Stage, Target};
+use crate::fuse::draft::{Draft, Origin, Output};
+use crate::fuse::plan::{InputView, Plan, Source, Stage, Target};
 use crate::graph::NodeId;
 use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
 use crate::layout::Layout;

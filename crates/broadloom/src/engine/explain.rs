@@ -32,7 +32,7 @@ pub(crate) enum Detail {
 pub(crate) struct Asked<'s> {
     pub expression: Expression<'s>,
     /// The plan that was made of it, if it is kept: what its runs have shown decides which executor runs it.
-    pub recipe: Option<&'s ExecutionPlan>,
+    pub plan: Option<&'s ExecutionPlan>,
 }
 
 /// Explains expressions that need not have memory, such as a kernel's.
@@ -44,17 +44,17 @@ pub(super) fn explain(
 ) -> Result<Explanation> {
     // Building and rewriting fold, and estimates are computed in floats, whatever the host has set.
     let _ieee = FloatEnv::ieee();
-    let Asked { expression, recipe } = asked;
+    let Asked { expression, plan: kept } = asked;
     let (typed, typed_roots) = expression.graph(options.int_division)?;
     let (graph, roots, firings) = rewrite::explain(&typed, &typed_roots, options.rules)?;
     let mut plan = fuse::explain(&graph, &roots)?;
     let (decisions, temps) = (std::mem::take(&mut plan.decisions), plan.temps.clone());
     let computes = std::mem::take(&mut plan.computes);
     let fresh = ExecutionPlan::new(plan, expression.functions)?;
-    let known = recipe.filter(|recipe| recipe.stages.len() == fresh.stages.len());
+    let known = kept.filter(|plan| plan.stages.len() == fresh.stages.len());
     let mut stages = Vec::with_capacity(fresh.stages.len());
     for (i, (prepared, nodes)) in fresh.stages.iter().zip(computes).enumerate() {
-        let prepared = known.map_or(prepared, |recipe| &recipe.stages[i]);
+        let prepared = known.map_or(prepared, |plan| &plan.stages[i]);
         stages.push(step(runtime, prepared, nodes, options, detail)?);
     }
     Ok(Explanation {

@@ -162,21 +162,25 @@ impl Engine {
     }
 
     /// The plan of expressions; an earlier one of their structure where the literals' values don't matter.
-    pub(crate) fn recipe(&self, expression: Expression<'_>, options: &Options) -> Result<Arc<ExecutionPlan>> {
+    pub(crate) fn execution_plan(
+        &self,
+        expression: Expression<'_>,
+        options: &Options,
+    ) -> Result<Arc<ExecutionPlan>> {
         let lookup = PlanLookup::new(expression, options);
-        if let Some(recipe) = self.plans.get(&lookup) {
-            return Ok(recipe);
+        if let Some(plan) = self.plans.get(&lookup) {
+            return Ok(plan);
         }
         // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
         let _ieee = FloatEnv::ieee();
         let Planned { graph, plan } = plan(expression, options)?;
-        let recipe = Arc::new(ExecutionPlan::new(plan, expression.functions)?);
+        let plan = Arc::new(ExecutionPlan::new(plan, expression.functions)?);
         if !graph.depends_on_values() {
             let PlanLookup { structure, mode } = lookup;
             let key = PlanKey { structure: structure.to_owned(), mode };
-            self.plans.insert(key, recipe.clone(), structure.words());
+            self.plans.insert(key, plan.clone(), structure.words());
         }
-        Ok(recipe)
+        Ok(plan)
     }
 
     fn evaluate(
@@ -186,10 +190,10 @@ impl Engine {
         destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         let lowered = Lowered::new(roots, options.size_limits())?;
-        let recipe = self.recipe(lowered.expression(), options)?;
+        let plan = self.execution_plan(lowered.expression(), options)?;
         let slots: SmallVec<[Region<'_>; 8]> =
             lowered.slots().iter().map(|data| data.storage.region()).collect();
-        self.run(&recipe, &slots, lowered.literals(), options, destinations, None)
+        self.run(&plan, &slots, lowered.literals(), options, destinations, None)
     }
 
     /// Runs a plan over the memory of its slots.
@@ -215,8 +219,8 @@ impl Engine {
     ) -> Result<Explanation> {
         let lowered = Lowered::new(roots, options.size_limits())?;
         let expression = lowered.expression();
-        let recipe = self.plans.get(&PlanLookup::new(expression, options));
-        self.explain_expression(Asked { expression, recipe: recipe.as_deref() }, options, detail)
+        let plan = self.plans.get(&PlanLookup::new(expression, options));
+        self.explain_expression(Asked { expression, plan: plan.as_deref() }, options, detail)
     }
 
     /// Explains expressions that need not have memory, such as a kernel's.
@@ -276,7 +280,7 @@ mod tests {
             let engine = Engine::for_target(Limits::default(), target);
             let options = |vector_width| Options { vector_width, threads: Some(1), ..Options::default() };
             let lowered = Lowered::new(&[&root], Options::default().size_limits())?;
-            let plan = engine.recipe(lowered.expression(), &Options::default())?;
+            let plan = engine.execution_plan(lowered.expression(), &Options::default())?;
             let stage = &plan.stages[0];
             let of_target = options(Some(target));
             let wanted = stage.would_choose(&engine.request(&of_target), &stage.access()).cost;

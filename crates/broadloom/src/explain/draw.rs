@@ -8,11 +8,12 @@ use std::fmt::Write;
 use broadloom_core::fuse::{Source, Target};
 use broadloom_core::graph::{Leaf, NodeId, NodeKind};
 use broadloom_core::text::nodes::label;
+use broadloom_mem::FloatEnv;
 use maud::{Markup, PreEscaped, html};
 use rustc_hash::FxHashMap;
 
+use crate::explain::explanation::{Explanation, bytes};
 use crate::explain::layers::{self, HEIGHT, Item, Places, Point};
-use crate::explain::{Explanation, bytes};
 
 /// The most boxes of a picture.
 const MAX_BOXES: usize = 250;
@@ -41,6 +42,14 @@ struct Drawing {
     edges: Vec<(usize, usize)>,
     /// A title for each kernel.
     frames: Vec<String>,
+}
+
+impl Explanation {
+    /// The graph of the kernels as an SVG image.
+    pub fn to_svg(&self) -> String {
+        let _ieee = FloatEnv::ieee();
+        picture(self).into_string()
+    }
 }
 
 /// Draws the graph, or the kernels, or says that it is too large.

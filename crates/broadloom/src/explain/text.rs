@@ -9,7 +9,7 @@ use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_mem::FloatEnv;
 
-use crate::explain::{Explanation, Step, bytes, count, time, vectors, with_name};
+use crate::explain::explanation::{Explanation, Step, bytes, count, time, vectors, with_name};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -45,7 +45,7 @@ impl Kernel {
                 .collect();
             Ok(Layout::contiguous(Shape::new(&extents)?))
         });
-        let bound = self.bound(layouts.collect::<Result<_>>()?)?;
+        let bound = self.specialised(layouts.collect::<Result<_>>()?)?;
         Ok(Call { kernel: self.clone(), bound }.explanation(false)?.to_string())
     }
 }
@@ -61,8 +61,8 @@ impl Call {
         let (template, options) = (&inner.template, &inner.options);
         let layouts: Vec<Layout> = self.bound.layouts().cloned().collect();
         let nodes = template.bind(&layouts, options.size_limits())?;
-        let recipe = Some(self.bound.recipe());
-        let asked = Asked { expression: template.expression(&nodes), recipe };
+        let plan = Some(self.bound.plan());
+        let asked = Asked { expression: template.expression(&nodes), plan };
         let detail = if code { Detail::Code } else { Detail::Plan };
         let explained = Engine::global().explain_expression(asked, options, detail)?;
         let names = |ports: &[super::Port]| ports.iter().map(|port| port.name.clone()).collect();

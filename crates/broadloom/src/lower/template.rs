@@ -30,7 +30,8 @@ impl Template {
     /// Errors: those of [`Lowered::new`](super::Lowered::new); `Memory` for an array that is not among the inputs, or an
     /// input that is given twice, or is neither a placeholder nor evaluated; `Name` for two inputs of one name.
     pub(crate) fn new(roots: &[&Array<'_>], inputs: &[&Array<'_>], limits: SizeLimits) -> Result<Template> {
-        let walker = Walker::walk(roots, Some(Declared::new(inputs)?), limits)?;
+        let mut walker = Walker::new(Some(Declared::new(inputs)?));
+        walker.walk(roots, limits)?;
         let undeclared = || Error::new(ErrorKind::Internal, "a walk that lost its inputs");
         let free = walker.leaves.declared.ok_or_else(undeclared)?.free;
         let has_views = walker.nodes.iter().any(|entry| matches!(entry, NodeKind::View { .. }));

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
 use broadloom_core::structure::OwnedStructure;
-use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape, verify};
+use broadloom_core::{DType, ErrorKind, Layout, Result, Scalar, Shape, verify};
 use broadloom_mem::HostFunction;
 use rustc_hash::FxBuildHasher;
 
@@ -226,7 +226,7 @@ fn a_bound_template_is_the_structure_over_arrays() -> Result<()> {
     let (bound, over_arrays) = (template.expression(&nodes), lowered.expression());
     assert_eq!(bound.structure, over_arrays.structure);
     assert_eq!(bound.literals, over_arrays.literals);
-    let unbound: Result<_, Error> = template.structure().graph(template.literals(), IntDivision::Zero);
+    let unbound = template.structure().graph(template.literals(), IntDivision::Zero);
     assert_eq!(unbound.map(drop).expect_err("no layouts").kind(), ErrorKind::Internal);
     assert_eq!(
         template.bind(&layouts[..1], limits()).map(drop).expect_err("one").kind(),

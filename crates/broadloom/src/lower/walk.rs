@@ -29,7 +29,8 @@ impl<'e, 'a> Lowered<'e, 'a> {
     /// Errors: more nodes, a greater depth or a higher rank than the limits allow; a root that is a literal without
     /// a dtype to hold it; an input of kernels, which has no values.
     pub(crate) fn new(roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<Lowered<'e, 'a>> {
-        let walker = Walker::walk(roots, None, limits)?;
+        let mut walker = Walker::new(None);
+        walker.walk(roots, limits)?;
         Ok(Lowered {
             nodes: walker.nodes,
             roots: walker.done,
@@ -70,26 +71,25 @@ pub(super) struct Walker<'e, 'a> {
 }
 
 impl<'e, 'a> Walker<'e, 'a> {
-    /// Walks the roots' expressions; those of a kernel, if its inputs are given.
-    pub fn walk(
-        roots: &[&'e Array<'a>],
-        declared: Option<Declared<'e, 'a>>,
-        limits: SizeLimits,
-    ) -> Result<Walker<'e, 'a>> {
-        let mut walker = Walker {
+    /// Nothing walked yet; the expressions will be those of a kernel, if its inputs are given.
+    pub fn new(declared: Option<Declared<'e, 'a>>) -> Walker<'e, 'a> {
+        Walker {
             nodes: SmallVec::new(),
             leaves: Leaves::new(declared),
             functions: Functions { list: SmallVec::new(), known: Memo::new() },
             ids: Memo::new(),
             pending: SmallVec::new(),
             done: SmallVec::new(),
-        };
+        }
+    }
+
+    /// Walks the roots' expressions.
+    pub fn walk(&mut self, roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<()> {
         let max_nodes = limits.nodes.min(MAX_NODES);
         for root in roots {
-            walker.root(root, roots.len() > 1, max_nodes)?;
+            self.root(root, roots.len() > 1, max_nodes)?;
         }
-        limits.check_depth_and_rank(Structure { nodes: &walker.nodes, roots: &walker.done })?;
-        Ok(walker)
+        limits.check_depth_and_rank(Structure { nodes: &self.nodes, roots: &self.done })
     }
 
     fn root(&mut self, root: &'e Array<'a>, of_several: bool, max_nodes: usize) -> Result<()> {
