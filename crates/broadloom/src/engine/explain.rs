@@ -58,7 +58,7 @@ pub(crate) fn explain_expression(
     options: &Options,
     detail: Detail,
 ) -> Result<Explanation> {
-    // Building and rewriting fold, and estimates are computed in floats, whatever the host has set.
+    // Building and rewriting fold, and estimates are computed in floats, whatever the application has set.
     let _ieee = FloatEnv::ieee();
     let Asked { expression, slots, recipe } = asked;
     let (typed, typed_roots) = expression.graph(options.int_division)?;
@@ -154,8 +154,8 @@ fn access(
     if recipe.bytes > MAX_BOUND {
         return Ok(assumed);
     }
-    // What is not there is stood for by memory that nobody looks at.
-    let mut stand_ins: Vec<Option<Buffer>> = Vec::new();
+    // Absent inputs are represented by dummy buffers that are never read.
+    let mut dummies: Vec<Option<Buffer>> = Vec::new();
     for (input, dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
         let elements = match (input.source, slots) {
             (Source::Slot(_), Some(_)) => None,
@@ -165,11 +165,11 @@ fn access(
         if bytes.is_some_and(|bytes| bytes > MAX_BOUND) {
             return Ok(assumed);
         }
-        stand_ins.push(bytes.map(|bytes| engine.buffer(bytes)).transpose()?);
+        dummies.push(bytes.map(|bytes| engine.buffer(bytes)).transpose()?);
     }
     let mut inputs = Vec::new();
-    for ((input, &dtype), stand_in) in stage.inputs.iter().zip(&stage.kernel.inputs).zip(&stand_ins) {
-        let region: Region<'_> = match (input.source, slots, stand_in) {
+    for ((input, &dtype), dummy) in stage.inputs.iter().zip(&stage.kernel.inputs).zip(&dummies) {
+        let region: Region<'_> = match (input.source, slots, dummy) {
             (_, _, Some(buffer)) => buffer.as_bytes().into(),
             (Source::Slot(slot), Some(slots), None) => slots[slot as usize],
             _ => (&[][..]).into(),

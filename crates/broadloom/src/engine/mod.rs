@@ -68,6 +68,9 @@ struct KernelKey {
     stores: Stores,
 }
 
+/// About how many words of 8 bytes a node takes in a [`PlanKey`].
+const WORDS_PER_NODE: usize = 4;
+
 /// A plan's identity: the structure of the expressions, and what else decides the kernels.
 #[derive(PartialEq, Eq, Hash)]
 struct PlanKey {
@@ -191,7 +194,7 @@ impl Engine {
         if !graph.depends_on_values() {
             let PlanLookup { structure, mode } = lookup;
             let key = PlanKey { structure: structure.to_owned(), mode };
-            self.plans.insert(key, recipe.clone(), structure.words());
+            self.plans.insert(key, recipe.clone(), WORDS_PER_NODE * structure.nodes.len());
         }
         Ok(recipe)
     }

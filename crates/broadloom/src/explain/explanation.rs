@@ -77,7 +77,7 @@ pub(crate) struct Run {
     pub interpreted: f64,
     pub compiled: f64,
     pub compile: f64,
-    /// Whoever runs it stores past the caches.
+    /// Whether it uses non-temporal stores.
     pub streams: bool,
 }
 
