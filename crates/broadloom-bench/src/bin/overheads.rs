@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     short_calls(&wanted)
 }
 
-fn options(executor: Executor, vector_width: VectorWidth) -> Options {
+fn options(executor: Executor, vector_width: Option<VectorWidth>) -> Options {
     Options { executor, vector_width, threads: Some(1), ..Options::default() }
 }
 
@@ -92,11 +92,11 @@ fn compiling(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     let compiler = broadloom_clif::Compiler::host()?;
     let kernels = LENGTHS.map(|ops| (format!("{ops}_ops"), chain(ops)));
     for (name, kernel) in kernels.into_iter().chain([("8_functions".to_owned(), functions())]) {
-        for width in broadloom_clif::Width::of_host() {
+        for width in broadloom_clif::Width::of_target() {
             let name = format!("compile/{name}/{}", width.bits());
             if wanted(&name) {
                 let access = [broadloom_mem::Access::Contiguous; 2];
-                once_each(&name, || (), || compiler.compile(&kernel, &access, width).expect("compiles"));
+                once_each(&name, || (), || compiler.compile(&kernel, &[], &access, width).expect("compiles"));
             }
         }
     }
@@ -150,11 +150,11 @@ fn long(ops: usize, a: &Array<'static>, b: &Array<'static>) -> Array<'static> {
 fn new_expressions(wanted: &dyn Fn(&str) -> bool) {
     let (a, b) = (Array::from_vec(numbers(10, 0.01)), Array::from_vec(numbers(10, 0.02)));
     let forget = || Engine::global().clear();
-    let runners = std::iter::once((Executor::Interp, VectorWidth::Auto))
-        .chain(VectorWidth::of_host().map(|width| (Executor::Jit, width)));
+    let runners = std::iter::once((Executor::Interp, None))
+        .chain(VectorWidth::of_target().map(|width| (Executor::Jit, Some(width))));
     for (executor, width) in runners {
         let options = options(executor, width);
-        let by = format!("{}/{}", executor.name(), width.name());
+        let by = format!("{}/{}", executor.name(), width.map_or("auto", VectorWidth::name));
         let name = format!("first/8_ops/{by}");
         if wanted(&name) {
             once_each(&name, forget, || eight(&a, &b).eval_with(&options).expect("evaluates"));
@@ -169,7 +169,7 @@ fn new_expressions(wanted: &dyn Fn(&str) -> bool) {
     if wanted("first/text") {
         let names = [("a", a), ("b", b)];
         let written = "abs(sqrt((a * 2.0 + b * 3.0) / (a * a + 1.0) - b))";
-        let options = options(Executor::Interp, VectorWidth::Auto);
+        let options = options(Executor::Interp, None);
         let run =
             || text::expression(written, &names).expect("reads").eval_with(&options).expect("evaluates");
         once_each("first/text", forget, run);
@@ -181,7 +181,7 @@ fn short_calls(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     let n = 10;
     let (x, y, mut out) = (numbers(n, 0.01), numbers(n, 0.02), vec![0f32; n]);
     let (a, b) = (Array::from_vec(x.clone()), Array::from_vec(y.clone()));
-    let auto = options(Executor::Auto, VectorWidth::Auto);
+    let auto = options(Executor::Auto, None);
     if wanted("cached/2_ops") {
         in_batches("cached/2_ops", || (&a * &b + &a).eval_with(&auto).expect("evaluates"));
     }
@@ -201,7 +201,7 @@ fn short_calls(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     for executor in [Executor::Auto, Executor::Interp, Executor::Jit] {
         let name = format!("kernel/{}", executor.name());
         if wanted(&name) {
-            let options = options(executor, VectorWidth::Auto);
+            let options = options(executor, None);
             let kernel = Kernel::new(&[&(&a * &b + &a)], &[&a, &b], &options)?;
             in_batches(&name, || {
                 kernel.run(&[(&x[..]).into(), (&y[..]).into()], [(&mut out[..]).into()]).expect("runs")
@@ -217,7 +217,7 @@ fn first_of_process(executor: &str) -> Result<u128, Box<dyn Error>> {
     let executor = executors.into_iter().find(|e| e.name() == executor).ok_or("no such executor")?;
     let (a, b) = (Array::from_vec(numbers(1000, 0.01)), Array::from_vec(numbers(1000, 0.02)));
     let start = Instant::now();
-    let result = eight(&a, &b).eval_with(&options(executor, VectorWidth::Auto))?;
+    let result = eight(&a, &b).eval_with(&options(executor, None))?;
     let time = start.elapsed().as_nanos();
     drop(black_box(result));
     Ok(time)
