@@ -36,10 +36,10 @@ pub enum Command {
 /// mapped, and evaluated in chunks: they may be larger than memory.
 #[derive(Debug, Args)]
 pub struct EvalArgs {
-    /// What to compute, such as '(a - b) / (a + b)' or 's = a + b; where(s > 0, s, 0)'.
+    /// The expression, such as '(a - b) / (a + b)' or 's = a + b; where(s > 0, s, 0)'.
     ///
     /// Python's operators, the functions that `broadloom ops` lists, astype(x, float32), numbers, true, false, nan
-    /// and inf; names for what is used again, and functions: 'def half(x) = x / 2'. The last statement is the result.
+    /// and inf; bindings, and functions: 'def half(x) = x / 2'. The last statement is the result.
     #[arg(allow_hyphen_values = true)]
     pub expression: String,
 

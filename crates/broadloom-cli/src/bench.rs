@@ -20,7 +20,7 @@ const BUDGETS: (Duration, Duration) = (Duration::from_millis(150), Duration::fro
 /// The largest small size.
 const SMALL: usize = 1_000;
 
-/// Measures, and prints what was measured.
+/// Measures, and prints the results.
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
@@ -41,7 +41,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     progress.reached(plan.len() as u64)
 }
 
-/// What is measured, in this order.
+/// The measurements, in this order.
 fn plan(args: &BenchArgs) -> Result<Vec<(&'static Workload, DType, usize)>, Failure> {
     let all: Vec<&Workload> = WORKLOADS.iter().collect();
     let workloads = if args.workloads.is_empty() { &all } else { &args.workloads };

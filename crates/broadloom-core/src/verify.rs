@@ -40,7 +40,7 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect(value.dtype == node.dtype && node.shape.rank() == 0, "constant of another type")
         }
         NodeKind::Apply { op, args } => {
-            expect(args.len() == op.operands(), "wrong number of operands")?;
+            expect(args.iter().count() == op.operands(), "wrong number of operands")?;
             let operand = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
             for (i, &arg) in args.iter().enumerate() {
                 let wanted = if op.arity() == Arity::Choice && i == 0 { DType::Bool } else { operand };

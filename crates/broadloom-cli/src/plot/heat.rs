@@ -48,9 +48,9 @@ pub(super) fn draw(
 
     let mut sheet = Sheet::new(layout.sheet.0, layout.sheet.1);
     let middle = layout.sheet.0 / 2.0;
-    let room = layout.sheet.0 - 32.0;
-    sheet.text(&fitted(title, TITLE, room)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
-    sheet.text(&fitted(&notes.join(", "), NOTE, room)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
+    let available = layout.sheet.0 - 32.0;
+    sheet.text(&fitted(title, TITLE, available)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
+    sheet.text(&fitted(&notes.join(", "), NOTE, available)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
     layout.draw_elements(&mut sheet, &means, [down, across], range);
     layout.draw_axes(&mut sheet, [rows, columns])?;
     draw_scale(&mut sheet, layout.bar, layout.bar_height, range, &scale, is_grey)?;
