@@ -34,7 +34,7 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
     if way >= ALONE.len() || types.is_empty() || types.iter().any(|t| t.elements() > ELEMENTS) {
         return Ok(());
     }
-    // What nothing uses is asked for.
+    // Values without users become outputs.
     let is_used = |i: &usize| program.steps.iter().any(|step| step.args().contains(i));
     program.roots = (0..types.len()).filter(|i| !is_used(i)).collect();
     if let Some(difference) = difference(&program, &ALONE[way..=way]) {

@@ -25,7 +25,7 @@ mod target;
 
 use npy::{NpyError, NpyHeader, NpyWriter, read_header};
 
-/// The system's allocator, which notes what this thread holds.
+/// The system's allocator, with a count of the bytes that this thread holds.
 struct Counted;
 
 thread_local! {
@@ -54,7 +54,7 @@ unsafe impl GlobalAlloc for Counted {
 static ALLOCATOR: Counted = Counted;
 
 thread_local! {
-    /// One file for all of the bytes, and a directory for what is written.
+    /// A file for the bytes, and a directory for written files.
     static PLACE: (File, tempfile::TempDir) =
         (tempfile::tempfile().expect("a file"), tempfile::tempdir().expect("a directory"));
 }

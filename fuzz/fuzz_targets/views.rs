@@ -20,7 +20,7 @@ use libfuzzer_sys::fuzz_target;
 /// The most views in a chain.
 const CHAIN: usize = 24;
 
-/// The most elements of what is evaluated, or looked at one by one.
+/// The maximum number of elements that are evaluated, or compared one by one.
 const ELEMENTS: usize = 1000;
 
 fuzz_target!(|data: &[u8]| {

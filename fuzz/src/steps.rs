@@ -13,7 +13,7 @@ use broadloom_testkit::differential::array;
 use broadloom_testkit::random::{Arg, Program, PySlice, Step, Tensor, Type, View, type_of};
 use broadloom_testkit::{elements, spicy};
 
-/// A program of steps that type, and what is known of them.
+/// A program of well-typed steps, and facts about them.
 pub struct Build {
     /// The steps.
     pub program: Program,

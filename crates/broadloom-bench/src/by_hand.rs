@@ -5,8 +5,8 @@
 use broadloom_math::{Float, Lanes};
 use pulp::NullaryFnOnce;
 
-/// A loop over two inputs. A type of its own: a closure would not be inlined into what is compiled for the host. True if
-/// an element needed the long way round.
+/// A loop over two inputs. A type of its own, since a closure would not be inlined into the function that is
+/// compiled for the target. Returns whether an element needed the slow path.
 pub struct Loop<'a, T, F>(pub &'a [T], pub &'a [T], pub &'a mut [T], pub F);
 
 impl<T: Copy, F: Fn(&mut Lanes, T, T) -> T> NullaryFnOnce for Loop<'_, T, F> {

@@ -141,7 +141,7 @@ macro_rules! cells {
                 }
             }
 
-            /// Writes zeros, and gives what was there.
+            /// Replaces the numbers by zeros, and returns them.
             pub fn take(&mut self) -> Column {
                 let taken = self.clone();
                 match self { $(Column::$variant(cells) => cells.get_mut().fill(Default::default()),)* }

@@ -5,7 +5,7 @@
 
 use pulp::NullaryFnOnce;
 
-/// Runs a closure, compiled for AVX2 and FMA where the host has them.
+/// Runs a closure, compiled for AVX2 and FMA where the target has them.
 #[inline]
 pub fn vectorized(f: impl NullaryFnOnce<Output = ()>) {
     #[cfg(target_arch = "x86_64")]

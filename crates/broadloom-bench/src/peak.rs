@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use pulp::NullaryFnOnce;
 
-/// Vectors under way at once: four cycles for each of two operations on two units ask for 8, and 16 registers hold 12.
+/// Independent chains: four cycles for each of two operations on two units ask for 8, and 16 registers hold 12.
 const CHAINS: usize = 12;
 /// Steps of a chain in a batch.
 const STEPS: usize = 20_000;
 
-/// Operations of float32 in a nanosecond, for each width in bits that the host has.
+/// Operations of float32 per nanosecond, for each vector width of the target in bits.
 pub fn peaks(budget: Duration) -> Vec<(usize, f64)> {
     let mut peaks = Vec::new();
     #[cfg(target_arch = "x86_64")]

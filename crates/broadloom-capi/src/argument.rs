@@ -107,7 +107,10 @@ unsafe fn stated_size<T: Versioned>(pointer: *const T, what: &str) -> Answer<usi
     // leading `usize`.
     let size = unsafe { pointer.cast::<usize>().read() };
     if size < T::MIN_SIZE {
-        let why = format!("the size of {what} is {size} bytes, at least {} are required; set its `size`", T::MIN_SIZE);
+        let why = format!(
+            "the size of {what} is {size} bytes, at least {} are required; set its `size`",
+            T::MIN_SIZE
+        );
         return Err(Failure::new(BL_ARGUMENT, why));
     }
     Ok(size)

@@ -78,7 +78,13 @@ impl BoundOperand {
     }
 
     /// The operand at a pointer, or these rows of it.
-    fn at(&self, data: *const c_void, rows: Option<&Range<usize>>, what: &str, i: usize) -> Answer<MemoryOperand> {
+    fn at(
+        &self,
+        data: *const c_void,
+        rows: Option<&Range<usize>>,
+        what: &str,
+        i: usize,
+    ) -> Answer<MemoryOperand> {
         let mut shape: SmallVec<[usize; 4]> = self.shape[..].into();
         if let (Some(rows), Some(first)) = (rows, shape.first_mut()) {
             *first = rows.len();
@@ -109,7 +115,10 @@ pub unsafe extern "C" fn bl_kernel_bind(
         // SAFETY: `OutPtr::new` and `many` accept null and require of any other pointer what the safety section says of `out`
         // and `extents`.
         let (out, extents) = unsafe {
-            (OutPtr::new(out, "the pointer to the call")?, many(extents, count, "the pointer to the extents")?)
+            (
+                OutPtr::new(out, "the pointer to the call")?,
+                many(extents, count, "the pointer to the extents")?,
+            )
         };
         let mut given = Vec::with_capacity(extents.len());
         for extent in extents {
@@ -131,8 +140,9 @@ pub unsafe extern "C" fn bl_kernel_bind(
             .zip(call.output_shapes())
             .map(|(port, shape)| BoundOperand::new(port.dtype, shape));
         let outputs = outputs.collect();
-        let id =
-            CALLS.insert(PreparedCall { call, inputs, outputs }).map_err(|why| Failure::handle("call", why))?;
+        let id = CALLS
+            .insert(PreparedCall { call, inputs, outputs })
+            .map_err(|why| Failure::handle("call", why))?;
         out.put(bl_call { id });
         Ok(())
     })
@@ -173,7 +183,8 @@ pub unsafe extern "C" fn bl_call_output_shape(
         let rank = unsafe { OutPtr::new(rank, "the pointer to the rank") }?;
         let prepared = prepared(handle)?;
         let Some(output) = prepared.outputs.get(index) else {
-            let why = format!("index {index} is out of range: the kernel has {} outputs", prepared.outputs.len());
+            let why =
+                format!("index {index} is out of range: the kernel has {} outputs", prepared.outputs.len());
             return Err(Failure::new(BL_ARITY, why));
         };
         rank.put(output.shape.len());

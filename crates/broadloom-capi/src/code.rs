@@ -184,11 +184,11 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
         other => return unknown("an integer division mode", other),
     };
     let vector_width = match given.vector_width {
-        BL_VECTOR_WIDTH_AUTO => VectorWidth::Auto,
-        BL_VECTOR_WIDTH_128 => VectorWidth::W128,
-        BL_VECTOR_WIDTH_256 => VectorWidth::W256,
-        BL_VECTOR_WIDTH_512 => VectorWidth::W512,
-        other => return unknown("a vector width", other),
+        BL_VECTOR_WIDTH_AUTO => None,
+        bits => match VectorWidth::from_bits(bits) {
+            None => return unknown("a vector width", bits),
+            width => width,
+        },
     };
     Ok(Options {
         executor,

@@ -162,8 +162,12 @@ fn port(kernel: &Kernel, side: u32, index: usize) -> Answer<&Port> {
         BL_OUTPUT => (kernel.outputs(), "outputs"),
         _ => return Err(Failure::new(BL_ARGUMENT, format!("{side} is neither BL_INPUT nor BL_OUTPUT"))),
     };
-    let beyond =
-        || Failure::new(BL_ARITY, format!("index {index} is out of range: the kernel has {} {what}", ports.len()));
+    let beyond = || {
+        Failure::new(
+            BL_ARITY,
+            format!("index {index} is out of range: the kernel has {} {what}", ports.len()),
+        )
+    };
     ports.get(index).ok_or_else(beyond)
 }
 
@@ -377,8 +381,10 @@ pub unsafe extern "C" fn bl_kernel_run(
             outputs.iter().zip(call.output_shapes()).zip(kernel.outputs()).enumerate()
         {
             if given.dtype != port.dtype {
-                let why =
-                    format!("output {i} (`{}`) has dtype {}, but its view has {}", port.name, port.dtype, given.dtype);
+                let why = format!(
+                    "output {i} (`{}`) has dtype {}, but its view has {}",
+                    port.name, port.dtype, given.dtype
+                );
                 return Err(Failure::new(BL_DTYPE, why));
             }
             if given.shape[..] != *shape {

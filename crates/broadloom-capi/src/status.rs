@@ -132,7 +132,9 @@ impl Failure {
             Refused::Null => (BL_HANDLE, "is 0"),
             Refused::Kind => (BL_HANDLE, "is a handle of another kind"),
             Refused::Stale => (BL_HANDLE, "was released"),
-            Refused::Full => (BL_LIMIT, "exceeds a limit on the number of handles, references or concurrent uses"),
+            Refused::Full => {
+                (BL_LIMIT, "exceeds a limit on the number of handles, references or concurrent uses")
+            }
         };
         Failure::new(status, format!("the {what} {why}"))
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use broadloom::{DType, Executor, IntDivision, Promotion, VectorWidth};
 use broadloom_bench::{WORKLOADS, Workload};
 use broadloom_core::text::nearest;
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Array expressions over .npy files, each in one fused pass.
@@ -36,10 +36,10 @@ pub enum Command {
 /// mapped, and evaluated in chunks: they may be larger than memory.
 #[derive(Debug, Args)]
 pub struct EvalArgs {
-    /// What to compute, such as '(a - b) / (a + b)' or 's = a + b; where(s > 0, s, 0)'.
+    /// The expression, such as '(a - b) / (a + b)' or 's = a + b; where(s > 0, s, 0)'.
     ///
     /// Python's operators, the functions that `broadloom ops` lists, astype(x, float32), numbers, true, false, nan
-    /// and inf; names for what is used again, and functions: 'def half(x) = x / 2'. The last statement is the result.
+    /// and inf; bindings, and functions: 'def half(x) = x / 2'. The last statement is the result.
     #[arg(allow_hyphen_values = true)]
     pub expression: String,
 
@@ -72,8 +72,8 @@ pub struct EvalArgs {
     pub executor: ExecutorArg,
 
     /// The maximum vector width of compiled code, if the target has it; the result does not depend on it.
-    #[arg(long, value_enum, default_value_t, value_name = "BITS")]
-    pub vector_width: VectorWidthArg,
+    #[arg(long, value_parser = vector_width(), default_value = "auto", value_name = "BITS")]
+    pub vector_width: WidestVectors,
 
     /// The maximum number of threads [default: one per core].
     #[arg(long, value_name = "N")]
@@ -126,12 +126,12 @@ pub struct BenchArgs {
     /// The maximum vector width of compiled code; if several are given, each gets a line.
     #[arg(
         long = "vector-width",
-        value_enum,
+        value_parser = vector_width(),
         value_delimiter = ',',
         default_value = "auto",
         value_name = "BITS"
     )]
-    pub vector_widths: Vec<VectorWidthArg>,
+    pub vector_widths: Vec<WidestVectors>,
 
     /// Build and evaluate the expression each time, instead of running a prepared kernel.
     #[arg(long)]
@@ -192,8 +192,8 @@ pub struct FuzzArgs {
     pub program: Option<PathBuf>,
 
     /// The maximum vector width of compiled code; each width of the target up to it is compared.
-    #[arg(long, value_enum, default_value_t, value_name = "BITS")]
-    pub vector_width: VectorWidthArg,
+    #[arg(long, value_parser = vector_width(), default_value = "auto", value_name = "BITS")]
+    pub vector_width: WidestVectors,
 
     /// Write a program whose results differ to this file, not to standard output.
     #[arg(short, long, value_name = "FILE")]
@@ -238,28 +238,15 @@ impl From<ExecutorArg> for Executor {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum VectorWidthArg {
-    /// As wide as the target's vectors.
-    #[default]
-    Auto,
-    #[value(name = "128")]
-    W128,
-    #[value(name = "256")]
-    W256,
-    #[value(name = "512")]
-    W512,
-}
+/// The widest vectors that are wanted, `None` for `auto`; by this name clap takes it for a value, not for an option that
+/// may be left out.
+pub type WidestVectors = Option<VectorWidth>;
 
-impl From<VectorWidthArg> for VectorWidth {
-    fn from(arg: VectorWidthArg) -> VectorWidth {
-        match arg {
-            VectorWidthArg::Auto => VectorWidth::Auto,
-            VectorWidthArg::W128 => VectorWidth::W128,
-            VectorWidthArg::W256 => VectorWidth::W256,
-            VectorWidthArg::W512 => VectorWidth::W512,
-        }
-    }
+fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {
+    let auto = PossibleValue::new("auto").help("As wide as the target's vectors");
+    let widths = VectorWidth::ALL.map(|width| PossibleValue::new(width.name()));
+    PossibleValuesParser::new([auto].into_iter().chain(widths))
+        .map(|name| VectorWidth::ALL.into_iter().find(|width| width.name() == name))
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -20,7 +20,7 @@ const BUDGETS: (Duration, Duration) = (Duration::from_millis(150), Duration::fro
 /// The largest small size.
 const SMALL: usize = 1_000;
 
-/// Measures, and prints what was measured.
+/// Measures, and prints the results.
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
@@ -41,7 +41,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     progress.reached(plan.len() as u64)
 }
 
-/// What is measured, in this order.
+/// The measurements, in this order.
 fn plan(args: &BenchArgs) -> Result<Vec<(&'static Workload, DType, usize)>, Failure> {
     let all: Vec<&Workload> = WORKLOADS.iter().collect();
     let workloads = if args.workloads.is_empty() { &all } else { &args.workloads };
@@ -65,7 +65,7 @@ fn settings(args: &BenchArgs, n: usize) -> Settings {
     Settings {
         threads: args.threads.get(),
         executors: args.executors.iter().map(|&executor| executor.into()).collect(),
-        vector_widths: args.vector_widths.iter().map(|&width| width.into()).collect(),
+        vector_widths: args.vector_widths.clone(),
         lazy: args.lazy,
         budget: if args.quick { Duration::ZERO } else { budget },
     }
@@ -87,8 +87,8 @@ fn heading() -> String {
 
 fn columns(row: &Row) -> String {
     let executor = match row.vector_width {
-        VectorWidth::Auto => row.executor.clone(),
-        width => format!("{} {}", row.executor, width.name()),
+        None => row.executor.clone(),
+        Some(width) => format!("{} {width}", row.executor),
     };
     format!(
         "{:<15} {:<8} {:>9}  {:<8} {:>9.4}  {:>8.2}  {:>6.2}  {:>6.2}",
@@ -107,7 +107,7 @@ fn columns(row: &Row) -> String {
 fn json(row: &Row, lazy: bool) -> String {
     let Row { workload, dtype, n, elements, threads, executor, ns_per_elem, gb_s, .. } = row;
     let Row { loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s, asked, vector_width, .. } = row;
-    let (asked, width) = (asked.name(), vector_width.name());
+    let (asked, width) = (asked.name(), vector_width.map_or("auto", VectorWidth::name));
     let [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s] =
         [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s].map(|x| format!("{x:.6}"));
     format!(

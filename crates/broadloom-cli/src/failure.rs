@@ -24,7 +24,7 @@ pub enum Failure {
     Usage(String),
     /// A place in the expression.
     Text(TextError),
-    /// A file, and what is wrong with it.
+    /// A file, and its error.
     File(PathBuf, String),
     /// An evaluation.
     Eval(broadloom::Error),
@@ -37,12 +37,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What is wrong with a file.
+    /// The error of a file.
     pub fn file(path: &Path, error: impl Display) -> Failure {
         Failure::File(path.into(), error.to_string())
     }
 
-    /// What is wrong with a file that is to be written.
+    /// The error of an output file.
     pub fn target(path: &Path, error: &TargetError) -> Failure {
         match error {
             // These contain the path already, which `file` adds.
@@ -54,7 +54,7 @@ impl Failure {
         }
     }
 
-    /// What is wrong with a `.npy` file.
+    /// The error of a `.npy` file.
     pub fn npy(path: &Path, error: &NpyError) -> Failure {
         match error {
             NpyError::Target(error) => Failure::target(path, error),
@@ -62,7 +62,7 @@ impl Failure {
         }
     }
 
-    /// What is wrong with a picture.
+    /// The error of a picture.
     pub fn plot(path: &Path, error: &PlotError) -> Failure {
         match error {
             PlotError::Target(error) => Failure::target(path, error),
@@ -153,7 +153,7 @@ fn caret(error: &TextError, expression: &str, colored: bool, out: &mut impl Writ
 
 /// The part of an expression that is shown: all of it, or the surroundings of the place.
 struct Excerpt {
-    /// What its lines and columns are counted in.
+    /// The name that the report shows before line and column.
     name: String,
     text: String,
     /// Where in the expression it begins.

@@ -48,7 +48,7 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
         Some(template) => instance(template, seed, MOST_ELEMENTS),
     };
     let search = |seeds| {
-        Search::new(seeds).up_to(args.vector_width.into()).within(time).telling(&telling).noticing(&noticing)
+        Search::new(seeds).up_to(args.vector_width).within(time).telling(&telling).noticing(&noticing)
     };
     // The program of a file first as it is, and then under other values.
     let first = match &template {

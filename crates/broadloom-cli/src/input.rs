@@ -21,7 +21,7 @@ const WINDOW: usize = 16 << 20;
 /// An input file whose header was read.
 #[derive(Debug)]
 pub struct Input {
-    /// What the expression calls it.
+    /// Its name in the expression.
     pub name: String,
     path: PathBuf,
     file: File,

@@ -43,7 +43,7 @@ impl Job {
         Ok(Job { expression, inputs, settings, dtype, shape, chunk_bytes })
     }
 
-    /// A job whose result is what a file holds, with the settings of this one.
+    /// A job whose result is the array in a file, with the settings of this one.
     pub fn of_file(&self, path: &Path) -> Result<Job, Failure> {
         let name = "result";
         let expression = Expression::parse(name).map_err(Failure::Text)?;

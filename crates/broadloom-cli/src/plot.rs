@@ -38,7 +38,7 @@ pub struct Picture<'a> {
 ///
 /// # Errors
 ///
-/// [`PlotError::Rank`] or [`PlotError::Empty`] if there is nothing to draw, else what failed.
+/// [`PlotError::Rank`] or [`PlotError::Empty`] if there is nothing to draw, else the error of the drawing library or of the file.
 pub fn draw(path: &Path, force: bool, picture: &Picture<'_>) -> Result<(), PlotError> {
     let rank = picture.shape.len();
     if !matches!(rank, 1 | 2) {

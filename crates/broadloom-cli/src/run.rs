@@ -24,7 +24,7 @@ impl Settings {
     pub fn new(args: &EvalArgs) -> Settings {
         let options = Options {
             executor: args.executor.into(),
-            vector_width: args.vector_width.into(),
+            vector_width: args.vector_width,
             threads: args.threads.map(Into::into),
             int_division: args.int_div_zero.into(),
             ..Options::default()

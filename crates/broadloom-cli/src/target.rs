@@ -88,8 +88,8 @@ impl Write for Target {
     }
 }
 
-/// Gives a file the permissions of the one that it replaces, or what new files get; tempfile's own choice would keep
-/// it to its owner.
+/// Gives a file the permissions of the one that it replaces, or those of new files; by default, tempfile makes files that
+/// only their owner can read.
 fn permit(builder: &mut tempfile::Builder<'_, '_>, replaced: Option<fs::Metadata>) {
     #[cfg(unix)]
     builder.permissions(match replaced {

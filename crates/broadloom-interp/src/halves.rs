@@ -543,7 +543,7 @@ mod tests {
             }
         }
         // All but those on bits alone, exp, which rounds by itself, and hypot, which gains nothing.
-        assert!(tried >= 42 || !converts_halves(), "{tried} functions by the host's conversions");
+        assert!(tried >= 42 || !converts_halves(), "{tried} functions by the target's conversions");
     }
 
     /// e^x + e^y all but 1, where `logaddexp` takes the slow path.

@@ -20,10 +20,10 @@ struct Args {
     table: PathBuf,
     /// Operators, functions and literals of broadloom's text language, over the columns' names.
     formula: String,
-    /// What the new column is called.
+    /// The name of the new column.
     #[arg(long = "as", value_name = "NAME", default_value = "result")]
     title: String,
-    /// Where to write; to standard output unless told.
+    /// Where to write; to standard output by default.
     #[arg(short, long)]
     output: Option<PathBuf>,
 }
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Formula(FormulaError::Text(error))) => {
-            // Nobody is left to tell that standard error is closed.
+            // If standard error is closed, nothing can be reported.
             let _ = caret(&error, &args.formula, io::stderr());
             ExitCode::from(2)
         }

@@ -62,7 +62,7 @@ fn formula() -> Result<f64, Box<dyn Error>> {
     Ok(times[times.len() / 2] as f64 / 1e3)
 }
 
-/// Answers one text; milliseconds, MiB beyond what the process had before, and the answer.
+/// Evaluates one text: milliseconds, additional MiB, and the outcome.
 fn answer(text: &str) -> Result<(), Box<dyn Error>> {
     let (x, i) = (Array::from_vec(vec![1.5_f32, 2.0]), Array::from_vec(vec![1_i32, 2]));
     let before = peak()?;

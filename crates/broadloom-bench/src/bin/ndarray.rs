@@ -15,7 +15,7 @@ use broadloom::{Array, AssignLazy, DType, Kernel, Lazy, Options};
 use broadloom_bench::clock::{Contender, in_turns};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice, Zip};
 
-/// What an expression's operands are of two square arrays.
+/// The operands of an expression over two square arrays.
 type Operands = for<'a> fn(&'a Array2<f64>, &'a Array2<f64>) -> [ArrayView2<'a, f64>; 2];
 
 /// An expression, in each of the ways to write it.

@@ -48,9 +48,9 @@ pub(super) fn draw(
 
     let mut sheet = Sheet::new(layout.sheet.0, layout.sheet.1);
     let middle = layout.sheet.0 / 2.0;
-    let room = layout.sheet.0 - 32.0;
-    sheet.text(&fitted(title, TITLE, room)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
-    sheet.text(&fitted(&notes.join(", "), NOTE, room)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
+    let available = layout.sheet.0 - 32.0;
+    sheet.text(&fitted(title, TITLE, available)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
+    sheet.text(&fitted(&notes.join(", "), NOTE, available)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
     layout.draw_elements(&mut sheet, &means, [down, across], range);
     layout.draw_axes(&mut sheet, [rows, columns])?;
     draw_scale(&mut sheet, layout.bar, layout.bar_height, range, &scale, is_grey)?;
@@ -116,7 +116,8 @@ impl Layout {
         range: Option<(f64, f64)>,
     ) {
         let ((left, top), (width, height)) = (self.map, self.size);
-        let edge = |i: usize, of: usize, from: f64, length: f64| from + (length * i as f64 / of as f64).round();
+        let edge =
+            |i: usize, of: usize, from: f64, length: f64| from + (length * i as f64 / of as f64).round();
         for (at, &mean) in means.iter().enumerate() {
             let (i, j) = (at / across, at % across);
             let from = (edge(j, across, left, width), edge(i, down, top, height));

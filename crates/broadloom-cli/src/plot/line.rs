@@ -48,14 +48,14 @@ pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Resul
 
     let mut sheet = Sheet::new(WIDTH, HEIGHT);
     let middle = (left + right) / 2.0;
-    let room = 2.0 * (WIDTH - middle) - 40.0;
-    sheet.text(&fitted(title, TITLE, room)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
-    sheet.text(&fitted(&notes.join(", "), NOTE, room)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
+    let available = 2.0 * (WIDTH - middle) - 40.0;
+    sheet.text(&fitted(title, TITLE, available)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
+    sheet.text(&fitted(&notes.join(", "), NOTE, available)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
     sheet.text("index", (middle, HEIGHT - 18.0), CAPTION, INK, Anchor::Center)?;
     sheet.text("value", (18.0, (top + bottom) / 2.0), CAPTION, INK, Anchor::Upwards)?;
 
-    let room = (last - first) / (width(&(n - 1).to_string(), LABEL)? + 30.0);
-    for index in ticks::of_indices(n, (room as usize).min(12)) {
+    let available = (last - first) / (width(&(n - 1).to_string(), LABEL)? + 30.0);
+    for index in ticks::of_indices(n, (available as usize).min(12)) {
         let x = x_of(index as f64);
         sheet.fill((x - 0.5, top), (x + 0.5, bottom), GRID);
         sheet.fill((x - 0.5, bottom), (x + 0.5, bottom + 6.0), INK);

@@ -8,9 +8,10 @@ use broadloom_core::graph::{Graph, NodeId};
 use broadloom_core::kernel::Depth;
 use broadloom_core::rewrite::Firing;
 use broadloom_core::{DType, Shape};
-use broadloom_mem::Access;
+use broadloom_ir::VectorWidth;
+use broadloom_ir::loop_plan::AccessClass;
 
-use crate::engine::{Listing, Width};
+use crate::engine::jit::Listing;
 
 /// How expressions would be evaluated: the typed graph, what rewriting made of it, the kernels and why it was cut into
 /// these, who would run each and why, what they move and compute; on request their code.
@@ -53,8 +54,8 @@ pub(crate) struct Step {
     pub stage: Stage,
     /// The node behind each instruction.
     pub nodes: Vec<NodeId>,
-    /// How each input is accessed.
-    pub access: Vec<Access>,
+    /// What the plan of its loops makes of each input.
+    pub access: Vec<AccessClass>,
     /// Bytes read and written.
     pub read: usize,
     pub written: usize,
@@ -70,7 +71,7 @@ pub(crate) struct Run {
     pub jit: bool,
     pub why: String,
     /// How wide the vectors of its machine code are, and why no wider.
-    pub width: Width,
+    pub width: VectorWidth,
     pub narrowed: Option<String>,
     pub threads: usize,
     /// Estimated nanoseconds on one thread, of either, and to compile.
@@ -133,7 +134,7 @@ impl Step {
     /// Instructions that are computed once for the call, once for each row, and for each element.
     pub(super) fn instructions(&self) -> [usize; 3] {
         let kernel = &self.stage.kernel;
-        let depths = kernel.depths(|input| self.access.get(input) == Some(&Access::Splat));
+        let depths = kernel.depths(|input| self.access.get(input) == Some(&AccessClass::Uniform));
         let mut counts = [0; 3];
         for depth in &depths[kernel.values() - kernel.body.len()..] {
             counts[match depth {
@@ -171,7 +172,7 @@ impl Step {
 }
 
 /// How wide vectors are, and why no wider.
-pub(super) fn vectors(width: Width, narrowed: Option<&str>) -> String {
+pub(super) fn vectors(width: VectorWidth, narrowed: Option<&str>) -> String {
     match narrowed {
         Some(why) => format!("vectors of {width} bits, no wider: {why}"),
         None => format!("vectors of {width} bits"),

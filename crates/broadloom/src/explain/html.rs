@@ -7,7 +7,7 @@ use broadloom_core::fuse::Decision;
 use broadloom_mem::FloatEnv;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::engine::Listing;
+use crate::engine::jit::Listing;
 use crate::explain::draw;
 use crate::explain::explanation::{Explanation, Run, Step, bytes, count, time, vectors};
 use crate::explain::text::{plural, results};
@@ -161,7 +161,8 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                 None => {},
                 Some(Err(why)) => p { "No machine code: " (why) },
                 Some(Ok(code)) => {
-                    (details("CLIF, after Cranelift's optimiser", false, html! { pre { (code.clif) } }))
+                    (details("Primitives, by loop level", false, html! { pre { (code.primitives) } }))
+                    (details("CLIF", false, html! { pre { (code.clif) } }))
                     (details(
                         &machine_code(code),
                         false,

@@ -6,7 +6,8 @@ use std::fmt;
 
 use broadloom_core::fuse::describe;
 use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
-use broadloom_mem::{Access, FloatEnv};
+use broadloom_ir::loop_plan::AccessClass;
+use broadloom_mem::FloatEnv;
 
 use crate::explain::explanation::{Explanation, Step, bytes, count, time, vectors, with_name};
 
@@ -52,8 +53,9 @@ impl fmt::Display for Explanation {
                 None => {}
                 Some(Ok(code)) => write!(
                     f,
-                    "stage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
+                    "stage {number}, primitives:\n{}\nstage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
                      elements, {}):\n{}\n",
+                    code.primitives,
                     code.clif,
                     code.bytes,
                     code.lanes,
@@ -119,9 +121,9 @@ impl Explanation {
     pub(super) fn input(&self, step: &Step, j: usize) -> [String; 3] {
         let input = &step.stage.inputs[j];
         let class = match step.access.get(j) {
-            Some(Access::Splat) => "one element for a row",
-            _ if input.layout.strides.last() == Some(&1) => "element by element",
-            _ => "packed into rows of elements",
+            Some(AccessClass::Uniform) => "one element for a row",
+            Some(AccessClass::Packed) => "packed into rows of elements",
+            Some(AccessClass::Contiguous) | None => "element by element",
         };
         [self.source(input.source), describe(&input.layout), class.into()]
     }

@@ -198,7 +198,7 @@ impl Call {
     /// [`ErrorKind::Internal`] if the compiler fails. Where machine code is not available, or not wanted
     /// ([`Options::executor`]), nothing happens.
     pub fn compile(&self) -> Result<()> {
-        self.bound.recipe().compile(Engine::global(), &self.kernel.0.options)
+        self.bound.plan().compile(&Engine::global().request(&self.kernel.0.options))
     }
 
     /// The kernel.

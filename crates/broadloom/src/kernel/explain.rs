@@ -7,7 +7,7 @@ use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
 
 use super::{Call, Kernel};
-use crate::engine::{self, Asked, Detail, Engine};
+use crate::engine::{Asked, Detail, Engine};
 use crate::explain::Explanation;
 
 /// The extent that a dynamic dimension is explained with.
@@ -61,10 +61,10 @@ impl Call {
         let (template, options) = (&inner.template, &inner.options);
         let layouts: Vec<Layout> = self.bound.layouts().cloned().collect();
         let nodes = template.bind(&layouts, options.size_limits())?;
-        let recipe = Some(self.bound.recipe());
-        let asked = Asked { expression: template.expression(&nodes), slots: None, recipe };
+        let plan = Some(self.bound.plan());
+        let asked = Asked { expression: template.expression(&nodes), plan };
         let detail = if code { Detail::Code } else { Detail::Plan };
-        let explained = engine::explain_expression(Engine::global(), asked, options, detail)?;
+        let explained = Engine::global().explain_expression(asked, options, detail)?;
         let names = |ports: &[super::Port]| ports.iter().map(|port| port.name.clone()).collect();
         Ok(Explanation {
             about: format!("{:?}, {}", self.kernel, self.kernel.id()),

@@ -10,14 +10,14 @@ use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_mem::{Region, ViewMut};
 use smallvec::SmallVec;
 
-use crate::engine::{self, Control, Destination, Engine, Executor, Options, Recipe, Watch, param};
+use crate::engine::{self, Control, Destination, Engine, ExecutionPlan, Executor, Options, Watch, param};
 use crate::kernel::memory::{In, Out, Place, outside};
 use crate::kernel::port::Port;
 use crate::lower::Template;
 
 /// What a kernel becomes for certain layouts.
 pub(super) struct Specialisation {
-    recipe: Arc<Recipe>,
+    plan: Arc<ExecutionPlan>,
     pub inputs: Box<[Input]>,
     outputs: Box<[Required]>,
     literals: Box<[Scalar]>,
@@ -37,7 +37,7 @@ struct Required {
     bytes: usize,
 }
 
-/// The operands of the one stage of a recipe that has no more.
+/// The operands of the one stage of a plan that has no more.
 struct Direct {
     /// For each input of the stage, the caller's.
     inputs: SmallVec<[usize; 8]>,
@@ -45,8 +45,8 @@ struct Direct {
 }
 
 impl Direct {
-    fn new(recipe: &Recipe, literals: &[Scalar]) -> Option<Direct> {
-        let stage = &recipe.single_stage()?.stage;
+    fn new(plan: &ExecutionPlan, literals: &[Scalar]) -> Option<Direct> {
+        let stage = &plan.single_stage()?.stage;
         let given = stage.inputs.iter().map(|input| match input.source {
             Source::Slot(slot) => Some(slot as usize),
             Source::Temp(_) => None,
@@ -66,7 +66,7 @@ impl Specialisation {
     ) -> Result<Specialisation> {
         let literals: Box<[Scalar]> = template.literals().into();
         let nodes = template.bind(&layouts, options.size_limits())?;
-        let recipe = Engine::global().recipe(template.expression(&nodes), options)?;
+        let plan = Engine::global().execution_plan(template.expression(&nodes), options)?;
         drop(nodes);
         let inputs = ports.iter().zip(layouts).map(|(port, layout)| Input {
             operand: Required::new(port.dtype, layout.shape.elements()),
@@ -74,10 +74,10 @@ impl Specialisation {
             layout,
         });
         let inputs = inputs.collect();
-        let outputs = recipe.roots().iter().map(|(d, shape)| Required::new(*d, shape.elements())).collect();
-        let fits = recipe.bytes() <= options.max_bytes;
-        let direct = if fits { Direct::new(&recipe, &literals) } else { None };
-        Ok(Specialisation { recipe, inputs, outputs, literals, direct })
+        let outputs = plan.roots().iter().map(|(d, shape)| Required::new(*d, shape.elements())).collect();
+        let fits = plan.bytes() <= options.max_bytes;
+        let direct = if fits { Direct::new(&plan, &literals) } else { None };
+        Ok(Specialisation { plan, inputs, outputs, literals, direct })
     }
 
     pub fn layouts(&self) -> impl ExactSizeIterator<Item = &Layout> {
@@ -85,15 +85,15 @@ impl Specialisation {
     }
 
     pub fn output_shapes(&self) -> impl ExactSizeIterator<Item = &Shape> {
-        self.recipe.roots().iter().map(|(_, shape)| shape)
+        self.plan.roots().iter().map(|(_, shape)| shape)
     }
 
-    pub fn recipe(&self) -> &Recipe {
-        &self.recipe
+    pub fn plan(&self) -> &ExecutionPlan {
+        &self.plan
     }
 
     pub fn executors(&self, options: &Options) -> Vec<Executor> {
-        self.recipe.executors(Engine::global(), options)
+        self.plan.executors(&Engine::global().request(options))
     }
 
     #[inline]
@@ -116,21 +116,14 @@ impl Specialisation {
             are_slices &= self.check_output(i, out, wanted)?;
         }
         if let (Some(direct), Some(prepared), None, true) =
-            (&self.direct, self.recipe.single_stage(), control, are_slices)
+            (&self.direct, self.plan.single_stage(), control, are_slices)
         {
-            let engine = Engine::global();
             let inputs = direct.inputs.iter().map(|&i| inputs[i].region.as_slice().unwrap_or(&[]));
             let outputs = given.iter_mut().map(|out| match &mut out.place {
                 Place::Bytes(bytes) => &mut **bytes,
                 _ => &mut [],
             });
-            // PERF: the usual short call gathers nothing.
-            if let Some(compiled) = prepared.direct(engine, options) {
-                return prepared.run_direct(compiled, options, inputs, outputs, &direct.params);
-            }
-            let inputs: SmallVec<[&[u8]; 8]> = inputs.collect();
-            let mut outputs: SmallVec<[&mut [u8]; 4]> = outputs.collect();
-            return prepared.run_over(engine, options, &inputs, &mut outputs, &direct.params);
+            return prepared.run(&Engine::global().request(options), inputs, outputs, &direct.params, None);
         }
         self.run_anywhere(options, inputs, given, control)
     }
@@ -147,9 +140,9 @@ impl Specialisation {
         // Inputs that are not slices may be where an output is.
         let read = inputs.iter().filter(|input| input.region.as_slice().is_none());
         let read: SmallVec<[Range<usize>; 8]> = read.map(|input| input.region.addresses()).collect();
-        let copies = self.recipe.single_stage().is_none();
+        let copies = self.plan.single_stage().is_none();
         let mut places: SmallVec<[(bool, Box<ViewMut<'_>>); 4]> = SmallVec::new();
-        for (i, (out, (dtype, shape))) in outputs.into_iter().zip(self.recipe.roots()).enumerate() {
+        for (i, (out, (dtype, shape))) in outputs.into_iter().zip(self.plan.roots()).enumerate() {
             let wrong = |e: Error| named(&format!("output {i}:"), e);
             let view = Out::view_of(out.place, *dtype, shape).map_err(wrong)?;
             if let Some(first) = places.iter().position(|(_, other)| !other.is_apart_from(&view)) {
@@ -169,16 +162,16 @@ impl Specialisation {
             destinations.push(destination);
             later.push(left);
         }
-        let watch = control.map(|control| Watch::new(control, self.recipe.elements()));
+        let watch = control.map(|control| Watch::new(control, self.plan.elements()));
         let made = Engine::global().run(
-            &self.recipe,
+            &self.plan,
             &slots,
             &self.literals,
             options,
             destinations,
             watch.as_ref(),
         )?;
-        for ((buffer, view), (dtype, shape)) in made.into_iter().zip(later).zip(self.recipe.roots()) {
+        for ((buffer, view), (dtype, shape)) in made.into_iter().zip(later).zip(self.plan.roots()) {
             if let (Some(buffer), Some(view)) = (buffer, view) {
                 let layout = Layout::contiguous(shape.clone());
                 engine::copy(engine::view(buffer.as_bytes().into(), *dtype, &layout)?, *view)?;
@@ -194,7 +187,7 @@ impl Specialisation {
             wanted.check("output", i, out.dtype, bytes.as_ptr().addr(), bytes.len())?;
             return Ok(true);
         }
-        let shape = &self.recipe.roots()[i].1;
+        let shape = &self.plan.roots()[i].1;
         let given = match &out.place {
             Place::Raw(view) => view.shape(),
             Place::Formed(_, form) => form.shape,
