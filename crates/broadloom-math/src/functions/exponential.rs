@@ -1,6 +1,6 @@
 //! exp and expm1, and the reduction that they share with the hyperbolic functions.
 //!
-//! In: a float64. Out: its exponential. Must hold: with x = n·ln 2 + r, r is carried to about 2^−100, so that what is
+//! With x = n·ln 2 + r, r is carried to about 2^−100, so that what is
 //! left to round are terms of at most r²/2 beside 1. Source: the argument reduction of W. J. Cody and W. Waite (1980)
 //! with fused products.
 
@@ -9,7 +9,7 @@ use crate::functions::coefficients::{
     COSH_FULL, COSH_SHORT, EXP_FULL, EXP_SHORT, LN2_DD, LOG2_E, SINH_FULL, SINH_SHORT,
 };
 use crate::functions::float64::{Float64, Full, MAGIC, Precision, Short, Sum, scale, through_float64};
-use crate::functions::{function, single};
+use crate::functions::{declare_half_path, function, single};
 use crate::ops::{Ops, Unary};
 
 function! {
@@ -20,6 +20,8 @@ function! {
 }
 
 through_float64!(unary ExpM1 expm1;);
+// It rounds to float16 by itself.
+declare_half_path!(Own: Exp);
 
 impl Unary<f64> for Exp {
     type Out = f64;

@@ -1,9 +1,8 @@
 //! The functions over 127-bit significands: one of the two references, fast enough for a hundred million points.
 //!
-//! In: float64 arguments. Out: the value to within [`RELATIVE_ERROR`]. Must hold: every step is a rounded operation of
-//! [`Wide`], a truncated one of [`Fixed`] on a value near 1, or a series cut below 2^-128; sums that cancel are
-//! of values that are exact, or lose no more bits than stated where they stand. The constants come from
-//! [`super::precise`].
+//! Every step is a rounded operation of [`Wide`], a truncated one of [`Fixed`] on a value near 1, or a series cut below
+//! 2^-128; sums that cancel are of values that are exact, or lose no more bits than stated where they stand. So a value
+//! is within [`RELATIVE_ERROR`]. The constants come from [`super::precise`].
 
 use std::sync::LazyLock;
 
@@ -267,6 +266,11 @@ pub fn atan2(y: Wide, x: Wide) -> Wide {
     angle.with_sign(y.is_negative())
 }
 
+/// The angle of a point of float64 coordinates, by the signs of zeros where both are.
+pub fn angle(y: f64, x: f64) -> Wide {
+    atan2(y.into(), super::abscissa(y, x).into()).with_sign(y.is_sign_negative())
+}
+
 /// atan(x).
 pub fn atan(x: Wide) -> Wide {
     atan2(x, Wide::ONE)
@@ -315,6 +319,17 @@ pub fn hypot(x: Wide, y: Wide) -> Wide {
 pub fn pow(x: Wide, y: Wide) -> Wide {
     // |y·ln x| is below 2^10 where the result is in range; its error is that of the logarithm times as much.
     exp(y * log(x))
+}
+
+/// x^y, for x other than 0, and an integer y if x is negative.
+pub fn signed_pow(x: f64, y: f64) -> Wide {
+    pow(x.abs().into(), y.into()).with_sign(x < 0.0 && super::is_odd(y))
+}
+
+/// The square root of a float64 again, by a Newton step from the target's.
+pub fn sqrt_again(x: f64) -> f64 {
+    let root = x.sqrt();
+    if root > 0.0 && root.is_finite() { 0.5 * (root + x / root) } else { root }
 }
 
 /// ln(e^x + e^y), and how many bits cancelled in the last sum, if any.

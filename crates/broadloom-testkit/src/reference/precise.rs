@@ -1,14 +1,13 @@
 //! The functions at any precision, by `dashu-float`, whose results are correctly rounded (interval arithmetic under
 //! Ziv's loop): the reference that has the last word.
 //!
-//! In: a function and float64 arguments at which it has a finite value other than 0. Out: the value to a number of
-//! bits. Must hold: what the library can't take (results of astronomic size, infinite arguments) is replaced by
-//! what no format can tell from it.
+//! What the library can't take (results of astronomic size, infinite arguments) is replaced by what no format can tell
+//! from it.
 
 use std::cell::RefCell;
 
 use dashu_float::round::mode::HalfEven;
-use dashu_float::{ConstCache, Context, FBig, FpResult};
+use dashu_float::{ConstCache, Context, FBig, FpResult, Repr};
 
 use super::Function;
 use super::wide::{Fixed, Wide};
@@ -52,94 +51,101 @@ fn saturates(x: &Big) -> bool {
     *x > power_of_two(14) || *x < -power_of_two(14)
 }
 
-fn huge() -> Big {
+pub(super) fn one() -> Big {
+    Big::ONE
+}
+
+pub(super) fn minus_one() -> Big {
+    -Big::ONE
+}
+
+pub(super) fn minus_huge() -> Big {
+    -huge()
+}
+
+pub(super) fn huge() -> Big {
     power_of_two(1 << 20)
 }
 
-fn tiny() -> Big {
+pub(super) fn tiny() -> Big {
     power_of_two(-(1 << 20))
 }
 
 /// The function at (`x`, `y`) to `bits` bits; unary functions don't read `y`.
 pub(super) fn at(function: Function, x: f64, y: f64, bits: usize) -> Big {
-    CACHE.with_borrow_mut(|cache| evaluate(function, x, y, bits, cache))
+    CACHE.with_borrow_mut(|cache| (function.model().precise)(&mut Evaluation { x, y, bits, cache }))
 }
 
-fn evaluate(function: Function, x: f64, y: f64, bits: usize, cache: &mut ConstCache) -> Big {
-    let context = Context::<HalfEven>::new(bits);
-    let (a, b) = (big(x), big(y));
-    let (repr, negative) = (a.repr(), x < 0.0);
-    let cache = Some(cache);
-    match function {
-        Function::Exp | Function::Cosh | Function::Sinh | Function::Expm1 if saturates(&a) => {
-            match function {
-                Function::Exp if negative => tiny(),
-                Function::Expm1 if negative => -Big::ONE,
-                Function::Sinh if negative => -huge(),
-                _ => huge(),
-            }
-        }
-        Function::Tanh if saturates(&a) => {
-            if negative {
-                -Big::ONE
-            } else {
-                Big::ONE
-            }
-        }
-        Function::Acos => value(context.acos(repr, cache)),
-        Function::Acosh => value(context.acosh(repr, cache)),
-        Function::Asin => value(context.asin(repr, cache)),
-        Function::Asinh => value(context.asinh(repr, cache)),
-        Function::Atan => value(context.atan(repr, cache)),
-        Function::Atanh => value(context.atanh(repr, cache)),
-        Function::Cos => value(context.cos(repr, cache)),
-        Function::Cosh => value(context.cosh(repr, cache)),
-        Function::Exp => value(context.exp(repr, cache)),
-        Function::Expm1 => value(context.exp_m1(repr, cache)),
-        Function::Log => value(context.ln(repr, cache)),
-        Function::Log1p => value(context.ln_1p(repr, cache)),
-        Function::Log10 => value(context.log10(repr, cache)),
-        Function::Log2 => value(context.log2(repr, cache)),
-        Function::Sin => value(context.sin(repr, cache)),
-        Function::Sinh => value(context.sinh(repr, cache)),
-        Function::Sqrt => value(context.sqrt(repr)),
-        Function::Tan => value(context.tan(repr, cache)),
-        Function::Tanh => value(context.tanh(repr, cache)),
-        Function::Atan2 => {
-            // It is odd in the first argument, whose zero has a sign.
-            let angle = value(context.atan2(big(x.abs()).repr(), big(super::abscissa(x, y)).repr(), cache));
-            if x.is_sign_negative() { -angle } else { angle }
-        }
-        Function::Hypot => value(context.hypot(repr, b.repr())),
-        Function::Pow => pow(x, y, bits, cache),
-        Function::LogAddExp => logaddexp(x, y, bits, cache),
+/// The evaluation of a function at one point.
+pub(super) struct Evaluation<'c> {
+    x: f64,
+    y: f64,
+    bits: usize,
+    cache: &'c mut ConstCache,
+}
+
+/// A function of the library.
+type Library = fn(&Context<HalfEven>, &Repr<2>, Option<&mut ConstCache>) -> FpResult<Big>;
+
+impl Evaluation<'_> {
+    /// The library's function at the first argument.
+    pub fn value(&mut self, function: Library) -> Big {
+        self.of(&big(self.x), function)
     }
-}
 
-/// x^y for x other than 0, and an integer y if x is negative.
-fn pow(x: f64, y: f64, bits: usize, cache: Option<&mut ConstCache>) -> Big {
-    let negative = x < 0.0 && super::is_odd(y);
-    let size = Wide::from_f64(y) * super::elementary::log(Wide::from_f64(x.abs()));
-    let magnitude = if size.exponent() >= 14 {
-        if size.is_negative() { tiny() } else { huge() }
-    } else {
-        value(Context::<HalfEven>::new(bits).powf(big(x.abs()).repr(), big(y).repr(), cache))
-    };
-    if negative { -magnitude } else { magnitude }
-}
+    /// The same; where e^|x| is beyond all formats, the first of the two below 0 and the second above.
+    pub fn saturating(&mut self, [below, above]: [fn() -> Big; 2], function: Library) -> Big {
+        match () {
+            () if !saturates(&big(self.x)) => self.value(function),
+            () if self.x < 0.0 => below(),
+            () => above(),
+        }
+    }
 
-/// ln(e^x + e^y). Fewer than 256 bits cancel in the last sum, for float64 arguments.
-fn logaddexp(x: f64, y: f64, bits: usize, mut cache: Option<&mut ConstCache>) -> Big {
-    let context = Context::<HalfEven>::new(bits + 256);
-    let (greater, less) = if x < y { (big(y), big(x)) } else { (big(x), big(y)) };
-    let difference = value(context.sub(less.repr(), greater.repr()));
-    let rest = if saturates(&difference) {
-        tiny()
-    } else {
-        let power = value(context.exp(difference.repr(), cache.as_deref_mut()));
-        value(context.ln_1p(power.repr(), cache))
-    };
-    value(context.add(greater.repr(), rest.repr())).with_precision(bits).value()
+    fn of(&mut self, x: &Big, function: Library) -> Big {
+        value(function(&Context::new(self.bits), x.repr(), Some(self.cache)))
+    }
+
+    /// The angle of a point, which is odd in the first coordinate, whose zero has a sign.
+    pub fn atan2(&mut self) -> Big {
+        let context = Context::<HalfEven>::new(self.bits);
+        let (y, x) = (big(self.x.abs()), big(super::abscissa(self.x, self.y)));
+        let angle = value(context.atan2(y.repr(), x.repr(), Some(self.cache)));
+        if self.x.is_sign_negative() { -angle } else { angle }
+    }
+
+    pub fn hypot(&mut self) -> Big {
+        value(Context::<HalfEven>::new(self.bits).hypot(big(self.x).repr(), big(self.y).repr()))
+    }
+
+    /// x^y for x other than 0, and an integer y if x is negative.
+    pub fn pow(&mut self) -> Big {
+        let (x, y) = (self.x, self.y);
+        let negative = x < 0.0 && super::is_odd(y);
+        let size = Wide::from_f64(y) * super::elementary::log(Wide::from_f64(x.abs()));
+        let magnitude = if size.exponent() >= 14 {
+            if size.is_negative() { tiny() } else { huge() }
+        } else {
+            let context = Context::<HalfEven>::new(self.bits);
+            value(context.powf(big(x.abs()).repr(), big(y).repr(), Some(self.cache)))
+        };
+        if negative { -magnitude } else { magnitude }
+    }
+
+    /// ln(e^x + e^y). Fewer than 256 bits cancel in the last sum, for float64 arguments.
+    pub fn logaddexp(&mut self) -> Big {
+        let (x, y) = (self.x, self.y);
+        let context = Context::<HalfEven>::new(self.bits + 256);
+        let (greater, less) = if x < y { (big(y), big(x)) } else { (big(x), big(y)) };
+        let difference = value(context.sub(less.repr(), greater.repr()));
+        let rest = if saturates(&difference) {
+            tiny()
+        } else {
+            let power = value(context.exp(difference.repr(), Some(self.cache)));
+            value(context.ln_1p(power.repr(), Some(self.cache)))
+        };
+        value(context.add(greater.repr(), rest.repr())).with_precision(self.bits).value()
+    }
 }
 
 /// What [`super::elementary`] is built on.

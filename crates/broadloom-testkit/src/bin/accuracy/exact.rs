@@ -1,7 +1,7 @@
 //! Arguments at which a function's value is a number of the format, which must be met.
 //!
-//! In: a function and a format. Out: arguments and values. Must hold: the values come from integer arithmetic, and
-//! every argument and value is a number of the format.
+//! Most functions have a few, which stand at their declaration; the families of others are made here, by integer
+//! arithmetic, of numbers that the format holds.
 
 use broadloom_testkit::reference::{Format, Function};
 
@@ -32,21 +32,7 @@ fn powers(format: Format) -> impl Iterator<Item = i32> {
 /// The cases of a function.
 pub fn cases(function: Function, format: Format) -> Vec<Case> {
     let n = |m: i128, e: i32| number(format, m, e);
-    let one = |pairs: &[(f64, f64)]| pairs.iter().map(|&(x, value)| ([x, 0.0], value)).collect();
     match function {
-        Function::Acos | Function::Acosh => one(&[(1.0, 0.0)]),
-        Function::Asin
-        | Function::Asinh
-        | Function::Atan
-        | Function::Expm1
-        | Function::Log1p
-        | Function::Sin
-        | Function::Sinh
-        | Function::Tan => one(&[(0.0, 0.0)]),
-        Function::Atanh => one(&[(0.0, 0.0), (1.0, f64::INFINITY), (-1.0, f64::NEG_INFINITY)]),
-        Function::Cos | Function::Cosh | Function::Exp => one(&[(0.0, 1.0)]),
-        Function::Tanh => one(&[(0.0, 0.0), (f64::INFINITY, 1.0), (f64::NEG_INFINITY, -1.0)]),
-        Function::Log => one(&[(1.0, 0.0), (0.0, f64::NEG_INFINITY)]),
         Function::Log2 => powers(format).filter_map(|k| Some(([n(1, k)?, 0.0], f64::from(k)))).collect(),
         Function::Log10 => {
             (0..38).filter_map(|k| Some(([n(10_i128.pow(k), 0)?, 0.0], f64::from(k)))).collect()
@@ -62,6 +48,7 @@ pub fn cases(function: Function, format: Format) -> Vec<Case> {
             let values = spicy(format).iter().filter(|x| !x.is_nan());
             values.flat_map(|&x| [([x, infinity], x), ([infinity, x], x)]).collect()
         }
+        _ => function.model().exact.iter().map(|&(x, value)| ([x, 0.0], value)).collect(),
     }
 }
 
