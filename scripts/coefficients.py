@@ -70,19 +70,21 @@ def remez(target, weight, points, powers):
     return coefficients
 
 
-def fit(function, lo, hi, degree, weight, rounding, at_once=False):
+def fit(function, lo, hi, degree, weight, rounding, singly=99):
     """Rounded coefficients of x^0 … x^degree, lowest first, and the largest weighted error.
 
     Where 0 is amid the interval and the degree high, what is left to fit is next to nothing around 0 after a few
-    coefficients; these are rounded at once, which costs a bit or two."""
+    coefficients: all but the first ones are rounded at once, which costs a bit or two."""
     points = [x for x in grid(mpf(lo), mpf(hi), GRID) if weight(x) != 0]
     target = [function(x) for x in points]
     weights = [weight(x) for x in points]
-    fixed = [rounding(c) for c in remez(target, weights, points, list(range(degree + 1)))] if at_once else []
-    for first in range(len(fixed), degree + 1):
+    fixed = []
+    while len(fixed) <= degree:
+        first = len(fixed)
         free = remez(target, weights, points, list(range(first, degree + 1)))
-        fixed.append(rounding(free[0]))
-        target = [t - fixed[-1] * x**first for t, x in zip(target, points)]
+        rounded = [rounding(c) for c in (free[:1] if first < singly else free)]
+        target = [t - sum(c * x ** (first + k) for k, c in enumerate(rounded)) for t, x in zip(target, points)]
+        fixed += rounded
     check = grid(mpf(lo), mpf(hi), 4000)
     worst = max(
         abs(weight(x) * (function(x) - sum(c * x**k for k, c in enumerate(fixed)))) for x in check
@@ -187,9 +189,9 @@ TABLES = [
      "1/∛(1+f) ≈ P(f)", "√½ − 1 ≤ f ≤ √2 − 1", "of the result"),
     ("ERF", erf_tail, 0, 1, {"full": 12, "short": 6}, lambda u: u / mp.erf(mp.sqrt(u)) * mp.sqrt(u) if u else mpf(0),
      "erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x²", "|x| ≤ 1", "of the result"),
-    ("ERF_FAR", erf_far, to_centre(2, 1), to_centre(2, 6), {"full": 12, "short": 6}, lambda t: t * mp.exp(-from_centre(2, t) ** 2),
+    ("ERF_FAR", erf_far, to_centre(2, 1), to_centre(2, 6), {"full": 12, "short": 7}, lambda t: t * mp.exp(-from_centre(2, t) ** 2),
      "erf(x) ≈ 1 − exp(−x²)·(ERF_CENTRE + t·P(t)), t = (x−2)/(x+2)", "1 ≤ x ≤ 6", "of 1"),
-    ("ERFC", flat_erfc_rest, to_centre(4, 0), to_centre(4, 28), {"full": 24}, lambda t: t / flat_erfc(t),
+    ("ERFC", flat_erfc_rest, to_centre(4, 0), to_centre(4, 28), {"full": 25}, lambda t: t / flat_erfc(t),
      "erfc(x) ≈ exp(−x²)·(ERFC_CENTRE + t·P(t))/(1 + 9x/8), t = (x−4)/(x+4)", "0 ≤ x ≤ 28", "of the result"),
     ("ERFC", flat_erfc_rest, to_centre(4, 0), to_centre(4, "10.5"), {"short": 12}, lambda t: t / flat_erfc(t),
      "erfc(x) ≈ exp(−x²)·(ERFC_CENTRE + t·P(t))/(1 + 9x/8), t = (x−4)/(x+4)", "0 ≤ x ≤ 10.5", "of the result"),
@@ -257,7 +259,7 @@ def main():
         for variant, degree in variants.items():
             single = variant == "single"
             rounding = to_single if single else to_double
-            coefficients, worst = fit(function, lo, hi, degree, weight, rounding, at_once=name == "ERFC")
+            coefficients, worst = fit(function, lo, hi, degree, weight, rounding, singly=2 if name == "ERFC" else 99)
             name_of = name if single else f"{name}_{variant.upper()}"
             kind = "f32" if single else "f64"
             out.append(f"/// {form}, {interval}; error below 2^{float(mp.ceil(mp.log(worst, 2) * 100) / 100):.2f} {relative}.")

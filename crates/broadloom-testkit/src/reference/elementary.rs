@@ -16,6 +16,9 @@ pub const RELATIVE_ERROR: f64 = 4.930380657631324e-32;
 const SATURATED: i32 = 14;
 const HUGE: Wide = Wide::power_of_two(1 << 20);
 
+/// Beyond this, erfc is as good as zero in every format.
+pub(super) const ERFC_SATURATED: f64 = 40.0;
+
 pub(super) static CONSTANTS: LazyLock<Constants> = LazyLock::new(Constants::new);
 
 /// Coefficients 1/f(0), 1/f(1), … as a constant table.
@@ -44,6 +47,9 @@ const COS: [Fixed; 8] = inverses!(8, |k| factorial(2 * k as u128));
 /// 1, 1/3, 1/5, …: atan(s)/s in s² for s up to 2^-6, cut at 2^-136; the first nine for atanh(s)/s and s up to 2^-7.5, cut
 /// at 2^-139.
 const ODD: [Fixed; 11] = inverses!(11, |k| 2 * k as u128 + 1);
+
+/// 1/(0!·1), 1/(1!·3), 1/(2!·5), …: erf(s)·√π/(2s) in s² for s up to 1, cut at 2^-130.
+const ERF: [Fixed; 32] = inverses!(32, |k| factorial(k as u128) * (2 * k as u128 + 1));
 
 /// c0 + c1·t + c2·t² + …
 fn sum(coefficients: &[Fixed], t: Fixed) -> Fixed {
@@ -90,6 +96,71 @@ pub fn expm1(x: Wide) -> Wide {
     }
     // At least 2^-6 in magnitude: 6 bits are lost.
     exp(x) - Wide::ONE
+}
+
+/// 2^x: the integer apart, so that its power is exact.
+pub fn exp2(x: Wide) -> Wide {
+    if x.exponent() >= SATURATED {
+        return exp(x);
+    }
+    let whole = x.to_f64().round();
+    exp((x - whole.into()) * CONSTANTS.ln2).scale(whole as i32)
+}
+
+/// The cube root, by two of I. Newton's steps from the target's.
+pub fn cbrt(x: Wide) -> Wide {
+    // x = m · 2^3k with m in [1, 8)
+    let k = x.exponent().div_euclid(3);
+    let m = x.abs().scale(-3 * k);
+    let three = Wide::from_i64(3);
+    let step = |y: Wide| y - (y * y * y - m) / (three * y * y);
+    step(step(m.to_f64().cbrt().into())).scale(k).with_sign(x.is_negative())
+}
+
+/// erf(x) for |x| up to 1: (2x/√π)·(1 − x²/3 + x⁴/(2!·5) − …).
+fn erf_near(x: Wide) -> Wide {
+    let a = x.abs().to_fixed();
+    x * CONSTANTS.two_over_root_pi * Wide::from(alternating(&ERF, a * a))
+}
+
+/// erfc(x) for x from 1/2 on, by the trapezoidal rule in steps of h = 1/3 on the line, where x is far from the poles:
+///
+/// erfc(x) = (x·e^(−x²)/π)·∫ e^(−t²)/(x² + t²) dt
+///         = (h·x·e^(−x²)/π)·(1/x² + 2·Σ e^(−k²h²)/(x² + k²h²)) − 2/(e^(2πx/h) − 1)
+///
+/// to about e^(−π²/h²) = 2^-128 of it; the last term is the poles', which count below π/h alone (F. Matta and A. Reichel,
+/// "Uniform computation of the error function and other related functions", 1971).
+fn erfc_far(x: Wide) -> Wide {
+    let square = x * x;
+    let steps = CONSTANTS.gauss.iter().zip(1..);
+    let sum = steps.fold(Wide::ZERO, |sum, (&weight, k)| {
+        sum + weight / (square + Wide::from_i64(k * k) / Wide::from_i64(9))
+    });
+    let sum = Wide::ONE / square + sum.scale(1);
+    let integral = x * exp(-square) * sum / (Wide::from_i64(3) * CONSTANTS.half_pi.scale(1));
+    if x.to_f64() > 9.4 {
+        return integral;
+    }
+    let poles = exp(Wide::from_i64(12) * CONSTANTS.half_pi * x) - Wide::ONE;
+    integral - Wide::from_i64(2) / poles
+}
+
+/// erf(x).
+pub fn erf(x: Wide) -> Wide {
+    if x.exponent() < 0 {
+        return erf_near(x);
+    }
+    (Wide::ONE - erfc(x.abs())).with_sign(x.is_negative())
+}
+
+/// erfc(x).
+pub fn erfc(x: Wide) -> Wide {
+    match () {
+        () if x.is_negative() => Wide::ONE + erf(x.abs()),
+        () if x.exponent() < -1 => Wide::ONE - erf_near(x),
+        () if x.to_f64() > ERFC_SATURATED => Wide::ONE / HUGE,
+        () => erfc_far(x),
+    }
 }
 
 /// sinh(x).

@@ -227,6 +227,16 @@ functions! {
         speed: speed!([x: -1.0, 1.0] x.atanh()),
         ..Model::one("atanh", |x, _| beyond_one(x).or((x.abs() == 1.0).then_some(Infinite(x < 0.0))).or(zero(x)), elementary::atanh, |e| e.value(|c, x, k| c.atanh(x, k)))
     };
+    Cbrt Model {
+        edition: Edition::None,
+        order: GROWS,
+        single_keeps_order: true,
+        symmetry: Symmetry::Odd,
+        intervals: &[(0.5, 4.0), (-8.0, 8.0), (-1e3, 1e3)],
+        libraries: Some([pxfm::f_cbrt, f64::cbrt]),
+        speed: speed!([x: -100.0, 100.0] x.cbrt()),
+        ..Model::one("cbrt", |x, _| infinite(x).or(zero(x)), elementary::cbrt, |e| e.value(|c, x, _| c.cbrt(x)))
+    };
     Cos Model {
         symmetry: Symmetry::Even,
         hard: &[1.788139343261721e-07, 3.5762786865234566e-07, 7.152557373047027e-07, 1.0728836059570827e-06],
@@ -245,6 +255,29 @@ functions! {
         speed: speed!([x: -5.0, 5.0] x.cosh()),
         ..Model::one("cosh", |x, _| x.is_infinite().then_some(Infinite(false)).or(at(x, 0.0, 1.0)), elementary::cosh, |e| e.saturating([precise::huge, precise::huge], |c, x, k| c.cosh(x, k)))
     };
+    Erf Model {
+        edition: Edition::None,
+        order: GROWS,
+        symmetry: Symmetry::Odd,
+        intervals: &[(-1.0, 1.0), (-2.0, 2.0), (-6.0, 6.0)],
+        exponents: (-60, 3),
+        edges: &[1.0, 2.0, 3.9192059040069580078, 5.863584748755168],
+        exact: &[(0.0, 0.0), (INFINITY, 1.0), (-INFINITY, -1.0)],
+        libraries: Some([pxfm::f_erf, libm::erf]),
+        speed: speed!([x: -3.0, 3.0] "libm::erf(x)", libm::erff(x), libm::erf(x)),
+        ..Model::one("erf", |x, _| x.is_infinite().then_some(Exactly(x.signum())).or(zero(x)), elementary::erf, |e| e.erf())
+    };
+    Erfc Model {
+        edition: Edition::None,
+        order: FALLS,
+        intervals: &[(-1.0, 1.0), (-6.0, 6.0), (0.0, 10.2), (0.0, 27.3)],
+        exponents: (-60, 4),
+        edges: &[0.5, 1.0, 4.0, 5.863584748755168, 9.194549560546875, 10.054203033447266, 26.543258430632299, 27.226017111108366],
+        exact: &[(0.0, 1.0), (INFINITY, 0.0), (-INFINITY, 2.0)],
+        libraries: Some([pxfm::f_erfc, libm::erfc]),
+        speed: speed!([x: -3.0, 10.0] "libm::erfc(x)", libm::erfcf(x), libm::erfc(x)),
+        ..Model::one("erfc", special_erfc, elementary::erfc, |e| e.erfc())
+    };
     Exp Model {
         order: GROWS,
         single_keeps_order: true,
@@ -261,6 +294,22 @@ functions! {
         libraries: Some([pxfm::f_exp, f64::exp]),
         speed: speed!([x: -10.0, 10.0] x.exp()),
         ..Model::one("exp", |x, _| at(x, -INFINITY, 0.0).or(infinite(x)).or(at(x, 0.0, 1.0)), elementary::exp, |e| e.saturating([precise::tiny, precise::huge], |c, x, k| c.exp(x, k)))
+    };
+    Exp2 Model {
+        edition: Edition::None,
+        order: GROWS,
+        single_keeps_order: true,
+        intervals: &[(-1.0, 1.0), (-40.0, 40.0), (-1076.0, 1025.0)],
+        exponents: (-60, 10),
+        edges: &[1024.0, 1022.0, 1074.0, 1075.0, 128.0, 126.0, 149.0, 150.0, 16.0, 14.0, 24.0, 25.0, 10.5, 100.5, 1000.5],
+        libraries: Some([pxfm::f_exp2, f64::exp2]),
+        speed: speed!([x: -10.0, 10.0] x.exp2()),
+        ..Model::one(
+            "exp2",
+            |x, _| at(x, -INFINITY, 0.0).or(infinite(x)).or(at(x, 0.0, 1.0)),
+            elementary::exp2,
+            |e| e.exp2(),
+        )
     };
     Expm1 Model {
         order: GROWS,
@@ -432,6 +481,10 @@ fn infinite(x: f64) -> Option<Special> {
 
 fn beyond_one(x: f64) -> Option<Special> {
     (x.abs() > 1.0).then_some(Nan)
+}
+
+fn special_erfc(x: f64, _: f64) -> Option<Special> {
+    at(x, INFINITY, 0.0).or(at(x, -INFINITY, 2.0)).or(at(x, 0.0, 1.0))
 }
 
 fn special_log(x: f64) -> Option<Special> {

@@ -102,6 +102,61 @@ impl Evaluation<'_> {
         }
     }
 
+    /// 2^x; of an integer exactly.
+    pub fn exp2(&mut self) -> Big {
+        if saturates(&big(self.x)) {
+            return if self.x < 0.0 { tiny() } else { huge() };
+        }
+        // Exact, as what is left of it.
+        let whole = self.x.round();
+        let context = Context::<HalfEven>::new(self.bits + 20);
+        let ln2 = value(context.ln(big(2.0).repr(), Some(self.cache)));
+        let rest = value(context.mul(big(self.x - whole).repr(), ln2.repr()));
+        self.of(&rest, |c, x, k| c.exp(x, k)) << whole as isize
+    }
+
+    /// erf(x), to `more` bits than asked for: (2/√π)·e^(−x²)·Σ 2^k·x^(2k+1)/(1·3·…·(2k+1)), whose terms are of one sign.
+    fn erf_to(&mut self, more: usize) -> Big {
+        let bits = self.bits + more + 40;
+        let context = Context::<HalfEven>::new(bits);
+        let x = big(self.x).with_precision(bits).value();
+        let square = value(context.mul(x.repr(), x.repr()));
+        let end = power_of_two(-(bits as isize));
+        let (mut term, mut sum, mut k) = (Big::ONE.with_precision(bits).value(), Big::ZERO, 0_u32);
+        while term > &sum * &end {
+            sum = value(context.add(sum.repr(), term.repr()));
+            k += 1;
+            let next = value(context.mul(term.repr(), square.repr())) << 1;
+            term = value(context.div(next.repr(), Big::from(2 * k + 1).repr()));
+        }
+        let power = value(context.exp((-square).repr(), Some(self.cache)));
+        let scaled = value(context.mul(sum.repr(), power.repr()));
+        let scaled = value(context.mul(scaled.repr(), two_over_root_pi(bits).repr()));
+        value(context.mul(scaled.repr(), x.repr()))
+    }
+
+    /// erf(x); from 9 on it is 1 less what no format can tell.
+    pub fn erf(&mut self) -> Big {
+        let magnitude = self.x.abs();
+        let erf = if magnitude < 40.0 { self.erf_to(0) } else { Big::ONE };
+        let erf = erf.with_precision(self.bits).value();
+        if magnitude >= 40.0 && self.x < 0.0 { -erf } else { erf }
+    }
+
+    /// 1 − erf(x), with as many more bits as the difference loses.
+    pub fn erfc(&mut self) -> Big {
+        if self.x > super::elementary::ERFC_SATURATED {
+            return tiny();
+        }
+        if self.x < -super::elementary::ERFC_SATURATED {
+            return Big::ONE << 1;
+        }
+        let lost = if self.x > 0.0 { (self.x * self.x * 1.45) as usize + 10 } else { 0 };
+        let context = Context::<HalfEven>::new(self.bits + lost + 40);
+        let erf = self.erf_to(lost);
+        value(context.sub(Big::ONE.repr(), erf.repr())).with_precision(self.bits).value()
+    }
+
     fn of(&mut self, x: &Big, function: Library) -> Big {
         value(function(&Context::new(self.bits), x.repr(), Some(self.cache)))
     }
@@ -148,6 +203,14 @@ impl Evaluation<'_> {
     }
 }
 
+/// 2/√π.
+fn two_over_root_pi(bits: usize) -> Big {
+    let context = Context::<HalfEven>::new(bits + 20);
+    let half_pi = value(context.asin(Big::ONE.repr(), None));
+    let root = value(context.sqrt((half_pi << 1).repr()));
+    value(context.div((Big::ONE << 1).repr(), root.repr())).with_precision(bits).value()
+}
+
 /// What [`super::elementary`] is built on.
 pub(super) struct Constants {
     pub ln2: Wide,
@@ -156,6 +219,9 @@ pub(super) struct Constants {
     pub ln2_low: Wide,
     pub ln10: Wide,
     pub half_pi: Wide,
+    pub two_over_root_pi: Wide,
+    /// e^(−k²/9), from k = 1.
+    pub gauss: [Wide; 28],
     /// e^(j/32).
     pub exp: [Wide; 23],
     /// ln(j/64), from j = 48.
@@ -190,6 +256,12 @@ impl Constants {
             ln2_low: to_wide(&(ln2 - high)),
             ln10: one(Function::Log, 10.0),
             half_pi: one(Function::Asin, 1.0),
+            two_over_root_pi: to_wide(&two_over_root_pi(200)),
+            gauss: std::array::from_fn(|k| {
+                let square = Big::from((k as u32 + 1).pow(2)).with_precision(220).value();
+                let exponent = -square / Big::from(9_u32);
+                to_wide(&value(Context::new(200).exp(exponent.repr(), None)))
+            }),
             exp: std::array::from_fn(|j| one(Function::Exp, j as f64 / 32.0)),
             log: std::array::from_fn(|j| {
                 if j == 16 { Wide::ZERO } else { one(Function::Log, (j + 48) as f64 / 64.0) }

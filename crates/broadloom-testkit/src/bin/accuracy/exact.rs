@@ -37,6 +37,8 @@ pub fn cases(function: Function, format: Format) -> Vec<Case> {
         Function::Log10 => {
             (0..38).filter_map(|k| Some(([n(10_i128.pow(k), 0)?, 0.0], f64::from(k)))).collect()
         }
+        Function::Exp2 => powers(format).filter_map(|k| Some(([n(i128::from(k), 0)?, 0.0], n(1, k)?))).collect(),
+        Function::Cbrt => cubes(format),
         Function::Sqrt => squares(format),
         Function::Atan2 => {
             powers(format).filter_map(|k| Some(([0.0, n(1, k)?], 0.0))).chain([([0.0, 0.0], 0.0)]).collect()
@@ -60,6 +62,15 @@ fn squares(format: Format) -> Vec<Case> {
     let of_others = (1..=2048).map(move |i| (most - i).max(1)).chain(1..=2048);
     let scales = [-format.precision, -3, 0, 1, format.precision];
     of_two.chain(of_others.flat_map(|m| scales.into_iter().filter_map(move |e| root(m, e)))).collect()
+}
+
+/// Cubes of integers times powers of eight.
+fn cubes(format: Format) -> Vec<Case> {
+    let most = 1_i128 << (format.precision / 3);
+    let odd = (1..=1024).map(|i| (most - i).max(1)).chain(1..=1024);
+    let cube = |m: i128, e: i32| Some(([number(format, m * m * m, 3 * e)?, 0.0], number(format, m, e)?));
+    let all = odd.flat_map(|m| powers(format).step_by(7).filter_map(move |e| cube(m, e)));
+    all.flat_map(|([x, y], root)| [([x, y], root), ([-x, y], -root)]).collect()
 }
 
 /// Right triangles with sides of whole numbers, scaled; and those with a side of nothing.
