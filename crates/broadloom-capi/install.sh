@@ -4,7 +4,7 @@
 #   PREFIX/include/broadloom.h
 #   PREFIX/lib/libbroadloom.a, libbroadloom.so (or .dylib), pkgconfig/broadloom.pc
 #
-# PROFILE is one of cargo's: release unless told. DESTDIR is put before PREFIX, but not into the .pc file.
+# PROFILE is one of cargo's: release by default. DESTDIR is put before PREFIX, but not into the .pc file.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { echo "usage: install.sh PREFIX [PROFILE]" >&2; exit 2; }

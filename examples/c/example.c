@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends the program with the words for a status other than BL_OK. */
+/* Ends the program with the message of a status other than BL_OK. */
 static void ok(bl_status status, const char *what) {
     if (status != BL_OK) {
         fprintf(stderr, "%s: %s: %s\n", what, bl_status_name(status), bl_last_error());
@@ -113,7 +113,7 @@ struct job {
     size_t begin, end;
 };
 
-/* A thread of the host's: its share of the rows. */
+/* A thread of the application: its share of the rows. */
 static void *share(void *argument) {
     const struct job *job = argument;
     void *rows = job->out + job->begin * COLUMNS;

@@ -101,7 +101,7 @@ static void options(void) {
     WANT(BL_ARGUMENT, bl_builder_new(&options, &b), "3 is not the code of an executor");
     options.executor = BL_EXECUTOR_AUTO;
     options.vector_width = 64;
-    WANT(BL_ARGUMENT, bl_builder_new(&options, &b), "64 is not the code of a width of vectors");
+    WANT(BL_ARGUMENT, bl_builder_new(&options, &b), "64 is not the code of a vector width");
     OK(bl_options_init(&longer.known));
     if (longer.known.size != sizeof longer) printf("the size is the caller's\n"), failures++;
     OK(bl_builder_new(&longer.known, &b));
@@ -138,13 +138,13 @@ static void running(void) {
     WANT(BL_NULL, RUN(view(x, BL_DTYPE_FLOAT32, NULL, NULL, 1), to), "shape is null");
     WANT(BL_NULL, RUN(view(NULL, BL_DTYPE_FLOAT32, n, NULL, 1), to), "data is null");
     WANT(BL_NULL, RUN(fx, view(NULL, BL_DTYPE_FLOAT32, n, NULL, 1)), "data is null");
-    WANT(BL_MISALIGNED, RUN(view((char *)x + 1, BL_DTYPE_FLOAT32, n, NULL, 1), to), "no multiple");
-    WANT(BL_MEMORY, RUN(view(x, BL_DTYPE_FLOAT32, huge, NULL, 1), to), "further than memory");
-    WANT(BL_MEMORY, RUN(view(x, BL_DTYPE_FLOAT32, n, wide, 1), to), "further than memory");
+    WANT(BL_MISALIGNED, RUN(view((char *)x + 1, BL_DTYPE_FLOAT32, n, NULL, 1), to), "not a multiple");
+    WANT(BL_MEMORY, RUN(view(x, BL_DTYPE_FLOAT32, huge, NULL, 1), to), "beyond the address space");
+    WANT(BL_MEMORY, RUN(view(x, BL_DTYPE_FLOAT32, n, wide, 1), to), "beyond the address space");
     WANT(BL_MEMORY, RUN(fx, view(out, BL_DTYPE_FLOAT32, n, twice, 1)), "");
     const bl_control flawed = {.size = 4}, foreign = {.size = sizeof foreign, .cancel = {kernel.id}};
     WANT(BL_ARGUMENT, bl_kernel_run(kernel, in, 2, &to, 1, &flawed), "4 bytes");
-    WANT(BL_HANDLE, bl_kernel_run(kernel, in, 2, &to, 1, &foreign), "not a handle of one");
+    WANT(BL_HANDLE, bl_kernel_run(kernel, in, 2, &to, 1, &foreign), "a handle of another kind");
 
     /* What an output overlaps is read first, or it is an error; here every element is read before it is written. */
     float shifted[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -166,7 +166,7 @@ static void running(void) {
     WANT(BL_NULL, bl_kernel_arity(kernel, NULL, &outputs), "null");
     OK(bl_kernel_arity(kernel, &inputs, &outputs));
     WANT(BL_ARGUMENT, bl_kernel_operand(kernel, 2, 0, &operand), "neither BL_INPUT");
-    WANT(BL_ARITY, bl_kernel_operand(kernel, BL_INPUT, 2, &operand), "no 2");
+    WANT(BL_ARITY, bl_kernel_operand(kernel, BL_INPUT, 2, &operand), "index 2");
     WANT(BL_TOO_SMALL, bl_kernel_operand_name(kernel, BL_OUTPUT, 0, text, 3, &length), "3 bytes");
     if (length != 3) printf("the length is given all the same\n"), failures++;
     WANT(BL_SHAPE, bl_kernel_operand_dim(kernel, BL_INPUT, 0, 1, &kind, &extent, text, 8, &length), "no axis 1");
@@ -206,8 +206,8 @@ static void calling(void) {
     if (out[0] != 4 || out[1] != 6) printf("rows 1 and 2: %g %g\n", out[0], out[1]), failures++;
     size_t rank;
     WANT(BL_TOO_SMALL, bl_call_output_shape(call, 0, NULL, 0, &rank), "1 extents");
-    WANT(BL_ARITY, bl_call_output_shape(call, 1, NULL, 0, &rank), "no 1");
-    WANT(BL_HANDLE, bl_call_run((bl_call){kernel.id}, in, 2, to, 1), "not a handle of one");
+    WANT(BL_ARITY, bl_call_output_shape(call, 1, NULL, 0, &rank), "index 1");
+    WANT(BL_HANDLE, bl_call_run((bl_call){kernel.id}, in, 2, to, 1), "a handle of another kind");
     OK(bl_call_release(call));
     WANT(BL_HANDLE, bl_call_run(call, in, 2, to, 1), "the call was released");
 }
@@ -255,7 +255,7 @@ int main(void) {
     OK(bl_flag_new(&flag));
     OK(bl_flag_release(flag));
     WANT(BL_HANDLE, bl_flag_raise(flag), "the flag was released");
-    WANT(BL_HANDLE, bl_flag_lower((bl_flag){~(uint64_t)0}), "not a handle of one");
+    WANT(BL_HANDLE, bl_flag_lower((bl_flag){~(uint64_t)0}), "a handle of another kind");
     if (strcmp(bl_status_name(99), "unknown status") != 0) printf("status 99\n"), failures++;
     printf(failures ? "%d failures\n" : "every misuse was answered by a status\n", failures);
     return failures != 0;

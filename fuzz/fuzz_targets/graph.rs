@@ -1,8 +1,8 @@
-//! Programs of any steps, built through the array functions.
+//! Programs of arbitrary steps, built through the array functions.
 //!
-//! In: bytes as steps. Out: nothing. Must hold: no step panics; a step types exactly if it does in the testkit's model,
-//! which is written from the standards, and then as that says; what types is, by both executors and as a kernel,
-//! with rewrite rules and without, what the reference computes, bit for bit.
+//! No step may panic. A step must type exactly when it does in the testkit's model, which follows the standards, and
+//! with that type. What types must evaluate to the reference's bits, with both executors and as a kernel, with rewrite
+//! rules and without.
 
 #![no_main]
 
@@ -34,7 +34,7 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
     if way >= ALONE.len() || types.is_empty() || types.iter().any(|t| t.elements() > ELEMENTS) {
         return Ok(());
     }
-    // What nothing uses is asked for.
+    // Values without users become outputs.
     let is_used = |i: &usize| program.steps.iter().any(|step| step.args().contains(i));
     program.roots = (0..types.len()).filter(|i| !is_used(i)).collect();
     if let Some(difference) = difference(&program, &ALONE[way..=way]) {

@@ -1,8 +1,8 @@
-//! Any bytes as a `.npy` file of the command, and files of any shape and type.
+//! Arbitrary bytes as input of the command's `.npy` reader, and written files of any shape and type.
 //!
-//! In: bytes. Out: nothing. Must hold: the reader neither panics nor takes memory beyond 64 KiB and what the header's
-//! text can say; what a header promises is in the file, and counted without overflow; what the writer wrote with
-//! that dtype, shape and order reads back as such, with the same data; a file that is not finished leaves nothing.
+//! The reader may not panic, nor allocate more than 64 KiB plus what the header's text can describe. What it accepts
+//! must be in the file. What the writer wrote must read back with the same dtype, shape, order and data, and an
+//! unfinished file must leave nothing behind.
 
 #![no_main]
 
@@ -25,7 +25,7 @@ mod target;
 
 use npy::{NpyError, NpyHeader, NpyWriter, read_header};
 
-/// The system's allocator, which notes what this thread holds.
+/// The system's allocator, with a count of the bytes that this thread holds.
 struct Counted;
 
 thread_local! {
@@ -54,7 +54,7 @@ unsafe impl GlobalAlloc for Counted {
 static ALLOCATOR: Counted = Counted;
 
 thread_local! {
-    /// One file for all of the bytes, and a directory for what is written.
+    /// A file for the bytes, and a directory for written files.
     static PLACE: (File, tempfile::TempDir) =
         (tempfile::tempfile().expect("a file"), tempfile::tempdir().expect("a directory"));
 }

@@ -1,8 +1,7 @@
-//! Any text as an expression, as a program, and as a program of the testkit.
+//! Arbitrary text as an expression, as a program, and as a program of the testkit.
 //!
-//! In: bytes. Out: nothing. Must hold: no reader panics, and an error points into the text; an expression that types
-//! gives the same bits by the interpreter and the compiler; a program prints as text that reads back as the same program,
-//! and so does what it means.
+//! No parser may panic, and an error must point into the text. An expression that types must give the same bits with
+//! both executors. A program must print as text that parses as the same program with the same meaning.
 
 #![no_main]
 
@@ -19,7 +18,7 @@ const NAMES: usize = 4;
 /// The longest text that is evaluated: compiling takes longer than anything else here.
 const LONGEST: usize = 300;
 
-/// What the names are bound to, one row after the other.
+/// The values of the names, row by row.
 const DTYPES: [[DType; NAMES]; 4] = {
     use DType::*;
     [
@@ -103,7 +102,7 @@ fn agree(text: &str, array: &Array<'_>) {
     }
 }
 
-/// What a program means, printed, means the same.
+/// A program that is evaluated and printed has the same meaning.
 fn printed(text: &str) {
     let options = ParseOptions { data: true, ..ParseOptions::default() };
     let program = match Text::parse_with(text, &Library::default(), &options) {
@@ -111,7 +110,8 @@ fn printed(text: &str) {
         Err(error) => return points_into(text, &error),
     };
     let undeclared = program.inputs().filter(|input| input.dtype().is_none()).map(|input| input.name());
-    let bound: Vec<(&str, Array<'_>)> = undeclared.map(|name| (name, array(DType::Float32, &[2, 5]))).collect();
+    let bound: Vec<(&str, Array<'_>)> =
+        undeclared.map(|name| (name, array(DType::Float32, &[2, 5]))).collect();
     let results = match program.build(&bound) {
         Ok(results) => results,
         Err(error) => return points_into(text, &error),

@@ -1,8 +1,8 @@
-//! Chains of views of one array, and views of memory, with any numbers.
+//! Chains of views of one array, and views of memory, with arbitrary parameters.
 //!
-//! In: bytes as parameters. Out: nothing. Must hold: nothing panics or overflows; a view of an array exists exactly if
-//! it does in the testkit's model, and has the elements that that says; a view of memory is accepted only if each
-//! of its elements lies in the memory, aligned, and if it is to be written, no byte is reached twice.
+//! Nothing may panic or overflow. A view of an array must exist exactly when it does in the testkit's model, with the
+//! model's elements. A view of memory may be accepted only if each of its elements lies in the memory and is aligned,
+//! and, if it is mutable, no byte is reached twice.
 
 #![no_main]
 
@@ -20,7 +20,7 @@ use libfuzzer_sys::fuzz_target;
 /// The most views in a chain.
 const CHAIN: usize = 24;
 
-/// The most elements of what is evaluated, or looked at one by one.
+/// The maximum number of elements that are evaluated, or compared one by one.
 const ELEMENTS: usize = 1000;
 
 fuzz_target!(|data: &[u8]| {

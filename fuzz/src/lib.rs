@@ -1,7 +1,6 @@
-//! What the fuzz targets share.
+//! Shared code of the fuzz targets: cases made from bytes, and models to compare results with.
 //!
-//! In: a fuzzer's bytes. Out: cases, and models to hold the results against. Must hold: a model's arithmetic can't
-//! overflow, whatever the numbers.
+//! The arithmetic of a model can't overflow, whatever the numbers.
 
 pub mod reach;
 pub mod steps;

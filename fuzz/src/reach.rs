@@ -1,7 +1,6 @@
-//! Which bytes a strided layout reaches, by the definition.
+//! The bytes that a strided layout reaches, straight from the definition.
 //!
-//! In: item size, offset, shape, strides, all of them any numbers. Out: corners, and the offset of each element.
-//! Must hold: sums saturate far beyond any memory.
+//! Sums saturate far beyond any memory size, so that any item size, offset, shape and strides are accepted.
 
 /// The bytes that a layout reaches.
 pub struct Reach {

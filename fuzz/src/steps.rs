@@ -1,7 +1,7 @@
-//! Steps of programs from a fuzzer's bytes.
+//! Program steps from the bytes of a fuzzer.
 //!
-//! In: bytes, and the types of the steps so far. Out: a [`Step`]. Must hold: any step can come, of any numbers;
-//! steps that type are likely enough that long programs do; no step is larger in memory than the bytes are.
+//! Every kind of step with any numbers can occur. Well-typed steps are likely enough that long programs occur, and no
+//! step takes more memory than its bytes.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use broadloom_testkit::differential::array;
 use broadloom_testkit::random::{Arg, Program, PySlice, Step, Tensor, Type, View, type_of};
 use broadloom_testkit::{elements, spicy};
 
-/// A program of steps that type, and what is known of them.
+/// A program of well-typed steps, and facts about them.
 pub struct Build {
     /// The steps.
     pub program: Program,

@@ -1,13 +1,12 @@
-//! Loops that rustc fuses for the widest vectors of the host, and numbers for them.
+//! Hand-fused loops over two inputs, compiled for the target's widest vectors, and numbers to run them on.
 //!
-//! In: a function of two elements, over the primitives. Out: a [`Loop`] over arrays. Must hold: nothing in it keeps rustc from
-//! making vectors of it.
+//! Everything that a [`Loop`] calls is inlined into it, so that rustc can vectorise it.
 
 use broadloom_math::{Float, Lanes};
 use pulp::NullaryFnOnce;
 
-/// A loop over two inputs. A type of its own: a closure would not be inlined into what is compiled for the host. True if
-/// an element needed the long way round.
+/// A loop over two inputs. A type of its own, since a closure would not be inlined into the function that is
+/// compiled for the target. Returns whether an element needed the slow path.
 pub struct Loop<'a, T, F>(pub &'a [T], pub &'a [T], pub &'a mut [T], pub F);
 
 impl<T: Copy, F: Fn(&mut Lanes, T, T) -> T> NullaryFnOnce for Loop<'_, T, F> {

@@ -1,7 +1,7 @@
-//! The clock: several ways of doing something, timed in turns.
+//! Times several contenders in alternation.
 //!
-//! In: contenders, and how long they may take. Out: for each the median nanoseconds of a call. Must hold: they take
-//! turns, in batches long enough for the clock, so that what slows the machine for a while meets all of them.
+//! The result for each is the median time of a call in nanoseconds. Contenders alternate in batches long enough for the
+//! clock's resolution, so that a slow phase of the machine affects all of them.
 
 use std::time::{Duration, Instant};
 

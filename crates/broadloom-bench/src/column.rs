@@ -1,7 +1,7 @@
-//! The memory of a workload: columns of numbers, each at a place of its own within a page.
+//! The memory of a workload: typed columns of numbers.
 //!
-//! In: numbers. Out: slices of them, of a dtype known at run time. Must hold: no two columns of a problem begin at the
-//! same offset within a page (loads that are 4 KiB after a pending store wait for it), and all at a cache line.
+//! Each column of a problem begins at a cache line and at an offset within a page that no other column has: a load 4
+//! KiB after a pending store would wait for it. The dtype is known at run time only.
 
 use std::ops::Range;
 
@@ -141,7 +141,7 @@ macro_rules! cells {
                 }
             }
 
-            /// Writes zeros, and gives what was there.
+            /// Replaces the numbers by zeros, and returns them.
             pub fn take(&mut self) -> Column {
                 let taken = self.clone();
                 match self { $(Column::$variant(cells) => cells.get_mut().fill(Default::default()),)* }

@@ -1,6 +1,6 @@
-//! Plain loops for layouts: the best that was found for each, by hand.
+//! Plain loops for strided layouts: the best known version of each, written by hand.
 //!
-//! In: slices. Out: the rows or elements of a range. Must hold: as [`crate::loops`].
+//! The rules of [`crate::loops`] apply.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d};
@@ -171,7 +171,7 @@ pub fn transposed<T: Turn>(a: &[T], b: &[T], n: usize, out: &mut [T], rows: Rang
     if let Some(v3) = V3::try_new() {
         let side = T::SIDE;
         let (end, columns) = (first + rows.len() / side * side, n / side * side);
-        // What is left beside and below the tiles.
+        // The elements beside and below the tiles.
         (first..end).for_each(|i| (columns..n).for_each(|j| one(i, j)));
         (end..rows.end).for_each(|i| (0..n).for_each(|j| one(i, j)));
         return v3.vectorize(

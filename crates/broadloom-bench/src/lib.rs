@@ -1,8 +1,9 @@
-//! What broadloom is timed on, and how.
+//! Benchmarks of broadloom: workloads, the plain loops they are compared with, and the timing.
 //!
-//! In: a workload of [`WORKLOADS`], a dtype, a size. Out: a [`Row`]: what an element costs, by broadloom and by a plain
-//! Rust loop over the same memory, and what the machine copies meanwhile. Must hold: what is timed was compared with
-//! the loop's results first; ours, the loop and the copy take turns, so that the machine's moods meet all of them.
+//! [`run`] measures a workload at a dtype and a size, and gives a [`Row`] with the time per element of broadloom and of
+//! a plain Rust loop over the same memory, and the machine's copy bandwidth in the same period. Results are compared
+//! with the loop's before anything is timed, and all contenders alternate, so that a slow phase of the machine affects
+//! all of them.
 //!
 //! ```
 //! use broadloom_bench::{Settings, run, workload};

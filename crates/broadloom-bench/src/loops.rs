@@ -1,11 +1,11 @@
-//! Plain Rust loops, compiled for AVX2 and FMA where the host has them: what expressions are measured against.
+//! The plain Rust loops that expressions are measured against, compiled for AVX2 and FMA where the target has them.
 //!
-//! In: slices of one length. Out: a slice. Must hold: nothing contracts `a * b + c`; rustc sees the loop and the
-//! operation at once, inside the function that is compiled for the instruction set.
+//! Nothing contracts `a * b + c`. The loop and its operation are inlined into one function that is compiled for the
+//! instruction set.
 
 use pulp::NullaryFnOnce;
 
-/// Runs a closure, compiled for AVX2 and FMA where the host has them.
+/// Runs a closure, compiled for AVX2 and FMA where the target has them.
 #[inline]
 pub fn vectorized(f: impl NullaryFnOnce<Output = ()>) {
     #[cfg(target_arch = "x86_64")]

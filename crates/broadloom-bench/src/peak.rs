@@ -1,19 +1,18 @@
-//! What the machine can do at most: multiplications and additions a second, in registers.
+//! The peak arithmetic rate of the machine: multiplications and additions per second, in registers.
 //!
-//! In: a width. Out: operations a second, measured. Must hold: nothing is loaded or stored in the loop, and enough
-//! chains are under way at once to hide how long each takes.
+//! The timed loop neither loads nor stores, and runs enough independent chains to hide the latency of each operation.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use pulp::NullaryFnOnce;
 
-/// Vectors under way at once: four cycles for each of two operations on two units ask for 8, and 16 registers hold 12.
+/// Independent chains: four cycles for each of two operations on two units ask for 8, and 16 registers hold 12.
 const CHAINS: usize = 12;
 /// Steps of a chain in a batch.
 const STEPS: usize = 20_000;
 
-/// Operations of float32 in a nanosecond, for each width in bits that the host has.
+/// Operations of float32 per nanosecond, for each vector width of the target in bits.
 pub fn peaks(budget: Duration) -> Vec<(usize, f64)> {
     let mut peaks = Vec::new();
     #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,6 @@
-//! One workload at one size: its memory, the expressions over it, the loop for the same.
+//! One workload at one size: its memory, its expressions, and the equivalent plain loop.
 //!
-//! In: columns of numbers with shapes. Out: a [`Problem`]. Must hold: the loop writes the units of a range and no
-//! others, so that ranges can be swept by several threads.
+//! The loop writes the units of a given range and no others, so that several threads can share the work.
 
 use std::ops::Range;
 

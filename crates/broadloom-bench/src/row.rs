@@ -1,7 +1,6 @@
-//! One line of the results.
+//! Measures a workload: one [`Row`] per executor and vector width.
 //!
-//! In: a workload, a dtype, a size, [`Settings`]. Out: a [`Row`] for each executor asked for. Must hold: every result
-//! that is timed was compared with the plain loop's.
+//! Every result that is timed was compared with the plain loop's first.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,14 +9,15 @@ use std::time::Duration;
 
 use broadloom::{Array, DType, Executor, In, Kernel, Options, VectorWidth, eval_many_with, typed_graph};
 use broadloom_core::graph::NodeKind;
+use broadloom_core::kernel::Code;
 use broadloom_core::op::Law;
 
 use crate::clock::{self, Contender};
-use crate::column::{Column, Placed, SliceMut};
+use crate::column::{Column, Placed, Slice, SliceMut};
 use crate::problem::{Problem, sweep};
 use crate::workload::Workload;
 
-/// The most bytes that the copy beside a workload reads: more than the caches that we know hold (the largest had
+/// The maximum number of bytes that the copy beside a workload reads: more than any known last-level cache (the largest had
 /// 260 MiB, for reads and writes together).
 const MOST_COPIED: usize = 256 << 20;
 
@@ -25,62 +25,61 @@ const MOST_COPIED: usize = 256 << 20;
 /// close.
 const RUNS_TO_DECIDE: usize = 10;
 
-/// How to measure.
+/// How a workload is measured.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The most threads, for expressions and for the loop.
+    /// The maximum number of threads, for expressions and for the loop.
     pub threads: usize,
-    /// Who runs the expressions; each gets a row.
+    /// The executors; each gets a row.
     pub executors: Vec<Executor>,
-    /// How wide the vectors of machine code are at most; each gets a row for each executor but the interpreter.
-    pub vector_widths: Vec<VectorWidth>,
+    /// The maximum vector widths of machine code; each gets a row for each executor but the interpreter.
+    pub vector_widths: Vec<Option<VectorWidth>>,
     /// Builds the expression for each evaluation, instead of running a prepared kernel.
     pub lazy: bool,
-    /// How long a row may take, about.
+    /// The approximate time for a row.
     pub budget: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         let budget = Duration::from_millis(400);
-        let (executors, vector_widths) = (vec![Executor::Auto], vec![VectorWidth::Auto]);
+        let (executors, vector_widths) = (vec![Executor::Auto], vec![None]);
         Settings { threads: 1, executors, vector_widths, lazy: false, budget }
     }
 }
 
-/// What was measured. Times are medians of one run, in which everything took turns.
+/// A measurement. Times are medians of one run, in which all contenders alternate.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The workload's name.
     pub workload: &'static str,
     /// The dtype that it was made for.
     pub dtype: DType,
-    /// The size that was asked for; shapes of several axes have about as many elements.
+    /// The requested size; shapes of several axes have about as many elements.
     pub n: usize,
     /// Elements of each result.
     pub elements: usize,
-    /// The most threads.
+    /// The maximum number of threads.
     pub threads: usize,
-    /// Who was asked for.
+    /// The requested executor.
     pub asked: Executor,
-    /// How wide the vectors of machine code may have been; `Auto` for the interpreter.
-    pub vector_width: VectorWidth,
-    /// Who ran; several where loops of one evaluation differ.
+    /// The maximum vector width of machine code; `None` for the interpreter.
+    pub vector_width: Option<VectorWidth>,
+    /// The chosen executor; several if the loops of one evaluation differ.
     pub executor: String,
     /// Nanoseconds for an element of a result; of all results together where there are several.
     pub ns_per_elem: f64,
     /// Billions of bytes a second, each input and output counted once.
     pub gb_s: f64,
-    /// Our time in times of the plain loop's.
+    /// The time relative to the plain loop's.
     pub loop_ratio: f64,
-    /// Our bytes a second in those of a copy (`memcpy`) that reads and writes as many together.
+    /// The bandwidth relative to that of a copy (`memcpy`) that reads and writes as many bytes together.
     pub copy_ratio: f64,
     /// The plain loop's nanoseconds for an element.
     pub loop_ns_per_elem: f64,
     /// Billions of bytes a second that the copy read and wrote.
     pub copy_gb_s: f64,
-    /// Operations for an element: additions and the like; of functions, the vector instructions that the op table
-    /// counts.
+    /// Operations per element; a function counts as many as its cost in the op table.
     pub ops_per_elem: f64,
     /// Whether there are functions among the operations, whose counts are estimates.
     pub estimated: bool,
@@ -88,7 +87,7 @@ pub struct Row {
     pub bytes_per_elem: f64,
 }
 
-/// Why nothing was measured.
+/// Why a measurement failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BenchError {
@@ -135,83 +134,17 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
     let arrays = problem.arrays()?;
     let roots = (problem.roots)(&arrays);
     let (ops, estimated) = operations(&roots)?;
-    let mut kernels = Vec::new();
-    for &executor in &settings.executors {
-        let widths = match executor {
-            Executor::Interp => &[VectorWidth::Auto],
-            _ => &settings.vector_widths[..],
-        };
-        for &vector_width in widths {
-            let threads = Some(settings.threads);
-            let options = Options { executor, vector_width, threads, ..Options::default() };
-            let (roots, inputs): (Vec<_>, Vec<_>) = (roots.iter().collect(), arrays.iter().collect());
-            kernels.push((Kernel::new(&roots, &inputs, &options)?, options));
-        }
-    }
+    let kernels = kernels(&roots, &arrays, settings)?;
     let slices: Vec<_> = problem.inputs.iter().map(|(_, column)| column.slice()).collect();
     let inputs: Vec<In<'_>> = slices.iter().map(|slice| slice.input()).collect();
-    let (elements, threads) = (problem.elements(), settings.threads);
-
-    // The loop's results first, then each executor's against them.
-    problem.loop_over(&slices, &mut writable(&mut outputs), threads);
-    let expected: Vec<Column> = outputs.iter_mut().map(|(_, column)| column.take()).collect();
-    for (kernel, options) in &kernels {
-        let runs = if options.executor == Executor::Auto { RUNS_TO_DECIDE } else { 1 };
-        for _ in 0..runs {
-            let mut out = writable(&mut outputs);
-            kernel.run(&inputs, out.iter_mut().zip(&dtypes).map(|(out, dtype)| out.output(*dtype)))?;
-        }
-        for (i, ((_, column), expected)) in outputs.iter_mut().zip(&expected).enumerate() {
-            if let Some(at) = column.take().difference(expected, problem.ulps) {
-                let (name, executor) = (workload.name, options.executor.name());
-                return Err(BenchError::Difference(format!(
-                    "{name} ({dtype}, {n}): element {at} of result {i} is not the plain loop's with {executor}"
-                )));
-            }
-        }
-    }
-    drop(expected);
+    let measured =
+        Measured { workload, dtype, n, problem: &problem, arrays: &arrays, inputs: &inputs, dtypes };
+    measured.compare(&kernels, &slices, &mut outputs, settings.threads)?;
 
     let copied = (problem.traffic / 2).clamp(1, MOST_COPIED);
-    let (source, mut target) = (source(copied), Placed::<u8>::new(copied, 1));
-    let out = RefCell::new(writable(&mut outputs));
-    let mut contenders: Vec<Contender<'_>> = Vec::new();
-    for (kernel, options) in &kernels {
-        let (out, inputs, dtypes, arrays, problem) = (&out, &inputs, &dtypes, &arrays, &problem);
-        contenders.push(if settings.lazy {
-            Box::new(move |calls| {
-                let mut out = out.borrow_mut();
-                for _ in 0..calls {
-                    let done = lazily(problem, black_box(arrays), &mut out, dtypes, options);
-                    assert!(done.is_ok(), "it worked before: {done:?}");
-                }
-            })
-        } else {
-            Box::new(move |calls| {
-                let mut out = out.borrow_mut();
-                for _ in 0..calls {
-                    let outputs = out.iter_mut().zip(dtypes).map(|(out, dtype)| out.output(*dtype));
-                    let done = kernel.run(black_box(inputs), outputs);
-                    assert!(done.is_ok(), "it worked before: {done:?}");
-                }
-            })
-        });
-    }
-    contenders.push(Box::new(|calls| {
-        let mut out = out.borrow_mut();
-        for _ in 0..calls {
-            sweep(&*problem.sweep, problem.units, elements, black_box(&slices), &mut out, threads);
-        }
-    }));
-    contenders.push(Box::new(|calls| {
-        for _ in 0..calls {
-            copy(black_box(source.get()), black_box(target.get_mut()), threads);
-        }
-    }));
-    let times = clock::in_turns(&mut contenders, settings.budget);
-    drop(contenders);
-
+    let times = measured.time(&kernels, &slices, &mut outputs, copied, settings);
     let [ours @ .., plain, copying] = &times[..] else { return Ok(Vec::new()) };
+    let elements = problem.elements();
     let per = |x: f64| x / elements as f64;
     let copy_gb_s = 2.0 * copied as f64 / copying;
     let rows = ours.iter().zip(&kernels).map(|(time, (kernel, options))| {
@@ -221,10 +154,10 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
             dtype,
             n,
             elements,
-            threads,
+            threads: settings.threads,
             asked: options.executor,
             vector_width: options.vector_width,
-            executor: ran(kernel),
+            executor: chosen(kernel),
             ns_per_elem: per(*time),
             gb_s,
             loop_ratio: time / plain,
@@ -237,6 +170,119 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
         }
     });
     Ok(rows.collect())
+}
+
+/// A kernel for each executor and vector width of the settings.
+fn kernels(
+    roots: &[Array<'_>],
+    arrays: &[Array<'_>],
+    settings: &Settings,
+) -> Result<Vec<(Kernel, Options)>, BenchError> {
+    let mut kernels = Vec::new();
+    for &executor in &settings.executors {
+        let widths = match executor {
+            Executor::Interp => &[None],
+            _ => &settings.vector_widths[..],
+        };
+        for &vector_width in widths {
+            let threads = Some(settings.threads);
+            let options = Options { executor, vector_width, threads, ..Options::default() };
+            let (roots, inputs): (Vec<_>, Vec<_>) = (roots.iter().collect(), arrays.iter().collect());
+            kernels.push((Kernel::new(&roots, &inputs, &options)?, options));
+        }
+    }
+    Ok(kernels)
+}
+
+/// A workload at a size, with its inputs and the dtypes of its results.
+struct Measured<'m, 'a> {
+    workload: &'m Workload,
+    dtype: DType,
+    n: usize,
+    problem: &'m Problem,
+    arrays: &'m [Array<'a>],
+    inputs: &'m [In<'a>],
+    dtypes: Vec<DType>,
+}
+
+impl Measured<'_, '_> {
+    /// Compares the results of each kernel with the plain loop's.
+    fn compare(
+        &self,
+        kernels: &[(Kernel, Options)],
+        slices: &[Slice<'_>],
+        outputs: &mut [(DType, Column)],
+        threads: usize,
+    ) -> Result<(), BenchError> {
+        self.problem.loop_over(slices, &mut writable(outputs), threads);
+        let expected: Vec<Column> = outputs.iter_mut().map(|(_, column)| column.take()).collect();
+        for (kernel, options) in kernels {
+            let runs = if options.executor == Executor::Auto { RUNS_TO_DECIDE } else { 1 };
+            for _ in 0..runs {
+                let mut out = writable(outputs);
+                let out = out.iter_mut().zip(&self.dtypes).map(|(out, dtype)| out.output(*dtype));
+                kernel.run(self.inputs, out)?;
+            }
+            for (i, ((_, column), expected)) in outputs.iter_mut().zip(&expected).enumerate() {
+                if let Some(at) = column.take().difference(expected, self.problem.ulps) {
+                    let (name, dtype, n, executor) =
+                        (self.workload.name, self.dtype, self.n, options.executor.name());
+                    return Err(BenchError::Difference(format!(
+                        "{name} ({dtype}, {n}): element {at} of result {i} is not the plain loop's with {executor}"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The median time of each kernel, of the plain loop, and of a copy of `copied` bytes, in nanoseconds.
+    fn time(
+        &self,
+        kernels: &[(Kernel, Options)],
+        slices: &[Slice<'_>],
+        outputs: &mut [(DType, Column)],
+        copied: usize,
+        settings: &Settings,
+    ) -> Vec<f64> {
+        let Measured { problem, arrays, inputs, dtypes, .. } = self;
+        let (elements, threads) = (problem.elements(), settings.threads);
+        let (source, mut target) = (source(copied), Placed::<u8>::new(copied, 1));
+        let out = &RefCell::new(writable(outputs));
+        let mut contenders: Vec<Contender<'_>> = Vec::new();
+        for (kernel, options) in kernels {
+            contenders.push(if settings.lazy {
+                Box::new(move |calls| {
+                    let mut out = out.borrow_mut();
+                    for _ in 0..calls {
+                        let done = lazily(problem, black_box(arrays), &mut out, dtypes, options);
+                        assert!(done.is_ok(), "it worked before: {done:?}");
+                    }
+                })
+            } else {
+                Box::new(move |calls| {
+                    let mut out = out.borrow_mut();
+                    for _ in 0..calls {
+                        let outputs = out.iter_mut().zip(dtypes).map(|(out, dtype)| out.output(*dtype));
+                        let done = kernel.run(black_box(inputs), outputs);
+                        assert!(done.is_ok(), "it worked before: {done:?}");
+                    }
+                })
+            });
+        }
+        contenders.push(Box::new(|calls| {
+            let mut out = out.borrow_mut();
+            for _ in 0..calls {
+                sweep(&*problem.sweep, problem.units, elements, black_box(slices), &mut out, threads);
+            }
+        }));
+        contenders.push(Box::new(|calls| {
+            for _ in 0..calls {
+                copy(black_box(source.get()), black_box(target.get_mut()), threads);
+            }
+        }));
+        clock::in_turns(&mut contenders, settings.budget)
+    }
 }
 
 fn writable(outputs: &mut [(DType, Column)]) -> Vec<SliceMut<'_>> {
@@ -259,8 +305,8 @@ fn lazily(
     }
 }
 
-/// Who runs the loops of a kernel, without repetition.
-fn ran(kernel: &Kernel) -> String {
+/// The executors that run the loops of a kernel, without repetition.
+fn chosen(kernel: &Kernel) -> String {
     let mut names: Vec<&str> = kernel.executors().into_iter().map(Executor::name).collect();
     names.dedup();
     names.join("+")
@@ -272,8 +318,9 @@ fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
     let (mut sum, mut estimated) = (0.0, false);
     for id in typed.graph.ids() {
         let node = typed.graph.node(id);
-        if let NodeKind::Apply { op, .. } = &node.kind {
-            sum += f64::from(op.cost()) * node.shape.elements() as f64;
+        if let NodeKind::Apply { op, args } = &node.kind {
+            let operand = args.last().map_or(node.dtype, |&arg| typed.graph.node(arg).dtype);
+            sum += f64::from(Code::Apply(*op, operand).cost()) * node.shape.elements() as f64;
             estimated |= op.has(Law::Approximate);
         }
     }

@@ -1,7 +1,7 @@
 //! The table of workloads.
 //!
-//! In: a name. Out: a [`Workload`]: for each of its dtypes and any size a [`Problem`]. Must hold: inputs are the same
-//! in each run, and don't repeat within an array.
+//! A [`Workload`] makes a [`Problem`] for each of its dtypes and any size. Inputs are the same in every run and do not
+//! repeat within an array.
 
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};

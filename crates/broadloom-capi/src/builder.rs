@@ -1,7 +1,6 @@
 //! Builders: a kernel put together call by call.
 //!
-//! In: inputs, literals, operations on what there is already, and which of it is an output. Out: a kernel. Must hold: a
-//! value is used with its own builder only; a builder whose call failed is as it was before the call.
+//! A value can only be used with its own builder, and a builder whose call failed is unchanged by that call.
 
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use broadloom::{Array, Dim, Kernel, Literal, Op, Options, with_promotion};
 
-use crate::argument::{BL_NUL_TERMINATED, Place, many, text};
+use crate::argument::{BL_NUL_TERMINATED, OutPtr, many, text};
 use crate::code::{bl_dtype, bl_options, dtype};
 use crate::kernel::bl_kernel;
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_HANDLE, BL_LIMIT, BL_NAME};
@@ -20,7 +19,7 @@ use crate::table::{Pin, Table};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_builder {
-    /// Nothing to look into.
+    /// Opaque.
     pub id: u64,
 }
 
@@ -28,11 +27,11 @@ pub struct bl_builder {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_value {
-    /// Nothing to look into.
+    /// Opaque.
     pub id: u64,
 }
 
-/// An extent: a number, or a symbol for one that a run decides.
+/// An extent: a number, or a symbol for one that is bound at run time.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_dim {
@@ -44,7 +43,7 @@ pub struct bl_dim {
 
 static BUILDERS: Table<Builder> = Table::new(b'b');
 
-/// What ids of values begin with, one for each builder, so that another builder's are refused.
+/// The upper half of value ids, unique to each builder, so that values of another builder are refused.
 static MARKS: AtomicU32 = AtomicU32::new(1);
 
 struct Builder {
@@ -67,19 +66,19 @@ fn builder(handle: bl_builder) -> Answer<Pin<'static, Builder>> {
 
 impl Builder {
     fn parts(&self) -> MutexGuard<'_, Parts> {
-        // What a panic may have left is a value more or less.
+        // A panic leaves the vectors valid: at worst a value was pushed whose handle was not returned.
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a value is among this builder's.
+    /// The index of a value of this builder.
     fn find(&self, parts: &Parts, value: bl_value) -> Answer<usize> {
         let index = value.id as u32 as usize;
         let is_ours = value.id >> 32 == u64::from(self.mark) && index < parts.values.len();
-        let foreign = || Failure::new(BL_HANDLE, "the value is none of this builder's");
+        let foreign = || Failure::new(BL_HANDLE, "the value belongs to another builder");
         is_ours.then_some(index).ok_or_else(foreign)
     }
 
-    /// Takes a value in, and gives its handle.
+    /// Adds a value and returns its handle.
     fn push(&self, parts: &mut Parts, value: Array<'static>) -> Answer<bl_value> {
         let index = parts.values.len();
         if index >= self.options.max_nodes.min(u32::MAX as usize) {
@@ -90,31 +89,32 @@ impl Builder {
     }
 }
 
-/// The extents of an array of C's.
+/// Extents from a C array.
 ///
 /// # Safety
-/// As [`many`]; symbols are null or end with a zero.
+/// As [`many`]; symbols are null or zero-terminated, and both stay unchanged during the call.
 unsafe fn dims(pointer: *const bl_dim, rank: usize) -> Answer<Vec<Dim>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `many` requires of `rank` extents what this function's safety section says of them.
     let given = unsafe { many(pointer, rank, "the pointer to the extents") }?;
     let one = |dim: &bl_dim| match dim.symbol.is_null() {
         true => Ok(Dim::Fixed(dim.extent)),
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's safety section says that symbols are zero-terminated.
         false => Ok(Dim::from(unsafe { text(dim.symbol, BL_NUL_TERMINATED, "the name of an extent") }?)),
     };
     given.iter().map(one).collect()
 }
 
-/// Makes an empty builder, for kernels with these options (null for the usual ones).
+/// Makes an empty builder, for kernels with these options (null for the defaults).
 ///
 /// # Safety
 /// `options` is null or to as many bytes as its size says; `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_new(options: *const bl_options, out: *mut bl_builder) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `out` is;
+        // `code::options` accepts null and requires of any other pointer what the safety section says.
         let (out, options) =
-            unsafe { (Place::new(out, "the place for the builder")?, crate::code::options(options)?) };
+            unsafe { (OutPtr::new(out, "the pointer to the builder")?, crate::code::options(options)?) };
         let mark = MARKS.fetch_add(1, Ordering::Relaxed);
         let id = BUILDERS.insert(Builder { mark, options, parts: Mutex::default() });
         out.put(bl_builder { id: id.map_err(|why| Failure::handle("builder", why))? });
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn bl_builder_new(options: *const bl_options, out: *mut bl
     })
 }
 
-/// Gives a builder up, with its values. Kernels that were built stay.
+/// Releases a builder and its values. Kernels that it built are unaffected.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_builder_release(handle: bl_builder) -> bl_status {
     answer(|| BUILDERS.release(handle.id).map_err(|why| Failure::handle("builder", why)))
@@ -138,8 +138,8 @@ unsafe fn add(
     make: impl FnOnce(&Builder, &mut Parts) -> Answer<Array<'static>>,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Place::new(out, "the place for the value") }?;
+        // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `out` is.
+        let out = unsafe { OutPtr::new(out, "the pointer to the value") }?;
         let builder = builder(handle)?;
         let mut parts = builder.parts();
         let value = with_promotion(builder.options.promotion, || make(&builder, &mut parts))?;
@@ -164,67 +164,67 @@ pub unsafe extern "C" fn bl_builder_input(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |_: &Builder, parts: &mut Parts| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `text` accepts null and requires that any other `name` is zero-terminated, as the safety section says.
         let name = unsafe { text(name, BL_NUL_TERMINATED, "the name of the input") }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `dims` requires of `rank` extents and their symbols what the safety section says.
         let input = Array::input(name, dtype(dtype_code)?, &unsafe { dims(extents, rank) }?)?;
         parts.inputs.push(parts.values.len());
         Ok(input)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }
 }
 
-/// Adds a literal, which takes its dtype from what it meets.
+/// Adds a literal, which takes its dtype from the other operands.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
 unsafe fn literal(handle: bl_builder, literal: Literal, out: *mut bl_value) -> bl_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, |_, _| Ok(Array::scalar(literal))) }
 }
 
-/// Adds a truth value: 0 is false.
+/// Adds a bool literal: 0 is false.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_bool(handle: bl_builder, value: i32, out: *mut bl_value) -> bl_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: `literal` requires of `out` what this function's safety section says.
     unsafe { literal(handle, Literal::Bool(value != 0), out) }
 }
 
-/// Adds an integer, which takes its dtype from what it meets.
+/// Adds an integer literal, which takes its dtype from the other operands.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_int(handle: bl_builder, value: i64, out: *mut bl_value) -> bl_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: `literal` requires of `out` what this function's safety section says.
     unsafe { literal(handle, Literal::Int(value.into()), out) }
 }
 
-/// Adds an integer above those of `bl_builder_int`.
+/// Adds an integer literal beyond the range of `bl_builder_int`.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_uint(handle: bl_builder, value: u64, out: *mut bl_value) -> bl_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: `literal` requires of `out` what this function's safety section says.
     unsafe { literal(handle, Literal::Int(value.into()), out) }
 }
 
-/// Adds a real number, which takes its dtype from what it meets.
+/// Adds a float literal, which takes its dtype from the other operands.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_float(handle: bl_builder, value: f64, out: *mut bl_value) -> bl_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: `literal` requires of `out` what this function's safety section says.
     unsafe { literal(handle, Literal::Float(value), out) }
 }
 
-/// Adds what a function, such as "add" or "where", gives for these values; docs/ops.md lists the functions.
+/// Adds the result of a function, such as "add" or "where", for these values; docs/ops.md lists the functions.
 ///
 /// # Safety
 /// `function` is null or ends with a zero; `values` is null or valid for `count` reads; `out` is null or valid for a write.
@@ -237,7 +237,8 @@ pub unsafe extern "C" fn bl_builder_apply(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut Parts| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `text` and `many` accept null; the safety section says that any other `function` is zero-terminated, and that
+        // `count` values can be read.
         let (name, values) = unsafe {
             let name = text(function, BL_NUL_TERMINATED, "the name of the function")?;
             (name, many(values, count, "the pointer to the values")?)
@@ -246,14 +247,14 @@ pub unsafe extern "C" fn bl_builder_apply(
             return Err(Failure::new(BL_NAME, format!("there is no function `{name}`")));
         };
         if count != op.operands() {
-            let why = format!("{name} takes {} values, but is given {count}", op.operands());
+            let why = format!("{name} takes {} values, but got {count}", op.operands());
             return Err(Failure::new(BL_ARITY, why));
         }
         let operand = |value: &bl_value| Ok(parts.values[builder.find(parts, *value)?].clone());
         let operands = values.iter().map(operand).collect::<Answer<Vec<_>>>()?;
         Ok(Array::apply(op, &operands)?)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }
 }
 
@@ -272,7 +273,7 @@ pub unsafe extern "C" fn bl_builder_cast(
         let dtype = dtype(dtype_code)?;
         Ok(parts.values[builder.find(parts, value)?].astype(dtype))
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }
 }
 
@@ -290,11 +291,11 @@ pub unsafe extern "C" fn bl_builder_permute(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut Parts| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `many` accepts null; the safety section says that `count` axes can be read otherwise.
         let axes = unsafe { many(axes, count, "the pointer to the axes") }?;
         Ok(parts.values[builder.find(parts, value)?].permute_dims(axes)?)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }
 }
 
@@ -309,7 +310,7 @@ pub unsafe extern "C" fn bl_builder_output(
     value: bl_value,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `text` accepts null and requires that any other `name` is zero-terminated, as the safety section says.
         let name = unsafe { text(name, BL_NUL_TERMINATED, "the name of the output") }?;
         let builder = builder(handle)?;
         let mut parts = builder.parts();
@@ -319,15 +320,15 @@ pub unsafe extern "C" fn bl_builder_output(
     })
 }
 
-/// Compiles a kernel with one reference to it; the builder can go on.
+/// Builds a kernel with one reference; the builder can still be used.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_compile(handle: bl_builder, out: *mut bl_kernel) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Place::new(out, "the place for the kernel") }?;
+        // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `out` is.
+        let out = unsafe { OutPtr::new(out, "the pointer to the kernel") }?;
         let builder = builder(handle)?;
         let parts = builder.parts();
         if parts.outputs.is_empty() {

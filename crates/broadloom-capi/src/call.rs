@@ -1,7 +1,7 @@
-//! Calls: a kernel whose extents are bound, run on bare pointers.
+//! Calls: a kernel bound to extents, run on plain pointers.
 //!
-//! In: extents, then for each run one pointer per operand. Out: results. Must hold: every operand is row-major without gaps,
-//! with the shape that it was bound to; a run of a short kernel allocates nothing.
+//! Every operand is row-major and contiguous, with the shape that it was bound to, so that a run takes one pointer per
+//! operand; running a small kernel allocates nothing.
 
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
@@ -9,9 +9,9 @@ use std::ops::Range;
 use broadloom::{Call, Control, DType, In, Out};
 use smallvec::SmallVec;
 
-use crate::argument::{BL_NUL_TERMINATED, Place, give, many, text};
+use crate::argument::{BL_NUL_TERMINATED, OutPtr, give, many, text};
 use crate::kernel::{bl_control, bl_kernel, controlled, kernel};
-use crate::memory::{self, Operand, are_apart, row_major};
+use crate::memory::{self, MemoryOperand, are_apart, row_major};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_MEMORY, BL_SHAPE};
 use crate::status::{Answer, Failure, answer};
 use crate::table::{Pin, Table};
@@ -20,7 +20,7 @@ use crate::table::{Pin, Table};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_call {
-    /// Nothing to look into.
+    /// Opaque.
     pub id: u64,
 }
 
@@ -30,36 +30,37 @@ pub struct bl_call {
 pub struct bl_extent {
     /// The symbol's name, zero-terminated.
     pub symbol: *const c_char,
-    /// The number that it stands for.
+    /// Its value.
     pub extent: usize,
 }
 
-static CALLS: Table<Prepared> = Table::new(b'c');
+static CALLS: Table<PreparedCall> = Table::new(b'c');
 
-struct Prepared {
+struct PreparedCall {
     call: Call,
-    inputs: Box<[Bound]>,
-    outputs: Box<[Bound]>,
+    inputs: Box<[BoundOperand]>,
+    outputs: Box<[BoundOperand]>,
 }
 
-/// What an operand is bound to.
-struct Bound {
+/// The memory layout that an operand is bound to.
+struct BoundOperand {
     dtype: DType,
-    /// Of an element, and of all.
+    /// Bytes of an element.
     size: usize,
+    /// Bytes of all elements.
     bytes: usize,
     shape: Box<[usize]>,
     strides: Box<[isize]>,
 }
 
-impl Bound {
-    fn new(dtype: DType, shape: &[usize]) -> Bound {
+impl BoundOperand {
+    fn new(dtype: DType, shape: &[usize]) -> BoundOperand {
         let size = dtype.size();
         let bytes = shape.iter().product::<usize>() * size;
-        Bound { dtype, size, bytes, shape: shape.into(), strides: row_major(shape)[..].into() }
+        BoundOperand { dtype, size, bytes, shape: shape.into(), strides: row_major(shape)[..].into() }
     }
 
-    /// The addresses, if a pointer may be to it.
+    /// The operand's addresses at a pointer, if the pointer is not null, misaligned or too high.
     #[inline]
     fn addresses(&self, data: *const c_void, what: &str, i: usize) -> Answer<Range<usize>> {
         let start = data.addr();
@@ -70,33 +71,39 @@ impl Bound {
 
     #[cold]
     fn refuse(&self, data: *const c_void, what: &str, i: usize) -> Failure {
-        match memory::check(data.cast(), self.size) {
+        match memory::check_elements(data.cast(), self.size) {
             Err((status, why)) => Failure::new(status, format!("{what} {i} {why}")),
-            Ok(()) => Failure::new(BL_MEMORY, format!("{what} {i} reaches further than memory does")),
+            Ok(()) => Failure::new(BL_MEMORY, format!("{what} {i} extends beyond the address space")),
         }
     }
 
-    /// The operand at a pointer, or of these rows only.
-    fn at(&self, data: *const c_void, rows: Option<&Range<usize>>, what: &str, i: usize) -> Answer<Operand> {
+    /// The operand at a pointer, or these rows of it.
+    fn at(
+        &self,
+        data: *const c_void,
+        rows: Option<&Range<usize>>,
+        what: &str,
+        i: usize,
+    ) -> Answer<MemoryOperand> {
         let mut shape: SmallVec<[usize; 4]> = self.shape[..].into();
         if let (Some(rows), Some(first)) = (rows, shape.first_mut()) {
             *first = rows.len();
         }
-        Operand::plain(data.cast_mut(), self.dtype, &shape, &self.strides, || format!("{what} {i}"))
+        MemoryOperand::plain(data.cast_mut(), self.dtype, &shape, &self.strides, || format!("{what} {i}"))
     }
 }
 
 #[inline]
-fn prepared(handle: bl_call) -> Answer<Pin<'static, Prepared>> {
+fn prepared(handle: bl_call) -> Answer<Pin<'static, PreparedCall>> {
     CALLS.pin(handle.id).map_err(|why| Failure::handle("call", why))
 }
 
-/// Binds a kernel's symbols to extents, all operands being row-major without gaps: what is left for a run is memory.
+/// Binds a kernel's symbols to extents, for contiguous row-major operands; a run then takes pointers only.
 ///
 /// The call keeps the kernel alive.
 ///
 /// # Safety
-/// `extents` is null or valid for `count` reads, its symbols end with a zero; `out` is null or valid for a write.
+/// `extents` is null or valid for `count` reads, its symbols are null or zero-terminated; `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_kernel_bind(
     handle: bl_kernel,
@@ -105,13 +112,17 @@ pub unsafe extern "C" fn bl_kernel_bind(
     out: *mut bl_call,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `OutPtr::new` and `many` accept null and require of any other pointer what the safety section says of `out`
+        // and `extents`.
         let (out, extents) = unsafe {
-            (Place::new(out, "the place for the call")?, many(extents, count, "the pointer to the extents")?)
+            (
+                OutPtr::new(out, "the pointer to the call")?,
+                many(extents, count, "the pointer to the extents")?,
+            )
         };
         let mut given = Vec::with_capacity(extents.len());
         for extent in extents {
-            // SAFETY: the caller's promise.
+            // SAFETY: the safety section says that symbols are null or zero-terminated, and `text` accepts null.
             let symbol = unsafe { text(extent.symbol, BL_NUL_TERMINATED, "the name of an extent") }?;
             given.push((symbol, extent.extent));
         }
@@ -121,40 +132,41 @@ pub unsafe extern "C" fn bl_kernel_bind(
             .inputs()
             .iter()
             .zip(call.input_shapes())
-            .map(|(port, shape)| Bound::new(port.dtype, shape));
+            .map(|(port, shape)| BoundOperand::new(port.dtype, shape));
         let inputs = inputs.collect();
         let outputs = kernel
             .outputs()
             .iter()
             .zip(call.output_shapes())
-            .map(|(port, shape)| Bound::new(port.dtype, shape));
+            .map(|(port, shape)| BoundOperand::new(port.dtype, shape));
         let outputs = outputs.collect();
-        let id =
-            CALLS.insert(Prepared { call, inputs, outputs }).map_err(|why| Failure::handle("call", why))?;
+        let id = CALLS
+            .insert(PreparedCall { call, inputs, outputs })
+            .map_err(|why| Failure::handle("call", why))?;
         out.put(bl_call { id });
         Ok(())
     })
 }
 
-/// One reference more to a call.
+/// Adds a reference to a call.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_call_retain(handle: bl_call) -> bl_status {
     answer(|| CALLS.retain(handle.id).map_err(|why| Failure::handle("call", why)))
 }
 
-/// One reference less; with the last one the handle is no call's any more. Runs that are under way end as they would.
+/// Removes a reference; after the last one the handle is invalid. Runs in progress are unaffected.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_call_release(handle: bl_call) -> bl_status {
     answer(|| CALLS.release(handle.id).map_err(|why| Failure::handle("call", why)))
 }
 
-/// Compiles now what the first runs would have to wait for.
+/// Compiles ahead of time what the first runs would otherwise wait for.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_call_compile(handle: bl_call) -> bl_status {
     answer(|| Ok(prepared(handle)?.call.compile()?))
 }
 
-/// Gives the extents of an output, and its rank; BL_TOO_SMALL if `capacity` is less.
+/// Stores the extents of an output and its rank; BL_TOO_SMALL if `capacity` is less than the rank.
 ///
 /// # Safety
 /// `rank` is null or valid for a write; `extents` is null or valid for `capacity` writes.
@@ -167,21 +179,23 @@ pub unsafe extern "C" fn bl_call_output_shape(
     rank: *mut usize,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
-        let rank = unsafe { Place::new(rank, "the place for the rank") }?;
+        // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `rank` is.
+        let rank = unsafe { OutPtr::new(rank, "the pointer to the rank") }?;
         let prepared = prepared(handle)?;
         let Some(output) = prepared.outputs.get(index) else {
-            let why = format!("there is no {index}: the kernel has {} outputs", prepared.outputs.len());
+            let why =
+                format!("index {index} is out of range: the kernel has {} outputs", prepared.outputs.len());
             return Err(Failure::new(BL_ARITY, why));
         };
         rank.put(output.shape.len());
         if capacity < output.shape.len() {
-            let why = format!("{} extents don't fit into {capacity}", output.shape.len());
+            let why = format!("{} extents exceed the capacity of {capacity}", output.shape.len());
             return Err(Failure::new(bl_status::BL_TOO_SMALL, why));
         }
         for (i, &extent) in output.shape.iter().enumerate() {
-            // SAFETY: the caller's promise, for less than `capacity`.
-            unsafe { Place::new(extents.wrapping_add(i), "the place for the extents") }?.put(extent);
+            // SAFETY: `i` is below the rank, which is at most `capacity`; the safety section says that so many extents can be
+            // written unless the pointer is null, which `OutPtr::new` refuses for the first of them.
+            unsafe { OutPtr::new(extents.wrapping_add(i), "the pointer to the extents") }?.put(extent);
         }
         Ok(())
     })
@@ -194,7 +208,7 @@ pub const BL_EXPLAIN_CODE: u32 = 1;
 /// An explanation as an HTML page, with the code.
 pub const BL_EXPLAIN_HTML: u32 = 2;
 
-/// Gives how the call runs: a BL_EXPLAIN constant says as what. As of `bl_kernel_explain`, for the bound extents.
+/// Explains how the call runs, in the form of a BL_EXPLAIN constant. As `bl_kernel_explain`, for the bound extents.
 ///
 /// # Safety
 /// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
@@ -215,18 +229,18 @@ pub unsafe extern "C" fn bl_call_explain(
             BL_EXPLAIN_HTML => prepared.call.explanation(true)?.to_html("broadloom"),
             _ => return Err(Failure::new(BL_ARGUMENT, format!("{form} is not the code of an explanation"))),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: `give` requires of `length` and `buffer` what this function's safety section says.
         unsafe { give(&text, buffer, capacity, length) }
     })
 }
 
-/// The pointers of a run, as many as there are operands.
+/// The pointers of a run, if there is one per operand.
 ///
 /// # Safety
-/// Both are null or valid for so many reads.
+/// Both are null or valid for that many reads for `'p`, and nothing writes to them during `'p`.
 #[inline]
 unsafe fn pointers<'p>(
-    prepared: &Prepared,
+    prepared: &PreparedCall,
     (inputs, input_count): (*const *const c_void, usize),
     (outputs, output_count): (*const *mut c_void, usize),
 ) -> Answer<(&'p [*const c_void], &'p [*mut c_void])> {
@@ -237,7 +251,7 @@ unsafe fn pointers<'p>(
             return Err(Failure::new(BL_ARITY, format!("{given} {what}, the kernel has {wanted}")));
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `many` accepts null and requires of any other pointer what this function's safety section says.
     unsafe {
         let inputs = many(inputs, input_count, "the pointer to the inputs")?;
         Ok((inputs, many(outputs, output_count, "the pointer to the outputs")?))
@@ -249,8 +263,9 @@ unsafe fn pointers<'p>(
 /// An output may be an input, or overlap it; no two outputs may overlap.
 ///
 /// # Safety
-/// `inputs` and `outputs` are null or valid for so many reads. Their memory is, until the call returns, initialised and
-/// valid for reads, of an output also for writes; nothing else writes to it, nor reads what is an output's.
+/// `inputs` and `outputs` are null or valid for that many reads. Until the call returns, the memory of an operand is in one
+/// allocation, initialised and valid for reads, that of an output also for writes; nothing else writes to it, nor reads
+/// that of an output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_call_run(
     handle: bl_call,
@@ -261,7 +276,7 @@ pub unsafe extern "C" fn bl_call_run(
 ) -> bl_status {
     answer(|| {
         let prepared = prepared(handle)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `pointers` requires that `inputs` and `outputs` are null or can be read, as the safety section says.
         let (from, to) = unsafe { pointers(&prepared, (inputs, input_count), (outputs, output_count)) }?;
         let mut places: SmallVec<[Range<usize>; 4]> = SmallVec::new();
         let mut apart = true;
@@ -277,23 +292,25 @@ pub unsafe extern "C" fn bl_call_run(
             if !apart {
                 break;
             }
-            // SAFETY: the caller vouches for the memory, and no output reaches it.
+            // SAFETY: `addresses` checked the pointer; the safety section says that `bytes` bytes can be read and that only
+            // the run writes to them, and no output of the run overlaps them.
             ins.push(In::bytes(bound.dtype, unsafe { memory::slice(data.cast(), bound.bytes) }));
         }
         if !apart {
             drop(ins);
-            // SAFETY: the caller's promise.
+            // SAFETY: `ins` is dropped, so that no slice of an operand is left; the safety section says what `run_raw` requires.
             return unsafe { run_raw(&prepared, from, to, None, None) };
         }
         let outs = to.iter().zip(&prepared.outputs).map(|(&data, bound)| {
-            // SAFETY: the caller vouches for the memory, and no other operand reaches it.
+            // SAFETY: `addresses` checked the pointer; the safety section says that `bytes` bytes can be read and written by
+            // the run alone, and `apart` says that no other operand of the run overlaps them.
             Out::bytes(bound.dtype, unsafe { memory::slice_mut(data.cast(), bound.bytes) })
         });
         Ok(prepared.call.run(&ins, outs)?)
     })
 }
 
-/// Runs a call as [`bl_call_run`] does, watched.
+/// Runs a call as [`bl_call_run`] does, with progress and cancellation.
 ///
 /// # Safety
 /// As of [`bl_call_run`]; `control` is null, or to as many bytes as its size says.
@@ -308,17 +325,17 @@ pub unsafe extern "C" fn bl_call_run_with(
 ) -> bl_status {
     answer(|| {
         let prepared = prepared(handle)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `pointers` requires that `inputs` and `outputs` are null or can be read, as the safety section says.
         let (from, to) = unsafe { pointers(&prepared, (inputs, input_count), (outputs, output_count)) }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the safety section says of the operands what `run_raw` requires, and of `control` what `controlled` does.
         unsafe { controlled(control, |control| run_raw(&prepared, from, to, None, control)) }
     })
 }
 
-/// Computes rows `begin` to `end` (without it) of the outputs, on the calling thread: for hosts that share the work among
-/// threads of their own. Inputs are given whole, outputs as the memory of these rows alone.
+/// Computes rows `begin` to `end` (exclusive) of the outputs on the calling thread, for applications that divide the work
+/// among threads of their own. Inputs are passed whole, outputs as the memory of these rows alone.
 ///
-/// BL_SHAPE for rows that are not there, outputs without a common first axis, and kernels with views in them.
+/// BL_SHAPE for rows out of range, outputs without a common first axis, and kernels that contain views.
 ///
 /// # Safety
 /// As of [`bl_call_run`]; but other threads may write to rows of inputs that are not among these.
@@ -334,38 +351,39 @@ pub unsafe extern "C" fn bl_call_run_range(
 ) -> bl_status {
     answer(|| {
         let prepared = prepared(handle)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `pointers` requires that `inputs` and `outputs` are null or can be read, as the safety section says.
         let (from, to) = unsafe { pointers(&prepared, (inputs, input_count), (outputs, output_count)) }?;
         if begin > end
             || prepared.outputs.iter().any(|output| output.shape.first().is_none_or(|&rows| end > rows))
         {
-            return Err(Failure::new(BL_SHAPE, format!("there are no rows {begin} to {end}")));
+            return Err(Failure::new(BL_SHAPE, format!("rows {begin} to {end} are out of range")));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `begin..end` lies within the bound extents; the safety section says of the inputs, and of the outputs' rows,
+        // what `run_raw` requires.
         unsafe { run_raw(&prepared, from, to, Some(begin..end), None) }
     })
 }
 
-/// Runs with every operand at its pointer, whatever overlaps.
+/// Runs with every operand passed as a pointer, so that inputs and outputs may overlap.
 ///
 /// # Safety
 /// As of [`bl_call_run`], or [`bl_call_run_range`].
 unsafe fn run_raw(
-    prepared: &Prepared,
+    prepared: &PreparedCall,
     from: &[*const c_void],
     to: &[*mut c_void],
     rows: Option<Range<usize>>,
     control: Option<&Control<'_>>,
 ) -> Answer<()> {
-    let at = |i: usize, bound: &Bound, data: *const c_void| bound.at(data, None, "input", i);
+    let at = |i: usize, bound: &BoundOperand, data: *const c_void| bound.at(data, None, "input", i);
     let inputs = from.iter().zip(&prepared.inputs).enumerate().map(|(i, (&data, bound))| at(i, bound, data));
-    let inputs = inputs.collect::<Answer<SmallVec<[Operand; 4]>>>()?;
-    let at = |i: usize, bound: &Bound, data: *const c_void| bound.at(data, rows.as_ref(), "output", i);
+    let inputs = inputs.collect::<Answer<SmallVec<[MemoryOperand; 4]>>>()?;
+    let at = |i: usize, bound: &BoundOperand, data: *const c_void| bound.at(data, rows.as_ref(), "output", i);
     let outputs = to.iter().zip(&prepared.outputs).enumerate().map(|(i, (&data, bound))| at(i, bound, data));
-    let outputs = outputs.collect::<Answer<SmallVec<[Operand; 4]>>>()?;
-    // SAFETY: the caller's promise, from here to the end of the run.
+    let outputs = outputs.collect::<Answer<SmallVec<[MemoryOperand; 4]>>>()?;
+    // SAFETY: each input has the bytes that its call was bound to, for which the safety section holds until the run ends.
     let ins: SmallVec<[In<'_>; 8]> = inputs.iter().map(|input| unsafe { input.raw_input() }).collect();
-    // SAFETY: as above.
+    // SAFETY: each output has the bytes of its rows, for which the safety section holds until the run ends.
     let outs = outputs.iter().map(|output| unsafe { output.raw_output() });
     let outs = outs.collect::<Answer<SmallVec<[Out<'_>; 4]>>>()?;
     let done = match (rows, control) {

@@ -1,7 +1,6 @@
-//! Codes: small numbers for dtypes and choices, and the options made of them.
+//! Numeric codes for dtypes and choices, and the options struct made of them.
 //!
-//! In: numbers of C's. Out: what they stand for, or the status that says which number is none. Must hold: a number never
-//! changes its meaning; the dtypes are those of the table, which a test compares.
+//! A number never changes its meaning. The codes of dtypes are those of the dtype table, which a test checks.
 
 use std::ffi::{CStr, c_char};
 
@@ -13,7 +12,7 @@ use crate::status::{Answer, Failure, answer};
 
 /// The dtype of an operand's elements: one of the BL_DTYPE constants.
 pub type bl_dtype = u32;
-/// A byte each, 0 or 1; as an input, anything but 0 is true.
+/// One byte, 0 or 1; in an input every byte but 0 is true.
 pub const BL_DTYPE_BOOL: u32 = 0;
 /// `int8_t`
 pub const BL_DTYPE_INT8: u32 = 1;
@@ -50,7 +49,7 @@ pub(crate) fn code(dtype: DType) -> bl_dtype {
     dtype as bl_dtype
 }
 
-/// The bytes of one element; 0 for a code that is none.
+/// The size of an element in bytes; 0 for an unknown code.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_dtype_size(dtype_code: bl_dtype) -> usize {
     dtype(dtype_code).map_or(0, DType::size)
@@ -66,29 +65,29 @@ macro_rules! names {
 }
 broadloom_math::for_each_dtype!(names);
 
-/// The name of a dtype, such as "float32", in static memory; null for a code that is none.
+/// The name of a dtype, such as "float32", in static memory; null for an unknown code.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_dtype_name(dtype_code: bl_dtype) -> *const c_char {
     NAMES.get(dtype_code as usize).map_or(std::ptr::null(), |name| name.as_ptr())
 }
 
-/// Whichever executor is estimated to be done first.
+/// The executor with the lowest estimated time.
 pub const BL_EXECUTOR_AUTO: u32 = 0;
 /// Precompiled loops over tiles.
 pub const BL_EXECUTOR_INTERP: u32 = 1;
-/// Machine code, where the host has a compiler and allows executable memory.
+/// Machine code, where the target is supported and the system allows executable memory.
 pub const BL_EXECUTOR_JIT: u32 = 2;
-/// Vectors of machine code are as wide as the host's.
+/// Vectors of machine code are as wide as the target's.
 pub const BL_VECTOR_WIDTH_AUTO: u32 = 0;
 /// Vectors of machine code have at most 128 bits.
 pub const BL_VECTOR_WIDTH_128: u32 = 128;
-/// Vectors of machine code have at most 256 bits, where the host has as many.
+/// Vectors of machine code have at most 256 bits, if the target has vectors that wide.
 pub const BL_VECTOR_WIDTH_256: u32 = 256;
-/// Vectors of machine code have at most 512 bits, where the host has as many.
+/// Vectors of machine code have at most 512 bits, if the target has vectors that wide.
 pub const BL_VECTOR_WIDTH_512: u32 = 512;
-/// Dtypes promote as the Python Array API standard has it: different kinds are an error.
+/// Dtypes promote as in the Python Array API standard: different kinds are an error.
 pub const BL_PROMOTION_STRICT: u32 = 0;
-/// Dtypes promote as NumPy 2 does it.
+/// Dtypes promote as in NumPy 2.
 pub const BL_PROMOTION_NUMPY: u32 = 1;
 /// An integer divided by zero is 0.
 pub const BL_INT_DIVISION_ZERO: u32 = 0;
@@ -109,25 +108,26 @@ pub struct bl_options {
     pub int_division: u32,
     /// A BL_VECTOR_WIDTH constant. The bits of results are the same.
     pub vector_width: u32,
-    /// The most threads that a run uses; 0 for as many as the host has processors.
+    /// The maximum number of threads of a run; 0 for one per processor.
     pub threads: usize,
-    /// The most bytes that results and temporaries may take.
+    /// The maximum size of results and temporaries in bytes.
     pub max_bytes: usize,
-    /// The most nodes of an expression.
+    /// The maximum number of nodes in an expression.
     pub max_nodes: usize,
-    /// The most operations on the longest way from an output to an input.
+    /// The maximum number of operations on a path from an output to an input.
     pub max_depth: usize,
-    /// The highest rank of an operand.
+    /// The maximum rank of an operand.
     pub max_rank: usize,
-    /// The most vector instructions per element of a kernel that is compiled; 0 compiles nothing.
+    /// The maximum number of vector instructions per element of a kernel that is compiled; 0 compiles nothing.
     pub max_compiled_cost: usize,
 }
 
-// SAFETY: `repr(C)`, its size first, and nothing but integers.
+// SAFETY: the struct is `repr(C)`, begins with `size: usize`, and all of its fields are integers, for which every bit
+// pattern is valid.
 unsafe impl Versioned for bl_options {
-    const FIRST: usize = size_of::<bl_options>();
+    const MIN_SIZE: usize = size_of::<bl_options>();
 
-    fn unsaid() -> bl_options {
+    fn defaults() -> bl_options {
         let options = Options::default();
         bl_options {
             size: size_of::<bl_options>(),
@@ -145,17 +145,17 @@ unsafe impl Versioned for bl_options {
     }
 }
 
-/// Fills options with what is chosen where nothing is said; their size must be set.
+/// Fills options with the defaults; their `size` must be set.
 ///
 /// # Safety
 /// The pointer is null, or to as many bytes as its size says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_options_init(options: *mut bl_options) -> bl_status {
-    // SAFETY: the caller's promise.
-    answer(|| unsafe { fill(options, bl_options::unsaid(), "the pointer to the options") })
+    // SAFETY: `fill` requires of the pointer what this function's safety section says.
+    answer(|| unsafe { fill(options, bl_options::defaults(), "the pointer to the options") })
 }
 
-/// The options at a pointer; null for the usual ones.
+/// The options at a pointer; the defaults if it is null.
 ///
 /// # Safety
 /// The pointer is null, or to as many bytes as its size says.
@@ -163,7 +163,7 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
     if pointer.is_null() {
         return Ok(Options::default());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not null; `versioned` requires of such a pointer what this function's safety section says.
     let given = unsafe { versioned(pointer, "the pointer to the options") }?;
     let unknown =
         |what: &str, code: u32| Err(Failure::new(BL_ARGUMENT, format!("{code} is not the code of {what}")));
@@ -176,19 +176,19 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
     let promotion = match given.promotion {
         BL_PROMOTION_STRICT => Promotion::Strict,
         BL_PROMOTION_NUMPY => Promotion::NumPy,
-        other => return unknown("a promotion", other),
+        other => return unknown("a promotion mode", other),
     };
     let int_division = match given.int_division {
         BL_INT_DIVISION_ZERO => IntDivision::Zero,
         BL_INT_DIVISION_ERROR => IntDivision::Error,
-        other => return unknown("a rule for integer division", other),
+        other => return unknown("an integer division mode", other),
     };
     let vector_width = match given.vector_width {
-        BL_VECTOR_WIDTH_AUTO => VectorWidth::Auto,
-        BL_VECTOR_WIDTH_128 => VectorWidth::W128,
-        BL_VECTOR_WIDTH_256 => VectorWidth::W256,
-        BL_VECTOR_WIDTH_512 => VectorWidth::W512,
-        other => return unknown("a width of vectors", other),
+        BL_VECTOR_WIDTH_AUTO => None,
+        bits => match VectorWidth::from_bits(bits) {
+            None => return unknown("a vector width", bits),
+            width => width,
+        },
     };
     Ok(Options {
         executor,
@@ -229,7 +229,7 @@ mod tests {
         for (name, number) in codes {
             let known = dtype(number).expect("a dtype");
             assert_eq!((known.name(), code(known), bl_dtype_size(number)), (name, number, known.size()));
-            // SAFETY: names are C strings in static memory.
+            // SAFETY: `bl_dtype_name` returns an element of `NAMES`, a zero-terminated string in static memory.
             assert_eq!(unsafe { CStr::from_ptr(bl_dtype_name(number)) }.to_str(), Ok(name));
         }
         assert!(dtype(12).is_err() && bl_dtype_size(12) == 0 && bl_dtype_name(u32::MAX).is_null());

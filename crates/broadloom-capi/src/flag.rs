@@ -1,10 +1,10 @@
-//! Flags: what one thread raises so that another's run ends.
+//! Flags, by which one thread cancels another's run.
 //!
-//! In: a flag. Out: whether it is up. Must hold: a run that looks at a flag keeps it, whoever releases it.
+//! A run keeps the flag that it polls alive, even if the flag is released meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::argument::Place;
+use crate::argument::OutPtr;
 use crate::status::bl_status;
 use crate::status::{Answer, Failure, answer};
 use crate::table::{Refused, Table};
@@ -13,7 +13,7 @@ use crate::table::{Refused, Table};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_flag {
-    /// Nothing to look into.
+    /// Opaque.
     pub id: u64,
 }
 
@@ -23,15 +23,15 @@ fn refused(why: Refused) -> Failure {
     Failure::handle("flag", why)
 }
 
-/// Makes a flag that is down.
+/// Creates a flag that is not raised.
 ///
 /// # Safety
 /// `out` is null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_flag_new(out: *mut bl_flag) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Place::new(out, "the place for the flag") }?;
+        // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `out` is.
+        let out = unsafe { OutPtr::new(out, "the pointer to the flag") }?;
         out.put(bl_flag { id: FLAGS.insert(AtomicBool::new(false)).map_err(refused)? });
         Ok(())
     })
@@ -42,19 +42,19 @@ fn set(handle: bl_flag, up: bool) -> Answer<()> {
     Ok(())
 }
 
-/// Raises a flag: runs that look at it end with BL_CANCELLED, each after the chunks that it has begun.
+/// Raises a flag: runs that poll it end with BL_CANCELLED, after the chunks that they have begun.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_flag_raise(handle: bl_flag) -> bl_status {
     answer(|| set(handle, true))
 }
 
-/// Lowers a flag, for other runs.
+/// Lowers a flag, so that it can be used for other runs.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_flag_lower(handle: bl_flag) -> bl_status {
     answer(|| set(handle, false))
 }
 
-/// Gives a flag up.
+/// Releases a flag. Runs that poll it keep it until they end.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_flag_release(handle: bl_flag) -> bl_status {
     answer(|| FLAGS.release(handle.id).map_err(refused))

@@ -1,8 +1,7 @@
-//! Kernels: built from text, looked into, and run on memory with shapes and strides.
+//! Kernels: parsed from text, queried, and run on memory with shapes and strides.
 //!
-//! In: programs, handles, views of memory. Out: kernels, what there is to say of them, and their results. Must hold:
-//! everything is checked before the first store, as `broadloom::Kernel` promises; a kernel that is released while it
-//! runs is there until the run ends.
+//! All operands are checked before the first store, as `broadloom::Kernel` guarantees. A kernel that is released while
+//! it runs stays alive until the run ends.
 
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::AtomicBool;
@@ -10,22 +9,22 @@ use std::sync::atomic::AtomicBool;
 use broadloom::{Control, Dim, In, Kernel, Out, Port, Progress};
 use smallvec::SmallVec;
 
-use crate::argument::{Place, Versioned, fill, give, many, text, versioned};
+use crate::argument::{OutPtr, Versioned, fill, give, many, text, versioned};
 use crate::code::{bl_dtype, bl_options, code};
 use crate::flag::{FLAGS, bl_flag};
-use crate::memory::{Operand, bl_view};
+use crate::memory::{MemoryOperand, bl_view};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_DTYPE, BL_SHAPE};
 use crate::status::{Answer, Failure, answer};
 use crate::table::{Pin, Table};
 
 /// A handle of a kernel. 0 is no kernel.
 ///
-/// A kernel may be used by any number of threads at once. It is there until it was released as often as it was made and
+/// A kernel may be used by any number of threads at once. It lives until it is released as often as it was created and
 /// retained.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_kernel {
-    /// Nothing to look into.
+    /// Opaque.
     pub id: u64,
 }
 
@@ -41,7 +40,7 @@ pub(crate) fn kernel(handle: bl_kernel) -> Answer<Pin<'static, Kernel>> {
     KERNELS.pin(handle.id).map_err(|why| Failure::handle("kernel", why))
 }
 
-/// Compiles a program in the text language (docs/language.md), with options or null for the usual ones.
+/// Compiles a program in the text language (docs/language.md), with options or null for the defaults.
 ///
 /// `length` is the text's in bytes, or BL_NUL_TERMINATED. Where the text is wrong, `bl_last_error_span` says where.
 ///
@@ -56,9 +55,10 @@ pub unsafe extern "C" fn bl_kernel_parse(
     out: *mut bl_kernel,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `OutPtr::new`, `text` and `code::options` accept null and require of any other pointer what the safety section
+        // says of `out`, `program` and `options`.
         let (out, program, options) = unsafe {
-            let out = Place::new(out, "the place for the kernel")?;
+            let out = OutPtr::new(out, "the pointer to the kernel")?;
             (out, text(program, length, "the program")?, crate::code::options(options)?)
         };
         out.put(insert(Kernel::parse(program, &options)?)?);
@@ -66,33 +66,33 @@ pub unsafe extern "C" fn bl_kernel_parse(
     })
 }
 
-/// One reference more to a kernel.
+/// Adds a reference to a kernel.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_kernel_retain(handle: bl_kernel) -> bl_status {
     answer(|| KERNELS.retain(handle.id).map_err(|why| Failure::handle("kernel", why)))
 }
 
-/// One reference less; with the last one the handle is no kernel's any more. Runs that are under way end as they would.
+/// Removes a reference; after the last one the handle is invalid. Runs in progress are unaffected.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_kernel_release(handle: bl_kernel) -> bl_status {
     answer(|| KERNELS.release(handle.id).map_err(|why| Failure::handle("kernel", why)))
 }
 
-/// The kernel's identity: 32 bytes, the same for the same program and options on every host.
+/// The kernel's identity: 32 bytes, the same for the same program and options on every machine.
 ///
 /// # Safety
 /// `out` is null or valid for a write of 32 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_kernel_id(handle: bl_kernel, out: *mut u8) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Place::new(out.cast::<[u8; 32]>(), "the place for the identity") }?;
+        // SAFETY: `OutPtr::new` accepts null and requires any other pointer to be valid for a write of 32 bytes, as `out` is.
+        let out = unsafe { OutPtr::new(out.cast::<[u8; 32]>(), "the pointer to the identity") }?;
         out.put(*kernel(handle)?.id().as_bytes());
         Ok(())
     })
 }
 
-/// What a kernel's operands are: the number of inputs and of outputs.
+/// Stores the number of inputs and of outputs.
 ///
 /// # Safety
 /// `inputs` and `outputs` are null or valid for a write.
@@ -103,11 +103,11 @@ pub unsafe extern "C" fn bl_kernel_arity(
     outputs: *mut usize,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as both are.
         let (inputs, outputs) = unsafe {
             (
-                Place::new(inputs, "the place for the inputs")?,
-                Place::new(outputs, "the place for the outputs")?,
+                OutPtr::new(inputs, "the pointer to the inputs")?,
+                OutPtr::new(outputs, "the pointer to the outputs")?,
             )
         };
         let kernel = kernel(handle)?;
@@ -124,20 +124,20 @@ pub const BL_OUTPUT: u32 = 1;
 
 /// An extent that is a number.
 pub const BL_DIM_FIXED: u32 = 0;
-/// An extent that a run decides, the same wherever its symbol stands.
+/// An extent bound at run time, the same wherever its symbol occurs.
 pub const BL_DIM_SYMBOL: u32 = 1;
 /// Any number of leading axes.
 pub const BL_DIM_REST: u32 = 2;
 
-/// What there is to say of an operand; its size must be set.
+/// The description of an operand; its `size` must be set.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_operand {
     /// sizeof(bl_operand)
     pub size: usize,
-    /// The number of its dims, "..." being one.
+    /// The number of its dims, counting "..." as one.
     pub rank: usize,
-    /// The length of its name in bytes, without a zero.
+    /// The length of its name in bytes, without the terminating zero.
     pub name_length: usize,
     /// A BL_DTYPE constant.
     pub dtype: bl_dtype,
@@ -145,11 +145,12 @@ pub struct bl_operand {
     pub has_rest: u32,
 }
 
-// SAFETY: `repr(C)`, its size first, and nothing but integers.
+// SAFETY: the struct is `repr(C)`, begins with `size: usize`, and all of its fields are integers, for which every bit
+// pattern is valid.
 unsafe impl Versioned for bl_operand {
-    const FIRST: usize = size_of::<bl_operand>();
+    const MIN_SIZE: usize = size_of::<bl_operand>();
 
-    fn unsaid() -> bl_operand {
+    fn defaults() -> bl_operand {
         bl_operand { size: size_of::<bl_operand>(), rank: 0, name_length: 0, dtype: 0, has_rest: 0 }
     }
 }
@@ -161,12 +162,16 @@ fn port(kernel: &Kernel, side: u32, index: usize) -> Answer<&Port> {
         BL_OUTPUT => (kernel.outputs(), "outputs"),
         _ => return Err(Failure::new(BL_ARGUMENT, format!("{side} is neither BL_INPUT nor BL_OUTPUT"))),
     };
-    let beyond =
-        || Failure::new(BL_ARITY, format!("there is no {index}: the kernel has {} {what}", ports.len()));
+    let beyond = || {
+        Failure::new(
+            BL_ARITY,
+            format!("index {index} is out of range: the kernel has {} {what}", ports.len()),
+        )
+    };
     ports.get(index).ok_or_else(beyond)
 }
 
-/// Says what an operand is: BL_INPUT or BL_OUTPUT, and which of them.
+/// Describes an operand, selected by BL_INPUT or BL_OUTPUT and an index.
 ///
 /// # Safety
 /// `out` is null, or to as many bytes as its size says.
@@ -185,14 +190,14 @@ pub unsafe extern "C" fn bl_kernel_operand(
             name_length: port.name.len(),
             dtype: code(port.dtype),
             has_rest: u32::from(port.dims.has_rest()),
-            ..bl_operand::unsaid()
+            ..bl_operand::defaults()
         };
-        // SAFETY: the caller's promise.
-        unsafe { fill(out, operand, "the place for the operand") }
+        // SAFETY: `fill` requires of `out` what this function's safety section says.
+        unsafe { fill(out, operand, "the pointer to the operand") }
     })
 }
 
-/// Gives the name of an operand, with a zero after it, and its length without.
+/// Copies the name of an operand, zero-terminated, and stores its length without the zero.
 ///
 /// # Safety
 /// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
@@ -207,12 +212,12 @@ pub unsafe extern "C" fn bl_kernel_operand_name(
 ) -> bl_status {
     answer(|| {
         let kernel = kernel(handle)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `give` requires of `length` and `buffer` what this function's safety section says.
         unsafe { give(&port(&kernel, side, index)?.name, buffer, capacity, length) }
     })
 }
 
-/// Gives a dim of an operand: its kind, its extent (0 if that is open), and as text: a number, a symbol or "...".
+/// Stores a dim of an operand: its kind, its extent (0 if that is dynamic), and its text: a number, a symbol or "...".
 ///
 /// # Safety
 /// `kind`, `extent` and `length` are null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
@@ -230,9 +235,9 @@ pub unsafe extern "C" fn bl_kernel_operand_dim(
     length: *mut usize,
 ) -> bl_status {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as both are.
         let (to_kind, to_extent) = unsafe {
-            (Place::new(kind, "the place for the kind")?, Place::new(extent, "the place for the extent")?)
+            (OutPtr::new(kind, "the pointer to the kind")?, OutPtr::new(extent, "the pointer to the extent")?)
         };
         let kernel = kernel(handle)?;
         let dims = &port(&kernel, side, index)?.dims;
@@ -245,13 +250,13 @@ pub unsafe extern "C" fn bl_kernel_operand_dim(
         };
         to_kind.put(kind);
         to_extent.put(extent);
-        // SAFETY: the caller's promise.
+        // SAFETY: `give` requires of `length` and `buffer` what this function's safety section says.
         unsafe { give(&dim.to_string(), buffer, capacity, length) }
     })
 }
 
-/// Gives the plan of the kernel as text, with a zero after it, and the text's length; extents that are open are taken as
-/// 1000. The text is for people: its form may change in any version, and its length from one call to the next.
+/// Copies the kernel's execution plan as text, zero-terminated, and stores its length; dynamic dimensions are taken as 1000.
+/// The text is meant for people: its form may change in any version, and its length from one call to the next.
 ///
 /// # Safety
 /// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
@@ -264,56 +269,59 @@ pub unsafe extern "C" fn bl_kernel_explain(
 ) -> bl_status {
     answer(|| {
         let text = kernel(handle)?.explain()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `give` requires of `length` and `buffer` what this function's safety section says.
         unsafe { give(&text, buffer, capacity, length) }
     })
 }
 
-/// A function that is told how far a run is: in elements of all of its loops, from whichever thread computed them, and
-/// from several at once. It must return: neither by `longjmp`, nor by an exception.
+/// A function that is called with the progress of a run, counted in elements of all of its loops. It is called from the
+/// threads that compute, several at a time. It must return normally: neither by `longjmp` nor by an exception.
 pub type bl_progress = Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64)>;
 
-/// How a run is watched and stopped; set its size, and to zero what is not used.
+/// How a run is monitored and cancelled; set `size`, and unused fields to zero.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_control {
     /// sizeof(bl_control)
     pub size: usize,
-    /// Looked at before each chunk of the work; 0 for none.
+    /// Polled before each chunk of the work; 0 for none.
     pub cancel: bl_flag,
     /// Called after each chunk; null for none.
     pub progress: bl_progress,
-    /// Handed to `progress`.
+    /// Passed to `progress`.
     pub context: *mut c_void,
 }
 
-// SAFETY: `repr(C)`, its size first; the caller vouches for the function, and zeros are none.
+// SAFETY: the struct is `repr(C)` and begins with `size: usize`. Its other fields are an integer, a pointer, and an optional
+// function pointer, which C declares as a nullable pointer to a function of that type; zero is a value of each.
 unsafe impl Versioned for bl_control {
-    const FIRST: usize = size_of::<bl_control>();
+    const MIN_SIZE: usize = size_of::<bl_control>();
 
-    fn unsaid() -> bl_control {
+    fn defaults() -> bl_control {
         let cancel = bl_flag { id: 0 };
         bl_control { size: size_of::<bl_control>(), cancel, progress: None, context: std::ptr::null_mut() }
     }
 }
 
-/// A caller's function with its context.
+/// A progress function with its context.
 struct Listener {
     function: unsafe extern "C" fn(*mut c_void, u64, u64),
     context: *mut c_void,
 }
 
-// SAFETY: the caller was told that the function is called from several threads at once, and gave the context for that.
+// SAFETY: `bl_progress` is documented to be called with the context from several threads at a time; the context itself is
+// never dereferenced here.
 unsafe impl Sync for Listener {}
 
 impl Listener {
     fn tell(&self, progress: Progress) {
-        // SAFETY: the caller gave the function for this, and its context.
+        // SAFETY: a `Listener` exists only within `controlled`, whose safety section says that the function may be called
+        // with the context until the work ends.
         unsafe { (self.function)(self.context, progress.done as u64, progress.total as u64) }
     }
 }
 
-/// Does work under a control, or under none if the pointer is null.
+/// Runs work under a control, or under none if the pointer is null.
 ///
 /// # Safety
 /// The pointer is null, or to as many bytes as its size says; the function may be called with the context, from any
@@ -325,7 +333,7 @@ pub(crate) unsafe fn controlled<T>(
     if control.is_null() {
         return work(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not null; `versioned` requires of such a pointer what this function's safety section says.
     let given = unsafe { versioned(control, "the pointer to the control") }?;
     let flag: Option<Pin<'_, AtomicBool>> = match given.cancel.id {
         0 => None,
@@ -339,13 +347,14 @@ pub(crate) unsafe fn controlled<T>(
 
 /// Runs a kernel on memory with shapes: one view for each input and each output, in their order.
 ///
-/// Symbols take their extents from the inputs. An output has the shape that follows; its memory may be that of inputs:
-/// the same elements, or others, and then results are computed aside. No two outputs may overlap. `control` may be null.
+/// Symbols take their extents from the inputs, and an output must have the resulting shape. Its memory may be that of an
+/// input, element for element, or overlap inputs in another way, in which case results are computed in temporary memory. No
+/// two outputs may overlap. `control` may be null.
 ///
 /// # Safety
-/// `inputs` and `outputs` are null or valid for so many reads, and so are their shapes and strides. What a view reaches is
-/// in one allocation and, until the call returns, initialised and valid for reads, of an output also for writes; nothing
-/// else writes to it, nor reads what is an output's. `control` is null, or to as many bytes as its size says.
+/// `inputs` and `outputs` are null or valid for that many reads, and so are their shapes and strides. Until the call
+/// returns, the elements of a view are in one allocation, initialised and valid for reads, those of an output also for
+/// writes; nothing else writes to them, nor reads those of an output. `control` is null, or to as many bytes as its size says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_kernel_run(
     handle: bl_kernel,
@@ -357,10 +366,11 @@ pub unsafe extern "C" fn bl_kernel_run(
 ) -> bl_status {
     answer(|| {
         let kernel = kernel(handle)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `operands` requires of the views what this function's safety section says.
         let (inputs, outputs) =
             unsafe { (operands(inputs, input_count, "input")?, operands(outputs, output_count, "output")?) };
-        // SAFETY: the caller's promise; binding reads no memory.
+        // SAFETY: these inputs are used for binding only, which reads shapes and no elements; the safety section says that
+        // the elements can be read until the call returns.
         let raw: SmallVec<[In<'_>; 8]> = inputs.iter().map(|input| unsafe { input.raw_input() }).collect();
         let call = kernel.bind_like(&raw)?;
         if outputs.len() != kernel.outputs().len() {
@@ -371,25 +381,29 @@ pub unsafe extern "C" fn bl_kernel_run(
             outputs.iter().zip(call.output_shapes()).zip(kernel.outputs()).enumerate()
         {
             if given.dtype != port.dtype {
-                let why =
-                    format!("output {i} (`{}`) is {}, but the view {}", port.name, port.dtype, given.dtype);
+                let why = format!(
+                    "output {i} (`{}`) has dtype {}, but its view has {}",
+                    port.name, port.dtype, given.dtype
+                );
                 return Err(Failure::new(BL_DTYPE, why));
             }
             if given.shape[..] != *shape {
                 let why = format!(
-                    "output {i} (`{}`) is of the shape {shape:?}, but the view of {:?}",
+                    "output {i} (`{}`) has shape {shape:?}, but its view has {:?}",
                     port.name, given.shape
                 );
                 return Err(Failure::new(BL_SHAPE, why));
             }
         }
-        // SAFETY: the caller's promise, from here to the end of the run.
+        // SAFETY: the safety section says of the views' elements what `MemoryOperand::input` requires until the call returns,
+        // and `ins` is dropped before.
         let ins: SmallVec<[In<'_>; 8]> =
             inputs.iter().map(|input| unsafe { input.input(&outputs) }).collect();
         let mut outs: SmallVec<[Out<'_>; 4]> = SmallVec::new();
         for at in 0..outputs.len() {
-            // SAFETY: as above.
-            outs.push(unsafe { Operand::output(&outputs, at, &inputs) }?);
+            // SAFETY: the safety section says of the outputs' elements what `MemoryOperand::output` requires until the call
+            // returns, and `outs` is dropped before.
+            outs.push(unsafe { MemoryOperand::output(&outputs, at, &inputs) }?);
         }
         let work = |control: Option<&Control<'_>>| {
             let done = match control {
@@ -398,7 +412,8 @@ pub unsafe extern "C" fn bl_kernel_run(
             };
             done.map_err(Failure::from)
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: `controlled` requires of `control` what the safety section says; `bl_progress` documents how its function is
+        // called.
         unsafe { controlled(control, work) }
     })
 }
@@ -407,13 +422,13 @@ pub unsafe extern "C" fn bl_kernel_run(
 ///
 /// # Safety
 /// As of [`bl_kernel_run`].
-unsafe fn operands(views: *const bl_view, count: usize, what: &str) -> Answer<SmallVec<[Operand; 4]>> {
-    // SAFETY: the caller's promise.
+unsafe fn operands(views: *const bl_view, count: usize, what: &str) -> Answer<SmallVec<[MemoryOperand; 4]>> {
+    // SAFETY: `many` accepts null and requires that `count` views can be read otherwise, as `bl_kernel_run` says.
     let views = unsafe { many(views, count, "the pointer to the views") }?;
     let mut operands = SmallVec::new();
     for (i, view) in views.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        operands.push(unsafe { Operand::new(view, || format!("{what} {i}")) }?);
+        // SAFETY: `bl_kernel_run` says of shapes and strides what `MemoryOperand::new` requires.
+        operands.push(unsafe { MemoryOperand::new(view, || format!("{what} {i}")) }?);
     }
     Ok(operands)
 }

@@ -1,19 +1,20 @@
-//! broadloom from C: kernels built from text or call by call, and run on memory of the host's.
+//! The C ABI of broadloom: kernels built from text or call by call, and run on memory of the application.
 //!
-//! In: handles, pointers and sizes from a caller who may get any of them wrong. Out: results, or a status with a message.
-//! Must hold: no panic crosses the border; a pointer is checked for null and alignment before it is followed, and a handle
-//! for being alive; what can't be checked is in a function's safety section, which is its contract in C too.
+//! Callers may get any handle, pointer or size wrong. No panic crosses the boundary; pointers are checked for null and
+//! alignment before they are followed, and handles for being alive. What can't be checked is stated in a function's
+//! safety section, which is its contract in C too.
 //!
 //! `include/broadloom.h` is made from this crate, `docs/c-abi.md` is its guide, and `examples/c` has programs.
 //!
 //! # Rules for all functions
 //!
-//! - A function that can fail answers a [`bl_status`]. What it was to write is untouched unless it
-//!   answers `BL_OK`, but for the outputs of a run, which are unspecified after one that failed while it ran.
+//! - A function that can fail returns a [`bl_status`]. Unless it returns `BL_OK` it leaves what it would have written
+//!   unchanged, except for the outputs of a run, which are unspecified after an error during the run.
 //! - Every function may be called from any thread at any time. A handle that is released while another thread uses it stays
-//!   good for that use. Whose turn it is to release is up to the host.
-//! - Handles are checked: one that was released, of another kind, or made up is `BL_HANDLE`, and never another object's.
-//! - Structs that begin with `size` may grow: a host sets it to the `sizeof` that it was compiled with.
+//!   valid for that use. The application decides which thread releases it.
+//! - Handles are checked: a released one, one of another kind and an arbitrary number are `BL_HANDLE`, and never refer to
+//!   another object.
+//! - Structs that begin with `size` may grow: the application sets it to the `sizeof` that it was compiled with.
 #![allow(non_camel_case_types)]
 
 mod argument;

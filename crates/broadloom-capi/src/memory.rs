@@ -1,8 +1,7 @@
-//! Operands: memory of C's as what a kernel runs on.
+//! Operands: memory of the application as inputs and outputs of a kernel.
 //!
-//! In: pointers with dtypes, shapes and strides. Out: [`In`] and [`Out`]. Must hold: a slice is made only of memory without
-//! gaps that no operand beside it reaches, so that no `&[u8]` and `&mut [u8]` share a byte; all else stays at its pointer,
-//! in a `Region` or a `ViewMut`.
+//! A Rust slice is made only of contiguous memory that no other operand overlaps, so that no `&[u8]` and `&mut [u8]`
+//! share a byte. All other memory is passed on as a pointer, in a `Region` or a `ViewMut`.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -18,16 +17,16 @@ use crate::status::{Answer, Failure};
 
 /// An operand of a run.
 ///
-/// It never grows: arrays of it are handed over.
+/// Its size never changes, since arrays of it are passed.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_view {
-    /// The element with index 0 in every dimension; of an input it is only read. Null is fine where there is no element.
+    /// The element with index 0 in every dimension; an input is only read. It may be null if there are no elements.
     pub data: *mut c_void,
-    /// The extents, outermost first; null is fine for a rank of 0.
+    /// The extents, outermost first; it may be null for a rank of 0.
     pub shape: *const usize,
-    /// For each dimension, how many elements (not bytes) it is from one index to the next: of any sign, and of an input
-    /// also 0. Null for row-major order without gaps.
+    /// For each dimension the distance from one index to the next, in elements (not bytes). It may be negative, and for
+    /// an input also 0. Null means contiguous row-major order.
     pub strides: *const isize,
     /// The number of dimensions.
     pub rank: u32,
@@ -35,15 +34,15 @@ pub struct bl_view {
     pub dtype: bl_dtype,
 }
 
-/// What is read off a kernel's highest rank, so that no shape beyond it is looked at.
+/// The highest rank that a kernel can have; larger ones are refused before the shape is read.
 const MAX_RANK: u32 = 64;
 
 /// One number per dimension.
 type Dims<T> = SmallVec<[T; 4]>;
 
-/// Memory with a layout that was found to be one.
+/// An operand of a run: memory with a layout whose address arithmetic was checked for overflow.
 #[derive(Debug)]
-pub(crate) struct Operand {
+pub(crate) struct MemoryOperand {
     pub(crate) dtype: DType,
     /// The lowest address that an index reaches.
     start: *mut u8,
@@ -55,7 +54,7 @@ pub(crate) struct Operand {
     is_row_major: bool,
 }
 
-/// Strides without gaps.
+/// The strides of contiguous row-major order.
 pub(crate) fn row_major(shape: &[usize]) -> Dims<isize> {
     let mut strides: Dims<isize> = SmallVec::from_elem(0, shape.len());
     let mut step = 1isize;
@@ -66,25 +65,25 @@ pub(crate) fn row_major(shape: &[usize]) -> Dims<isize> {
     strides
 }
 
-/// Whether strides lead through memory in row-major order without gaps; of extents of 1 they don't count.
+/// Whether a layout is contiguous and row-major; the strides of extents of 1 don't matter.
 fn is_row_major(shape: &[usize], strides: &[isize]) -> bool {
     shape.contains(&0)
         || shape.iter().zip(strides.iter().zip(row_major(shape))).all(|(&e, (&a, b))| e == 1 || a == b)
 }
 
-impl Operand {
+impl MemoryOperand {
     /// The operand that a view describes; `name` says which, for an error.
     ///
     /// # Safety
     /// Pointers that are neither null nor misaligned are valid for reads of the extents and strides.
-    pub(crate) unsafe fn new(view: &bl_view, name: impl Fn() -> String) -> Answer<Operand> {
+    pub(crate) unsafe fn new(view: &bl_view, name: impl Fn() -> String) -> Answer<MemoryOperand> {
         let fail = |status, why: &str| Failure::new(status, format!("{} {why}", name()));
         let dtype = dtype(view.dtype)?;
         if view.rank > MAX_RANK {
             return Err(fail(BL_SHAPE, &format!("has rank {}, more than {MAX_RANK}", view.rank)));
         }
         let rank = view.rank as usize;
-        // SAFETY: the caller's promise.
+        // SAFETY: `many` requires of `rank` extents and strides what this function's safety section says of them.
         let (shape, strides) = unsafe {
             let shape: Dims<usize> = many(view.shape, rank, "the pointer to a shape")?.into();
             let strides: Dims<isize> = match view.strides.is_null() {
@@ -104,7 +103,7 @@ impl Operand {
                 Some(end) if end < low => low = end,
                 Some(end) if end > high => high = end,
                 Some(_) => {}
-                None => return Err(fail(BL_MEMORY, "reaches further than memory does")),
+                None => return Err(fail(BL_MEMORY, "extends beyond the address space")),
             }
         }
         let size = dtype.size();
@@ -113,96 +112,100 @@ impl Operand {
             false => high.checked_sub(low).and_then(|span| span.checked_add(1)),
         };
         let bytes = elements.and_then(|elements| elements.checked_mul(size as isize));
-        let Some(bytes) = bytes else { return Err(fail(BL_MEMORY, "reaches further than memory does")) };
+        let Some(bytes) = bytes else { return Err(fail(BL_MEMORY, "extends beyond the address space")) };
         let data = view.data.cast::<u8>();
         if !is_empty {
-            check(data, size).map_err(|(status, why)| fail(status, &why))?;
+            check_elements(data, size).map_err(|(status, why)| fail(status, &why))?;
         }
         let start = data.wrapping_offset(low * size as isize);
         if start.addr().checked_add(bytes as usize).is_none() {
-            return Err(fail(BL_MEMORY, "reaches further than memory does"));
+            return Err(fail(BL_MEMORY, "extends beyond the address space"));
         }
         let (offset, bytes) = (low.unsigned_abs(), bytes as usize);
         let is_row_major = is_row_major(&shape, &strides);
-        Ok(Operand { dtype, start, bytes, offset, shape, strides, is_row_major })
+        Ok(MemoryOperand { dtype, start, bytes, offset, shape, strides, is_row_major })
     }
 
-    /// Row-major memory at a pointer, of a shape with its strides.
+    /// Contiguous row-major memory at a pointer; `strides` are those of `shape`.
     pub(crate) fn plain(
         data: *mut c_void,
         dtype: DType,
         shape: &[usize],
         strides: &[isize],
         name: impl Fn() -> String,
-    ) -> Answer<Operand> {
+    ) -> Answer<MemoryOperand> {
         let bytes = shape.iter().product::<usize>() * dtype.size();
         let start = data.cast::<u8>();
         if bytes > 0 {
-            check(start, dtype.size())
+            check_elements(start, dtype.size())
                 .map_err(|(status, why)| Failure::new(status, format!("{} {why}", name())))?;
         }
         let (shape, strides) = (shape.into(), strides.into());
-        Ok(Operand { dtype, start, bytes, offset: 0, shape, strides, is_row_major: true })
+        Ok(MemoryOperand { dtype, start, bytes, offset: 0, shape, strides, is_row_major: true })
     }
 
     fn addresses(&self) -> Range<usize> {
         self.start.addr()..self.start.addr().wrapping_add(self.bytes)
     }
 
-    fn is_apart_from(&self, other: &Operand) -> bool {
+    fn is_apart_from(&self, other: &MemoryOperand) -> bool {
         are_apart(&self.addresses(), &other.addresses())
     }
 
-    /// The operand as an input that stays at its pointer.
+    /// The operand as an input that is passed on as a pointer, so that outputs may overlap it.
     ///
     /// # Safety
-    /// What the operand reaches is, for `'a`, in one allocation, initialised and valid for reads; nothing writes to it but
-    /// the run that this input is of.
+    /// As long as the input exists, the `bytes` from `start` on are in one allocation, initialised and valid for reads, and
+    /// nothing writes to them but the run that gets this input.
     pub(crate) unsafe fn raw_input(&self) -> In<'_> {
-        // SAFETY: the caller's promise; a run writes to its inputs as a region allows.
+        // SAFETY: the safety section says of these bytes what `Region::from_raw` requires; a region, unlike a slice, may be
+        // written by the run that reads it.
         let region = unsafe { Region::from_raw(self.start, self.bytes) };
         In::raw(self.dtype, region, self.offset, &self.shape, &self.strides)
     }
 
-    /// The operand as an input beside these outputs.
+    /// The operand as an input of a run with these outputs: a slice if it is contiguous and no output overlaps it.
     ///
     /// # Safety
-    /// As [`Operand::raw_input`].
-    pub(crate) unsafe fn input(&self, outputs: &[Operand]) -> In<'_> {
+    /// As [`MemoryOperand::raw_input`].
+    pub(crate) unsafe fn input(&self, outputs: &[MemoryOperand]) -> In<'_> {
         if !self.is_row_major || !outputs.iter().all(|output| self.is_apart_from(output)) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the safety section is the same.
             return unsafe { self.raw_input() };
         }
-        // SAFETY: there are no gaps, so the caller vouches for all of it; no output reaches it.
+        // SAFETY: the operand is contiguous, so that the safety section covers each of its bytes; only the run may write to
+        // them, and it writes to its outputs, none of which overlaps this operand.
         let bytes = unsafe { slice(self.start, self.bytes) };
         In::raw(self.dtype, Region::from(bytes), 0, &self.shape, &self.strides)
     }
 
-    /// The operand as an output that stays at its pointer.
+    /// The operand as an output that is passed on as a pointer, so that inputs may overlap it.
     ///
     /// # Safety
-    /// What the operand reaches is, for `'a`, in one allocation, initialised and valid for reads and writes, and nothing
-    /// else reads or writes it but the run that this output is of.
+    /// As long as the output exists, the bytes of the operand's elements are in one allocation, initialised and valid for
+    /// reads and writes, and nothing but the run that gets this output reads or writes them.
     pub(crate) unsafe fn raw_output(&self) -> Answer<Out<'_>> {
         let size = self.dtype.size();
-        // In range: they are distances in the memory that was found to be reached; extents of 1 and 0 don't count.
+        // No overflow: `new` checked that these distances fit the address space, but for extents of 0 and 1, whose strides
+        // are never used.
         let strides: Dims<isize> =
             self.strides.iter().map(|stride| stride.wrapping_mul(size as isize)).collect();
         let zero = self.start.wrapping_add(self.offset * size);
-        // SAFETY: the caller's promise; the run holds the view, and the inputs that may overlap it are regions.
+        // SAFETY: the view's elements are those of the operand, for which the safety section holds. Inputs that overlap it
+        // are regions, not slices: `input` makes a slice only of memory that no output overlaps.
         let view = unsafe { ViewMut::from_raw(zero, size, &self.shape, &strides) };
         let view = view.map_err(|error| Failure::new(BL_MEMORY, format!("an output: {error}")))?;
         Ok(Out::raw(self.dtype, view))
     }
 
-    /// Output `at` of these, beside the inputs.
+    /// Output `at` of a run with these operands: a slice if it is contiguous and no other operand overlaps it.
     ///
     /// # Safety
-    /// As [`Operand::raw_output`].
+    /// As [`MemoryOperand::raw_output`].
     pub(crate) unsafe fn output<'o>(
-        outputs: &'o [Operand],
+        outputs: &'o [MemoryOperand],
         at: usize,
-        inputs: &[Operand],
+        inputs: &[MemoryOperand],
     ) -> Answer<Out<'o>> {
         let this = &outputs[at];
         let mut others = outputs.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, other)| other);
@@ -210,30 +213,31 @@ impl Operand {
             || !others.all(|other| this.is_apart_from(other))
             || !inputs.iter().all(|input| this.is_apart_from(input))
         {
-            // SAFETY: the caller's promise.
+            // SAFETY: the safety section is the same.
             return unsafe { this.raw_output() };
         }
-        // SAFETY: there are no gaps, so the caller vouches for all of it; no other operand reaches it.
+        // SAFETY: the operand is contiguous, so that the safety section covers each of its bytes, and no other operand of
+        // the run overlaps them: the `&mut` is the only way to them.
         Ok(Out::bytes(this.dtype, unsafe { slice_mut(this.start, this.bytes) }))
     }
 }
 
-/// Whether a pointer may be to elements of a size.
+/// Refuses a pointer to elements of a size that is null or misaligned.
 #[inline]
-pub(crate) fn check(data: *const u8, size: usize) -> Result<(), (crate::status::bl_status, String)> {
+pub(crate) fn check_elements(data: *const u8, size: usize) -> Result<(), (crate::status::bl_status, String)> {
     if data.is_null() {
         return Err((BL_NULL, "has elements, but its data is null".to_owned()));
     }
     if !data.addr().is_multiple_of(size) {
         return Err((
             BL_MISALIGNED,
-            format!("is at {data:p}, which is no multiple of its elements' {size} bytes"),
+            format!("is at {data:p}, which is not a multiple of its elements' {size} bytes"),
         ));
     }
     Ok(())
 }
 
-/// Whether no byte is in both.
+/// Whether two ranges of addresses are disjoint.
 #[inline]
 pub(crate) fn are_apart(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.end <= b.start || b.end <= a.start
@@ -242,26 +246,28 @@ pub(crate) fn are_apart(a: &Range<usize>, b: &Range<usize>) -> bool {
 /// The bytes at a pointer, which may be null if there are none.
 ///
 /// # Safety
-/// They are in one allocation, initialised, valid for reads for `'a`, and nothing writes to them meanwhile.
+/// They are in one allocation, initialised and valid for reads for `'a`, and nothing writes to them during `'a`.
 #[inline]
 pub(crate) unsafe fn slice<'a>(start: *const u8, bytes: usize) -> &'a [u8] {
     if bytes == 0 {
         return &[];
     }
-    // SAFETY: the caller's promise; not null, as there are bytes.
+    // SAFETY: the safety section has all that `from_raw_parts` requires: valid bytes are not at null, any address is aligned
+    // for `u8`, and an allocation has at most `isize::MAX` bytes.
     unsafe { std::slice::from_raw_parts(start, bytes) }
 }
 
 /// The bytes at a pointer, which may be null if there are none.
 ///
 /// # Safety
-/// They are in one allocation, initialised, valid for reads and writes for `'a`, and nothing else reads or writes them
-/// meanwhile.
+/// They are in one allocation, initialised and valid for reads and writes for `'a`, and nothing else reads or writes them
+/// during `'a`.
 #[inline]
 pub(crate) unsafe fn slice_mut<'a>(start: *mut u8, bytes: usize) -> &'a mut [u8] {
     if bytes == 0 {
         return &mut [];
     }
-    // SAFETY: the caller's promise; not null, as there are bytes.
+    // SAFETY: the safety section has all that `from_raw_parts_mut` requires: valid bytes are not at null, any address is
+    // aligned for `u8`, and an allocation has at most `isize::MAX` bytes.
     unsafe { std::slice::from_raw_parts_mut(start, bytes) }
 }

@@ -1,7 +1,7 @@
-//! What a call answers: a status, and the words for it.
+//! Status codes, and the error message of each thread.
 //!
-//! In: what a call's body returned, or that it panicked. Out: a [`bl_status`], and for all but success a message that
-//! its thread can read. Must hold: no panic leaves a call; success costs no allocation and leaves the message alone.
+//! [`answer`] runs the body of a call, turns errors and panics into a status, and keeps the message for the calling
+//! thread. A successful call allocates nothing and leaves the message unchanged.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -14,13 +14,13 @@ use broadloom::{Error, ErrorKind};
 use crate::table::Refused;
 
 #[cfg(panic = "abort")]
-compile_error!("no panic may leave the C ABI, nor end the host: build it with panic = \"unwind\"");
+compile_error!("no panic may leave the C ABI, nor abort the application: build it with panic = \"unwind\"");
 
-/// What a call answers. Numbers are never given another meaning; a later version may have more of them.
+/// What a call returns. A number never changes its meaning; later versions may add numbers.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum bl_status {
-    /// It was done.
+    /// Success.
     BL_OK = 0,
     /// A pointer that must not be null is null.
     BL_NULL = 1,
@@ -28,11 +28,11 @@ pub enum bl_status {
     BL_MISALIGNED = 2,
     /// A handle is 0, was released, or is one of another kind of object.
     BL_HANDLE = 3,
-    /// A struct's size, a code or a flag is none that this version knows.
+    /// A struct's size, a code or an option that this version does not know.
     BL_ARGUMENT = 4,
     /// A text is not UTF-8.
     BL_UTF8 = 5,
-    /// A buffer is too small for the answer; nothing was written to it, but the size that it needs was given.
+    /// A buffer is too small for the result; nothing was written to it, but the required size was.
     BL_TOO_SMALL = 6,
     /// Dtypes that don't promote, that a function doesn't take, or that a kernel was not built for.
     BL_DTYPE = 7,
@@ -56,7 +56,7 @@ pub enum bl_status {
     BL_CANCELLED = 16,
     /// An error of the operating system.
     BL_IO = 17,
-    /// A defect of broadloom: please report it.
+    /// A bug in broadloom; please report it.
     BL_INTERNAL = 18,
 }
 use bl_status::*;
@@ -110,7 +110,7 @@ impl bl_status {
     }
 }
 
-/// Why a call is not done.
+/// Why a call failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: bl_status,
@@ -130,9 +130,11 @@ impl Failure {
     pub(crate) fn handle(what: &str, why: Refused) -> Failure {
         let (status, why) = match why {
             Refused::Null => (BL_HANDLE, "is 0"),
-            Refused::Kind => (BL_HANDLE, "is not a handle of one"),
+            Refused::Kind => (BL_HANDLE, "is a handle of another kind"),
             Refused::Stale => (BL_HANDLE, "was released"),
-            Refused::Full => (BL_LIMIT, "can't be counted: there are too many, or too many uses of one"),
+            Refused::Full => {
+                (BL_LIMIT, "exceeds a limit on the number of handles, references or concurrent uses")
+            }
         };
         Failure::new(status, format!("the {what} {why}"))
     }
@@ -167,7 +169,7 @@ impl From<TextError> for Failure {
     }
 }
 
-/// What a thread's last call that failed had to say.
+/// The error of a thread's last call that failed.
 struct Last {
     message: CString,
     span: Option<(usize, usize)>,
@@ -177,11 +179,11 @@ thread_local! {
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
-/// Does a call's work and answers for it.
+/// Runs the body of a call and turns its outcome into a status.
 #[inline]
 pub(crate) fn answer(work: impl FnOnce() -> Answer<()>) -> bl_status {
-    // What a panic leaves half done is behind locks that are not used again, or in memory of the caller that is
-    // unspecified after a status other than BL_OK.
+    // Unwind safety: what a panic leaves half done is either an entry of a builder, which stays usable, or memory of the
+    // caller, which is unspecified after a status other than BL_OK.
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => BL_OK,
         Ok(Err(failure)) => note(failure),
@@ -191,9 +193,9 @@ pub(crate) fn answer(work: impl FnOnce() -> Answer<()>) -> bl_status {
 
 #[cold]
 fn note(failure: Failure) -> bl_status {
-    // A message may quote what a caller wrote; C's strings end at the first zero.
+    // A message may quote the caller's text; strings in C end at the first zero.
     let message = CString::new(failure.message.replace('\0', "\\0")).unwrap_or_default();
-    // Without room for it (a thread that is ending), the status has to do.
+    // A thread that is exiting has no thread-local storage left; it gets the status alone.
     let _ = LAST.try_with(|last| *last.borrow_mut() = Some(Last { message, span: failure.span }));
     failure.status
 }
@@ -202,24 +204,24 @@ fn note(failure: Failure) -> bl_status {
 fn note_panic(panic: Box<dyn Any + Send>) -> bl_status {
     let words =
         panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(|words| &**words));
-    let failure = Failure::new(BL_INTERNAL, format!("a defect of broadloom: {}", words.unwrap_or("a panic")));
-    // Whatever was thrown might panic once more when it is dropped.
+    let failure = Failure::new(BL_INTERNAL, format!("a bug in broadloom: {}", words.unwrap_or("a panic")));
+    // Dropping the payload could panic again.
     std::mem::forget(panic);
     note(failure)
 }
 
-/// A few words for a status, in static memory; never null.
+/// A short description of a status, in static memory; never null.
 ///
-/// A status is an `int32_t`; for a number that is none the words say so.
+/// A status is an `int32_t`; a number that is not a status has the description "unknown status".
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_status_name(status: i32) -> *const c_char {
     let known = bl_status::ALL.into_iter().find(|known| *known as i32 == status);
     known.map_or(c"unknown status", bl_status::name).as_ptr()
 }
 
-/// What this thread's last call that did not answer BL_OK had to say, as UTF-8; empty if all did. Never null.
+/// The message of this thread's last call that did not return BL_OK, as UTF-8; empty if there was none. Never null.
 ///
-/// The text is valid until the next call of this thread that does not answer BL_OK.
+/// The text is valid until the next call of this thread that does not return BL_OK.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_last_error() -> *const c_char {
     let message = |last: &RefCell<Option<Last>>| last.borrow().as_ref().map(|last| last.message.as_ptr());
@@ -228,7 +230,7 @@ pub extern "C" fn bl_last_error() -> *const c_char {
 
 /// Where in the program's text this thread's last error is: the first byte at fault, and the one after the last.
 ///
-/// BL_ARGUMENT if that error is not about a text; it then stays the last one.
+/// BL_ARGUMENT if that error is not about a text; the error then stays the last one.
 ///
 /// # Safety
 /// Both pointers are null, or valid for a write.
@@ -243,7 +245,7 @@ pub unsafe extern "C" fn bl_last_error_span(start: *mut usize, end: *mut usize) 
         if !to.is_aligned() {
             return BL_MISALIGNED;
         }
-        // SAFETY: it is neither null nor misaligned, and the caller vouches for the memory.
+        // SAFETY: the checks above refused null and misaligned pointers; the safety section says that others can be written.
         unsafe { to.write(value) };
     }
     BL_OK
@@ -254,7 +256,7 @@ mod tests {
     use super::*;
 
     fn last() -> String {
-        // SAFETY: the pointer is that of a C string, which no call comes between.
+        // SAFETY: the pointer is to a C string that lives until the next call that fails, and is copied before that.
         unsafe { CStr::from_ptr(bl_last_error()) }.to_str().expect("UTF-8").to_owned()
     }
 
@@ -262,9 +264,9 @@ mod tests {
     fn panics_and_failures_are_statuses_with_a_message() {
         assert_eq!((answer(|| Ok(())), last()), (BL_OK, String::new()));
         assert_eq!(answer(|| panic!("at {}", 3)), BL_INTERNAL);
-        assert_eq!(last(), "a defect of broadloom: at 3");
+        assert_eq!(last(), "a bug in broadloom: at 3");
         assert_eq!(answer(|| std::panic::panic_any(7)), BL_INTERNAL);
-        assert_eq!(last(), "a defect of broadloom: a panic");
+        assert_eq!(last(), "a bug in broadloom: a panic");
         assert_eq!(answer(|| Err(Failure::new(BL_NAME, "a\0b"))), BL_NAME);
         assert_eq!((answer(|| Ok(())), last()), (BL_OK, "a\\0b".into()));
         std::thread::spawn(|| assert_eq!(last(), "")).join().expect("another thread's is its own");
@@ -277,7 +279,7 @@ mod tests {
         names.sort();
         names.dedup();
         assert_eq!(names.len(), bl_status::ALL.len());
-        // SAFETY: names are C strings in static memory.
+        // SAFETY: `bl_status_name` returns a C string literal, which is zero-terminated and lives forever.
         let name = |status| unsafe { CStr::from_ptr(bl_status_name(status)) };
         assert_eq!((name(0), name(19), name(-1)), (c"ok", c"unknown status", c"unknown status"));
     }

@@ -1,8 +1,7 @@
-//! Handles: numbers that stand for objects, and never for another object than the one they were made for.
+//! Handle tables: 64-bit handles with a generation, and reference-counted objects behind them.
 //!
-//! In: objects. Out: a number for each, counted references to it, and the object behind a number for as long as a
-//! [`Pin`] holds it. Must hold: whatever number is given, what comes back is the living object that it was made for, or
-//! a refusal; an object is dropped once, when neither a reference nor a pin is left. No lock is taken to look one up.
+//! Whatever number is passed in, the result is the living object that the number was made for, or an error. An object
+//! is dropped once, when neither a reference nor a pin is left. Looking a handle up takes no lock.
 
 use std::cell::UnsafeCell;
 use std::ops::Deref;
@@ -27,16 +26,16 @@ const CHUNKS: usize = 22;
 /// How often a held lock is tried again: for some tenths of a second, where it is held for microseconds.
 const TRIES: usize = 1 << 18;
 
-/// Why a number stands for nothing here.
+/// Why a number is not a valid handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// It is 0.
     Null,
-    /// It stands for an object of another kind, or is no id at all.
+    /// It is the handle of an object of another kind, or not a handle.
     Kind,
     /// Its object was released, or there never was one.
     Stale,
-    /// There are as many objects, references or uses at one time as can be counted.
+    /// There are as many objects, references or concurrent uses as can be counted.
     Full,
 }
 
@@ -52,15 +51,15 @@ fn generation(state: u64) -> u64 {
     state >> (2 * COUNT_BITS)
 }
 
-/// A place for one object at a time.
+/// A slot for one object at a time.
 #[repr(align(64))]
 struct Slot<T> {
     state: AtomicU64,
     object: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the object is reached mutably by one thread only, while neither references nor pins are counted (`insert`
-// and `Table::free`), and else by shared reference, from any thread that has a pin.
+// SAFETY: `insert` and `Table::free` access the object mutably, each on one thread and while `state` counts neither
+// references nor pins; otherwise it is accessed by shared reference, from threads that have a pin.
 unsafe impl<T: Send + Sync> Sync for Slot<T> {}
 
 /// All objects of one kind.
@@ -77,7 +76,7 @@ struct Vacant {
     next: u32,
 }
 
-/// An object that is in use: it is not dropped meanwhile, whoever releases it.
+/// An object in use: it is not dropped before the pin, even if its handle is released.
 pub(crate) struct Pin<'t, T> {
     table: &'t Table<T>,
     slot: &'t Slot<T>,
@@ -124,7 +123,7 @@ impl<T> Table<T> {
         u64::from(self.kind) << (INDEX_BITS + GENERATION_BITS) | generation << INDEX_BITS | u64::from(index)
     }
 
-    /// Takes an object in, with one reference to it.
+    /// Adds an object, with one reference to it.
     pub(crate) fn insert(&self, object: T) -> Result<u64, Refused> {
         let mut vacant = self.vacant().ok_or(Refused::Full)?;
         let index = match vacant.given_back.pop() {
@@ -185,15 +184,14 @@ impl<T> Table<T> {
         Ok(Pin { table: self, slot, index })
     }
 
-    /// One reference more.
+    /// Adds a reference.
     pub(crate) fn retain(&self, id: u64) -> Result<(), Refused> {
         let (slot, _, of) = self.find(id)?;
         let more = |state| (references(state) < COUNT_MAX).then_some(state + ONE_REFERENCE);
         Table::count(slot, of, more).map(drop)
     }
 
-    /// One reference less; with the last one the id stands for nothing any more, and the object is dropped as soon as
-    /// it is not in use.
+    /// Removes a reference; after the last one the id is stale, and the object is dropped once it is not in use.
     pub(crate) fn release(&self, id: u64) -> Result<(), Refused> {
         let (slot, index, of) = self.find(id)?;
         let state = Table::count(slot, of, |state| Some(state - ONE_REFERENCE))?;
@@ -203,7 +201,7 @@ impl<T> Table<T> {
         Ok(())
     }
 
-    /// Drops the object of a slot; called once, by who took the last reference or pin away.
+    /// Drops the object of a slot; called once, by the thread that removed the last reference or pin.
     fn free(&self, slot: &Slot<T>, index: u32) {
         // SAFETY: without references no pin is given out, and there is none left; the one change of the state that
         // made it so was the caller's, and its acquiring end orders all uses of the object before this.
@@ -259,14 +257,14 @@ mod tests {
     #[test]
     fn an_id_means_its_object_until_the_last_reference_is_gone() {
         let (table, drops) = (Table::new(3), Arc::new(AtomicUsize::new(0)));
-        let id = table.insert(Counted(drops.clone())).expect("room");
+        let id = table.insert(Counted(drops.clone())).expect("a free slot");
         table.retain(id).expect("alive");
         table.release(id).expect("two references");
         assert!(table.pin(id).is_ok());
         assert_eq!(drops.load(Ordering::Relaxed), 0);
         table.release(id).expect("one reference");
         assert_eq!(drops.load(Ordering::Relaxed), 1);
-        let next = table.insert(Counted(drops.clone())).expect("room");
+        let next = table.insert(Counted(drops.clone())).expect("a free slot");
         assert_eq!(next as u32, id as u32, "the same slot");
         for (number, why) in [
             (id, Refused::Stale),
@@ -286,7 +284,7 @@ mod tests {
     #[test]
     fn what_is_in_use_is_dropped_afterwards() {
         let (table, drops) = (Table::new(1), Arc::new(AtomicUsize::new(0)));
-        let id = table.insert(Counted(drops.clone())).expect("room");
+        let id = table.insert(Counted(drops.clone())).expect("a free slot");
         let pins = [table.pin(id).expect("alive"), table.pin(id).expect("alive")];
         table.release(id).expect("alive");
         assert_eq!(table.release(id), Err(Refused::Stale), "twice");
@@ -301,14 +299,14 @@ mod tests {
     #[test]
     fn a_slot_out_of_generations_is_used_no_more() {
         let table = Table::new(1);
-        let first = table.insert(0).expect("room");
+        let first = table.insert(0).expect("a free slot");
         table.release(first).expect("alive");
         let slot = table.slot(0).expect("the first");
         slot.state.store(((1 << GENERATION_BITS) - 1) * ONE_GENERATION, Ordering::Relaxed);
-        let last = table.insert(1).expect("room");
+        let last = table.insert(1).expect("a free slot");
         assert_eq!(last as u32, 0);
         table.release(last).expect("alive");
-        let other = table.insert(2).expect("room");
+        let other = table.insert(2).expect("a free slot");
         assert_eq!(other as u32, 1);
         assert_eq!(
             (table.pin(last).err(), table.pin(first).err()),
@@ -319,7 +317,7 @@ mod tests {
     #[test]
     fn counts_do_not_overflow() {
         let table = Table::new(1);
-        let id = table.insert(()).expect("room");
+        let id = table.insert(()).expect("a free slot");
         let slot = table.slot(0).expect("the first");
         slot.state.store(COUNT_MAX * ONE_REFERENCE + COUNT_MAX, Ordering::Relaxed);
         assert_eq!((table.retain(id), table.pin(id).err()), (Err(Refused::Full), Some(Refused::Full)));
@@ -328,7 +326,7 @@ mod tests {
     #[test]
     fn many_objects_have_ids_of_their_own() {
         let table = Table::new(1);
-        let ids: Vec<u64> = (0..10_000).map(|i| table.insert(i).expect("room")).collect();
+        let ids: Vec<u64> = (0..10_000).map(|i| table.insert(i).expect("a free slot")).collect();
         assert!(ids.iter().enumerate().all(|(i, &id)| table.pin(id).is_ok_and(|pin| *pin == i)));
     }
 
@@ -344,7 +342,7 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..rounds {
                         let place = &ids[(thread + round) % ids.len()];
-                        let fresh = table.insert(Counted(drops.clone())).expect("room");
+                        let fresh = table.insert(Counted(drops.clone())).expect("a free slot");
                         table.retain(fresh).expect("alive");
                         let old = place.swap(fresh, Ordering::Relaxed);
                         if let Ok(pin) = table.pin(old) {

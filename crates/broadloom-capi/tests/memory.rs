@@ -1,5 +1,5 @@
-//! Memory as C has it: outputs over inputs, gaps, no elements, bytes that are no bools; what comes out is what would come out
-//! of copies.
+//! Memory as C programs pass it: outputs that overlap inputs, gaps, no elements, bytes other than 0 and 1 as bools. Results
+//! are those of separate copies.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null;
@@ -13,7 +13,7 @@ fn kernel(dtype: bl_dtype, functions: &[&CStr]) -> bl_kernel {
     let [mut x, mut y, mut out] = [bl_value { id: 0 }; 3];
     let dims = [bl_dim { symbol: c"n".as_ptr(), extent: 0 }];
     let names = [c"a", c"b"];
-    // SAFETY: all pointers are to locals, all texts end with a zero.
+    // SAFETY: all pointers are to locals, and all texts are C string literals.
     unsafe {
         assert_eq!(bl_builder_new(null(), &mut builder), BL_OK);
         assert_eq!(bl_builder_input(builder, c"x".as_ptr(), dtype, dims.as_ptr(), 1, &mut x), BL_OK);
@@ -41,7 +41,7 @@ fn view<T>(
 }
 
 fn run(kernel: bl_kernel, inputs: &[bl_view], outputs: &[bl_view]) -> bl_status {
-    // SAFETY: the views are of locals of the caller's that are long enough.
+    // SAFETY: every caller passes views of live locals, within their lengths.
     unsafe { bl_kernel_run(kernel, inputs.as_ptr(), inputs.len(), outputs.as_ptr(), outputs.len(), null()) }
 }
 

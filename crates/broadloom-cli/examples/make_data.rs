@@ -1,8 +1,7 @@
 //! Makes the data sets under `examples/data`: two satellite-like bands, an elevation model and a time series.
 //!
-//! In: nothing. Out: four `.npy` files, the same bytes on every machine. Must hold: arithmetic is additions,
-//! multiplications, divisions and square roots, which IEEE 754 defines exactly, and no function of a mathematics
-//! library, which differ between machines.
+//! The four `.npy` files have the same bytes on every machine: all arithmetic is addition, multiplication, division and
+//! square root, which IEEE 754 defines exactly, since the functions of mathematics libraries differ between machines.
 //!
 //! `cargo run -p broadloom-cli --example make_data` writes the files anew.
 

@@ -1,7 +1,7 @@
-//! The command line.
+//! The command line, parsed into [`Cli`].
 //!
-//! In: the words that the command was called with. Out: [`Cli`]. Must hold: a name is one that an expression can
-//! have, so that an input that can never be meant is an error here.
+//! Names of inputs are checked to be names that an expression can contain, so that an input that no expression could
+//! refer to is reported here.
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use broadloom::{DType, Executor, IntDivision, Promotion, VectorWidth};
 use broadloom_bench::{WORKLOADS, Workload};
 use broadloom_core::text::nearest;
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Array expressions over .npy files, each in one fused pass.
@@ -36,10 +36,10 @@ pub enum Command {
 /// mapped, and evaluated in chunks: they may be larger than memory.
 #[derive(Debug, Args)]
 pub struct EvalArgs {
-    /// What to compute, such as '(a - b) / (a + b)' or 's = a + b; where(s > 0, s, 0)'.
+    /// The expression, such as '(a - b) / (a + b)' or 's = a + b; where(s > 0, s, 0)'.
     ///
     /// Python's operators, the functions that `broadloom ops` lists, astype(x, float32), numbers, true, false, nan
-    /// and inf; names for what is used again, and functions: 'def half(x) = x / 2'. The last statement is the result.
+    /// and inf; bindings, and functions: 'def half(x) = x / 2'. The last statement is the result.
     #[arg(allow_hyphen_values = true)]
     pub expression: String,
 
@@ -67,36 +67,36 @@ pub struct EvalArgs {
     #[arg(long, value_name = "FILE")]
     pub explain_html: Option<PathBuf>,
 
-    /// What runs the loops; the result does not depend on it.
+    /// The executor; the result does not depend on it.
     #[arg(long, value_enum, default_value_t)]
     pub executor: ExecutorArg,
 
-    /// The most bits of a vector in compiled code, where the host has them; the result does not depend on it.
-    #[arg(long, value_enum, default_value_t, value_name = "BITS")]
-    pub vector_width: VectorWidthArg,
+    /// The maximum vector width of compiled code, if the target has it; the result does not depend on it.
+    #[arg(long, value_parser = vector_width(), default_value = "auto", value_name = "BITS")]
+    pub vector_width: WidestVectors,
 
-    /// The most threads to use [default: one per core].
+    /// The maximum number of threads [default: one per core].
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
 
-    /// How different kinds of dtypes meet: not at all, or as in NumPy 2.
+    /// How dtypes of different kinds promote: not at all, or as in NumPy 2.
     #[arg(long, value_enum, default_value_t)]
     pub promotion: PromotionArg,
 
-    /// What an integer division by zero gives.
+    /// The result of an integer division by zero.
     #[arg(long, value_enum, default_value_t)]
     pub int_div_zero: IntDivZeroArg,
 
-    /// The bytes that a chunk of the largest operand takes, for tests.
+    /// The size of a chunk of the largest operand in bytes, for tests.
     #[arg(long, value_name = "BYTES", default_value = "33554432", hide = true)]
     pub chunk_bytes: NonZeroUsize,
 }
 
 /// Time the workloads of a table against plain loops.
 ///
-/// Each line is a workload, a dtype and a size: nanoseconds for an element, and the bytes of inputs and outputs in a
-/// second; then the time in times of a plain Rust loop's, and the bytes in those of a copy, both measured in turns with
-/// it. The results are compared with the loop's first. Outputs are reused.
+/// Each line has a workload, a dtype and a size; nanoseconds per element and the bytes of inputs and outputs per second;
+/// and both relative to a plain Rust loop's time and to a copy's bandwidth, which are measured in alternation with it.
+/// Results are compared with the loop's first. Outputs are reused.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     /// Print a JSON object for each measurement, one a line.
@@ -115,29 +115,29 @@ pub struct BenchArgs {
     #[arg(short = 'n', long = "elements", value_name = "N", value_parser = elements)]
     pub sizes: Vec<usize>,
 
-    /// The most threads, for expressions and for the loop.
+    /// The maximum number of threads, for expressions and for the loop.
     #[arg(long, value_name = "T", default_value = "1")]
     pub threads: NonZeroUsize,
 
-    /// What runs the loops; if several are given, each gets a line.
+    /// The executor; if several are given, each gets a line.
     #[arg(long = "executor", value_enum, value_delimiter = ',', default_value = "auto")]
     pub executors: Vec<ExecutorArg>,
 
-    /// The most bits of a vector in compiled code; if several are given, each gets a line.
+    /// The maximum vector width of compiled code; if several are given, each gets a line.
     #[arg(
         long = "vector-width",
-        value_enum,
+        value_parser = vector_width(),
         value_delimiter = ',',
         default_value = "auto",
         value_name = "BITS"
     )]
-    pub vector_widths: Vec<VectorWidthArg>,
+    pub vector_widths: Vec<WidestVectors>,
 
     /// Build and evaluate the expression each time, instead of running a prepared kernel.
     #[arg(long)]
     pub lazy: bool,
 
-    /// Take as little time as possible, for tests.
+    /// Measure as briefly as possible, for tests.
     #[arg(long, hide = true)]
     pub quick: bool,
 }
@@ -157,7 +157,7 @@ fn dtype(name: &str) -> Result<DType, String> {
     })
 }
 
-/// The most elements that a workload is made of: of some, so many take 40 GB.
+/// The maximum number of elements of a workload: some take 40 GB at this size.
 const MOST_ELEMENTS: f64 = 1e9;
 
 fn elements(word: &str) -> Result<usize, String> {
@@ -168,34 +168,34 @@ fn elements(word: &str) -> Result<usize, String> {
     Ok(n as usize)
 }
 
-/// Evaluate random programs in every way, and compare the results bit for bit.
+/// Evaluate random programs with every executor, and compare the results bit for bit.
 ///
-/// Each program goes through the interpreter and through compiled code, with rewrite rules and without, and as a
-/// kernel; large ones on one thread and on several. A reference in exact arithmetic says what is right. A program that
-/// goes wrong is made small and printed, to be read again with --program.
+/// Each program runs through the interpreter and through compiled code, with rewrite rules and without, and as a
+/// kernel; large ones on one thread and on several. The expected result comes from a reference in exact arithmetic. A
+/// program whose results differ is made small and printed in the form that --program reads.
 #[derive(Debug, Args)]
 pub struct FuzzArgs {
     /// The first seed; each gives one program, the same on every machine.
     #[arg(long, value_name = "S", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 63))]
     pub seed: u64,
 
-    /// Stop after so many seconds [default: 60, if the number of programs is not given].
+    /// Stop after this many seconds [default: 60, if the number of programs is not given].
     #[arg(long, value_name = "T", value_parser = seconds)]
     pub seconds: Option<Duration>,
 
-    /// Stop after so many programs.
+    /// Stop after this many programs.
     #[arg(long, value_name = "N")]
     pub programs: Option<u64>,
 
-    /// Check the program of this file, as it is and under other values, in place of random ones.
+    /// Check the program in this file, with its values and with other ones, instead of random programs.
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
 
-    /// The most bits of a vector in compiled code; each width up to it that the host has is compared.
-    #[arg(long, value_enum, default_value_t, value_name = "BITS")]
-    pub vector_width: VectorWidthArg,
+    /// The maximum vector width of compiled code; each width of the target up to it is compared.
+    #[arg(long, value_parser = vector_width(), default_value = "auto", value_name = "BITS")]
+    pub vector_width: WidestVectors,
 
-    /// Write a program that goes wrong to this file, not to standard output.
+    /// Write a program whose results differ to this file, not to standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -209,7 +209,7 @@ fn seconds(word: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-/// List the functions that expressions can have.
+/// List the functions that expressions can call.
 #[derive(Debug, Args)]
 pub struct OpsArgs {
     /// Print the list as a page of Markdown.
@@ -219,7 +219,7 @@ pub struct OpsArgs {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ExecutorArg {
-    /// Whichever is estimated to be done first.
+    /// The executor with the lowest estimated time.
     #[default]
     Auto,
     /// Precompiled loops.
@@ -238,28 +238,15 @@ impl From<ExecutorArg> for Executor {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum VectorWidthArg {
-    /// As wide as the host's are.
-    #[default]
-    Auto,
-    #[value(name = "128")]
-    W128,
-    #[value(name = "256")]
-    W256,
-    #[value(name = "512")]
-    W512,
-}
+/// The widest vectors that are wanted, `None` for `auto`; by this name clap takes it for a value, not for an option that
+/// may be left out.
+pub type WidestVectors = Option<VectorWidth>;
 
-impl From<VectorWidthArg> for VectorWidth {
-    fn from(arg: VectorWidthArg) -> VectorWidth {
-        match arg {
-            VectorWidthArg::Auto => VectorWidth::Auto,
-            VectorWidthArg::W128 => VectorWidth::W128,
-            VectorWidthArg::W256 => VectorWidth::W256,
-            VectorWidthArg::W512 => VectorWidth::W512,
-        }
-    }
+fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {
+    let auto = PossibleValue::new("auto").help("As wide as the target's vectors");
+    let widths = VectorWidth::ALL.map(|width| PossibleValue::new(width.name()));
+    PossibleValuesParser::new([auto].into_iter().chain(widths))
+        .map(|name| VectorWidth::ALL.into_iter().find(|width| width.name() == name))
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -328,14 +315,14 @@ fn is_name(text: &str) -> bool {
     broadloom::text::is_name(text)
 }
 
-/// What follows the first `from` bytes of a word; they are ASCII.
+/// The word without its first `from` bytes, which are ASCII.
 #[cfg(unix)]
 fn tail(word: &OsStr, from: usize) -> Option<OsString> {
     use std::os::unix::ffi::OsStrExt;
     word.as_bytes().get(from..).map(|bytes| OsStr::from_bytes(bytes).to_owned())
 }
 
-/// What follows the first `from` bytes of a word; they are ASCII.
+/// The word without its first `from` bytes, which are ASCII.
 #[cfg(not(unix))]
 fn tail(word: &OsStr, from: usize) -> Option<OsString> {
     word.to_str()?.get(from..).map(OsString::from)

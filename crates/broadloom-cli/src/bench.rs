@@ -1,7 +1,7 @@
-//! `broadloom bench`: what the workloads cost, against plain loops of the same run.
+//! `broadloom bench`: times the workloads against plain loops measured in the same run.
 //!
-//! In: [`BenchArgs`]. Out: a line for each measurement, as a table or as JSON. Must hold: a line is printed as soon as
-//! it is measured; nothing is timed whose result is not the loop's.
+//! Each row is printed as soon as it is measured, as a table or as JSON. Nothing is timed whose result differs from the
+//! loop's.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use crate::args::BenchArgs;
 use crate::failure::Failure;
 use crate::progress::{Progress, notice_interrupts};
 
-/// Sizes if none are given: a call, the first cache, the second, and memory.
+/// The default sizes: call overhead, L1, L2, and memory.
 const SIZES: [usize; 5] = [10, 1_000, 100_000, 10_000_000, 30_000_000];
 
-/// How long a measurement takes, about; for small sizes, which are steadier, and for others.
+/// The approximate duration of a measurement, for small sizes, which vary less, and for others.
 const BUDGETS: (Duration, Duration) = (Duration::from_millis(150), Duration::from_millis(400));
 /// The largest small size.
 const SMALL: usize = 1_000;
 
-/// Measures, and prints what was measured.
+/// Measures, and prints the results.
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
-        // As many threads as are asked for, if nobody has started others.
+        // Fails if a pool exists already, which is then used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(args.threads.get()).build_global();
     }
     notice_interrupts();
@@ -41,7 +41,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     progress.reached(plan.len() as u64)
 }
 
-/// What is measured, in this order.
+/// The measurements, in this order.
 fn plan(args: &BenchArgs) -> Result<Vec<(&'static Workload, DType, usize)>, Failure> {
     let all: Vec<&Workload> = WORKLOADS.iter().collect();
     let workloads = if args.workloads.is_empty() { &all } else { &args.workloads };
@@ -65,7 +65,7 @@ fn settings(args: &BenchArgs, n: usize) -> Settings {
     Settings {
         threads: args.threads.get(),
         executors: args.executors.iter().map(|&executor| executor.into()).collect(),
-        vector_widths: args.vector_widths.iter().map(|&width| width.into()).collect(),
+        vector_widths: args.vector_widths.clone(),
         lazy: args.lazy,
         budget: if args.quick { Duration::ZERO } else { budget },
     }
@@ -87,8 +87,8 @@ fn heading() -> String {
 
 fn columns(row: &Row) -> String {
     let executor = match row.vector_width {
-        VectorWidth::Auto => row.executor.clone(),
-        width => format!("{} {}", row.executor, width.name()),
+        None => row.executor.clone(),
+        Some(width) => format!("{} {width}", row.executor),
     };
     format!(
         "{:<15} {:<8} {:>9}  {:<8} {:>9.4}  {:>8.2}  {:>6.2}  {:>6.2}",
@@ -107,7 +107,7 @@ fn columns(row: &Row) -> String {
 fn json(row: &Row, lazy: bool) -> String {
     let Row { workload, dtype, n, elements, threads, executor, ns_per_elem, gb_s, .. } = row;
     let Row { loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s, asked, vector_width, .. } = row;
-    let (asked, width) = (asked.name(), vector_width.name());
+    let (asked, width) = (asked.name(), vector_width.map_or("auto", VectorWidth::name));
     let [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s] =
         [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s].map(|x| format!("{x:.6}"));
     format!(

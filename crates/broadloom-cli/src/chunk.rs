@@ -1,8 +1,7 @@
-//! A result in pieces that follow each other in the file.
+//! Blocks of a result that follow each other in the output file.
 //!
-//! In: a shape, its order in the file, and how many elements a piece may have. Out: [`Block`]s. Must hold: the blocks,
-//! one after the other, are the elements of the result in the file's order, each once; none has more elements than
-//! allowed; there is at least one, though it may be empty.
+//! Concatenated, the blocks hold each element of the result once, in the order of the file. No block exceeds the given
+//! number of elements, and there is at least one block, which is empty for an empty result.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! `broadloom eval`: from the command line to files, pictures and text.
+//! `broadloom eval`: evaluates an expression over files and writes the results.
 //!
-//! In: [`EvalArgs`]. Out: what they ask for. Must hold: names, types, shapes and targets are checked before any
-//! element is computed.
+//! Names, types, shapes and output files are checked before any element is computed, so that a mistake in the request
+//! is reported at once.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -20,6 +20,7 @@ use crate::npy::NpyWriter;
 use crate::plot::{self, Picture, PlotError};
 use crate::progress::notice_interrupts;
 use crate::run::Settings;
+use crate::stdout::print;
 use crate::target::Target;
 
 /// Evaluates the expression of a command line.
@@ -45,13 +46,13 @@ pub fn eval(args: &EvalArgs) -> Result<(), Failure> {
     }
     let written = output.map(|output| output.write(&job)).transpose()?;
     if let Some(drawing) = drawing {
-        // What was written is drawn from there, not computed again.
+        // Drawn from the written file, so that nothing is computed twice.
         drawing.draw(written.as_ref().unwrap_or(&job), &args.expression)?;
     }
     Ok(())
 }
 
-/// Opens the files of the inputs that are used; of those that are not, says so.
+/// Opens the files of the inputs that the expression uses, and warns of the others.
 fn open(args: &EvalArgs, expression: &Expression) -> Result<Vec<Input>, Failure> {
     let used: HashSet<&str> = expression.names().into_iter().collect();
     let mut seen = HashSet::new();
@@ -78,17 +79,7 @@ fn open(args: &EvalArgs, expression: &Expression) -> Result<Vec<Input>, Failure>
     Ok(inputs)
 }
 
-/// Prints to standard output.
-pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Stdout(error)),
-        _ => Ok(()),
-    }
-}
-
-/// A result file, begun.
+/// A result file that was created and not yet written.
 struct Output<'p> {
     path: &'p Path,
     writer: NpyWriter,
@@ -103,7 +94,7 @@ impl<'p> Output<'p> {
         Ok(Output { path, writer, order })
     }
 
-    /// Writes the file, and gives a job that reads it.
+    /// Writes the file, and returns a job that reads it.
     fn write(mut self, job: &Job) -> Result<Job, Failure> {
         let mut values = job.values("writing", self.order, job.dtype)?;
         while let Some(bytes) = values.next()? {
@@ -118,7 +109,7 @@ impl<'p> Output<'p> {
     }
 }
 
-/// A picture file, begun.
+/// A picture file that was created and not yet drawn.
 struct Drawing<'p> {
     path: &'p Path,
     target: Target,
@@ -126,7 +117,7 @@ struct Drawing<'p> {
 
 impl<'p> Drawing<'p> {
     fn begin(job: &Job, path: &'p Path, force: bool) -> Result<Drawing<'p>, Failure> {
-        // What `plot::draw` would say after all the work.
+        // Errors of `plot::draw`, reported before the work instead of after it.
         let refused = match job.shape.len() {
             1 | 2 if !job.shape.contains(&0) => None,
             1 | 2 => Some(PlotError::Empty { shape: job.shape.clone() }),
@@ -145,7 +136,7 @@ impl<'p> Drawing<'p> {
         let values = RefCell::new(Stream::new(job.values("drawing", Order::C, DType::Float64)?));
         let picture =
             Picture { title, shape: &job.shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
-        // Not into the target: the values may fail on the way, and that picture must not appear.
+        // Into a draft first: an evaluation may fail midway, and an incomplete picture must not appear.
         let place = tempfile::tempdir().map_err(|error| Failure::file(path, error))?;
         let draft = place.path().join("draft.png");
         let drawn = plot::draw(&draft, true, &picture);
@@ -164,7 +155,7 @@ struct Stream<'j> {
     values: Values<'j>,
     chunk: Vec<f64>,
     at: usize,
-    /// Why there are no more.
+    /// The error after which there are no more.
     failure: Option<Failure>,
 }
 

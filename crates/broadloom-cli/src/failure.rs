@@ -1,8 +1,8 @@
-//! What goes wrong, how it is told, and with which exit status.
+//! Errors of the command: how each is reported, and its exit status.
 //!
-//! In: a [`Failure`]. Out: words on standard error, with the place in the expression where there is one, and a status:
-//! 2 if the command line or the expression is wrong whatever the files hold, 1 if it failed with these files or this
-//! machine, 130 if it was interrupted. Must hold: colours only for a terminal, and not where `NO_COLOR` is set.
+//! The status is 2 if the command line or the expression is wrong whatever the files hold, 1 if the work failed with
+//! these files or on this machine, and 130 after an interrupt. Colours are used only on a terminal, and never where
+//! `NO_COLOR` is set.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -24,28 +24,28 @@ pub enum Failure {
     Usage(String),
     /// A place in the expression.
     Text(TextError),
-    /// A file, and what is wrong with it.
+    /// A file, and its error.
     File(PathBuf, String),
     /// An evaluation.
     Eval(broadloom::Error),
-    /// An executor that gives what the reference does not.
+    /// An executor whose result differs from the reference.
     Difference(String),
     /// Standard output.
     Stdout(io::Error),
-    /// Somebody pressed Ctrl-C.
+    /// The process received SIGINT, SIGTERM or SIGHUP.
     Interrupted,
 }
 
 impl Failure {
-    /// What is wrong with a file.
+    /// The error of a file.
     pub fn file(path: &Path, error: impl Display) -> Failure {
         Failure::File(path.into(), error.to_string())
     }
 
-    /// What is wrong with a file that is to be written.
+    /// The error of an output file.
     pub fn target(path: &Path, error: &TargetError) -> Failure {
         match error {
-            // These name the path themselves; `file` would say it twice.
+            // These contain the path already, which `file` adds.
             TargetError::Exists(_) => {
                 Failure::file(path, "the file exists already; write --force to replace it")
             }
@@ -54,7 +54,7 @@ impl Failure {
         }
     }
 
-    /// What is wrong with a `.npy` file.
+    /// The error of a `.npy` file.
     pub fn npy(path: &Path, error: &NpyError) -> Failure {
         match error {
             NpyError::Target(error) => Failure::target(path, error),
@@ -62,7 +62,7 @@ impl Failure {
         }
     }
 
-    /// What is wrong with a picture.
+    /// The error of a picture.
     pub fn plot(path: &Path, error: &PlotError) -> Failure {
         match error {
             PlotError::Target(error) => Failure::target(path, error),
@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    /// Tells it on standard error, with this expression, and returns the exit status.
+    /// Reports it on standard error, with the place in this expression, and returns the exit status.
     pub fn report(&self, expression: &str) -> u8 {
         let mut words = Vec::new();
         let colored = is_colored();
@@ -100,7 +100,7 @@ impl Failure {
             Failure::Stdout(error) => plain(format_args!("standard output: {error}"), colored, &mut words),
             Failure::Interrupted => plain("interrupted", colored, &mut words),
         };
-        // Nobody is left to tell that standard error is closed.
+        // If standard error is closed, nothing can be reported.
         let _ = io::stderr().write_all(&words);
         self.status()
     }
@@ -109,11 +109,11 @@ impl Failure {
 /// Warns on standard error.
 pub fn warn(message: impl Display) {
     let word = if is_colored() { "\x1b[33mwarning:\x1b[0m" } else { "warning:" };
-    // A warning that can't be told is none.
+    // If standard error is closed, the warning is lost.
     let _ = writeln!(io::stderr(), "{word} {message}");
 }
 
-/// Whether other files might have done: a type error of operands that have to do with files.
+/// Whether other files might be correct: a type error of operands that come from files.
 fn is_about_the_files(error: &TextError) -> bool {
     error.uses_names && matches!(error.kind, ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
 }
@@ -146,14 +146,14 @@ fn caret(error: &TextError, expression: &str, colored: bool, out: &mut impl Writ
     }
     let mut drawn = Vec::new();
     report.finish().write((source, Source::from(&excerpt.text)), &mut drawn)?;
-    // The first line would be ariadne's way of saying "error:", without the message that stands above already.
+    // ariadne's first line is "Error:" without a message; `plain` has printed both.
     let body = drawn.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &drawn[end + 1..]);
     out.write_all(body)
 }
 
-/// What is shown of an expression: all of it, or some of what surrounds a place.
+/// The part of an expression that is shown: all of it, or the surroundings of the place.
 struct Excerpt {
-    /// What its lines and columns are counted in.
+    /// The name that the report shows before line and column.
     name: String,
     text: String,
     /// Where in the expression it begins.
@@ -178,7 +178,7 @@ impl Excerpt {
         }
         let lead = if start > 0 { "…" } else { "" };
         let trail = if end < length { "…" } else { "" };
-        // Something must be there for a caret to stand under.
+        // The caret needs a character to stand under, also at the end.
         let text = format!("{lead}{}{trail} ", &expression[start..end]);
         let name = match start {
             0 => "expression".into(),

@@ -1,8 +1,7 @@
-//! `broadloom fuzz`: random programs, evaluated in every way and compared bit for bit.
+//! `broadloom fuzz`: random programs, evaluated by every executor and compared bit for bit.
 //!
-//! In: [`FuzzArgs`]. Out: what was tried, or the first program that went wrong, made small. Must hold: a seed gives the
-//! same program on every machine; a finding's text is a file that this command reads; a run that tried nothing is no
-//! success.
+//! A seed gives the same program on every machine, and the program of a finding is printed in the form that `--program`
+//! reads. A run in which no program was tried counts as a failure, not as a success.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,18 +13,18 @@ use broadloom_testkit::differential::{Finding, MOST_ELEMENTS, Search, program_of
 use broadloom_testkit::random::{Program, ProgramError, instance};
 
 use crate::args::FuzzArgs;
-use crate::eval::print;
 use crate::failure::{Failure, warn};
 use crate::progress::{Progress, notice_interrupts};
+use crate::stdout::print;
 use crate::target::{Target, TargetError};
 
 /// How long to search if neither a time nor a number of programs is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
 
-/// The most elements that the steps of a given program have together: the reference keeps all of them.
+/// The maximum total of elements in the steps of a given program: the reference keeps all of them in memory.
 const TOO_MANY_ELEMENTS: usize = 1 << 24;
 
-/// Searches, tells what was tried, and fails if something went wrong.
+/// Searches, reports how much was tried, and fails if results differ.
 pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
     let template = args.program.as_deref().map(read).transpose()?;
     let target = args.output.as_deref().map(|path| create(path, args.force)).transpose()?;
@@ -37,7 +36,7 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
     let progress = Mutex::new(Progress::until("comparing", time));
     let interrupted = AtomicBool::new(false);
     let telling = |done: u64| {
-        // If another thread tells at this moment, that will do.
+        // If another thread is reporting at this moment, its report suffices.
         if let Ok(mut progress) = progress.try_lock() {
             interrupted.fetch_or(progress.counted(done).is_err(), Ordering::Relaxed);
         }
@@ -49,7 +48,7 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
         Some(template) => instance(template, seed, MOST_ELEMENTS),
     };
     let search = |seeds| {
-        Search::new(seeds).up_to(args.vector_width.into()).within(time).telling(&telling).noticing(&noticing)
+        Search::new(seeds).up_to(args.vector_width).within(time).telling(&telling).noticing(&noticing)
     };
     // The program of a file first as it is, and then under other values.
     let first = match &template {
@@ -63,7 +62,7 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
         }
         Err(finding) => Err(("the program as it is".to_owned(), finding)),
     };
-    // The bar goes before anything is printed.
+    // The bar is erased before anything is printed.
     drop(progress);
     match found {
         Ok(summary) if summary.programs > 0 => {
@@ -73,7 +72,7 @@ pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
         }
         Ok(_) if interrupted.into_inner() => Err(Failure::Interrupted),
         Ok(_) => Err(Failure::Usage("no program was tried: give it more time, or more programs".into())),
-        Err((which, finding)) => Err(told(&which, &finding, args.output.as_deref(), target)),
+        Err((which, finding)) => Err(report(&which, &finding, args.output.as_deref(), target)),
     }
 }
 
@@ -92,8 +91,8 @@ fn create(path: &Path, force: bool) -> Result<Target, Failure> {
     Target::create(path, force).map_err(|error| Failure::target(path, &error))
 }
 
-/// Writes the finding where it was asked for, else to standard output; the failure to end with.
-fn told(which: &str, finding: &Finding, path: Option<&Path>, target: Option<Target>) -> Failure {
+/// Writes the finding to the requested file, or to standard output; returns the failure to exit with.
+fn report(which: &str, finding: &Finding, path: Option<&Path>, target: Option<Target>) -> Failure {
     let text = finding.to_string();
     let mut place = "above".to_owned();
     let written = match (path, target) {
@@ -104,7 +103,7 @@ fn told(which: &str, finding: &Finding, path: Option<&Path>, target: Option<Targ
                     place = format!("in {}", path.display());
                     Ok(())
                 }
-                // It is not lost with the file.
+                // If the file can't be written, the finding is printed.
                 Err(error) => {
                     warn(format_args!("{}: {error}", path.display()));
                     print(&text)

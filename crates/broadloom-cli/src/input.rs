@@ -1,8 +1,8 @@
-//! The data of input files, a part at a time.
+//! Input files, read one part at a time.
 //!
-//! In: a `.npy` file, and a block of the result. Out: the [`Part`] of the file that the block needs, as an array that
-//! broadcasts to it. Must hold: a part's memory is bounded by what it needs of the file: it is mapped if it lies there
-//! in one piece as memory holds it; otherwise it is copied, through windows of the file that are bounded too.
+//! An [`Input`] gives the part of its file that a block of the result needs, as an array that broadcasts to the block.
+//! A part is mapped if the file holds it contiguously and in native byte order; otherwise it is copied through windows
+//! of bounded size, so that memory grows with the part and never with the file.
 
 use std::fs::File;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use crate::npy::{self, NpyHeader};
 /// How much of a file is mapped at a time while a part is copied from it.
 const WINDOW: usize = 16 << 20;
 
-/// An input file, of which the header was read.
+/// An input file whose header was read.
 #[derive(Debug)]
 pub struct Input {
-    /// What the expression calls it.
+    /// Its name in the expression.
     pub name: String,
     path: PathBuf,
     file: File,
@@ -32,7 +32,7 @@ impl Input {
     /// Opens a file and reads its header.
     pub fn open(name: &str, path: &Path) -> Result<Input, Failure> {
         let mut file = File::open(path).map_err(|error| Failure::file(path, error))?;
-        // Reading a directory or a pipe fails in words that say less.
+        // Reading a directory or a pipe would fail with a less specific message.
         let is_file = file.metadata().map_err(|error| Failure::file(path, error))?.is_file();
         if !is_file {
             return Err(Failure::file(path, "not a regular file"));
@@ -46,8 +46,8 @@ impl Input {
         self.header.dtype
     }
 
-    /// An array of the file's type and shape that takes no memory.
-    pub fn stand_in(&self) -> Result<Array<'static>, Failure> {
+    /// A placeholder array of the file's type and shape that takes no memory.
+    pub fn placeholder(&self) -> Result<Array<'static>, Failure> {
         Array::zeros(&self.header.shape, self.header.dtype).map_err(|error| Failure::file(&self.path, error))
     }
 
@@ -63,7 +63,7 @@ impl Input {
         self.part(&block, Order::C)
     }
 
-    /// What a block of the result needs of the file; the block's axes stand in this order, slowest first.
+    /// The part of the file that a block of the result needs; the block's axes are in this order, slowest first.
     pub fn part(&self, block: &[Range<usize>], order: Order) -> Result<Part, Failure> {
         let missing = block.len().saturating_sub(self.header.shape.len());
         let mut extents: Vec<usize> =
@@ -88,7 +88,7 @@ impl Input {
         let (size, bytes) = (self.header.dtype.size(), pieces.length * pieces.count());
         if bytes > 0 && pieces.count() == 1 && !self.is_swapped() {
             let mapped = self.map(self.header.data_offset + pieces.first() as u64, bytes)?;
-            // Files that NumPy writes are aligned; the format does not ask for it.
+            // NumPy writes aligned files, but the format does not require it.
             if mapped.as_bytes().as_ptr().addr().is_multiple_of(size) {
                 return Ok(mapped);
             }
@@ -103,7 +103,7 @@ impl Input {
         Ok(copied)
     }
 
-    /// Copies the pieces, one after the other, with so many bytes of the file mapped at a time.
+    /// Copies the pieces one after the other, mapping `window_len` bytes of the file at a time.
     fn copy(&self, pieces: &Pieces, window_len: usize, mut to: &mut [u8]) -> Result<(), Failure> {
         let data_len = self.header.data_len() as usize;
         let (mut window_at, mut window) = (0, self.map(self.header.data_offset, 0)?);
@@ -112,7 +112,7 @@ impl Input {
             while at < start + pieces.length {
                 if !(window_at..window_at + window.len()).contains(&at) {
                     window_at = at;
-                    // The mapping before goes first.
+                    // The previous window is unmapped first.
                     drop(window);
                     window = self.map(self.header.data_offset + at as u64, window_len.min(data_len - at))?;
                 }
@@ -130,7 +130,7 @@ impl Input {
         Buffer::map_file(&self.file, offset, len).map_err(|error| Failure::file(&self.path, error))
     }
 
-    /// Whether the bytes of an element stand in the other order than in memory.
+    /// Whether the file's byte order differs from memory's.
     fn is_swapped(&self) -> bool {
         self.header.dtype.size() > 1 && self.header.big_endian != cfg!(target_endian = "big")
     }
@@ -141,13 +141,13 @@ pub fn swap(bytes: &mut [u8], size: usize) {
     bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
 }
 
-/// What a block needs of a file.
+/// The part of a file that a block needs.
 #[derive(Debug)]
 pub struct Part {
     buffer: Buffer,
     dtype: DType,
     shape: Vec<usize>,
-    /// Whether the axes stand in the file in the reverse of the block's order.
+    /// Whether the file's axes are in the reverse of the block's order.
     is_transposed: bool,
 }
 

@@ -1,8 +1,8 @@
-//! An expression over files, and its values a chunk at a time.
+//! An expression over input files, evaluated one chunk at a time.
 //!
-//! In: an expression and input files. Out: a [`Job`], typed as a whole, and [`Values`] in the order of a file. Must
-//! hold: memory is bounded by the chunk and the operands that are not cut, whatever the size of the result; only an
-//! expression with views or types is computed in one piece.
+//! A [`Job`] is typed as a whole; its [`Values`] come in the order of the output file. Memory is bounded by the chunk
+//! and by the operands that are not cut along the result's slowest axis. Only expressions with views or declared types
+//! are evaluated in one piece.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::input::{Input, Part};
 use crate::progress::Progress;
 use crate::run::Settings;
 
-/// An expression over files that was found to be well typed.
+/// A well-typed expression over files.
 #[derive(Debug)]
 pub struct Job {
     expression: Expression,
@@ -37,20 +37,20 @@ impl Job {
         settings: Settings,
         chunk_bytes: usize,
     ) -> Result<Job, Failure> {
-        let stand_ins = inputs.iter().map(|input| Ok((&*input.name, input.stand_in()?)));
-        let whole = settings.build(&expression, &stand_ins.collect::<Result<Vec<_>, Failure>>()?)?;
+        let placeholders = inputs.iter().map(|input| Ok((&*input.name, input.placeholder()?)));
+        let whole = settings.build(&expression, &placeholders.collect::<Result<Vec<_>, Failure>>()?)?;
         let (dtype, shape) = (whole.dtype(), whole.shape().to_vec());
         Ok(Job { expression, inputs, settings, dtype, shape, chunk_bytes })
     }
 
-    /// A job whose result is what a file holds, with the settings of this one.
+    /// A job whose result is the array in a file, with the settings of this one.
     pub fn of_file(&self, path: &Path) -> Result<Job, Failure> {
         let name = "result";
         let expression = Expression::parse(name).map_err(Failure::Text)?;
         Job::new(expression, vec![Input::open(name, path)?], self.settings.clone(), self.chunk_bytes)
     }
 
-    /// The order in which the inputs lie in their files: C, unless all where it matters have Fortran's.
+    /// The order of the output file: Fortran order if every input with more than one axis has it, else C order.
     pub fn order(&self) -> Order {
         let mut orders = self.inputs.iter().filter_map(Input::order).peekable();
         if !self.expression.is_elementwise() {
@@ -75,7 +75,7 @@ impl Job {
         Ok(explained.map_or(String::new(), page))
     }
 
-    /// Into how many chunks the result is cut, in words, and how the first is evaluated.
+    /// A sentence on how many chunks the result has, and the explanation of the first.
     fn of_first_chunk(&self, order: Order, code: bool) -> Result<Option<(String, Explanation)>, Failure> {
         let mut chunks = self.chunks(order, self.dtype);
         let count = chunks.total();
@@ -90,7 +90,7 @@ impl Job {
         Ok(Some((words, self.settings.explain(&self.array(&parts)?, code)?)))
     }
 
-    /// The whole result as text; of a large one, a summary.
+    /// The result as text; a summary if it is large.
     pub fn text(&self) -> Result<String, Failure> {
         let whole: Vec<_> = self.shape.iter().map(|&extent| 0..extent).collect();
         if self.chunks(Order::C, self.dtype).total() == 1 {
@@ -121,7 +121,7 @@ impl Job {
 
     /// How many elements a chunk may have.
     fn most(&self, dtype: DType) -> usize {
-        // A piece of the result is not that of a piece of each input.
+        // A chunk of the result does not correspond to a chunk of each input.
         if !self.expression.is_elementwise() {
             return usize::MAX;
         }
@@ -144,7 +144,7 @@ impl Job {
     }
 }
 
-/// The elements of a result, a chunk after the other.
+/// The elements of a result, chunk by chunk.
 pub struct Values<'j> {
     job: &'j Job,
     order: Order,

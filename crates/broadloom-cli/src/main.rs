@@ -1,8 +1,8 @@
 //! The `broadloom` command: array expressions over `.npy` files.
 //!
-//! In: the command line. Out: files, pictures, text. The flow of `eval`: [`args`] → [`input`] (headers) → types of the
-//! whole expression → [`job`], [`chunk`] by chunk: [`input`] (data) → [`run`] → [`npy`], [`plot`]. Must hold: what is
-//! wrong with the request is found before any work; files appear whole or not at all; exit status as [`failure`] says.
+//! `eval` reads the headers of its files ([`input`]), types the whole expression, and evaluates it chunk by chunk
+//! ([`job`], [`chunk`], [`run`]) into files ([`npy`]) and pictures ([`plot`]). A request is checked completely before
+//! any work begins, and output files appear whole or not at all; [`failure`] defines the exit status.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -22,6 +22,7 @@ mod ops;
 mod plot;
 mod progress;
 mod run;
+mod stdout;
 mod target;
 
 fn main() -> ExitCode {

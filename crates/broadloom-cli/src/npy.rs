@@ -1,9 +1,9 @@
-//! NumPy's `.npy` files: what a file's header says, and files that appear whole or not at all.
+//! NumPy's `.npy` files: a reader of headers, and a writer.
 //!
-//! In: a file, or a dtype, a shape and element bytes. Out: an [`NpyHeader`] to map the data by, or a file that
-//! `numpy.save` could have written. Must hold: no bytes make the reader panic, recurse or allocate more than 64 KiB and
-//! a shape; the data that a header promises is in the file; a file that is written has all of its data.
-//! The format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
+//! The reader gives an [`NpyHeader`] to map the data by. It never panics or recurses, allocates at most 64 KiB besides
+//! the shape, and checks that the file holds the data that the header promises. The writer produces what `numpy.save`
+//! would, and refuses to finish a file whose data is incomplete. The format:
+//! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 
 // The reader is our own: npyz 0.9 multiplies a header's dimensions unchecked (a panic in debug builds) and parses
 // nested literals by recursion. The tests hold reader and writer against it.
@@ -21,7 +21,7 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// The longest header text that is read or written.
 const LONGEST_HEADER: usize = 64 << 10;
 
-/// What the header of a `.npy` file says.
+/// The header of a `.npy` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHeader {
     /// The type of the elements.
@@ -67,10 +67,10 @@ pub enum NpyError {
     Unsupported {
         /// The type as the header has it, shortened if it is long.
         descr: String,
-        /// What that is.
+        /// A description of it.
         what: &'static str,
     },
-    /// The header is not what the format prescribes.
+    /// The header does not follow the format.
     #[error("the header is corrupt: {0}")]
     Corrupt(&'static str),
     /// The array has more bytes than an address space.
@@ -278,7 +278,7 @@ impl Literal<'_> {
         if self.eat(byte) { Ok(()) } else { Err(NpyError::Corrupt(otherwise)) }
     }
 
-    /// The bytes between quotes. What a backslash escapes is kept as it is: no known key or type has one.
+    /// The bytes between quotes. Escapes are kept: no known key or type has a backslash.
     fn string(&mut self) -> Result<Vec<u8>, NpyError> {
         let unquoted = NpyError::Corrupt("a string is missing its quotes");
         let Some(quote @ (b'\'' | b'"')) = self.peek() else { return Err(unquoted) };
@@ -431,8 +431,8 @@ impl NpyWriter {
 /// Everything before the data, byte for byte as `numpy.save` of NumPy 2 writes it.
 fn header(dtype: DType, shape: &[usize], fortran: bool) -> Result<Vec<u8>, NpyError> {
     const ALIGNMENT: usize = 64;
-    // NumPy leaves room for the axis that a file would be appended along to grow to this many digits.
-    const ROOM: usize = 21;
+    // NumPy reserves space for the axis that a file would be appended along to grow to this many digits.
+    const GROWTH: usize = 21;
     let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
     let mut text = format!(
@@ -442,9 +442,9 @@ fn header(dtype: DType, shape: &[usize], fortran: bool) -> Result<Vec<u8>, NpyEr
         extents.join(", "),
     );
     let growing = if fortran { extents.last() } else { extents.first() };
-    let room = growing.map_or(0, |extent| ROOM - extent.len());
-    let end = MAGIC.len() + 4 + text.len() + room + 1;
-    let padding = room + ALIGNMENT - end % ALIGNMENT;
+    let reserved = growing.map_or(0, |extent| GROWTH - extent.len());
+    let end = MAGIC.len() + 4 + text.len() + reserved + 1;
+    let padding = reserved + ALIGNMENT - end % ALIGNMENT;
     text.extend(std::iter::repeat_n(' ', padding).chain(['\n']));
     let length = u16::try_from(text.len()).map_err(|_| NpyError::TooLarge("it has too many axes"))?;
     Ok([MAGIC.as_slice(), &[1, 0], &length.to_le_bytes(), text.as_bytes()].concat())

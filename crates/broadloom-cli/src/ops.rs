@@ -1,7 +1,7 @@
-//! `broadloom ops`: the functions that expressions can have.
+//! `broadloom ops`: the functions that an expression can call, as text or as the page docs/ops.md.
 //!
-//! In: the op table, and the parser for what operators stand for. Out: a list, as text or as the page docs/ops.md.
-//! Must hold: nothing about a function is said here that the table, its types or the parser do not say.
+//! Everything in the list is read from the op table, from type inference or from the parser, so that it can't drift
+//! from them.
 
 use broadloom::text::signature;
 use broadloom::{DType, Kind, Op};
@@ -9,16 +9,16 @@ use broadloom_core::op::Law;
 use broadloom_core::text::{self as language, ParseOptions};
 
 use crate::args::OpsArgs;
-use crate::eval;
 use crate::failure::Failure;
+use crate::stdout;
 
 /// Prints the list.
 pub fn print(args: &OpsArgs) -> Result<(), Failure> {
     let text = if args.markdown { markdown() } else { plain() };
-    eval::print(&text)
+    stdout::print(&text)
 }
 
-/// What there is to say of a function.
+/// The description of a function.
 struct Row {
     call: String,
     operators: Vec<String>,
@@ -54,14 +54,14 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// Each operator with the function that the parser makes of it.
+/// Each operator with the name of its function.
 fn operators() -> Vec<(String, String)> {
     let binary = "+ - * / // % ** & | ^ << >> == != < <= > >=".split(' ').map(|op| format!("x1 {op} x2"));
     let unary = "+ - ~".split(' ').map(|op| format!("{op}x"));
     let function = |text: String| {
         let ast = language::parse(&text, &ParseOptions::default()).ok()?;
         match &ast[ast.expression()?.root()].kind {
-            language::Kind::Operator { op, .. } => Some((text, op.name().to_owned())),
+            language::AstKind::Operator { op, .. } => Some((text, op.name().to_owned())),
             _ => None,
         }
     };
@@ -77,7 +77,7 @@ fn takes(op: Op) -> String {
     kinds(&dtypes)
 }
 
-/// Dtypes by their kinds; a kind is there with all of its dtypes.
+/// The kinds of dtypes; a kind is always taken with all of its dtypes.
 fn kinds(dtypes: &[DType]) -> String {
     let has = |kind: Kind| dtypes.iter().any(|dtype| dtype.kind() == kind);
     let names = [(Kind::Bool, "bool"), (Kind::Signed, "integer"), (Kind::Float, "float")];

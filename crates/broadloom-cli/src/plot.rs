@@ -1,8 +1,8 @@
-//! Pictures of arrays, as PNG files: a line chart of one axis, a heat map of two.
+//! Plots of arrays as PNG files: a line chart for one axis, a heat map for two.
 //!
-//! In: a title, a shape and the elements as float64. Out: a PNG that needs no font or other file of the machine.
-//! Must hold: every array of one or two axes gives a picture, whatever NaNs, infinities or extremes it has; each
-//! element is asked for once, in C order; the size of the picture is bounded, however large the array.
+//! Every non-empty array of one or two axes can be drawn, whatever NaNs, infinities or extreme values it holds. Each
+//! element is requested once, in C order, and the size of the picture is bounded regardless of the size of the array.
+//! No font or other file of the machine is used.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,11 +10,14 @@ use std::path::Path;
 use crate::target::{Target, TargetError};
 
 mod heat;
+mod image;
 mod line;
 mod sheet;
 #[cfg(test)]
 mod tests;
 mod ticks;
+
+pub use image::PlotError;
 
 /// What to draw.
 pub struct Picture<'a> {
@@ -26,43 +29,16 @@ pub struct Picture<'a> {
     pub values: &'a dyn Fn(&[usize]) -> f64,
 }
 
-/// Why there is no picture.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlotError {
-    /// The array has neither one axis nor two.
-    #[error(
-        "cannot draw an array of {rank} {}: one axis gives a line chart and two give a heat map",
-        if *.rank == 1 { "axis" } else { "axes" }
-    )]
-    Rank {
-        /// How many axes it has.
-        rank: usize,
-    },
-    /// The array has no elements.
-    #[error("cannot draw an array of shape {shape:?}: it has no elements")]
-    Empty {
-        /// Its shape.
-        shape: Vec<usize>,
-    },
-    /// A drawing library failed.
-    #[error("drawing failed: {0}")]
-    Drawing(String),
-    /// The file could not be put in its place.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-}
-
 /// Draws a picture into a PNG file. A file that exists is replaced only with `force`.
 ///
-/// One axis gives a line chart of the elements over their index; a long one is drawn by the extremes of each column
-/// of pixels. Two axes give a heat map with row 0 at the top, square elements (unless one side would be too thin to
+/// One axis gives a line chart of the elements over their index; a long one is drawn by the minimum and maximum of
+/// each column of pixels. Two axes give a heat map with row 0 at the top, square elements (unless one side would be too thin to
 /// see) and a colour bar; a large one is drawn by the means of blocks. NaNs are gaps or grey; infinities are gaps in a
 /// chart, and have the colours of the ends of the scale in a map.
 ///
 /// # Errors
 ///
-/// [`PlotError::Rank`] or [`PlotError::Empty`] if there is nothing to draw, else what failed.
+/// [`PlotError::Rank`] or [`PlotError::Empty`] if there is nothing to draw, else the error of the drawing library or of the file.
 pub fn draw(path: &Path, force: bool, picture: &Picture<'_>) -> Result<(), PlotError> {
     let rank = picture.shape.len();
     if !matches!(rank, 1 | 2) {
@@ -78,51 +54,4 @@ pub fn draw(path: &Path, force: bool, picture: &Picture<'_>) -> Result<(), PlotE
     };
     target.write_all(&image.png()?).map_err(TargetError::Io)?;
     Ok(target.finish()?)
-}
-
-/// Pixels of a picture.
-struct Image {
-    width: usize,
-    height: usize,
-    /// Rows of red, green and blue.
-    rgb: Vec<u8>,
-}
-
-impl Image {
-    fn png(&self) -> Result<Vec<u8>, PlotError> {
-        let mut bytes = Vec::new();
-        let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(&self.rgb)?;
-        writer.finish()?;
-        Ok(bytes)
-    }
-}
-
-impl From<png::EncodingError> for PlotError {
-    fn from(error: png::EncodingError) -> PlotError {
-        PlotError::Drawing(error.to_string())
-    }
-}
-
-/// How many elements are not finite, for the line below the title.
-#[derive(Default)]
-struct Odd {
-    nan: u64,
-    infinite: u64,
-}
-
-impl Odd {
-    fn count(&mut self, value: f64) {
-        self.nan += value.is_nan() as u64;
-        self.infinite += value.is_infinite() as u64;
-    }
-
-    /// Such as `3 NaN (grey)`, for each kind that there is.
-    fn notes(&self, nan: &str, infinite: &str) -> Vec<String> {
-        let rows = [(self.nan, "NaN", nan), (self.infinite, "infinite", infinite)];
-        rows.iter().filter(|row| row.0 > 0).map(|(n, what, how)| format!("{n} {what} ({how})")).collect()
-    }
 }

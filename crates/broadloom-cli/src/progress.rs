@@ -1,8 +1,8 @@
-//! How far long work has come, and whether somebody wants it to end.
+//! Progress bars on standard error, and the check for interrupts.
 //!
-//! In: bytes, programs or measurements done. Out: a bar on standard error, if that is a terminal and the work takes longer than half
-//! a second; [`Failure::Interrupted`] after Ctrl-C or `kill`, so that files half written are taken away. Must hold:
-//! nothing is left of the bar when the work ends.
+//! A bar appears only on a terminal, and only for work that takes longer than half a second; it is erased when the work
+//! ends. Each update returns [`Failure::Interrupted`] after Ctrl-C or SIGTERM, so that destructors remove partially
+//! written files.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::eval::print;
 use crate::failure::Failure;
+use crate::stdout::print;
 
-/// How long work may take before it gets a bar.
+/// How long work runs before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Notices Ctrl-C, `kill` and a closed terminal from now on instead of ending at once; the second one ends at once.
+/// From now on SIGINT, SIGTERM and SIGHUP set a flag instead of ending the process; a second signal ends it at once.
 pub fn notice_interrupts() {
-    // Without a handler they end the process as ever, and leave a temporary file.
+    // If no handler can be installed, a signal ends the process as before and leaves a temporary file.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
@@ -28,19 +28,19 @@ pub fn notice_interrupts() {
     });
 }
 
-/// Work on so many bytes.
+/// The template for work counted in bytes.
 const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
 
-/// Work for so many seconds.
+/// The template for work that runs for a given time.
 const SECONDS: &str = "{msg} {wide_bar} {pos}/{len} s";
 
-/// Work on so many things.
-const THINGS: &str = "{msg} {wide_bar} {pos}/{len} {eta}";
+/// The template for work counted in items.
+const ITEMS: &str = "{msg} {wide_bar} {pos}/{len} {eta}";
 
-/// Work that counts.
+/// The template for work without a known end.
 const ENDLESS: &str = "{spinner} {msg}, {pos} s";
 
-/// Work under way.
+/// A progress bar that appears when the work takes long.
 pub struct Progress {
     what: &'static str,
     template: &'static str,
@@ -55,19 +55,19 @@ impl Progress {
         Progress { what, template: BYTES, total, began: Instant::now(), bar: None }
     }
 
-    /// Begins work that ends after a time, or at another end.
+    /// Begins work that ends after a time, or without a known end.
     pub fn until(what: &'static str, time: Option<Duration>) -> Progress {
         let template = if time.is_some() { SECONDS } else { ENDLESS };
         let total = time.unwrap_or_default().as_secs();
         Progress { what, template, total, began: Instant::now(), bar: None }
     }
 
-    /// Begins work on so many things.
+    /// Begins work on this many items.
     pub fn through(what: &'static str, total: u64) -> Progress {
-        Progress { what, template: THINGS, total, began: Instant::now(), bar: None }
+        Progress { what, template: ITEMS, total, began: Instant::now(), bar: None }
     }
 
-    /// Prints a line to standard output, and the bar below it.
+    /// Prints a line to standard output, above the bar.
     ///
     /// # Errors
     /// As [`print`].
@@ -76,10 +76,10 @@ impl Progress {
         self.bar.as_ref().map_or_else(|| print(&text), |bar| bar.suspend(|| print(&text)))
     }
 
-    /// Notes how many programs are done in work that ends after a time.
+    /// Reports how many programs are done, in work that ends after a time.
     ///
     /// # Errors
-    /// [`Failure::Interrupted`] after Ctrl-C and the like.
+    /// [`Failure::Interrupted`] after a signal.
     pub fn counted(&mut self, programs: u64) -> Result<(), Failure> {
         let seconds = self.began.elapsed();
         if let Some(bar) = &self.bar {
@@ -89,10 +89,10 @@ impl Progress {
         self.reached(seconds.as_secs())
     }
 
-    /// Notes how many bytes are done.
+    /// Reports how many bytes or items are done.
     ///
     /// # Errors
-    /// [`Failure::Interrupted`] after Ctrl-C and the like.
+    /// [`Failure::Interrupted`] after a signal.
     pub fn reached(&mut self, done: u64) -> Result<(), Failure> {
         if INTERRUPTED.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);

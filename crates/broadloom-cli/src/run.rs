@@ -1,7 +1,7 @@
-//! The engine, as this command uses it.
+//! The only module of this crate that calls the engine.
 //!
-//! In: an expression, arrays for its names, and settings. Out: values. Must hold: nothing else in this crate calls
-//! the engine.
+//! [`Settings`] holds the engine's options from the command line; its methods type, evaluate and explain expressions
+//! with them.
 
 use broadloom::text::Expression;
 use broadloom::{
@@ -20,11 +20,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What the command line asks for.
+    /// The settings of a command line.
     pub fn new(args: &EvalArgs) -> Settings {
         let options = Options {
             executor: args.executor.into(),
-            vector_width: args.vector_width.into(),
+            vector_width: args.vector_width,
             threads: args.threads.map(Into::into),
             int_division: args.int_div_zero.into(),
             ..Options::default()
@@ -32,7 +32,7 @@ impl Settings {
         Settings { options, promotion: args.promotion.into() }
     }
 
-    /// The array that an expression means with these arrays.
+    /// The array of an expression over these arrays.
     pub fn build<'a>(
         &self,
         expression: &Expression,
@@ -41,7 +41,7 @@ impl Settings {
         with_promotion(self.promotion, || expression.build(names)).map_err(Failure::Text)
     }
 
-    /// The values, as the bytes that memory holds them in, at the start of a buffer that is large enough.
+    /// Evaluates an array into the start of a buffer that is large enough.
     pub fn eval_into(&self, array: &Array<'_>, out: &mut Buffer) -> Result<(), Failure> {
         // A bool is the byte that it converts to; the engine would convert each on its own.
         let is_bool = array.dtype() == DType::Bool;
@@ -54,7 +54,7 @@ impl Settings {
         array.eval_with(&self.options).map_err(Failure::Eval)
     }
 
-    /// Whether elements that are not looked at can make an evaluation fail.
+    /// Whether elements that are not printed can make an evaluation fail.
     pub fn can_fail(&self) -> bool {
         self.options.int_division == IntDivision::Error
     }

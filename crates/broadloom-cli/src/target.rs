@@ -1,7 +1,7 @@
-//! Files that appear whole or not at all.
+//! Output files that appear whole or not at all.
 //!
-//! In: a path and bytes. Out: the file. Must hold: until [`Target::finish`] the path is untouched, and nothing but it is
-//! left after; a file that is there already is replaced only if that was asked for.
+//! Bytes go to a temporary file beside the output file, which [`Target::finish`] renames; until then the path is
+//! untouched, and a target that is dropped leaves nothing behind. An existing file is replaced only on request.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -88,8 +88,8 @@ impl Write for Target {
     }
 }
 
-/// Gives a file the permissions of the one that it replaces, or what new files get; tempfile's own choice would keep
-/// it to its owner.
+/// Gives a file the permissions of the one that it replaces, or those of new files; by default, tempfile makes files that
+/// only their owner can read.
 fn permit(builder: &mut tempfile::Builder<'_, '_>, replaced: Option<fs::Metadata>) {
     #[cfg(unix)]
     builder.permissions(match replaced {

@@ -1,7 +1,6 @@
-//! The examples of docs/command.md, run as they stand.
+//! Runs the `console` examples of docs/command.md and compares their output with the page.
 //!
-//! In: the page's `console` blocks. Out: nothing, if what each command prints is what the page says. Must hold: the
-//! commands of the page run one after the other in one directory.
+//! The commands of the page run one after the other in one directory.
 
 #![cfg(unix)]
 

@@ -1,7 +1,6 @@
-//! Inputs larger than the memory that the command may have, and an end before the end.
+//! Inputs larger than the command's memory limit, and interrupts.
 //!
-//! In: sparse files, which take no room on the disk. Out: what the command makes of them. Must hold: each of these
-//! takes seconds at most.
+//! The files are sparse and take no space on disk; each test takes seconds at most.
 
 #![cfg(target_os = "linux")]
 

@@ -1,8 +1,7 @@
-//! GDB's interface for code that is compiled at run time; LLDB has the same.
+//! Registers compiled code with GDB and LLDB, through the interface for code that is compiled at run time.
 //!
-//! In: a name and a range of code. Out: a [`Registration`]: an object file in memory with one symbol, in the list that
-//! the debugger walks. Must hold: the list is changed by one thread at a time, and only in the process that began it;
-//! an entry is there until its registration is dropped.
+//! Each [`Registration`] owns an object file in memory with one symbol, in the list that the debugger walks. The list is
+//! changed by one thread at a time, and only in the process that began it; an entry is there until its registration is dropped.
 
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -237,7 +236,7 @@ mod tests {
         let Ok(compiler) = Compiler::host() else { return };
         let compiler = compiler.announcing(false, true);
         let compile = |n| {
-            compiler.compile(&test_kernel(n), &[], &[Access::Contiguous], Width::host()).expect("compiles")
+            compiler.compile(&test_kernel(n), &[], &[Access::Contiguous], Width::target()).expect("compiles")
         };
         let kernels = [10, 11, 12].map(|n| (n, compile(n)));
         for (n, compiled) in &kernels {
@@ -266,7 +265,7 @@ mod tests {
                     for _ in 0..20 {
                         let n = 20 + thread;
                         let compiled = compiler
-                            .compile(&test_kernel(n), &[], &[Access::Contiguous], Width::host())
+                            .compile(&test_kernel(n), &[], &[Access::Contiguous], Width::target())
                             .expect("compiles");
                         assert!(listed().contains(&(name(&test_kernel(n)), compiled.code_range())));
                     }

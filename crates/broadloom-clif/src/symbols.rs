@@ -1,8 +1,6 @@
-//! Names of compiled kernels for profilers and debuggers.
+//! Names of compiled kernels for profilers and debuggers: lines of perf's map, and object files for GDB.
 //!
-//! In: a kernel and where its code is. Out: a line in perf's map, and an object file for GDB that is registered while
-//! the code lives. Must hold: only on request; what can't be written or registered is left out, since no evaluation
-//! fails for it.
+//! They are written on request only. What can't be written or registered is left out, since no evaluation fails for it.
 
 use broadloom_ir::Kernel;
 use broadloom_ir::kernel::Code;
@@ -145,10 +143,10 @@ pub(crate) mod tests {
     fn the_map_has_the_code_of_each_kernel() {
         let Ok(compiler) = Compiler::host() else { return };
         let quiet =
-            compiler.compile(&kernel(3), &[], &[Access::Contiguous], Width::host()).expect("compiles");
+            compiler.compile(&kernel(3), &[], &[Access::Contiguous], Width::target()).expect("compiles");
         let compiler = compiler.announcing(true, false);
         let compiled: Vec<_> = [4, 5]
-            .map(|n| (n, compiler.compile(&kernel(n), &[], &[Access::Contiguous], Width::host())))
+            .map(|n| (n, compiler.compile(&kernel(n), &[], &[Access::Contiguous], Width::target())))
             .into();
         let map = std::fs::read_to_string(perf::path()).expect("a map");
         std::fs::remove_file(perf::path()).expect("removed");

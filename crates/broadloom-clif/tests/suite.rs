@@ -23,12 +23,12 @@ fn compiler() -> Compiler {
 
 /// An executor for each width that the host has.
 fn widths() -> impl Iterator<Item = Jit> {
-    Width::of_host().map(|width| Jit(compiler(), width, Stores::Cached))
+    Width::of_target().map(|width| Jit(compiler(), width, Stores::Cached))
 }
 
 /// The same with stores past the caches, where there are such.
 fn streaming() -> impl Iterator<Item = Jit> {
-    let wide = Width::of_host().filter(|&width| width > Width::W128);
+    let wide = Width::of_target().filter(|&width| width > Width::W128);
     wide.map(|width| Jit(compiler(), width, Stores::Streaming))
 }
 
@@ -101,7 +101,7 @@ fn fewer_slices_than_they_were_said_to_be() {
         ..Kernel::default()
     };
     let (x, mut y, mut z) = ([1u8; 256], [2u8; 256], [2u8; 256]);
-    for (width, n) in Width::of_host().flat_map(|width| [(width, 3), (width, 64)]) {
+    for (width, n) in Width::of_target().flat_map(|width| [(width, 3), (width, 64)]) {
         let compiled = compiler().compile(&kernel, &[], &[Access::Contiguous; 2], width).expect("compiles");
         let inputs = Liar([&x[..]].into_iter());
         let outputs = [&mut y[..], &mut z[..]].into_iter();
@@ -137,11 +137,11 @@ fn a_kernel_that_does_not_verify_is_refused() {
     };
     let compiler = compiler();
     let refused =
-        compiler.compile(&broken, &[], &[Access::Contiguous], Width::host()).expect_err("ill typed");
+        compiler.compile(&broken, &[], &[Access::Contiguous], Width::target()).expect_err("ill typed");
     assert_eq!(refused.kind(), ErrorKind::Internal);
     let good = Kernel { inputs: vec![DType::Float32], body: vec![cast], outputs: vec![ValueId(1)], ..broken };
-    assert!(compiler.compile(&good, &[], &[], Width::host()).is_err(), "an access class is missing");
-    assert!(compiler.compile(&good, &[], &[Access::Contiguous], Width::host()).is_ok());
+    assert!(compiler.compile(&good, &[], &[], Width::target()).is_err(), "an access class is missing");
+    assert!(compiler.compile(&good, &[], &[Access::Contiguous], Width::target()).is_ok());
 }
 
 /// Where an output is an input, element for element, each element is computed once: the blocks of a row don't overlap.
@@ -160,7 +160,7 @@ fn an_output_that_is_an_input() {
         ..Kernel::default()
     };
     let compile = |width| compiler().compile(&kernel, &[], &[Access::Contiguous], width).expect("compiles");
-    let compiled: Vec<_> = Width::of_host().map(compile).collect();
+    let compiled: Vec<_> = Width::of_target().map(compile).collect();
     for (n, compiled) in (1..=200).flat_map(|n| compiled.iter().map(move |compiled| (n, compiled))) {
         let mut x: Vec<i32> = (1..=n).collect();
         let base = x.as_mut_ptr().cast::<u8>();
@@ -187,7 +187,7 @@ fn an_output_that_is_an_input() {
 fn host_functions_that_write_mask_registers() {
     use broadloom_ir::DType;
     use broadloom_ir::kernel::ValueId;
-    if Width::host() < Width::W512 {
+    if Width::target() < Width::W512 {
         return;
     }
     let write = |x: u8| {

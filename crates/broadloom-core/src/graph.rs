@@ -1,43 +1,24 @@
 //! The typed graph: a hash-consed DAG of nodes.
 //!
-//! In: inputs, constants, and ops on earlier nodes. Out: node ids, in an order where operands come first. Must
-//! hold: a node is well typed from birth ([`Graph::apply`] runs promotion and broadcasting at once and inserts
-//! the conversions), and no two nodes are equal.
+//! A node is well typed from birth, and no two nodes are equal. [`Graph::apply`] infers, promotes and converts what it is
+//! given; [`Graph::push`] takes operands that have their dtypes already, whose node's type then follows; and
+//! [`Graph::insert`] takes a typed node over as it is, which is how rewriting rebuilds a graph.
 
-use std::fmt;
-use std::hash::{BuildHasher, Hash};
+use std::hash::BuildHasher;
+use std::sync::Arc;
 
-use broadloom_ir::HostDeclaration;
-use broadloom_math::DType;
+use broadloom_ir::op::Law;
+use broadloom_ir::{DType, Error, ErrorKind, HostDeclaration, Literal, Op, Result, Scalar, fold};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::fold;
 use crate::infer::{self, Operand, Promotion};
 use crate::layout::{Layout, View};
-use crate::op::{Law, Op};
-use crate::scalar::{Literal, Scalar};
+use crate::node::{self, Args};
 use crate::shape::Shape;
-use crate::text::print;
 
-/// A node of one [`Graph`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NodeId(u32);
-
-impl NodeId {
-    /// The position in [`Graph::nodes`].
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl fmt::Debug for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "n{}", self.0)
-    }
-}
+pub use crate::node::NodeId;
 
 /// What an integer division by zero does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,13 +30,15 @@ pub enum IntDivision {
     Error,
 }
 
-/// What a node is.
+/// What nothing is computed for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum NodeKind {
+pub enum Leaf {
     /// The caller's array number `slot`.
     Input {
         /// Which array.
         slot: u32,
+        /// The dtype of its elements.
+        dtype: DType,
         /// How its elements lie.
         layout: Layout,
     },
@@ -66,34 +49,10 @@ pub enum NodeKind {
         /// The caller's literal number, whose value is given anew at each run; `None` for a fixed value.
         slot: Option<u32>,
     },
-    /// A function of nodes that have the types it takes, their shapes broadcasting to the node's.
-    Apply {
-        /// The function.
-        op: Op,
-        /// Its operands.
-        args: SmallVec<[NodeId; 3]>,
-    },
-    /// A function of the host program, of nodes that have the dtypes it takes, their shapes broadcasting to the node's.
-    /// Nothing is known of it but that it gives the same for the same operands.
-    Host {
-        /// The function.
-        function: HostDeclaration,
-        /// Its operands.
-        args: SmallVec<[NodeId; 3]>,
-    },
-    /// A conversion to the node's dtype.
-    Cast {
-        /// What is converted.
-        arg: NodeId,
-    },
-    /// The same elements under another shape.
-    View {
-        /// Of which node.
-        arg: NodeId,
-        /// The change.
-        view: View,
-    },
 }
+
+/// What a node of a graph is.
+pub type NodeKind = node::NodeKind<NodeId, Leaf>;
 
 /// A node with its types.
 #[derive(Clone, Debug)]
@@ -104,17 +63,16 @@ pub struct Node {
     pub dtype: DType,
     /// Its shape.
     pub shape: Shape,
-    /// Whether its evaluation can fail for a zero divisor.
+    /// Whether its evaluation can fail for a division by zero.
     pub faults: bool,
 }
 
 impl Node {
-    /// The nodes that it depends on.
-    pub fn args(&self) -> &[NodeId] {
-        match &self.kind {
-            NodeKind::Input { .. } | NodeKind::Const { .. } => &[],
-            NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args,
-            NodeKind::Cast { arg } | NodeKind::View { arg, .. } => std::slice::from_ref(arg),
+    /// The value, of a constant.
+    pub fn constant(&self) -> Option<Scalar> {
+        match self.kind {
+            NodeKind::Leaf(Leaf::Const { value, .. }) => Some(value),
+            _ => None,
         }
     }
 }
@@ -151,7 +109,6 @@ impl From<NodeId> for Arg {
 pub struct Graph {
     nodes: Vec<Node>,
     interned: HashTable<NodeId>,
-    promotion: Promotion,
     int_division: IntDivision,
     depends_on_values: bool,
 }
@@ -160,24 +117,18 @@ pub struct Graph {
 pub const MAX_NODES: usize = 1 << 28;
 
 impl Graph {
-    /// An empty graph with these rules.
-    pub fn new(promotion: Promotion, int_division: IntDivision) -> Graph {
-        Graph { promotion, int_division, ..Graph::default() }
+    /// An empty graph with this rule.
+    pub fn new(int_division: IntDivision) -> Graph {
+        Graph { int_division, ..Graph::default() }
     }
 
     /// An empty graph with the rules of this one, to rewrite this one into: it stands for as few values.
     pub(crate) fn successor(&self) -> Graph {
         Graph {
-            promotion: self.promotion,
             int_division: self.int_division,
             depends_on_values: self.depends_on_values,
             ..Graph::default()
         }
-    }
-
-    /// How dtypes of different kinds meet.
-    pub fn promotion(&self) -> Promotion {
-        self.promotion
     }
 
     /// What an integer division by zero does.
@@ -200,7 +151,7 @@ impl Graph {
 
     /// Every id, operands first.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
-        (0..self.nodes.len() as u32).map(NodeId)
+        (0..self.nodes.len()).map(NodeId::new)
     }
 
     /// Whether a constant with a slot was folded, so that the graph stands for this value only.
@@ -213,8 +164,7 @@ impl Graph {
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
     pub fn input(&mut self, slot: u32, dtype: DType, layout: Layout) -> Result<NodeId> {
-        let shape = layout.shape.clone();
-        self.intern(NodeKind::Input { slot, layout }, dtype, shape)
+        self.push(NodeKind::Leaf(Leaf::Input { slot, dtype, layout }))
     }
 
     /// A constant; with a slot, one whose value is given anew at each run.
@@ -222,32 +172,17 @@ impl Graph {
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
     pub fn constant(&mut self, value: Scalar, slot: Option<u32>) -> Result<NodeId> {
-        self.intern(NodeKind::Const { value, slot }, value.dtype, Shape::scalar())
+        self.push(NodeKind::Leaf(Leaf::Const { value, slot }))
     }
 
-    /// A function of operands, promoted and broadcast.
+    /// A function of operands, promoted as the Array API standard says, and broadcast.
     ///
     /// # Errors
     /// As [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn apply(&mut self, op: Op, args: &[Arg]) -> Result<NodeId> {
-        let operands = self.operands(args);
-        let signature = infer::apply(op, &operands, self.promotion)?;
-        drop(operands);
-        let mut typed: SmallVec<[NodeId; 3]> = SmallVec::new();
-        for (i, arg) in args.iter().enumerate() {
-            let dtype = signature.operand(op, i);
-            typed.push(match *arg {
-                Arg::Node(id) => self.cast(id, dtype)?,
-                Arg::Literal(literal) => self.constant(literal.to_dtype(dtype)?, None)?,
-            });
-        }
-        if let Some(folded) = self.fold(op, signature.operand, &typed)? {
-            return Ok(folded);
-        }
-        if op.has(Law::Commutative) {
-            typed.sort_unstable();
-        }
-        self.intern(NodeKind::Apply { op, args: typed }, signature.result, signature.shape)
+        let signature = infer::apply(op, &self.operands(args), Promotion::Strict)?;
+        let args = self.typed(args, |i| signature.operand(op, i))?;
+        self.insert(NodeKind::Apply { op, args }, signature.result, signature.shape)
     }
 
     /// A host function of operands of exactly its dtypes, broadcast. It is not called here, whatever the operands are.
@@ -256,63 +191,40 @@ impl Graph {
     /// As [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn call(&mut self, function: &HostDeclaration, args: &[Arg]) -> Result<NodeId> {
         let (shape, _) = infer::call(function, &self.operands(args))?;
-        let mut typed: SmallVec<[NodeId; 3]> = SmallVec::new();
-        for (arg, &dtype) in args.iter().zip(function.signature().operands()) {
-            typed.push(match *arg {
-                Arg::Node(id) => id,
-                Arg::Literal(literal) => self.constant(literal.to_dtype(dtype)?, None)?,
-            });
-        }
-        let kind = NodeKind::Host { function: function.clone(), args: typed };
-        self.intern(kind, function.signature().result(), shape)
+        let signature = function.signature();
+        let args = self.typed(args, |i| signature.operands()[i])?;
+        self.insert(NodeKind::Host { function: function.clone(), args }, signature.result(), shape)
     }
 
     /// What inference knows of operands.
     fn operands(&self, args: &[Arg]) -> SmallVec<[Operand<'_>; 3]> {
         args.iter()
             .map(|arg| match *arg {
-                Arg::Node(id) => Operand::Array(self.node(id).dtype, &self.node(id).shape),
+                Arg::Node(id) => self.operand(id),
                 Arg::Literal(literal) => Operand::Literal(literal),
             })
             .collect()
     }
 
-    /// The constant that the op gives for constants; not for one whose evaluation may fail.
-    fn fold(&mut self, op: Op, operand: DType, args: &[NodeId]) -> Result<Option<NodeId>> {
-        if self.int_division == IntDivision::Error && op.faults(operand) {
-            return Ok(None);
-        }
-        let mut values: SmallVec<[Scalar; 3]> = SmallVec::new();
-        let mut from_slot = false;
-        for &arg in args {
-            match self.node(arg).kind {
-                NodeKind::Const { value, slot } => {
-                    from_slot |= slot.is_some();
-                    values.push(value);
-                }
-                _ => return Ok(None),
-            }
-        }
-        let Some(value) = fold::apply(op, &values) else { return Ok(None) };
-        self.depends_on_values |= from_slot;
-        self.constant(value, None).map(Some)
+    fn operand(&self, id: NodeId) -> Operand<'_> {
+        Operand::Array(self.node(id).dtype, &self.node(id).shape)
+    }
+
+    /// The operands with the dtypes that they are converted to.
+    fn typed(&mut self, args: &[Arg], dtype: impl Fn(usize) -> DType) -> Result<Args<NodeId>> {
+        let typed = args.iter().enumerate().map(|(i, arg)| match *arg {
+            Arg::Node(id) => self.cast(id, dtype(i)),
+            Arg::Literal(literal) => self.constant(literal.to_dtype(dtype(i))?, None),
+        });
+        typed.collect()
     }
 
     /// The node converted to a dtype; the node itself if it has it.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
-    pub fn cast(&mut self, arg: NodeId, dtype: DType) -> Result<NodeId> {
-        let node = self.node(arg);
-        if node.dtype == dtype {
-            return Ok(arg);
-        }
-        if let NodeKind::Const { value, slot } = node.kind {
-            self.depends_on_values |= slot.is_some();
-            return self.constant(fold::cast(value, dtype), None);
-        }
-        let shape = node.shape.clone();
-        self.intern(NodeKind::Cast { arg }, dtype, shape)
+    pub fn cast(&mut self, arg: NodeId, to: DType) -> Result<NodeId> {
+        self.push(NodeKind::Cast { arg, to })
     }
 
     /// The same elements under another shape.
@@ -320,87 +232,122 @@ impl Graph {
     /// # Errors
     /// As [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn view(&mut self, arg: NodeId, view: View) -> Result<NodeId> {
-        let node = self.node(arg);
-        view.check(&node.shape)?;
-        let shape = view.shape(&node.shape);
-        if shape == node.shape && matches!(view, View::BroadcastTo(_) | View::Reshape(_)) {
-            return Ok(arg);
+        self.push(NodeKind::View { arg, view: Arc::new(view) })
+    }
+
+    /// A node whose operands have the dtypes that it takes; its own types follow from theirs.
+    ///
+    /// # Errors
+    /// As [`View::check`]; [`ErrorKind::Limit`] for too many nodes, or elements; [`ErrorKind::Internal`] for an op that
+    /// does not take its operands.
+    pub fn push(&mut self, kind: NodeKind) -> Result<NodeId> {
+        let (dtype, shape) = match &kind {
+            NodeKind::Leaf(Leaf::Input { dtype, layout, .. }) => (*dtype, layout.shape.clone()),
+            NodeKind::Leaf(Leaf::Const { value, .. }) => (value.dtype, Shape::scalar()),
+            NodeKind::Apply { op, args } => {
+                let result = args.last().and_then(|&arg| op.result(self.node(arg).dtype));
+                let wrong =
+                    || Error::new(ErrorKind::Internal, format!("{op} of operands that it does not take"));
+                (result.ok_or_else(wrong)?, self.broadcast(op.name(), args)?)
+            }
+            NodeKind::Host { function, args } => {
+                (function.signature().result(), self.broadcast(function.name(), args)?)
+            }
+            NodeKind::Cast { arg, to } => (*to, self.node(*arg).shape.clone()),
+            NodeKind::View { arg, view } => {
+                let Node { dtype, shape, .. } = self.node(*arg);
+                view.check(shape)?;
+                (*dtype, view.shape(shape))
+            }
+        };
+        self.insert(kind, dtype, shape)
+    }
+
+    fn broadcast(&self, name: &str, args: &Args<NodeId>) -> Result<Shape> {
+        let operands: SmallVec<[Operand<'_>; 3]> = args.iter().map(|&arg| self.operand(arg)).collect();
+        infer::broadcast(name, &operands).map(|(shape, _)| shape)
+    }
+
+    /// A typed node: itself, or what it folds to. The types are taken as they are; the [verifier](crate::verify) checks
+    /// them in debug builds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] for too many nodes.
+    pub fn insert(&mut self, mut kind: NodeKind, dtype: DType, shape: Shape) -> Result<NodeId> {
+        match &mut kind {
+            NodeKind::Apply { op, args } => {
+                if let Some(value) = self.fold(*op, args) {
+                    return self.constant(value, None);
+                }
+                if op.has(Law::Commutative) {
+                    args.sort();
+                }
+            }
+            NodeKind::Cast { arg, to } => {
+                let node = self.node(*arg);
+                if node.dtype == *to {
+                    return Ok(*arg);
+                }
+                if let NodeKind::Leaf(Leaf::Const { value, slot }) = node.kind {
+                    self.depends_on_values |= slot.is_some();
+                    return self.constant(fold::cast(value, *to), None);
+                }
+            }
+            NodeKind::View { arg, view } => {
+                let node = self.node(*arg);
+                if shape == node.shape && matches!(**view, View::BroadcastTo(_) | View::Reshape(_)) {
+                    return Ok(*arg);
+                }
+                if let NodeKind::Leaf(Leaf::Input { slot, layout, .. }) = &node.kind
+                    && let Some(layout) = layout.view(view)
+                {
+                    kind = NodeKind::Leaf(Leaf::Input { slot: *slot, dtype, layout });
+                }
+            }
+            NodeKind::Leaf(_) | NodeKind::Host { .. } => {}
         }
-        let dtype = node.dtype;
-        if let NodeKind::Input { slot, layout } = &node.kind
-            && let Some(layout) = layout.view(&view)
-        {
-            return self.intern(NodeKind::Input { slot: *slot, layout }, dtype, shape);
+        self.intern(kind, dtype, shape)
+    }
+
+    /// The value of the op, if its operands are constants; not of one whose evaluation may fail.
+    fn fold(&mut self, op: Op, args: &Args<NodeId>) -> Option<Scalar> {
+        if self.faults(op, args) {
+            return None;
         }
-        self.intern(NodeKind::View { arg, view }, dtype, shape)
+        let mut values: SmallVec<[Scalar; 3]> = SmallVec::new();
+        let mut from_slot = false;
+        for &arg in args.iter() {
+            let NodeKind::Leaf(Leaf::Const { value, slot }) = self.node(arg).kind else { return None };
+            from_slot |= slot.is_some();
+            values.push(value);
+        }
+        let value = fold::apply(op, &values)?;
+        self.depends_on_values |= from_slot;
+        Some(value)
+    }
+
+    /// Whether the op itself may fail for a division by zero.
+    fn faults(&self, op: Op, args: &Args<NodeId>) -> bool {
+        self.int_division == IntDivision::Error
+            && args.last().is_some_and(|&arg| op.faults(self.node(arg).dtype))
     }
 
     fn intern(&mut self, kind: NodeKind, dtype: DType, shape: Shape) -> Result<NodeId> {
-        let hash = FxBuildHasher.hash_one((&kind, dtype));
+        let hash = FxBuildHasher.hash_one(&kind);
         let nodes = &self.nodes;
-        let same = |&id: &NodeId| nodes[id.index()].kind == kind && nodes[id.index()].dtype == dtype;
-        if let Some(&id) = self.interned.find(hash, same) {
+        if let Some(&id) = self.interned.find(hash, |id| nodes[id.index()].kind == kind) {
             return Ok(id);
         }
         if self.nodes.len() >= MAX_NODES {
             return Err(Error::new(ErrorKind::Limit, format!("more than {MAX_NODES} nodes in one graph")));
         }
-        let own = match &kind {
-            NodeKind::Apply { op, args } => {
-                self.int_division == IntDivision::Error
-                    && args.last().is_some_and(|&a| op.faults(self.node(a).dtype))
-            }
-            _ => false,
-        };
-        let node = Node { kind, dtype, shape, faults: own };
-        let faults = own || node.args().iter().any(|&a| self.node(a).faults);
-        let id = NodeId(self.nodes.len() as u32);
-        self.nodes.push(Node { faults, ..node });
+        let own = matches!(&kind, NodeKind::Apply { op, args } if self.faults(*op, args));
+        let faults = own || kind.operands().any(|&arg| self.node(arg).faults);
+        let id = NodeId::new(self.nodes.len());
+        self.nodes.push(Node { kind, dtype, shape, faults });
         let nodes = &self.nodes;
-        self.interned.insert_unique(hash, id, |&id| {
-            let node = &nodes[id.index()];
-            FxBuildHasher.hash_one((&node.kind, node.dtype))
-        });
+        self.interned.insert_unique(hash, id, |id| FxBuildHasher.hash_one(&nodes[id.index()].kind));
         Ok(id)
-    }
-}
-
-/// One line per node, in the [text language](crate::text): `n2: float32[3,4] = n0 * n1`.
-///
-/// An input is declared, with its slot and its layout in a comment; what is returned is not known here. Ops that no user
-/// may name, which rewriting adds, are printed under their names too, and do not read back.
-impl fmt::Display for Graph {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, node) in self.nodes.iter().enumerate() {
-            write!(f, "n{i}: {}{}", node.dtype, node.shape)?;
-            match &node.kind {
-                NodeKind::Input { slot, layout } => {
-                    write!(f, "  # input {slot}")?;
-                    if !layout.is_contiguous() {
-                        write!(f, " strides {:?} offset {}", &layout.strides[..], layout.offset)?;
-                    }
-                    writeln!(f)?;
-                }
-                NodeKind::Const { value, .. } => writeln!(f, " = {}", print::constant(*value))?,
-                NodeKind::Apply { op, args } => {
-                    let args: SmallVec<[String; 3]> = args.iter().map(|a| format!("{a:?}")).collect();
-                    writeln!(f, " = {}", print::apply(*op, &args))?;
-                }
-                NodeKind::Host { function, args } => {
-                    let args: Vec<String> = args.iter().map(|a| format!("{a:?}")).collect();
-                    writeln!(f, " = {}({})", function.name(), args.join(", "))?;
-                }
-                NodeKind::Cast { arg } => writeln!(f, " = {}", print::cast(&format!("{arg:?}"), node.dtype))?,
-                NodeKind::View { arg, view } => writeln!(f, " = {}", print::view(&format!("{arg:?}"), view))?,
-            }
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Graph {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -460,13 +407,14 @@ mod tests {
         let mut g = Graph::default();
         let (one, tenth) = (Literal::Float(1.0), Literal::Float(0.1));
         let q = g.apply(Op::FloorDivide, &[Arg::Literal(one), Arg::Literal(tenth)])?;
-        assert_eq!(g.node(q).kind, NodeKind::Const { value: Scalar::of(10.0f64), slot: None });
+        let ten = Leaf::Const { value: Scalar::of(10.0f64), slot: None };
+        assert_eq!(g.node(q).kind, NodeKind::Leaf(ten));
         Ok(())
     }
 
     #[test]
     fn a_possible_fault_is_not_folded_away() -> Result<()> {
-        let mut g = Graph::new(Promotion::Strict, IntDivision::Error);
+        let mut g = Graph::new(IntDivision::Error);
         let q = g.apply(Op::FloorDivide, &[Arg::Literal(Literal::Int(1)), Arg::Literal(Literal::Int(0))])?;
         assert!(matches!(g.node(q).kind, NodeKind::Apply { .. }));
         assert!(g.node(q).faults);

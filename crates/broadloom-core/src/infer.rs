@@ -1,8 +1,8 @@
 //! Type promotion and the shape of a result.
 //!
-//! In: an op and its operands' dtypes and shapes, some of them literals. Out: the dtype that the operands are
-//! converted to, the result's dtype and shape. Must hold: an error names the op, the types, and the cast to
-//! write. Source: the Array API standard's promotion tables; NumPy 2's for the mixed kinds of [`Promotion::NumPy`].
+//! Given an op and its operands' dtypes and shapes, some of them literals, inference says to which dtype the operands
+//! are converted, and what comes out. An error names the op, the types, and the cast to write. Source: the Array API
+//! standard's promotion tables; NumPy 2's for the mixed kinds of [`Promotion::NumPy`].
 
 use std::fmt;
 
@@ -287,7 +287,7 @@ fn list(operands: &[Operand<'_>], keep: impl Fn(&Operand<'_>) -> bool) -> String
 }
 
 /// The result's shape, and its dims if an operand has symbols.
-fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
+pub(crate) fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let mut shapes: SmallVec<[&Shape; 3]> = SmallVec::new();
     for operand in operands {
         match operand {

@@ -1,8 +1,8 @@
 //! Strided layouts, and the views that change them without a copy.
 //!
-//! In: a shape with strides, and a [`View`]. Out: the view's layout over the same memory, or `None` where no
-//! strides express it. Must hold: every element of the result is an element of the original. Strides count
-//! elements; 0 repeats, negative reverses.
+//! A [`Layout`] has a shape, strides and an offset, all in elements; a stride of 0 repeats, a negative one reverses. A
+//! [`View`] of it is a layout over the same memory, or nothing where no strides express it; every element of the result
+//! is an element of the original.
 
 use std::fmt;
 
@@ -162,6 +162,15 @@ impl Layout {
 }
 
 impl View {
+    /// The rank of what it gives.
+    pub fn rank(&self) -> usize {
+        match self {
+            View::BroadcastTo(shape) | View::Reshape(shape) => shape.rank(),
+            View::Permute(axes) => axes.len(),
+            View::Slice(slices) => slices.len(),
+        }
+    }
+
     /// The shape of the view of an array of this shape.
     pub fn shape(&self, of: &Shape) -> Shape {
         let extents: SmallVec<[usize; 4]> = match self {

@@ -1,16 +1,19 @@
 //! What an array expression means.
 //!
-//! In: ops on typed values ([`Graph`]), or text ([`text`]). Out: kernels, the only programs that executors
-//! see ([`Kernel`]), in run order ([`Plan`]). The flow, top to bottom:
-//! [`infer`] → [`graph`] → [`rewrite`] → [`fuse`] → [`kernel`]. Must hold: recursion never follows a graph.
+//! Ops on typed values make a [`Graph`], and so does a [`text`]; fusion makes of it a [`Plan`] of kernels in run order,
+//! the only programs that executors see ([`Kernel`]). The flow, top to bottom: [`infer`] → [`node`] → [`structure`] →
+//! [`graph`] → [`rewrite`] → [`fuse`] → [`kernel`]. Nothing recurses along an expression, which may have a million
+//! nodes.
 #![forbid(unsafe_code)]
 
 pub mod fuse;
 pub mod graph;
 pub mod infer;
 pub mod layout;
+pub mod node;
 pub mod rewrite;
 pub mod shape;
+pub mod structure;
 pub mod symbol;
 pub mod text;
 pub mod verify;

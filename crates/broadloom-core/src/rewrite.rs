@@ -1,16 +1,16 @@
 //! Rewriting: from a graph to a smaller one with the same bits.
 //!
-//! In: a graph and its roots. Out: a new graph that holds only what the roots need, and the roots in it. Must
-//! hold: a rule is exact bit for bit (NaN, signed zeros, infinities, wrapping) and never drops a node that may
-//! fail. Before the rules, arithmetic whose NaN's sign would be read is made to give the positive quiet NaN, so
-//! that a rule needs to preserve no NaN's sign. Host functions read every bit: what is computed reaches them with
-//! that NaN for any other.
+//! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping)
+//! and never drops a node that may fail. Before the rules, arithmetic whose NaN's sign would be read is made to give the
+//! positive quiet NaN, so that a rule needs to preserve no NaN's sign; host functions read every bit, so that what is
+//! computed reaches them with that NaN for any other. Rebuilding keeps the types that a node has: only what a rule newly
+//! makes is typed.
 
 use broadloom_math::{DType, Kind};
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::graph::{Arg, Graph, NodeId, NodeKind};
+use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::View;
 use crate::op::{Law, Op};
 use crate::scalar::{Class, Literal};
@@ -90,7 +90,7 @@ fn rewrite(
             rebuilt = simplify(&mut out, rebuilt, &mut note)?;
         }
         if sign_read[id.index()] && makes_nan(graph, id) {
-            rebuilt = out.apply(Op::CanonicalNan, &[rebuilt.into()])?;
+            rebuilt = canonical(&mut out, rebuilt)?;
             note(CANONICAL, rebuilt);
         }
         new[id.index()] = Some(rebuilt);
@@ -110,15 +110,15 @@ fn mark(graph: &Graph, roots: &[NodeId]) -> (Vec<bool>, Vec<bool>) {
             continue;
         }
         let node = graph.node(id);
-        node.args().iter().for_each(|a| needed[a.index()] = true);
+        node.kind.operands().for_each(|a| needed[a.index()] = true);
         let read = sign_read[id.index()];
         match &node.kind {
             NodeKind::Apply { op, args } => {
                 if op.has(Law::ReadsSign) {
-                    sign_read[args[args.len() - 1].index()] = true;
+                    args.last().into_iter().for_each(|a| sign_read[a.index()] = true);
                 } else if read && op.has(Law::Moves) && *op != Op::Abs {
-                    let moved = if *op == Op::Where { &args[1..] } else { &args[..] };
-                    moved.iter().for_each(|a| sign_read[a.index()] = true);
+                    let condition = usize::from(*op == Op::Where);
+                    args.iter().skip(condition).for_each(|a| sign_read[a.index()] = true);
                 }
             }
             NodeKind::View { arg, .. } if read => sign_read[arg.index()] = true,
@@ -133,36 +133,30 @@ fn makes_nan(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
     match &node.kind {
         NodeKind::Apply { op, .. } => node.dtype.is_float() && !op.has(Law::Moves),
-        NodeKind::Cast { arg } => node.dtype.is_float() && graph.node(*arg).dtype.is_float(),
+        NodeKind::Cast { arg, .. } => node.dtype.is_float() && graph.node(*arg).dtype.is_float(),
         NodeKind::Host { .. } => node.dtype.is_float(),
         _ => false,
     }
 }
 
 fn is_const(graph: &Graph, id: NodeId) -> bool {
-    matches!(graph.node(id).kind, NodeKind::Const { .. })
+    graph.node(id).constant().is_some()
 }
 
 /// The same node over the new graph's operands.
 fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
     let node = graph.node(id);
-    // Operands come first, so each has its new node.
-    let to = |arg: &NodeId| new[arg.index()].unwrap_or(*arg);
-    match &node.kind {
-        NodeKind::Input { slot, layout } => out.input(*slot, node.dtype, layout.clone()),
-        NodeKind::Const { value, slot } => out.constant(*value, *slot),
-        NodeKind::Apply { op, args } => {
-            let args: SmallVec<[Arg; 3]> = args.iter().map(|a| to(a).into()).collect();
-            out.apply(*op, &args)
-        }
-        NodeKind::Host { function, args } => {
-            let args: Result<SmallVec<[Arg; 3]>> =
-                args.iter().map(|a| operand_of_host(graph, *a, to(a), out).map(Arg::Node)).collect();
-            out.call(function, &args?)
-        }
-        NodeKind::Cast { arg } => out.cast(to(arg), node.dtype),
-        NodeKind::View { arg, view } => out.view(to(arg), view.clone()),
-    }
+    let is_host = matches!(node.kind, NodeKind::Host { .. });
+    let kind = node.kind.try_map(
+        |&arg| {
+            // Operands come first, so each has its new node.
+            let to = new[arg.index()].unwrap_or(arg);
+            if is_host { operand_of_host(graph, arg, to, out) } else { Ok(to) }
+        },
+        |leaf: &Leaf| Ok(leaf.clone()),
+        Clone::clone,
+    )?;
+    out.insert(kind, node.dtype, node.shape.clone())
 }
 
 /// An operand as a host function may see it: elements in memory are passed as they are; a NaN that was computed, or
@@ -170,15 +164,20 @@ fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -
 /// which it is.
 fn operand_of_host(graph: &Graph, old: NodeId, new: NodeId, out: &mut Graph) -> Result<NodeId> {
     let mut from = graph.node(old);
-    while let NodeKind::View { arg, .. } = from.kind {
-        from = graph.node(arg);
+    while let NodeKind::View { arg, .. } = &from.kind {
+        from = graph.node(*arg);
     }
-    let in_memory = matches!(from.kind, NodeKind::Input { .. } | NodeKind::Const { .. });
-    let is_done = args_of(out, new, Op::CanonicalNan).is_some();
+    let in_memory = matches!(from.kind, NodeKind::Leaf(_));
+    let is_done = out.node(new).kind.args_of(Op::CanonicalNan).is_some();
     if in_memory || is_done || !from.dtype.is_float() {
         return Ok(new);
     }
-    out.apply(Op::CanonicalNan, &[new.into()])
+    canonical(out, new)
+}
+
+/// The node with the positive quiet NaN for any.
+fn canonical(graph: &mut Graph, x: NodeId) -> Result<NodeId> {
+    graph.push(NodeKind::Apply { op: Op::CanonicalNan, args: [x].into_iter().collect() })
 }
 
 /// Applies rules at a node until none fits. Each rule's result is simpler, so this ends.
@@ -232,7 +231,7 @@ impl At<'_> {
     }
 
     fn is(&self, id: NodeId, class: Class) -> bool {
-        matches!(self.graph.node(id).kind, NodeKind::Const { value, .. } if value.class() == class)
+        self.graph.node(id).constant().is_some_and(|value| value.class() == class)
     }
 
     fn float(&self, id: NodeId) -> bool {
@@ -253,8 +252,7 @@ impl At<'_> {
     }
 
     fn apply(&mut self, op: Op, args: &[NodeId]) -> Result<Option<NodeId>> {
-        let args: SmallVec<[Arg; 3]> = args.iter().map(|&a| a.into()).collect();
-        self.graph.apply(op, &args).map(Some)
+        self.graph.push(NodeKind::Apply { op, args: args.iter().copied().collect() }).map(Some)
     }
 
     fn literal(&mut self, literal: Literal, dtype: DType) -> Result<Option<NodeId>> {
@@ -264,10 +262,7 @@ impl At<'_> {
 }
 
 fn args_of(graph: &Graph, id: NodeId, wanted: Op) -> Option<SmallVec<[NodeId; 3]>> {
-    match &graph.node(id).kind {
-        NodeKind::Apply { op, args } if *op == wanted => Some(args.clone()),
-        _ => None,
-    }
+    graph.node(id).kind.args_of(wanted).map(|args| args.iter().copied().collect())
 }
 
 /// `let` an option or leave the rule.
@@ -427,8 +422,8 @@ rules! {
         at.apply(Op::Where, &[c, a[2], a[1]])
     };
     "astype(astype(x, wider), back) -> x" => |at| {
-        let NodeKind::Cast { arg } = at.graph.node(at.id).kind else { return Ok(None) };
-        let NodeKind::Cast { arg: x } = at.graph.node(arg).kind else { return Ok(None) };
+        let NodeKind::Cast { arg, .. } = at.graph.node(at.id).kind else { return Ok(None) };
+        let NodeKind::Cast { arg: x, .. } = at.graph.node(arg).kind else { return Ok(None) };
         let (from, through, to) = (at.dtype(x), at.dtype(arg), at.dtype(at.id));
         Ok((from == to && holds(through, from)).then_some(x))
     };

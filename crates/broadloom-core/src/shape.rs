@@ -1,7 +1,7 @@
 //! Shapes and broadcasting.
 //!
-//! In: lists of extents. Out: a [`Shape`] whose element count fits `isize`. Must hold: rank is at most
-//! [`MAX_RANK`], and no product of extents overflows.
+//! A [`Shape`] has at most [`MAX_RANK`] extents, whose product fits `isize` even in bytes, so that no later computation
+//! with it overflows.
 
 use std::fmt;
 use std::ops::Deref;

@@ -8,7 +8,8 @@
 //! - a view fits its operand's shape and gives the node's
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{Graph, NodeId, NodeKind};
+use crate::graph::{Graph, Leaf, NodeId, NodeKind};
+use crate::node::Args;
 use crate::op::Arity;
 use crate::shape::Shape;
 use broadloom_math::DType;
@@ -28,17 +29,19 @@ pub fn graph(graph: &Graph) -> Result<()> {
 
 fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
     let node = graph.node(id);
-    if let Some(late) = node.args().iter().find(|a| **a >= id) {
+    if let Some(late) = node.kind.operands().find(|a| **a >= id) {
         return Err(format!("operand {late:?} is not an earlier node"));
     }
     match &node.kind {
-        NodeKind::Input { layout, .. } => expect(layout.shape == node.shape, "layout of another shape"),
-        NodeKind::Const { value, .. } => {
+        NodeKind::Leaf(Leaf::Input { dtype, layout, .. }) => {
+            expect(*dtype == node.dtype && layout.shape == node.shape, "input of another type")
+        }
+        NodeKind::Leaf(Leaf::Const { value, .. }) => {
             expect(value.dtype == node.dtype && node.shape.rank() == 0, "constant of another type")
         }
         NodeKind::Apply { op, args } => {
             expect(args.len() == op.operands(), "wrong number of operands")?;
-            let operand = graph.node(args[args.len() - 1]).dtype;
+            let operand = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
             for (i, &arg) in args.iter().enumerate() {
                 let wanted = if op.arity() == Arity::Choice && i == 0 { DType::Bool } else { operand };
                 expect(graph.node(arg).dtype == wanted, "operands of different dtypes")?;
@@ -53,8 +56,9 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect(node.dtype == signature.result(), "wrong result dtype")?;
             expect(broadcasts(graph, args, &node.shape), "wrong result shape")
         }
-        NodeKind::Cast { arg } => {
+        NodeKind::Cast { arg, to } => {
             let arg = graph.node(*arg);
+            expect(*to == node.dtype, "wrong result dtype")?;
             expect(arg.shape == node.shape && arg.dtype != node.dtype, "not a conversion")
         }
         NodeKind::View { arg, view } => {
@@ -65,7 +69,7 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
     }
 }
 
-fn broadcasts(graph: &Graph, args: &[NodeId], to: &Shape) -> bool {
+fn broadcasts(graph: &Graph, args: &Args<NodeId>, to: &Shape) -> bool {
     let shapes: Vec<&Shape> = args.iter().map(|&a| &graph.node(a).shape).collect();
     Shape::broadcast(&shapes).as_ref() == Ok(to)
 }
@@ -76,4 +80,114 @@ fn expect(holds: bool, otherwise: &str) -> std::result::Result<(), String> {
 
 fn internal(message: String) -> Error {
     Error::new(ErrorKind::Internal, format!("broken invariant, please report it: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Layout, View};
+    use crate::node::NodeKind::{Apply, Cast};
+    use crate::{HostDeclaration, Op, Scalar};
+    use std::sync::Arc;
+
+    /// A node that is inserted with types which do not follow from its operands is found.
+    #[test]
+    fn ill_typed_nodes_are_refused() -> Result<()> {
+        let shape = |extents: &[usize]| Shape::new(extents).expect("small");
+        let (f32s, row) = (shape(&[2, 3]), shape(&[3]));
+        let f = HostDeclaration::new("f", &[DType::Float32], DType::Int8, 1).expect("a name");
+        let one = |id: NodeId| -> Args<NodeId> { [id].into_iter().collect() };
+        let two = |a: NodeId, b: NodeId| -> Args<NodeId> { [a, b].into_iter().collect() };
+        let cases: Vec<(&str, Box<dyn Fn(&mut Graph, [NodeId; 3]) -> Result<NodeId>>)> = vec![
+            (
+                "",
+                Box::new(|g, [x, y, _]| {
+                    g.insert(Apply { op: Op::Add, args: two(x, y) }, DType::Float32, f32s.clone())
+                }),
+            ),
+            (
+                "different dtypes",
+                Box::new(|g, [x, _, n]| {
+                    g.insert(Apply { op: Op::Add, args: two(x, n) }, DType::Float32, f32s.clone())
+                }),
+            ),
+            (
+                "result dtype",
+                Box::new(|g, [x, y, _]| {
+                    g.insert(Apply { op: Op::Less, args: two(x, y) }, DType::Float32, f32s.clone())
+                }),
+            ),
+            (
+                "result shape",
+                Box::new(|g, [x, y, _]| {
+                    g.insert(Apply { op: Op::Add, args: two(x, y) }, DType::Float32, row.clone())
+                }),
+            ),
+            (
+                "number of operands",
+                Box::new(|g, [x, ..]| {
+                    g.insert(Apply { op: Op::Add, args: one(x) }, DType::Float32, f32s.clone())
+                }),
+            ),
+            (
+                "other dtypes",
+                Box::new(|g, [.., n]| {
+                    g.insert(NodeKind::Host { function: f.clone(), args: one(n) }, DType::Int8, f32s.clone())
+                }),
+            ),
+            (
+                "result dtype",
+                Box::new(|g, [x, ..]| {
+                    g.insert(NodeKind::Host { function: f.clone(), args: one(x) }, DType::Int16, f32s.clone())
+                }),
+            ),
+            (
+                "result dtype",
+                Box::new(|g, [x, ..]| g.insert(Cast { arg: x, to: DType::Int8 }, DType::Int16, f32s.clone())),
+            ),
+            (
+                "not a conversion",
+                Box::new(|g, [x, ..]| g.insert(Cast { arg: x, to: DType::Int8 }, DType::Int8, row.clone())),
+            ),
+            (
+                "another type",
+                Box::new(|g, [x, y, _]| {
+                    let sum = g.apply(Op::Add, &[x.into(), y.into()])?;
+                    let view = Arc::new(View::Reshape(shape(&[6])));
+                    g.insert(NodeKind::View { arg: sum, view }, DType::Float32, shape(&[3, 2]))
+                }),
+            ),
+            (
+                "constant of another",
+                Box::new(|g, _| {
+                    let value = Scalar::of(1i8);
+                    g.insert(NodeKind::Leaf(Leaf::Const { value, slot: None }), DType::Int16, Shape::scalar())
+                }),
+            ),
+            (
+                "input of another",
+                Box::new(|g, _| {
+                    let layout = Layout::contiguous(row.clone());
+                    g.insert(
+                        NodeKind::Leaf(Leaf::Input { slot: 9, dtype: DType::Int8, layout }),
+                        DType::Int8,
+                        f32s.clone(),
+                    )
+                }),
+            ),
+        ];
+        for (i, (why, build)) in cases.iter().enumerate() {
+            let mut g = Graph::default();
+            let layout = || Layout::contiguous(f32s.clone());
+            let x = g.input(0, DType::Float32, layout())?;
+            let y = g.input(1, DType::Float32, layout())?;
+            let n = g.input(2, DType::Int8, layout())?;
+            build(&mut g, [x, y, n])?;
+            match graph(&g) {
+                Ok(()) => assert!(why.is_empty(), "case {i}: {g}"),
+                Err(e) => assert!(!why.is_empty() && e.to_string().contains(why), "case {i}: {e}"),
+            }
+        }
+        Ok(())
+    }
 }

@@ -1,9 +1,8 @@
-//! Loops for more than one instruction, or with operands that are the same for all elements.
+//! Loops for two instructions at a time, and loops that read a uniform operand as a register.
 //!
-//! In: an instruction, or one and the only one that reads it; which operands are one element for all. Out: a loop and
-//! the order in which it takes the operands, where there is one that saves a pass over tiles. Must hold: the same
-//! bits, so each function rounds as it does alone; only cheap functions of floats have such loops, since in others the
-//! pass is not what takes the time; those of float16 are in [`halves`].
+//! Each saves a pass over tiles, which costs more than the arithmetic of a cheap function. Functions round as they do
+//! alone, so that the bits are the same. Only cheap functions of floats have such loops, since for others the pass is not
+//! what takes the time; those of float16 are in [`halves`].
 
 use std::marker::PhantomData;
 
@@ -15,13 +14,13 @@ use broadloom_math::functions::{
 use broadloom_math::{Binary, Elem, Lanes, Scalar, Ternary};
 
 use crate::halves;
-use crate::loops::{Body, Each, OPERANDS, Same, TileLoop, Two, tile2, tile3, tile4};
+use crate::loops::{Each, LoopBody, OPERANDS, Swapped, TileLoop, Two, Uniform, tile2, tile3, tile4};
 
-/// A loop, and which operand it takes where.
+/// A loop, and the order in which it takes the operands.
 #[derive(Clone, Copy)]
-pub struct Ordered {
-    pub run: TileLoop,
-    pub order: [u8; OPERANDS],
+pub(crate) struct Ordered {
+    pub(crate) run: TileLoop,
+    pub(crate) order: [u8; OPERANDS],
 }
 
 impl Ordered {
@@ -30,7 +29,7 @@ impl Ordered {
     }
 }
 
-/// Calls `$then!` with the Rust type of a dtype that has such loops, or gives `None`.
+/// Calls `$then!` with the Rust type of a dtype that has such loops, else evaluates to `None`.
 macro_rules! by_float {
     ($dtype:expr, $then:ident $args:tt) => {
         match $dtype {
@@ -52,35 +51,35 @@ fn mirrored(op: Op) -> Op {
     }
 }
 
-/// The loop of a function of two operands of which one is the same for all elements.
-pub fn with_same(op: Op, dtype: DType, same: [bool; 2]) -> Option<Ordered> {
+/// The loop of a function of two operands, one of which is uniform.
+pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2]) -> Option<Ordered> {
     let second = [0, 1, 2, 3];
-    let (op, order) = match same {
+    let (op, order) = match uniform {
         [false, true] => (op, second),
         [true, false] => (mirrored(op), [1, 0, 2, 3]),
         _ => return None,
     };
     if dtype == DType::Float16 {
-        return Ordered::new(halves::with_same(op, order == second)?, order);
+        return Ordered::new(halves::with_uniform(op, order == second)?, order);
     }
     macro_rules! pick {
         (() $t:ty) => {
             Ordered::new(
                 match op {
-                    Op::Add => tile2::<Two<Add>, Each, Same, $t, $t>,
-                    Op::Multiply => tile2::<Two<Multiply>, Each, Same, $t, $t>,
-                    Op::Subtract if order == second => tile2::<Two<Subtract>, Each, Same, $t, $t>,
-                    Op::Subtract => tile2::<Two<Swapped<Subtract>>, Each, Same, $t, $t>,
-                    Op::Divide if order == second => tile2::<Two<Divide>, Each, Same, $t, $t>,
-                    Op::Divide => tile2::<Two<Swapped<Divide>>, Each, Same, $t, $t>,
-                    Op::Maximum => tile2::<Two<Maximum>, Each, Same, $t, $t>,
-                    Op::Minimum => tile2::<Two<Minimum>, Each, Same, $t, $t>,
-                    Op::Equal => tile2::<Two<Equal>, Each, Same, $t, $t>,
-                    Op::NotEqual => tile2::<Two<NotEqual>, Each, Same, $t, $t>,
-                    Op::Less => tile2::<Two<Less>, Each, Same, $t, $t>,
-                    Op::LessEqual => tile2::<Two<LessEqual>, Each, Same, $t, $t>,
-                    Op::Greater => tile2::<Two<Greater>, Each, Same, $t, $t>,
-                    Op::GreaterEqual => tile2::<Two<GreaterEqual>, Each, Same, $t, $t>,
+                    Op::Add => tile2::<Two<Add>, Each, Uniform, $t, $t>,
+                    Op::Multiply => tile2::<Two<Multiply>, Each, Uniform, $t, $t>,
+                    Op::Subtract if order == second => tile2::<Two<Subtract>, Each, Uniform, $t, $t>,
+                    Op::Subtract => tile2::<Two<Swapped<Subtract>>, Each, Uniform, $t, $t>,
+                    Op::Divide if order == second => tile2::<Two<Divide>, Each, Uniform, $t, $t>,
+                    Op::Divide => tile2::<Two<Swapped<Divide>>, Each, Uniform, $t, $t>,
+                    Op::Maximum => tile2::<Two<Maximum>, Each, Uniform, $t, $t>,
+                    Op::Minimum => tile2::<Two<Minimum>, Each, Uniform, $t, $t>,
+                    Op::Equal => tile2::<Two<Equal>, Each, Uniform, $t, $t>,
+                    Op::NotEqual => tile2::<Two<NotEqual>, Each, Uniform, $t, $t>,
+                    Op::Less => tile2::<Two<Less>, Each, Uniform, $t, $t>,
+                    Op::LessEqual => tile2::<Two<LessEqual>, Each, Uniform, $t, $t>,
+                    Op::Greater => tile2::<Two<Greater>, Each, Uniform, $t, $t>,
+                    Op::GreaterEqual => tile2::<Two<GreaterEqual>, Each, Uniform, $t, $t>,
                     _ => return None,
                 },
                 order,
@@ -90,9 +89,9 @@ pub fn with_same(op: Op, dtype: DType, same: [bool; 2]) -> Option<Ordered> {
     by_float!(dtype, pick())
 }
 
-/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` where `inner` is the `side`-th operand; `same` is
-/// of a, b and c.
-pub fn pair(outer: Op, inner: Op, side: usize, dtype: DType, same: [bool; 3]) -> Option<Ordered> {
+/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` where `inner` is the `side`-th operand; `uniform`
+/// is of a, b and c.
+pub(crate) fn pair(outer: Op, inner: Op, side: usize, dtype: DType, uniform: [bool; 3]) -> Option<Ordered> {
     let (mut outer, mut side) = (outer, side);
     if side == 1 {
         (outer, side) = match outer {
@@ -100,24 +99,24 @@ pub fn pair(outer: Op, inner: Op, side: usize, dtype: DType, same: [bool; 3]) ->
             _ => (mirrored(outer), 0),
         };
     }
-    let [a, b, c] = same;
-    let (b_same, order) = match (a, b, inner) {
+    let [a, b, c] = uniform;
+    let (b_uniform, order) = match (a, b, inner) {
         (false, b, _) => (b, [0, 1, 2, 3]),
         (true, false, Op::Add | Op::Multiply) => (true, [1, 0, 2, 3]),
         _ => return None,
     };
     if dtype == DType::Float16 {
-        return Ordered::new(halves::pair(outer, inner, side, [b_same, c])?, order);
+        return Ordered::new(halves::pair(outer, inner, side, [b_uniform, c])?, order);
     }
     macro_rules! pick {
         (() $t:ty) => {{
             macro_rules! row {
                 ($body:ty) => {
-                    match (b_same, c) {
+                    match (b_uniform, c) {
                         (false, false) => tile3::<$body, Each, Each, Each, $t, $t>,
-                        (false, true) => tile3::<$body, Each, Each, Same, $t, $t>,
-                        (true, false) => tile3::<$body, Each, Same, Each, $t, $t>,
-                        (true, true) => tile3::<$body, Each, Same, Same, $t, $t>,
+                        (false, true) => tile3::<$body, Each, Each, Uniform, $t, $t>,
+                        (true, false) => tile3::<$body, Each, Uniform, Each, $t, $t>,
+                        (true, true) => tile3::<$body, Each, Uniform, Uniform, $t, $t>,
                     }
                 };
             }
@@ -141,10 +140,10 @@ pub fn pair(outer: Op, inner: Op, side: usize, dtype: DType, same: [bool; 3]) ->
     by_float!(dtype, pick())
 }
 
-/// The loop of `where(compare(a, b), x, y)`; `same` is of a and b, x and y are tiles.
-pub fn choice(compare: Op, dtype: DType, same: [bool; 2]) -> Option<Ordered> {
-    let (compare, b_same, order) = match same {
-        [false, b_same] => (compare, b_same, [0, 1, 2, 3]),
+/// The loop of `where(compare(a, b), x, y)`; `uniform` is of a and b, x and y are tiles.
+pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Ordered> {
+    let (compare, b_uniform, order) = match uniform {
+        [false, b_uniform] => (compare, b_uniform, [0, 1, 2, 3]),
         [true, false] => (mirrored(compare), true, [1, 0, 2, 3]),
         _ => return None,
     };
@@ -152,9 +151,9 @@ pub fn choice(compare: Op, dtype: DType, same: [bool; 2]) -> Option<Ordered> {
         (() $t:ty) => {{
             macro_rules! row {
                 ($compare:ty) => {
-                    match b_same {
+                    match b_uniform {
                         false => tile4::<Chosen<$compare>, Each, Each, Each, Each, $t>,
-                        true => tile4::<Chosen<$compare>, Each, Same, Each, Each, $t>,
+                        true => tile4::<Chosen<$compare>, Each, Uniform, Each, Each, $t>,
                     }
                 };
             }
@@ -175,22 +174,10 @@ pub fn choice(compare: Op, dtype: DType, same: [bool; 2]) -> Option<Ordered> {
     by_float!(dtype, pick())
 }
 
-/// A function with its operands the other way round.
-pub(crate) struct Swapped<F>(PhantomData<F>);
-
-impl<F: Binary<T>, T: Elem> Binary<T> for Swapped<F> {
-    type Out = F::Out;
-
-    #[inline(always)]
-    fn call<O: broadloom_math::Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<F::Out> {
-        F::call(o, x2, x1)
-    }
-}
-
 /// `outer(inner(a, b), c)`, rounded twice.
 struct Composed<Outer, Inner>(PhantomData<(Outer, Inner)>);
 
-impl<Outer: Binary<T>, Inner: Binary<T, Out = T>, T: Elem> Body<(T, T, T)> for Composed<Outer, Inner> {
+impl<Outer: Binary<T>, Inner: Binary<T, Out = T>, T: Elem> LoopBody<(T, T, T)> for Composed<Outer, Inner> {
     type Out = Outer::Out;
 
     #[inline(always)]
@@ -199,7 +186,7 @@ impl<Outer: Binary<T>, Inner: Binary<T, Out = T>, T: Elem> Body<(T, T, T)> for C
         Outer::call(lanes, inner, c)
     }
     #[inline(always)]
-    fn long((a, b, c): (T, T, T)) -> Outer::Out {
+    fn slow((a, b, c): (T, T, T)) -> Outer::Out {
         let inner = Inner::call(&mut Scalar, a, b);
         Outer::call(&mut Scalar, inner, c)
     }
@@ -208,7 +195,7 @@ impl<Outer: Binary<T>, Inner: Binary<T, Out = T>, T: Elem> Body<(T, T, T)> for C
 /// `where(compare(a, b), x, y)`.
 struct Chosen<Compare>(PhantomData<Compare>);
 
-impl<Compare: Binary<T, Out = bool>, T: Elem> Body<(T, T, T, T)> for Chosen<Compare>
+impl<Compare: Binary<T, Out = bool>, T: Elem> LoopBody<(T, T, T, T)> for Chosen<Compare>
 where
     Where: Ternary<T, First = bool>,
 {
@@ -216,12 +203,12 @@ where
 
     #[inline(always)]
     fn lane(lanes: &mut Lanes, (a, b, x, y): (T, T, T, T)) -> T {
-        let truth = Compare::call(lanes, a, b);
-        Where::call(lanes, truth, x, y)
+        let condition = Compare::call(lanes, a, b);
+        Where::call(lanes, condition, x, y)
     }
     #[inline(always)]
-    fn long((a, b, x, y): (T, T, T, T)) -> T {
-        let truth = Compare::call(&mut Scalar, a, b);
-        Where::call(&mut Scalar, truth, x, y)
+    fn slow((a, b, x, y): (T, T, T, T)) -> T {
+        let condition = Compare::call(&mut Scalar, a, b);
+        Where::call(&mut Scalar, condition, x, y)
     }
 }

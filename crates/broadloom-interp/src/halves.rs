@@ -1,11 +1,8 @@
-//! Loops over float16 by the host's conversions.
+//! Loops over float16 by the target's conversions of several elements at a time.
 //!
-//! In: an instruction of float16, or two, as `loops` and `fused` take them. Out: a loop, where the host converts
-//! several elements at once. Must hold: the same bits as the loops over the definitions, since the functions are the
-//! same between the conversions ([`HalfUnary`]), and each result is rounded to float16.
-//!
-//! Short functions are computed a vector at a time, widened and narrowed in registers; long ones over parts of a
-//! tile, which are float32 in the L1 cache.
+//! The functions between the conversions are those of the definitions ([`HalfUnary`]), and each result is rounded to
+//! float16, so that the bits are the same. Short functions are computed a vector at a time, widened and narrowed in
+//! registers; long ones over parts of a tile, which are float32 in the L1 cache.
 
 use std::marker::PhantomData;
 
@@ -18,16 +15,15 @@ use broadloom_mem::{
 };
 use pulp::Arch;
 
-use crate::fused::Swapped;
 use crate::loops::{
-    Body, Conversion, Each, Function, OPERANDS, One, Same, TileLoop, Two, elements, elements_mut, flags,
-    tile1, tile2,
+    Conversion, Each, Function, LoopBody, OPERANDS, One, Swapped, TileLoop, Two, Uniform, elements,
+    elements_mut, flags, tile1, tile2,
 };
 
 /// Elements of a part: as float32 they and the operands beside them stay in the L1 cache.
 const PART: usize = 256;
 
-/// The loop of the function that an op is, of those named.
+/// The loop of an op, if it is among the named functions.
 macro_rules! table {
     ($op:expr, $loop:ident[$kind:ident; $a:ty, $b:ty]: $($name:ident)*) => {
         match $op {
@@ -38,7 +34,7 @@ macro_rules! table {
 }
 
 /// The loop of an instruction, all operands of which are tiles.
-pub fn tile_loop(code: Code) -> Option<TileLoop> {
+pub(crate) fn tile_loop(code: Code) -> Option<TileLoop> {
     match code {
         _ if !converts_halves() => None,
         Code::Apply(Op::Clip, DType::Float16) => Some(vectors::<Clipped, Each, Each, Each>),
@@ -50,25 +46,25 @@ pub fn tile_loop(code: Code) -> Option<TileLoop> {
     }
 }
 
-/// The loop of a function of two operands, of which the second is the same for all elements; they are in order or the
-/// other way round, for functions where that matters.
-pub fn with_same(op: Op, in_order: bool) -> Option<TileLoop> {
+/// The loop of a function of two operands, the second of which is uniform; they are in order or swapped, for functions
+/// where that matters.
+pub(crate) fn with_uniform(op: Op, in_order: bool) -> Option<TileLoop> {
     match op {
         _ if !converts_halves() => None,
-        _ => short2::<Same>(op, in_order).or_else(|| comparison::<Same>(op)),
+        _ => short2::<Uniform>(op, in_order).or_else(|| comparison::<Uniform>(op)),
     }
 }
 
-/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` where `inner` is the `side`-th operand; `same`
-/// is of b and c.
-pub fn pair(outer: Op, inner: Op, side: usize, same: [bool; 2]) -> Option<TileLoop> {
+/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` where `inner` is the `side`-th operand;
+/// `uniform` is of b and c.
+pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2]) -> Option<TileLoop> {
     macro_rules! row {
         ($outer:ty, $inner:ty) => {
-            match same {
+            match uniform {
                 [false, false] => vectors::<Composed<$outer, $inner>, Each, Each, Each>,
-                [false, true] => vectors::<Composed<$outer, $inner>, Each, Each, Same>,
-                [true, false] => vectors::<Composed<$outer, $inner>, Each, Same, Each>,
-                [true, true] => vectors::<Composed<$outer, $inner>, Each, Same, Same>,
+                [false, true] => vectors::<Composed<$outer, $inner>, Each, Each, Uniform>,
+                [true, false] => vectors::<Composed<$outer, $inner>, Each, Uniform, Each>,
+                [true, true] => vectors::<Composed<$outer, $inner>, Each, Uniform, Uniform>,
             }
         };
     }
@@ -174,7 +170,7 @@ trait Operand {
     /// The first `n` vectors: within a loop of as many no index is checked.
     fn vectors<C: Convert>(convert: C, operand: &[f16], n: usize) -> Self::Vectors<'_>;
     fn at<C: Convert>(convert: C, vectors: Self::Vectors<'_>, i: usize) -> Wide;
-    /// What is left after them, and anything behind it.
+    /// The elements after them, padded to a vector.
     fn rest<C: Convert>(convert: C, operand: &[f16], vectors: usize) -> Wide;
 }
 
@@ -198,7 +194,7 @@ impl Operand for Each {
     }
 }
 
-impl Operand for Same {
+impl Operand for Uniform {
     type Vectors<'a> = Wide;
 
     #[inline(always)]
@@ -237,7 +233,7 @@ impl Operand for Nothing {
     }
 }
 
-/// What is computed of a vector of each operand. Functions that flag lanes are none of these.
+/// A function of a vector of each operand. None of them flags lanes.
 trait Vector {
     type Out: Elem;
     fn call<C: Convert>(convert: C, x: [Wide; 3]) -> [<Self::Out as Elem>::Store; HALVES];
@@ -417,10 +413,10 @@ fn parts(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).step_by(PART).map(move |start| (start, PART.min(n - start)))
 }
 
-/// What a function computes between the conversions. What needs the long way round takes it from float16.
+/// A function between the conversions. The slow path takes its operands from float16.
 struct Between<F>(PhantomData<F>);
 
-impl<F: HalfUnary> Body<f32> for Between<F> {
+impl<F: HalfUnary> LoopBody<f32> for Between<F> {
     type Out = f32;
 
     #[inline(always)]
@@ -428,12 +424,12 @@ impl<F: HalfUnary> Body<f32> for Between<F> {
         F::wide(lanes, x)
     }
     #[inline(always)]
-    fn long(x: f32) -> f32 {
+    fn slow(x: f32) -> f32 {
         F::wide(&mut Scalar, x)
     }
 }
 
-impl<F: HalfBinary> Body<(f32, f32)> for Between<F> {
+impl<F: HalfBinary> LoopBody<(f32, f32)> for Between<F> {
     type Out = F::Wide;
 
     #[inline(always)]
@@ -441,12 +437,12 @@ impl<F: HalfBinary> Body<(f32, f32)> for Between<F> {
         F::wide(lanes, x, y)
     }
     #[inline(always)]
-    fn long((x, y): (f32, f32)) -> F::Wide {
+    fn slow((x, y): (f32, f32)) -> F::Wide {
         F::wide(&mut Scalar, x, y)
     }
 }
 
-impl<T: IntoHalf> Body<T> for Between<Conversion> {
+impl<T: IntoHalf> LoopBody<T> for Between<Conversion> {
     type Out = f32;
 
     #[inline(always)]
@@ -454,7 +450,7 @@ impl<T: IntoHalf> Body<T> for Between<Conversion> {
         T::wide(lanes, x)
     }
     #[inline(always)]
-    fn long(x: T) -> f32 {
+    fn slow(x: T) -> f32 {
         T::wide(&mut Scalar, x)
     }
 }
@@ -593,10 +589,10 @@ mod tests {
             }
         }
         // All but those on bits alone, and exp, which rounds by itself.
-        assert!(tried >= 43 || !converts_halves(), "{tried} functions by the host's conversions");
+        assert!(tried >= 43 || !converts_halves(), "{tried} functions by the target's conversions");
     }
 
-    /// e^x + e^y all but 1, where `logaddexp` takes the long way round.
+    /// e^x + e^y all but 1, where `logaddexp` takes the slow path.
     #[test]
     fn flagged_lanes_are_mended() {
         let x = |i: u64| f16::from_bits(0x8000 | (i & 0x7fff) as u16);

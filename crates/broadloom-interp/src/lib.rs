@@ -1,18 +1,20 @@
 //! Runs a kernel op by op over tiles that stay in the L1 cache.
 //!
-//! In: a kernel and how its inputs are accessed ([`Program::new`]). Out: blocks of a nest computed
-//! ([`Program::run`]). `loops` holds a precompiled, auto-vectorised loop per function and dtype, dispatched on the
-//! CPU's features, `fused` has such loops for two instructions, `halves` those of float16 where the host converts it;
-//! `program` places values in tiles; `run` walks a block. Must hold: the same bits as every other executor, since the
-//! loops are the same generic functions over the same exact primitives.
+//! [`Program::new`] selects a precompiled, auto-vectorised loop for each instruction or pair of instructions and allocates
+//! tiles for the values between them; [`Program::run`] runs the loops over the blocks of a loop nest. The bits are those of
+//! every other executor, since the loops are instances of the same generic functions over the same exact primitives. An
+//! interpreter needs no compile time and no executable memory, which makes it the executor for small and rare work.
 #![forbid(unsafe_code)]
 
+mod compile;
 mod fused;
 mod halves;
 mod loops;
 mod program;
 mod run;
+mod scratch;
+mod select;
 
-pub use loops::lanes;
+pub use loops::{TILE, lanes};
 pub use program::Program;
-pub use run::{TILE, Tiles};
+pub use run::Tiles;

@@ -1,9 +1,9 @@
-//! The tile loops: one precompiled loop per function and dtype, for each CPU feature level.
+//! Tile loops: one precompiled loop per function and dtype, for each level of CPU features.
 //!
-//! In: tiles as bytes. Out: a tile as bytes. Must hold: everything from the loop to the primitives is inlined into
-//! the one function that is compiled for the features (a missed inline costs 50×, silently: the interpreter's rows
-//! of the benchmarks `figures` and `functions` show it).
-//! A lane that needs the long way round is noted, and done again by [`Scalar`].
+//! A loop reads tiles as bytes and writes a tile. Everything from the loop down to the primitives is inlined into the one
+//! function that is compiled for the features; a missed inline costs 50×, silently, which the interpreter's rows of the
+//! benchmarks `figures` and `functions` would show. A lane that needs the slow path of its function is flagged, and
+//! computed again by [`Scalar`].
 
 use std::marker::PhantomData;
 
@@ -14,28 +14,19 @@ use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Ternary, Unary};
 use broadloom_mem::{typed, typed_mut};
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
-use crate::halves;
-use crate::run::TILE;
+/// The maximum number of elements in a tile; programs of many tiles have shorter ones.
+pub const TILE: usize = 1024;
+/// The maximum number of operands of a loop.
+pub(crate) const OPERANDS: usize = 4;
 
-/// The most operands of a loop.
-pub const OPERANDS: usize = 4;
+/// A loop over tiles: operands, as many as it has, then the result. Where the loop is compiled for a uniform operand, it
+/// reads one element of it.
+pub(crate) type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 
-/// A loop over tiles: operands, as many as it has, then the result. An operand that is the same for all elements is
-/// one element where the loop was made for that.
-pub type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
-
-/// The loop of an instruction, all operands of which are tiles.
+/// The loop over the definition of an instruction's function.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`]: the op does not take the dtype, which a verified kernel rules out.
-pub fn tile_loop(code: Code) -> Result<TileLoop> {
-    match halves::tile_loop(code) {
-        Some(converting) => Ok(converting),
-        None => defined_loop(code),
-    }
-}
-
-/// The loop over the function's definition.
+/// [`ErrorKind::Internal`]: the op does not take the dtype, or the instruction calls a host function.
 pub(crate) fn defined_loop(code: Code) -> Result<TileLoop> {
     match code {
         Code::Apply(op, dtype) => op::dispatch(op, dtype, Pick)
@@ -45,7 +36,7 @@ pub(crate) fn defined_loop(code: Code) -> Result<TileLoop> {
     }
 }
 
-/// How many float32 lanes the vectors of this host's loops have; 1 where there are none with fused multiply-add.
+/// The number of float32 lanes in a vector of these loops on this machine; 1 without fused multiply-add.
 pub fn lanes() -> usize {
     struct Width;
     impl WithSimd for Width {
@@ -59,12 +50,12 @@ pub fn lanes() -> usize {
     Arch::new().dispatch(Width)
 }
 
-/// Whether any element of `size` bytes is zero, for the integer division option.
-pub fn any_zero(elements: &[u8], size: usize) -> bool {
+/// Whether any element of `size` bytes is zero, for the check of division by zero.
+pub(crate) fn any_zero(elements: &[u8], size: usize) -> bool {
     elements.chunks_exact(size).any(|x| x.iter().all(|&b| b == 0))
 }
 
-/// A tile as elements; tiles are made for the dtypes of their values, so that this can't fail.
+/// A tile as elements. This can't fail: tiles are allocated for the dtypes of their values.
 pub(crate) fn elements<T: Elem>(tile: &[u8]) -> &[T::Store] {
     typed::<T>(tile).expect("a tile of this dtype")
 }
@@ -99,7 +90,7 @@ impl Visitor for Pick {
     }
 }
 
-/// What is mapped over one operand: a function or a conversion.
+/// A function or conversion of one operand.
 pub(crate) trait Map<T: Elem, U: Elem> {
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<U>;
 }
@@ -123,18 +114,18 @@ impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
 }
 
 /// What a loop computes from one element of each operand.
-pub(crate) trait Body<Args> {
+pub(crate) trait LoopBody<Args> {
     type Out: Elem;
-    /// In a vectorised loop.
+    /// Computes one lane of a vectorised loop.
     fn lane(lanes: &mut Lanes, args: Args) -> Self::Out;
-    /// By the long way round where that is needed.
-    fn long(args: Args) -> Self::Out;
+    /// By the slow path where that is needed.
+    fn slow(args: Args) -> Self::Out;
 }
 
 /// A function of one operand.
 pub(crate) struct One<F, U>(PhantomData<(F, U)>);
 
-impl<F: Map<T, U>, T: Elem, U: Elem> Body<T> for One<F, U> {
+impl<F: Map<T, U>, T: Elem, U: Elem> LoopBody<T> for One<F, U> {
     type Out = U;
 
     #[inline(always)]
@@ -142,7 +133,7 @@ impl<F: Map<T, U>, T: Elem, U: Elem> Body<T> for One<F, U> {
         F::call(lanes, x)
     }
     #[inline(always)]
-    fn long(x: T) -> U {
+    fn slow(x: T) -> U {
         F::call(&mut Scalar, x)
     }
 }
@@ -150,7 +141,7 @@ impl<F: Map<T, U>, T: Elem, U: Elem> Body<T> for One<F, U> {
 /// A function of two operands.
 pub(crate) struct Two<F>(PhantomData<F>);
 
-impl<F: Binary<T>, T: Elem> Body<(T, T)> for Two<F> {
+impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for Two<F> {
     type Out = F::Out;
 
     #[inline(always)]
@@ -158,15 +149,27 @@ impl<F: Binary<T>, T: Elem> Body<(T, T)> for Two<F> {
         F::call(lanes, x, y)
     }
     #[inline(always)]
-    fn long((x, y): (T, T)) -> F::Out {
+    fn slow((x, y): (T, T)) -> F::Out {
         F::call(&mut Scalar, x, y)
+    }
+}
+
+/// A function with its operands swapped.
+pub(crate) struct Swapped<F>(PhantomData<F>);
+
+impl<F: Binary<T>, T: Elem> Binary<T> for Swapped<F> {
+    type Out = F::Out;
+
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<F::Out> {
+        F::call(o, x2, x1)
     }
 }
 
 /// A function of three operands.
 struct Three<F>(PhantomData<F>);
 
-impl<F: Ternary<T>, T: Elem> Body<(F::First, T, T)> for Three<F> {
+impl<F: Ternary<T>, T: Elem> LoopBody<(F::First, T, T)> for Three<F> {
     type Out = T;
 
     #[inline(always)]
@@ -174,7 +177,7 @@ impl<F: Ternary<T>, T: Elem> Body<(F::First, T, T)> for Three<F> {
         F::call(lanes, x, y, z)
     }
     #[inline(always)]
-    fn long((x, y, z): (F::First, T, T)) -> T {
+    fn slow((x, y, z): (F::First, T, T)) -> T {
         F::call(&mut Scalar, x, y, z)
     }
 }
@@ -187,8 +190,8 @@ pub(crate) trait Read {
 
 /// The elements of a tile.
 pub(crate) struct Each;
-/// One element, the same in all lanes.
-pub(crate) struct Same;
+/// One element for all lanes.
+pub(crate) struct Uniform;
 
 impl Read for Each {
     type Source<'a, T: Elem> = &'a [T::Store];
@@ -199,17 +202,18 @@ impl Read for Each {
     }
 }
 
-impl Read for Same {
-    type Source<'a, T: Elem> = Uniform<T>;
+impl Read for Uniform {
+    type Source<'a, T: Elem> = Register<T>;
 
     #[inline(always)]
-    fn read<T: Elem>(operand: &[u8]) -> Uniform<T> {
-        Uniform(T::load(elements::<T>(operand)[0]))
+    fn read<T: Elem>(operand: &[u8]) -> Register<T> {
+        Register(T::load(elements::<T>(operand)[0]))
     }
 }
 
+/// A uniform operand, loaded before the loop.
 #[derive(Clone, Copy)]
-pub(crate) struct Uniform<T>(pub T);
+pub(crate) struct Register<T>(T);
 
 /// Elements by index.
 pub(crate) trait Source<Args>: Copy {
@@ -229,7 +233,7 @@ impl<T: Elem> Source<T> for &[T::Store] {
     }
 }
 
-impl<T: Elem> Source<T> for Uniform<T> {
+impl<T: Elem> Source<T> for Register<T> {
     #[inline(always)]
     fn first(self, _: usize) -> Self {
         self
@@ -260,13 +264,13 @@ sources_of_several! {
     (A X 0, B Y 1, C Z 2, D W 3)
 }
 
-/// The loop of a tile, for whichever features it is compiled; it gives whether a lane was flagged.
+/// The loop of a tile, for whichever features it is compiled; returns whether a lane was flagged.
 ///
 /// A type of its own and not a closure: a closure is called through a shim that large functions are not inlined out
 /// of, and outside of the dispatched function they are compiled without its features.
-struct Fast<'a, F: Body<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
+struct Fast<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
-impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
+impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
     type Output = bool;
 
     #[inline(always)]
@@ -284,10 +288,10 @@ impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
     }
 }
 
-/// Finds the flagged lanes, and takes the long way round for them.
-struct Mended<'a, F: Body<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
+/// Finds the flagged lanes, and computes them by the slow path.
+struct SlowLanes<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
-impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Mended<'_, F, S, A> {
+impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
     type Output = ();
 
     #[inline(always)]
@@ -304,15 +308,15 @@ impl<F: Body<A>, S: Source<A>, A> NullaryFnOnce for Mended<'_, F, S, A> {
         }
         for (i, (out, flag)) in self.1.iter_mut().zip(flags).enumerate() {
             if *flag != 0 {
-                *out = F::long(sources.at(i)).store();
+                *out = F::slow(sources.at(i)).store();
             }
         }
     }
 }
 
-/// Computes elements, and gives whether one of them needs the long way round, which it has not taken.
+/// Computes elements without the slow path, and returns whether one of them needs it.
 #[inline(always)]
-pub(crate) fn flags<F: Body<A>, A>(
+pub(crate) fn flags<F: LoopBody<A>, A>(
     arch: Arch,
     sources: impl Source<A>,
     out: &mut [<F::Out as Elem>::Store],
@@ -322,18 +326,24 @@ pub(crate) fn flags<F: Body<A>, A>(
 
 /// Computes a tile of at most [`TILE`] elements.
 #[inline(always)]
-pub(crate) fn run<F: Body<A>, A>(arch: Arch, sources: impl Source<A>, out: &mut [<F::Out as Elem>::Store]) {
+pub(crate) fn run<F: LoopBody<A>, A>(
+    arch: Arch,
+    sources: impl Source<A>,
+    out: &mut [<F::Out as Elem>::Store],
+) {
     debug_assert!(out.len() <= TILE, "a tile of {} elements", out.len());
     if flags::<F, A>(arch, sources, &mut *out) {
-        arch.dispatch(Mended::<F, _, A>(sources, out, PhantomData));
+        arch.dispatch(SlowLanes::<F, _, A>(sources, out, PhantomData));
     }
 }
 
+/// The loop of a function of one operand.
 pub(crate) fn tile1<F: Map<T, U>, T: Elem, U: Elem>(arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8]) {
     run::<One<F, U>, T>(arch, elements::<T>(args[0]), elements_mut::<U>(out));
 }
 
-pub(crate) fn tile2<F: Body<(T, U)>, A: Read, B: Read, T: Elem, U: Elem>(
+/// The loop of a function of two operands, read as `A` and `B` say.
+pub(crate) fn tile2<F: LoopBody<(T, U)>, A: Read, B: Read, T: Elem, U: Elem>(
     arch: Arch,
     args: &[&[u8]; OPERANDS],
     out: &mut [u8],
@@ -342,8 +352,8 @@ pub(crate) fn tile2<F: Body<(T, U)>, A: Read, B: Read, T: Elem, U: Elem>(
     run::<F, (T, U)>(arch, sources, elements_mut::<F::Out>(out));
 }
 
-/// The last two operands are of one type.
-pub(crate) fn tile3<F: Body<(T, U, U)>, A: Read, B: Read, C: Read, T: Elem, U: Elem>(
+/// The loop of a function of three operands, of which the last two have one type.
+pub(crate) fn tile3<F: LoopBody<(T, U, U)>, A: Read, B: Read, C: Read, T: Elem, U: Elem>(
     arch: Arch,
     args: &[&[u8]; OPERANDS],
     out: &mut [u8],
@@ -352,8 +362,8 @@ pub(crate) fn tile3<F: Body<(T, U, U)>, A: Read, B: Read, C: Read, T: Elem, U: E
     run::<F, (T, U, U)>(arch, sources, elements_mut::<F::Out>(out));
 }
 
-/// All of one type.
-pub(crate) fn tile4<F: Body<(T, T, T, T)>, A: Read, B: Read, C: Read, D: Read, T: Elem>(
+/// The loop of a function of four operands of one type.
+pub(crate) fn tile4<F: LoopBody<(T, T, T, T)>, A: Read, B: Read, C: Read, D: Read, T: Elem>(
     arch: Arch,
     args: &[&[u8]; OPERANDS],
     out: &mut [u8],

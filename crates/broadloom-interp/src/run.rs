@@ -1,7 +1,7 @@
-//! Running a program on a block.
+//! Runs a program on a block: row by row, and in each row tile by tile.
 //!
-//! In: a block of a nest, parameters, a byte per fault site. Out: the block's outputs are written, and the bytes of
-//! sites that met a zero divisor set. Must hold: nothing is allocated once the working memory is there.
+//! Nothing is allocated once the working memory exists. A fault site that meets a division by zero sets its byte, and the
+//! run goes on.
 
 use broadloom_ir::kernel::Depth;
 use broadloom_ir::{DType, Error, ErrorKind, Result};
@@ -10,25 +10,23 @@ use broadloom_mem::{Access, Block, Buffer, Inputs, Outputs, Stores, Stream, type
 use pulp::Arch;
 
 use crate::loops::{OPERANDS, any_zero};
-use crate::program::{Fill, Level, Place, Program, Step, Target, Work};
+use crate::program::{Destination, Fill, Level, Location, Program, TileStep, Work};
 
-/// The most elements of a tile; programs of many tiles have shorter ones.
-pub const TILE: usize = 1024;
-/// Elements of a tile where outputs are streamed: 512 and 1024 took up to a third longer at 1e7 float64, on a host with
+/// Elements of a tile with non-temporal stores: 512 and 1024 took up to a third longer at 1e7 float64, on a processor with
 /// 48 KiB of L1.
 const STREAMED: usize = 256;
-/// How far ahead inputs are asked for then, in elements: 256 to 1024 were equally good.
+/// How far ahead inputs are prefetched then, in elements: 256 to 1024 were equally good.
 const AHEAD: usize = 512;
 
-/// Working memory, kept from run to run.
+/// The working memory of programs, kept from run to run.
 #[derive(Debug, Default)]
 pub struct Tiles(Option<Buffer>);
 
 impl Tiles {
-    /// The memory, of at least so many bytes.
+    /// The memory, grown to at least this many bytes.
     fn fit(&mut self, bytes: usize) -> Result<&mut [u8]> {
         if self.0.as_ref().is_none_or(|memory| memory.len() < bytes) {
-            // Released first: the old tiles are of no use.
+            // Freed before the allocation: nothing of it is needed.
             self.0 = None;
             let refused = |e: broadloom_mem::AllocError| Error::new(ErrorKind::Limit, e.to_string());
             self.0 = Some(Buffer::for_overwrite(bytes).map_err(refused)?);
@@ -40,15 +38,15 @@ impl Tiles {
     }
 }
 
-/// What one call of [`Program::run_with`] works with.
-struct Run<'p> {
+/// One call of [`Program::run_with`].
+struct BlockRun<'p> {
     program: &'p Program,
     faults: &'p mut [u8],
     memory: &'p mut [u8],
 }
 
 impl Program {
-    /// Computes a block, and writes its outputs as usual; see [`Program::run_with`].
+    /// Computes a block with regular stores; see [`Program::run_with`].
     ///
     /// # Errors
     /// As [`Program::run_with`].
@@ -64,11 +62,12 @@ impl Program {
 
     /// Computes a block.
     ///
-    /// `faults` has a byte per fault site of the kernel, in order; a site that meets a zero divisor sets its byte.
+    /// `faults` has a byte per fault site of the kernel, in order; a site that meets a division by zero
+    /// sets its byte.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`]: the block is not of the types and access classes that the program was made for, or
-    /// there are too few parameters or fault bytes. [`ErrorKind::Limit`]: memory is refused.
+    /// [`ErrorKind::Internal`]: the block has other types or access classes than the program was compiled for, or there are
+    /// too few parameters or fault bytes. [`ErrorKind::Limit`]: an allocation failed.
     pub fn run_with(
         &self,
         stores: Stores,
@@ -79,14 +78,14 @@ impl Program {
     ) -> Result<()> {
         let matches = block
             .matches(self.inputs.iter().map(|&(d, a)| (d.size(), a)), self.outputs.iter().map(|d| d.size()));
-        if !matches || params.len() < self.params.len() || faults.len() < self.fault_sites {
-            return Err(Error::new(ErrorKind::Internal, "a program was given operands of another kernel"));
+        if !matches || params.len() < self.param_slots.len() || faults.len() < self.fault_sites {
+            return Err(Error::new(ErrorKind::Internal, "the operands do not match the program"));
         }
         let memory = tiles.fit(self.bytes)?;
         for (&slot, bits) in self.param_slots.iter().zip(params) {
             memory[slot..slot + 8].copy_from_slice(&bits.to_le_bytes());
         }
-        let mut run = Run { program: self, faults, memory };
+        let mut run = BlockRun { program: self, faults, memory };
         let streamed = match stores {
             Stores::Streaming => run.streamed(block),
             Stores::Cached => false,
@@ -100,14 +99,15 @@ impl Program {
 
 /// Where outputs of a row go.
 enum Sink<'o, 's, 'b> {
-    /// There is none: what is computed stays in working memory.
-    Nowhere,
+    /// Nowhere: results stay in working memory.
+    Scratch,
+    /// To the outputs' memory.
     Rows(Outputs<'o>),
-    /// Past the caches: the writer and the row.
+    /// To the outputs' memory by non-temporal stores: the writer and the row.
     Stream(&'o Stream<'s, 'b>, usize),
 }
 
-impl Run<'_> {
+impl BlockRun<'_> {
     fn block(&mut self, block: &mut Block<'_>) {
         let cols = block.cols();
         self.uniform(Depth::Call, cols);
@@ -117,7 +117,7 @@ impl Run<'_> {
         }
     }
 
-    /// Computes a block and writes it past the caches; false, and nothing is done, if it is not one to do so with.
+    /// Computes a block with non-temporal stores; returns false, having done nothing, if the block does not allow them.
     fn streamed(&mut self, block: &mut Block<'_>) -> bool {
         let (rows, cols) = (block.rows(), block.cols());
         let done = block.stream(|stream| {
@@ -129,18 +129,18 @@ impl Run<'_> {
         done.is_some()
     }
 
-    /// Computes what is the same for all elements of a row or block of `cols` columns, and fills tiles with it.
+    /// Computes the uniform values of a row or block of `cols` columns, and fills tiles with them.
     fn uniform(&mut self, depth: Depth, cols: usize) {
         let Level { steps, fills } = &self.program.levels[depth as usize];
-        let nowhere = Span { inputs: None, start: 0, n: 1 };
+        let element = ColumnRange { inputs: None, start: 0, n: 1 };
         for step in steps {
-            self.step(step, nowhere, &mut Sink::Nowhere);
+            self.step(step, element, &mut Sink::Scratch);
         }
         fills.iter().for_each(|fill| fill.run(self.memory, cols.min(self.program.tile)));
     }
 
     fn row(&mut self, inputs: Inputs<'_>, sink: &mut Sink<'_, '_, '_>, cols: usize) {
-        for &(input, slot) in &self.program.splat_slots {
+        for &(input, slot) in &self.program.uniform_slots {
             let element = inputs.bytes(input);
             self.memory[slot..slot + element.len()].copy_from_slice(element);
         }
@@ -152,29 +152,29 @@ impl Run<'_> {
                 n = n.min(if start == 0 { self.to_line(stream, row) } else { STREAMED });
                 self.fetch(stream, inputs, start + AHEAD, n);
             }
-            let span = Span { inputs: Some(inputs), start, n };
+            let columns = ColumnRange { inputs: Some(inputs), start, n };
             for step in &self.program.levels[Depth::Element as usize].steps {
-                self.step(step, span, sink);
+                self.step(step, columns, sink);
             }
-            for &(output, place) in &self.program.copies {
+            for &(output, location) in &self.program.copies {
                 let dtype = self.program.outputs[output];
-                let from = span.operand((place, dtype.size()), self.memory, &[], self.memory.len());
+                let from = columns.operand((location, dtype.size()), self.memory, &[], self.memory.len());
                 match sink {
-                    Sink::Rows(outputs) => copy(from, span.output(outputs, output, dtype.size()), dtype),
+                    Sink::Rows(outputs) => copy(from, columns.output(outputs, output, dtype.size()), dtype),
                     Sink::Stream(stream, row) if dtype == DType::Bool => {
-                        let mut truths = [0u8; STREAMED];
-                        copy(from, &mut truths[..n], dtype);
-                        stream.copy(output, *row, start, &truths[..n]);
+                        let mut bools = [0u8; STREAMED];
+                        copy(from, &mut bools[..n], dtype);
+                        stream.copy(output, *row, start, &bools[..n]);
                     }
                     Sink::Stream(stream, row) => stream.copy(output, *row, start * dtype.size(), from),
-                    Sink::Nowhere => {}
+                    Sink::Scratch => {}
                 }
             }
             start += n;
         }
     }
 
-    /// Elements up to where a line begins in the first output; those of a tile where one does.
+    /// Elements up to the next cache line of the first output; those of a tile at the beginning of a line.
     fn to_line(&self, stream: &Stream<'_, '_>, row: usize) -> usize {
         let Some(size) = self.program.outputs.first().map(|d| d.size()) else { return STREAMED };
         match stream.to_line(0, row) / size {
@@ -183,7 +183,7 @@ impl Run<'_> {
         }
     }
 
-    /// Asks for `n` elements of the inputs, as many as there are.
+    /// Prefetches up to `n` elements of each input.
     fn fetch(&self, stream: &Stream<'_, '_>, inputs: Inputs<'_>, start: usize, n: usize) {
         let inputs_read = self.program.inputs.iter().enumerate().filter(|(_, i)| i.1 == Access::Contiguous);
         for (input, (dtype, _)) in inputs_read {
@@ -194,13 +194,13 @@ impl Run<'_> {
     }
 
     #[inline(always)]
-    fn step(&mut self, step: &Step, span: Span<'_>, sink: &mut Sink<'_, '_, '_>) {
+    fn step(&mut self, step: &TileStep, columns: ColumnRange<'_>, sink: &mut Sink<'_, '_, '_>) {
         let arch = self.program.arch;
-        let bytes = span.n * step.size;
+        let bytes = columns.n * step.size;
         let to = match (step.out, &*sink) {
-            (Target::Scratch(to), _) => to,
-            (Target::Output(_), Sink::Stream(..)) => self.program.stage,
-            (Target::Output(_), _) => self.memory.len(),
+            (Destination::Scratch(to), _) => to,
+            (Destination::Output(_), Sink::Stream(..)) => self.program.stage,
+            (Destination::Output(_), _) => self.memory.len(),
         };
         let direct = to == self.memory.len();
         let (before, rest) = self.memory.split_at_mut(to);
@@ -208,7 +208,7 @@ impl Run<'_> {
         let skipped = to + tile.len();
         let mut args: [&[u8]; OPERANDS] = [&[]; OPERANDS];
         for (arg, &operand) in args.iter_mut().zip(&step.args[..step.operands]) {
-            *arg = span.operand(operand, before, after, skipped);
+            *arg = columns.operand(operand, before, after, skipped);
         }
         if let Some((site, size)) = step.check
             && any_zero(args[1], size)
@@ -216,19 +216,19 @@ impl Run<'_> {
             self.faults[site] = 1;
         }
         match (step.out, sink) {
-            (Target::Output(output), Sink::Rows(outputs)) => {
-                step.run(arch, &args, span.output(outputs, output, step.size));
+            (Destination::Output(output), Sink::Rows(outputs)) => {
+                step.run(arch, &args, columns.output(outputs, output, step.size));
             }
-            (Target::Output(output), Sink::Stream(stream, row)) => {
+            (Destination::Output(output), Sink::Stream(stream, row)) => {
                 step.run(arch, &args, tile);
-                stream.copy(output, *row, span.start * step.size, tile);
+                stream.copy(output, *row, columns.start * step.size, tile);
             }
             _ => step.run(arch, &args, tile),
         }
     }
 }
 
-impl Step {
+impl TileStep {
     #[inline(always)]
     fn run(&self, arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8]) {
         match &self.work {
@@ -238,20 +238,21 @@ impl Step {
     }
 }
 
-/// Some elements of a row; where there are no inputs, the one element that stands for all.
+/// A range of the columns of a row; at outer loop levels one element, without inputs.
 #[derive(Clone, Copy)]
-struct Span<'r> {
+struct ColumnRange<'r> {
     inputs: Option<Inputs<'r>>,
     start: usize,
     n: usize,
 }
 
-impl<'r> Span<'r> {
-    /// An operand's bytes, of working memory up to some byte and again from `skipped` on.
+impl<'r> ColumnRange<'r> {
+    /// An operand's bytes. The working memory comes in two pieces, `before` and `after`; the latter begins at the byte
+    /// `skipped`.
     #[inline(always)]
     fn operand<'t>(
         &self,
-        (place, size): (Place, usize),
+        (location, size): (Location, usize),
         before: &'t [u8],
         after: &'t [u8],
         skipped: usize,
@@ -259,11 +260,11 @@ impl<'r> Span<'r> {
     where
         'r: 't,
     {
-        let (at, bytes) = match place {
-            Place::Tile(at) => (at, self.n * size),
-            Place::Same(at) => (at, size),
-            // Only values computed for each tile are read from an input's memory.
-            Place::Input(input) => {
+        let (at, bytes) = match location {
+            Location::Tile(at) => (at, self.n * size),
+            Location::Uniform(at) => (at, size),
+            // Steps at outer loop levels, which have no inputs, read slots only.
+            Location::Input(input) => {
                 let row = self.inputs.map_or(&[][..], |inputs| inputs.bytes(input));
                 return &row[self.start * size..(self.start + self.n) * size];
             }
@@ -300,7 +301,7 @@ impl Fill {
     }
 }
 
-/// A value that is written as it is; a bool that was loaded is 0 or 1 once written.
+/// Copies the elements of an output; bools are normalised to 0 or 1, as an input may hold any byte.
 fn copy(from: &[u8], to: &mut [u8], dtype: DType) {
     to.copy_from_slice(from);
     if dtype == DType::Bool {

@@ -2,16 +2,19 @@
 //!
 //! A [`Kernel`] is the only program that an executor sees. It names functions of the [op table](op) and
 //! [declarations](host) of host functions, but no extents, strides or memory, so that one compiled kernel serves all
-//! arrays of its layout class. Graphs, inference and fusion are in `broadloom-core`, which executors do not import.
+//! arrays of its layout class. [`loop_plan`] says which loops go around it for operands of given layouts. Graphs, inference and fusion are in `broadloom-core`, which executors do not import.
 #![forbid(unsafe_code)]
 
 pub mod error;
 pub mod fold;
 pub mod host;
 pub mod kernel;
+pub mod loop_plan;
 pub mod op;
+pub mod recording;
 pub mod scalar;
 pub mod verify;
+mod width;
 
 pub use broadloom_math::{DType, Kind};
 pub use error::{Error, ErrorKind, Result};
@@ -19,3 +22,4 @@ pub use host::{HostDeclaration, HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use kernel::Kernel;
 pub use op::Op;
 pub use scalar::{Literal, Scalar};
+pub use width::VectorWidth;

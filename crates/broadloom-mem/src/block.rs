@@ -1,23 +1,15 @@
 //! A block: rows × columns of every operand at once, as the body of a walk sees it.
 //!
-//! In: pointers and row strides from the walker. Out: slices (safe) or those pointers (for machine code).
-//! Must hold: for each row, an input's pointer is valid for reads of `cols` elements (of one for a splat), an
-//! output's for writes of `cols`; outputs share no byte with each other, nor (but by `any_alias`) an input.
+//! Safe bodies get slices, machine code gets the pointers. For each row, an input's pointer is valid for reads of `cols`
+//! elements (of one if it is uniform), an output's for writes of `cols`; outputs share no byte with each other, nor (unless
+//! `any_alias` says so) with an input.
 
 use std::{fmt, slice};
 
+use broadloom_ir::loop_plan::{Access, AccessClass};
 use broadloom_math::Elem;
 
-use crate::plan::{Class, Op, Plan};
-
-/// How an input is to be read in every block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// A row's elements follow each other.
-    Contiguous,
-    /// A row has one element, which stands for all columns; another row may have another.
-    Splat,
-}
+use crate::operand::BoundOperand;
 
 /// Where an input of a block is.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +34,7 @@ pub struct RawOperandMut {
 /// The pointers of a block, for machine code.
 ///
 /// For each row `r < rows`, `inputs[i].ptr + r * row_stride` is aligned and valid for reads of `cols`
-/// elements, or of one where [`Nest::access`](crate::Nest::access) says [`Access::Splat`], and
+/// elements, or of one where [`Nest::accesses`](crate::Nest::accesses) says [`Access::Splat`], and
 /// `outputs[j].ptr + r * row_stride` for reads and writes of `cols`; for nothing outside of that, and only
 /// during the call that got the block.
 #[derive(Clone, Copy, Debug)]
@@ -85,19 +77,26 @@ impl<T: Elem> Operand<'_, T> {
 
 /// Rows × columns of every operand.
 ///
-/// A body must write all of each output: what it leaves out is unspecified (an earlier element, say).
+/// A body must write all of each output: what it leaves out is unspecified (an earlier element, for example).
 pub struct Block<'b> {
-    plan: &'b Plan,
+    operands: Operands<'b>,
     raw: RawBlock<'b>,
+}
+
+/// The bound operands of a block's nest.
+#[derive(Clone, Copy)]
+pub(crate) struct Operands<'b> {
+    pub(crate) inputs: &'b [BoundOperand],
+    pub(crate) outputs: &'b [BoundOperand],
 }
 
 impl<'b> Block<'b> {
     /// # Safety
-    /// The pointers must be what [`RawBlock`] says, by the plan's classes, for `'b`, and used by nobody else
-    /// in that time.
+    /// The pointers must be what [`RawBlock`] says, by the operands' classes, for `'b`, and used by nobody else in that
+    /// time.
     #[inline]
-    pub(crate) unsafe fn new(plan: &'b Plan, raw: RawBlock<'b>) -> Block<'b> {
-        Block { plan, raw }
+    pub(crate) unsafe fn new(operands: Operands<'b>, raw: RawBlock<'b>) -> Block<'b> {
+        Block { operands, raw }
     }
 
     /// Rows, at least 1.
@@ -117,8 +116,9 @@ impl<'b> Block<'b> {
     /// place ([`AliasPolicy::InPlace`](crate::AliasPolicy)).
     #[inline]
     pub fn input<T: Elem>(&self, input: usize, row: usize) -> Operand<'_, T> {
-        // SAFETY: the borrow of `self` keeps `output` out.
-        unsafe { read_row(self.plan, self.raw, input, row) }
+        // SAFETY: `self` is borrowed for as long as the row, so that `Block::output` and `Block::row`, which borrow it
+        // exclusively, give out no row to write to meanwhile.
+        unsafe { read_row(self.operands.inputs, self.raw, input, row) }
     }
 
     /// A row of an output, to be written whole.
@@ -127,8 +127,8 @@ impl<'b> Block<'b> {
     /// If there is no such output or row, or the type's size is not the output's.
     #[inline]
     pub fn output<T: Elem>(&mut self, output: usize, row: usize) -> &mut [T::Store] {
-        // SAFETY: the exclusive borrow of `self` keeps everything else out.
-        unsafe { write_row::<T>(self.plan, self.raw, output, row) }
+        // SAFETY: `self` is borrowed exclusively for as long as the row, so that no other row of the block is given out.
+        unsafe { write_row::<T>(self.operands.outputs, self.raw, output, row) }
     }
 
     /// A row of all inputs and of all outputs at once.
@@ -138,28 +138,28 @@ impl<'b> Block<'b> {
     #[inline]
     pub fn row(&mut self, row: usize) -> (Inputs<'_>, Outputs<'_>) {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
-        (Inputs { plan: self.plan, raw: self.raw, row }, Outputs { plan: self.plan, raw: self.raw, row })
+        let Block { operands: Operands { inputs, outputs }, raw } = *self;
+        (Inputs { operands: inputs, raw, row }, Outputs { operands: outputs, raw, row })
     }
 
     /// How many outputs there are.
     pub fn outputs(&self) -> usize {
-        self.plan.ops.len() - self.plan.inputs
+        self.operands.outputs.len()
     }
 
     /// A row of all inputs, while nothing is written to them.
     #[inline]
     pub(crate) fn inputs(&self, row: usize) -> Inputs<'_> {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
-        Inputs { plan: self.plan, raw: self.raw, row }
+        Inputs { operands: self.operands.inputs, raw: self.raw, row }
     }
 
     /// Where a row of an output begins, and its bytes.
     #[inline]
     pub(crate) fn place(&self, output: usize, row: usize) -> (*mut u8, usize) {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
-        let op = &self.plan.ops[self.plan.inputs..][output];
-        let place = &self.raw.outputs[output];
-        (place.ptr.wrapping_offset(row as isize * place.row_stride), self.raw.cols * op.item())
+        let (operand, place) = (&self.operands.outputs[output], &self.raw.outputs[output]);
+        (place.ptr.wrapping_offset(row as isize * place.row_stride), self.raw.cols * operand.item())
     }
 
     /// Whether the operands have these item sizes (and, of inputs, access classes).
@@ -170,11 +170,11 @@ impl<'b> Block<'b> {
         inputs: impl ExactSizeIterator<Item = (usize, Access)>,
         outputs: impl ExactSizeIterator<Item = usize>,
     ) -> bool {
-        let (own_inputs, own_outputs) = self.plan.ops.split_at(self.plan.inputs);
-        inputs.len() == own_inputs.len()
-            && outputs.len() == own_outputs.len()
-            && inputs.zip(own_inputs).all(|((item, access), op)| item == op.item() && access == op.access())
-            && outputs.zip(own_outputs).all(|(item, op)| item == op.item())
+        let Operands { inputs: read, outputs: written } = self.operands;
+        inputs.len() == read.len()
+            && outputs.len() == written.len()
+            && inputs.zip(read).all(|((item, access), own)| item == own.item() && access == own.access())
+            && outputs.zip(written).all(|(item, own)| item == own.item())
     }
 
     /// Whether the rows of an output are the caller's memory, which no input shares: neither a tile that is copied
@@ -184,8 +184,8 @@ impl<'b> Block<'b> {
     /// If there is no such output.
     #[inline]
     pub fn is_apart(&self, output: usize) -> bool {
-        let (inputs, outputs) = self.plan.ops.split_at(self.plan.inputs);
-        outputs[output].class == Class::Row && !inputs.iter().any(|op| op.aliased)
+        let Operands { inputs, outputs } = self.operands;
+        outputs[output].class == AccessClass::Contiguous && !inputs.iter().any(|input| input.aliased)
     }
 
     /// The pointers, for machine code.
@@ -204,7 +204,7 @@ impl fmt::Debug for Block<'_> {
 /// A row of every input of a block.
 #[derive(Clone, Copy)]
 pub struct Inputs<'r> {
-    plan: &'r Plan,
+    operands: &'r [BoundOperand],
     raw: RawBlock<'r>,
     row: usize,
 }
@@ -216,9 +216,9 @@ impl<'r> Inputs<'r> {
     /// As [`Block::input`].
     #[inline]
     pub fn get<T: Elem>(&self, input: usize) -> Operand<'r, T> {
-        // SAFETY: made by `Block::row`, whose exclusive borrow lasts for `'r`; `Outputs` writes to no byte of
-        // an input that this function gives out.
-        unsafe { read_row(self.plan, self.raw, input, self.row) }
+        // SAFETY: `Block::row` and `Block::inputs` made it, and borrow the block for `'r`. Only the `Outputs` of the same
+        // call write meanwhile, and the input shares no byte with them: `check_input` panics for one that does.
+        unsafe { read_row(self.operands, self.raw, input, self.row) }
     }
 
     /// The row of an input as bytes, whatever its type; one element where it serves all columns.
@@ -227,19 +227,20 @@ impl<'r> Inputs<'r> {
     /// If there is no such input, or it is an output in place.
     #[inline]
     pub fn bytes(&self, input: usize) -> &'r [u8] {
-        let op = check_input(self.plan, self.raw, input);
-        let elements = if op.class == Class::Splat { 1 } else { self.raw.cols };
+        let operand = check_input(self.operands, self.raw, input);
+        let elements = if operand.class == AccessClass::Uniform { 1 } else { self.raw.cols };
         let place = &self.raw.inputs[input];
         let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
-        // SAFETY: `Block::new`'s contract: valid for one element of a splat, else for `cols`, for `'r`, and made by
-        // `Block::row` for a row that there is; `Outputs` writes to none of these bytes (`check_input`).
-        unsafe { slice::from_raw_parts(ptr, elements * op.item()) }
+        // SAFETY: `Block::row` and `Block::inputs` checked that there is such a row, and each row's pointer is valid for
+        // one element of a uniform input, else for `cols`, for `'r` (`RawBlock`). The `Outputs` of the same call write to
+        // none of these bytes: `check_input` panics for an input that shares some with them.
+        unsafe { slice::from_raw_parts(ptr, elements * operand.item()) }
     }
 }
 
 /// A row of every output of a block.
 pub struct Outputs<'r> {
-    plan: &'r Plan,
+    operands: &'r [BoundOperand],
     raw: RawBlock<'r>,
     row: usize,
 }
@@ -251,9 +252,9 @@ impl Outputs<'_> {
     /// As [`Block::output`].
     #[inline]
     pub fn get<T: Elem>(&mut self, output: usize) -> &mut [T::Store] {
-        // SAFETY: made by `Block::row`, whose exclusive borrow outlives this one; one row of one output at a
-        // time.
-        unsafe { write_row::<T>(self.plan, self.raw, output, self.row) }
+        // SAFETY: `Block::row` made it, once, and borrows the block exclusively for `'r`; `self` is borrowed exclusively for
+        // as long as the row, so that no second row is given out, and `Inputs` gives out no byte of an output.
+        unsafe { write_row::<T>(self.operands, self.raw, output, self.row) }
     }
 
     /// The row of an output as bytes, whatever its type, to be written whole.
@@ -262,68 +263,75 @@ impl Outputs<'_> {
     /// If there is no such output.
     #[inline]
     pub fn bytes(&mut self, output: usize) -> &mut [u8] {
-        let op = &self.plan.ops[self.plan.inputs..][output];
-        let place = &self.raw.outputs[output];
+        let (operand, place) = (&self.operands[output], &self.raw.outputs[output]);
         let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
-        // SAFETY: as in `get`: valid for `cols` elements of the operand's size; any bytes are elements (`bool`s are
-        // read by their truth).
-        unsafe { slice::from_raw_parts_mut(ptr, self.raw.cols * op.item()) }
+        // SAFETY: nobody else has the row, as in `get`; `Block::row` checked that there is one, and its pointer is valid for
+        // `cols` elements of the operand's size (`RawBlock`). Any bytes are elements: `bool`s are read by their truth.
+        unsafe { slice::from_raw_parts_mut(ptr, self.raw.cols * operand.item()) }
     }
 }
 
 /// # Safety
-/// Nothing may write to the input's row for `'r`, but to outputs that are not this input.
+/// Nothing may write to the input's row for `'r`, except outputs that are not this input; the block must be valid for `'r`.
 #[inline]
-unsafe fn read_row<'r, T: Elem>(plan: &Plan, raw: RawBlock<'_>, input: usize, row: usize) -> Operand<'r, T> {
+unsafe fn read_row<'r, T: Elem>(
+    operands: &[BoundOperand],
+    raw: RawBlock<'_>,
+    input: usize,
+    row: usize,
+) -> Operand<'r, T> {
     assert!(row < raw.rows, "row {row} of a block of {} rows", raw.rows);
-    let (op, place) = (check_input(plan, raw, input), &raw.inputs[input]);
-    check_size::<T>("input", input, op);
+    let (operand, place) = (check_input(operands, raw, input), &raw.inputs[input]);
+    check_size::<T>("input", input, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
-    // SAFETY: `Block::new`'s contract: valid for one element of a splat, else for `cols`; the size is the
-    // operand's, and any bytes are a `Store`.
+    // SAFETY: there is such a row, and its pointer is valid for reads of one element of a uniform input, else of `cols`
+    // (`RawBlock`); the size was checked to be the operand's, and any bytes are a `Store`.
     unsafe {
-        match op.class {
-            Class::Splat => Operand::Splat(ptr.read()),
-            Class::Row | Class::Pack => Operand::Slice(slice::from_raw_parts(ptr, raw.cols)),
+        match operand.class {
+            AccessClass::Uniform => Operand::Splat(ptr.read()),
+            AccessClass::Contiguous | AccessClass::Packed => {
+                Operand::Slice(slice::from_raw_parts(ptr, raw.cols))
+            }
         }
     }
 }
 
 /// An input that outputs do not write to.
 #[inline]
-fn check_input<'p>(plan: &'p Plan, raw: RawBlock<'_>, input: usize) -> &'p Op {
-    let op = &plan.ops[..plan.inputs][input];
+fn check_input<'o>(operands: &'o [BoundOperand], raw: RawBlock<'_>, input: usize) -> &'o BoundOperand {
+    let operand = &operands[input];
     assert!(
-        !(raw.any_alias && op.aliased && op.class == Class::Row),
+        !(raw.any_alias && operand.is_shared()),
         "input {input} is an output in place: safe bodies need AliasPolicy::Copy"
     );
-    op
+    operand
 }
 
 /// # Safety
-/// Nothing else may use the output's row for `'r`.
+/// Nothing else may use the output's row for `'r`; the block must be valid for `'r`.
 #[inline]
 unsafe fn write_row<'r, T: Elem>(
-    plan: &Plan,
+    operands: &[BoundOperand],
     raw: RawBlock<'_>,
     output: usize,
     row: usize,
 ) -> &'r mut [T::Store] {
     assert!(row < raw.rows, "row {row} of a block of {} rows", raw.rows);
-    let (op, place) = (&plan.ops[plan.inputs..][output], &raw.outputs[output]);
-    check_size::<T>("output", output, op);
+    let (operand, place) = (&operands[output], &raw.outputs[output]);
+    check_size::<T>("output", output, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
-    // SAFETY: `Block::new`'s contract: valid for `cols` elements of this size; any bytes are a `Store`, and
-    // it has no padding.
+    // SAFETY: there is such a row, and its pointer is valid for reads and writes of `cols` elements (`RawBlock`), which
+    // nobody else uses (the contract); the size was checked to be the operand's, any bytes are a `Store`, and it has no
+    // padding.
     unsafe { slice::from_raw_parts_mut(ptr, raw.cols) }
 }
 
 #[inline]
-fn check_size<T: Elem>(what: &str, number: usize, op: &Op) {
+fn check_size<T: Elem>(what: &str, number: usize, operand: &BoundOperand) {
     assert!(
-        size_of::<T>() == op.item(),
+        size_of::<T>() == operand.item(),
         "{what} {number} has elements of {} bytes, {} has {}",
-        op.item(),
+        operand.item(),
         T::DTYPE,
         size_of::<T>()
     );

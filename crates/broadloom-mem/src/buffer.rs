@@ -1,9 +1,8 @@
-//! A fixed-length run of bytes with an owner.
+//! A run of bytes with an owner: allocated, moved in from a `Vec`, shared, or mapped from a file.
 //!
-//! In: a length to allocate, a `Vec`, a shared owner or a file. Out: bytes that stay where they are until the
-//! buffer is dropped.
-//! Must hold: `ptr` is valid for reads of `len` initialised bytes while `owner` lives, and for writes where
-//! `is_writable()`; nobody else writes to them.
+//! The bytes stay where they are until the buffer is dropped: `ptr` is valid for reads of `len` initialised bytes while
+//! `owner` lives, and for writes where `is_writable()`, and nobody else writes to them. Large allocations are mapped pages,
+//! so that the system may use huge ones.
 
 use std::alloc::{self, Layout};
 use std::fs::File;
@@ -72,7 +71,7 @@ enum Owner {
 // SAFETY: the buffer owns its memory or a share in an owner that is `Send + Sync`; no variant is tied to a
 // thread.
 unsafe impl Send for Buffer {}
-// SAFETY: through `&Buffer` memory can only be read.
+// SAFETY: a `&Buffer` gives out `&[u8]` only; what writes takes `&mut Buffer`.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
@@ -234,13 +233,15 @@ impl Buffer {
 
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        // SAFETY: the struct's invariant; the borrow of `self` keeps the owner alive and writers out.
+        // SAFETY: `ptr` is valid for reads of `len` initialised bytes as long as `owner` lives, which `self` holds; what writes
+        // to them borrows `self` exclusively, and so not while this borrow lives.
         unsafe { slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }
 
     /// The bytes for writing, if the buffer is writable.
     pub fn as_bytes_mut(&mut self) -> Option<&mut [u8]> {
-        // SAFETY: the struct's invariant for writable owners; the borrow of `self` is exclusive.
+        // SAFETY: `ptr` is valid for reads and writes of `len` initialised bytes where `is_writable` says so, as long as
+        // `owner` lives, which `self` holds; `self` is borrowed exclusively, so that nobody else has them.
         self.is_writable().then(|| unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) })
     }
 

@@ -1,8 +1,6 @@
-//! Elements seen as bytes, and bytes as elements.
+//! Elements seen as bytes, and bytes as elements: the same memory under another type, never copied.
 //!
-//! In: slices of an element type, or of bytes. Out: the same memory under the other type, never copied.
-//! Must hold: an [`Elem`] has no padding, and its `Store` no invalid bit pattern (the trait is sealed and
-//! says so).
+//! It is sound because an [`Elem`] has no padding, and its `Store` no invalid bit pattern; the trait is sealed and says so.
 
 use std::slice;
 

@@ -1,9 +1,10 @@
 //! Whether each element of a layout is an element of another.
 //!
-//! In: two layouts at addresses. Out: yes or no. Must hold: yes is a proof; no is one too where the strides of the whole
-//! are nested, each stepping over all that the smaller ones span.
+//! Yes is a proof. No is one too where the strides of the whole are nested, each stepping over all that the smaller ones span.
 
-use crate::overlap::{Dims, Place, reach};
+use broadloom_ir::loop_plan::reach;
+
+use crate::overlap::{Dims, Place};
 
 /// A dimension that leads upwards, of two elements or more.
 #[derive(Clone, Copy)]
@@ -101,8 +102,9 @@ fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
 mod tests {
     use std::collections::HashSet;
 
+    use broadloom_ir::loop_plan::injective;
+
     use super::*;
-    use crate::overlap::injective;
 
     fn elements(p: Place<'_>) -> HashSet<usize> {
         let mut all = vec![p.address];

@@ -1,8 +1,7 @@
 //! The thread's floating-point control register, set to the IEEE default for a while.
 //!
-//! In: what the caller has set (flush-to-zero, a rounding mode, unmasked exceptions).
-//! Out: round to nearest even, gradual underflow, exceptions masked, until the guard drops.
-//! Must hold: the register is the caller's again, status flags included, on every exit.
+//! Whatever the application has set (flush-to-zero, a rounding mode, unmasked exceptions), computations round to nearest even,
+//! underflow gradually and trap nothing until the guard drops; then the register is as it was, status flags included.
 
 use std::marker::PhantomData;
 

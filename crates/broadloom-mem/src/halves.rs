@@ -1,8 +1,7 @@
-//! float16 ↔ float32 by the host's own conversions, where it has them for vectors.
+//! float16 ↔ float32 by the CPU's own conversions, where it has them for vectors.
 //!
-//! In: elements of one type, or a loop that wants them widened and narrowed as it goes. Out: the other type, rounded
-//! to nearest even: the bits of `broadloom_math`'s conversions, any NaN being as good as any other. Must hold: the same
-//! in every floating-point environment; the rounding is part of the instructions, they know no flush-to-zero, and what
+//! They round to nearest even and give the bits of `broadloom_math`'s conversions, any NaN being as good as any other, in every
+//! floating-point environment: the rounding is part of the instructions, they know no flush-to-zero, and what
 //! denormals-are-zero would flush is 0 as a float16.
 
 use broadloom_math::{CastTo, Elem, Scalar, f16};
@@ -106,7 +105,7 @@ fn run(level: Level, work: impl WithConversions) {
         // SAFETY: there is no such level where `has_eight` does not hold, which asks for the same features.
         #[cfg(target_arch = "x86_64")]
         Level::Eight => unsafe { x86_64::eight(work) },
-        // SAFETY: the same of `has_sixteen`.
+        // SAFETY: there is no such level where `has_sixteen` does not hold, which asks for the same features.
         #[cfg(target_arch = "x86_64")]
         Level::Sixteen => unsafe { x86_64::sixteen(work) },
     }
@@ -206,7 +205,8 @@ mod x86_64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: as above.
+            // SAFETY: the CPU has F16C, of which `self` is the proof. Both types are 64 bytes, then 32, in which any bits are
+            // valid.
             unsafe {
                 let [low, high] = transmute::<[f32; HALVES], [__m256; 2]>(x);
                 let low = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low);
@@ -219,7 +219,8 @@ mod x86_64 {
     impl Convert for Sixteen {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: the host has AVX-512F, of which `self` is the proof; the types as above.
+            // SAFETY: the host has AVX-512F, of which `self` is the proof; arrays and vectors are 32 and 64 bytes,
+            // in which any bits are valid.
             unsafe {
                 let x = transmute::<[f16; HALVES], __m256i>(*x);
                 transmute::<__m512, [f32; HALVES]>(_mm512_cvtph_ps(x))
@@ -227,7 +228,8 @@ mod x86_64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: as above.
+            // SAFETY: the CPU has AVX-512F, of which `self` is the proof. Both types are 64 bytes, then 32, in which any bits
+            // are valid.
             unsafe {
                 let x = transmute::<[f32; HALVES], __m512>(x);
                 transmute::<__m256i, [f16; HALVES]>(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))

@@ -1,27 +1,30 @@
-//! The one room of broadloom for unsafe memory: buffers, strided views, the walk of an index space, the host's
-//! functions, and the floating-point environment. What it exports is safe, but for constructors from raw pointers.
+//! Memory: buffers, strided views, loop plans bound to them, host functions, and the floating-point environment.
+//!
+//! Unsafe code for memory is here and nowhere else. What the crate exports is safe, except constructors from raw pointers.
 //!
 //! | from | to |
 //! | --- | --- |
 //! | [`Buffer`], [`Pool`] | memory with an owner: allocated, moved in, shared, mapped |
 //! | [`Region`] | bytes that are read, which outputs may overlap |
 //! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once |
-//! | [`Nest`] | an index space with its operands, planned: few dimensions, contiguous rows |
+//! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to views or slices: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
 //! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
-//! | [`Block::stream`] | stores past the caches, and the fence behind them |
-//! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the host's conversions |
-//! | [`HostFunction`] | functions of the host program, by closure or by pointer |
+//! | [`Block::stream`] | non-temporal stores, and the fence behind them |
+//! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the CPU's conversions |
+//! | [`HostFunction`] | functions of the application, by closure or by pointer |
 //! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
 //!
 //! ```text
-//! views ─▶ Nest::new ─▶ split ─▶ Part::run ─▶ body(Block) …
-//!          checks         disjoint  packs what is     reads rows,
-//!          aliasing       units     not contiguous    writes rows
+//! views  ─▶ Nest::new  ─┬─▶ split ─▶ Part::run ─▶ body(Block) …
+//! slices ─▶ Nest::bind ─┘   disjoint  packs what is   reads rows,
+//!           checks bounds   units     not contiguous  writes rows
+//!           and aliasing
 //! ```
 
 #![deny(missing_docs, clippy::undocumented_unsafe_blocks)]
 
+mod bind;
 mod block;
 mod buffer;
 mod bytes;
@@ -33,20 +36,22 @@ mod linear;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod nest;
+mod operand;
 mod overlap;
 mod pack;
-mod pattern;
-mod plan;
 mod pool;
 mod region;
 mod scratch;
 mod steps;
 mod stream;
+mod tile;
 mod transpose;
 mod view;
 mod walk;
 
-pub use block::{Access, Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperandMut};
+pub use bind::NestError;
+pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperandMut};
+pub use broadloom_ir::loop_plan::Access;
 pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
 pub use bytes::{bytes_of, bytes_of_mut, typed, typed_mut};
@@ -55,11 +60,10 @@ pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
 };
 pub use host::{HostClosure, HostFunction, HostPointer, HostTile};
-pub use nest::{AliasPolicy, Body, Nest, Part, Parts};
-pub use pattern::Pattern;
-pub use plan::{Mode, NestError};
+pub use nest::{Nest, Part, Parts};
 pub use pool::Pool;
 pub use region::Region;
 pub use scratch::Scratch;
 pub use stream::{Stores, Stream, order_streamed};
 pub use view::{View, ViewError, ViewMut};
+pub use walk::{AliasPolicy, Body};

@@ -1,13 +1,13 @@
 //! Copies of ranges of the linear (row-major) index between strided memory and a tile.
 //!
-//! In: an operand's extents and strides, a range. Out: the range's elements, without gaps, in or from a tile.
-//! Must hold: an operand is collapsed by its own strides alone, so that rows here are as long as they can be;
-//! where two dimensions still make a short row, a table of offsets takes the place of loops.
+//! An operand is collapsed by its own strides alone, so that its rows are as long as they can be; where two dimensions still
+//! make a short row, a table of offsets takes the place of loops.
 
 use std::ops::Range;
 
 use crate::overlap::Dims;
-use crate::pack::{Item, Strided, Tile, gather, scatter};
+use crate::pack::{gather, scatter};
+use crate::tile::{Item, Strided, Tile};
 
 /// Two-dimensional blocks of fewer elements are not worth a call.
 const SMALL_BLOCK: usize = 64;
@@ -75,7 +75,7 @@ impl Linear {
         range: Range<usize>,
         tile: *mut u8,
     ) {
-        // SAFETY: the same contract.
+        // SAFETY: `copy` with `PACK` has this function's contract, and gets its arguments.
         unsafe { self.copy::<T, true>(table, base, range, tile) }
     }
 
@@ -90,7 +90,7 @@ impl Linear {
         range: Range<usize>,
         tile: *mut u8,
     ) {
-        // SAFETY: the same contract.
+        // SAFETY: `copy` without `PACK` has this function's contract, and gets its arguments.
         unsafe { self.copy::<T, false>(table, base, range, tile) }
     }
 
@@ -125,8 +125,9 @@ impl Linear {
                 ((left / row).min(extent - here), row)
             };
             let place = Tile { ptr: to, pitch: cols * size_of::<T>() };
-            // SAFETY: rows and columns are in the operand's extents, and the range is no longer than the
-            // tile.
+            // SAFETY: `here + rows` is at most the last outer extent, and `at + cols` at most a row, so that the elements are
+            // the operand's; `rows * cols` is at most what is left of the range, so that they are in the tile behind those that
+            // were copied before.
             unsafe {
                 match offsets {
                     Some(offsets) => by_table::<T, PACK>(ptr, row_stride, &offsets[at..at + cols], to, rows),
@@ -176,7 +177,8 @@ unsafe fn by_table<T: Item, const PACK: bool>(
         let row = ptr.wrapping_offset(r * row_stride);
         for &offset in offsets {
             let element = row.wrapping_offset(offset).cast::<T>();
-            // SAFETY: one element of the operand and its place in the tile.
+            // SAFETY: `offsets` are a row's, and there are `rows` of them, so that the element is the operand's; the tile has
+            // room for `rows * offsets.len()` elements, which are counted by `to`.
             unsafe {
                 if PACK {
                     to.write(element.read());

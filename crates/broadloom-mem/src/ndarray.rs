@@ -1,14 +1,14 @@
 //! Views of the `ndarray` crate as views of bytes, whatever their strides (feature `ndarray`).
 //!
-//! In: `ndarray` views. Out: [`View`] and [`ViewMut`] of the same elements. Must hold: nothing between the elements is
-//! read or written: `ndarray` may have lent that to someone else.
+//! Nothing between the elements is read or written: `ndarray` may have lent that to someone else.
 
+use broadloom_ir::loop_plan::reach;
 use broadloom_math::{DType, Elem};
 use ndarray::{ArrayBase, ArrayView, ArrayViewMut, Data, Dimension};
 
 use crate::bytes::bytes_of;
 use crate::contain::contains;
-use crate::overlap::{Dims, Place, reach};
+use crate::overlap::{Dims, Place};
 use crate::region::{Elements, Region};
 use crate::view::{View, ViewError, ViewMut};
 

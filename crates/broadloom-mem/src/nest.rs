@@ -1,32 +1,23 @@
 //! The index space of a kernel with its operands, and its division among threads.
 //!
-//! In: extents, views to read and to write. Out: parts that can run at the same time, block by block.
-//! Must hold: two parts that exist at once have no unit of work in common, so that no two write to one
-//! element, and none writes what another reads.
+//! A [`Nest`] is a [`LoopPlan`] that is bound to memory. Its parts run at the same time: two that exist at once have no unit
+//! of work in common, so that no two write to one element, and none writes what another reads.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{ControlFlow, Range};
 
-use crate::block::{Access, Block};
-use crate::plan::{Class, Mode, NestError, Plan};
+use broadloom_ir::loop_plan::{Access, LoopPlan};
+
+use crate::bind::{self, Bound, NestError};
+use crate::operand::BoundOperand;
 use crate::scratch::Scratch;
 use crate::view::{View, ViewMut};
-use crate::walk;
+use crate::walk::{self, AliasPolicy, Body};
 
-/// What to do about inputs that are, element for element, an output as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AliasPolicy {
-    /// Hand them in where they are: for machine code, which reads each element before it writes it. Safe
-    /// accessors panic for such an input.
-    InPlace,
-    /// Hand in a copy of each block, made before the body sees it: for safe bodies.
-    Copy,
-}
-
-/// The walk of an index space with all its operands, planned: blocks of rows that lie one after the other in
-/// memory, whatever the views' strides, so that a body needs loops for contiguous rows and single elements
-/// only.
+/// A loop plan bound to memory: blocks of rows that lie one after the other in memory, whatever the operands' strides, so
+/// that a body needs loops for contiguous rows and single elements only.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -52,88 +43,74 @@ pub enum AliasPolicy {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Nest<'a> {
-    pub(crate) plan: Plan,
-    pub(crate) memory: PhantomData<(&'a [u8], &'a mut [u8])>,
+    plan: Cow<'a, LoopPlan>,
+    operands: Bound,
+    memory: PhantomData<(&'a [u8], &'a mut [u8])>,
 }
 
-// SAFETY: the pointers in the plan are those of views, which are `Send`.
+// SAFETY: the operands' pointers stand for borrows of `[u8]` for `'a` (`memory`), shared ones of inputs and exclusive ones
+// of outputs, which are `Send`; all else in a nest is.
 unsafe impl Send for Nest<'_> {}
-// SAFETY: through `&Nest` no memory is touched but by a `Part`, and the parts of a nest own disjoint
-// elements.
+// SAFETY: a `&Nest` gives out numbers only. Memory is reached through `Nest::split`, which borrows the nest exclusively.
 unsafe impl Sync for Nest<'_> {}
 
 impl<'a> Nest<'a> {
-    /// Rows shorter than this are put together to longer ones, by [`Nest::new`].
-    pub const MIN_ROW: usize = 32;
-
-    /// Plans the walk over `extents`, which must be the shape of every view (a view's stride is 0 where it is
-    /// broadcast).
+    /// A nest over `extents`, which must be the shape of every view (a view's stride is 0 where it is broadcast), by a plan
+    /// of its own.
     ///
     /// # Errors
-    /// Where shapes differ, two outputs overlap, or an input overlaps an output without being the same
-    /// element for element.
+    /// Where shapes differ, two outputs overlap, or an input overlaps an output without being the same element for element.
     #[inline]
     pub fn new(
         extents: &[usize],
         inputs: &[View<'a>],
         outputs: impl IntoIterator<Item = ViewMut<'a>>,
     ) -> Result<Nest<'a>, NestError> {
-        Nest::with_min_row(extents, inputs, outputs, Nest::MIN_ROW)
+        let (plan, operands) = bind::views(extents, inputs, outputs)?;
+        Ok(Nest { plan: Cow::Owned(plan), operands, memory: PhantomData })
     }
 
-    /// [`Nest::new`] for bodies with another cost per row: rows shorter than `min_row` are put together.
+    /// A nest by a plan that was made before, over slices: an operand's offset in the plan is one in its slice.
+    ///
+    /// ```
+    /// use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
+    /// use broadloom_mem::{Nest, bytes_of, bytes_of_mut};
+    ///
+    /// // Every second element of the input, from the second on.
+    /// let (read, written) = (&[8], &[4]);
+    /// let layouts = [
+    ///     OperandLayout { item: 4, offset: 4, strides: read },
+    ///     OperandLayout { item: 4, offset: 0, strides: written },
+    /// ];
+    /// let plan = LoopPlan::new(&[2], 1, layouts, LoopPlan::MIN_ROW)?;
+    /// let (a, mut out) = ([1.0_f32, 2.0, 3.0, 4.0], [0.0_f32; 2]);
+    /// assert!(Nest::bind(&plan, [bytes_of(&a)].into_iter(), [bytes_of_mut(&mut out)].into_iter()).is_ok());
+    /// let short = [bytes_of(&a[1..])].into_iter();
+    /// assert!(Nest::bind(&plan, short, [bytes_of_mut(&mut out)].into_iter()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`Nest::new`].
+    /// [`NestError::InputShape`] or [`NestError::OutputShape`] for a slice that is too short or is not aligned to its
+    /// elements, and where there are too few or too many.
     #[inline]
-    pub fn with_min_row(
-        extents: &[usize],
-        inputs: &[View<'a>],
-        outputs: impl IntoIterator<Item = ViewMut<'a>>,
-        min_row: usize,
+    pub fn bind<'m: 'a>(
+        plan: &'a LoopPlan,
+        inputs: impl Iterator<Item = &'m [u8]>,
+        outputs: impl Iterator<Item = &'m mut [u8]>,
     ) -> Result<Nest<'a>, NestError> {
-        // PERF: written where it is returned; a plan that is moved costs as much as the rest of a short call.
-        let mut nest = Ok(Nest { plan: Plan::empty(), memory: PhantomData });
-        if let Ok(Nest { plan, .. }) = &mut nest {
-            let mut error = None;
-            for (input, view) in inputs.iter().enumerate() {
-                if !plan.push(&view.layout, extents) {
-                    error = error.or(Some(NestError::InputShape { input }));
-                }
-            }
-            let mut output = 0;
-            // A `for` would move each view once more.
-            outputs.into_iter().for_each(|view| {
-                if !plan.push(&view.layout, extents) {
-                    error = error.or(Some(NestError::OutputShape { output }));
-                }
-                output += 1;
-            });
-            let error = error.or_else(|| plan.finish(extents, inputs.len(), min_row).err());
-            if let Some(error) = error {
-                nest = Err(error);
-            }
-        }
-        nest
+        let operands = bind::slices(plan, inputs, outputs)?;
+        Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
     }
 
-    /// The elements of the index space.
-    pub fn elements(&self) -> usize {
-        self.plan.elements
+    /// The plan.
+    pub fn plan(&self) -> &LoopPlan {
+        &self.plan
     }
 
-    /// Independent units of work, some thousand elements each; the same for the same operands' layout,
-    /// always.
-    pub fn units(&self) -> usize {
-        self.plan.units
-    }
-
-    /// How an input is handed in, in every block.
-    ///
-    /// # Panics
-    /// If there is no such input.
-    pub fn access(&self, input: usize) -> Access {
-        self.plan.ops[..self.plan.inputs][input].access()
+    /// How each input is handed in, in every block.
+    pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> {
+        self.operands[..self.plan.inputs()].iter().map(|operand| operand.access())
     }
 
     /// Whether an input is, element for element, an output as well.
@@ -141,30 +118,17 @@ impl<'a> Nest<'a> {
     /// # Panics
     /// If there is no such input.
     pub fn is_aliased(&self, input: usize) -> bool {
-        self.plan.ops[..self.plan.inputs][input].aliased
-    }
-
-    /// How blocks are cut.
-    pub fn mode(&self) -> Mode {
-        self.plan.mode
-    }
-
-    /// The extents that are walked: dropped, ordered, joined. Their product is that of the extents given.
-    pub fn dims(&self) -> &[usize] {
-        &self.plan.dims
-    }
-
-    /// How many operands are copied to or from tiles.
-    pub fn packed(&self) -> usize {
-        self.plan.ops.iter().filter(|op| op.class == Class::Pack).count()
+        self.operands[..self.plan.inputs()][input].aliased
     }
 
     /// Divides the work into at most `max_parts` parts of about the same size; none if there are no elements.
     pub fn split(&mut self, max_parts: usize, policy: AliasPolicy) -> Parts<'_> {
-        let units = self.plan.units;
+        let plan: &LoopPlan = &self.plan;
+        let shared = Shared { plan, operands: &self.operands };
+        let units = plan.units();
         let parts = max_parts.max(1).min(units);
         let (share, more) = if parts > 1 { (units / parts, units % parts) } else { (units, 0) };
-        Parts { plan: Shared(&self.plan), policy, parts, share, more, next: 0 }
+        Parts { shared, policy, parts, share, more, next: 0 }
     }
 
     /// Runs all of the work here: [`Nest::split`] into one part, and [`Part::run`].
@@ -175,27 +139,26 @@ impl<'a> Nest<'a> {
 
 impl fmt::Debug for Nest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Nest").field(&self.plan).finish()
+        f.debug_struct("Nest").field("plan", &self.plan).field("operands", &self.operands).finish()
     }
 }
 
-/// What is called for each block; it breaks to stop the walk.
-pub type Body<'f> = &'f mut dyn FnMut(&mut Block<'_>) -> ControlFlow<()>;
+/// A bound plan that parts on several threads read.
+#[derive(Clone, Copy)]
+struct Shared<'n> {
+    plan: &'n LoopPlan,
+    operands: &'n [BoundOperand],
+}
 
-/// A plan that parts on several threads read.
-#[derive(Clone, Copy, Debug)]
-struct Shared<'n>(&'n Plan);
-
-// SAFETY: see `Nest`: what is reached through the plan is memory that may be used from any thread, and a part
-// reaches its own elements only.
+// SAFETY: the pointers are those of a nest's operands, which is `Send`. Several threads may hold copies at once: through
+// them memory is reached by `Part::run` only, and the units of a part, and so the elements that it writes, are its own.
 unsafe impl Send for Shared<'_> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: it is `Copy`, so that a reference is no more than a copy.
 unsafe impl Sync for Shared<'_> {}
 
 /// The parts of a nest: an iterator, to be collected or handed out one by one.
-#[derive(Debug)]
 pub struct Parts<'n> {
-    plan: Shared<'n>,
+    shared: Shared<'n>,
     policy: AliasPolicy,
     /// Parts left.
     parts: usize,
@@ -216,7 +179,7 @@ impl<'n> Iterator for Parts<'n> {
         // From where the last part ended: parts do not overlap.
         self.next += self.share + usize::from(self.more > 0);
         self.more = self.more.saturating_sub(1);
-        Some(Part { plan: self.plan, policy: self.policy, units: start..self.next })
+        Some(Part { shared: self.shared, policy: self.policy, units: start..self.next })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -227,9 +190,8 @@ impl<'n> Iterator for Parts<'n> {
 impl ExactSizeIterator for Parts<'_> {}
 
 /// Some units of a nest's work, which only this part can run, once, on any thread.
-#[derive(Debug)]
 pub struct Part<'n> {
-    plan: Shared<'n>,
+    shared: Shared<'n>,
     policy: AliasPolicy,
     units: Range<usize>,
 }
@@ -237,7 +199,8 @@ pub struct Part<'n> {
 impl Part<'_> {
     /// The elements of this part.
     pub fn elements(&self) -> usize {
-        self.plan.0.elements_before(self.units.end) - self.plan.0.elements_before(self.units.start)
+        let plan = self.shared.plan;
+        plan.elements_before(self.units.end) - plan.elements_before(self.units.start)
     }
 
     /// Calls `body` for each block, until it breaks; in one dimension without packing there is one block.
@@ -245,8 +208,9 @@ impl Part<'_> {
     /// The outputs of the block that breaks are still written to memory; those after it keep what they held. Where
     /// memory for tiles is refused it breaks before the first block, and [`Scratch::take_refusal`] says so.
     pub fn run(self, scratch: &mut Scratch, body: Body<'_>) -> ControlFlow<()> {
-        // SAFETY: the views that the plan was made of are borrowed for longer than `self`; the units are no
-        // other part's (`Parts`, which borrows the nest exclusively), and this one is used up.
-        unsafe { walk::run(self.plan.0, self.units, self.policy, scratch, body) }
+        let Shared { plan, operands } = self.shared;
+        // SAFETY: the operands are borrowed for longer than `self`, which borrows the nest. No other part has these units:
+        // `Parts`, for which the nest is borrowed exclusively, hands each unit out once, and this part is used up.
+        unsafe { walk::run(plan, operands, self.units, self.policy, scratch, body) }
     }
 }

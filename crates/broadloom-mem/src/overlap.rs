@@ -1,8 +1,6 @@
-//! Which bytes a strided layout reaches, and when two layouts, or two indices of one, can't meet.
+//! When two strided layouts can't meet.
 //!
-//! In: shape, strides in bytes, item size. Out: reach, and proofs of disjointness.
-//! Must hold: "true" is a proof; "false" may only mean that the test was not clever enough. Extents of 1
-//! never count.
+//! "Disjoint" is a proof; layouts that are not found to be may be so all the same. Extents of 1 never count.
 
 use smallvec::SmallVec;
 
@@ -20,55 +18,6 @@ pub(crate) fn dims<T: Copy>(from: &[T]) -> Dims<T> {
         [a, b, c] => Dims::from_slice(&[a, b, c]),
         _ => Dims::from_slice(from),
     }
-}
-
-/// First byte and end of the bytes that are reached, relative to the element with index 0; (0, 0) where no
-/// element exists, `None` where the distance does not fit in `isize`.
-#[inline]
-pub(crate) fn reach(shape: &[usize], strides: &[isize], item: usize) -> Option<(isize, isize)> {
-    if shape.contains(&0) {
-        return Some((0, 0));
-    }
-    let (mut low, mut high) = (0isize, item as isize);
-    for (&extent, &stride) in shape.iter().zip(strides) {
-        let steps = isize::try_from(extent - 1).ok()?;
-        let span = stride.checked_mul(steps)?;
-        if span < 0 {
-            low = low.checked_add(span)?;
-        } else {
-            high = high.checked_add(span)?;
-        }
-    }
-    // The whole must be a distance too.
-    high.checked_sub(low)?;
-    Some((low, high))
-}
-
-/// Whether no two indices can reach a common byte: ordered by size, each stride steps over all that
-/// the smaller ones span. The layout's reach must have been found to fit.
-pub(crate) fn injective(shape: &[usize], strides: &[isize], item: usize) -> bool {
-    if shape.contains(&0) {
-        return true;
-    }
-    let mut span = item;
-    // PERF: the usual layouts, in order from the last dimension on, need no sorting.
-    let in_order = shape.iter().zip(strides).rev().all(|(&extent, &stride)| {
-        let ok = extent == 1 || stride.unsigned_abs() >= span;
-        span = span.wrapping_add(stride.unsigned_abs().wrapping_mul(extent - 1));
-        ok
-    });
-    if in_order {
-        return true;
-    }
-    let mut sorted: Dims<(usize, usize)> =
-        shape.iter().zip(strides).filter(|d| *d.0 > 1).map(|(&e, &s)| (s.unsigned_abs(), e)).collect();
-    sorted.sort_unstable();
-    let mut span = item;
-    sorted.iter().all(|&(stride, extent)| {
-        let ok = stride >= span;
-        span += stride * (extent - 1);
-        ok
-    })
 }
 
 /// A layout at an address, as the tests below see it.
@@ -136,8 +85,6 @@ fn gcd(mut a: usize, mut b: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
 
     fn bytes(p: Place<'_>) -> Vec<usize> {
@@ -166,39 +113,6 @@ mod tests {
             let strides = (0..rank).map(|_| item as isize * (next(25) as isize - 12)).collect();
             (1000 + item * next(12) as usize, shape, strides)
         })
-    }
-
-    #[test]
-    fn reach_is_tight() {
-        for (item, (address, shape, strides)) in
-            ITEMS.into_iter().flat_map(|i| layouts(i).map(move |x| (i, x)))
-        {
-            let (low, high) = reach(&shape, &strides, item).expect("small");
-            let all = bytes(Place { address, item, shape: &shape, strides: &strides });
-            let (least, most) = (*all.iter().min().expect("some"), *all.iter().max().expect("some"));
-            assert_eq!(
-                (address.wrapping_add_signed(low), address.wrapping_add_signed(high)),
-                (least, most + 1)
-            );
-        }
-    }
-
-    #[test]
-    fn injective_is_a_proof() {
-        for item in ITEMS {
-            let mut proved = 0;
-            for (address, shape, strides) in layouts(item) {
-                let all = bytes(Place { address, item, shape: &shape, strides: &strides });
-                let distinct = all.iter().collect::<HashSet<_>>().len() == all.len();
-                let claim = injective(&shape, &strides, item);
-                assert!(distinct || !claim, "{shape:?} {strides:?}");
-                proved += usize::from(claim);
-            }
-            assert!(proved > 1000, "{proved}");
-        }
-        assert!(injective(&[3, 5, 4], &[4, -48, 12], 4), "any order, any sign");
-        assert!(!injective(&[2, 2], &[0, 4], 4));
-        assert!(injective(&[1, 2], &[0, 4], 4));
     }
 
     #[test]

@@ -1,74 +1,20 @@
 //! Copies of a two-dimensional block between strided memory and a tile: gather packs, scatter unpacks.
 //!
-//! In: a block of rows × columns, byte strides of any sign and 0. Out: the same elements, rows without gaps.
-//! Must hold: only elements of the block are read, and in a scatter written; a gather may also write up to
-//! [`SLACK`] bytes behind its last row, and the gaps between rows.
+//! Strides are any number of bytes, negative ones and 0 included; a tile's rows have no gaps. Only elements of the block are
+//! read, and in a scatter written; a gather may also write up to [`SLACK`](crate::tile::SLACK) bytes behind its last row, and the gaps between
+//! rows of the tile. Each shape of block that is common has a loop of its own.
 
 use crate::steps::{gather_columns, gather_steps};
-use crate::transpose::Transpose;
-
-/// Bytes behind a tile's last row that a gather may overwrite.
-pub(crate) const SLACK: usize = 64;
+use crate::tile::{Item, Strided, Tile};
 
 /// Rows or columns from this length on are worth the call of a loop for the host's vectors.
 const LONG: usize = 16;
-
-/// An element as far as copying is concerned: its size, and the fastest ways for it.
-pub(crate) trait Item: Copy + Transpose {
-    /// The element, repeated to fill eight bytes.
-    fn splat(self) -> u64;
-}
-
-macro_rules! item {
-    ($($t:ident $ones:literal;)*) => {$(
-        impl Item for $t {
-            #[inline(always)]
-            fn splat(self) -> u64 {
-                (self as u64).wrapping_mul($ones)
-            }
-        }
-    )*};
-}
-item! {
-    u8 0x0101_0101_0101_0101;
-    u16 0x0001_0001_0001_0001;
-    u32 0x0000_0001_0000_0001;
-    u64 1;
-}
-
-/// Calls `$f::<T>($args)` with the unsigned integer `T` of `$item` bytes.
-macro_rules! by_item {
-    ($item:expr, $f:ident($($arg:expr),* $(,)?)) => {
-        match $item {
-            1 => $f::<u8>($($arg),*),
-            2 => $f::<u16>($($arg),*),
-            4 => $f::<u32>($($arg),*),
-            _ => $f::<u64>($($arg),*),
-        }
-    };
-}
-pub(crate) use by_item;
-
-/// A block of strided memory: element (row, column) is at `ptr + row * row_stride + column * col_stride`.
-#[derive(Clone, Copy)]
-pub(crate) struct Strided {
-    pub(crate) ptr: *mut u8,
-    pub(crate) row_stride: isize,
-    pub(crate) col_stride: isize,
-}
-
-/// A block whose rows have no gaps: row `r` starts at `ptr + r * pitch`.
-#[derive(Clone, Copy)]
-pub(crate) struct Tile {
-    pub(crate) ptr: *mut u8,
-    pub(crate) pitch: usize,
-}
 
 /// Packs `rows` × `cols` elements of memory into a tile.
 ///
 /// # Safety
 /// Each element of `from` must be valid for reads; `to` must be valid for writes from its first byte to
-/// [`SLACK`] bytes behind its last row, overlap none of them, and have a pitch of at least a row; both
+/// [`SLACK`](crate::tile::SLACK) bytes behind its last row, overlap none of them, and have a pitch of at least a row; both
 /// aligned for `T`.
 pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
     let size = size_of::<T>();
@@ -76,8 +22,8 @@ pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols:
     if rows == 0 || cols == 0 {
         return;
     }
-    // SAFETY: each callee touches the elements (r, c) with r < rows and c < cols of both blocks; those with a
-    // row count of 1 get the first row. `repeat_each` also writes the slack.
+    // SAFETY: each callee touches the elements (r, c) with r < rows and c < cols of both blocks, which are valid and apart (the
+    // contract); those that get a row count of 1 touch the first row. `repeat_each` also writes the slack, which is valid too.
     unsafe {
         if row_stride == 0 && rows > 1 {
             gather::<T>(from, to, 1, cols);
@@ -124,7 +70,8 @@ pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols:
 pub(crate) unsafe fn scatter<T: Item>(from: Tile, to: Strided, rows: usize, cols: usize) {
     let size = size_of::<T>();
     let Strided { ptr, row_stride, col_stride } = to;
-    // SAFETY: each callee touches the elements (r, c) with r < rows and c < cols of both blocks.
+    // SAFETY: each callee touches the elements (r, c) with r < rows and c < cols of both blocks, which are valid and apart (the
+    // contract).
     unsafe {
         if col_stride == size as isize {
             copy_rows(from.ptr, from.pitch as isize, ptr, row_stride, cols * size, rows);
@@ -156,8 +103,8 @@ unsafe fn copy_rows(
     bytes: usize,
     rows: usize,
 ) {
-    // SAFETY: the copies are those of the contract; the short ones cover a row by pieces that may overlap
-    // each other.
+    // SAFETY: each copy is of one row, or of all where they follow each other on both sides: valid and apart (the contract). The
+    // short ones get rows of at least their `W`.
     unsafe {
         if rows == 1 || (from_stride == bytes as isize && to_stride == bytes as isize) {
             return from.copy_to_nonoverlapping(to, bytes * rows);
@@ -260,7 +207,8 @@ unsafe fn fill_rows<T: Item, const W: usize>(
     bytes: usize,
 ) {
     for r in 0..rows {
-        // SAFETY: see `repeat_each`; the pieces start before the row's end.
+        // SAFETY: element (r, 0) is readable and aligned, as `repeat_each` asks. A piece of 8 * W bytes starts before the row's
+        // end, so that it runs over it by less than 8 * W <= 32 bytes: into the next row or the slack, both valid for writes.
         unsafe {
             let value = [from.wrapping_offset(r as isize * from_stride).cast::<T>().read().splat(); W];
             let row = to.ptr.add(r * to.pitch);
@@ -287,7 +235,7 @@ unsafe fn copy_strided<T: Item>(
     n: usize,
 ) {
     for i in 0..n as isize {
-        // SAFETY: element i of both.
+        // SAFETY: i < n, so that both are elements of the contract: valid, aligned, and apart.
         unsafe {
             let value = from.wrapping_offset(i * from_stride).cast::<T>().read();
             to.wrapping_offset(i * to_stride).cast::<T>().write(value);
@@ -309,7 +257,7 @@ unsafe fn short_rows<T: Item, const K: usize>(
 ) {
     for r in 0..rows as isize {
         for c in 0..K {
-            // SAFETY: element (r, c) of both blocks.
+            // SAFETY: r < rows and c < K, the number of columns, so that both are elements of the contract.
             unsafe {
                 let from = from.wrapping_offset(r * row_stride + c as isize * col_stride);
                 to.wrapping_offset(r * to_stride).cast::<T>().add(c).write(from.cast::<T>().read());

@@ -1,8 +1,7 @@
-//! A bounded store of buffers that are between two uses.
+//! A bounded free list of result buffers.
 //!
-//! In: buffers nobody needs any more. Out: buffers of at least the length asked for, their pages already
-//! mapped.
-//! Must hold: the pool never keeps more than `max_bytes`, and only memory that [`Buffer`] allocated itself.
+//! It gives out buffers of at least the length asked for whose pages are mapped already. It never keeps more than `max_bytes`,
+//! and only memory that [`Buffer`] allocated itself.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};

@@ -1,7 +1,7 @@
-//! Memory of an input, which an output may overlap.
+//! Memory of an input, which an output may overlap: a slice, the elements of a view, or a range of memory at a pointer.
 //!
-//! In: a slice, the elements of a view, or a range of memory at a pointer. Out: [`Region`], of which there are views. Must
-//! hold: a slice is made of a region only where it was one; of elements, what lies between them is not read.
+//! There are views of all of them. A slice is made of a region only where it was one; of a view's elements, what lies between
+//! them is not read.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -36,7 +36,7 @@ impl Elements for View<'_> {
 // SAFETY: a region is a `&[u8]`, or what its maker said may be read from any thread; of `elements` only shape and strides
 // are asked for, which are plain numbers.
 unsafe impl Send for Region<'_> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: a region is `Copy`, so that a reference is no more than a copy.
 unsafe impl Sync for Region<'_> {}
 
 impl<'a> From<&'a [u8]> for Region<'a> {
@@ -90,7 +90,8 @@ impl<'a> Region<'a> {
     /// The slice that it is of; `None` where outputs may overlap it.
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [u8]> {
-        // SAFETY: made from a slice with this lifetime.
+        // SAFETY: `is_slice` is set by `From<&'a [u8]>` alone (and kept by `skip`, for a part of it), so that start and length
+        // are those of a slice borrowed for `'a`.
         self.is_slice.then(|| unsafe { std::slice::from_raw_parts(self.start, self.len) })
     }
 

@@ -1,8 +1,8 @@
 //! Memory for tiles, kept from one run to the next.
 //!
-//! In: the sizes that a run needs. Out: one region for each, aligned to a cache line.
-//! Must hold: memory that is refused is an error; regions do not overlap, and none starts at the same offset in a page
-//! as its neighbour (which would make stores to one hold up loads from the other).
+//! Each run gets regions of the sizes that it needs, aligned to a cache line, or an error where memory is refused. Regions do
+//! not overlap, and none starts at the same offset in a page as its neighbour, since stores to one would hold up loads from the
+//! other.
 
 use smallvec::SmallVec;
 

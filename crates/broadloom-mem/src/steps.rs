@@ -1,12 +1,11 @@
-//! Packing with steps that the compiler knows, in loops that are compiled for the host's vectors.
+//! Packing with steps that the compiler knows, in loops that are compiled for the CPU's vectors.
 //!
-//! In: a block of strided memory with long rows of a small step, or with few columns that are contiguous. Out: the
-//! same elements, rows without gaps.
-//! Must hold: only elements of the block are read, only those of the tile are written.
+//! They take blocks with long rows of a small step, and blocks of few columns that are contiguous. Only elements of the block
+//! are read, and only those of the tile are written.
 
 use pulp::Arch;
 
-use crate::pack::{Item, Strided, Tile};
+use crate::tile::{Item, Strided, Tile};
 
 /// Packs rows whose elements are a step of −1, 2, 3 or 4 elements apart; with another step nothing is done, and it
 /// gives false.
@@ -14,7 +13,7 @@ use crate::pack::{Item, Strided, Tile};
 /// # Safety
 /// Each element of `from` must be valid for reads and each of `to` for writes, none in both; both aligned for `T`.
 pub(crate) unsafe fn gather_steps<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) -> bool {
-    // SAFETY: the same contract.
+    // SAFETY: each callee has this function's contract for one step, which is the one that was matched.
     unsafe {
         match from.col_stride / size_of::<T>() as isize {
             -1 => reversed::<T>(from, to, rows, cols),
@@ -33,7 +32,7 @@ pub(crate) unsafe fn gather_steps<T: Item>(from: Strided, to: Tile, rows: usize,
 /// # Safety
 /// As [`gather_steps`]; the row stride must be that of an element, and the pitch that of a row.
 pub(crate) unsafe fn gather_columns<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) -> bool {
-    // SAFETY: the same contract.
+    // SAFETY: each callee has this function's contract for one number of columns, which is the one that was matched.
     unsafe {
         match cols {
             2 => interleaved::<T, 2>(from, to, rows),
@@ -53,7 +52,7 @@ unsafe fn stepped<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize,
         move || {
             for r in 0..rows {
                 let row = from.ptr.wrapping_offset(r as isize * from.row_stride).cast::<T>();
-                // SAFETY: row r of the tile; then element (r, c) of both.
+                // SAFETY: r < rows and c < cols, so that the row is the tile's, and the elements are those of the contract.
                 unsafe {
                     let to = to.ptr.add(r * to.pitch).cast::<T>();
                     (0..cols).for_each(|c| to.add(c).write(row.add(c * K).read()));
@@ -71,7 +70,7 @@ unsafe fn reversed<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
         move || {
             for r in 0..rows {
                 let row = from.ptr.wrapping_offset(r as isize * from.row_stride).cast::<T>();
-                // SAFETY: row r of the tile; then element (r, c) of both.
+                // SAFETY: r < rows and c < cols, so that the row is the tile's, and the elements are those of the contract.
                 unsafe {
                     let to = to.ptr.add(r * to.pitch).cast::<T>();
                     (0..cols).for_each(|c| to.add(c).write(row.sub(c).read()));
@@ -96,7 +95,8 @@ unsafe fn interleaved<T: Item, const K: usize>(from: Strided, to: Tile, rows: us
                     reason = "an iterator is not taken apart before vectorisation"
                 )]
                 for c in 0..K {
-                    // SAFETY: element (r, c) of both.
+                    // SAFETY: r < rows and c < K, so that both are elements of the contract: a column is contiguous, and so
+                    // are the tile's rows.
                     unsafe { to.add(r * K + c).write(columns[c].add(r).read()) }
                 }
             }

@@ -1,8 +1,8 @@
-//! Stores that go past the caches, and loads that are asked for ahead of time.
+//! Non-temporal stores, and prefetches.
 //!
-//! In: bytes in a tile. Out: the same bytes in an output that nobody reads soon. A regular store fetches the line that
-//! it writes to first; these do not, which saves a quarter of the traffic of `a + b` where the operands are larger
-//! than the caches. Must hold: nobody is given the memory before they are ordered with everything that follows.
+//! A regular store fetches the line that it writes to first; these do not, which saves a quarter of the traffic of `a + b` where
+//! the operands are larger than the last-level cache. Nobody is given the memory before the stores are ordered with everything
+//! that follows, by the fence in [`Block::stream`].
 
 use std::fmt;
 

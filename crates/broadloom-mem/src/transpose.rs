@@ -1,7 +1,7 @@
 //! Transposed copies of two-dimensional blocks, by squares that fit in registers.
 //!
-//! In: columns without gaps, `col_stride` bytes apart. Out: rows without gaps, `row_stride` bytes apart.
-//! Must hold: only elements of the block are read and written, each once.
+//! The source has columns without gaps, the target rows without gaps. Each element of the block is read and written once, and
+//! nothing else.
 
 use vectors::{Narrow, Vectors};
 
@@ -40,7 +40,7 @@ macro_rules! transpose {
                 rows: usize,
             ) {
                 let block = Block { from, col_stride, to, row_stride, cols, rows };
-                // SAFETY: the same contract.
+                // SAFETY: the block is made of this function's arguments, for which its contract holds.
                 unsafe { block.transpose::<$t, $side, BY_ROWS>() }
             }
         }
@@ -136,7 +136,7 @@ impl Block {
     /// square of a vector.
     #[inline(always)]
     unsafe fn square<T: Copy, const N: usize, V: Vectors>(self, vectors: V, c: usize, r: usize) {
-        // SAFETY: the contract.
+        // SAFETY: the square is in the block (the contract), and so is each of the elements that `load` and `store` touch.
         unsafe {
             let load =
                 |i: usize| vectors.load(self.source::<T>(c + i, r).cast(), N as isize * self.col_stride);
@@ -204,13 +204,13 @@ mod vectors {
 
             #[inline(always)]
             unsafe fn load(self, from: *const u8, _: isize) -> __m128i {
-                // SAFETY: the contract; SSE2 is part of x86-64.
+                // SAFETY: 16 bytes at `from` are valid for reads (the contract of `load`); SSE2 is part of x86-64.
                 unsafe { _mm_loadu_si128(from.cast()) }
             }
 
             #[inline(always)]
             unsafe fn store(self, vector: __m128i, to: *mut u8) {
-                // SAFETY: the contract; SSE2 is part of x86-64.
+                // SAFETY: 16 bytes at `to` are valid for writes (the contract of `store`); SSE2 is part of x86-64.
                 unsafe { _mm_storeu_si128(to.cast(), vector) }
             }
 
@@ -239,7 +239,7 @@ mod vectors {
 
             #[inline(always)]
             unsafe fn load(self, from: *const u8, apart: isize) -> __m256i {
-                // SAFETY: the contract.
+                // SAFETY: 16 bytes at each of the two columns are valid for reads (the contract of `load`).
                 let (low, high): (__m128i, __m128i) = unsafe {
                     (
                         from.cast::<__m128i>().read_unaligned(),
@@ -252,7 +252,7 @@ mod vectors {
 
             #[inline(always)]
             unsafe fn store(self, vector: __m256i, to: *mut u8) {
-                // SAFETY: the contract.
+                // SAFETY: 32 bytes at `to` are valid for writes (the contract of `store`).
                 unsafe { to.cast::<__m256i>().write_unaligned(vector) }
             }
 
@@ -290,13 +290,13 @@ mod vectors {
 
         #[inline(always)]
         unsafe fn load(self, from: *const u8, _: isize) -> [u8; SQUARE] {
-            // SAFETY: the contract.
+            // SAFETY: a vector's bytes at `from` are valid for reads (the contract of `load`), and bytes are always aligned.
             unsafe { from.cast::<[u8; SQUARE]>().read() }
         }
 
         #[inline(always)]
         unsafe fn store(self, vector: [u8; SQUARE], to: *mut u8) {
-            // SAFETY: the contract.
+            // SAFETY: a vector's bytes at `to` are valid for writes (the contract of `store`), and bytes are always aligned.
             unsafe { to.cast::<[u8; SQUARE]>().write(vector) }
         }
 

@@ -1,16 +1,15 @@
 //! Strided views of borrowed memory: [`View`] to read, [`ViewMut`] to write.
 //!
-//! In: bytes, item size, shape, strides in bytes. Out: a layout whose every index is known to be inside the
-//! bytes.
-//! Must hold: each element that the shape reaches is in memory borrowed for `'a`, initialised and aligned to
-//! its size; a `ViewMut` borrows exclusively and reaches no byte by two indices.
+//! A layout is checked once, when a view is made: each element that the shape reaches is in memory borrowed for `'a`,
+//! initialised and aligned to its size; a `ViewMut` borrows exclusively and reaches no byte by two indices.
 
 use std::marker::PhantomData;
 
+use broadloom_ir::loop_plan::{injective, reach};
 use broadloom_math::Elem;
 
 use crate::bytes::{bytes_of, bytes_of_mut};
-use crate::overlap::{Dims, Place, dims, disjoint, injective, reach};
+use crate::overlap::{Dims, Place, dims, disjoint};
 
 /// Why a view can't be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -161,7 +160,7 @@ pub struct View<'a> {
 
 // SAFETY: a view is a `&[u8]` with a layout.
 unsafe impl Send for View<'_> {}
-// SAFETY: as above.
+// SAFETY: through `&View` memory is read only, and nobody writes to it for `'a`.
 unsafe impl Sync for View<'_> {}
 
 impl<'a> View<'a> {
@@ -176,7 +175,7 @@ impl<'a> View<'a> {
         shape: &[usize],
         strides: &[isize],
     ) -> Result<View<'a>, ViewError> {
-        // SAFETY: the bytes of a slice.
+        // SAFETY: these are the bytes of a slice that is borrowed for `'a`: in one allocation, initialised, and not written.
         unsafe { View::within(bytes.as_ptr(), bytes.len(), item, offset, shape, strides) }
     }
 
@@ -297,7 +296,7 @@ pub struct ViewMut<'a> {
 
 // SAFETY: a view to write is a `&mut [u8]` with a layout.
 unsafe impl Send for ViewMut<'_> {}
-// SAFETY: as above; through `&ViewMut` memory can only be read.
+// SAFETY: through `&ViewMut` memory is read only; what writes takes the view itself, or borrows it exclusively.
 unsafe impl Sync for ViewMut<'_> {}
 
 impl<'a> ViewMut<'a> {
@@ -357,11 +356,6 @@ impl<'a> ViewMut<'a> {
     /// The addresses between the first byte and the end of what is reached.
     pub fn addresses(&self) -> std::ops::Range<usize> {
         self.layout.reach.0..self.layout.reach.1
-    }
-
-    /// The same view, to read from.
-    pub fn as_view(&self) -> View<'_> {
-        View { layout: self.layout.clone(), memory: PhantomData }
     }
 
     /// The same view, borrowed for less long.

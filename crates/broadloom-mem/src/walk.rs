@@ -1,20 +1,33 @@
 //! The walk itself: from units of work to blocks.
 //!
-//! In: a plan, a range of units, scratch memory. Out: one call of the body per block.
-//! Must hold: each element of the units is in exactly one block; what a block's pointers say is valid, packed
-//! inputs are filled before the call and packed outputs written to memory after it.
+//! Each element of the units is in exactly one block. What a block's pointers say is valid while the body runs: packed
+//! inputs are filled before it is called, and packed outputs are written to memory after it.
 
 use std::ops::{ControlFlow, Range};
 
+use broadloom_ir::loop_plan::{AccessClass, LoopMode, LoopPlan};
 use smallvec::SmallVec;
 
-use crate::block::{Block, RawBlock, RawOperand, RawOperandMut};
+use crate::block::{Block, Operands, RawBlock, RawOperand, RawOperandMut};
 use crate::linear::Linear;
-use crate::nest::{AliasPolicy, Body};
+use crate::operand::BoundOperand;
 use crate::overlap::Dims;
-use crate::pack::{SLACK, Strided, Tile, by_item, gather, scatter};
-use crate::plan::{Class, Mode, Op, Plan};
+use crate::pack::{gather, scatter};
 use crate::scratch::Scratch;
+use crate::tile::{Item, SLACK, Strided, Tile, by_item};
+
+/// What to do about inputs that are, element for element, an output as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AliasPolicy {
+    /// Hand them in where they are: for machine code, which reads each element before it writes it. Safe
+    /// accessors panic for such an input.
+    InPlace,
+    /// Hand in a copy of each block, made before the body sees it: for safe bodies.
+    Copy,
+}
+
+/// What is called for each block; it breaks to stop the walk.
+pub type Body<'f> = &'f mut dyn FnMut(&mut Block<'_>) -> ControlFlow<()>;
 
 /// Bytes between the rows of a packed tile that are not used, to spread its rows over the cache's sets.
 const PAD: usize = 64;
@@ -22,10 +35,11 @@ const PAD: usize = 64;
 /// Runs the units.
 ///
 /// # Safety
-/// The plan's views must still be borrowed, and no one else may run any of these units, or read what they
-/// write, meanwhile.
+/// The operands must be those that the plan was bound to, and their memory still be borrowed; no one else may run any of
+/// these units, or read what they write, meanwhile.
 pub(crate) unsafe fn run(
-    plan: &Plan,
+    plan: &LoopPlan,
+    operands: &[BoundOperand],
     units: Range<usize>,
     policy: AliasPolicy,
     scratch: &mut Scratch,
@@ -34,42 +48,49 @@ pub(crate) unsafe fn run(
     if units.is_empty() {
         return ControlFlow::Continue(());
     }
-    let in_place = plan.ops[..plan.inputs].iter().any(|op| op.aliased && op.class == Class::Row);
+    let (read, written) = operands.split_at(plan.inputs());
+    let in_place = read.iter().any(BoundOperand::is_shared);
     let copy = in_place && policy == AliasPolicy::Copy;
     let mut walk = Walk {
         plan,
+        operands,
+        of_block: Operands { inputs: read, outputs: written },
         copy,
         any_alias: in_place && !copy,
         inputs: SmallVec::new(),
         outputs: SmallVec::new(),
         body,
     };
-    for op in &plan.ops[..plan.inputs] {
-        walk.inputs.push(RawOperand { ptr: op.ptr, row_stride: 0 });
+    for operand in read {
+        walk.inputs.push(RawOperand { ptr: operand.ptr, row_stride: 0 });
     }
-    for op in &plan.ops[plan.inputs..] {
-        walk.outputs.push(RawOperandMut { ptr: op.ptr, row_stride: 0 });
+    for operand in written {
+        walk.outputs.push(RawOperandMut { ptr: operand.ptr, row_stride: 0 });
     }
-    if let ([_], Mode::Direct, false) = (&plan.dims[..], plan.mode, copy) {
+    if plan.is_linear() && !copy {
         let (start, end) = walk.linear(units);
-        for i in 0..plan.ops.len() {
-            walk.set(i, plan.ops[i].ptr.wrapping_offset(start as isize * plan.inner(i)), 0);
+        for (i, operand) in operands.iter().enumerate() {
+            walk.set(i, operand.ptr.wrapping_offset(start as isize * plan.inner_stride(i)), 0);
         }
-        // SAFETY: one row of elements start..end of each operand.
+        // SAFETY: the one row of the plan, of which start..end are these units' elements; no operand is packed, so that
+        // each is contiguous there or uniform.
         return unsafe { walk.call(1, end - start) };
     }
-    // SAFETY: the contract is handed on.
+    // SAFETY: the operands and the units are those of this function's contract.
     unsafe {
-        match plan.mode {
-            Mode::Direct => walk.direct(units, scratch),
-            Mode::Tiled => walk.tiled(units, scratch),
-            Mode::Flat => walk.flat(units, scratch),
+        match plan.mode() {
+            LoopMode::Direct => walk.direct(units, scratch),
+            LoopMode::Tiled => walk.tiled(units, scratch),
+            LoopMode::Flat => walk.flat(units, scratch),
         }
     }
 }
 
 struct Walk<'w> {
-    plan: &'w Plan,
+    plan: &'w LoopPlan,
+    /// Inputs, then outputs; and the same apart.
+    operands: &'w [BoundOperand],
+    of_block: Operands<'w>,
     /// Whether inputs that alias an output are copied.
     copy: bool,
     any_alias: bool,
@@ -78,23 +99,25 @@ struct Walk<'w> {
     body: Body<'w>,
 }
 
-/// A position in the outer dimensions.
-struct Odometer<'w> {
-    dims: &'w [usize],
+/// A position in the dimensions outside of the last two.
+struct Odometer {
+    extents: Dims<usize>,
     index: Dims<usize>,
 }
 
-impl<'w> Odometer<'w> {
-    fn new(dims: &'w [usize], mut linear: usize) -> Odometer<'w> {
-        let mut index = Dims::from_elem(0, dims.len());
-        for (index, &extent) in index.iter_mut().zip(dims).rev() {
+impl Odometer {
+    fn new(plan: &LoopPlan, mut linear: usize) -> Odometer {
+        let outer = plan.dims().len().saturating_sub(2);
+        let extents: Dims<usize> = plan.extents().take(outer).collect();
+        let mut index = Dims::from_elem(0, outer);
+        for (index, &extent) in index.iter_mut().zip(&extents).rev() {
             (linear, *index) = (linear / extent, linear % extent);
         }
-        Odometer { dims, index }
+        Odometer { extents, index }
     }
 
     fn advance(&mut self) {
-        for (index, &extent) in self.index.iter_mut().zip(self.dims).rev() {
+        for (index, &extent) in self.index.iter_mut().zip(&self.extents).rev() {
             *index += 1;
             if *index < extent {
                 return;
@@ -103,18 +126,24 @@ impl<'w> Odometer<'w> {
         }
     }
 
-    /// An operand's pointer at this position, with the given indices in the last two dimensions.
-    fn at(&self, plan: &Plan, op: usize, row: usize, col: usize) -> *mut u8 {
-        let steps = self.index.iter().zip(plan.strides(op)).map(|(&i, &stride)| i as isize * stride);
-        let in_rows = row as isize * plan.row_stride(op) + col as isize * plan.inner(op);
-        plan.ops[op].ptr.wrapping_offset(steps.sum::<isize>() + in_rows)
+    /// An operand's distance to this position, with the given indices in the last two dimensions.
+    fn offset(&self, plan: &LoopPlan, operand: usize, row: usize, col: usize) -> isize {
+        let steps = self.index.iter().zip(plan.strides(operand)).map(|(&i, &stride)| i as isize * stride);
+        steps.sum::<isize>()
+            + row as isize * plan.row_stride(operand)
+            + col as isize * plan.inner_stride(operand)
     }
 }
 
 impl Walk<'_> {
-    /// Whether operand `i` is copied to or from a tile.
-    fn packs(&self, op: &Op) -> bool {
-        op.class == Class::Pack || (self.copy && op.aliased && op.class == Class::Row)
+    /// Whether an operand is copied to or from a tile.
+    fn packs(&self, operand: &BoundOperand) -> bool {
+        operand.class == AccessClass::Packed || (self.copy && operand.is_shared())
+    }
+
+    /// Where an operand is at a position.
+    fn at(&self, odometer: &Odometer, operand: usize, row: usize, col: usize) -> *mut u8 {
+        self.operands[operand].ptr.wrapping_offset(odometer.offset(self.plan, operand, row, col))
     }
 
     /// The linear indices of the units, but in tiled mode.
@@ -126,7 +155,7 @@ impl Walk<'_> {
     /// Points operand `i` at its block.
     #[inline]
     fn set(&mut self, i: usize, ptr: *mut u8, row_stride: isize) {
-        match i.checked_sub(self.plan.inputs) {
+        match i.checked_sub(self.plan.inputs()) {
             None => self.inputs[i] = RawOperand { ptr, row_stride },
             Some(j) => self.outputs[j] = RawOperandMut { ptr, row_stride },
         }
@@ -140,8 +169,9 @@ impl Walk<'_> {
     unsafe fn call(&mut self, rows: usize, cols: usize) -> ControlFlow<()> {
         let raw =
             RawBlock { inputs: &self.inputs, outputs: &self.outputs, rows, cols, any_alias: self.any_alias };
-        // SAFETY: the pointers are valid for this call (the contract), and no one but the body has them.
-        (self.body)(&mut unsafe { Block::new(self.plan, raw) })
+        // SAFETY: each pointer is set for so many rows and columns (the contract), and memory stays borrowed for the call
+        // (`run`). The body alone has them: a walk calls one body at a time, and its units are no one else's.
+        (self.body)(&mut unsafe { Block::new(self.of_block, raw) })
     }
 
     /// # Safety
@@ -155,8 +185,7 @@ impl Walk<'_> {
             tiles => tiles.flatten(),
         };
         let (down, cols) = plan.rows_and_cols();
-        let outer = &plan.dims[..plan.dims.len().saturating_sub(2)];
-        let mut odometer = Odometer::new(outer, start / cols / down);
+        let mut odometer = Odometer::new(plan, start / cols / down);
         let (mut row, mut col, mut left) = (start / cols % down, start % cols, end - start);
         while left > 0 {
             // The rest of a row, or as many whole rows as there are, or the start of a row.
@@ -165,10 +194,11 @@ impl Walk<'_> {
             } else {
                 ((left / cols).min(down - row), cols)
             };
-            for i in 0..plan.ops.len() {
-                self.set(i, odometer.at(plan, i, row, col), plan.row_stride(i));
+            for i in 0..self.operands.len() {
+                self.set(i, self.at(&odometer, i, row, col), plan.row_stride(i));
             }
-            // SAFETY: rows row.. and columns col.. of each operand, all in the part's range.
+            // SAFETY: rows row..row + rows and columns col..col + width are in the last two dimensions, and their linear
+            // indices in start..end, which are these units' elements; `copies` made the tiles.
             unsafe {
                 match &tiles {
                     None => self.call(rows, width)?,
@@ -190,9 +220,12 @@ impl Walk<'_> {
 
     /// Tiles for the inputs that are to be copied in direct mode, unless memory for them is refused.
     fn copies(&self, scratch: &mut Scratch) -> Option<SmallVec<[*mut u8; 4]>> {
-        let (rows, cols) = self.plan.tile;
-        let size = |op: &Op| if self.packs(op) { rows * cols * op.item() + SLACK } else { 0 };
-        let sizes: SmallVec<[usize; 4]> = self.plan.ops.iter().map(size).collect();
+        let (rows, cols) = self.plan.tile();
+        let size = |operand: &BoundOperand| match self.packs(operand) {
+            true => rows * cols * operand.item() + SLACK,
+            false => 0,
+        };
+        let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         scratch.regions(&sizes)
     }
 
@@ -202,33 +235,34 @@ impl Walk<'_> {
     /// As [`Walk::call`]; the tiles must be those of [`Walk::copies`].
     unsafe fn copied(&mut self, rows: usize, cols: usize, tiles: &[*mut u8]) -> ControlFlow<()> {
         let plan = self.plan;
-        let whole: SmallVec<[Strided; 4]> = (0..plan.ops.len())
+        let whole: SmallVec<[Strided; 4]> = (0..self.operands.len())
             .map(|i| {
-                let (ptr, row_stride) = match i.checked_sub(plan.inputs) {
+                let (ptr, row_stride) = match i.checked_sub(plan.inputs()) {
                     None => (self.inputs[i].ptr.cast_mut(), self.inputs[i].row_stride),
                     Some(j) => (self.outputs[j].ptr, self.outputs[j].row_stride),
                 };
-                Strided { ptr, row_stride, col_stride: plan.inner(i) }
+                Strided { ptr, row_stride, col_stride: plan.inner_stride(i) }
             })
             .collect();
-        let (high, wide) = plan.tile;
+        let (high, wide) = plan.tile();
         for row in (0..rows).step_by(high) {
             for col in (0..cols).step_by(wide) {
                 let (rows, cols) = (high.min(rows - row), wide.min(cols - col));
-                for (i, (op, &from)) in plan.ops.iter().zip(&whole).enumerate() {
+                for (i, (operand, &from)) in self.operands.iter().zip(&whole).enumerate() {
                     let ptr = from
                         .ptr
                         .wrapping_offset(row as isize * from.row_stride + col as isize * from.col_stride);
-                    if self.packs(op) {
-                        let tile = Tile { ptr: tiles[i], pitch: cols * op.item() };
-                        // SAFETY: a part of the block, and a tile that was made for this size.
-                        unsafe { by_item!(op.item(), gather(Strided { ptr, ..from }, tile, rows, cols)) }
+                    if self.packs(operand) {
+                        let tile = Tile { ptr: tiles[i], pitch: cols * operand.item() };
+                        // SAFETY: the elements are some of the block's, which is valid for reads (the contract). The tile has
+                        // room for `high` × `wide` of them and the slack, and is memory of the scratch's own.
+                        unsafe { by_item!(operand.item(), gather(Strided { ptr, ..from }, tile, rows, cols)) }
                         self.set(i, tile.ptr, tile.pitch as isize);
                     } else {
                         self.set(i, ptr, from.row_stride);
                     }
                 }
-                // SAFETY: the pointers are set to a part of the block.
+                // SAFETY: each pointer is set to a copy of these rows and columns, or to themselves in the block.
                 unsafe { self.call(rows, cols)? }
             }
         }
@@ -241,52 +275,52 @@ impl Walk<'_> {
     unsafe fn tiled(&mut self, units: Range<usize>, scratch: &mut Scratch) -> ControlFlow<()> {
         let plan = self.plan;
         let (down, across) = plan.rows_and_cols();
-        let (high, wide) = plan.tile;
-        let pitch = |op: &Op| wide * op.item() + PAD;
-        let sizes: SmallVec<[usize; 4]> =
-            plan.ops.iter().map(|op| if self.packs(op) { high * pitch(op) + SLACK } else { 0 }).collect();
+        let (high, wide) = plan.tile();
+        let pitch = |operand: &BoundOperand| wide * operand.item() + PAD;
+        let size = |operand| if self.packs(operand) { high * pitch(operand) + SLACK } else { 0 };
+        let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
-        let (groups_across, groups_down) = (across.div_ceil(plan.unit), down.div_ceil(high));
-        let first = units.start / groups_across;
-        let outer = &plan.dims[..plan.dims.len().saturating_sub(2)];
-        let mut odometer = Odometer::new(outer, first / groups_down);
+        let (groups_across, groups_down) = (across.div_ceil(plan.unit()), down.div_ceil(high));
+        let mut odometer = Odometer::new(plan, units.start / groups_across / groups_down);
         for unit in units {
             let (group_row, group_col) = (unit / groups_across % groups_down, unit % groups_across);
             let row = group_row * high;
             let rows = high.min(down - row);
-            let cols_end = across.min((group_col + 1) * plan.unit);
-            for col in (group_col * plan.unit..cols_end).step_by(wide) {
+            let cols_end = across.min((group_col + 1) * plan.unit());
+            for col in (group_col * plan.unit()..cols_end).step_by(wide) {
                 let cols = wide.min(cols_end - col);
-                for (i, op) in plan.ops.iter().enumerate() {
-                    let ptr = odometer.at(plan, i, row, col);
-                    let from = Strided { ptr, row_stride: plan.row_stride(i), col_stride: plan.inner(i) };
-                    if !self.packs(op) {
-                        self.set(i, ptr, from.row_stride);
+                for (i, operand) in self.operands.iter().enumerate() {
+                    let ptr = self.at(&odometer, i, row, col);
+                    let (row_stride, col_stride) = (plan.row_stride(i), plan.inner_stride(i));
+                    if !self.packs(operand) {
+                        self.set(i, ptr, row_stride);
                         continue;
                     }
-                    let tile = Tile { ptr: tiles[i], pitch: pitch(op) };
-                    if i >= plan.inputs {
-                        self.set(i, tile.ptr, tile.pitch as isize);
-                    } else if from.row_stride == 0 {
-                        // One row stands for all.
-                        // SAFETY: the first row of the block, and a tile that was made for this size.
-                        unsafe { by_item!(op.item(), gather(from, tile, 1, cols)) }
-                        self.set(i, tile.ptr, 0);
-                    } else {
-                        // SAFETY: the block, and a tile that was made for this size.
-                        unsafe { by_item!(op.item(), gather(from, tile, rows, cols)) }
-                        self.set(i, tile.ptr, tile.pitch as isize);
+                    let tile = Tile { ptr: tiles[i], pitch: pitch(operand) };
+                    // One row stands for all where rows repeat.
+                    let (copied, between) =
+                        if row_stride == 0 { (1, 0) } else { (rows, tile.pitch as isize) };
+                    if i < plan.inputs() {
+                        let from = Strided { ptr, row_stride, col_stride };
+                        // SAFETY: rows row..row + copied and columns col..col + cols of an input, which is borrowed. The
+                        // tile has room for `high` rows of `wide` elements and the slack, and is the scratch's own memory.
+                        unsafe { by_item!(operand.item(), gather(from, tile, copied, cols)) }
                     }
+                    self.set(i, tile.ptr, between);
                 }
-                // SAFETY: all pointers are set to a block of this size.
+                // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, which are this unit's: in
+                // place where they are contiguous or uniform, else in a tile of as many.
                 let flow = unsafe { self.call(rows, cols) };
-                for (i, op) in plan.ops.iter().enumerate().skip(plan.inputs).filter(|(_, op)| self.packs(op))
-                {
-                    let ptr = odometer.at(plan, i, row, col);
-                    let to = Strided { ptr, row_stride: plan.row_stride(i), col_stride: plan.inner(i) };
-                    let tile = Tile { ptr: tiles[i], pitch: pitch(op) };
-                    // SAFETY: the block's elements of an output, which are this part's, and its tile.
-                    unsafe { by_item!(op.item(), scatter(tile, to, rows, cols)) }
+                for (i, operand) in self.operands.iter().enumerate().skip(plan.inputs()) {
+                    if self.packs(operand) {
+                        let ptr = self.at(&odometer, i, row, col);
+                        let (row_stride, col_stride) = (plan.row_stride(i), plan.inner_stride(i));
+                        let to = Strided { ptr, row_stride, col_stride };
+                        let tile = Tile { ptr: tiles[i], pitch: pitch(operand) };
+                        // SAFETY: the elements of an output that the body was called for, which no other part has, and the
+                        // tile that holds as many.
+                        unsafe { by_item!(operand.item(), scatter(tile, to, rows, cols)) }
+                    }
                 }
                 flow?;
             }
@@ -303,47 +337,49 @@ impl Walk<'_> {
     unsafe fn flat(&mut self, units: Range<usize>, scratch: &mut Scratch) -> ControlFlow<()> {
         let plan = self.plan;
         let (start, end) = self.linear(units);
-        let wide = plan.tile.1;
-        let sizes: SmallVec<[usize; 4]> =
-            plan.ops.iter().map(|op| if self.packs(op) { wide * op.item() + SLACK } else { 0 }).collect();
+        let wide = plan.tile().1;
+        let size = |operand| if self.packs(operand) { wide * operand.item() + SLACK } else { 0 };
+        let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
         let table = &mut scratch.table;
         table.clear();
-        let walks: SmallVec<[Option<Linear>; 4]> = (plan.ops.iter().enumerate())
-            .map(|(i, op)| self.packs(op).then(|| Linear::new(&plan.dims, plan.strides(i), table)))
+        let extents: Dims<usize> = plan.extents().collect();
+        let walks: SmallVec<[Option<Linear>; 4]> = (self.operands.iter().enumerate())
+            .map(|(i, operand)| self.packs(operand).then(|| Linear::new(&extents, plan.strides(i), table)))
             .collect();
         let table = &table[..];
-        for (i, (op, walk)) in plan.ops.iter().zip(&walks).enumerate() {
-            match walk {
-                None => self.set(i, op.ptr, 0),
-                Some(_) => self.set(i, tiles[i], 0),
-            }
+        for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate() {
+            self.set(i, if walk.is_some() { tiles[i] } else { operand.ptr }, 0);
         }
         for at in (start..end).step_by(wide) {
             let range = at..end.min(at + wide);
             let cols = range.len();
-            for (i, (op, walk)) in plan.ops.iter().zip(&walks).enumerate() {
+            for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate() {
                 match walk {
-                    None if op.class == Class::Row => {
-                        self.set(i, op.ptr.wrapping_add(at * op.item()), 0);
+                    None if operand.class == AccessClass::Contiguous => {
+                        self.set(i, operand.ptr.wrapping_add(at * operand.item()), 0);
                     }
                     // Tiles start at a multiple of the period: what the first one got is right for all.
                     Some(walk)
                         if walk.period.is_some_and(|period| at > start && wide.is_multiple_of(period)) => {}
-                    Some(walk) if i < plan.inputs => {
-                        let to = tiles[i];
-                        // SAFETY: elements of the part's range, and a tile that was made for as many.
-                        unsafe { pack(op.item(), walk, table, op.ptr, range.clone(), to) }
+                    Some(walk) if i < plan.inputs() => {
+                        let (from, to) = (operand.ptr, tiles[i]);
+                        // SAFETY: the range is in start..end, indices of this input, which is borrowed; the tile has room for
+                        // `wide` elements and the slack; the table is the one that all walks were made with.
+                        unsafe { by_item!(operand.item(), pack(walk, table, from, range.clone(), to)) }
                     }
                     _ => {}
                 }
             }
-            // SAFETY: all pointers are set to a block of this size.
+            // SAFETY: each pointer is set to the elements `range`, in one row: in place where they follow each other or are
+            // one for all, else in a tile.
             let flow = unsafe { self.call(1, cols) };
-            for (i, (op, walk)) in plan.ops.iter().zip(&walks).enumerate().skip(plan.inputs) {
+            for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate().skip(plan.inputs()) {
                 if let Some(walk) = walk {
-                    // SAFETY: elements of the part's range of an output, and its tile.
-                    unsafe { unpack(op.item(), walk, table, op.ptr, range.clone(), tiles[i]) }
+                    let (to, from) = (operand.ptr, tiles[i]);
+                    // SAFETY: the range is in start..end, indices of this output that no other part has; the body wrote as
+                    // many elements to the tile; the table is the one that all walks were made with.
+                    unsafe { by_item!(operand.item(), unpack(walk, table, to, range.clone(), from)) }
                 }
             }
             flow?;
@@ -352,48 +388,20 @@ impl Walk<'_> {
     }
 }
 
-/// [`Linear::pack`] for elements of `item` bytes.
+/// [`Linear::pack`], as a function to be named with the element's size.
 ///
 /// # Safety
 /// The same.
-unsafe fn pack(
-    item: usize,
-    walk: &Linear,
-    table: &[isize],
-    base: *mut u8,
-    range: Range<usize>,
-    tile: *mut u8,
-) {
-    // SAFETY: the same contract.
-    unsafe {
-        match item {
-            1 => walk.pack::<u8>(table, base, range, tile),
-            2 => walk.pack::<u16>(table, base, range, tile),
-            4 => walk.pack::<u32>(table, base, range, tile),
-            _ => walk.pack::<u64>(table, base, range, tile),
-        }
-    }
+unsafe fn pack<T: Item>(walk: &Linear, table: &[isize], base: *mut u8, range: Range<usize>, tile: *mut u8) {
+    // SAFETY: the arguments are handed on as they are.
+    unsafe { walk.pack::<T>(table, base, range, tile) }
 }
 
-/// [`Linear::unpack`] for elements of `item` bytes.
+/// [`Linear::unpack`], likewise.
 ///
 /// # Safety
 /// The same.
-unsafe fn unpack(
-    item: usize,
-    walk: &Linear,
-    table: &[isize],
-    base: *mut u8,
-    range: Range<usize>,
-    tile: *mut u8,
-) {
-    // SAFETY: the same contract.
-    unsafe {
-        match item {
-            1 => walk.unpack::<u8>(table, base, range, tile),
-            2 => walk.unpack::<u16>(table, base, range, tile),
-            4 => walk.unpack::<u32>(table, base, range, tile),
-            _ => walk.unpack::<u64>(table, base, range, tile),
-        }
-    }
+unsafe fn unpack<T: Item>(walk: &Linear, table: &[isize], base: *mut u8, range: Range<usize>, tile: *mut u8) {
+    // SAFETY: the arguments are handed on as they are.
+    unsafe { walk.unpack::<T>(table, base, range, tile) }
 }

@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use broadloom_ir::loop_plan::{Access, LoopMode, LoopPlan, OperandLayout};
 use broadloom_mem::{
-    Access, AliasPolicy, Block, Mode, Nest, NestError, Operand, Part, RawBlock, Scratch, View, ViewMut,
-    bytes_of, bytes_of_mut,
+    AliasPolicy, Block, Nest, NestError, Operand, Part, RawBlock, Scratch, View, ViewMut, bytes_of,
+    bytes_of_mut,
 };
 
 /// A small generator (splitmix64): the same cases on every run.
@@ -245,13 +246,13 @@ fn run(
     way: Way,
     policy: AliasPolicy,
     scratch: &mut Scratch,
-) -> Mode {
-    let mode = nest.mode();
-    let (elements, units) = (nest.elements(), nest.units());
-    assert_eq!(nest.dims().iter().product::<usize>(), elements);
+) -> LoopMode {
+    let plan = nest.plan();
+    let (mode, elements, units) = (plan.mode(), plan.elements(), plan.units());
+    assert_eq!(plan.extents().product::<usize>(), elements);
     let mut kinds = items.clone();
-    for (i, kind) in kinds.inputs.iter_mut().enumerate() {
-        kind.1 = nest.access(i);
+    for (kind, access) in kinds.inputs.iter_mut().zip(nest.accesses()) {
+        kind.1 = access;
     }
     let all: Vec<Part<'_>> = nest.split(parts, policy).collect();
     assert_eq!(all.len(), parts.min(units));
@@ -269,7 +270,7 @@ fn kinds(inputs: &[Array], outputs: &[Array]) -> Kinds {
     }
 }
 
-/// One case, in both ways, whole and in parts; gives the mode.
+/// One case, in both ways, whole and in parts, as views and as slices that a plan is bound to; gives the mode.
 fn check(
     rng: &mut Rng,
     scratch: &mut Scratch,
@@ -277,18 +278,25 @@ fn check(
     inputs: &[Array],
     outputs: &[Array],
     min_row: usize,
-) -> Mode {
+) -> LoopMode {
     let mut expected = outputs.to_vec();
     model(inputs, &mut expected, shape);
     let kinds = kinds(inputs, outputs);
     let parts = 2 + rng.below(5);
-    let mut mode = Mode::Direct;
+    let plan = plan(shape, inputs, outputs, min_row);
+    let mut mode = LoopMode::Direct;
     for (way, parts) in [(Way::Safe, 1), (Way::Raw, 1), (Way::Safe, parts), (Way::Raw, parts)] {
         let mut got = outputs.to_vec();
         let views: Vec<View<'_>> = inputs.iter().map(Array::view).collect();
         let policy = rng.pick(&[AliasPolicy::Copy, AliasPolicy::InPlace]);
-        let nest = Nest::with_min_row(shape, &views, got.iter_mut().map(Array::view_mut), min_row)
-            .expect("no overlap");
+        let nest = match min_row == LoopPlan::MIN_ROW && rng.chance(50) {
+            true => Nest::new(shape, &views, got.iter_mut().map(Array::view_mut)),
+            false => {
+                let slices = inputs.iter().map(|a| bytes_of(&a.words));
+                Nest::bind(&plan, slices, got.iter_mut().map(|a| bytes_of_mut(&mut a.words)))
+            }
+        };
+        let nest = nest.expect("no overlap");
         mode = run(nest, &kinds, parts, way, policy, scratch);
         for (j, (got, expected)) in got.iter().zip(&expected).enumerate() {
             assert!(
@@ -300,6 +308,16 @@ fn check(
         }
     }
     mode
+}
+
+/// The plan for operands in slices.
+fn plan(shape: &[usize], inputs: &[Array], outputs: &[Array], min_row: usize) -> LoopPlan {
+    let layouts = inputs.iter().chain(outputs).map(|a| OperandLayout {
+        item: a.item,
+        offset: a.offset as isize,
+        strides: &a.strides,
+    });
+    LoopPlan::new(shape, inputs.len(), layouts, min_row).expect("layouts")
 }
 
 #[test]
@@ -378,10 +396,10 @@ fn every_length() {
 /// Shapes large enough for several units, tiles that are cut at every border, and every pack pattern.
 #[test]
 fn large_layouts() {
-    use Mode::{Direct, Flat, Tiled};
+    use LoopMode::{Direct, Flat, Tiled};
     let mut rng = Rng(3);
     let mut scratch = Scratch::new();
-    type Layouts<'a> = &'a [(&'a [isize], Mode)];
+    type Layouts<'a> = &'a [(&'a [isize], LoopMode)];
     let shapes: &[(&[usize], Layouts<'_>)] = &[
         (
             &[100_000],
@@ -457,8 +475,8 @@ fn many_threads() {
         let views = inputs.each_ref().map(Array::view);
         let mut nest = Nest::new(&shape, &views, got.iter_mut().map(Array::view_mut)).expect("no overlap");
         let mut kinds = kinds(&inputs, &expected);
-        for (i, kind) in kinds.inputs.iter_mut().enumerate() {
-            kind.1 = nest.access(i);
+        for (kind, access) in kinds.inputs.iter_mut().zip(nest.accesses()) {
+            kind.1 = access;
         }
         std::thread::scope(|scope| {
             for part in nest.split(4, AliasPolicy::Copy) {
@@ -525,7 +543,7 @@ fn aliasing() {
             };
             assert_eq!(Some(nest.is_aliased(0)), outcome, "{shape:?} {input:?} {output:?}");
             if outcome == Some(true) {
-                assert_eq!(nest.access(0), Access::Contiguous, "an output is none for all");
+                assert_eq!(nest.accesses().next(), Some(Access::Contiguous), "an output is none for all");
             }
             let kinds = Kinds { inputs: vec![(4, Access::Contiguous); 2], outputs: vec![4] };
             run(nest, &kinds, 1, way, policy, &mut Scratch::new());
@@ -595,7 +613,10 @@ fn a_walk_without_elements_calls_nobody() {
     let mut out: [u32; 0] = [];
     let view = ViewMut::new(bytes_of_mut(&mut out), 4, 0, &[3, 0], &[0, 4]).expect("a view");
     let mut nest = Nest::new(&[3, 0], &[], [view]).expect("no overlap");
-    assert_eq!((nest.elements(), nest.units(), nest.split(4, AliasPolicy::Copy).len()), (0, 0, 0));
+    assert_eq!(
+        (nest.plan().elements(), nest.plan().units(), nest.split(4, AliasPolicy::Copy).len()),
+        (0, 0, 0)
+    );
     let flow = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |_| panic!("called"));
     assert_eq!(flow, ControlFlow::Continue(()));
 }
@@ -642,7 +663,7 @@ fn direct_work_in_one_dimension_is_one_block() {
     let scalar = View::new(bytes_of(&s), 4, 0, &[a.len()], &[0]).expect("a view");
     let mut nest = Nest::new(&[a.len()], &[View::of_slice(&a), scalar], [ViewMut::of_slice(&mut out)])
         .expect("no overlap");
-    assert_eq!((nest.access(0), nest.access(1)), (Access::Contiguous, Access::Splat));
+    assert_eq!(nest.accesses().collect::<Vec<_>>(), [Access::Contiguous, Access::Splat]);
     for part in nest.split(7, AliasPolicy::Copy) {
         let (elements, mut calls) = (part.elements(), 0);
         assert!(elements % 64 == 0 || elements < a.len() / 7);
@@ -681,4 +702,41 @@ fn the_row_must_exist() {
         block.output::<f32>(0, 1).fill(1.0);
         ControlFlow::Continue(())
     });
+}
+
+/// Slices that are too short or not aligned, too few and too many; the slices that a plan is bound to may be longer.
+#[test]
+fn slices_that_do_not_fit_are_refused() {
+    let (a, mut out) = ([1u32; 9], [0u32; 4]);
+    let (read, written) = (&[8], &[4]);
+    // Elements 1, 3, 5 and 7.
+    let layouts = [
+        OperandLayout { item: 4, offset: 4, strides: read },
+        OperandLayout { item: 4, offset: 0, strides: written },
+    ];
+    let plan = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
+    let (a, ok) = (bytes_of(&a), Ok(()));
+    let no_input = |input| Err(NestError::InputShape { input });
+    let rows: [(&[&[u8]], _); 6] = [
+        (&[&a[..32]], ok),
+        (&[a], ok),
+        (&[&a[..31]], no_input(0)),
+        (&[&a[2..36]], no_input(0)),
+        (&[], no_input(0)),
+        (&[a, a], no_input(1)),
+    ];
+    for (inputs, wanted) in rows {
+        let outputs = [bytes_of_mut(&mut out)].into_iter();
+        assert_eq!(Nest::bind(&plan, inputs.iter().copied(), outputs).map(drop), wanted);
+    }
+    let bind = |outputs: Vec<&mut [u8]>| Nest::bind(&plan, [a].into_iter(), outputs.into_iter()).map(drop);
+    let no_output = |output| Err(NestError::OutputShape { output });
+    assert_eq!(bind(vec![&mut bytes_of_mut(&mut out)[..15]]), no_output(0));
+    assert_eq!(bind(vec![]), no_output(0));
+    assert_eq!(bind(vec![bytes_of_mut(&mut out), &mut []]), no_output(1));
+    // What begins before the slice does.
+    let layouts = [OperandLayout { item: 4, offset: -4, strides: read }, layouts[1]];
+    let before = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
+    let outputs = [bytes_of_mut(&mut out)].into_iter();
+    assert_eq!(Nest::bind(&before, [a].into_iter(), outputs).map(drop), no_input(0));
 }

@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use broadloom::VectorWidth::{self, Auto, W128, W256, W512};
+use broadloom::VectorWidth;
 use broadloom::{
     Array, DType, ErrorKind, Executor, In, Kernel, Options, Out, Range, Result, eval_many_with,
     with_promotion,
@@ -34,39 +34,43 @@ pub struct Way {
     /// Who runs the kernels.
     pub executor: Executor,
     /// How wide the vectors of machine code are.
-    pub width: VectorWidth,
+    pub width: Option<VectorWidth>,
     /// The most threads.
     pub threads: Option<usize>,
 }
 
-const fn way(rules: Rules, executor: Executor, width: VectorWidth, threads: Option<usize>) -> Way {
+const fn way(rules: Rules, executor: Executor, width: Option<VectorWidth>, threads: Option<usize>) -> Way {
     Way { rules, executor, width, threads }
 }
+
+const W128: Option<VectorWidth> = Some(VectorWidth::W128);
+const W256: Option<VectorWidth> = Some(VectorWidth::W256);
+const W512: Option<VectorWidth> = Some(VectorWidth::W512);
 
 /// Ways for arrays that one thread works on: each executor with rules and without, machine code of each width, and the
 /// engine's own choice.
 pub const ALONE: &[Way] = &[
-    way(Rules::Off, Executor::Interp, Auto, Some(1)),
-    way(Rules::On, Executor::Interp, Auto, Some(1)),
-    way(Rules::Off, Executor::Jit, Auto, Some(1)),
+    way(Rules::Off, Executor::Interp, None, Some(1)),
+    way(Rules::On, Executor::Interp, None, Some(1)),
+    way(Rules::Off, Executor::Jit, None, Some(1)),
     way(Rules::On, Executor::Jit, W128, Some(1)),
     way(Rules::On, Executor::Jit, W256, Some(1)),
     way(Rules::On, Executor::Jit, W512, Some(1)),
-    way(Rules::On, Executor::Auto, Auto, None),
+    way(Rules::On, Executor::Auto, None, None),
 ];
 
 /// Ways for arrays that are shared between threads.
 pub const SHARED: &[Way] = &[
-    way(Rules::Off, Executor::Interp, Auto, Some(2)),
-    way(Rules::On, Executor::Interp, Auto, Some(1)),
-    way(Rules::On, Executor::Interp, Auto, Some(2)),
-    way(Rules::Off, Executor::Jit, Auto, Some(2)),
+    way(Rules::Off, Executor::Interp, None, Some(2)),
+    way(Rules::On, Executor::Interp, None, Some(1)),
+    way(Rules::On, Executor::Interp, None, Some(2)),
+    way(Rules::Off, Executor::Jit, None, Some(2)),
     way(Rules::On, Executor::Jit, W128, Some(1)),
     way(Rules::On, Executor::Jit, W256, Some(2)),
     way(Rules::On, Executor::Jit, W512, Some(1)),
-    way(Rules::On, Executor::Jit, Auto, Some(2)),
-    way(Rules::On, Executor::Jit, Auto, None),
-    way(Rules::On, Executor::Auto, Auto, None),
+    way(Rules::On, Executor::Jit, None, Some(2)),
+    way(Rules::On, Executor::Jit, None, None),
+    way(Rules::On, Executor::Auto, None, None),
 ];
 
 /// The arrays that a program's steps stand for, none of them evaluated.
@@ -148,11 +152,11 @@ pub fn difference(program: &Program, ways: &[Way]) -> Option<Difference> {
 /// assert_eq!(difference_of_both(&program(7, Size::Large), 1), None);
 /// ```
 pub fn difference_of_both(program: &Program, seed: u64) -> Option<Difference> {
-    difference_up_to(VectorWidth::Auto, program, seed)
+    difference_up_to(None, program, seed)
 }
 
 /// [`difference_of_both`], where the vectors of machine code have at most this width.
-fn difference_up_to(most: VectorWidth, program: &Program, seed: u64) -> Option<Difference> {
+fn difference_up_to(most: Option<VectorWidth>, program: &Program, seed: u64) -> Option<Difference> {
     let ways = ways(program, most);
     [&with_other_values(program, seed), program].into_iter().find_map(|program| match pool() {
         Some(pool) if is_shared(program) => pool.install(|| difference(program, &ways)),
@@ -167,13 +171,12 @@ fn is_shared(program: &Program) -> bool {
     program.types().iter().any(|t| t.elements() >= SHARED_ELEMENTS)
 }
 
-/// The ways for a program, with vectors that the host has, up to a width.
-fn ways(program: &Program, most: VectorWidth) -> Vec<Way> {
+/// The ways for a program, with vectors that the target has, up to a width.
+fn ways(program: &Program, most: Option<VectorWidth>) -> Vec<Way> {
     let all = if is_shared(program) { SHARED } else { ALONE };
-    let had: Vec<VectorWidth> =
-        VectorWidth::of_host().filter(|width| most == Auto || width.bits() <= most.bits()).collect();
-    let widest = |way: &Way| Way { width: if way.width == Auto { most } else { way.width }, ..*way };
-    all.iter().filter(|way| way.width == Auto || had.contains(&way.width)).map(widest).collect()
+    let widest = most.unwrap_or(VectorWidth::W512).min(VectorWidth::target());
+    let known = |way: &&Way| way.width.is_none_or(|width| width <= widest);
+    all.iter().filter(known).map(|way| Way { width: way.width.or(most), ..*way }).collect()
 }
 
 /// More threads than the machine may have processors.
@@ -198,7 +201,10 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
         let int_division = program.int_division;
         let options =
             Options { executor, vector_width: width, threads, int_division, rules, ..Options::default() };
-        let way = format!("rules {rules:?}, {executor:?}, vectors {}, threads {threads:?}", width.name());
+        let way = format!(
+            "rules {rules:?}, {executor:?}, vectors {}, threads {threads:?}",
+            width.map_or("auto", VectorWidth::name)
+        );
         match eval_many_with(&roots, &options) {
             Ok(results) => {
                 if !outcome.faults.is_empty() {
@@ -222,7 +228,7 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
     }
     if failures.first().is_some_and(String::is_empty) {
         // As many bits as some way has; of machine code, the widest.
-        let width = ways.iter().map(|way| way.width).max_by_key(|width| width.bits()).unwrap_or_default();
+        let width = ways.iter().map(|way| way.width).max().unwrap_or_default();
         for executor in [Executor::Interp, Executor::Jit] {
             let options = Options { executor, vector_width: width, ..Options::default() };
             as_kernel(program, &outcome, options).map_err(|e| format!("as a {executor:?} kernel: {e}"))?;

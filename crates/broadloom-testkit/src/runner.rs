@@ -13,16 +13,16 @@ pub struct Runner {
     /// Who runs the kernels.
     pub executor: Executor,
     /// How wide the vectors of machine code are at most.
-    pub width: VectorWidth,
+    pub width: Option<VectorWidth>,
 }
 
 impl Runner {
     /// The interpreter.
-    pub const INTERP: Runner = Runner { executor: Executor::Interp, width: VectorWidth::Auto };
+    pub const INTERP: Runner = Runner { executor: Executor::Interp, width: None };
     /// Machine code on vectors as wide as the host's.
-    pub const JIT: Runner = Runner { executor: Executor::Jit, width: VectorWidth::Auto };
+    pub const JIT: Runner = Runner { executor: Executor::Jit, width: None };
     /// The engine's choice.
-    pub const AUTO: Runner = Runner { executor: Executor::Auto, width: VectorWidth::Auto };
+    pub const AUTO: Runner = Runner { executor: Executor::Auto, width: None };
 
     /// The interpreter, and machine code of each width that the host has.
     ///
@@ -32,7 +32,8 @@ impl Runner {
     /// assert!(Runner::all().next() == Some(Runner::INTERP) && Runner::all().count() >= 2);
     /// ```
     pub fn all() -> impl Iterator<Item = Runner> {
-        let compiled = VectorWidth::of_host().map(|width| Runner { executor: Executor::Jit, width });
+        let compiled =
+            VectorWidth::of_target().map(|width| Runner { executor: Executor::Jit, width: Some(width) });
         std::iter::once(Runner::INTERP).chain(compiled)
     }
 
@@ -45,8 +46,8 @@ impl Runner {
 impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.width {
-            VectorWidth::Auto => write!(f, "{:?}", self.executor),
-            width => write!(f, "{:?} {}", self.executor, width.name()),
+            None => write!(f, "{:?}", self.executor),
+            Some(width) => write!(f, "{:?} {width}", self.executor),
         }
     }
 }

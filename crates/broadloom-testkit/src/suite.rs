@@ -98,7 +98,7 @@ fn run_kernel(
             ViewMut::new(out_bytes, size, 0, &[n], &[size as isize]).expect("inside")
         });
         let mut nest = Nest::new(&[n], &views, out_views).expect("a nest");
-        let access: Vec<_> = (0..views.len()).map(|i| nest.access(i)).collect();
+        let access: Vec<_> = nest.accesses().collect();
         let mut compiled = executor.prepare(kernel, functions, &access);
         let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
             compiled(block, &[], &mut []);
@@ -257,7 +257,7 @@ pub fn any_byte_but_0_is_true(executor: &dyn Executor) {
     let outputs = [&mut moved[..], &mut inverted[..]]
         .map(|bytes| ViewMut::new(bytes, 1, 0, &[256], &[1]).expect("inside"));
     let mut nest = Nest::new(&[256], &[input], outputs).expect("a nest");
-    let mut compiled = executor.prepare(&kernel, &[], &[nest.access(0)]);
+    let mut compiled = executor.prepare(&kernel, &[], &nest.accesses().collect::<Vec<_>>());
     let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
         compiled(block, &[], &mut []);
         ControlFlow::Continue(())

@@ -1,12 +1,11 @@
 //! The values of an array as Rust values.
 //!
-//! In: an array. Out: a vector, a slice, or one value, of the type that is the array's dtype. Must hold: asked for
-//! another type, nothing is converted: it is an error that names both.
+//! Values come as a vector, a slice or one value, of the type that is the array's dtype. Asked for another type, nothing
+//! is converted: it is an error that names both.
 
 use broadloom_core::{Error, ErrorKind, Result};
 
-use crate::array::Array;
-use crate::expr::{Kind, Leaf};
+use crate::array::{Array, Data, Leaf};
 use crate::storage::Element;
 
 impl Array<'_> {
@@ -37,7 +36,7 @@ impl Array<'_> {
     /// The values of an evaluated array of this dtype.
     fn copied<T: Element>(&self) -> Result<Vec<T>> {
         let internal = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
-        let stores = self.leaf().and_then(Leaf::stores::<T>).ok_or_else(internal)?;
+        let stores = self.in_memory().and_then(Data::stores::<T>).ok_or_else(internal)?;
         let mut values = Vec::new();
         if values.try_reserve_exact(stores.len()).is_err() {
             let bytes = size_of_val(stores);
@@ -65,10 +64,10 @@ impl Array<'_> {
             let (n, shape) = (self.len(), &self.0.shape);
             return Err(Error::new(ErrorKind::Shape, format!("item: {shape} has {n} elements, not 1")));
         }
-        let value = match &self.0.kind {
-            Kind::Literal(x) => x.to_dtype(T::DTYPE)?.get(),
-            Kind::Const(value) => value.get(),
-            Kind::Data(leaf) => leaf.storage.scalar(leaf.layout.offset as usize).and_then(|x| x.get()),
+        let value = match self.leaf() {
+            Some(Leaf::Literal(x)) => x.to_dtype(T::DTYPE)?.get(),
+            Some(Leaf::Const(value)) => value.get(),
+            Some(Leaf::Data(data)) => data.storage.scalar(data.layout.offset as usize).and_then(|x| x.get()),
             _ => self.to_vec()?.pop(),
         };
         value.ok_or_else(|| Error::new(ErrorKind::Internal, "the engine gave no element"))
@@ -78,7 +77,7 @@ impl Array<'_> {
     ///
     /// `None` for bool too: what memory holds of it is a byte, of which [`Array::to_vec`] makes a bool.
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        T::values(self.leaf()?.stores::<T>()?)
+        T::values(self.in_memory()?.stores::<T>()?)
     }
 
     fn is_of<T: Element>(&self, what: &str) -> Result<()> {
@@ -91,7 +90,7 @@ impl Array<'_> {
     }
 }
 
-impl Leaf<'_> {
+impl Data<'_> {
     /// The elements in row-major order as memory holds them, if they are of this type and lie so.
     pub(crate) fn stores<T: Element>(&self) -> Option<&[T::Store]> {
         let len = self.layout.shape.elements();

@@ -1,14 +1,20 @@
-//! The handle.
+//! The handle: an [`Array`] is a shared typed node of an expression.
 //!
-//! In: an expression, typed at birth. Out: [`Array`], cheap to clone and to send, and what can be said of it
-//! without computing anything. Must hold: two handles of one expression are the same pointer.
+//! A node is of the same kinds as those of a graph ([`NodeKind`]), over handles, and is typed from birth; this module
+//! says what can be said of it without computing anything. Handles and nodes stand in one module because each holds the
+//! other. Dropping takes bounded stack however deep an expression is, and no Debug, Eq or Hash of nodes is derived: they
+//! would recurse.
 
 use std::sync::Arc;
 
+use broadloom_core::infer;
+use broadloom_core::node::NodeKind;
 use broadloom_core::symbol::is_name;
-use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Literal, Result, Shape};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Literal, Result, Scalar, Shape};
+use broadloom_mem::HostFunction;
+use smallvec::SmallVec;
 
-use crate::expr::{Expr, Kind, Leaf};
+use crate::storage::Storage;
 
 /// An array, or the expression of one: a handle that is cheap to clone and computes when it is asked for values.
 ///
@@ -30,6 +36,46 @@ use crate::expr::{Expr, Kind, Leaf};
 /// ```
 #[derive(Clone)]
 pub struct Array<'a>(pub(crate) Arc<Expr<'a>>);
+
+/// What a handle's node is: a node of a graph over handles, which keeps host functions callable.
+pub(crate) type Kind<'a> = NodeKind<Array<'a>, Leaf<'a>, HostFunction>;
+
+/// A typed node.
+pub(crate) struct Expr<'a> {
+    pub kind: Kind<'a>,
+    pub dtype: DType,
+    /// With symbols, their [`Dims::least_shape`].
+    pub shape: Shape,
+    /// Of what depends on inputs of a kernel with dynamic dimensions.
+    pub dims: Option<Arc<Dims>>,
+}
+
+/// What nothing is computed for.
+pub(crate) enum Leaf<'a> {
+    /// Elements in memory.
+    Data(Box<Data<'a>>),
+    /// An input of kernels, by name: it has no elements.
+    Input(Box<str>),
+    /// A number that has met no array, 0-d. Boxed: it is the largest, and rare.
+    Literal(Box<Literal>),
+    /// A number that has, 0-d.
+    Const(Scalar),
+}
+
+/// Elements in memory, and where each lies.
+pub(crate) struct Data<'a> {
+    pub storage: Storage<'a>,
+    pub layout: Layout,
+}
+
+/// An operand: an array, or a literal that takes its dtype from the arrays.
+#[derive(Clone, Debug)]
+pub enum Operand<'a> {
+    /// An array.
+    Array(Array<'a>),
+    /// A literal.
+    Literal(Literal),
+}
 
 impl<'a> Array<'a> {
     pub(crate) fn of(kind: Kind<'a>, dtype: DType, shape: Shape) -> Array<'a> {
@@ -83,7 +129,7 @@ impl<'a> Array<'a> {
         let dims = Dims::new(dims)?;
         let shape = dims.least_shape()?;
         let dims = if dims.is_fixed() { None } else { Some(Arc::new(dims)) };
-        Ok(Array::with_dims(Kind::Input(name.into()), dtype, shape, dims))
+        Ok(Array::with_dims(Kind::Leaf(Leaf::Input(name.into())), dtype, shape, dims))
     }
 
     /// A literal, without a dtype until it meets an array.
@@ -99,7 +145,7 @@ impl<'a> Array<'a> {
     /// ```
     pub fn scalar(x: impl Into<Literal>) -> Array<'a> {
         let x = x.into();
-        Array::of(Kind::Literal(Box::new(x)), x.default_dtype(), Shape::scalar())
+        Array::of(Kind::Leaf(Leaf::Literal(Box::new(x))), x.default_dtype(), Shape::scalar())
     }
 
     /// The dtype of the elements; of a literal that has met no array, the one that it has alone.
@@ -139,7 +185,7 @@ impl<'a> Array<'a> {
 
     /// Whether the values lie in memory, in row-major order without gaps.
     pub fn is_evaluated(&self) -> bool {
-        self.leaf().is_some_and(|leaf| leaf.layout.is_contiguous())
+        self.in_memory().is_some_and(|data| data.layout.is_contiguous())
     }
 
     /// Elements from one index to the next along each axis, if the values lie in memory.
@@ -153,30 +199,128 @@ impl<'a> Array<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn strides(&self) -> Option<&[isize]> {
-        self.leaf().map(|leaf| &leaf.layout.strides[..])
+        self.in_memory().map(|data| &data.layout.strides[..])
     }
 
-    /// Whether this is a number that has met no array.
-    pub(crate) fn is_literal(&self) -> bool {
-        matches!(self.0.kind, Kind::Literal(_))
+    /// The leaf, of an array that is one.
+    pub(crate) fn leaf(&self) -> Option<&Leaf<'a>> {
+        match &self.0.kind {
+            Kind::Leaf(leaf) => Some(leaf),
+            _ => None,
+        }
+    }
+
+    /// The number, if this is one that has met no array.
+    pub(crate) fn literal(&self) -> Option<Literal> {
+        match self.leaf()? {
+            Leaf::Literal(x) => Some(**x),
+            _ => None,
+        }
     }
 
     /// The data, where there is nothing to compute.
-    pub(crate) fn leaf(&self) -> Option<&Leaf<'a>> {
-        match &self.0.kind {
-            Kind::Data(leaf) => Some(leaf),
+    pub(crate) fn in_memory(&self) -> Option<&Data<'a>> {
+        match self.leaf()? {
+            Leaf::Data(data) => Some(data),
             _ => None,
         }
     }
 
     /// Data as an array.
-    pub(crate) fn data(storage: crate::storage::Storage<'a>, layout: Layout) -> Array<'a> {
+    pub(crate) fn data(storage: Storage<'a>, layout: Layout) -> Array<'a> {
         debug_assert!(
             layout.reach().is_none_or(|(low, high)| low >= 0 && (high as usize) < storage.len()),
             "a layout that reaches outside {} elements: {layout:?}",
             storage.len()
         );
         let (dtype, shape) = (storage.dtype(), layout.shape.clone());
-        Array::of(Kind::Data(Box::new(Leaf { storage, layout })), dtype, shape)
+        Array::of(Kind::Leaf(Leaf::Data(Box::new(Data { storage, layout }))), dtype, shape)
+    }
+}
+
+impl<'a> Operand<'a> {
+    /// What inference knows of it.
+    pub(crate) fn known(&self) -> infer::Operand<'_> {
+        match self {
+            Operand::Literal(x) => infer::Operand::Literal(*x),
+            Operand::Array(array) => match (array.literal(), &array.0.dims) {
+                (Some(x), _) => infer::Operand::Literal(x),
+                (None, None) => infer::Operand::Array(array.0.dtype, &array.0.shape),
+                (None, Some(dims)) => infer::Operand::Symbolic(array.0.dtype, dims),
+            },
+        }
+    }
+
+    /// The literal, if this is one or a handle of one.
+    pub(crate) fn literal(&self) -> Option<Literal> {
+        match self {
+            Operand::Literal(x) => Some(*x),
+            Operand::Array(array) => array.literal(),
+        }
+    }
+
+    /// The operand as an array; of a number, as of [`Array::scalar`].
+    pub(crate) fn into_array(self) -> Array<'a> {
+        match self {
+            Operand::Array(x) => x,
+            Operand::Literal(x) => Array::scalar(x),
+        }
+    }
+}
+
+impl<'a> From<Array<'a>> for Operand<'a> {
+    fn from(x: Array<'a>) -> Operand<'a> {
+        Operand::Array(x)
+    }
+}
+
+impl<'a, 'b: 'a> From<&Array<'b>> for Operand<'a> {
+    fn from(x: &Array<'b>) -> Operand<'a> {
+        Operand::Array(x.clone())
+    }
+}
+
+impl Drop for Expr<'_> {
+    /// Takes apart the nodes that only this one holds, deepest last, without recursion.
+    fn drop(&mut self) {
+        let mut orphans: SmallVec<[Array<'_>; 4]> = SmallVec::new();
+        take_operands(&mut self.kind, &mut orphans);
+        while let Some(Array(node)) = orphans.pop() {
+            // None where another handle holds the node; exactly one of the last two holders gets it.
+            if let Some(mut node) = Arc::into_inner(node) {
+                take_operands(&mut node.kind, &mut orphans);
+            }
+        }
+    }
+}
+
+fn take_operands<'a>(kind: &mut Kind<'a>, into: &mut SmallVec<[Array<'a>; 4]>) {
+    if !matches!(kind, Kind::Leaf(_)) {
+        let leaf = Kind::Leaf(Leaf::Const(Scalar::of(false)));
+        into.extend(std::mem::replace(kind, leaf).into_operands());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sends<T: Send + Sync>() {}
+
+    #[test]
+    fn a_handle_is_a_pointer_and_crosses_threads() {
+        sends::<Array<'static>>();
+        assert_eq!(size_of::<Array<'static>>(), size_of::<usize>());
+        // A million nodes are 112 MB with the counts: keep nodes small.
+        assert!(size_of::<Expr<'static>>() <= 96, "{}", size_of::<Expr<'static>>());
+    }
+
+    fn shorter<'a>(long: Array<'static>, _: &'a [f32]) -> Array<'a> {
+        long // compiles only if the lifetime is covariant
+    }
+
+    #[test]
+    fn an_owning_handle_serves_where_a_borrowing_one_is_asked_for() {
+        assert_eq!(shorter(Array::scalar(1), &[0.0]).rank(), 0);
     }
 }

@@ -1,8 +1,8 @@
 //! How arrays print: `Display` as NumPy's `str`, `Debug` as its `repr`, which names the dtype where the numbers
 //! don't tell it.
 //!
-//! In: an array. Out: text. Must hold: of an array of more than 1000 elements only three from either end of each
-//! axis are evaluated and shown. Source: NumPy 2.4's `arrayprint.py`, default options.
+//! Of an array of more than 1000 elements only three from either end of each axis are evaluated and shown. Source: NumPy
+//! 2.4's `arrayprint.py`, default options.
 
 use std::fmt;
 
@@ -123,7 +123,7 @@ impl Shown {
         let parts: Vec<Array<'_>> = parts.collect::<Result<_>>()?;
         let values = eval_many(&parts.iter().collect::<Vec<_>>())?;
         for ((_, to), part) in corners.iter().zip(&values) {
-            let (Some(leaf), Some(target)) = (part.leaf(), whole.view(&View::Slice(to.clone()))) else {
+            let (Some(leaf), Some(target)) = (part.in_memory(), whole.view(&View::Slice(to.clone()))) else {
                 continue;
             };
             // An evaluated part lies in row-major order from its offset on.

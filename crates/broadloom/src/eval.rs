@@ -9,10 +9,9 @@ use std::sync::Arc;
 use broadloom_core::{Error, ErrorKind, Result};
 use smallvec::SmallVec;
 
-use crate::array::Array;
+use crate::array::{Array, Kind, Leaf};
 use crate::engine::{self, Destination, Detail, Engine, Options};
 use crate::explain::Explanation;
-use crate::expr::Kind;
 use crate::storage::Element;
 
 /// Evaluates several arrays at once: what they have in common is computed once, in one loop where that is possible.
@@ -120,7 +119,7 @@ impl Array<'_> {
             None => {
                 let computed = self.eval_with(options)?;
                 let missing = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
-                let stores = computed.leaf().and_then(|leaf| leaf.stores::<T>()).ok_or_else(missing)?;
+                let stores = computed.in_memory().and_then(|leaf| leaf.stores::<T>()).ok_or_else(missing)?;
                 out.iter_mut().zip(stores).for_each(|(out, &x)| *out = T::load(x));
                 Ok(())
             }
@@ -172,7 +171,7 @@ impl Array<'_> {
             return fail(ErrorKind::Memory, format!("the output repeats one element along axis {axis}"));
         }
         if let Some(node) = Arc::get_mut(&mut out.0)
-            && let Kind::Data(leaf) = &mut node.kind
+            && let Kind::Leaf(Leaf::Data(leaf)) = &mut node.kind
             && leaf.storage.bytes_mut().is_some()
         {
             return engine::evaluate_into_leaf(self, leaf, options);
@@ -221,12 +220,12 @@ impl Array<'_> {
     /// As [`Array::eval_with`], though nothing is computed.
     pub fn explanation(&self, options: &Options, code: bool) -> Result<Explanation> {
         let detail = if code { Detail::Code } else { Detail::Plan };
-        engine::explain(Engine::global(), &[self], options, detail)
+        Engine::global().explain(&[self], options, detail)
     }
 
     /// The array itself, if it owns contiguous data.
     fn settled(&self) -> Option<Array<'static>> {
-        let leaf = self.leaf().filter(|leaf| leaf.layout.is_contiguous())?;
+        let leaf = self.in_memory().filter(|leaf| leaf.layout.is_contiguous())?;
         Some(Array::data(leaf.storage.owned()?, leaf.layout.clone()))
     }
 }

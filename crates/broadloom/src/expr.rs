@@ -1,56 +1,19 @@
-//! The expression behind a handle: a DAG of typed nodes.
+//! Births of nodes: functions of operands, conversions, views.
 //!
-//! In: ops on operands, conversions, views. Out: nodes whose operands have exactly the types that the op takes.
-//! Must hold: typed at birth; a literal is a root or has become a constant; building, folding and dropping take
-//! bounded stack however deep the DAG is. No Debug, Eq or Hash is derived here: they would recurse.
+//! Inference runs here and nowhere later: a node's operands are converted to the dtypes that its function takes, a literal
+//! becomes a constant of such a dtype, or a literal again where it meets literals only. What is built of nodes later takes
+//! their types over. Building and folding take bounded stack however deep an expression is.
 
 use std::sync::Arc;
 
-use broadloom_core::{DType, Dims, Error, ErrorKind, Layout, Literal, Op, Result, Scalar, Shape, View};
+use broadloom_core::node::Args;
+use broadloom_core::{DType, Dims, Error, ErrorKind, Literal, Op, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
 use broadloom_mem::{FloatEnv, HostFunction};
 use smallvec::SmallVec;
 
-use crate::array::Array;
-use crate::operand::{IntoArray, Operand};
+use crate::array::{Array, Kind, Leaf, Operand};
 use crate::promote::promotion;
-use crate::storage::Storage;
-
-/// A node.
-pub(crate) struct Expr<'a> {
-    pub kind: Kind<'a>,
-    pub dtype: DType,
-    /// With symbols, their [`Dims::least_shape`].
-    pub shape: Shape,
-    /// Of what depends on inputs of a kernel whose extents are open.
-    pub dims: Option<Arc<Dims>>,
-}
-
-/// What a node is.
-pub(crate) enum Kind<'a> {
-    /// Elements in memory.
-    Data(Box<Leaf<'a>>),
-    /// An input of kernels, by name: it has no elements.
-    Input(Box<str>),
-    /// A number that has met no array, 0-d. Boxed: it is the largest, and rare.
-    Literal(Box<Literal>),
-    /// A number that has, 0-d.
-    Const(Scalar),
-    /// A function; as many operands as it takes. Not a `SmallVec`, which would make the lifetime invariant.
-    Apply { op: Op, args: [Option<Array<'a>>; 3] },
-    /// A function of the host program; as many operands as it takes.
-    Host { function: HostFunction, args: [Option<Array<'a>>; 3] },
-    /// A conversion to the node's dtype.
-    Cast { arg: Array<'a> },
-    /// The same elements under another shape.
-    View { arg: Array<'a>, view: Box<View> },
-}
-
-/// Elements in memory, and where each lies.
-pub(crate) struct Leaf<'a> {
-    pub storage: Storage<'a>,
-    pub layout: Layout,
-}
 
 /// The op of these operands, promoted and broadcast.
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
@@ -63,14 +26,7 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     if literals_only && let Some(folded) = fold_literals(op, &operands, &signature)? {
         return Ok(folded);
     }
-    let mut args = [None, None, None];
-    for (i, operand) in operands.into_iter().enumerate() {
-        let dtype = signature.operand(op, i);
-        args[i] = Some(match operand.literal() {
-            Some(x) => constant(x.to_dtype(dtype)?),
-            None => cast(operand.into_array(), dtype),
-        });
-    }
+    let args = typed_operands(operands, |i| signature.operand(op, i))?;
     let dims = signature.dims.map(Arc::new);
     Ok(Array::with_dims(Kind::Apply { op, args }, signature.result, signature.shape, dims))
 }
@@ -83,15 +39,21 @@ pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>;
     let (shape, dims) = infer::call(function.declaration(), &known)?;
     drop(known);
     let signature = function.signature();
-    let mut args = [None, None, None];
-    for ((place, operand), &dtype) in args.iter_mut().zip(operands).zip(signature.operands()) {
-        *place = Some(match operand.literal() {
-            Some(x) => constant(x.to_dtype(dtype)?),
-            None => operand.into_array(),
-        });
-    }
+    let args = typed_operands(operands, |i| signature.operands()[i])?;
     let kind = Kind::Host { function: function.clone(), args };
     Ok(Array::with_dims(kind, signature.result(), shape, dims.map(Arc::new)))
+}
+
+/// The operands with the dtypes that a function takes.
+fn typed_operands<'a>(
+    operands: SmallVec<[Operand<'a>; 3]>,
+    dtype: impl Fn(usize) -> DType,
+) -> Result<Args<Array<'a>>> {
+    let typed = operands.into_iter().enumerate().map(|(i, operand)| match operand.literal() {
+        Some(x) => Ok(constant(x.to_dtype(dtype(i))?)),
+        None => Ok(cast(operand.into_array(), dtype(i))),
+    });
+    typed.collect()
 }
 
 /// The literal that the op gives for literals; not where a zero divisor may have to fail the evaluation.
@@ -120,24 +82,24 @@ fn fold_literals<'a>(
 
 /// A 0-d array of one value.
 pub(crate) fn constant<'a>(value: Scalar) -> Array<'a> {
-    Array::of(Kind::Const(value), value.dtype, Shape::scalar())
+    Array::of(Kind::Leaf(Leaf::Const(value)), value.dtype, Shape::scalar())
 }
 
 /// The array converted to a dtype; the array itself if it has it, and is no literal.
 pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
-    match &arg.0.kind {
-        Kind::Literal(x) => {
+    match arg.leaf() {
+        Some(Leaf::Literal(x)) => {
             let _ieee = FloatEnv::ieee();
             constant(cast_literal(**x, dtype))
         }
         _ if arg.0.dtype == dtype => arg,
-        Kind::Const(value) => {
+        Some(Leaf::Const(value)) => {
             let _ieee = FloatEnv::ieee();
             constant(fold::cast(*value, dtype))
         }
         _ => {
             let (shape, dims) = (arg.0.shape.clone(), arg.0.dims.clone());
-            Array::with_dims(Kind::Cast { arg }, dtype, shape, dims)
+            Array::with_dims(Kind::Cast { arg, to: dtype }, dtype, shape, dims)
         }
     }
 }
@@ -158,9 +120,9 @@ fn cast_literal(x: Literal, dtype: DType) -> Scalar {
 ///
 /// Errors: a literal that the default dtype can't hold.
 pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
-    match &arg.0.kind {
-        Kind::Literal(x) => Ok(constant(x.to_dtype(x.default_dtype())?)),
-        _ => Ok(arg.clone()),
+    match arg.literal() {
+        Some(x) => Ok(constant(x.to_dtype(x.default_dtype())?)),
+        None => Ok(arg.clone()),
     }
 }
 
@@ -174,26 +136,24 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
         return Ok(arg.clone());
     }
     let shape = view.shape(&arg.0.shape);
-    match &arg.0.kind {
-        Kind::Data(leaf) => {
-            if let Some(layout) = leaf.layout.view(&view) {
-                return Ok(Array::data(leaf.storage.clone(), layout));
-            }
-        }
-        // Every element is the same one.
-        Kind::View { arg: inner, view: outer }
-            if inner.0.shape.rank() == 0 && matches!(**outer, View::BroadcastTo(_)) =>
-        {
-            return self::view(inner, View::BroadcastTo(shape));
-        }
-        _ => {}
+    if let Some(data) = arg.in_memory()
+        && let Some(layout) = data.layout.view(&view)
+    {
+        return Ok(Array::data(data.storage.clone(), layout));
+    }
+    // Every element is the same one.
+    if let Kind::View { arg: inner, view: outer } = &arg.0.kind
+        && inner.0.shape.rank() == 0
+        && matches!(**outer, View::BroadcastTo(_))
+    {
+        return self::view(inner, View::BroadcastTo(shape));
     }
     let arg = typed(arg)?;
     let dtype = arg.0.dtype;
-    Ok(Array::of(Kind::View { arg, view: Box::new(view) }, dtype, shape))
+    Ok(Array::of(Kind::View { arg, view: Arc::new(view) }, dtype, shape))
 }
 
-/// A view of what has open extents.
+/// A view of what has dynamic dimensions.
 ///
 /// Errors: any but a permutation of known axes, since what it is depends on the extents.
 #[cold]
@@ -210,7 +170,7 @@ fn symbolic_view<'a>(arg: &Array<'a>, view: View, dims: &Dims) -> Result<Array<'
     view.check(&arg.0.shape)?;
     let permuted = dims.permuted(axes).map(Arc::new);
     let shape = view.shape(&arg.0.shape);
-    Ok(Array::with_dims(Kind::View { arg: arg.clone(), view: Box::new(view) }, arg.0.dtype, shape, permuted))
+    Ok(Array::with_dims(Kind::View { arg: arg.clone(), view: Arc::new(view) }, arg.0.dtype, shape, permuted))
 }
 
 fn changes_nothing(view: &View, of: &Shape) -> bool {
@@ -223,53 +183,9 @@ fn changes_nothing(view: &View, of: &Shape) -> bool {
     }
 }
 
-impl Drop for Expr<'_> {
-    /// Takes apart the nodes that only this one holds, deepest last, without recursion.
-    fn drop(&mut self) {
-        let mut orphans: SmallVec<[Array<'_>; 4]> = SmallVec::new();
-        take_operands(&mut self.kind, &mut orphans);
-        while let Some(Array(node)) = orphans.pop() {
-            // None where another handle holds the node; exactly one of the last two holders gets it.
-            if let Some(mut node) = Arc::into_inner(node) {
-                take_operands(&mut node.kind, &mut orphans);
-            }
-        }
-    }
-}
-
-fn take_operands<'a>(kind: &mut Kind<'a>, into: &mut SmallVec<[Array<'a>; 4]>) {
-    if matches!(kind, Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_)) {
-        return;
-    }
-    match std::mem::replace(kind, Kind::Const(Scalar::of(false))) {
-        Kind::Apply { args, .. } | Kind::Host { args, .. } => into.extend(args.into_iter().flatten()),
-        Kind::Cast { arg } | Kind::View { arg, .. } => into.push(arg),
-        Kind::Data(_) | Kind::Input(_) | Kind::Literal(_) | Kind::Const(_) => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn sends<T: Send + Sync>() {}
-
-    #[test]
-    fn a_handle_is_a_pointer_and_crosses_threads() {
-        sends::<Array<'static>>();
-        assert_eq!(size_of::<Array<'static>>(), size_of::<usize>());
-        // A million nodes are 112 MB with the counts: keep nodes small.
-        assert!(size_of::<Expr<'static>>() <= 96, "{}", size_of::<Expr<'static>>());
-    }
-
-    fn shorter<'a>(long: Array<'static>, _: &'a [f32]) -> Array<'a> {
-        long // compiles only if the lifetime is covariant
-    }
-
-    #[test]
-    fn an_owning_handle_serves_where_a_borrowing_one_is_asked_for() {
-        assert_eq!(shorter(Array::scalar(1), &[0.0]).rank(), 0);
-    }
 
     #[test]
     fn literal_operations_fold_into_literals() -> Result<()> {
@@ -289,15 +205,14 @@ mod tests {
         ] {
             let got = folded(op, operands)?;
             match (&got.0.kind, result) {
-                (Kind::Literal(x), Some(expected)) => assert_eq!(**x, expected, "{op}"),
+                (Kind::Leaf(Leaf::Literal(x)), Some(expected)) => assert_eq!(**x, expected, "{op}"),
                 (Kind::Apply { .. }, None) => assert_eq!(got.dtype(), DType::Int64),
                 _ => panic!("{op} of {operands:?} became something else"),
             }
         }
         let nan = folded(Op::Divide, &[Literal::Float(0.0), Literal::Float(0.0)])?;
         let sign = apply(Op::SignBit, [Operand::Array(nan)].into_iter().collect())?;
-        let Kind::Literal(sign) = &sign.0.kind else { panic!("a literal of literals") };
-        assert_eq!(**sign, Literal::Bool(false), "a computed NaN is positive");
+        assert_eq!(sign.literal(), Some(Literal::Bool(false)), "a computed NaN is positive");
         Ok(())
     }
 
@@ -305,8 +220,10 @@ mod tests {
     fn literals_become_constants_of_the_operand_dtype() -> Result<()> {
         let x = constant(Scalar::of(1.5f32));
         let y = apply(Op::Add, [x.into(), Operand::Literal(Literal::Int(2))].into_iter().collect())?;
-        let Kind::Apply { args: [_, Some(two), None], .. } = &y.0.kind else { panic!("not a sum") };
-        assert!(matches!(two.0.kind, Kind::Const(s) if s == Scalar::of(2.0f32)));
+        let Kind::Apply { args, .. } = &y.0.kind else { panic!("not a sum") };
+        let two = args.get(1).and_then(Array::leaf);
+        assert!(matches!(two, Some(Leaf::Const(s)) if *s == Scalar::of(2.0f32)));
+        assert_eq!(args.len(), 2);
         Ok(())
     }
 

@@ -1,16 +1,15 @@
 //! What an expression is, for tools that work on it.
 //!
-//! In: arrays. Out: a [`TypedGraph`]. Must hold: it is what an evaluation begins with, before any rewriting,
-//! conversions and broadcasts written out.
+//! A [`TypedGraph`] is what an evaluation begins with, before any rewriting, conversions and broadcasts written out.
 
-use broadloom_core::graph::{Graph, NodeId, NodeKind};
+use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::{Layout, Result, fuse};
 use broadloom_mem::{Access, FloatEnv};
 
 use crate::array::Array;
 use crate::engine::{self, Options};
-use crate::lower::{self, Walk};
+use crate::lower::Lowered;
 
 /// The graph behind arrays.
 #[derive(Debug)]
@@ -67,12 +66,12 @@ fn access(layout: &Layout) -> Access {
 pub fn typed_graph<'a>(arrays: &[&Array<'a>], options: &Options) -> Result<TypedGraph<'a>> {
     // Building folds constants.
     let _ieee = FloatEnv::ieee();
-    let walk = Walk::new(arrays, options)?;
-    let (graph, roots) = lower::graph(walk.key(), walk.literals(), walk.functions(), options.int_division)?;
+    let lowered = Lowered::new(arrays, options.size_limits())?;
+    let (graph, roots) = lowered.expression().graph(options.int_division)?;
     let mut inputs = Vec::new();
     for id in graph.ids() {
-        if let NodeKind::Input { slot, layout } = &graph.node(id).kind {
-            inputs.push((id, Array::data(walk.slots()[*slot as usize].storage.clone(), layout.clone())));
+        if let NodeKind::Leaf(Leaf::Input { slot, layout, .. }) = &graph.node(id).kind {
+            inputs.push((id, Array::data(lowered.slots()[*slot as usize].storage.clone(), layout.clone())));
         }
     }
     Ok(TypedGraph { graph, roots, inputs })

@@ -10,11 +10,10 @@ use broadloom_math::Elem;
 use broadloom_mem::{Region, View, ViewMut};
 use ndarray::{ArrayBase, ArrayD, ArrayRef, ArrayView, ArrayViewMut, Data, Dimension, IxDyn};
 
-use crate::array::Array;
+use crate::array::{Array, Kind, Leaf, Operand};
 use crate::engine::{Destination, Engine, Options};
-use crate::expr::Kind;
 use crate::kernel::{In, Out};
-use crate::operand::{IntoArray, Operand};
+use crate::operand::IntoArray;
 use crate::storage::{Element, Storage};
 
 /// `ndarray` arrays as lazy ones: `a.lazy()`, of arrays, shared arrays and views of any dimension (feature `ndarray`).
@@ -268,9 +267,9 @@ impl Array<'_> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn into_ndarray<T: Element>(mut self) -> Result<ArrayD<T>> {
-        if let Some(order) = self.leaf().and_then(|leaf| memory_order(&leaf.layout, leaf.storage.len()))
+        if let Some(order) = self.in_memory().and_then(|data| memory_order(&data.layout, data.storage.len()))
             && let Some(node) = std::sync::Arc::get_mut(&mut self.0)
-            && let Kind::Data(leaf) = &mut node.kind
+            && let Kind::Leaf(Leaf::Data(leaf)) = &mut node.kind
             && let Some(data) = leaf.storage.take_vec::<T>()
         {
             let shape = &leaf.layout.shape;

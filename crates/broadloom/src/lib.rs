@@ -129,21 +129,22 @@ mod storage;
 pub mod text;
 mod views;
 
-pub use array::Array;
+pub use array::{Array, Operand};
 pub use broadloom_core::graph::IntDivision;
 pub use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Kind, Literal, Op, Promotion, Result, Symbol};
+pub use broadloom_ir::VectorWidth;
 pub use broadloom_math::f16;
 pub use broadloom_mem::HostFunction;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_mem::{Region, ViewMut};
-pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress, VectorWidth};
+pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
 pub use eval::{eval_many, eval_many_with};
 pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};
 #[cfg(feature = "ndarray")]
 pub use interop::{AssignLazy, Lazy, lazy};
 pub use kernel::{Call, In, Kernel, KernelId, Out, Port};
-pub use operand::{IntoArray, Operand};
+pub use operand::IntoArray;
 pub use promote::{promotion, with_promotion};
 pub use range::Range;
 pub use storage::Element;

@@ -1,8 +1,7 @@
 //! How numbers are written: as NumPy writes them.
 //!
-//! In: the elements that are shown, as bits of a dtype. Out: a [`Column`], which writes each of them to one width.
-//! Must hold: the digits of a float are the shortest that give it back, cut to 8 after the point. Source: NumPy
-//! 2.4's `arrayprint.py`, default options.
+//! A [`Column`] writes the elements that are shown to one width. The digits of a float are the shortest that give it
+//! back, cut to 8 after the point. Source: NumPy 2.4's `arrayprint.py`, default options.
 
 use broadloom_core::{DType, Kind, Scalar};
 use broadloom_math::{Elem, f16};

@@ -1,59 +1,12 @@
 //! What may stand beside an array in an operation.
 //!
-//! In: arrays, references to them, and Rust numbers. Out: an [`Operand`]. Must hold: a number stays a literal
-//! without a dtype until it meets an array.
+//! [`IntoArray`] makes an [`Operand`] of arrays, of references to them, and of Rust numbers, which stay literals without
+//! a dtype until they meet an array.
 
 use broadloom_core::Literal;
-use broadloom_core::infer;
 use broadloom_math::f16;
 
-use crate::array::Array;
-use crate::expr::Kind;
-
-/// An operand: an array, or a literal that takes its dtype from the arrays.
-#[derive(Clone, Debug)]
-pub enum Operand<'a> {
-    /// An array.
-    Array(Array<'a>),
-    /// A literal.
-    Literal(Literal),
-}
-
-impl<'a> Operand<'a> {
-    /// What inference knows of it.
-    pub(crate) fn known(&self) -> infer::Operand<'_> {
-        match self {
-            Operand::Literal(x) => infer::Operand::Literal(*x),
-            Operand::Array(Array(node)) => match &node.kind {
-                Kind::Literal(x) => infer::Operand::Literal(**x),
-                _ => match &node.dims {
-                    None => infer::Operand::Array(node.dtype, &node.shape),
-                    Some(dims) => infer::Operand::Symbolic(node.dtype, dims),
-                },
-            },
-        }
-    }
-
-    /// The literal, if this is one or a handle of one.
-    pub(crate) fn literal(&self) -> Option<Literal> {
-        match self.known() {
-            infer::Operand::Literal(x) => Some(x),
-            _ => None,
-        }
-    }
-}
-
-impl<'a> From<Array<'a>> for Operand<'a> {
-    fn from(x: Array<'a>) -> Operand<'a> {
-        Operand::Array(x)
-    }
-}
-
-impl<'a, 'b: 'a> From<&Array<'b>> for Operand<'a> {
-    fn from(x: &Array<'b>) -> Operand<'a> {
-        Operand::Array(x.clone())
-    }
-}
+use crate::array::{Array, Operand};
 
 /// Anything that an operation takes: an [`Array`], a reference to one, or a Rust number.
 ///
@@ -79,10 +32,7 @@ pub trait IntoArray<'a> {
     where
         Self: Sized,
     {
-        match self.into_operand() {
-            Operand::Array(x) => x,
-            Operand::Literal(x) => Array::scalar(x),
-        }
+        self.into_operand().into_array()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rust's operators on arrays, references to them and numbers, on either side.
 //!
-//! In: operands. Out: the expression, as the function of the same meaning builds it. Must hold: an error panics
-//! with the words that the `try_` twin returns, at the place in the caller's code.
+//! Each builds the expression that the function of the same meaning builds. Operators can't return errors, so an error
+//! panics with the words that the `try_` twin returns, at the place in the caller's code.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
@@ -9,9 +9,9 @@ use broadloom_core::{Op, Result};
 use broadloom_math::f16;
 use smallvec::smallvec;
 
-use crate::array::Array;
+use crate::array::{Array, Operand};
 use crate::expr;
-use crate::operand::{IntoArray, Operand, for_each_literal};
+use crate::operand::{IntoArray, for_each_literal};
 
 /// The value, or a panic at the caller's caller.
 #[track_caller]

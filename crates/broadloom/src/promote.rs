@@ -1,7 +1,6 @@
 //! The promotion mode in which expressions are built.
 //!
-//! In: a mode and a closure. Out: what the closure gives, its expressions typed in that mode. Must hold: the mode
-//! is the thread's own, and is restored however the closure ends. An expression does not remember the mode: the
+//! The mode is the thread's own and is restored however the closure ends. An expression does not remember it: the
 //! conversions that it asked for are part of the expression.
 
 use std::cell::Cell;

@@ -1,9 +1,9 @@
 //! Programs and expressions written as text, such as `where(x > 0, x, -x) * 2`.
 //!
-//! In: text, and arrays under names. Out: the arrays that the text means, or a [`TextError`] that points into it; and
-//! back: [`print()`] writes an expression as a text that means it. Must hold: no recursion along the text or the
-//! expression; the words of a type error are those of the `try_` function that the text names. What the text means is
-//! typed in this thread's [promotion mode](crate::promotion).
+//! A text under names of arrays means arrays, or is a [`TextError`] that points into it; and [`print()`] writes an
+//! expression as a text that means it. Nothing recurses along the text or the expression, and the words of a type error
+//! are those of the `try_` function that the text names. What the text means is typed in this thread's [promotion
+//! mode](crate::promotion).
 //!
 //! The language has Python's operators with Python's precedence, except that comparisons do not chain; the
 //! [functions](crate::functions) under the standard's names, `where(condition, x2, x3)` among them;

@@ -1,8 +1,8 @@
 //! The same elements under another shape, without a copy.
 //!
-//! In: an array and a change of shape. Out: an array over the same memory, or a view in the expression where there
-//! is no memory yet, or where no strides express the reshape. Must hold: an error names the function, the shape and
-//! the axis. Axes count from the end if they are negative.
+//! A change of shape of an array in memory is an array over the same memory; of an expression, or where no strides
+//! express a reshape, it is a view in the expression. An error names the function, the shape and the axis; axes count
+//! from the end if they are negative.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::{Error, ErrorKind, Result, Shape, View};

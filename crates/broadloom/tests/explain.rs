@@ -51,7 +51,7 @@ graph (4 nodes after rewriting; result n7):
 plan (1 kernel, 0 temporaries; 60 B moved, 12 operations):
 stage 0 over [2,3]:
   v0 reads input 0, contiguous, element by element
-  v1 reads input 1, strides [0, 1], element by element
+  v1 reads input 1, strides [0, 1], packed into rows of elements
   v3 is written to result 0
   kernel 97caf7211b564d277ba14ab8e225d98c (v0: float32, v1: float32)
     v2 = add.float32 v0, v1

@@ -1,5 +1,5 @@
 //! The text language: what is printed reads back as the same graph; the examples of docs/language.md are what happens;
-//! declared inputs, composites and libraries.
+//! declared inputs, user-defined functions and libraries.
 
 use broadloom::prelude::*;
 use broadloom::text::{Library, ParseOptions, Printed, Program, print};
@@ -171,7 +171,7 @@ fn names_that_do_not_go_together_are_errors() {
 }
 
 #[test]
-fn composites_and_libraries() -> Result<()> {
+fn user_defined_functions_and_libraries() -> Result<()> {
     let options = ParseOptions::default();
     let mut library = Library::default();
     library.define("def smooth(t) = t * t * (3 - 2 * t)", &options)?;
@@ -204,13 +204,13 @@ fn composites_and_libraries() -> Result<()> {
             "def f(a) = f(a); f(x)",
             11,
             ErrorKind::Name,
-            "there is no function `f`; a composite can't use itself",
+            "there is no function `f`; a function can't call itself",
         ),
         (
             "def f(a) = x; f(x)",
             11,
             ErrorKind::Name,
-            "`x` is not a parameter of `f`; a composite sees nothing but its parameters",
+            "`x` is not a parameter of `f`; a user-defined function can use only its parameters",
         ),
         ("def f(a) = g(a); def g(a) = a; f(x)", 11, ErrorKind::Name, "there is no function `g`"),
         (

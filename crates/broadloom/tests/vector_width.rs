@@ -3,7 +3,8 @@
 use broadloom::prelude::*;
 use broadloom::{Engine, Executor, Kernel, Limits, Options, VectorWidth};
 
-fn jit(vector_width: VectorWidth) -> Options {
+fn jit(vector_width: impl Into<Option<VectorWidth>>) -> Options {
+    let vector_width = vector_width.into();
     Options { executor: Executor::Jit, vector_width, threads: Some(1), ..Options::default() }
 }
 
@@ -17,7 +18,7 @@ fn each_width_has_code_of_its_own() -> Result<()> {
     let x: Vec<f32> = (0..1003).map(|i| i as f32 / 8.0).collect();
     let want: Vec<f32> = x.iter().map(|x| x * x + 0.5).collect();
     let array = Array::from_vec(x);
-    let widths: Vec<VectorWidth> = VectorWidth::of_host().collect();
+    let widths: Vec<VectorWidth> = VectorWidth::of_target().collect();
     for round in 0..2 {
         for (i, &width) in widths.iter().enumerate() {
             for _ in 0..3 {
@@ -28,7 +29,7 @@ fn each_width_has_code_of_its_own() -> Result<()> {
             assert_eq!(engine.compiled_kernels(), kept, "{width:?}");
         }
         // The widest is what is meant where none is named.
-        engine.eval_many(&[&(&array * &array + 0.5)], &jit(VectorWidth::Auto))?;
+        engine.eval_many(&[&(&array * &array + 0.5)], &jit(None))?;
         assert_eq!(engine.compiled_kernels(), widths.len());
     }
     Ok(())
@@ -39,7 +40,7 @@ fn each_width_has_code_of_its_own() -> Result<()> {
 fn kernels_of_each_width() -> Result<()> {
     let x = Array::input("x", DType::Int32, &["n".into()])?;
     let root = &x * 3 + 1;
-    let kernels: Vec<Kernel> = VectorWidth::of_host()
+    let kernels: Vec<Kernel> = VectorWidth::of_target()
         .map(|width| Kernel::new(&[&root], &[&x], &jit(width)))
         .collect::<Result<_>>()?;
     for n in (1..200).chain([1000, 4099]) {
@@ -62,13 +63,12 @@ fn explanations_tell_the_width() -> Result<()> {
         return Ok(());
     }
     let x = Array::from_vec(vec![1.0_f64; 100]);
-    let widest = VectorWidth::of_host().last().unwrap_or_default();
-    for asked in VectorWidth::ALL {
+    for asked in [None].into_iter().chain(VectorWidth::ALL.map(Some)) {
         let told = (&x * &x).explanation(&jit(asked), true)?;
         let (text, page) = (told.to_string(), told.to_html("squares"));
         let line = text.lines().find(|line| line.starts_with("stage 0 has vectors of ")).expect("a line");
         let (bits, why) = line["stage 0 has vectors of ".len()..].split_once(" bits").expect("bits");
-        let asked_bits = asked.bits().or(widest.bits()).expect("a number");
+        let asked_bits = asked.unwrap_or(VectorWidth::target()).bits();
         match why.strip_prefix(", no wider: ") {
             None => assert_eq!((bits.parse(), why), (Ok(asked_bits), "")),
             Some(why) => {
@@ -80,7 +80,7 @@ fn explanations_tell_the_width() -> Result<()> {
         assert!(page.contains(&format!("It has vectors of {bits} bits")), "{page}");
         assert!(told.to_svg().contains(&format!("jit ({bits} bits)")));
     }
-    let interpreted = Options { executor: Executor::Interp, ..jit(VectorWidth::Auto) };
+    let interpreted = Options { executor: Executor::Interp, ..jit(None) };
     assert!(!(&x * &x).explanation(&interpreted, false)?.to_string().contains("vectors of"));
     Ok(())
 }
@@ -92,7 +92,7 @@ fn stores_past_the_caches() -> Result<()> {
     let x: Vec<f32> = (0..N).map(|i| (i % 4099) as f32).collect();
     let array = Array::from_slice(&x);
     let root = &array * 3 + 1;
-    for width in VectorWidth::of_host() {
+    for width in VectorWidth::of_target() {
         for (threads, offset) in [(Some(1), 0), (Some(2), 5)] {
             let mut out = vec![-1.0_f32; N + 32];
             let options = Options { threads, ..jit(width) };

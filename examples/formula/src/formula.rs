@@ -1,7 +1,7 @@
-//! A formula as a kernel: values and mask of the result from those of the columns.
+//! A formula as a kernel that computes the values and the mask of the result.
 //!
-//! In: text, and a table's columns. Out: a [`Formula`], which is run on a table. Must hold: the kernel has two outputs
-//! and is one loop; the second output is the conjunction of the masks of the columns that the text names.
+//! The kernel has two outputs and is one loop; the second output is the conjunction of the masks of the columns that
+//! the text names.
 
 use std::ops::Range;
 
@@ -10,15 +10,15 @@ use broadloom::{Array, DType, Error, ErrorKind, In, Kernel, Options, Out, Promot
 
 use crate::table::{Column, Table, Values};
 
-/// What is wrong with a formula's text, and where.
+/// An error in a formula's text, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {}: {message}", span.start)]
 pub struct Mistake {
     /// The bytes at fault.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// Advice, if there is some.
     pub help: Option<String>,
     /// Of a type error, each operand and its type.
     pub operands: Vec<(Range<usize>, String)>,

@@ -4,8 +4,7 @@
 //! CSV ──▶ Table: values + a mask per column ──▶ Formula: one kernel, two outputs ──▶ a column ──▶ CSV
 //! ```
 //!
-//! In: CSV text and a formula in broadloom's text language. Out: the table with one column more. Must hold: a result is
-//! empty exactly where a column that the formula uses is; values and mask are computed in one loop.
+//! A result is empty exactly where a column that the formula uses is empty. Values and mask are computed in one loop.
 #![forbid(unsafe_code)]
 
 pub mod formula;

@@ -1,7 +1,7 @@
 //! `formula data.csv 'price * quantity' --as total -o out.csv`
 //!
-//! In: a CSV file and a formula. Out: the file with a column more. Must hold: a formula that is wrong ends the program with
-//! status 2 and a caret under the place, a file that is wrong with status 1; then nothing is written.
+//! Adds a column to a CSV file. A wrong formula ends the program with status 2 and a caret under the place, a wrong
+//! file with status 1; in both cases nothing is written.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -20,10 +20,10 @@ struct Args {
     table: PathBuf,
     /// Operators, functions and literals of broadloom's text language, over the columns' names.
     formula: String,
-    /// What the new column is called.
+    /// The name of the new column.
     #[arg(long = "as", value_name = "NAME", default_value = "result")]
     title: String,
-    /// Where to write; to standard output unless told.
+    /// Where to write; to standard output by default.
     #[arg(short, long)]
     output: Option<PathBuf>,
 }
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Formula(FormulaError::Text(error))) => {
-            // Nobody is left to tell that standard error is closed.
+            // If standard error is closed, nothing can be reported.
             let _ = caret(&error, &args.formula, io::stderr());
             ExitCode::from(2)
         }

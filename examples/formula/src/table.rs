@@ -1,7 +1,7 @@
 //! Tables: columns of one type each, with empty cells.
 //!
-//! In: CSV with a header. Out: a [`Table`], and CSV again, its own cells as they were. Must hold: each column has a value
-//! and a mark for each row; where the mark is false the value means nothing.
+//! Each column has a value and a mask entry per row; where the mask is false the value has no meaning. A table read
+//! from CSV is written with its own cells unchanged.
 
 use std::io::{Read, Write};
 
@@ -41,7 +41,7 @@ pub enum Values {
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The name in formulas: of the header, with `_` for what can't be in a name.
+    /// The name in formulas: of the header, with `_` for characters that names can't contain.
     pub name: String,
     /// The values.
     pub values: Values,
@@ -61,7 +61,7 @@ impl Table {
     /// Reads CSV with a header and finds the type of each column.
     ///
     /// # Errors
-    /// For what is not CSV, rows of different lengths, and columns of one name.
+    /// If the text is not CSV, rows have different lengths, or two columns have one name.
     ///
     /// ```
     /// use broadloom_formula::{Table, Values};
@@ -175,7 +175,7 @@ fn truth(cell: &str) -> Option<bool> {
     }
 }
 
-/// What formulas call a column.
+/// The name of a column in formulas.
 fn name(title: &str) -> String {
     let mut name: String =
         title.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

@@ -1,8 +1,8 @@
 //! A Rhai script engine with lazy arrays, whose expressions broadloom compiles.
 //!
-//! In: scripts that may be hostile, and a folder of `.npy` files. Out: what they print, or a Rhai error with a position.
-//! Must hold: operators and functions only build expressions; values are computed where they are printed or asked for,
-//! within the script's [`Limits`]; functions come from broadloom's op table, none is listed here.
+//! Scripts may be hostile and may read the `.npy` files of one folder. Operators and functions only build expressions;
+//! values are computed when a script prints or reads them, within its [`Limits`]. The functions are registered from
+//! broadloom's op table.
 #![forbid(unsafe_code)]
 
 mod load;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 use broadloom::{Array, DType, Op, Options, Promotion, typed_graph, with_promotion};
 use rhai::{Dynamic, Engine, EvalAltResult, FLOAT, INT, Position};
 
-/// What a script may use up.
+/// The limits of a script.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Rhai's operations: statements, calls, iterations. No more expressions can be built.
@@ -40,7 +40,7 @@ fn error(why: impl ToString) -> Box<EvalAltResult> {
     EvalAltResult::ErrorRuntime(why.to_string().into(), Position::NONE).into()
 }
 
-/// What is left of a script's limits.
+/// The remainder of a script's limits.
 struct Budget {
     nodes: usize,
     work: Cell<usize>,
@@ -96,7 +96,7 @@ pub fn engine(folder: &Path, limits: &Limits) -> Engine {
         if op.operands() == 1 {
             engine.register_fn(symbol, move |x: Array<'static>| apply(op, [Dynamic::from(x)]));
         } else {
-            // An array on one side at least: what stands between other values stays Rhai's.
+            // At least one side is an array: operators between other values remain Rhai's.
             engine.register_fn(symbol, move |x: Array<'static>, y: Dynamic| apply(op, [Dynamic::from(x), y]));
             engine.register_fn(symbol, move |x: Dynamic, y: Array<'static>| apply(op, [x, Dynamic::from(y)]));
         }
@@ -127,7 +127,7 @@ fn confine(engine: &mut Engine, limits: &Limits) {
         .disable_symbol("eval");
 }
 
-/// What a script can do with arrays beside the standard's functions.
+/// The methods of arrays beside the standard's functions.
 fn functions(engine: &mut Engine, folder: &Path, budget: &Rc<Budget>) {
     engine.register_fn("shape", |x: Array<'static>| -> rhai::Array {
         x.shape().iter().map(|&n| Dynamic::from(n as INT)).collect()

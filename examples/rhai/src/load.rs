@@ -1,7 +1,7 @@
-//! `.npy` files of one folder.
+//! Loads `.npy` files of one folder.
 //!
-//! In: a file's name. Out: its array. Must hold: a name leads to no other folder; what a header claims is compared with
-//! the file's length before memory is taken.
+//! A name can't refer to another folder, and the header's claims are checked against the file's length before memory is
+//! allocated.
 
 use std::fs::File;
 use std::io::BufReader;

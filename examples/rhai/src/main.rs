@@ -1,7 +1,6 @@
 //! Runs a script: `broadloom-rhai SCRIPT [FOLDER of .npy files]`.
 //!
-//! In: a script's path, and the folder that it may load from. Out: what it prints, or its
-//! error. Must hold: a script that fails ends the program with status 1.
+//! A script that fails ends the program with status 1.
 #![forbid(unsafe_code)]
 
 use std::path::Path;

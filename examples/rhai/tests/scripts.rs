@@ -1,4 +1,4 @@
-//! The scripts print what is written down beside them, and a script that does harm elsewhere is refused here.
+//! The scripts print the outputs recorded beside them, and hostile scripts are refused.
 
 use std::cell::RefCell;
 use std::fs;
@@ -10,7 +10,7 @@ use npyz::WriterBuilder;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../data");
 
-/// What a script prints, and how it ends.
+/// The output of a script, and its result.
 fn run(script: &str, folder: &Path, limits: &Limits) -> (String, Result<(), String>) {
     let printed = Rc::new(RefCell::new(String::new()));
     let mut engine = engine(folder, limits);

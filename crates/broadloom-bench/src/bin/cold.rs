@@ -1,8 +1,7 @@
-//! What the first evaluation of a process costs.
+//! The cost of the first evaluation in a process.
 //!
-//! In: nothing. Out: for each executor the median over many processes of the time that an expression of eight
-//! operations over 1000 elements takes from its first operator to its result. Must hold: each time is from a process
-//! of its own, which has evaluated nothing before.
+//! For each executor the program prints the median, over many fresh processes, of the time from the first operator to
+//! the result of an expression with eight operations over 1000 elements.
 //!
 //! `cargo run --release -p broadloom-bench --bin cold`
 #![forbid(unsafe_code)]

@@ -1,8 +1,7 @@
-//! The engine against loops that are fused by hand: the same definitions of functions, at the widest vectors that
-//! rustc has for the host.
+//! The engine against hand-fused loops over the same definitions of functions, at the target's widest vectors.
 //!
-//! In: nothing. Out: nanoseconds for an element of both, and their ratio. Must hold: both compute the same bits, which
-//! is checked first; they take turns.
+//! The program prints nanoseconds per element of both, and their ratio. Both must give the same bits, which is checked
+//! first; they alternate.
 //!
 //! `cargo run --release -p broadloom-bench --bin fused`
 #![forbid(unsafe_code)]

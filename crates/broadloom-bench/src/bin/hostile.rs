@@ -1,8 +1,7 @@
-//! What it takes to answer hostile texts.
+//! Time and memory that the texts of [`broadloom_bench::hostile`] take.
 //!
-//! In: nothing. Out: for each text of the table the least time, of some processes, until it means something or is refused
-//! and all that it took is freed; and the most memory that a process has needed beyond the text. Must hold: each is
-//! answered in processes of its own.
+//! For each text the program prints the minimum time, over several processes, until it is evaluated or refused and all
+//! of its memory is freed, and the peak memory of such a process beyond the text. Each run has a process of its own.
 //!
 //! `cargo run --release -p broadloom-bench --bin hostile`
 #![forbid(unsafe_code)]
@@ -63,7 +62,7 @@ fn formula() -> Result<f64, Box<dyn Error>> {
     Ok(times[times.len() / 2] as f64 / 1e3)
 }
 
-/// Answers one text; milliseconds, MiB beyond what the process had before, and the answer.
+/// Evaluates one text: milliseconds, additional MiB, and the outcome.
 fn answer(text: &str) -> Result<(), Box<dyn Error>> {
     let (x, i) = (Array::from_vec(vec![1.5_f32, 2.0]), Array::from_vec(vec![1_i32, 2]));
     let before = peak()?;

@@ -1,7 +1,7 @@
-//! `ndarray`'s idioms against the same expressions here: chains of operators, `mapv`, `Zip` into given memory.
+//! `ndarray`'s idioms against the same expressions in broadloom: chains of operators, `mapv`, `Zip` into given memory.
 //!
-//! In: nothing. Out: nanoseconds for an element, as a table of Markdown. Must hold: what is timed gave equal elements first
-//! (to 4 units in the last place, where a function is approximate); all contenders of a row take turns, on one thread.
+//! The output is a Markdown table of nanoseconds per element. Results are compared first (up to 4 units in the last
+//! place where a function is approximate); the contenders of a row alternate, on one thread.
 //!
 //! `cargo run --release -p broadloom-bench --features ndarray --bin ndarray`
 #![forbid(unsafe_code)]
@@ -15,7 +15,7 @@ use broadloom::{Array, AssignLazy, DType, Kernel, Lazy, Options};
 use broadloom_bench::clock::{Contender, in_turns};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice, Zip};
 
-/// What an expression's operands are of two square arrays.
+/// The operands of an expression over two square arrays.
 type Operands = for<'a> fn(&'a Array2<f64>, &'a Array2<f64>) -> [ArrayView2<'a, f64>; 2];
 
 /// An expression, in each of the ways to write it.

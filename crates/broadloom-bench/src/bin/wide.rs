@@ -1,7 +1,7 @@
-//! Machine code on vectors of each width, against loops that rustc has fused for the host's widest vectors, and against C.
+//! Machine code at each vector width, against loops fused by rustc for the target's widest vectors, and against C.
 //!
-//! In: nothing; with `cc` on the path, C's loops too. Out: nanoseconds for an element, and ratios. Must hold: what is
-//! compared gives the same bits (but for C, whose functions are good to 4 ulp); contenders take turns.
+//! The loops in C take part if `gcc` is on the path. All contenders but those in C, whose functions are accurate to 4
+//! ulp, must give the same bits; contenders alternate.
 //!
 //! `cargo run --release -p broadloom-bench --features wide --bin wide`
 
@@ -19,7 +19,7 @@ use broadloom_math::{Binary, Elem, Float, Lanes, Ops, Unary};
 use broadloom_mem::Access;
 use pulp::Arch;
 
-/// A kernel over two inputs that is being written.
+/// A kernel over two inputs, under construction.
 pub struct Body {
     kernel: Kernel,
     dtype: DType,
@@ -82,7 +82,7 @@ macro_rules! measure {
         };
         let mut outs: Vec<Vec<$t>> = vec![vec![0 as $t; $n]; compiled.len() + 2];
         if fused(&mut outs[0]) {
-            return Err(concat!($name, ": the numbers need the long way round").into());
+            return Err(concat!($name, ": the numbers need the slow path").into());
         }
         let (by_hand, rest) = outs.split_at_mut(1);
         let (by_c, rest) = rest.split_at_mut(1);
@@ -112,7 +112,7 @@ macro_rules! measure {
             let (a, b) = (&a, &b);
             contenders.push(Box::new(move |calls| {
                 for _ in 0..calls {
-                    // SAFETY: the loop in C reads and writes as many elements as each slice has.
+                    // SAFETY: the loop in C reads and writes `$n` elements, which is the length of all three slices.
                     unsafe { c(black_box(a.as_ptr()), black_box(b.as_ptr()), by_c[0].as_mut_ptr(), $n) };
                 }
             }));
@@ -140,7 +140,7 @@ fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
     let compiler = Compiler::host()?;
     let access = vec![Access::Contiguous; kernel.inputs.len()];
     let mut all = Vec::new();
-    for width in Width::of_host() {
+    for width in Width::of_target() {
         let code = compiler.compile(kernel, &[], &access, width)?;
         if let Some(why) = code.narrowed() {
             eprintln!("narrowed: {why}");
@@ -151,9 +151,9 @@ fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
 }
 
 fn run<T: Elem>(code: &Compiled, a: &[T], b: &[T], out: &mut [T], params: &[u64]) {
-    // SAFETY: numbers are bytes, any bytes are numbers.
+    // SAFETY: the bytes of `x`, for as long as it is borrowed; a float has no padding.
     let bytes = |x: &[T]| unsafe { std::slice::from_raw_parts(x.as_ptr().cast::<u8>(), size_of_val(x)) };
-    // SAFETY: as above.
+    // SAFETY: the bytes of `out`, which is borrowed mutably; any bytes are a float.
     let to = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), size_of_val(out)) };
     let done =
         code.run_slices(out.len(), [bytes(a), bytes(b)].into_iter(), [to].into_iter(), params, &mut []);
@@ -170,7 +170,7 @@ void sincos_f32(const float *a, const float *b, float *o, size_t n) { for (size_
 void sincos_f64(const double *a, const double *b, double *o, size_t n) { for (size_t i = 0; i < n; i++) { double s = sin(a[i]), c = cos(b[i]); o[i] = s * s + c * c; } }
 ";
 
-/// The loops in C, compiled for this host; none without a compiler.
+/// The loops in C, compiled for this machine; `None` without a compiler.
 fn loops_in_c() -> Option<libloading::Library> {
     let folder = tempfile::tempdir().ok()?;
     let (source, library) = (folder.path().join("loops.c"), folder.path().join("loops.so"));
@@ -181,12 +181,12 @@ fn loops_in_c() -> Option<libloading::Library> {
     if !built.is_ok_and(|status| status.success()) {
         return None;
     }
-    // SAFETY: what was compiled just now does nothing when it is loaded.
+    // SAFETY: the library was compiled from `C` just now, which has no initialisers.
     unsafe { libloading::Library::new(&library).ok() }
 }
 
 fn symbol<T: Copy>(library: &libloading::Library, name: &str) -> Option<T> {
-    // SAFETY: each function of the source above has the signature that it is called with.
+    // SAFETY: callers ask for a name that ends in the element type, with the pointer type of the function of that name in `C`.
     unsafe { library.get::<T>(name.as_bytes()).ok().map(|s| *s) }
 }
 
@@ -205,7 +205,7 @@ fn compile_times() -> Result<(), Box<dyn Error>> {
         body.kernel.outputs = vec![x];
         print!("{ops:>5}");
         let mut times = Vec::new();
-        for width in Width::of_host() {
+        for width in Width::of_target() {
             let mut best = f64::INFINITY;
             for _ in 0..(20_000 / ops).clamp(10, 200) {
                 let start = Instant::now();
@@ -294,30 +294,29 @@ fn others() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let c = loops_in_c();
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let asked = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
-    println!(
-        "ns per element; widths {:?}; fused by rustc; ratios",
-        Width::of_host().map(|w| w.bits()).collect::<Vec<_>>()
-    );
-    macro_rules! all {
-        ($name:literal, $from:expr, $to:expr, $c:expr, $($body:tt)*) => {
-            if asked($name) {
-                measure!(f32, $name, 1_000, $from, $to, $c, $($body)*);
-                measure!(f32, $name, 100_000, $from, $to, $c, $($body)*);
-                measure!(f64, $name, 1_000, $from, $to, $c, $($body)*);
-                measure!(f64, $name, 100_000, $from, $to, $c, $($body)*);
-            }
-        };
-    }
-    let none: Option<&libloading::Library> = None;
-    all!(
+/// A workload at both sizes and both dtypes, if it is asked for.
+macro_rules! sizes {
+    ($name:literal, $asked:ident, $from:expr, $to:expr, $c:expr, $($body:tt)*) => {
+        if $asked($name) {
+            measure!(f32, $name, 1_000, $from, $to, $c, $($body)*);
+            measure!(f32, $name, 100_000, $from, $to, $c, $($body)*);
+            measure!(f64, $name, 1_000, $from, $to, $c, $($body)*);
+            measure!(f64, $name, 100_000, $from, $to, $c, $($body)*);
+        }
+    };
+}
+
+/// There is no loop in C.
+const NO_C: Option<&libloading::Library> = None;
+
+/// Additions and multiplications.
+fn arithmetic(asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
+    sizes!(
         "triad",
+        asked,
         -1.0,
         1.0,
-        none,
+        NO_C,
         |k, x, y| {
             let c = k.scalar(1.5);
             let product = k.op(Op::Multiply, &[y, c]);
@@ -329,11 +328,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             Add::call(o, a, product)
         }
     );
-    all!(
+    sizes!(
         "iter10",
+        asked,
         -0.5,
         0.5,
-        none,
+        NO_C,
         |k, x, y| {
             let mut z = x;
             for _ in 0..10 {
@@ -351,11 +351,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             z
         }
     );
-    all!(
+    sizes!(
         "poly10",
+        asked,
         -1.0,
         1.0,
-        none,
+        NO_C,
         |k, x, _y| {
             let c = COEFFICIENTS.map(|c| k.scalar(c));
             c[1..].iter().fold(c[0], |p, &c| {
@@ -372,12 +373,24 @@ fn main() -> Result<(), Box<dyn Error>> {
             p
         }
     );
-    all!("exp", -20.0, 20.0, none, |k, x, _y| k.op(Op::Exp, &[x]), |o, a, _b| Exp::call(o, a));
-    all!("log", 0.001, 1000.0, none, |k, x, _y| k.op(Op::Log, &[x]), |o, a, _b| Log::call(o, a));
-    all!("sin", -50.0, 50.0, none, |k, x, _y| k.op(Op::Sin, &[x]), |o, a, _b| Sin::call(o, a));
-    all!("pow", 0.5, 4.0, none, |k, x, y| k.op(Op::Pow, &[x, y]), |o, a, b| Pow::call(o, a, b));
-    all!(
+    Ok(())
+}
+
+/// One function each.
+fn functions(asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
+    sizes!("exp", asked, -20.0, 20.0, NO_C, |k, x, _y| k.op(Op::Exp, &[x]), |o, a, _b| Exp::call(o, a));
+    sizes!("log", asked, 0.001, 1000.0, NO_C, |k, x, _y| k.op(Op::Log, &[x]), |o, a, _b| Log::call(o, a));
+    sizes!("sin", asked, -50.0, 50.0, NO_C, |k, x, _y| k.op(Op::Sin, &[x]), |o, a, _b| Sin::call(o, a));
+    sizes!("pow", asked, 0.5, 4.0, NO_C, |k, x, y| k.op(Op::Pow, &[x, y]), |o, a, b| Pow::call(o, a, b));
+    Ok(())
+}
+
+/// Expressions of functions, which are compared with C too.
+fn expressions(asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
+    let c = loops_in_c();
+    sizes!(
         "sigmoid",
+        asked,
         -20.0,
         20.0,
         c.as_ref(),
@@ -396,8 +409,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             Divide::call(o, one, sum)
         }
     );
-    all!(
+    sizes!(
         "sincos",
+        asked,
         -50.0,
         50.0,
         c.as_ref(),
@@ -416,6 +430,19 @@ fn main() -> Result<(), Box<dyn Error>> {
             Add::call(o, s, c)
         }
     );
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let asked = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
+    println!(
+        "ns per element; widths {:?}; fused by rustc; ratios",
+        Width::of_target().map(|w| w.bits()).collect::<Vec<_>>()
+    );
+    arithmetic(&asked)?;
+    functions(&asked)?;
+    expressions(&asked)?;
     if asked("others") {
         others()?;
     }

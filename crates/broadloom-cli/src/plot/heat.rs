@@ -1,13 +1,12 @@
-//! The heat map.
+//! The heat map: one rectangle per element, and a colour bar.
 //!
-//! In: a table of values. Out: a picture with a rectangle for each, and a bar that tells what the colours mean.
-//! Must hold: where there are more rows or columns than pixels, each pixel shows the mean of its block's numbers.
+//! Where there are more rows or columns than pixels, each pixel shows the mean of the numbers in its block.
 
 use plotters::style::RGBColor;
 
+use super::image::{Image, NonFinite, PlotError};
 use super::sheet::{Anchor, CAPTION, FAINT, INK, LABEL, NOTE, Sheet, TITLE, fitted, width};
 use super::ticks::{self, Tick, fraction};
-use super::{Image, Odd, PlotError};
 
 const GREY: RGBColor = RGBColor(196, 196, 196);
 /// The longer side of a map whose elements are larger than a pixel, at most.
@@ -27,83 +26,128 @@ pub(super) fn draw(
     [rows, columns]: [usize; 2],
     value: &dyn Fn(usize, usize) -> f64,
 ) -> Result<Image, PlotError> {
-    let mut odd = Odd::default();
+    let mut non_finite = NonFinite::default();
     let (map_width, map_height) = (side(columns, rows), side(rows, columns));
     let (across, down) = (columns.min(map_width), rows.min(map_height));
     let means = means([rows, columns], [down, across], &mut |i, j| {
         let value = value(i, j);
-        odd.count(value);
+        non_finite.count(value);
         value
     });
     let finite = means.iter().copied().filter(|mean| mean.is_finite()).map(|mean| (mean, mean));
     let range = finite.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
 
     let is_grey = means.iter().any(|mean| mean.is_nan());
-    let mut notes = odd.notes(if is_grey { "grey" } else { "left out" }, "at the ends of the scale");
+    let mut notes = non_finite.notes(if is_grey { "grey" } else { "left out" }, "at the ends of the scale");
     if (across, down) != (columns, rows) {
         let (high, wide) = (rows.div_ceil(down), columns.div_ceil(across));
         notes.push(format!("drawn by the means of blocks of up to {high} × {wide}"));
     }
     let scale = scale(range, map_height.max(BAR as usize) / 45);
-    let mut scale_labels = width("NaN", LABEL)?;
-    for tick in &scale {
-        scale_labels = scale_labels.max(width(&tick.label, LABEL)?);
-    }
+    let layout = Layout::new(rows, [map_height, map_width], !notes.is_empty(), is_grey, &scale)?;
 
-    let row_labels = width(&(rows - 1).to_string(), LABEL)?;
-    let (map_width, map_height) = (map_width as f64, map_height as f64);
-    let top = if notes.is_empty() { 52.0 } else { 68.0 };
-    let left = 50.0 + row_labels;
-    let bar_offset = map_width + 28.0;
-    let content = left + bar_offset + 20.0 + 12.0 + scale_labels + 20.0;
-    let sheet_width = content.max(460.0);
-    let left = left + (sheet_width - content) / 2.0;
-    let bar_height = map_height.max(BAR);
-    let map_top = top + (bar_height - map_height) / 2.0;
-    let (right, bottom) = (left + map_width, map_top + map_height);
-    let sheet_height = (bottom + 58.0).max(top + bar_height + if is_grey { 44.0 } else { 20.0 });
-
-    let mut sheet = Sheet::new(sheet_width, sheet_height);
-    let middle = sheet_width / 2.0;
-    let room = sheet_width - 32.0;
-    sheet.text(&fitted(title, TITLE, room)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
-    sheet.text(&fitted(&notes.join(", "), NOTE, room)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
-
-    let edge = |i: usize, of: usize, from: f64, length: f64| from + (length * i as f64 / of as f64).round();
-    for (place, &mean) in means.iter().enumerate() {
-        let (i, j) = (place / across, place % across);
-        let from = (edge(j, across, left.round(), map_width), edge(i, down, map_top.round(), map_height));
-        let to =
-            (edge(j + 1, across, left.round(), map_width), edge(i + 1, down, map_top.round(), map_height));
-        sheet.fill(from, to, color(mean, range));
-    }
-    let (left, map_top, right, bottom) = (left.round(), map_top.round(), right.round(), bottom.round());
-    sheet.frame((left, map_top), (right, bottom));
-
-    let center = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
-    let most = map_width / (width(&(columns - 1).to_string(), LABEL)? + 22.0);
-    for j in ticks::of_indices(columns, (most as usize).min(12)) {
-        let x = left + map_width * center(j, columns);
-        sheet.fill((x - 0.5, bottom + 1.0), (x + 0.5, bottom + 6.0), INK);
-        sheet.text(&j.to_string(), (x, bottom + 17.0), LABEL, INK, Anchor::Center)?;
-    }
-    for i in ticks::of_indices(rows, ((map_height / 30.0) as usize).min(12)) {
-        let y = map_top + map_height * center(i, rows);
-        sheet.fill((left - 6.0, y - 0.5), (left - 1.0, y + 0.5), INK);
-        sheet.text(&i.to_string(), (left - 10.0, y), LABEL, INK, Anchor::Right)?;
-    }
-    sheet.text("axis 1", (left + map_width / 2.0, bottom + 39.0), CAPTION, INK, Anchor::Center)?;
-    sheet.text(
-        "axis 0",
-        (left - 30.0 - row_labels, map_top + map_height / 2.0),
-        CAPTION,
-        INK,
-        Anchor::Upwards,
-    )?;
-
-    let bar = ((left + bar_offset).round(), top);
-    draw_scale(&mut sheet, bar, bar_height, range, &scale, is_grey)?;
+    let mut sheet = Sheet::new(layout.sheet.0, layout.sheet.1);
+    let middle = layout.sheet.0 / 2.0;
+    let available = layout.sheet.0 - 32.0;
+    sheet.text(&fitted(title, TITLE, available)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
+    sheet.text(&fitted(&notes.join(", "), NOTE, available)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
+    layout.draw_elements(&mut sheet, &means, [down, across], range);
+    layout.draw_axes(&mut sheet, [rows, columns])?;
+    draw_scale(&mut sheet, layout.bar, layout.bar_height, range, &scale, is_grey)?;
     Ok(sheet.finish())
+}
+
+/// Where the parts of the picture are.
+struct Layout {
+    /// The size of the picture.
+    sheet: (f64, f64),
+    /// The top left corner of the map.
+    map: (f64, f64),
+    /// The size of the map.
+    size: (f64, f64),
+    /// The width of the labels beside the rows.
+    row_labels: f64,
+    /// The top left corner of the colour bar.
+    bar: (f64, f64),
+    bar_height: f64,
+}
+
+impl Layout {
+    fn new(
+        rows: usize,
+        [map_height, map_width]: [usize; 2],
+        has_notes: bool,
+        is_grey: bool,
+        scale: &[Tick],
+    ) -> Result<Layout, PlotError> {
+        let mut scale_labels = width("NaN", LABEL)?;
+        for tick in scale {
+            scale_labels = scale_labels.max(width(&tick.label, LABEL)?);
+        }
+        let row_labels = width(&(rows - 1).to_string(), LABEL)?;
+        let (map_width, map_height) = (map_width as f64, map_height as f64);
+        let top = if has_notes { 68.0 } else { 52.0 };
+        let left = 50.0 + row_labels;
+        let bar_offset = map_width + 28.0;
+        let content = left + bar_offset + 20.0 + 12.0 + scale_labels + 20.0;
+        let sheet_width = content.max(460.0);
+        let left = left + (sheet_width - content) / 2.0;
+        let bar_height = map_height.max(BAR);
+        let map_top = top + (bar_height - map_height) / 2.0;
+        let sheet_height =
+            (map_top + map_height + 58.0).max(top + bar_height + if is_grey { 44.0 } else { 20.0 });
+        let (left, map_top) = (left.round(), map_top.round());
+        Ok(Layout {
+            sheet: (sheet_width, sheet_height),
+            map: (left, map_top),
+            size: (map_width, map_height),
+            row_labels,
+            bar: ((left + bar_offset).round(), top),
+            bar_height,
+        })
+    }
+
+    /// Draws a rectangle for each element or block, and a frame around them.
+    fn draw_elements(
+        &self,
+        sheet: &mut Sheet,
+        means: &[f64],
+        [down, across]: [usize; 2],
+        range: Option<(f64, f64)>,
+    ) {
+        let ((left, top), (width, height)) = (self.map, self.size);
+        let edge =
+            |i: usize, of: usize, from: f64, length: f64| from + (length * i as f64 / of as f64).round();
+        for (at, &mean) in means.iter().enumerate() {
+            let (i, j) = (at / across, at % across);
+            let from = (edge(j, across, left, width), edge(i, down, top, height));
+            let to = (edge(j + 1, across, left, width), edge(i + 1, down, top, height));
+            sheet.fill(from, to, color(mean, range));
+        }
+        sheet.frame((left, top), (left + width, top + height));
+    }
+
+    /// Draws the marks and labels of both axes.
+    fn draw_axes(&self, sheet: &mut Sheet, [rows, columns]: [usize; 2]) -> Result<(), PlotError> {
+        let ((left, top), (map_width, map_height)) = (self.map, self.size);
+        let bottom = top + map_height;
+        let center = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
+        let most = map_width / (width(&(columns - 1).to_string(), LABEL)? + 22.0);
+        for j in ticks::of_indices(columns, (most as usize).min(12)) {
+            let x = left + map_width * center(j, columns);
+            sheet.fill((x - 0.5, bottom + 1.0), (x + 0.5, bottom + 6.0), INK);
+            sheet.text(&j.to_string(), (x, bottom + 17.0), LABEL, INK, Anchor::Center)?;
+        }
+        for i in ticks::of_indices(rows, ((map_height / 30.0) as usize).min(12)) {
+            let y = top + map_height * center(i, rows);
+            sheet.fill((left - 6.0, y - 0.5), (left - 1.0, y + 0.5), INK);
+            sheet.text(&i.to_string(), (left - 10.0, y), LABEL, INK, Anchor::Right)?;
+        }
+        let below = (left + map_width / 2.0, bottom + 39.0);
+        sheet.text("axis 1", below, CAPTION, INK, Anchor::Center)?;
+        let beside = (left - 30.0 - self.row_labels, top + map_height / 2.0);
+        sheet.text("axis 0", beside, CAPTION, INK, Anchor::Upwards)
+    }
 }
 
 /// Draws the colour bar, its top left corner at `(x, top)`.

@@ -1,20 +1,19 @@
-//! The line chart.
+//! The line chart: values over their index.
 //!
-//! In: a row of values. Out: a picture of them over their index.
-//! Must hold: where there are more values than columns of pixels, each column shows its extremes.
+//! Where there are more values than pixel columns, each column shows its minimum and maximum.
 
 use std::ops::Range;
 
 use plotters::style::RGBColor;
 
+use super::image::{Image, NonFinite, PlotError};
 use super::sheet::{Anchor, CAPTION, FAINT, GRID, INK, LABEL, NOTE, Sheet, TITLE, fitted, width};
 use super::ticks::{self, Tick, fraction};
-use super::{Image, Odd, PlotError};
 
 const BLUE: RGBColor = RGBColor(38, 102, 166);
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 560.0;
-/// Columns whose extremes are drawn: two for each pixel of the width, about, as the sheet is drawn twice as large.
+/// Columns whose minimum and maximum are drawn: two for each pixel of the width, about, as the sheet is drawn twice as large.
 const COLUMNS: usize = 1800;
 
 /// Points of the line, or `None` where it has a gap; the first coordinate is an index.
@@ -22,17 +21,17 @@ type Points = Vec<Option<(f64, f64)>>;
 
 /// Draws `n` values, at least one.
 pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Result<Image, PlotError> {
-    let mut odd = Odd::default();
+    let mut non_finite = NonFinite::default();
     let points = points(n, &mut |i| {
         let value = value(i);
-        odd.count(value);
+        non_finite.count(value);
         value
     });
     let range = range(points.iter().flatten().map(|point| point.1));
 
-    let mut notes = odd.notes("not drawn", "not drawn");
+    let mut notes = non_finite.notes("not drawn", "not drawn");
     if n > COLUMNS {
-        notes.push(format!("drawn by the extremes of up to {} values each", n.div_ceil(COLUMNS)));
+        notes.push(format!("drawn by the minimum and maximum of up to {} values each", n.div_ceil(COLUMNS)));
     }
     let top = if notes.is_empty() { 52.0 } else { 68.0 };
     let (bottom, right) = (HEIGHT - 58.0, WIDTH - 28.0);
@@ -42,21 +41,21 @@ pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Resul
         labels = labels.max(width(&tick.label, LABEL)?);
     }
     let left = 48.0 + labels;
-    // The line keeps off the frame.
+    // The line keeps a margin to the frame.
     let (first, last) = (left + 10.0, right - 10.0);
     let x_of =
         |x: f64| if n == 1 { (first + last) / 2.0 } else { first + (last - first) * x / (n - 1) as f64 };
 
     let mut sheet = Sheet::new(WIDTH, HEIGHT);
     let middle = (left + right) / 2.0;
-    let room = 2.0 * (WIDTH - middle) - 40.0;
-    sheet.text(&fitted(title, TITLE, room)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
-    sheet.text(&fitted(&notes.join(", "), NOTE, room)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
+    let available = 2.0 * (WIDTH - middle) - 40.0;
+    sheet.text(&fitted(title, TITLE, available)?, (middle, 26.0), TITLE, INK, Anchor::Center)?;
+    sheet.text(&fitted(&notes.join(", "), NOTE, available)?, (middle, 50.0), NOTE, FAINT, Anchor::Center)?;
     sheet.text("index", (middle, HEIGHT - 18.0), CAPTION, INK, Anchor::Center)?;
     sheet.text("value", (18.0, (top + bottom) / 2.0), CAPTION, INK, Anchor::Upwards)?;
 
-    let room = (last - first) / (width(&(n - 1).to_string(), LABEL)? + 30.0);
-    for index in ticks::of_indices(n, (room as usize).min(12)) {
+    let available = (last - first) / (width(&(n - 1).to_string(), LABEL)? + 30.0);
+    for index in ticks::of_indices(n, (available as usize).min(12)) {
         let x = x_of(index as f64);
         sheet.fill((x - 0.5, top), (x + 0.5, bottom), GRID);
         sheet.fill((x - 0.5, bottom), (x + 0.5, bottom + 6.0), INK);
@@ -91,7 +90,7 @@ pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Resul
     Ok(sheet.finish())
 }
 
-/// The values, or the first, least, greatest and last finite value of each column, in columns of equal width.
+/// The values, or the first, minimum, maximum and last finite value of each column, in columns of equal width.
 fn points(n: usize, value: &mut dyn FnMut(usize) -> f64) -> Points {
     if n <= COLUMNS {
         let finite = (0..n).map(|i| (i as f64, value(i)));

@@ -1,8 +1,7 @@
-//! The paper: text, rectangles and lines on a white ground.
+//! A white canvas for text, rectangles and lines, in units of a pixel of the finished picture.
 //!
-//! In: shapes in units of a pixel of the finished picture. Out: the picture.
-//! Must hold: nothing depends on fonts of the machine. Everything is drawn twice as large and averaged at the end,
-//! because plotters places glyphs and edges on whole pixels only.
+//! The font is part of the binary, so that nothing depends on the machine. Everything is drawn at twice the size and
+//! averaged at the end, because plotters places glyphs and edges on whole pixels only.
 
 use std::sync::OnceLock;
 
@@ -10,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Image, PlotError};
+use super::image::{Image, PlotError};
 
 /// How much larger everything is drawn.
 const SCALE: usize = 2;
@@ -50,20 +49,20 @@ pub(super) fn width(text: &str, size: f64) -> Result<f64, PlotError> {
     Ok(width as f64 / SCALE as f64)
 }
 
-/// The text without control characters, and with an ellipsis for what is wider than `room`.
-pub(super) fn fitted(text: &str, size: f64, room: f64) -> Result<String, PlotError> {
+/// The text without control characters, and with an ellipsis for what is wider than `available`.
+pub(super) fn fitted(text: &str, size: f64, available: f64) -> Result<String, PlotError> {
     const LONGEST: usize = 1000;
     let letters: Vec<char> =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
     let whole: String = letters.iter().collect();
-    if letters.len() < LONGEST && width(&whole, size)? <= room {
+    if letters.len() < LONGEST && width(&whole, size)? <= available {
         return Ok(whole);
     }
     let shortened = |n: usize| letters[..n].iter().chain(&['…']).collect::<String>();
     let (mut fits, mut exceeds) = (0, letters.len() + 1);
     while fits + 1 < exceeds {
         let middle = (fits + exceeds) / 2;
-        match width(&shortened(middle), size)? <= room {
+        match width(&shortened(middle), size)? <= available {
             true => fits = middle,
             false => exceeds = middle,
         }

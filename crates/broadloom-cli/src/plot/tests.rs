@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use super::image::Image;
 use super::ticks::{Tick, exact, fraction, of_indices, of_values};
 use super::*;
 

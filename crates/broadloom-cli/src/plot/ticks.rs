@@ -1,8 +1,7 @@
-//! Where the marks of an axis stand and what they say.
+//! Tick marks at round numbers.
 //!
-//! In: the ends of an axis and how many marks have room. Out: marks at round numbers.
-//! Must hold: a label is exactly the number that its mark stands at; there are at most as many as asked for, and two
-//! for values that no round numbers separate.
+//! A label is exactly the number that its mark stands at. There are at most as many marks as requested, and two where
+//! no round number lies between the values.
 
 /// A mark on an axis.
 #[derive(Clone, Debug, PartialEq)]

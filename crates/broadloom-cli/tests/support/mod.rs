@@ -1,7 +1,7 @@
-//! The command, and files for it, in a directory of their own.
+//! Runs the command in a temporary directory with files for it.
 //!
-//! In: arguments and arrays. Out: what the command did. Must hold: files are written by hand and read by npyz, so that
-//! nothing here shares a mistake with the command's own reader and writer.
+//! Files are written by hand and read with npyz, so that the tests share no code with the command's own reader and
+//! writer.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 

@@ -69,7 +69,7 @@ fn short(dtype: DType) -> Kernel {
 #[test]
 fn every_dtype_at_every_length() {
     for &dtype in DType::ALL {
-        for width in Width::of_host() {
+        for width in Width::of_target() {
             at_the_wall(&short(dtype), &[Access::Contiguous; 2], width);
             at_the_wall(&short(dtype), &[Access::Splat, Access::Contiguous], width);
         }
@@ -82,7 +82,7 @@ fn every_pair_of_dtypes() {
     for &from in DType::ALL {
         for &to in DType::ALL {
             let cast = kernel(vec![from, to], vec![(Code::Cast(from, to), [0, 0, 0])], &[2, 0, 1]);
-            for width in Width::of_host().filter(|&width| width > Width::W128) {
+            for width in Width::of_target().filter(|&width| width > Width::W128) {
                 at_the_wall(&cast, &[Access::Contiguous; 2], width);
             }
         }
@@ -94,7 +94,7 @@ fn every_pair_of_dtypes() {
 fn quotients_of_parts() {
     for &dtype in DType::ALL.iter().filter(|&&d| Op::FloorDivide.dtypes().contains(&d)) {
         let divide = kernel(vec![dtype, dtype], vec![(Code::Apply(Op::FloorDivide, dtype), [0, 1, 0])], &[2]);
-        for width in Width::of_host() {
+        for width in Width::of_target() {
             at_the_wall(&divide, &[Access::Contiguous; 2], width);
         }
     }

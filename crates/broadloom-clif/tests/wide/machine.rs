@@ -21,7 +21,7 @@ use crate::text::{self, Shape};
 
 /// The instructions that this host has, the most first.
 pub fn levels() -> Vec<Level> {
-    match Width::host() {
+    match Width::target() {
         Width::W512 => vec![Level::Avx512, Level::Avx2],
         Width::W256 => vec![Level::Avx2],
         Width::W128 => vec![],
@@ -274,7 +274,7 @@ pub unsafe fn write(to: *mut u8, bytes: usize, value: u64) {
 
 /// Fills every register that System V lets a function change; nothing else.
 fn spoil_system_v() {
-    let all = Width::host() == Width::W512;
+    let all = Width::target() == Width::W512;
     // SAFETY: each register that is written is named as lost; the instructions beyond AVX are run where they are.
     unsafe {
         std::arch::asm!(
@@ -338,7 +338,7 @@ fn spoil_system_v() {
 
 /// The same for Windows, which keeps the low halves of xmm6 to xmm15, rdi and rsi.
 fn spoil_windows() {
-    let all = Width::host() == Width::W512;
+    let all = Width::target() == Width::W512;
     // SAFETY: as above; `vzeroupper` leaves the low halves.
     unsafe {
         std::arch::asm!(

@@ -1,26 +1,21 @@
 //! One kernel's body, from the nodes that it writes down to inputs, constants and cut nodes.
 //!
-//! In: nodes of one shape. Out: a [`Draft`]. Views met on the way down are collected in a chain and applied to the
-//! layout of each leaf; a node reached through different chains is computed once for each. Must hold: the walk
-//! keeps its own stack.
+//! Views that are met on the way down are collected in a chain and applied to the layout of each leaf, so a body has
+//! none; a node that is reached through different chains is computed once for each. The walk keeps its own stack, since
+//! a body may be as deep as the graph.
 
 use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
+use crate::fuse::code;
 use crate::fuse::cut::Cuts;
-use crate::fuse::{Draft, Output, ParamSource};
-use crate::graph::{Graph, IntDivision, NodeId, NodeKind};
-use crate::kernel::{Callee, Code, Inst, Kernel, ValueId};
+use crate::fuse::draft::{Draft, Origin, Output};
+use crate::fuse::plan::ParamSource;
+use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
+use crate::kernel::{Inst, Kernel, ValueId};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
-
-/// Where a kernel's input comes from, before temporaries have numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Leaf {
-    Slot(u32),
-    Node(NodeId),
-}
 
 /// A value's definition while kinds are still numbered apart.
 #[derive(Clone, Copy)]
@@ -36,8 +31,8 @@ struct Builder<'a> {
     shape: Shape,
     chains: Chains,
     done: FxHashMap<(NodeId, ChainId), Early>,
-    inputs: Vec<(Leaf, Layout)>,
-    input_of: FxHashMap<(Leaf, Layout), u32>,
+    inputs: Vec<(Origin, Layout)>,
+    input_of: FxHashMap<(Origin, Layout), u32>,
     params: Vec<ParamSource>,
     callees: FxHashMap<HostDeclaration, u32>,
     kernel: Kernel,
@@ -81,7 +76,7 @@ impl Builder<'_> {
             }
             if self.cuts.contains(&id) && !(own && id == root && chain == STRAIGHT) {
                 let layout = Layout::contiguous(self.graph.node(id).shape.clone());
-                self.leaf(id, chain, Leaf::Node(id), layout);
+                self.leaf(id, chain, Origin::Node(id), layout);
             } else if ready {
                 self.emit(id, chain);
             } else {
@@ -95,8 +90,10 @@ impl Builder<'_> {
     fn open(&mut self, id: NodeId, chain: ChainId, stack: &mut Vec<(NodeId, ChainId, bool)>) {
         let node = self.graph.node(id);
         match &node.kind {
-            NodeKind::Input { slot, layout } => self.leaf(id, chain, Leaf::Slot(*slot), layout.clone()),
-            NodeKind::Const { value, slot } => {
+            NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
+                self.leaf(id, chain, Origin::Slot(*slot), layout.clone());
+            }
+            NodeKind::Leaf(Leaf::Const { value, slot }) => {
                 let source = slot.map_or(ParamSource::Fixed(*value), ParamSource::Slot);
                 let param = self.params.len() as u32;
                 // One parameter for each constant, whatever views it is seen through.
@@ -123,10 +120,10 @@ impl Builder<'_> {
         let graph = self.graph;
         let node = graph.node(id);
         if let NodeKind::View { arg, view } = &node.kind {
-            return vec![(*arg, self.extend(*arg, view.clone(), chain))];
+            return vec![(*arg, self.extend(*arg, (**view).clone(), chain))];
         }
-        node.args()
-            .iter()
+        node.kind
+            .operands()
             .map(|&arg| {
                 let shape = &graph.node(arg).shape;
                 let same = *shape == node.shape;
@@ -150,13 +147,13 @@ impl Builder<'_> {
         }
     }
 
-    fn leaf(&mut self, id: NodeId, chain: ChainId, leaf: Leaf, layout: Layout) {
+    fn leaf(&mut self, id: NodeId, chain: ChainId, origin: Origin, layout: Layout) {
         // `cut::find` has cut every node whose leaves a view can't be pushed to.
         let layout = self.chains.apply(layout, chain).expect("views were checked to be expressible");
         let next = self.inputs.len() as u32;
-        let number = *self.input_of.entry((leaf, layout.clone())).or_insert(next);
+        let number = *self.input_of.entry((origin, layout.clone())).or_insert(next);
         if number == next {
-            self.inputs.push((leaf, layout));
+            self.inputs.push((origin, layout));
             self.kernel.inputs.push(self.graph.node(id).dtype);
         }
         self.done.insert((id, chain), Early::Input(number));
@@ -168,14 +165,9 @@ impl Builder<'_> {
         let graph = self.graph;
         let node = graph.node(id);
         let first = self.done[&operands[0]];
-        let code = match &node.kind {
-            NodeKind::Apply { op, args } => Code::Apply(*op, graph.node(args[args.len() - 1]).dtype),
-            NodeKind::Cast { arg } => Code::Cast(graph.node(*arg).dtype, node.dtype),
-            NodeKind::Host { function, .. } => self.callee(function),
-            _ => {
-                self.done.insert((id, chain), first);
-                return;
-            }
+        let Some(code) = code::of(graph, node, |function| self.place(function)) else {
+            self.done.insert((id, chain), first);
+            return;
         };
         let mut args = [first; 3];
         for (slot, operand) in args.iter_mut().zip(&operands) {
@@ -188,14 +180,14 @@ impl Builder<'_> {
         self.done.insert((id, chain), Early::Inst(inst));
     }
 
-    /// The code that calls a function.
-    fn callee(&mut self, function: &HostDeclaration) -> Code {
+    /// The number of a host function in the kernel.
+    fn place(&mut self, function: &HostDeclaration) -> u32 {
         let next = self.kernel.functions.len() as u32;
         let place = *self.callees.entry(function.clone()).or_insert(next);
         if place == next {
             self.kernel.functions.push(function.clone());
         }
-        Code::Host(Callee { function: place, signature: function.signature() })
+        place
     }
 
     /// Numbers values for good: inputs, parameters, instructions.

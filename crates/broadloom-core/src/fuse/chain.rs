@@ -1,7 +1,7 @@
 //! Chains of views, from a node up to the loop that reads it.
 //!
-//! In: views met on the way from a root down. Out: a number per distinct chain, and a leaf's layout under it. Must
-//! hold: chains share their tails, so that each takes constant room.
+//! A reader sees a node through views of views; each distinct chain has a number, under which a leaf's layout can be
+//! asked for. Chains share their tails, so that each takes constant room.
 
 use rustc_hash::FxHashMap;
 

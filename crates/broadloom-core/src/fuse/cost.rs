@@ -2,8 +2,11 @@
 //!
 //! The constants come from measurements on one AVX-512 machine and decide only speed, never bits.
 
-use crate::graph::{Graph, Node, NodeId, NodeKind};
-use crate::kernel::Code;
+use crate::fuse::code;
+use crate::graph::{Graph, Node, NodeId};
+
+/// The most instructions of one kernel; a larger region is cut where the fewest values are live.
+pub const MAX_BODY: usize = 2048;
 
 /// Writing an element of a temporary and reading it back, while it is in cache.
 const TEMPORARY: u64 = 8;
@@ -12,15 +15,7 @@ const KERNEL: u64 = 20_000;
 
 /// Cost of the node itself, per element.
 pub fn of_node(graph: &Graph, node: &Node) -> u64 {
-    match &node.kind {
-        NodeKind::Apply { op, args } => {
-            let operand = args.last().map_or(node.dtype, |&a| graph.node(a).dtype);
-            u64::from(Code::Apply(*op, operand).cost())
-        }
-        NodeKind::Host { function, .. } => u64::from(function.signature().cost()),
-        NodeKind::Cast { arg } => u64::from(Code::Cast(graph.node(*arg).dtype, node.dtype).cost()),
-        _ => 0,
-    }
+    code::of(graph, node, |_| 0).map_or(0, |code| code.cost().into())
 }
 
 /// What an operand of a larger loop costs, computed in the loop and computed before it.

@@ -1,8 +1,8 @@
 //! Which nodes are cut off into kernels of their own, before any is built.
 //!
-//! In: the graph and its roots. Out: the set of nodes to materialise, with the decision behind each. The reasons: a
-//! reshape that no strides can express, a broadcast operand that is cheaper to compute once, a node that may fail in
-//! elements that nobody reads, and one that many different views read.
+//! A node is materialised for one of four reasons: a reshape of it that no strides can express, a broadcast operand that
+//! is cheaper to compute once, a node that may fail in elements that nobody reads, and a node that many different views
+//! read. Each comes with its [`Decision`].
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::cost;
 use crate::fuse::decision::{Decision, Log, Why};
-use crate::graph::{Graph, NodeId, NodeKind};
+use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
 
@@ -59,7 +59,7 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
     roots.iter().for_each(|r| of[r.index()].push(STRAIGHT));
     for id in graph.ids().rev() {
         let node = graph.node(id);
-        if matches!(node.kind, NodeKind::Input { .. } | NodeKind::Const { .. }) {
+        if matches!(node.kind, NodeKind::Leaf(_)) {
             continue;
         }
         let mut own = std::mem::take(&mut of[id.index()]);
@@ -73,12 +73,12 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         if cuts.contains(&id) {
             own = SmallVec::from_elem(STRAIGHT, 1);
         }
-        for &arg in node.args() {
+        for &arg in node.kind.operands() {
             let shape = &graph.node(arg).shape;
             // A 0-d operand is the same through any view.
             let view = match &node.kind {
                 _ if shape.rank() == 0 => None,
-                NodeKind::View { view, .. } => Some(view.clone()),
+                NodeKind::View { view, .. } => Some((**view).clone()),
                 _ if *shape == node.shape => None,
                 _ => Some(View::BroadcastTo(node.shape.clone())),
             };
@@ -100,15 +100,15 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
 fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut Log) -> Leaves {
     let node = graph.node(id);
     match &node.kind {
-        NodeKind::Input { layout, .. } => {
+        NodeKind::Leaf(Leaf::Input { layout, .. }) => {
             Leaves { flat: layout.is_contiguous(), layout: Some(layout.clone()), total: 0 }
         }
-        NodeKind::Const { .. } => Leaves { flat: true, ..Leaves::default() },
+        NodeKind::Leaf(Leaf::Const { .. }) => Leaves { flat: true, ..Leaves::default() },
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
         NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } => {
             let mut flat = true;
             let mut total = cost::of_node(graph, node);
-            for &arg in node.args() {
+            for &arg in node.kind.operands() {
                 let (shape, below) = (&graph.node(arg).shape, &leaves[arg.index()]);
                 if loses_elements(graph, arg, &node.shape) {
                     cut_for_faults(graph, arg, cuts, log);

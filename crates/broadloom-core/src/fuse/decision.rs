@@ -1,11 +1,11 @@
 //! What fusion decided, and why.
 //!
-//! In: nothing. Out: [`Decision`], a line each in [`crate::fuse::Plan`]. Must hold: a decision is as cheap to note as it
-//! is to skip: it is put into words only when it is shown.
+//! A [`Decision`] is a line of [`crate::fuse::Plan`]. It is put into words only when it is shown, so that noting it
+//! costs an evaluation nothing.
 
 use std::fmt;
 
-use crate::fuse::MAX_BODY;
+use crate::fuse::cost::MAX_BODY;
 use crate::graph::NodeId;
 use crate::layout::View;
 use crate::shape::Shape;

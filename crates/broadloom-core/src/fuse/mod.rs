@@ -1,119 +1,30 @@
 //! Fusion: cuts a graph into kernels in run order.
 //!
-//! In: a rewritten graph and its roots. Out: a [`Plan`]: kernels, what each reads and writes, and on request why it
-//! was cut so. Must hold: all element-wise nodes that share an index space and need no cut become one kernel; a
-//! view of a node that is not evaluated is pushed to the inputs, or the node is cut off where it can't be.
+//! All element-wise nodes that share an index space and need no cut become one kernel. A view of a node that is not
+//! evaluated is pushed to the inputs, or the node is cut off where that can't be done. The [`Plan`] says what each
+//! kernel reads and writes, and on request why the graph was cut so.
 
 mod body;
 mod chain;
+mod code;
 mod cost;
 mod cut;
 mod decision;
+mod draft;
+mod plan;
 mod split;
-
-use std::fmt;
-use std::sync::Arc;
-
-use broadloom_math::DType;
 
 use crate::error::Result;
 use crate::graph::{Graph, NodeId};
-use crate::kernel::Kernel;
-use crate::layout::Layout;
-use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::verify;
 
+pub use cost::MAX_BODY;
 pub use decision::{Decision, Why};
+pub use plan::{InputView, ParamSource, Plan, Source, Stage, Target, describe};
 
 use decision::Log;
-
-/// The most instructions of one kernel; a larger region is cut where the fewest values are live.
-pub const MAX_BODY: usize = 2048;
-
-/// Where a kernel's input comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// The caller's array of this number.
-    Slot(u32),
-    /// A temporary that an earlier kernel wrote.
-    Temp(u32),
-}
-
-/// Where a kernel's parameter comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ParamSource {
-    /// The caller's literal of this number.
-    Slot(u32),
-    /// A value fixed by rewriting.
-    Fixed(Scalar),
-}
-
-/// Where a kernel's output goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
-    /// The root of this number.
-    Root(u32),
-    /// A temporary, contiguous.
-    Temp(u32),
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Slot(s) => write!(f, "input {s}"),
-            Source::Temp(t) => write!(f, "temporary {t}"),
-        }
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Target::Root(r) => write!(f, "result {r}"),
-            Target::Temp(t) => write!(f, "temporary {t}"),
-        }
-    }
-}
-
-/// An array that a kernel reads: whose memory, and which elements of it, over the kernel's whole index space.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct InputView {
-    /// Whose memory.
-    pub source: Source,
-    /// The element for each index; strides of 0 repeat.
-    pub layout: Layout,
-}
-
-/// A kernel with its index space, what it reads and what it writes.
-#[derive(Clone, Debug)]
-pub struct Stage {
-    /// The loop body.
-    pub kernel: Arc<Kernel>,
-    /// The extents of the loops.
-    pub shape: Shape,
-    /// One per kernel input.
-    pub inputs: Vec<InputView>,
-    /// One per kernel parameter.
-    pub params: Vec<ParamSource>,
-    /// One per kernel output.
-    pub outputs: Vec<Target>,
-}
-
-/// Kernels in run order, and the temporaries between them.
-#[derive(Clone, Debug, Default)]
-pub struct Plan {
-    /// In run order.
-    pub stages: Vec<Stage>,
-    /// The temporaries' types.
-    pub temps: Vec<(DType, Shape)>,
-    /// The roots' types.
-    pub roots: Vec<(DType, Shape)>,
-    /// Why the graph was cut as it was; of [`explain`] only.
-    pub decisions: Vec<Decision>,
-    /// For each stage the node behind each instruction; of [`explain`] only.
-    pub computes: Vec<Vec<NodeId>>,
-}
+use draft::{Draft, Origin, Output};
 
 /// Cuts the graph into kernels.
 ///
@@ -151,23 +62,6 @@ fn cut_up(graph: &Graph, roots: &[NodeId], mut log: Log) -> Result<Plan> {
     Ok(plan)
 }
 
-/// A kernel before its nodes' values have places: outputs and sources may be cut nodes.
-struct Draft {
-    kernel: Kernel,
-    shape: Shape,
-    inputs: Vec<(body::Leaf, Layout)>,
-    params: Vec<ParamSource>,
-    outputs: Vec<Output>,
-    /// The node behind each instruction.
-    nodes: Vec<NodeId>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Output {
-    Root(u32),
-    Node(NodeId),
-}
-
 /// One draft per cut node that is needed, then one per shape of roots.
 fn stages(graph: &Graph, roots: &[NodeId], cuts: &cut::Cuts) -> Vec<Draft> {
     let mut groups: Vec<(Shape, Vec<(NodeId, Output)>)> = Vec::new();
@@ -184,8 +78,8 @@ fn stages(graph: &Graph, roots: &[NodeId], cuts: &cut::Cuts) -> Vec<Draft> {
     let mut draft = |shape: Shape, members: &[(NodeId, Output)], needed: &mut Vec<NodeId>| {
         let draft = body::build(graph, shape, members, cuts);
         needed.extend(draft.inputs.iter().filter_map(|(leaf, _)| match leaf {
-            body::Leaf::Node(id) => Some(*id),
-            body::Leaf::Slot(_) => None,
+            Origin::Node(id) => Some(*id),
+            Origin::Slot(_) => None,
         }));
         drafts.push(draft);
     };
@@ -204,39 +98,4 @@ fn stages(graph: &Graph, roots: &[NodeId], cuts: &cut::Cuts) -> Vec<Draft> {
         Output::Root(i) => (1, i as usize),
     });
     drafts
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, stage) in self.stages.iter().enumerate() {
-            writeln!(f, "stage {i} over {}:", stage.shape)?;
-            for (j, input) in stage.inputs.iter().enumerate() {
-                writeln!(
-                    f,
-                    "  {:?} reads {}, {}",
-                    stage.kernel.input(j),
-                    input.source,
-                    describe(&input.layout)
-                )?;
-            }
-            for (j, target) in stage.outputs.iter().enumerate() {
-                writeln!(f, "  {:?} is written to {target}", stage.kernel.outputs[j])?;
-            }
-            for line in stage.kernel.to_string().lines() {
-                writeln!(f, "  {line}")?;
-            }
-        }
-        self.decisions.iter().try_for_each(|decision| writeln!(f, "note: {decision}"))
-    }
-}
-
-/// How the elements of a layout lie, in words.
-pub fn describe(layout: &Layout) -> String {
-    if layout.is_contiguous() {
-        "contiguous".to_string()
-    } else if layout.strides.iter().zip(layout.shape.iter()).all(|(&s, &e)| s == 0 || e == 1) {
-        "one element for all".to_string()
-    } else {
-        format!("strides {:?}", &layout.strides[..])
-    }
 }

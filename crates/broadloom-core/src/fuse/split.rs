@@ -1,13 +1,15 @@
 //! Places a draft in the plan, cutting a body that is too long where the fewest values are live.
 //!
-//! In: a [`Draft`]. Out: one or more stages of the plan. Must hold: values that cross a cut go through temporaries
-//! of the loop's shape, written by the earlier stage and read by the later.
+//! A kernel has at most [`MAX_BODY`](crate::fuse::MAX_BODY) instructions, since compilers take more than linear time.
+//! Values that cross a cut go through temporaries of the loop's shape, written by the earlier stage and read by the
+//! later one.
 
 use std::sync::Arc;
 
-use crate::fuse::body::Leaf;
+use crate::fuse::cost::MAX_BODY;
 use crate::fuse::decision::{Decision, Log, Why};
-use crate::fuse::{Draft, InputView, MAX_BODY, Output, Plan, Source, Stage, Target};
+use crate::fuse::draft::{Draft, Origin, Output};
+use crate::fuse::plan::{InputView, Plan, Source, Stage, Target};
 use crate::graph::NodeId;
 use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
 use crate::layout::Layout;
@@ -21,9 +23,9 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     let mut inputs = Vec::with_capacity(draft.inputs.len());
     for (leaf, layout) in draft.inputs {
         let source = match leaf {
-            Leaf::Slot(s) => Source::Slot(s),
+            Origin::Slot(s) => Source::Slot(s),
             // Cut nodes are placed in order of their ids, before anyone reads them.
-            Leaf::Node(id) => Source::Temp(placed[&id]),
+            Origin::Node(id) => Source::Temp(placed[&id]),
         };
         inputs.push(InputView { source, layout });
     }

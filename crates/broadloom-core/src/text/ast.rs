@@ -1,28 +1,27 @@
-//! The syntax of a program, flat in arenas.
+//! The syntax tree of a program, flat in arenas.
 //!
-//! In: nodes and statements from the parser, arguments before their users. Out: the same, to read in that order with
-//! one loop. Must hold: post-order; the nodes of an expression are a range whose last node is the expression; every
-//! other node of it is an argument of exactly one later node.
+//! Nodes are in post-order: those of an expression are a range whose last node is the root, and every other node of it
+//! is an argument of exactly one later node. So a tree is read by a loop, without recursion.
 
 use std::ops::{Index, Range};
 
 use super::Span;
 use crate::{DType, Op, Scalar};
 
-/// The place of a node in its [`Ast`].
+/// The index of a node in its [`Ast`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AstId(pub(super) u32);
 
 impl AstId {
-    /// The place as an index into [`Ast::nodes`].
+    /// The index into [`Ast::nodes`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a node is.
+/// The variant of a node.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum AstKind {
     /// A variable; its text is the name.
     Name,
     /// `true` or `false`
@@ -39,14 +38,14 @@ pub enum Kind {
     List(Range<u32>),
     /// An operator.
     Operator {
-        /// The function that it stands for.
+        /// The operator's function.
         op: Op,
-        /// Where it stands.
+        /// The place of the operator.
         at: Span,
     },
     /// A function.
     Call {
-        /// Where its name stands.
+        /// The place of its name.
         name: Span,
     },
     /// Indices in brackets after an operand. A range of [`Ast::items`].
@@ -55,9 +54,9 @@ pub enum Kind {
 
 /// One literal, name, operator or call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    /// What the node is.
-    pub kind: Kind,
+pub struct AstNode {
+    /// The variant of the node.
+    pub kind: AstKind,
     /// All of its text, without parentheses around it.
     pub span: Span,
     /// Its operands, a range of [`Ast::args`].
@@ -171,7 +170,7 @@ pub enum Statement {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ast {
     pub(super) text: Box<str>,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<AstNode>,
     pub(super) args: Vec<AstId>,
     pub(super) integers: Vec<isize>,
     pub(super) items: Vec<Item>,
@@ -187,16 +186,16 @@ impl Ast {
         &self.text
     }
 
-    /// What stands at a place of the text.
+    /// The text of a span.
     ///
     /// # Panics
-    /// If the place is another text's.
+    /// If the span is that of another text.
     pub fn at(&self, span: &Span) -> &str {
         &self.text[span.start as usize..span.end as usize]
     }
 
     /// Every node, arguments before users.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[AstNode] {
         &self.nodes
     }
 
@@ -206,16 +205,16 @@ impl Ast {
     }
 
     /// The operands of a node.
-    pub fn args(&self, node: &Node) -> &[AstId] {
+    pub fn args(&self, node: &AstNode) -> &[AstId] {
         &self.args[node.args.start as usize..node.args.end as usize]
     }
 
-    /// The elements of a [`Kind::List`].
+    /// The elements of a [`AstKind::List`].
     pub fn integers(&self, of: &Range<u32>) -> &[isize] {
         &self.integers[of.start as usize..of.end as usize]
     }
 
-    /// The indices of a [`Kind::Index`].
+    /// The indices of a [`AstKind::Index`].
     pub fn items(&self, of: &Range<u32>) -> &[Item] {
         &self.items[of.start as usize..of.end as usize]
     }
@@ -245,8 +244,8 @@ impl Ast {
 }
 
 impl Index<AstId> for Ast {
-    type Output = Node;
-    fn index(&self, id: AstId) -> &Node {
+    type Output = AstNode;
+    fn index(&self, id: AstId) -> &AstNode {
         &self.nodes[id.index()]
     }
 }

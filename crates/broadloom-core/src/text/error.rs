@@ -1,27 +1,27 @@
-//! The error of a text.
+//! [`TextError`], an error with its place in a text.
 //!
-//! In: what is wrong, and where. Out: [`TextError`]. Must hold: a span lies in the text, on boundaries of characters.
+//! A span lies within the text, on character boundaries.
 
 use std::fmt;
 
 use super::Span;
 use crate::error::{Error, ErrorKind};
 
-/// What is wrong with a text, and where.
+/// An error in a text, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextError {
-    /// The bytes at fault: a name, a literal, an operator, or the name of a function; empty at the end of the text.
+    /// The place of the error: a name, a literal, an operator, or the name of a function; empty at the end of the text.
     pub span: Span,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// Advice, if there is some.
     pub help: Option<String>,
-    /// The kind, to branch on.
+    /// The kind of error, for programs.
     pub kind: ErrorKind,
-    /// Of a type error, each operand: where it stands, and its type or value.
+    /// For a type error, the place of each operand, and its type or value.
     pub operands: Vec<(Span, String)>,
-    /// Of a type error, whether a name is part of the operands, so that other arrays might have fitted.
+    /// For a type error, whether an operand contains a name, so that other arrays might fit.
     pub uses_names: bool,
 }
 
@@ -55,7 +55,7 @@ impl TextError {
         TextError::new(error.kind(), span, error.message()).with(error.help().map(str::to_owned))
     }
 
-    /// Whether a limit of [`ParseOptions`](super::ParseOptions) was met, so that the text may be well formed.
+    /// Whether a limit of [`ParseOptions`](super::ParseOptions) was exceeded; the text may be well formed.
     pub fn is_limit(&self) -> bool {
         self.kind == ErrorKind::Limit
     }

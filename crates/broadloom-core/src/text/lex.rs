@@ -1,15 +1,15 @@
-//! The words of the language.
+//! The tokens of the language.
 //!
-//! In: text. Out: tokens with their spans, or what is wrong with a piece of text that is none.
-//! Must hold: each byte is looked at a bounded number of times, and logos generates loops, not recursion (its
-//! feature `state_machine_codegen`; the default overflows the stack on long texts in debug builds).
+//! Tokens of other languages that this one refuses are recognised too, for specific error messages. Each byte is
+//! examined a bounded number of times, and logos generates loops, not recursion (its feature `state_machine_codegen`;
+//! the default overflows the stack on long texts in debug builds).
 
 use logos::{Lexer, Logos};
 
 use super::number::{self, BadNumber, Number};
 use crate::DType;
 
-/// A word of the language. Words that other languages have and this one refuses are known, to say what to write.
+/// A token of the language, or one of another language that this one refuses with advice.
 #[derive(Logos, Clone, Copy, Debug, PartialEq)]
 #[logos(skip r"[ \t\r\f]+", skip(r"#[^\n]*", allow_greedy = true))]
 #[logos(error = Option<BadNumber>)]
@@ -100,7 +100,7 @@ pub(super) enum Token {
     BracketEnd,
 }
 
-/// Takes the rest of the number whose beginning was matched.
+/// Consumes the rest of a number whose beginning was matched.
 fn number(lexer: &mut Lexer<'_, Token>) -> Result<Number, Option<BadNumber>> {
     let text = &lexer.source()[lexer.span().start..];
     let length = number::extent(text);
@@ -108,7 +108,7 @@ fn number(lexer: &mut Lexer<'_, Token>) -> Result<Number, Option<BadNumber>> {
     number::value(&text[..length]).map_err(Some)
 }
 
-/// Whether a text is one name, and neither a word of the language nor a dtype.
+/// Whether a text is one name, and neither a keyword of the language nor a dtype.
 ///
 /// ```
 /// use broadloom_core::text::is_name;
@@ -121,7 +121,7 @@ pub fn is_name(text: &str) -> bool {
 }
 
 impl Token {
-    /// What to write instead of a word that the language refuses.
+    /// Advice for a token that the language refuses.
     pub(super) fn advice(self) -> Option<&'static str> {
         match self {
             Token::And => Some("write `&`, with parentheses around comparisons: `(a < b) & (c < d)`"),
@@ -134,7 +134,7 @@ impl Token {
     }
 }
 
-/// What to write instead of a character that begins no token.
+/// Advice for a character that begins no token.
 pub(super) fn instead_of(character: char) -> Option<&'static str> {
     Some(match character {
         '−' | '–' | '—' => "write `-`",

@@ -1,20 +1,20 @@
-//! What consists of literals only: typed constants, lists, indices, and the values of inputs.
+//! Constructs made of literals only: typed constants, lists, indices, and the values of inputs.
 //!
-//! In: tokens. Out: nodes and numbers. Must hold: nothing here nests, so one loop reads each; a number of a dtype is
-//! exact or rounded as a literal is, and a NaN's bits are those that are written.
+//! None of them nests, so that a loop reads each. A typed number is exact or rounded as a literal is, and a NaN has the
+//! bits that are written.
 
 use super::Span;
-use super::ast::{Item, Kind};
+use super::ast::{AstKind, Item};
 use super::error::{TextError, limit, syntax};
 use super::lex::Token;
 use super::number::Number;
-use super::parse::{Operand, Parser};
+use super::parse::{ParsedOperand, Parser};
 use crate::shape::MAX_RANK;
 use crate::{DType, ErrorKind, Literal, Scalar};
 
 /// A literal with its sign.
 #[derive(Clone, Copy, Debug)]
-enum Value {
+enum LiteralValue {
     Literal(Literal),
     /// `nan(bits)`, the bits those of the dtype that it is to have.
     Nan(u64),
@@ -35,7 +35,7 @@ impl Parser<'_> {
         match self.nan_bits(number, span)? {
             None => Ok(number),
             Some(bits) => self
-                .scalar(DType::Float64, Value::Nan(bits), span)
+                .scalar(DType::Float64, LiteralValue::Nan(bits), span)
                 .map(|x| Number::Float(f64::from_bits(x.bits))),
         }
     }
@@ -67,24 +67,24 @@ impl Parser<'_> {
     }
 
     /// A literal with the sign before it.
-    fn value(&mut self, what: &str) -> Result<(Value, Span), TextError> {
+    fn value(&mut self, what: &str) -> Result<(LiteralValue, Span), TextError> {
         let sign = match self.peek()? {
             Some(Token::Minus | Token::Plus) => self.take()?,
             _ => None,
         };
         let negative = matches!(sign, Some((Token::Minus, _)));
         let (value, mut span) = match self.take()? {
-            Some((Token::Bool(x), span)) if sign.is_none() => (Value::Literal(Literal::Bool(x)), span),
+            Some((Token::Bool(x), span)) if sign.is_none() => (LiteralValue::Literal(Literal::Bool(x)), span),
             Some((Token::Number(number), mut span)) => {
                 let value = match (self.nan_bits(number, &mut span)?, number) {
                     (Some(_), _) if sign.is_some() => {
                         return Err(syntax(&span, "the sign of a NaN is among its bits", None));
                     }
-                    (Some(bits), _) => Value::Nan(bits),
-                    (None, Number::Int(x)) if negative => Value::Literal(Literal::Int(-i128::from(x))),
-                    (None, Number::Int(x)) => Value::Literal(Literal::Int(x.into())),
-                    (None, Number::Float(x)) if negative => Value::Literal(Literal::Float(-x)),
-                    (None, Number::Float(x)) => Value::Literal(Literal::Float(x)),
+                    (Some(bits), _) => LiteralValue::Nan(bits),
+                    (None, Number::Int(x)) if negative => LiteralValue::Literal(Literal::Int(-i128::from(x))),
+                    (None, Number::Int(x)) => LiteralValue::Literal(Literal::Int(x.into())),
+                    (None, Number::Float(x)) if negative => LiteralValue::Literal(Literal::Float(-x)),
+                    (None, Number::Float(x)) => LiteralValue::Literal(Literal::Float(x)),
                 };
                 (value, span)
             }
@@ -96,19 +96,19 @@ impl Parser<'_> {
         Ok((value, span))
     }
 
-    fn scalar(&self, dtype: DType, value: Value, span: &Span) -> Result<Scalar, TextError> {
+    fn scalar(&self, dtype: DType, value: LiteralValue, span: &Span) -> Result<Scalar, TextError> {
         let cannot = || {
             let message = format!("`{}` is no {dtype}", self.quote(span));
             TextError::new(ErrorKind::Literal, span, message)
         };
         match value {
-            Value::Literal(Literal::Float(x)) if x.is_nan() && dtype.is_float() => {
+            LiteralValue::Literal(Literal::Float(x)) if x.is_nan() && dtype.is_float() => {
                 let (quiet, sign) = nan(dtype);
                 Ok(Scalar { dtype, bits: if x.is_sign_negative() { quiet | sign } else { quiet } })
             }
-            Value::Literal(Literal::Bool(_)) if dtype != DType::Bool => Err(cannot()),
-            Value::Literal(x) => x.to_dtype(dtype).map_err(|_| cannot()),
-            Value::Nan(bits) => {
+            LiteralValue::Literal(Literal::Bool(_)) if dtype != DType::Bool => Err(cannot()),
+            LiteralValue::Literal(x) => x.to_dtype(dtype).map_err(|_| cannot()),
+            LiteralValue::Nan(bits) => {
                 let x = Scalar { dtype, bits };
                 let fits = dtype.size() == 8 || bits >> (8 * dtype.size()) == 0;
                 if dtype.is_float() && fits && x.is_nan() { Ok(x) } else { Err(cannot()) }
@@ -117,7 +117,7 @@ impl Parser<'_> {
     }
 
     /// `dtype(literal)`, after the dtype's name, before the parenthesis.
-    pub(super) fn constant(&mut self, dtype: DType, name: Span) -> Result<Operand, TextError> {
+    pub(super) fn constant(&mut self, dtype: DType, name: Span) -> Result<ParsedOperand, TextError> {
         self.take()?;
         self.opens();
         let convert = || Some(format!("to convert an array, write `astype(x, {dtype})`"));
@@ -126,14 +126,14 @@ impl Parser<'_> {
         let close = self
             .closing(Token::Close, &format!("`)` after the number of `{dtype}(…)`"))
             .map_err(|e| e.with(convert()))?;
-        self.push(Kind::Constant(scalar), name.start..close.end, &[])
+        self.push(AstKind::Constant(scalar), name.start..close.end, &[])
     }
 
     /// An integer with its sign.
     fn integer(&mut self, what: &str) -> Result<isize, TextError> {
         let (value, span) = self.value(what)?;
         match value {
-            Value::Literal(Literal::Int(x)) => isize::try_from(x).map_err(|_| {
+            LiteralValue::Literal(Literal::Int(x)) => isize::try_from(x).map_err(|_| {
                 limit(&span, format!("`{}` is beyond any axis, extent or index", self.quote(&span)))
             }),
             _ => Err(syntax(&span, format!("found `{}`, expected {what}", self.quote(&span)), None)),
@@ -157,7 +157,7 @@ impl Parser<'_> {
     }
 
     /// `[integer, …]`, after the bracket.
-    pub(super) fn list(&mut self, open: Span) -> Result<Operand, TextError> {
+    pub(super) fn list(&mut self, open: Span) -> Result<ParsedOperand, TextError> {
         self.opens();
         let first = self.ast.integers.len();
         let mut end = open.end;
@@ -173,12 +173,12 @@ impl Parser<'_> {
                 return Err(limit(&open, format!("a list has at most {MAX_RANK} integers")));
             }
         }
-        let list = Kind::List(first as u32..self.ast.integers.len() as u32);
+        let list = AstKind::List(first as u32..self.ast.integers.len() as u32);
         self.push(list, open.start..end, &[])
     }
 
     /// `[index, …]`, after the bracket, of an operand.
-    pub(super) fn index(&mut self, operand: &Operand, open: &Span) -> Result<Operand, TextError> {
+    pub(super) fn index(&mut self, operand: &ParsedOperand, open: &Span) -> Result<ParsedOperand, TextError> {
         self.opens();
         let first = self.ast.items.len();
         let mut end = open.end;
@@ -196,7 +196,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        let items = Kind::Index(first as u32..self.ast.items.len() as u32);
+        let items = AstKind::Index(first as u32..self.ast.items.len() as u32);
         self.push(items, operand.span.start..end, &[operand.id])
     }
 

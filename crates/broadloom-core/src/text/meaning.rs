@@ -1,21 +1,21 @@
-//! From a module to values: arrays, graphs, steps of a test, whatever a [`Meaning`] makes.
+//! Evaluates a module to arrays, graphs or test programs: whatever a [`Meaning`] constructs.
 //!
-//! In: a [`Module`], and what literals, functions and inputs mean. Out: the value of each output, or the first error
-//! with its place. Must hold: one loop over the nodes, composites included: no recursion, and no more steps than
-//! [`ParseOptions::max_nodes`](super::ParseOptions::max_nodes) however often composites use each other.
+//! One loop runs over the nodes, with an explicit stack for user-defined functions. The number of steps is limited to
+//! [`ParseOptions::max_nodes`](super::ParseOptions::max_nodes), however often functions call each other.
 
 use smallvec::SmallVec;
 
-use super::ast::{Ast, AstId, Item, Kind, Node, Statement, Type};
+use super::Span;
+use super::ast::{Ast, AstId, AstKind, AstNode, Item, Statement, Type};
+use super::built_in::{ASTYPE, built_in_names};
 use super::error::{TextError, limit};
 use super::module::{Input, Module};
-use super::nearest::nearest;
 use super::number::brief;
-use super::resolve::{Def, Function, Reference, Source, ViewName, built_in_names};
-use super::{ASTYPE, Span};
+use super::source::{Def, Function, Reference, Source, ViewName};
+use super::suggestions::nearest;
 use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
 
-/// A change of shape, as it is written; extents, axes and indices are not checked yet.
+/// A change of shape as it is written, with unchecked extents, axes and indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View<'m> {
     /// `x[…]`
@@ -39,7 +39,7 @@ pub enum View<'m> {
 /// The elements of an input that has values in the text, row by row.
 pub type Data<'m> = &'m [u64];
 
-/// What the parts of a program mean.
+/// What a program is evaluated to: a value for each of its parts.
 pub trait Meaning {
     /// A value: cheap to clone, a handle.
     type Value: Clone;
@@ -80,7 +80,7 @@ pub trait Meaning {
     /// If what is bound to the name does not fit its type.
     fn input(&mut self, input: &Input<'_>, data: Option<Data<'_>>) -> Result<Self::Value>;
 
-    /// A name that the text does not declare; none if it means nothing.
+    /// A name that the text does not declare; `None` if it is unknown.
     fn free(&mut self, name: &str) -> Option<Self::Value>;
 
     /// The names that [`Meaning::free`] knows.
@@ -105,7 +105,7 @@ pub trait Meaning {
 /// The values of a module's outputs, in their order.
 ///
 /// # Errors
-/// The first thing, in the order of the text, that does not mean anything.
+/// The first one in the order of the text.
 pub fn evaluate<M: Meaning>(
     module: &Module,
     meaning: &mut M,
@@ -140,34 +140,34 @@ pub fn evaluate<M: Meaning>(
     Ok(outputs)
 }
 
-/// A composite that is being written out.
+/// A call of a user-defined function that is being inlined.
 struct Frame<'m> {
     source: &'m Source,
     def: &'m Def,
     next: u32,
-    /// Where its arguments begin among the values.
+    /// The index of its first argument among the values.
     base: usize,
 }
 
-/// The operands of a node: few, unless it is a function of the host.
+/// The operands of a node; only host functions have more than three.
 type Operands<V> = SmallVec<[V; 3]>;
 
-/// A value, and whether a name has to do with it.
+/// A value, and whether it depends on a name.
 type Held<V> = (V, bool);
 
-/// What went wrong inside of a composite.
-struct Inner {
+/// An error within a user-defined function.
+struct InnerError {
     error: TextError,
-    /// Its name.
+    /// The function's name.
     def: String,
-    /// The part at fault.
+    /// The expression at fault.
     part: String,
 }
 
 struct Machine<'m, 'b, M: Meaning> {
     module: &'m Module,
     meaning: &'b mut M,
-    /// Operands that wait; none for what has no value.
+    /// Operands of incomplete nodes; `None` for syntax, which has no value.
     values: Vec<Option<Held<M::Value>>>,
     /// Inputs and bindings.
     slots: Vec<Held<M::Value>>,
@@ -185,13 +185,13 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             if self.frames.is_empty() {
                 continue;
             }
-            self.composites().map_err(|inner| self.in_composite(*inner, source, id))?;
+            self.inlined().map_err(|inner| self.in_function(*inner, source, id))?;
         }
         self.values.pop().flatten().ok_or_else(internal)
     }
 
-    /// Runs the composites that were entered to their ends; an error with the composite and the part at fault.
-    fn composites(&mut self) -> std::result::Result<(), Box<Inner>> {
+    /// Runs the entered functions to their ends; an error names the function and the expression at fault.
+    fn inlined(&mut self) -> std::result::Result<(), Box<InnerError>> {
         while let Some(frame) = self.frames.last_mut() {
             let (source, end) = (frame.source, frame.def.body.nodes.end);
             if frame.next < end {
@@ -200,7 +200,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
                 frame.next += 1;
                 self.step(source, id).map_err(|error| {
                     let def = brief(source.ast.at(&def.name)).into_owned();
-                    Box::new(Inner {
+                    Box::new(InnerError {
                         error,
                         def,
                         part: brief(source.ast.at(&source.ast[id].span)).into_owned(),
@@ -217,11 +217,11 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         Ok(())
     }
 
-    /// An error inside of a composite, told of the call in the module's own text.
-    fn in_composite(&self, inner: Inner, source: &Source, id: AstId) -> TextError {
-        let Inner { error, def, part } = inner;
+    /// An error within a function, reported at the call in the module's own text.
+    fn in_function(&self, inner: InnerError, source: &Source, id: AstId) -> TextError {
+        let InnerError { error, def, part } = inner;
         let span = match &source.ast[id].kind {
-            Kind::Call { name } => name,
+            AstKind::Call { name } => name,
             _ => &source.ast[id].span,
         };
         if error.is_limit() {
@@ -232,17 +232,20 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         TextError { span: span.clone(), message, operands: Vec::new(), ..error }
     }
 
-    /// The value of the next node, of which the operands have theirs; or the composite that it calls is entered.
+    /// Evaluates a node whose operands are evaluated, or enters the function that it calls.
     fn step(&mut self, source: &'m Source, id: AstId) -> std::result::Result<(), TextError> {
         let ast = &source.ast;
         let node = &ast[id];
         self.steps += 1;
         if self.steps > self.module.max_nodes {
-            let message = format!("composites written out have more than {} nodes", self.module.max_nodes);
+            let message = format!(
+                "after inlining, user-defined functions have more than {} nodes",
+                self.module.max_nodes
+            );
             return Err(limit(&node.span, message));
         }
         let value = match (source.references[id.index()], &node.kind) {
-            (Reference::Written, _) => None,
+            (Reference::Syntax, _) => None,
             (Reference::Parameter(number), _) => {
                 let base = self.frames.last().map_or(0, |frame| frame.base);
                 self.values.get(base + number as usize).cloned().flatten()
@@ -254,26 +257,28 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
                 Some((value.ok_or_else(|| self.unknown_name(node, name))?, true))
             }
             (Reference::Function(function), _) => return self.function(source, id, function),
-            (Reference::Op(op), Kind::Call { name }) => Some(self.apply(ast, node, name, op)?),
-            (_, Kind::Operator { op, at }) => Some(self.apply(ast, node, at, *op)?),
-            (Reference::Astype, Kind::Call { name }) => Some(self.cast(ast, node, name)?),
-            (Reference::View(view), Kind::Call { name }) => Some(self.view(ast, node, name, Some(view))?),
-            (_, Kind::Index(_)) => {
+            (Reference::Op(op), AstKind::Call { name }) => Some(self.apply(ast, node, name, op)?),
+            (_, AstKind::Operator { op, at }) => Some(self.apply(ast, node, at, *op)?),
+            (Reference::Astype, AstKind::Call { name }) => Some(self.cast(ast, node, name)?),
+            (Reference::View(view), AstKind::Call { name }) => {
+                Some(self.view(ast, node, name, Some(view))?)
+            }
+            (_, AstKind::Index(_)) => {
                 let inner = &ast[ast.args(node)[0]].span;
                 let span = inner.end..node.span.end;
                 Some(self.view(ast, node, &span, None)?)
             }
-            (_, Kind::Bool(x)) => Some((self.meaning.literal(Literal::Bool(*x)), false)),
-            (_, Kind::Int(x)) => Some((self.meaning.literal(Literal::Int(*x)), false)),
-            (_, Kind::Float(x)) => Some((self.meaning.literal(Literal::Float(*x)), false)),
-            (_, Kind::Constant(x)) => Some((self.meaning.constant(*x), false)),
+            (_, AstKind::Bool(x)) => Some((self.meaning.literal(Literal::Bool(*x)), false)),
+            (_, AstKind::Int(x)) => Some((self.meaning.literal(Literal::Int(*x)), false)),
+            (_, AstKind::Float(x)) => Some((self.meaning.literal(Literal::Float(*x)), false)),
+            (_, AstKind::Constant(x)) => Some((self.meaning.constant(*x), false)),
             _ => return Err(internal()),
         };
         self.values.push(value);
         Ok(())
     }
 
-    /// The operands of a node, which are the last values, and whether names have to do with them.
+    /// Pops the operands of a node, and whether they depend on names.
     fn operands(&mut self, count: usize) -> std::result::Result<(Operands<M::Value>, bool), TextError> {
         let first = self.values.len().checked_sub(count).ok_or_else(internal)?;
         let mut uses_names = false;
@@ -288,7 +293,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     fn apply(
         &mut self,
         ast: &Ast,
-        node: &Node,
+        node: &AstNode,
         at: &Span,
         op: Op,
     ) -> std::result::Result<Held<M::Value>, TextError> {
@@ -314,10 +319,15 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         TextError { operands, uses_names, ..TextError::of(error, at) }
     }
 
-    fn cast(&mut self, ast: &Ast, node: &Node, at: &Span) -> std::result::Result<Held<M::Value>, TextError> {
+    fn cast(
+        &mut self,
+        ast: &Ast,
+        node: &AstNode,
+        at: &Span,
+    ) -> std::result::Result<Held<M::Value>, TextError> {
         let (operands, uses_names) = self.operands(2)?;
         let dtype = ast.args(node).get(1).map(|arg| &ast[*arg].kind);
-        let (Some(Kind::DType(dtype)), [x]) = (dtype, &operands[..]) else { return Err(internal()) };
+        let (Some(AstKind::DType(dtype)), [x]) = (dtype, &operands[..]) else { return Err(internal()) };
         match self.meaning.cast(x, *dtype) {
             Ok(value) => Ok((value, uses_names)),
             Err(error) => Err(self.refused(&error, ast, at, &ast.args(node)[..1], &operands, uses_names)),
@@ -327,7 +337,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     fn view(
         &mut self,
         ast: &Ast,
-        node: &Node,
+        node: &AstNode,
         at: &Span,
         name: Option<ViewName>,
     ) -> std::result::Result<Held<M::Value>, TextError> {
@@ -335,15 +345,15 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         let (operands, uses_names) = self.operands(args.len())?;
         let [x] = &operands[..] else { return Err(internal()) };
         let list = || match args.get(1).map(|arg| &ast[*arg].kind) {
-            Some(Kind::List(list)) => ast.integers(list),
+            Some(AstKind::List(list)) => ast.integers(list),
             _ => &[],
         };
         let integer = |number: usize| match args.get(number).map(|arg| &ast[*arg].kind) {
-            Some(Kind::Int(x)) => isize::try_from(*x).unwrap_or_default(),
+            Some(AstKind::Int(x)) => isize::try_from(*x).unwrap_or_default(),
             _ => 0,
         };
         let view = match (name, &node.kind) {
-            (None, Kind::Index(items)) => View::Index(ast.items(items)),
+            (None, AstKind::Index(items)) => View::Index(ast.items(items)),
             (Some(ViewName::PermuteDims), _) => View::PermuteDims(list()),
             (Some(ViewName::BroadcastTo), _) => View::BroadcastTo(list()),
             (Some(ViewName::Reshape), _) => View::Reshape(list()),
@@ -371,7 +381,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             Function::Host { id, .. } => {
                 let (operands, uses_names) = self.operands(args.len())?;
                 let value = self.meaning.host(id, &operands).map_err(|error| {
-                    let at = if let Kind::Call { name } = &node.kind { name } else { &node.span };
+                    let at = if let AstKind::Call { name } = &node.kind { name } else { &node.span };
                     self.refused(&error, &source.ast, at, args, &operands, uses_names)
                 })?;
                 self.values.push(Some((value, uses_names)));
@@ -398,7 +408,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         checked.map_err(|error| TextError { uses_names: value.1, ..TextError::of(&error, &ty.span) })
     }
 
-    fn unknown_name(&self, node: &Node, name: &str) -> TextError {
+    fn unknown_name(&self, node: &AstNode, name: &str) -> TextError {
         let known = self.meaning.names();
         let inputs = self.module.inputs().filter(|input| input.dtype().is_some()).map(|input| input.name());
         let bound = self.module.ast().statements().iter().filter_map(|statement| match statement {
@@ -430,7 +440,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     }
 }
 
-/// What the parser and the resolver rule out.
+/// An error that the parser and the resolver rule out.
 fn internal() -> TextError {
     TextError::new(ErrorKind::Internal, &(0..0), "the text was resolved wrongly")
 }

@@ -1,47 +1,25 @@
-//! Programs whose names are resolved, and the functions that a host adds.
+//! Programs with resolved names.
 //!
-//! In: text. Out: a [`Module`] or a [`Library`]. Must hold: a module keeps the functions that it was parsed with; nothing
-//! refers to what was added later, so that no definition is circular.
+//! A module keeps the library that it was parsed with, and nothing refers to later definitions, so that no definition
+//! is circular.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::HashMap;
 
-use super::ast::{Ast, AstId, Extent, Kind, Statement, Type};
+use super::ast::{Ast, AstId, AstKind, Extent, Statement, Type};
 use super::error::{TextError, syntax};
-use super::lex::is_name;
+use super::library::Library;
 use super::number::brief;
 use super::parse::parse_any;
-use super::resolve::{Function, Source, built_in, resolve};
+use super::resolve::resolve;
+use super::source::Source;
 use super::{ParseOptions, Span};
 use crate::{DType, Dim, ErrorKind};
 
-/// Functions for the texts of a host: composites that are parsed once, and functions of its own.
-///
-/// Cloning is cheap. A module keeps what it was parsed with.
-///
-/// ```
-/// use broadloom_core::text::{Library, Module, ParseOptions};
-///
-/// let options = ParseOptions::default();
-/// let mut library = Library::default();
-/// library.define("def half(x) = x / 2; def quarter(x) = half(half(x))", &options)?;
-/// assert!(Module::parse("quarter(y)", &library, &options).is_ok());
-/// # Ok::<(), broadloom_core::text::TextError>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Library(Arc<Shelf>);
-
-#[derive(Clone, Debug, Default)]
-struct Shelf {
-    sources: Vec<Arc<Source>>,
-    names: BTreeMap<Box<str>, Function>,
-}
-
 impl Library {
-    /// Adds the composites of a text that has nothing but `def` statements; they may use what the library has already.
+    /// Adds the functions of a text that consists of `def` statements; they can use the functions that are in the library.
     ///
     /// # Errors
-    /// If the text is no such text, or a name has a meaning already; the library is then as it was.
+    /// If the text has other statements, or a name is in use already; the library is then unchanged.
     pub fn define(&mut self, text: &str, options: &ParseOptions) -> Result<(), TextError> {
         let ast = parse_any(text, options)?;
         let is_def = |s: &Statement| matches!(s, Statement::Def { .. });
@@ -50,52 +28,12 @@ impl Library {
             return Err(syntax(&place(other), message, None));
         }
         let source = resolve(ast, self)?.0;
-        let shelf = Arc::make_mut(&mut self.0);
-        for (def, number) in source.defs.iter().zip(0..) {
-            let function = Function::Library { source: shelf.sources.len() as u32, def: number };
-            shelf.names.insert(source.ast.at(&def.name).into(), function);
-        }
-        shelf.sources.push(Arc::new(source));
+        self.add(source);
         Ok(())
-    }
-
-    /// Adds a function of the host under a number of its own: a [`Meaning`](super::Meaning) is asked for its value.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Name`] if the name can't be a function's, or has a meaning already.
-    pub fn declare(&mut self, name: &str, id: u32, arity: u32) -> crate::Result<()> {
-        let refuse = |why: &str| {
-            Err(crate::Error::new(ErrorKind::Name, format!("the host function `{}`: {why}", brief(name))))
-        };
-        if !is_name(name) {
-            return refuse("not a name that a text can have");
-        }
-        if self.has(name) {
-            return refuse("the name has a meaning already");
-        }
-        Arc::make_mut(&mut self.0).names.insert(name.into(), Function::Host { id, arity });
-        Ok(())
-    }
-
-    /// The names of the functions, in alphabetical order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.names.keys().map(|name| &**name)
-    }
-
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.0.names.contains_key(name) || built_in(name).is_some()
-    }
-
-    pub(super) fn function(&self, name: &str) -> Option<Function> {
-        self.0.names.get(name).copied()
-    }
-
-    pub(super) fn source(&self, number: u32) -> &Source {
-        &self.0.sources[number as usize]
     }
 }
 
-/// Where a statement begins.
+/// The place of a statement's name.
 fn place(statement: &Statement) -> Span {
     match statement {
         Statement::Setting { name, .. }
@@ -129,7 +67,7 @@ impl<'m> Input<'m> {
         self.ast.at(self.name)
     }
 
-    /// Where its name stands: in the declaration, or where it is used first.
+    /// The place of its name: in the declaration, or of its first use.
     pub fn span(&self) -> Span {
         self.name.clone()
     }
@@ -159,7 +97,7 @@ impl<'m> Input<'m> {
     }
 }
 
-/// A program whose names are resolved.
+/// A program with resolved names.
 #[derive(Clone, Debug)]
 pub struct Module {
     pub(super) source: Source,
@@ -174,7 +112,7 @@ impl Module {
     /// Parses a program and resolves its names.
     ///
     /// # Errors
-    /// If the text is no program, exceeds a limit, or a name or call in it can't be meant.
+    /// If the text is not a program or exceeds a limit, or a name or call in it can't be resolved.
     ///
     /// ```
     /// use broadloom_core::text::{Library, Module, ParseOptions};
@@ -207,7 +145,7 @@ impl Module {
         declared.chain(self.free.iter().map(move |id| Input { ast, name: &ast[*id].span, ty: None }))
     }
 
-    /// Where the expression of a result stands; the whole text if there are not so many.
+    /// The place of a result's expression; the whole text if there is no such result.
     pub fn result_span(&self, number: usize) -> Span {
         let statement =
             self.outputs.get(number).and_then(|o| self.ast().statements().get(o.statement as usize));
@@ -217,13 +155,13 @@ impl Module {
         }
     }
 
-    /// Whether any part of the inputs gives the same part of the results: no view is taken, and no type is written that
-    /// the part could miss.
+    /// Whether each part of the results depends only on the same part of the inputs: there are no views, and no declared
+    /// types, whose extents a part would not match.
     pub fn is_elementwise(&self) -> bool {
         let types = self.ast().statements().iter().any(|statement| {
             matches!(statement, Statement::Input { .. } | Statement::Binding { ty: Some(_), .. })
         });
-        !types && !self.source.has_views() && !self.library.0.sources.iter().any(|source| source.has_views())
+        !types && !self.source.has_views() && !self.library.has_views()
     }
 
     /// The results in their order.
@@ -242,7 +180,7 @@ fn outputs(ast: &Ast) -> Result<Vec<Output>, TextError> {
         let root = &ast[value.root()];
         let (at, is_plain) = match (name, &root.kind) {
             (Some(name), _) => (name, false),
-            (None, Kind::Name) => (&root.span, true),
+            (None, AstKind::Name) => (&root.span, true),
             _ if count == 1 => {
                 outputs.push(Output { name: "result".into(), statement: number as u32 });
                 continue;

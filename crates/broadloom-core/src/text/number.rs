@@ -1,7 +1,6 @@
-//! Number literals: how far one reaches, and its value.
+//! Number literals: their extent in the text, and their value.
 //!
-//! In: text that starts with a digit, or a point and a digit. Out: the length of the literal and its value, or what
-//! is wrong with it. Must hold: a float is the nearest to what is written (ties to even), and is infinite never.
+//! A float is the one nearest to what is written (ties to even), and an overflow is an error, never infinity.
 
 /// The value of a number literal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,7 +9,7 @@ pub(super) enum Number {
     Float(f64),
 }
 
-/// What is wrong with a number literal: the message, and what to write instead.
+/// An error in a number literal: the message, and advice.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct BadNumber {
     pub(super) message: String,
@@ -66,7 +65,7 @@ fn bad<T>(message: String, help: impl Into<Option<String>>) -> Result<T, BadNumb
     Err(BadNumber { message, help: help.into() })
 }
 
-/// The start of a text, if it is too long to show.
+/// The start of a text that is too long for a message.
 ///
 /// ```
 /// use broadloom_core::text::brief;
@@ -165,7 +164,7 @@ fn shortened(text: &str) -> String {
     format!("{digits}0e{}", (point + decimal_exponent(exponent)).clamp(-9999, 9999))
 }
 
-/// The value of `[sign] digits`, or a value of that sign that is as good as infinite.
+/// The value of `[sign] digits`, saturated at ±2^40.
 fn decimal_exponent(text: &str) -> i64 {
     let digits = text.bytes().filter(u8::is_ascii_digit);
     let value = digits.fold(0, |value, digit| (value * 10 + i64::from(digit - b'0')).min(1 << 40));
@@ -176,7 +175,7 @@ fn too_large<T>(text: &str) -> Result<T, BadNumber> {
     bad(format!("`{}` is too large for float64", brief(text)), "for infinity, write `inf`".to_owned())
 }
 
-/// What of `digits [. digits] [e [sign] digits]` does not hold.
+/// The error, if the text is not of the form `digits [. digits] [e [sign] digits]`.
 fn malformed_decimal(text: &str) -> Option<BadNumber> {
     let after =
         |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_').len();

@@ -1,7 +1,6 @@
-//! The operators: what each stands for, and how tightly it binds.
+//! The operators: their functions and their precedence.
 //!
-//! In: a token, or a function. Out: the function, or the operator that is written for it. Must hold: reading and
-//! printing go through one table.
+//! Parsing and printing use the same table.
 
 use super::lex::Token;
 use crate::Op;
@@ -23,7 +22,7 @@ pub(super) enum Binding {
 macro_rules! operators {
     (binary { $($token:ident $text:literal $binding:ident $op:ident;)* }
      prefix { $($sign:ident $sign_text:literal $sign_op:ident;)* }) => {
-        /// The function that an operator between two operands stands for.
+        /// The precedence and the function of a binary operator.
         pub(super) fn binary(token: Token) -> Option<(Binding, Op)> {
             Some(match token {
                 $(Token::$token => (Binding::$binding, Op::$op),)*
@@ -31,7 +30,7 @@ macro_rules! operators {
             })
         }
 
-        /// The function that an operator before its operand stands for; all bind as [`Binding::Sign`].
+        /// The function of a prefix operator; all bind as [`Binding::Sign`].
         pub(super) fn prefix(token: Token) -> Option<Op> {
             Some(match token {
                 $(Token::$sign => Op::$sign_op,)*
@@ -39,7 +38,7 @@ macro_rules! operators {
             })
         }
 
-        /// The operator that stands for a function, if one does.
+        /// The operator of a function, if it has one.
         pub fn symbol(op: Op) -> Option<&'static str> {
             Some(match op {
                 $(Op::$op => $text,)*

@@ -1,12 +1,11 @@
-//! The parser of expressions: operator precedence with a stack of its own.
+//! The parser of expressions: operator precedence with an explicit stack.
 //!
-//! In: tokens and limits. Out: nodes in post-order, or the first error; [`statement`](super::statement) has the rest of
-//! the grammar. Must hold: no recursion; each token is pushed and taken off the stack at most once, so that time is
-//! linear.
+//! [`statement`](super::statement) and [`literal`](super::literal) have the rest of the grammar. There is no recursion,
+//! and each token is pushed and popped at most once, so that time is linear.
 
 use logos::{Lexer, Logos};
 
-use super::ast::{Ast, AstId, Body, Kind, Node, Statement};
+use super::ast::{Ast, AstId, AstKind, AstNode, Body, Statement};
 use super::error::{TextError, limit, syntax};
 use super::lex::Token;
 use super::number::{Number, brief};
@@ -14,14 +13,14 @@ use super::operator::{Binding, binary, prefix};
 use super::{ParseOptions, Span};
 use crate::{DType, Op};
 
-/// An operand that is complete, with the parentheses around it.
+/// A complete operand, and its place with the parentheses around it.
 #[derive(Clone, Debug)]
-pub(super) struct Operand {
+pub(super) struct ParsedOperand {
     pub(super) id: AstId,
     pub(super) span: Span,
 }
 
-/// What waits for the operand at its right to be complete.
+/// An operator or parenthesis whose right operand is incomplete.
 pub(super) struct Pending {
     /// The operator or the opening parenthesis.
     pub(super) span: Span,
@@ -45,18 +44,18 @@ pub(super) enum Waiting {
     },
 }
 
-/// A token and where it stands.
-pub(super) type Word = (Token, Span);
+/// A token and its place.
+pub(super) type TokenAt = (Token, Span);
 
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) options: &'a ParseOptions,
     pub(super) lexer: Lexer<'a, Token>,
-    /// A token that was looked at and not taken; `Some(None)` is the end.
-    ahead: Option<Option<Word>>,
+    /// A token that was peeked at; `Some(None)` is the end of the text.
+    ahead: Option<Option<TokenAt>>,
     pub(super) stack: Vec<Pending>,
-    /// Operands that wait for the operator or the call that takes them.
-    pub(super) operands: Vec<Operand>,
+    /// Operands whose operator or call is incomplete.
+    pub(super) operands: Vec<ParsedOperand>,
     /// How many parentheses are open: inside them a line may end anywhere.
     open: u32,
     pub(super) ast: Ast,
@@ -66,18 +65,18 @@ pub(super) struct Parser<'a> {
 ///
 /// The operators, loosest first: comparisons, `|`, `^`, `&`, shifts, `+ -`, `* / // %`, signs and `~`, `**`; they
 /// associate as in Python and stand for the Array API's functions. A sign directly before a number belongs to
-/// the number, unless `**` follows: `-128` is one node and `-2**2` is `-(2**2)`. What names mean is not looked at.
+/// the number, unless `**` follows: `-128` is one node and `-2**2` is `-(2**2)`. Names are not resolved.
 ///
 /// # Errors
 /// If the text is not a program, or meets a limit of the options ([`TextError::is_limit`]).
 ///
 /// ```
 /// use broadloom_core::Op;
-/// use broadloom_core::text::{Kind, ParseOptions, parse};
+/// use broadloom_core::text::{AstKind, ParseOptions, parse};
 ///
 /// let ast = parse("-x ** 2 < 1e-3", &ParseOptions::default())?;
 /// let calls = ast.nodes().iter().filter_map(|node| match &node.kind {
-///     Kind::Operator { op, .. } => Some(*op),
+///     AstKind::Operator { op, .. } => Some(*op),
 ///     _ => None,
 /// });
 /// assert!(calls.eq([Op::Pow, Op::Negative, Op::Less]));
@@ -99,7 +98,7 @@ pub fn parse(text: &str, options: &ParseOptions) -> Result<Ast, TextError> {
     }
 }
 
-/// Parses statements, whether they give anything or not.
+/// Parses statements, with or without results.
 pub(super) fn parse_any(text: &str, options: &ParseOptions) -> Result<Ast, TextError> {
     let longest = options.max_bytes.min(u32::MAX as usize);
     if text.len() > longest {
@@ -125,7 +124,7 @@ impl<'a> Parser<'a> {
         &self.text[span.start as usize..span.end as usize]
     }
 
-    fn next(&mut self) -> Result<Option<Word>, TextError> {
+    fn next(&mut self) -> Result<Option<TokenAt>, TextError> {
         loop {
             let Some(token) = self.lexer.next() else { return Ok(None) };
             let span = self.lexer.span();
@@ -146,14 +145,14 @@ impl<'a> Parser<'a> {
         Ok(self.ahead.as_ref().and_then(|word| word.as_ref()).map(|(token, _)| *token))
     }
 
-    pub(super) fn take(&mut self) -> Result<Option<Word>, TextError> {
+    pub(super) fn take(&mut self) -> Result<Option<TokenAt>, TextError> {
         match self.ahead.take() {
             Some(word) => Ok(word),
             None => self.next(),
         }
     }
 
-    /// Takes the next token if it is this one.
+    /// Consumes the next token if it is this one.
     pub(super) fn accept(&mut self, token: Token) -> Result<Option<Span>, TextError> {
         if self.peek()? != Some(token) {
             return Ok(None);
@@ -161,44 +160,49 @@ impl<'a> Parser<'a> {
         Ok(self.take()?.map(|(_, span)| span))
     }
 
-    /// Notes that a parenthesis or bracket opens; the next token has not been looked at.
+    /// Enters a parenthesis or bracket; the next token has not been peeked at.
     pub(super) fn opens(&mut self) {
         self.open += 1;
     }
 
-    /// Notes that one closes, before the token behind it is looked at.
+    /// Leaves one, before the token behind it is peeked at.
     pub(super) fn closes(&mut self) {
         self.open = self.open.saturating_sub(1);
     }
 
-    pub(super) fn push(&mut self, kind: Kind, span: Span, args: &[AstId]) -> Result<Operand, TextError> {
-        self.room(&span)?;
+    pub(super) fn push(
+        &mut self,
+        kind: AstKind,
+        span: Span,
+        args: &[AstId],
+    ) -> Result<ParsedOperand, TextError> {
+        self.check_nodes(&span)?;
         let first = self.ast.args.len() as u32;
         self.ast.args.extend_from_slice(args);
         Ok(self.node(kind, span, first))
     }
 
     /// Pushes a node whose arguments are the operands from `first` on.
-    fn push_taking(&mut self, kind: Kind, span: Span, first: usize) -> Result<Operand, TextError> {
-        self.room(&span)?;
+    fn push_taking(&mut self, kind: AstKind, span: Span, first: usize) -> Result<ParsedOperand, TextError> {
+        self.check_nodes(&span)?;
         let start = self.ast.args.len() as u32;
         self.ast.args.extend(self.operands.drain(first..).map(|operand| operand.id));
         Ok(self.node(kind, span, start))
     }
 
-    fn room(&self, span: &Span) -> Result<(), TextError> {
+    fn check_nodes(&self, span: &Span) -> Result<(), TextError> {
         if self.ast.nodes.len() < self.options.max_nodes {
             return Ok(());
         }
         Err(limit(span, format!("the expression has more than {} nodes", self.options.max_nodes)))
     }
 
-    fn node(&mut self, kind: Kind, span: Span, first: u32) -> Operand {
+    fn node(&mut self, kind: AstKind, span: Span, first: u32) -> ParsedOperand {
         // A text is shorter than 4 GiB and no node takes less than a byte of it.
         let id = AstId(self.ast.nodes.len() as u32);
         let args = first..self.ast.args.len() as u32;
-        self.ast.nodes.push(Node { kind, span: span.clone(), args });
-        Operand { id, span }
+        self.ast.nodes.push(AstNode { kind, span: span.clone(), args });
+        ParsedOperand { id, span }
     }
 
     fn wait(&mut self, span: Span, what: Waiting) -> Result<(), TextError> {
@@ -210,8 +214,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads an expression, up to what can't be a part of it: the end of the statement, or a comma outside of
-    /// parentheses.
+    /// Parses an expression, up to the end of the statement or a comma outside of parentheses.
     pub(super) fn expression(&mut self) -> Result<Body, TextError> {
         let start = self.ast.nodes.len() as u32;
         let mut operand = self.operand()?;
@@ -257,8 +260,8 @@ impl<'a> Parser<'a> {
         syntax(span, "found `,`, which only separates arguments, or results of `return`", None)
     }
 
-    /// The operand that a `)` completes.
-    fn close(&mut self, operand: Operand, span: Span) -> Result<Operand, TextError> {
+    /// Completes an operand at a `)`.
+    fn close(&mut self, operand: ParsedOperand, span: Span) -> Result<ParsedOperand, TextError> {
         self.closes();
         let last = self.reduce(operand, None)?;
         match self.stack.pop() {
@@ -266,24 +269,24 @@ impl<'a> Parser<'a> {
                 self.operands.push(last);
                 self.call(name, first, span)
             }
-            Some(group) => Ok(Operand { id: last.id, span: group.span.start..span.end }),
+            Some(group) => Ok(ParsedOperand { id: last.id, span: group.span.start..span.end }),
             None => Err(syntax(&span, "found `)`, but no parenthesis is open", None)),
         }
     }
 
-    /// Reads what stands where an operand is due, up to the end of its name, literal or empty argument list.
-    fn operand(&mut self) -> Result<Operand, TextError> {
+    /// Parses the beginning of an operand, up to the end of its name, literal or empty argument list.
+    fn operand(&mut self) -> Result<ParsedOperand, TextError> {
         loop {
             let Some((token, span)) = self.take()? else { return Err(self.no_operand(None)) };
             match token {
-                Token::Bool(value) => return self.push(Kind::Bool(value), span, &[]),
+                Token::Bool(value) => return self.push(AstKind::Bool(value), span, &[]),
                 Token::Number(number) => return self.number(number, span),
                 Token::Name => {
                     let next = self.peek()?;
                     let Some(dtype) = DType::from_name(self.text(&span)) else {
                         match next {
                             Some(Token::Open) => self.open_call(span)?,
-                            _ => return self.push(Kind::Name, span, &[]),
+                            _ => return self.push(AstKind::Name, span, &[]),
                         }
                         continue;
                     };
@@ -317,7 +320,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A number, with the sign before it unless `**` follows, which binds tighter.
-    fn number(&mut self, number: Number, mut span: Span) -> Result<Operand, TextError> {
+    fn number(&mut self, number: Number, mut span: Span) -> Result<ParsedOperand, TextError> {
         let number = self.payload(number, &mut span)?;
         let is_sign =
             |top: &mut Pending| matches!(top.what, Waiting::Prefix { op: Op::Negative | Op::Positive });
@@ -329,20 +332,20 @@ impl<'a> Parser<'a> {
             negative = matches!(sign.what, Waiting::Prefix { op: Op::Negative });
         }
         let kind = match number {
-            Number::Int(value) if negative => Kind::Int(-i128::from(value)),
-            Number::Int(value) => Kind::Int(value.into()),
-            Number::Float(value) if negative => Kind::Float(-value),
-            Number::Float(value) => Kind::Float(value),
+            Number::Int(value) if negative => AstKind::Int(-i128::from(value)),
+            Number::Int(value) => AstKind::Int(value.into()),
+            Number::Float(value) if negative => AstKind::Float(-value),
+            Number::Float(value) => AstKind::Float(value),
         };
         self.push(kind, span, &[])
     }
 
     /// A dtype's name that no parenthesis follows.
-    fn dtype(&mut self, dtype: DType, span: Span, next: Option<Token>) -> Result<Operand, TextError> {
+    fn dtype(&mut self, dtype: DType, span: Span, next: Option<Token>) -> Result<ParsedOperand, TextError> {
         let opens = matches!(self.stack.last(), Some(Pending { what: Waiting::Call { .. }, .. }));
         let closes = matches!(next, None | Some(Token::Comma | Token::Close));
         if opens && closes {
-            return self.push(Kind::DType(dtype), span, &[]);
+            return self.push(AstKind::DType(dtype), span, &[]);
         }
         let message = format!("`{dtype}` is a dtype, which can only be an argument of a function");
         let help = format!("to convert, write `astype(x, {dtype})`; a number of it is `{dtype}(1)`");
@@ -356,14 +359,18 @@ impl<'a> Parser<'a> {
         self.wait(open, Waiting::Call { name, first: self.operands.len() as u32 })
     }
 
-    fn call(&mut self, name: Span, first: u32, close: Span) -> Result<Operand, TextError> {
+    fn call(&mut self, name: Span, first: u32, close: Span) -> Result<ParsedOperand, TextError> {
         let span = name.start..close.end;
-        self.push_taking(Kind::Call { name }, span, first as usize)
+        self.push_taking(AstKind::Call { name }, span, first as usize)
     }
 
     /// Completes every operator that binds the operand tighter than `next` does: all up to the innermost open
     /// parenthesis if there is none.
-    fn reduce(&mut self, operand: Operand, next: Option<(Binding, &Span)>) -> Result<Operand, TextError> {
+    fn reduce(
+        &mut self,
+        operand: ParsedOperand,
+        next: Option<(Binding, &Span)>,
+    ) -> Result<ParsedOperand, TextError> {
         let mut right = operand;
         while let Some(top) = self.stack.last() {
             let binding = match top.what {
@@ -386,13 +393,13 @@ impl<'a> Parser<'a> {
             right = match what {
                 Waiting::Prefix { op } => {
                     let span = at.start..right.span.end;
-                    self.push(Kind::Operator { op, at }, span, &[right.id])?
+                    self.push(AstKind::Operator { op, at }, span, &[right.id])?
                 }
                 Waiting::Binary { op, .. } => {
                     // Pushed before the operator was.
                     let Some(left) = self.operands.pop() else { break };
                     let span = left.span.start..right.span.end;
-                    self.push(Kind::Operator { op, at }, span, &[left.id, right.id])?
+                    self.push(AstKind::Operator { op, at }, span, &[left.id, right.id])?
                 }
                 Waiting::Group | Waiting::Call { .. } => break,
             };

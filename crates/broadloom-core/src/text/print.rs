@@ -1,8 +1,8 @@
 //! How things are written so that they read back as what they are.
 //!
-//! In: scalars, literals, types, views, functions of named operands. Out: text of the language. Must hold: what is
-//! written reads back bit for bit, whatever the dtype; an operand is a name, a typed constant, or a literal, so that
-//! nothing depends on how tightly operators bind.
+//! Scalars, literals, types, views and functions of named operands are written so that they read back bit for bit,
+//! whatever the dtype. An operand is a name, a typed constant or a literal, so that nothing depends on how tightly
+//! operators bind.
 
 use std::fmt::{self, Write};
 
@@ -144,6 +144,14 @@ fn is_literal(x: &str) -> bool {
     x.starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == '.')
         || matches!(x, "inf" | "nan" | "true" | "false")
         || x.starts_with("nan(")
+}
+
+/// A call of a host function: `f(x, y)`.
+pub fn call(name: &str, operands: &[impl AsRef<str>]) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        f.write_str(name)?;
+        commas(f, '(', operands.iter().map(AsRef::as_ref), ')')
+    })
 }
 
 /// A conversion: `astype(x, float32)`.

@@ -1,15 +1,14 @@
 //! The parser of statements.
 //!
-//! In: tokens. Out: the [`Statement`]s of the [`Ast`](super::Ast). Must hold: a statement ends at the end of its line
-//! or at `;`, outside of parentheses and brackets; nothing follows what is returned.
+//! A statement ends at the end of its line or at `;`, outside of parentheses and brackets; `return` is the last one.
 
 use super::Span;
 use super::ast::{Extent, Statement, Type};
 use super::error::{TextError, limit, syntax};
 use super::lex::Token;
-use super::nearest::nearest;
 use super::number::Number;
 use super::parse::Parser;
+use super::suggestions::nearest;
 use crate::DType;
 use crate::shape::MAX_RANK;
 
@@ -52,7 +51,7 @@ impl Parser<'_> {
 
     fn statement(&mut self) -> Result<(), TextError> {
         let first = self.peek()?;
-        // What follows is told without taking the name: it may begin an expression.
+        // The second token is peeked at without consuming the name, which may begin an expression.
         let second = match first {
             Some(Token::Name) => self.lexer.clone().next().and_then(Result::ok),
             _ => None,

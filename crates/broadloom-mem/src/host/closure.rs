@@ -1,7 +1,7 @@
 //! Closures over elements, as loops over tiles.
 //!
-//! In: a closure. Out: the [`HostTile`](super::HostTile) that calls it for each element. Must hold: an element is read
-//! and written as its [`Elem::Store`], so that no byte is invalid; a panic stops at the entry, and ends the process.
+//! An element is read and written as its [`Elem::Store`], so that no byte is invalid. A panic stops at the entry and ends the
+//! process, since machine code can't be unwound through.
 
 use std::ffi::c_void;
 
@@ -47,12 +47,12 @@ macro_rules! closures {
 
             #[inline]
             unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8) {
-                // SAFETY: the caller vouches for as many pointers as there are operands.
+                // SAFETY: `inputs` has a pointer for each operand (the contract of `tile`), and $i counts the closure's.
                 let inputs = unsafe { ($(inputs.add($i).read().cast::<$t::Store>(),)*) };
                 let output = output.cast::<R::Store>();
                 for at in 0..elements {
-                    // SAFETY: the caller vouches for `elements` elements of these types, aligned, any bytes of which
-                    // are a `Store`; and for nobody else using the output.
+                    // SAFETY: `at` is less than `elements`, of which each operand has as many of its declared dtype, aligned
+                    // (the contract of `tile`); any bytes are a `Store`, and nobody else uses the output.
                     unsafe {
                         let result = self($($t::load(inputs.$i.add(at).read())),*);
                         output.add(at).write(result.store());
@@ -78,6 +78,7 @@ pub unsafe extern "C" fn entry<F: HostClosure<Args>, Args>(
     output: *mut u8,
     context: *const c_void,
 ) {
-    // SAFETY: the caller vouches for the context, which is only read, and for the operands.
+    // SAFETY: the function is registered together with a context of type `F`, which lives as long as it does and is only
+    // read; the operands are handed on as this function's contract describes them.
     unsafe { (*context.cast::<F>()).tile(elements, inputs, output) }
 }

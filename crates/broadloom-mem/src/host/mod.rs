@@ -1,8 +1,8 @@
-//! Functions of the host program, called from the loops of every executor.
+//! Host functions: functions of the application, called from the loops of every executor.
 //!
-//! In: a Rust closure, or a pointer and the dtypes that it is declared with. Out: [`HostFunction`], which is called over
-//! slices ([`HostFunction::call`]) or by machine code ([`HostFunction::entry`]). Must hold: whatever form a function has,
-//! it is entered as a [`HostTile`] of ours, through which nothing unwinds; bools are 0 or 1 on both sides of it.
+//! Whatever form a function has (a Rust closure, or a pointer with the dtypes that it is declared with), it is entered as a
+//! [`HostTile`] of ours, through which nothing unwinds, over slices ([`HostFunction::call`]) or by machine code
+//! ([`HostFunction::entry`]); bools are 0 or 1 on both sides of it.
 
 mod closure;
 mod pointer;
@@ -104,7 +104,7 @@ impl HostFunction {
     /// # Ok::<(), broadloom_mem::HostError>(())
     /// ```
     pub unsafe fn scalar<S: HostPointer>(name: &str, pointer: S::Pointer) -> Result<HostFunction, HostError> {
-        // SAFETY: what the caller vouches for.
+        // SAFETY: `register` has this function's contract for the same pointer.
         unsafe { S::register(name, pointer) }
     }
 

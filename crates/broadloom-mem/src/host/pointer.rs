@@ -1,7 +1,6 @@
-//! Functions by pointer, over elements or over tiles.
+//! Host functions by pointer in C's calling convention, over elements or over tiles.
 //!
-//! In: a pointer in C's calling convention, and the dtypes that it is declared with. Out: a [`HostTile`]. Must hold: the
-//! pointer is called as one that may unwind, from a function that may not: what unwinds ends the process there.
+//! The pointer is called as one that may unwind, from a function that may not: what unwinds ends the process there.
 
 use std::ffi::c_void;
 
@@ -82,9 +81,11 @@ pub unsafe extern "C" fn entry<C>(
     output: *mut u8,
     context: *const c_void,
 ) {
-    // SAFETY: the caller vouches for the context, which is only read.
+    // SAFETY: the function is registered together with a context of type `Tile<C>`, which lives as long as it does and is only
+    // read.
     let tile = unsafe { &*context.cast::<Tile<C>>() };
-    // SAFETY: the caller vouches for the operands, and whoever registered the pointer for what it does with them.
+    // SAFETY: the operands are those of the declaration (this function's contract), which is what the pointer takes (the
+    // contract of its registration), with the context that it was registered with.
     unsafe { (tile.function)(elements, inputs, output, (&raw const tile.context).cast()) };
     if tile.gives_bools {
         for at in 0..elements {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use broadloom::{Array, Error, ErrorKind, Options, Result, typed_graph};
 use broadloom_core::View as CoreView;
-use broadloom_core::graph::{IntDivision, NodeKind};
+use broadloom_core::graph::{IntDivision, Leaf, NodeKind};
 use broadloom_core::layout::Slice;
 
 use super::{Finding, Search, Summary};
@@ -24,13 +24,13 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
     let mut steps = Vec::new();
     for node in typed.graph.nodes() {
         steps.push(match &node.kind {
-            NodeKind::Input { .. } => {
+            NodeKind::Leaf(Leaf::Input { .. }) => {
                 let missing = || Error::new(ErrorKind::Internal, "an input node without an array");
                 let (_, array) = inputs.next().ok_or_else(missing)?;
                 let bits = elements::bits(array)?;
                 Step::Input(Tensor { dtype: array.dtype(), shape: array.shape().to_vec(), bits })
             }
-            NodeKind::Const { value, .. } => Step::Constant(value.dtype, value.bits),
+            NodeKind::Leaf(Leaf::Const { value, .. }) => Step::Constant(value.dtype, value.bits),
             NodeKind::Apply { op, args } => {
                 Step::Apply(*op, args.iter().map(|arg| Arg::Step(arg.index())).collect())
             }
@@ -38,7 +38,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
                 let why = format!("{function} is the host's: the reference does not know what it gives");
                 return Err(Error::new(ErrorKind::Name, why));
             }
-            NodeKind::Cast { arg } => Step::Cast(arg.index(), node.dtype),
+            NodeKind::Cast { arg, to } => Step::Cast(arg.index(), *to),
             NodeKind::View { arg, view } => Step::View(arg.index(), self::view(view)),
         });
     }

@@ -40,7 +40,7 @@ pub fn program_of_seed(seed: u64) -> Program {
 pub struct Search<'s> {
     seeds: Range<u64>,
     time: Option<Duration>,
-    most: VectorWidth,
+    most: Option<VectorWidth>,
     program: &'s (dyn Fn(u64) -> Program + Sync),
     progress: &'s (dyn Fn(u64) -> bool + Sync),
     noticed: &'s (dyn Fn(u64, &str) + Sync),
@@ -52,7 +52,7 @@ const SHRINKING: Duration = Duration::from_secs(60);
 impl<'s> Search<'s> {
     /// The programs of these seeds, by [`program_of_seed`], on all processors.
     pub fn new(seeds: Range<u64>) -> Search<'s> {
-        let most = VectorWidth::Auto;
+        let most = None;
         Search {
             seeds,
             time: None,
@@ -69,7 +69,7 @@ impl<'s> Search<'s> {
     }
 
     /// Machine code on vectors of at most this width.
-    pub fn up_to(self, most: VectorWidth) -> Search<'s> {
+    pub fn up_to(self, most: Option<VectorWidth>) -> Search<'s> {
         Search { most, ..self }
     }
 
@@ -163,7 +163,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    fn count(&mut self, program: &Program, most: VectorWidth) {
+    fn count(&mut self, program: &Program, most: Option<VectorWidth>) {
         self.programs += 1;
         self.evaluations += 2 * ways(program, most).len() as u64;
         for step in &program.steps {
@@ -225,7 +225,7 @@ pub struct Finding {
 
 impl Finding {
     fn of(
-        most: VectorWidth,
+        most: Option<VectorWidth>,
         seed: u64,
         program: &Program,
         difference: Difference,

@@ -1,8 +1,8 @@
 //! A bounded cache.
 //!
-//! In: keys and values with a weight. Out: the value of an equal key, if it is still kept. Must hold: the count and
-//! the weight stay within their limits; a look-up never waits for a lock that may never come free (another thread
-//! may have held it when the process was forked).
+//! The number of values and their weight stay within their limits; on overflow the least recently used half is evicted.
+//! A look-up never waits for a lock that may never come free: another thread may have held it when the process was
+//! forked.
 
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, TryLockError};

@@ -1,110 +1,71 @@
-//! Running one stage: bind memory, choose an executor, share the work.
+//! Running one stage: bind memory, choose an executor, share the work among threads.
 //!
-//! In: a prepared stage and the memory of its operands. Out: its outputs are written, or an error that names the op
-//! whose divisor was zero. Must hold: each thread computes under the default floating-point environment and gets
-//! its own back; the bits and the error are the same for any number of threads.
+//! There is one way, [`PreparedStage::run`], whose first arm is the short call: machine code of a linear stage, which takes no
+//! lock, no nest and no memory. Each thread computes under the default floating-point environment and gets its own back; the
+//! bits, and the error that names the op whose divisor was zero, are the same for any number of threads.
 
 use std::cell::RefCell;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_interp::Tiles;
-use broadloom_mem::{
-    Access, AliasPolicy, Block, FloatEnv, Nest, NestError, Part, Pattern, Scratch, Stores, View, ViewMut,
-};
+use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, Stores};
 use smallvec::SmallVec;
 
-use crate::engine::Engine;
-use crate::engine::decide::{self, Choice, Why};
+use crate::engine::choice::State;
+use crate::engine::cost;
 use crate::engine::jit::Compiled;
-use crate::engine::memory::{contiguous_view, view};
-use crate::engine::options::Options;
-use crate::engine::prepared::{Prepared, Runner};
+use crate::engine::prepared::{PreparedStage, Runner};
+use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 
-impl Prepared {
+impl PreparedStage {
     /// Runs the stage over slices: for each input the memory that its layout is over, for each output its elements.
     ///
-    /// PERF: the usual short call. Nothing is planned once it was run (nor allocated, with up to four operands), and
-    /// nothing is locked where it is clear that machine code runs a flat stage.
+    /// PERF: the usual short call. Nothing is planned, nor allocated with up to four operands, and nothing is locked where
+    /// it is clear that machine code runs a linear stage.
     #[inline]
-    pub fn run_over(
+    pub fn run<'m>(
         &self,
-        engine: &Engine,
-        options: &Options,
-        inputs: &[&[u8]],
-        outputs: &mut [&mut [u8]],
+        request: &Request<'_>,
+        inputs: impl ExactSizeIterator<Item = &'m [u8]>,
+        outputs: impl ExactSizeIterator<Item = &'m mut [u8]>,
         params: &[u64],
+        watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        if self.stage.shape.elements() == 0 {
-            return Ok(());
-        }
-        if let Some(compiled) = self.direct(engine, options) {
-            let slices = outputs.iter_mut().map(|bytes| &mut **bytes);
-            return self.run_direct(compiled, options, inputs.iter().copied(), slices, params);
-        }
-        let since = self.clock(options);
-        let slices = outputs.iter_mut().map(|bytes| &mut **bytes);
-        let nest = match self.pattern.get() {
-            Some(Some(pattern)) => pattern.bind(inputs.iter().copied(), slices),
-            _ => self.nest(inputs, slices),
-        };
-        // PERF: a nest that is moved costs as much as a short call's work.
-        match nest {
-            Ok(mut nest) => self.run(engine, options, &mut nest, params, since, None),
-            Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
+        match self.direct(request) {
+            _ if self.stage.shape.elements() == 0 => Ok(()),
+            Some(compiled) if watch.is_none() => self.run_direct(compiled, request, inputs, outputs, params),
+            _ => {
+                let since = self.clock(request);
+                let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
+                let loops = self.loops.as_ref().map_err(|e| memory(e))?;
+                // PERF: a nest that is moved costs as much as a short call's work.
+                match &mut Nest::bind(loops, inputs, outputs) {
+                    Ok(nest) => self.run_nest(request, nest, params, since, watch),
+                    Err(e) => Err(memory(e)),
+                }
+            }
         }
     }
 
-    /// The nest over slices; its pattern is kept.
-    #[cold]
-    fn nest<'d>(
-        &self,
-        inputs: &[&'d [u8]],
-        outputs: impl Iterator<Item = &'d mut [u8]>,
-    ) -> std::result::Result<Nest<'d>, NestError> {
-        let stage = &self.stage;
-        let mut views: SmallVec<[View<'_>; 8]> = SmallVec::new();
-        let mut places: SmallVec<[Range<*const u8>; 8]> = SmallVec::new();
-        for (input, ((bytes, given), &dtype)) in
-            inputs.iter().zip(&stage.inputs).zip(&stage.kernel.inputs).enumerate()
-        {
-            let bound =
-                view((*bytes).into(), dtype, &given.layout).map_err(|_| NestError::InputShape { input })?;
-            views.push(bound);
-            places.push(bytes.as_ptr_range());
-        }
-        let mut written: SmallVec<[ViewMut<'_>; 4]> = SmallVec::new();
-        for (output, (bytes, dtype)) in outputs.zip(stage.kernel.output_dtypes()).enumerate() {
-            places.push(bytes.as_ptr_range());
-            let bound = contiguous_view(bytes, dtype, &stage.shape);
-            written.push(bound.map_err(|_| NestError::OutputShape { output })?);
-        }
-        let nest = Nest::new(&stage.shape, &views, written)?;
-        // Under the lock: a forked child must not wait for one that is being set.
-        if let Ok(_held) = self.ready.try_lock() {
-            let _ = self.pattern.set(Pattern::of(&nest, places));
-        }
-        Ok(nest)
-    }
-
-    /// Runs a flat stage over slices by its machine code, [`Prepared::direct`].
+    /// Runs a linear stage over slices by its machine code.
     #[inline]
-    pub fn run_direct<'d>(
+    fn run_direct<'m>(
         &self,
         compiled: &Compiled,
-        options: &Options,
-        inputs: impl ExactSizeIterator<Item = &'d [u8]>,
-        outputs: impl ExactSizeIterator<Item = &'d mut [u8]>,
+        request: &Request<'_>,
+        inputs: impl ExactSizeIterator<Item = &'m [u8]>,
+        outputs: impl ExactSizeIterator<Item = &'m mut [u8]>,
         params: &[u64],
     ) -> Result<()> {
-        let since = self.clock(options);
+        let since = self.clock(request);
         let _ieee = FloatEnv::ieee();
-        let places = self.flat.as_deref().unwrap_or(&[]);
-        let inputs = inputs.zip(places).map(|(bytes, (first, _))| bytes.get(*first..).unwrap_or(&[]));
+        let starts = self.linear.as_deref().unwrap_or(&[]);
+        let inputs = inputs.zip(starts).map(|(bytes, first)| bytes.get(*first..).unwrap_or(&[]));
         let elements = self.stage.shape.elements();
         let mut faults: SmallVec<[u8; 8]> = SmallVec::new();
         if self.sites > 0 {
@@ -112,7 +73,7 @@ impl Prepared {
         }
         let done = compiled.run_slices(elements, inputs, outputs, params, &mut faults);
         if let Some(since) = since {
-            self.note(options, true, since);
+            self.note(request, true, since);
         }
         if self.sites == 0 {
             return done;
@@ -121,19 +82,18 @@ impl Prepared {
     }
 
     /// Runs the stage over bound memory; `since` is when the run began, if that is asked for.
-    pub fn run(
+    pub fn run_nest(
         &self,
-        engine: &Engine,
-        options: &Options,
+        request: &Request<'_>,
         nest: &mut Nest<'_>,
         params: &[u64],
         since: Option<Instant>,
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        // Choosing estimates in floats, and so does the compiler, whatever the host has set.
+        // Choosing estimates in floats, and so does the compiler, whatever the application has set.
         let ieee = FloatEnv::ieee();
-        let access: SmallVec<[Access; 8]> = (0..self.stage.inputs.len()).map(|i| nest.access(i)).collect();
-        let (runner, Choice { why, time, .. }) = self.runner(engine, options, &access)?;
+        let access: SmallVec<[Access; 8]> = nest.accesses().collect();
+        let (runner, choice) = self.runner(request, &access)?;
         let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
         let stores = self.traffic.stores();
         let job = Job { runner: &runner, stores, params, faults: &faults, failure: OnceLock::new(), watch };
@@ -142,7 +102,8 @@ impl Prepared {
             Runner::Jit(_) => AliasPolicy::InPlace,
             Runner::Interp(_) => AliasPolicy::Copy,
         };
-        let threads = decide::threads(time, engine.threads(options, time));
+        let (time, options) = (choice.time(), request.options);
+        let threads = cost::threads(time, request.runtime.threads(options, time));
         let chunks = watch.map_or(1, |_| self.stage.shape.elements().div_ceil(Watch::CHUNK));
         if threads <= 1 {
             nest.split(chunks, policy).for_each(|part| job.part(part));
@@ -161,8 +122,8 @@ impl Prepared {
                 }
             });
         }
-        if let (Some(since), Why::Trying) = (since, why) {
-            self.note(options, matches!(&runner, Runner::Jit(_)), since);
+        if let (Some(since), State::Trial(_)) = (since, choice.state) {
+            self.note(request, matches!(&runner, Runner::Jit(_)), since);
         }
         match job.failure.into_inner() {
             Some(error) => Err(error),

@@ -1,19 +1,17 @@
-//! The compiler, or what stands for it in a build without the feature `jit`.
+//! The compiler, or a substitute for it in a build without the feature `jit`.
 //!
-//! In and out: as `broadloom-clif`. Must hold: without the feature there is no compiler for any host, and so nothing
-//! compiled.
+//! The substitute has the names of `broadloom-clif`. It can't be made for any target, so that nothing is ever compiled.
 
 #[cfg(feature = "jit")]
-pub use broadloom_clif::{Compiled, Compiler, Listing, Width, clif};
+pub use broadloom_clif::{Compiled, Compiler, Listing, clif};
 
 #[cfg(not(feature = "jit"))]
-pub use absent::{Compiled, Compiler, Listing, Width, clif};
+pub use absent::{Compiled, Compiler, Listing, clif};
 
 #[cfg(not(feature = "jit"))]
 mod absent {
-    use std::fmt;
-
     use broadloom_core::{Error, ErrorKind, Kernel, Result};
+    use broadloom_ir::VectorWidth;
     use broadloom_mem::{Access, Block, HostFunction, Stores};
 
     fn off() -> Error {
@@ -27,40 +25,13 @@ mod absent {
     /// As `broadloom_clif::Listing`, of which there is none.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Listing {
+        pub primitives: String,
         pub clif: String,
         pub assembly: String,
         pub bytes: usize,
         pub lanes: usize,
-        pub width: Width,
+        pub width: VectorWidth,
         pub narrowed: Option<String>,
-    }
-
-    /// As `broadloom_clif::Width`: what may be asked for.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Width {
-        W128,
-        W256,
-        W512,
-    }
-
-    impl Width {
-        pub fn host() -> Width {
-            Width::W128
-        }
-
-        pub fn had(self) -> (Width, Option<String>) {
-            (Width::W128, None)
-        }
-    }
-
-    impl fmt::Display for Width {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(match self {
-                Width::W128 => "128",
-                Width::W256 => "256",
-                Width::W512 => "512",
-            })
-        }
     }
 
     pub struct Compiler(());
@@ -83,12 +54,12 @@ mod absent {
             _: &Kernel,
             _: &[HostFunction],
             _: &[Access],
-            _: Width,
+            _: VectorWidth,
         ) -> Result<Compiled> {
             Err(off())
         }
 
-        pub fn explain(&self, _: Stores, _: &Kernel, _: &[Access], _: Width) -> Result<Listing> {
+        pub fn explain(&self, _: Stores, _: &Kernel, _: &[Access], _: VectorWidth) -> Result<Listing> {
             Err(off())
         }
     }
@@ -113,8 +84,8 @@ mod absent {
             0
         }
 
-        pub fn width(&self) -> Width {
-            Width::W128
+        pub fn width(&self) -> VectorWidth {
+            VectorWidth::W128
         }
 
         pub fn narrowed(&self) -> Option<&str> {

@@ -1,8 +1,7 @@
 //! The memory that an evaluation writes: roots, given or new, and temporaries.
 //!
-//! In: a recipe, where its roots go, and a stage at a time. Out: views of what the stage writes. Must hold: a
-//! temporary exists from the stage that writes it to the last that reads it; on an error the buffers
-//! of roots and of finished temporaries go back to the pool.
+//! A temporary exists from the stage that writes it to the last that reads it. On an error the buffers of roots and of
+//! finished temporaries go back to the pool.
 
 use std::ops::ControlFlow;
 
@@ -10,8 +9,6 @@ use broadloom_core::fuse::{Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_mem::{AliasPolicy, Buffer, Nest, Operand, Pool, Region, Scratch, View, ViewMut};
 use smallvec::SmallVec;
-
-use crate::engine::{Engine, Recipe};
 
 /// Where a root's values go.
 pub(crate) enum Destination<'d> {
@@ -25,56 +22,57 @@ pub(crate) enum Destination<'d> {
 
 /// The memory of an evaluation's roots and temporaries.
 pub(super) struct Memory<'d> {
-    pub roots: SmallVec<[Root<'d>; 2]>,
+    pub roots: SmallVec<[RootMemory<'d>; 2]>,
     pub temps: Vec<Option<Buffer>>,
 }
 
 /// A root's memory.
-pub(super) struct Root<'d> {
-    dtype: DType,
-    shape: Shape,
-    place: Place<'d>,
-}
-
-enum Place<'d> {
+pub(super) enum RootMemory<'d> {
     New(Buffer),
-    Given(ViewMut<'d>),
+    Bytes(&'d mut [u8]),
+    Given(Box<ViewMut<'d>>),
 }
 
 /// Temporaries that a stage writes, out of the way of those that it reads.
-pub(super) type Written = SmallVec<[(u32, DType, Buffer); 2]>;
+pub(super) type Written = SmallVec<[(u32, Buffer); 2]>;
+
+/// A buffer of the pool's.
+pub(super) fn buffer(pool: &Pool, bytes: usize) -> Result<Buffer> {
+    pool.take(bytes).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
+}
 
 impl<'d> Memory<'d> {
     pub fn new(
-        engine: &Engine,
-        recipe: &Recipe,
+        pool: &Pool,
+        roots: &[(DType, Shape)],
+        temps: usize,
         destinations: SmallVec<[Destination<'d>; 2]>,
     ) -> Result<Memory<'d>> {
-        let mut roots = SmallVec::new();
-        for ((dtype, shape), destination) in recipe.roots.iter().zip(destinations) {
-            let place = match destination {
-                Destination::New => Place::New(engine.buffer(dtype.size() * shape.elements())?),
-                Destination::Bytes(bytes) => Place::Given(contiguous_view(bytes, *dtype, shape)?),
-                Destination::Given(view) => Place::Given(*view),
-            };
-            roots.push(Root { dtype: *dtype, shape: shape.clone(), place });
+        let mut memory = Memory { roots: SmallVec::new(), temps: Vec::new() };
+        memory.temps.resize_with(temps, || None);
+        for ((dtype, shape), destination) in roots.iter().zip(destinations) {
+            memory.roots.push(match destination {
+                Destination::New => RootMemory::New(buffer(pool, dtype.size() * shape.elements())?),
+                Destination::Bytes(bytes) => RootMemory::Bytes(bytes),
+                Destination::Given(view) => RootMemory::Given(view),
+            });
         }
-        Ok(Memory { roots, temps: recipe.temps.iter().map(|_| None).collect() })
+        Ok(memory)
     }
 
     /// Makes the temporaries that a stage writes.
-    pub fn take_written(&self, engine: &Engine, stage: &Stage) -> Result<Written> {
+    pub fn take_written(&self, pool: &Pool, stage: &Stage) -> Result<Written> {
         let mut written = Written::new();
         for (target, dtype) in stage.outputs.iter().zip(stage.kernel.output_dtypes()) {
             if let Target::Temp(t) = target {
-                written.push((*t, dtype, engine.buffer(dtype.size() * stage.shape.elements())?));
+                written.push((*t, buffer(pool, dtype.size() * stage.shape.elements())?));
             }
         }
         Ok(written)
     }
 
     pub fn put_written(&mut self, written: Written) {
-        for (t, _, buffer) in written {
+        for (t, buffer) in written {
             self.temps[t as usize] = Some(buffer);
         }
     }
@@ -93,9 +91,9 @@ impl<'d> Memory<'d> {
     /// The new buffers of the roots; on an error they go back to the pool.
     pub fn finish(self, pool: &Pool, done: Result<()>) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         self.temps.into_iter().flatten().for_each(|b| pool.give(b));
-        let buffers = self.roots.into_iter().map(|root| match root.place {
-            Place::New(buffer) => Some(buffer),
-            Place::Given(_) => None,
+        let buffers = self.roots.into_iter().map(|root| match root {
+            RootMemory::New(buffer) => Some(buffer),
+            RootMemory::Bytes(_) | RootMemory::Given(_) => None,
         });
         match done {
             Ok(()) => Ok(buffers.collect()),
@@ -107,30 +105,59 @@ impl<'d> Memory<'d> {
     }
 }
 
-/// The memory of a stage's outputs, in their order.
-pub(super) fn outputs<'m>(
-    roots: &'m mut SmallVec<[Root<'_>; 2]>,
+/// A stage's outputs in their order, as `of_root` and `of_temp` make them of what they are in.
+fn in_order<'m, 'd, T, E>(
+    roots: &'m mut [RootMemory<'d>],
     stage: &Stage,
     written: &'m mut Written,
-) -> Result<SmallVec<[ViewMut<'m>; 4]>> {
-    let place = |target: Target| stage.outputs.iter().position(|t| *t == target);
-    let mut found: SmallVec<[(usize, ViewMut<'m>); 4]> = SmallVec::new();
+    of_root: impl Fn(&'m mut RootMemory<'d>, DType) -> std::result::Result<T, E>,
+    of_temp: impl Fn(&'m mut Buffer, DType) -> std::result::Result<T, E>,
+) -> std::result::Result<SmallVec<[T; 4]>, E> {
+    let place = |target: Target| {
+        let mut outputs = stage.outputs.iter().zip(stage.kernel.output_dtypes()).enumerate();
+        outputs.find(|(_, (t, _))| **t == target).map(|(at, (_, dtype))| (at, dtype))
+    };
+    let mut found: SmallVec<[(usize, T); 4]> = SmallVec::new();
     for (i, root) in roots.iter_mut().enumerate() {
-        if let Some(at) = place(Target::Root(i as u32)) {
-            let view = match &mut root.place {
-                Place::Given(view) => view.reborrow(),
-                Place::New(buffer) => contiguous_mut(buffer, root.dtype, &root.shape)?,
-            };
-            found.push((at, view));
+        if let Some((at, dtype)) = place(Target::Root(i as u32)) {
+            found.push((at, of_root(root, dtype)?));
         }
     }
-    for (t, dtype, buffer) in written.iter_mut() {
-        if let Some(at) = place(Target::Temp(*t)) {
-            found.push((at, contiguous_mut(buffer, *dtype, &stage.shape)?));
+    for (t, buffer) in written.iter_mut() {
+        if let Some((at, dtype)) = place(Target::Temp(*t)) {
+            found.push((at, of_temp(buffer, dtype)?));
         }
     }
     found.sort_by_key(|(at, _)| *at);
-    Ok(found.into_iter().map(|(_, view)| view).collect())
+    Ok(found.into_iter().map(|(_, output)| output).collect())
+}
+
+/// The memory of a stage's outputs, in their order, if each is a slice.
+pub(super) fn slices<'m>(
+    roots: &'m mut [RootMemory<'_>],
+    stage: &Stage,
+    written: &'m mut Written,
+) -> Option<SmallVec<[&'m mut [u8]; 4]>> {
+    let of_root = |root: &'m mut RootMemory<'_>, _| match root {
+        RootMemory::New(buffer) => buffer.as_bytes_mut().ok_or(()),
+        RootMemory::Bytes(bytes) => Ok(&mut **bytes),
+        RootMemory::Given(_) => Err(()),
+    };
+    in_order(roots, stage, written, of_root, |buffer, _| buffer.as_bytes_mut().ok_or(())).ok()
+}
+
+/// Views of a stage's outputs, in their order.
+pub(super) fn outputs<'m>(
+    roots: &'m mut [RootMemory<'_>],
+    stage: &Stage,
+    written: &'m mut Written,
+) -> Result<SmallVec<[ViewMut<'m>; 4]>> {
+    let of_root = |root: &'m mut RootMemory<'_>, dtype| match root {
+        RootMemory::New(buffer) => contiguous_mut(buffer, dtype, &stage.shape),
+        RootMemory::Bytes(bytes) => contiguous_view(bytes, dtype, &stage.shape),
+        RootMemory::Given(view) => Ok(view.reborrow()),
+    };
+    in_order(roots, stage, written, of_root, |buffer, dtype| contiguous_mut(buffer, dtype, &stage.shape))
 }
 
 /// A layout's offset and strides in bytes.
@@ -165,8 +192,7 @@ pub(crate) fn contiguous_view<'v>(bytes: &'v mut [u8], dtype: DType, shape: &Sha
 
 pub(super) fn contiguous_mut<'v>(buffer: &'v mut Buffer, dtype: DType, shape: &Shape) -> Result<ViewMut<'v>> {
     let internal = || Error::new(ErrorKind::Internal, "a result's buffer is not writable");
-    let bytes = buffer.as_bytes_mut().ok_or_else(internal)?;
-    contiguous_view(bytes, dtype, shape)
+    contiguous_view(buffer.as_bytes_mut().ok_or_else(internal)?, dtype, shape)
 }
 
 /// Copies elements, of one shape.

@@ -1,46 +1,52 @@
 //! The engine: from arrays to their values.
 //!
-//! In: the roots of expressions, and [`Options`]. Out: their values, in new arrays or in given memory. The way there:
-//! walk → plan (cached by the walk's key) → for each stage bind memory, choose an executor, run. Must hold: what
-//! was not asked for is not kept alive, caches are bounded, and no lock is waited for that may never come free.
+//! An evaluation looks up the [execution plan](execution_plan) of its expression, or makes one, and runs it over the
+//! arrays' memory. What was not asked for is not kept alive, caches are bounded, and no lock is waited for that may never
+//! come free.
 
 mod cache;
-mod decide;
+mod choice;
+mod cost;
 mod execute;
+mod execution_plan;
 mod explain;
-mod jit;
+pub(crate) mod jit;
 mod memory;
 mod options;
 mod prepared;
+mod runtime;
 mod trial;
 mod watch;
 mod workers;
 
 use std::sync::{Arc, OnceLock};
 
-use broadloom_core::fuse::{self, ParamSource, Source, Target};
+use broadloom_core::fuse;
 use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::rewrite::{self, Rules};
-use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Scalar, Shape};
-use broadloom_mem::{
-    Access, Buffer, FloatEnv, HostFunction, Nest, NestError, Pool, Region, Stores, View, ViewMut,
-};
+use broadloom_core::structure::{OwnedStructure, Structure};
+use broadloom_core::{Error, ErrorKind, Layout, Result, Scalar};
+use broadloom_ir::VectorWidth;
+use broadloom_mem::{Buffer, FloatEnv, Pool, Region};
 use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
-use crate::array::Array;
-use crate::expr::Leaf;
-use crate::lower::{self, Walk};
+use crate::array::{Array, Data};
+use crate::explain::Explanation;
+use crate::lower::{Expression, Lowered};
 use crate::storage::Storage;
 
 pub(crate) use cache::Cache;
-use jit::{Compiled, Compiler};
+use execution_plan::PlanRun;
+pub(crate) use execution_plan::{ExecutionPlan, param};
+pub(crate) use explain::{Asked, Detail};
+pub(crate) use jit::clif;
 pub(crate) use memory::copy;
 pub(crate) use memory::view;
 pub(crate) use memory::{Destination, view_mut};
-use memory::{Memory, contiguous_mut, outputs};
-pub use options::{Executor, Limits, Options, Profiling, VectorWidth};
-use prepared::Prepared;
+pub use options::{Executor, Limits, Options, Profiling};
+pub(crate) use runtime::Request;
+use runtime::Runtime;
 pub(crate) use watch::Watch;
 pub use watch::{Control, Progress};
 
@@ -49,66 +55,49 @@ pub use watch::{Control, Progress};
 /// Every array's `eval` uses [`Engine::global`]. Engines are `Send + Sync` and can be used from any number of
 /// threads; arrays belong to none.
 pub struct Engine {
-    plans: Cache<PlanKey, Arc<Recipe>>,
-    kernels: Cache<KernelKey, Compiled>,
+    plans: Cache<PlanKey, Arc<ExecutionPlan>>,
+    runtime: Runtime,
     pool: Arc<Pool>,
-    compiler: OnceLock<std::result::Result<Compiler, String>>,
-    refused: OnceLock<String>,
-    process: u32,
-    profiling: Profiling,
 }
 
-/// A compiled kernel's identity: its content, how its inputs are accessed, how wide the vectors are that were asked
-/// for, and whether it has stores past the caches too. The host is the same for all.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct KernelKey {
-    kernel: Arc<Kernel>,
-    access: SmallVec<[Access; 8]>,
-    width: Width,
-    stores: Stores,
-}
-
-/// A plan's identity: the walk's key, and what else decides the kernels.
+/// A plan's identity: the structure of the expressions, and what else decides the kernels.
 #[derive(PartialEq, Eq, Hash)]
 struct PlanKey {
-    words: Box<[u64]>,
+    structure: OwnedStructure,
     mode: (IntDivision, Rules),
 }
 
+/// A [`PlanKey`] that is looked up. It has the same hash.
 #[derive(Hash)]
 struct PlanLookup<'k> {
-    words: &'k [u64],
+    structure: Structure<'k>,
     mode: (IntDivision, Rules),
+}
+
+impl PlanLookup<'_> {
+    fn new<'k>(expression: Expression<'k>, options: &Options) -> PlanLookup<'k> {
+        PlanLookup { structure: expression.structure, mode: (options.int_division, options.rules) }
+    }
 }
 
 impl Equivalent<PlanKey> for PlanLookup<'_> {
     fn equivalent(&self, key: &PlanKey) -> bool {
-        *self.words == *key.words && self.mode == key.mode
+        self.structure == key.structure.borrow() && self.mode == key.mode
     }
-}
-
-/// A plan whose stages are ready to be bound.
-pub(crate) struct Recipe {
-    stages: Vec<Prepared>,
-    temps: Vec<(DType, Shape)>,
-    roots: Vec<(DType, Shape)>,
-    /// The stage that reads each temporary last.
-    last_read: Vec<usize>,
-    /// Bytes of roots and temporaries.
-    bytes: usize,
 }
 
 impl Engine {
     /// An engine with these limits. Profilers and debuggers are told of its code as [`Profiling::from_env`] says.
     pub fn new(limits: Limits) -> Engine {
+        Engine::for_target(limits, VectorWidth::target())
+    }
+
+    /// An engine for a CPU with vectors of this width.
+    fn for_target(limits: Limits, target: VectorWidth) -> Engine {
         Engine {
             plans: Cache::new(limits.plans, limits.plan_words),
-            kernels: Cache::new(limits.kernels, limits.code_bytes),
+            runtime: Runtime::new(&limits, target),
             pool: Arc::new(Pool::new(limits.pool_bytes)),
-            compiler: OnceLock::new(),
-            refused: OnceLock::new(),
-            process: std::process::id(),
-            profiling: Profiling::from_env(),
         }
     }
 
@@ -121,13 +110,14 @@ impl Engine {
     /// assert_eq!(engine.profiling(), Profiling { perf_map: true, gdb: false });
     /// ```
     #[must_use]
-    pub fn with_profiling(self, profiling: Profiling) -> Engine {
-        Engine { profiling, ..self }
+    pub fn with_profiling(mut self, profiling: Profiling) -> Engine {
+        self.runtime.profiling = profiling;
+        self
     }
 
     /// Which profilers and debuggers are told of machine code.
     pub fn profiling(&self) -> Profiling {
-        self.profiling
+        self.runtime.profiling
     }
 
     /// The engine of this process, made on first use.
@@ -157,13 +147,13 @@ impl Engine {
     /// Forgets all plans and compiled kernels, and frees the pool.
     pub fn clear(&self) {
         self.plans.clear();
-        self.kernels.clear();
+        self.runtime.kernels.clear();
         self.pool.clear();
     }
 
     /// How many compiled kernels are kept.
     pub fn compiled_kernels(&self) -> usize {
-        self.kernels.len()
+        self.runtime.kernels.len()
     }
 
     /// Writes an array's values into memory that may overlap the array's own inputs.
@@ -171,26 +161,26 @@ impl Engine {
         self.evaluate(&[root], options, std::iter::once(out).collect()).map(drop)
     }
 
-    /// The recipe of a walk's key; an earlier one where the literals' values don't matter.
-    pub(crate) fn recipe(
+    /// The plan of expressions; an earlier one of their structure where the literals' values don't matter.
+    pub(crate) fn execution_plan(
         &self,
-        key: &[u64],
-        literals: &[Scalar],
-        functions: &[HostFunction],
+        expression: Expression<'_>,
         options: &Options,
-    ) -> Result<Arc<Recipe>> {
-        let mode = (options.int_division, options.rules);
-        if let Some(recipe) = self.plans.get(&PlanLookup { words: key, mode }) {
-            return Ok(recipe);
+    ) -> Result<Arc<ExecutionPlan>> {
+        let lookup = PlanLookup::new(expression, options);
+        if let Some(plan) = self.plans.get(&lookup) {
+            return Ok(plan);
         }
         // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
         let _ieee = FloatEnv::ieee();
-        let Planned { graph, plan } = plan(key, literals, functions, options)?;
-        let recipe = Arc::new(Recipe::new(plan, functions)?);
+        let Planned { graph, plan } = plan(expression, options)?;
+        let plan = Arc::new(ExecutionPlan::new(plan, expression.functions)?);
         if !graph.depends_on_values() {
-            self.plans.insert(PlanKey { words: key.into(), mode }, recipe.clone(), key.len());
+            let PlanLookup { structure, mode } = lookup;
+            let key = PlanKey { structure: structure.to_owned(), mode };
+            self.plans.insert(key, plan.clone(), structure.words());
         }
-        Ok(recipe)
+        Ok(plan)
     }
 
     fn evaluate(
@@ -199,212 +189,54 @@ impl Engine {
         options: &Options,
         destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
-        let walk = Walk::new(roots, options)?;
-        let recipe = self.recipe(walk.key(), walk.literals(), walk.functions(), options)?;
+        let lowered = Lowered::new(roots, options.size_limits())?;
+        let plan = self.execution_plan(lowered.expression(), options)?;
         let slots: SmallVec<[Region<'_>; 8]> =
-            walk.slots().iter().map(|leaf| leaf.storage.region()).collect();
-        self.run(&recipe, &slots, walk.literals(), options, destinations, None)
+            lowered.slots().iter().map(|data| data.storage.region()).collect();
+        self.run(&plan, &slots, lowered.literals(), options, destinations, None)
     }
 
-    /// Runs a recipe over the memory of its slots.
+    /// Runs a plan over the memory of its slots.
     pub(crate) fn run(
         &self,
-        recipe: &Recipe,
+        plan: &ExecutionPlan,
         slots: &[Region<'_>],
         literals: &[Scalar],
         options: &Options,
         destinations: SmallVec<[Destination<'_>; 2]>,
         watch: Option<&Watch<'_>>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
-        if recipe.bytes > options.max_bytes {
-            let why =
-                format!("the evaluation takes {} bytes, the limit is {}", recipe.bytes, options.max_bytes);
-            return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
-        }
-        if watch.is_none()
-            && let Some(prepared) = recipe.single_stage()
-            && destinations.iter().all(|d| !matches!(d, Destination::Given(_)))
-            && let Some(slices) = slots.iter().map(Region::as_slice).collect::<Option<SmallVec<[&[u8]; 8]>>>()
-        {
-            return self.run_single(prepared, &slices, literals, options, destinations);
-        }
-        let mut memory = Memory::new(self, recipe, destinations)?;
-        let done = recipe.stages.iter().enumerate().try_for_each(|(i, stage)| {
-            self.stage(stage, slots, literals, &mut memory, options, watch)?;
-            memory.release(&self.pool, &recipe.last_read, i);
-            Ok(())
-        });
-        memory.finish(&self.pool, done)
+        let run = PlanRun { request: self.request(options), pool: &self.pool, slots, literals, watch };
+        plan.run(&run, destinations)
     }
 
-    /// Runs the one stage of a recipe into memory of its own.
-    fn run_single(
+    /// Explains the evaluation of the roots.
+    pub(crate) fn explain(
         &self,
-        prepared: &Prepared,
-        slots: &[&[u8]],
-        literals: &[Scalar],
+        roots: &[&Array<'_>],
         options: &Options,
-        mut destinations: SmallVec<[Destination<'_>; 2]>,
-    ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
-        let stage = &prepared.stage;
-        let elements = stage.shape.elements();
-        let mut buffers: SmallVec<[Option<Buffer>; 2]> = SmallVec::new();
-        for (destination, dtype) in destinations.iter().zip(stage.kernel.output_dtypes()) {
-            let new = matches!(destination, Destination::New);
-            buffers.push(if new { Some(self.buffer(elements * dtype.size())?) } else { None });
-        }
-        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, literals)).collect();
-        let inputs: SmallVec<[&[u8]; 8]> = stage
-            .inputs
-            .iter()
-            .map(|input| match input.source {
-                Source::Slot(slot) => slots[slot as usize],
-                Source::Temp(_) => &[],
-            })
-            .collect();
-        let mut outputs: SmallVec<[&mut [u8]; 2]> = destinations
-            .iter_mut()
-            .zip(&mut buffers)
-            .map(|(destination, buffer)| match (destination, buffer) {
-                (Destination::Bytes(bytes), _) => &mut **bytes,
-                (_, Some(buffer)) => buffer.as_bytes_mut().unwrap_or(&mut []),
-                (_, None) => &mut [],
-            })
-            .collect();
-        let done = prepared.run_over(self, options, &inputs, &mut outputs, &params);
-        drop(outputs);
-        done.map(|()| buffers)
+        detail: Detail,
+    ) -> Result<Explanation> {
+        let lowered = Lowered::new(roots, options.size_limits())?;
+        let expression = lowered.expression();
+        let plan = self.plans.get(&PlanLookup::new(expression, options));
+        self.explain_expression(Asked { expression, plan: plan.as_deref() }, options, detail)
     }
 
-    /// Runs a stage; through a temporary where an output overlaps an input other than element for element.
-    fn stage(
+    /// Explains expressions that need not have memory, such as a kernel's.
+    pub(crate) fn explain_expression(
         &self,
-        prepared: &Prepared,
-        slots: &[Region<'_>],
-        literals: &[Scalar],
-        memory: &mut Memory<'_>,
+        asked: Asked<'_>,
         options: &Options,
-        watch: Option<&Watch<'_>>,
-    ) -> Result<()> {
-        let stage = &prepared.stage;
-        if stage.shape.elements() == 0 {
-            return Ok(());
-        }
-        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, literals)).collect();
-        let mut own = memory.take_written(self, stage)?;
-        let Memory { roots, temps } = &mut *memory;
-        let run = Run { engine: self, prepared, slots, temps, params: &params, options, watch };
-        let mut done = run.attempt(outputs(roots, stage, &mut own)?);
-        if let Ok(false) = done {
-            let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
-            for dtype in stage.kernel.output_dtypes() {
-                fresh.push((self.buffer(dtype.size() * stage.shape.elements())?, dtype));
-            }
-            let mut views: SmallVec<[ViewMut<'_>; 4]> = SmallVec::new();
-            for (buffer, dtype) in &mut fresh {
-                views.push(contiguous_mut(buffer, *dtype, &stage.shape)?);
-            }
-            done = run.attempt(views);
-            if done.is_ok() {
-                for ((buffer, dtype), out) in fresh.iter().zip(outputs(roots, stage, &mut own)?) {
-                    let layout = Layout::contiguous(stage.shape.clone());
-                    copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out)?;
-                }
-            }
-            fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
-        }
-        memory.put_written(own);
-        done.map(drop)
+        detail: Detail,
+    ) -> Result<Explanation> {
+        explain::explain(&self.runtime, asked, options, detail)
     }
 
-    fn buffer(&self, bytes: usize) -> Result<Buffer> {
-        self.pool.take(bytes).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
-    }
-
-    /// Why nothing can be compiled, if that is known already.
-    fn known_no_compiler(&self) -> Option<&str> {
-        let compiler = || self.compiler.get().and_then(|compiler| compiler.as_ref().err());
-        self.refused.get().or_else(compiler).map(String::as_str)
-    }
-
-    /// Why nothing can be compiled, if that is so.
-    fn no_compiler(&self) -> Option<&str> {
-        self.refused.get().map(String::as_str).or_else(|| self.compiler().err())
-    }
-
-    fn compiler(&self) -> std::result::Result<&Compiler, &str> {
-        let Profiling { perf_map, gdb } = self.profiling;
-        let make = || Compiler::host().map(|compiler| compiler.announcing(perf_map, gdb));
-        let compiler = self.compiler.get_or_init(|| make().map_err(|e| e.to_string()));
-        compiler.as_ref().map_err(String::as_str)
-    }
-
-    /// Compiles a kernel; `None` where executable memory is refused, now and from then on.
-    fn compile(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Compiled>> {
-        let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
-        match compiler.compile_with(key.stores, &key.kernel, functions, &key.access, key.width) {
-            Ok(compiled) => {
-                // Code takes whole pages, and what is kept beside it about as much again.
-                let weight = compiled.code_size().next_multiple_of(4096) * 2;
-                self.kernels.insert(key, compiled.clone(), weight);
-                Ok(Some(compiled))
-            }
-            Err(e) if e.kind() == ErrorKind::Memory => {
-                let _ = self.refused.set(e.to_string());
-                Ok(None)
-            }
-            // This kernel is too much for the compiler; others are not.
-            Err(e) if e.kind() == ErrorKind::Limit => Ok(None),
-            Err(e) => Err(e),
-        }
-    }
-
-    /// How many threads an evaluation may use.
-    fn threads(&self, options: &Options, time: f64) -> usize {
-        workers::threads(options, time, self.process)
-    }
-}
-
-/// One stage with everything but its outputs.
-struct Run<'r> {
-    engine: &'r Engine,
-    prepared: &'r Prepared,
-    slots: &'r [Region<'r>],
-    temps: &'r [Option<Buffer>],
-    params: &'r [u64],
-    options: &'r Options,
-    watch: Option<&'r Watch<'r>>,
-}
-
-impl Run<'_> {
-    /// Runs the stage into these outputs; false, and nothing is written, where one overlaps an input other than
-    /// element for element.
-    fn attempt(&self, outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<bool> {
-        let stage = &self.prepared.stage;
-        let since = self.prepared.clock(self.options);
-        let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
-        for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
-            let region = match input.source {
-                Source::Slot(slot) => self.slots[slot as usize],
-                Source::Temp(temp) => {
-                    self.temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes).into()
-                }
-            };
-            inputs.push(view(region, dtype, &input.layout)?);
-        }
-        #[expect(
-            clippy::map_identity,
-            reason = "the views' lifetimes are shortened, one by one, to that of the inputs"
-        )]
-        let outputs = outputs.into_iter().map(|view| -> ViewMut<'_> { view });
-        match Nest::new(&stage.shape, &inputs, outputs) {
-            Ok(mut nest) => {
-                let Run { engine, options, params, watch, .. } = *self;
-                self.prepared.run(engine, options, &mut nest, params, since, watch).map(|()| true)
-            }
-            Err(NestError::Overlap { .. }) => Ok(false),
-            Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
-        }
+    /// What options ask for, on this engine's target.
+    #[inline]
+    pub(crate) fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
+        self.runtime.request(options)
     }
 }
 
@@ -414,89 +246,18 @@ struct Planned {
     plan: fuse::Plan,
 }
 
-/// From what was walked to kernels, under the default floating-point environment: constants are folded.
-fn plan(key: &[u64], literals: &[Scalar], functions: &[HostFunction], options: &Options) -> Result<Planned> {
-    let (graph, roots) = lower::graph(key, literals, functions, options.int_division)?;
+/// From expressions to kernels, under the default floating-point environment: constants are folded.
+fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
+    let (graph, roots) = expression.graph(options.int_division)?;
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
     let plan = fuse::run(&graph, &roots)?;
     Ok(Planned { graph, plan })
 }
 
-impl Recipe {
-    /// The one stage of a recipe that writes the roots, in their order, and nothing else.
-    pub(crate) fn single_stage(&self) -> Option<&Prepared> {
-        match &self.stages[..] {
-            [prepared] if self.temps.is_empty() => {
-                let roots = (0..self.roots.len() as u32).map(Target::Root);
-                prepared.stage.outputs.iter().copied().eq(roots).then_some(prepared)
-            }
-            _ => None,
-        }
-    }
-
-    /// Bytes of results and temporaries.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// The roots' types.
-    pub(crate) fn roots(&self) -> &[(DType, Shape)] {
-        &self.roots
-    }
-
-    /// Who would run each stage now.
-    pub(crate) fn executors(&self, engine: &Engine, options: &Options) -> Vec<Executor> {
-        // Estimates are computed in floats, whatever the host has set.
-        let _ieee = FloatEnv::ieee();
-        self.stages.iter().map(|prepared| prepared.executor(engine, options)).collect()
-    }
-
-    /// Elements that its loops compute.
-    pub(crate) fn elements(&self) -> usize {
-        self.stages.iter().map(|prepared| prepared.stage.shape.elements()).sum()
-    }
-
-    /// Compiles every loop whose inputs are linear, as far as machine code is wanted and to be had.
-    pub(crate) fn compile(&self, engine: &Engine, options: &Options) -> Result<()> {
-        let _ieee = FloatEnv::ieee();
-        self.stages.iter().try_for_each(|prepared| prepared.compile(engine, options))
-    }
-
-    fn new(plan: fuse::Plan, functions: &[HostFunction]) -> Result<Recipe> {
-        let mut bytes = 0usize;
-        for (dtype, shape) in plan.roots.iter().chain(&plan.temps) {
-            let size = shape.elements().checked_mul(dtype.size());
-            bytes = size.and_then(|s| bytes.checked_add(s)).ok_or_else(|| {
-                Error::new(ErrorKind::Limit, "results and temporaries take more bytes than can be addressed")
-            })?;
-        }
-        let mut last_read = vec![0; plan.temps.len()];
-        for (i, stage) in plan.stages.iter().enumerate() {
-            for input in &stage.inputs {
-                if let Source::Temp(t) = input.source {
-                    last_read[t as usize] = i;
-                }
-            }
-        }
-        let stages = plan.stages.into_iter().map(|stage| Prepared::new(stage, functions)).collect();
-        Ok(Recipe { stages, temps: plan.temps, roots: plan.roots, last_read, bytes })
-    }
-}
-
-pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
-    match source {
-        ParamSource::Slot(slot) => literals[slot as usize].bits,
-        ParamSource::Fixed(value) => value.bits,
-    }
-}
-
-pub(crate) use explain::{Asked, Detail, explain, explain_key};
-pub(crate) use jit::{Listing, Width, clif};
-
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(
     root: &Array<'_>,
-    leaf: &mut Leaf<'static>,
+    leaf: &mut Data<'static>,
     options: &Options,
 ) -> Result<()> {
     let internal = || Error::new(ErrorKind::Internal, "the output's memory is held by another handle");
@@ -504,4 +265,41 @@ pub(crate) fn evaluate_into_leaf(
     let layout = leaf.layout.clone();
     let bytes = leaf.storage.bytes_mut().ok_or_else(internal)?;
     Engine::global().eval_into(root, Destination::Given(Box::new(view_mut(bytes, dtype, &layout)?)), options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A width that the target lacks is clamped before anything is estimated, keyed or compiled: it is the target's.
+    #[test]
+    fn a_width_that_the_target_lacks_is_the_widest_that_it_has() -> Result<()> {
+        let x = Array::from_vec((0..10_007).map(|i| i as f32 / 8.0).collect::<Vec<_>>());
+        let root = (&x * &x + 0.5).sqrt();
+        for target in VectorWidth::of_target() {
+            let engine = Engine::for_target(Limits::default(), target);
+            let options = |vector_width| Options { vector_width, threads: Some(1), ..Options::default() };
+            let lowered = Lowered::new(&[&root], Options::default().size_limits())?;
+            let plan = engine.execution_plan(lowered.expression(), &Options::default())?;
+            let stage = &plan.stages[0];
+            let of_target = options(Some(target));
+            let wanted = stage.would_choose(&engine.request(&of_target), &stage.access()).cost;
+            for asked in [None].into_iter().chain(VectorWidth::ALL.map(Some)) {
+                let (options, wider) = (options(asked), asked.is_some_and(|asked| asked > target));
+                let request = engine.request(&options);
+                let cost = stage.would_choose(&request, &stage.access()).cost;
+                let is_target = asked.is_none_or(|asked| asked >= target);
+                let same = (cost.compiled, cost.compile) == (wanted.compiled, wanted.compile);
+                assert_eq!(same, is_target, "{asked:?} on {target:?}");
+                let (width, why) = stage.vectors(&request, &stage.access());
+                assert_eq!((width, why.is_some()), (asked.unwrap_or(target).min(target), wider));
+                let jit = Options { executor: Executor::Jit, ..options };
+                engine.eval_many(&[&root], &jit)?;
+            }
+            // One kernel for each width up to the target's, whichever were asked for.
+            let widths = VectorWidth::ALL.into_iter().filter(|&width| width <= target).count();
+            assert_eq!(engine.compiled_kernels(), if cfg!(feature = "jit") { widths } else { 0 });
+        }
+        Ok(())
+    }
 }

@@ -1,16 +1,16 @@
-//! What a caller may choose for an evaluation, and the limits of an engine.
+//! What a caller may choose for an evaluation ([`Options`]), and the limits of an engine ([`Limits`]).
 //!
-//! In: nothing. Out: [`Options`], per call, and [`Limits`], per engine. Must hold: no choice changes the bits of a
-//! result, but for [`IntDivision`], which is part of the meaning.
+//! No choice changes the bits of a result, except [`IntDivision`], which is part of the meaning.
 
 use broadloom_core::Promotion;
 use broadloom_core::graph::{IntDivision, MAX_NODES};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::shape::MAX_RANK;
+use broadloom_ir::VectorWidth;
 
-use crate::engine::jit::Width;
+use crate::lower::SizeLimits;
 
-/// Who runs a kernel. The bits are the same.
+/// What runs a kernel. The bits are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Executor {
     /// Whichever is estimated to be done first.
@@ -18,7 +18,7 @@ pub enum Executor {
     Auto,
     /// Precompiled loops, op by op over tiles in the L1 cache.
     Interp,
-    /// One fused loop of machine code; the interpreter where there is no compiler for the host or executable memory
+    /// One fused loop of machine code; the interpreter where there is no compiler for the CPU or executable memory
     /// is refused.
     Jit,
 }
@@ -30,72 +30,6 @@ impl Executor {
             Executor::Auto => "auto",
             Executor::Interp => "interp",
             Executor::Jit => "jit",
-        }
-    }
-}
-
-/// How wide the vectors of machine code are at most, in bits. The bits of results are the same.
-///
-/// A host that has no such vectors uses the widest that it has; so does a kernel that the compiler can't put on them.
-/// [`explanation`](crate::Array::explanation) says which are used, and why no wider ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum VectorWidth {
-    /// As wide as the host's are: 512 with AVX-512 (F, BW, DQ and VL), 256 with AVX2, FMA, F16C and BMI2, else 128.
-    #[default]
-    Auto,
-    /// 128 bits.
-    W128,
-    /// 256 bits.
-    W256,
-    /// 512 bits.
-    W512,
-}
-
-impl VectorWidth {
-    /// All choices.
-    pub const ALL: [VectorWidth; 4] =
-        [VectorWidth::Auto, VectorWidth::W128, VectorWidth::W256, VectorWidth::W512];
-
-    /// The name as the command spells it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            VectorWidth::Auto => "auto",
-            VectorWidth::W128 => "128",
-            VectorWidth::W256 => "256",
-            VectorWidth::W512 => "512",
-        }
-    }
-
-    /// The bits, but of `Auto`.
-    pub const fn bits(self) -> Option<u32> {
-        match self {
-            VectorWidth::Auto => None,
-            VectorWidth::W128 => Some(128),
-            VectorWidth::W256 => Some(256),
-            VectorWidth::W512 => Some(512),
-        }
-    }
-
-    /// The widths that this host has, the narrowest first; only the narrowest in a build without the compiler.
-    ///
-    /// ```
-    /// use broadloom::VectorWidth;
-    ///
-    /// assert_eq!(VectorWidth::of_host().next(), Some(VectorWidth::W128));
-    /// ```
-    pub fn of_host() -> impl Iterator<Item = VectorWidth> {
-        let widths = [VectorWidth::W128, VectorWidth::W256, VectorWidth::W512];
-        widths.into_iter().filter(|width| width.width() <= Width::host())
-    }
-
-    /// The width that is asked for.
-    #[inline]
-    pub(crate) fn width(self) -> Width {
-        match self {
-            VectorWidth::Auto => Width::host(),
-            VectorWidth::W128 => Width::W128,
-            VectorWidth::W256 => Width::W256,
-            VectorWidth::W512 => Width::W512,
         }
     }
 }
@@ -116,10 +50,13 @@ impl VectorWidth {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Who runs the kernels.
+    /// What runs the kernels.
     pub executor: Executor,
-    /// How wide the vectors of machine code are at most.
-    pub vector_width: VectorWidth,
+    /// How wide the vectors of machine code are at most; `None` for the widest of the CPU.
+    ///
+    /// A CPU that has no vectors of this width uses the widest that it has; so does a kernel that the compiler can't put
+    /// on them. [`explanation`](crate::Array::explanation) says which are used, and why no wider ones.
+    pub vector_width: Option<VectorWidth>,
     /// The most threads to use; `None` for as many as the current rayon pool has.
     pub threads: Option<usize>,
     /// What an integer division by zero does.
@@ -127,18 +64,18 @@ pub struct Options {
     /// How dtypes of different kinds meet in the text of a kernel ([`Kernel::parse`](crate::Kernel::parse)); arrays
     /// were typed when they were built ([`with_promotion`](crate::with_promotion)).
     pub promotion: Promotion,
-    /// The most bytes that results and temporaries may take; as many as can be addressed unless told.
+    /// The most bytes that results and temporaries may take; by default as many as can be addressed.
     pub max_bytes: usize,
     /// The most nodes that all roots together may have: operations, conversions, views, arrays and literals, each
-    /// counted once however often it is used. 2^28 unless told, and never more.
+    /// counted once however often it is used. 2^28 by default, and never more.
     pub max_nodes: usize,
     /// The most operations, conversions and views on the longest way from a root to an input. It bounds nothing that
-    /// `max_nodes` does not, as nothing recurses along an expression, and is the same unless told.
+    /// `max_nodes` does not, as nothing recurses along an expression, and is the same by default.
     pub max_depth: usize,
-    /// The highest rank of any root, input or view on the way; 64 unless told, and never more.
+    /// The highest rank of any root, input or view on the way; 64 by default, and never more.
     pub max_rank: usize,
     /// The most vector instructions per element, as the cost model counts them (an addition is one, a power some 140),
-    /// of a kernel that is compiled; a longer one runs on the interpreter, with the same bits. 32768 unless told, which
+    /// of a kernel that is compiled; a longer one runs on the interpreter, with the same bits. 32768 by default, which
     /// takes some tenths of a second to compile; 0 compiles nothing.
     pub max_compiled_cost: usize,
     /// Whether rewrite rules apply: for differential tests.
@@ -150,7 +87,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             executor: Executor::Auto,
-            vector_width: VectorWidth::Auto,
+            vector_width: None,
             threads: None,
             int_division: IntDivision::Zero,
             promotion: Promotion::Strict,
@@ -164,13 +101,20 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// How large an expression may be.
+    pub(crate) fn size_limits(&self) -> SizeLimits {
+        SizeLimits { nodes: self.max_nodes, depth: self.max_depth, rank: self.max_rank }
+    }
+}
+
 /// What an [`Engine`](crate::Engine) may keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Plans of expressions: which kernels, over which memory.
     pub plans: usize,
-    /// Words that describe the planned expressions, some two per operation: very long expressions are planned anew
-    /// each time.
+    /// Words of 8 bytes that the structures of the planned expressions take, some four per operation: very long
+    /// expressions are planned anew each time.
     pub plan_words: usize,
     /// Compiled kernels.
     pub kernels: usize,

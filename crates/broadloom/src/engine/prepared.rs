@@ -1,32 +1,37 @@
-//! A stage that is ready to be run, and who runs it.
+//! A stage with what is kept for its runs: the plan of its loops, programs and machine code, and the states of the choice
+//! between them.
 //!
-//! In: a stage of a plan; how its inputs turn out to be accessed. Out: a [`Runner`]. Must hold: who runs changes speed,
-//! never bits; no lock is waited for that may never come free.
+//! What the lock guards is what a run changes. What a short call asks for (machine code of a linear stage, and the tags of
+//! states) is read without it; it is written under the lock only, so that a forked child waits for nothing that may never
+//! come free. A thread that finds the lock held prepares for its own run alone.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
-use broadloom_core::Result;
 use broadloom_core::fuse::Stage;
+use broadloom_core::{DType, Layout, Result};
 use broadloom_interp::Program;
-use broadloom_mem::{Access, FloatEnv, HostFunction, Pattern};
+use broadloom_ir::VectorWidth;
+use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError, OperandLayout};
+use broadloom_mem::{Access, FloatEnv, HostFunction};
 use smallvec::SmallVec;
 
-use crate::engine::decide::{self, Choice, Estimate, Situation, Traffic, Why};
-use crate::engine::jit::{Compiled, Width};
-use crate::engine::options::{Executor, Options};
-use crate::engine::trial::Trial;
-use crate::engine::{Engine, KernelKey};
+use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
+use crate::engine::cost::{self, Estimate, RunCost, Traffic};
+use crate::engine::jit::Compiled;
+use crate::engine::options::Executor;
+use crate::engine::runtime::{KernelKey, Request, ThreadMode};
 
-/// A stage with what has been prepared for it.
-pub struct Prepared {
+/// See the module's head.
+pub struct PreparedStage {
     pub stage: Stage,
     /// The host functions that its kernel calls.
     functions: SmallVec<[HostFunction; 1]>,
-    /// Where the elements of every input follow each other (or one serves all) in the order of the index space: for
-    /// each input its first byte, and whether it serves all.
-    pub flat: Option<SmallVec<[(usize, bool); 8]>>,
+    /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
+    pub loops: std::result::Result<LoopPlan, LoopPlanError>,
+    /// For each input, where its elements begin in its memory, if the loops are one over memory as it is.
+    pub linear: Option<SmallVec<[usize; 8]>>,
     estimate: Estimate,
     /// Its kernel's vector instructions per element, roughly.
     cost: usize,
@@ -34,73 +39,44 @@ pub struct Prepared {
     pub traffic: Traffic,
     /// How many of its divisions are checked.
     pub sites: usize,
-    /// Machine code of each [`Width`] is done before a second thread would help.
+    /// Machine code is done before a second thread would help, by [`VectorWidth`].
     short: [bool; 3],
-    pub ready: Mutex<Ready>,
-    /// How its operands are walked, where each is in a slice of its own.
-    pub pattern: OnceLock<Option<Pattern>>,
-    /// The machine code of a flat stage, once it is there, of each [`Width`] that was asked for.
+    kept: Mutex<Kept>,
+    /// The machine code of a linear stage, once it is there, by [`VectorWidth`].
     direct: [OnceLock<Compiled>; 3],
-    /// A [`Verdict`] for each [`Width`] and [`crew`].
-    verdicts: [[AtomicU8; 2]; 3],
+    /// The [tags](State::tag) of the states, likewise.
+    tags: ByRequest<AtomicU8>,
 }
 
-/// What `Auto` has come to, read without a lock.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Verdict {
-    /// There is no code, or estimates decide.
-    None = 0,
-    /// Both executors are being tried: runs are timed.
-    Trying = 1,
-    /// Machine code, from now on.
-    Jit = 2,
-    /// The interpreter, from now on.
-    Interp = 3,
-}
+/// One for each [`VectorWidth`] and thread mode.
+type ByRequest<T> = [[T; 2]; 3];
 
 #[derive(Default)]
-pub struct Ready {
-    /// For the access classes that were asked for last.
+struct Kept {
+    /// How the inputs were accessed last, which what follows is for.
     access: SmallVec<[Access; 8]>,
     program: Option<Arc<Program>>,
-    /// Of each [`Width`] that was asked for.
-    code: [Code; 3],
-    /// Nanoseconds that interpreting has cost, and how many of them more than machine code would have.
-    spent: f64,
-    regret: f64,
+    code: [KeptCode; 3],
+    states: ByRequest<State>,
+    ledger: Ledger,
 }
 
-/// Machine code on vectors of one width, and how it did.
+/// Machine code of one [`VectorWidth`].
 #[derive(Default)]
-struct Code {
+struct KeptCode {
     compiled: Option<Compiled>,
     /// The compiler would not take the kernel: it is not asked again.
     refused: bool,
-    /// For each [`crew`].
-    trials: [Trial; 2],
 }
 
-impl Ready {
-    /// Forgets what was prepared for other access classes; what running has cost stays.
+impl Kept {
+    /// Forgets what was prepared for other accesses; what running has cost stays.
     fn turn_to(&mut self, access: &[Access]) {
         if self.access[..] != *access {
-            let Ready { spent, regret, .. } = *self;
-            let code = self.code.each_ref().map(|code| Code { refused: code.refused, ..Code::default() });
-            *self = Ready { access: access.into(), program: None, code, spent, regret };
+            let code = self.code.each_ref().map(|code| KeptCode { compiled: None, refused: code.refused });
+            *self = Kept { access: access.into(), code, ledger: self.ledger, ..Kept::default() };
         }
     }
-}
-
-/// Evaluations whose times can be compared: 1 for those on one thread, 0 for those on as many as there are.
-fn crew(options: &Options) -> usize {
-    usize::from(options.threads == Some(1))
-}
-
-/// Where what concerns machine code of the width that is asked for has its place.
-#[inline]
-fn place(options: &Options) -> usize {
-    options.vector_width.width() as usize
 }
 
 /// What runs blocks.
@@ -109,93 +85,88 @@ pub enum Runner {
     Jit(Compiled),
 }
 
-impl Prepared {
+impl PreparedStage {
     /// Prepares a stage, whose host functions are among these.
-    pub fn new(stage: Stage, functions: &[HostFunction]) -> Prepared {
+    pub fn new(stage: Stage, functions: &[HostFunction]) -> PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions = functions.iter().filter(called).cloned().collect();
-        let flat = stage.inputs.iter().zip(&stage.kernel.inputs).map(|(input, dtype)| {
-            let layout = &input.layout;
-            let repeat = layout.shape.rank() > 0 && layout.strides.iter().all(|&s| s == 0);
-            (repeat || layout.is_contiguous()).then_some((layout.offset as usize * dtype.size(), repeat))
+        let loops = loops(&stage);
+        let linear = loops.as_ref().ok().filter(|loops| loops.is_linear()).and_then(|loops| {
+            let inputs = loops.operands().iter().take(loops.inputs());
+            inputs.map(|operand| usize::try_from(operand.start()).ok()).collect()
         });
-        let flat = flat.collect();
         let estimate = Estimate::of(&stage.kernel);
-        let cost = stage.kernel.cost() as usize;
-        let sites = if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 };
-        let short = [Width::W128, Width::W256, Width::W512]
-            .map(|width| decide::is_short(&estimate, width, stage.shape.elements()));
-        let traffic = Traffic::of(&stage);
-        let (ready, pattern, direct, verdicts) = Default::default();
-        Prepared {
-            stage,
+        let elements = stage.shape.elements();
+        PreparedStage {
             functions,
-            flat,
+            linear,
             estimate,
-            cost,
-            traffic,
-            sites,
-            short,
-            ready,
-            pattern,
-            direct,
-            verdicts,
+            cost: stage.kernel.cost() as usize,
+            traffic: loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of),
+            sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
+            short: VectorWidth::ALL.map(|width| cost::is_short(&estimate, width, elements)),
+            kept: Mutex::default(),
+            direct: Default::default(),
+            tags: Default::default(),
+            loops,
+            stage,
         }
     }
 
-    /// How the inputs are accessed where all operands are linear.
-    pub fn flat_access(&self) -> Option<impl Iterator<Item = Access>> {
-        let class = |&(_, repeat): &(usize, bool)| if repeat { Access::Splat } else { Access::Contiguous };
-        self.flat.as_ref().map(|flat| flat.iter().map(class))
+    /// What becomes of each input; contiguous where layouts have no plan.
+    pub fn classes(&self) -> impl Iterator<Item = AccessClass> {
+        let planned = self.loops.as_ref().map_or(&[][..], LoopPlan::operands);
+        let class = |input| planned.get(input).map_or(AccessClass::Contiguous, LoopOperand::class);
+        (0..self.stage.inputs.len()).map(class)
     }
 
-    /// Who would run the stage, were it run now.
-    pub fn would_choose<'e>(
-        &'e self,
-        engine: &'e Engine,
-        options: &Options,
-        access: &[Access],
-    ) -> Choice<'e> {
-        // Who asks why wants to know.
-        let _ = engine.no_compiler();
-        let ready = self.ready.try_lock();
-        let alone = Ready::default();
-        let ready = ready.as_deref().unwrap_or(&alone);
-        self.choose(engine, options, self.kept(engine, options, access, ready).as_ref(), ready)
+    /// How each input is accessed.
+    pub fn access(&self) -> SmallVec<[Access; 8]> {
+        self.classes().map(AccessClass::access).collect()
     }
 
-    /// The machine code for these access classes, if it is kept anywhere.
-    fn kept(&self, engine: &Engine, options: &Options, access: &[Access], ready: &Ready) -> Option<Compiled> {
-        let own = &ready.code[place(options)].compiled;
-        let own = own.as_ref().filter(|_| ready.access[..] == *access);
-        own.cloned().or_else(|| engine.kernels.get(&self.key(options, access)))
+    /// The choice for a run with inputs that are accessed so, were it made now.
+    pub fn would_choose<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Choice<'e> {
+        // Whoever asks why wants to know.
+        let _ = request.runtime.no_compiler();
+        let kept = self.kept.try_lock();
+        let alone = Kept::default();
+        let kept = kept.as_deref().unwrap_or(&alone);
+        let code = self.code(request, access, kept);
+        self.choose(
+            request,
+            code.as_ref(),
+            kept,
+            kept.states[request.width as usize][request.threads as usize],
+        )
+    }
+
+    /// The machine code for these accesses, if it is kept anywhere.
+    fn code(&self, request: &Request<'_>, access: &[Access], kept: &Kept) -> Option<Compiled> {
+        let own = kept.code[request.width as usize].compiled.as_ref().filter(|_| kept.access[..] == *access);
+        own.cloned().or_else(|| request.runtime.kernels.get(&self.key(request, access)))
     }
 
     /// The width of the vectors that machine code has or, before it is there, would have if the compiler can put the
     /// kernel on them; and why it is not what was asked for.
-    pub fn vectors(&self, engine: &Engine, options: &Options, access: &[Access]) -> (Width, Option<String>) {
-        let ready = self.ready.try_lock();
-        let alone = Ready::default();
-        match self.kept(engine, options, access, ready.as_deref().unwrap_or(&alone)) {
-            Some(compiled) => (compiled.width(), compiled.narrowed().map(String::from)),
-            None => options.vector_width.width().had(),
+    pub fn vectors(&self, request: &Request<'_>, access: &[Access]) -> (VectorWidth, Option<String>) {
+        let kept = self.kept.try_lock();
+        let alone = Kept::default();
+        let narrowed = request.runtime.narrowed(request.options);
+        match self.code(request, access, kept.as_deref().unwrap_or(&alone)) {
+            Some(code) => (code.width(), narrowed.or_else(|| code.narrowed().map(String::from))),
+            None => (request.width, narrowed),
         }
     }
 
-    fn key(&self, options: &Options, access: &[Access]) -> KernelKey {
-        let width = options.vector_width.width();
-        let stores = self.traffic.stores_of(width);
-        KernelKey { kernel: self.stage.kernel.clone(), access: access.into(), width, stores }
+    fn key(&self, request: &Request<'_>, access: &[Access]) -> KernelKey {
+        let stores = self.traffic.stores_of(request.width);
+        KernelKey { kernel: self.stage.kernel.clone(), access: access.into(), width: request.width, stores }
     }
 
-    /// Who would run the stage now, with its inputs accessed as they were last; as rows of elements if it never ran.
-    pub fn executor(&self, engine: &Engine, options: &Options) -> Executor {
-        let last = || self.ready.try_lock().map(|ready| ready.access.clone()).unwrap_or_default();
-        let mut access = self.flat_access().map_or_else(last, Iterator::collect);
-        if access.len() != self.stage.inputs.len() {
-            access = SmallVec::from_elem(Access::Contiguous, self.stage.inputs.len());
-        }
-        match self.would_choose(engine, options, &access).jit {
+    /// The executor of a run with its inputs as they are, were it made now.
+    pub fn executor(&self, request: &Request<'_>) -> Executor {
+        match self.would_choose(request, &self.access()).jit {
             true => Executor::Jit,
             false => Executor::Interp,
         }
@@ -203,172 +174,177 @@ impl Prepared {
 
     fn choose<'e>(
         &'e self,
-        engine: &'e Engine,
-        options: &Options,
-        compiled: Option<&Compiled>,
-        ready: &Ready,
+        request: &Request<'e>,
+        code: Option<&Compiled>,
+        kept: &Kept,
+        state: State,
     ) -> Choice<'e> {
-        let elements = self.stage.shape.elements();
-        let code = &ready.code[place(options)];
+        let Request { runtime, options, .. } = *request;
         // What the compiler could not put on wider vectors is known when it is there.
-        let width = compiled.map_or(options.vector_width.width(), Compiled::width);
-        let compiled = compiled.is_some();
-        let choose = |no_compiler| {
-            decide::executor(&Situation {
-                estimate: self.estimate,
-                width,
-                elements,
-                traffic: self.traffic,
-                wanted: options.executor,
-                compiled,
-                no_compiler,
-                cost: (self.cost, options.max_compiled_cost),
-                regret: ready.regret,
-                spent: ready.spent,
-                trial: code.trials[crew(options)],
-            })
+        let width = code.map_or(request.width, Compiled::width);
+        let cost = RunCost::of(&self.estimate, width, self.stage.shape.elements(), self.traffic);
+        let facts = Facts { cost, ledger: kept.ledger, has_code: code.is_some() };
+        let choose = |no_compiler: Option<&'e str>| {
+            let limit = options.max_compiled_cost;
+            let too_long = || (self.cost > limit).then_some(Why::TooLong { cost: self.cost, limit });
+            choice::choose(
+                options.executor,
+                no_compiler.map(Why::NoCompiler).or_else(too_long),
+                state,
+                &facts,
+            )
         };
         // A compiler is started when it is needed: not to interpret.
-        let refused = code.refused.then_some("the compiler refuses this kernel");
-        match choose(engine.known_no_compiler().or(refused)) {
-            choice if choice.jit && !compiled && engine.no_compiler().is_some() => {
-                choose(engine.no_compiler())
-            }
-            choice => choice,
+        let refused = kept.code[request.width as usize].refused.then_some("the compiler refuses this kernel");
+        let choice = choose(runtime.known_no_compiler().or(refused));
+        match choice.jit && code.is_none() && runtime.no_compiler().is_some() {
+            true => choose(runtime.no_compiler()),
+            false => choice,
         }
     }
 
-    /// The executor for these access classes, prepared.
-    pub fn runner<'e>(
-        &'e self,
-        engine: &'e Engine,
-        options: &Options,
-        access: &[Access],
-    ) -> Result<(Runner, Choice<'e>)> {
-        // Held by another thread (or, in a forked child, by none): prepare for this run alone.
-        let mut alone = Ready::default();
-        let mut guard = self.ready.try_lock();
+    /// The executor of a run with inputs that are accessed so, prepared.
+    pub fn runner<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Result<(Runner, Choice<'e>)> {
+        let (width, threads) = (request.width as usize, request.threads as usize);
+        // Held by another thread (or, in a forked child, by none): what that has decided is in the tags.
+        let mut alone = Kept::default();
+        let mut guard = self.kept.try_lock();
         let held = guard.is_ok();
-        let ready = match &mut guard {
-            Ok(ready) => &mut **ready,
-            Err(_) => &mut alone,
-        };
-        ready.turn_to(access);
-        let place = place(options);
-        if ready.code[place].compiled.is_none() && options.executor != Executor::Interp {
-            ready.code[place].compiled = engine.kernels.get(&self.key(options, access));
+        let kept = guard.as_deref_mut().unwrap_or(&mut alone);
+        kept.turn_to(access);
+        if !held {
+            kept.states[width][threads] = State::of_tag(self.tag(request));
         }
-        let choice = self.choose(engine, options, ready.code[place].compiled.as_ref(), ready);
+        if kept.code[width].compiled.is_none() && request.options.executor != Executor::Interp {
+            kept.code[width].compiled = request.runtime.kernels.get(&self.key(request, access));
+        }
+        let code = kept.code[width].compiled.as_ref();
+        let choice = self.choose(request, code, kept, kept.states[width][threads]);
+        kept.states[width][threads] = choice.state;
         if held {
-            self.note_verdict(options, &choice);
+            self.tags[width][threads].store(choice.state.tag(), Ordering::Relaxed);
         }
-        // Who does not know what was measured follows what it has come to.
-        let follows = !held && options.executor == Executor::Auto && self.is(options, Verdict::Interp);
-        if choice.jit && !follows {
-            let code = &mut ready.code[place];
-            if code.compiled.is_none() && !code.refused {
-                code.compiled = engine.compile(self.key(options, access), &self.functions)?;
-                code.refused = code.compiled.is_none();
-            }
-            if let Some(compiled) = &code.compiled {
+        if choice.jit && self.make_code(request, access, kept)? {
+            let code = &kept.code[width].compiled;
+            if let Some(compiled) = code {
                 // Under the lock: a forked child must not wait for one that is being set.
-                if held && self.flat_access().is_some_and(|flat| flat.eq(access.iter().copied())) {
-                    let _ = self.direct[place].set(compiled.clone());
+                if held && self.linear.is_some() && self.access()[..] == *access {
+                    let _ = self.direct[width].set(compiled.clone());
                 }
                 return Ok((Runner::Jit(compiled.clone()), choice));
             }
         }
-        ready.spent += choice.cost;
-        ready.regret += choice.regret;
-        let program = match &ready.program {
+        if !choice.jit {
+            kept.ledger.add(&choice.cost);
+        }
+        let program = match &kept.program {
             Some(program) => program.clone(),
             None => {
                 let program = Arc::new(Program::new(&self.stage.kernel, &self.functions, access)?);
-                ready.program = Some(program.clone());
+                kept.program = Some(program.clone());
                 program
             }
         };
         Ok((Runner::Interp(program), choice))
     }
 
-    /// Compiles the stage for linear inputs, if it has no others.
-    pub fn compile(&self, engine: &Engine, options: &Options) -> Result<()> {
-        let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
-        let (Some(access), true, Ok(mut ready)) = (self.flat_access(), wanted, self.ready.try_lock()) else {
-            return Ok(());
-        };
-        let access: SmallVec<[Access; 8]> = access.collect();
-        ready.turn_to(&access);
-        let code = &mut ready.code[place(options)];
+    /// Sees to it that there is machine code; false where the compiler refuses it, which it is asked for once.
+    fn make_code(&self, request: &Request<'_>, access: &[Access], kept: &mut Kept) -> Result<bool> {
+        let code = &mut kept.code[request.width as usize];
         if code.compiled.is_none() && !code.refused {
-            let key = self.key(options, &access);
-            code.compiled = match engine.kernels.get(&key) {
-                Some(compiled) => Some(compiled),
-                None => engine.compile(key, &self.functions)?,
-            };
+            code.compiled = request.runtime.compile(self.key(request, access), &self.functions)?;
             code.refused = code.compiled.is_none();
         }
-        Ok(())
+        Ok(code.compiled.is_some())
     }
 
-    fn note_verdict(&self, options: &Options, choice: &Choice<'_>) {
-        if options.executor == Executor::Auto {
-            let verdict = match choice.why {
-                Why::Trying => Verdict::Trying,
-                Why::Compiled | Why::Measured { .. } if choice.jit => Verdict::Jit,
-                Why::Measured { .. } => Verdict::Interp,
-                _ => Verdict::None,
-            };
-            self.verdicts[place(options)][crew(options)].store(verdict as u8, Ordering::Relaxed);
-        }
+    /// Compiles the stage for linear inputs, if it has no others.
+    pub fn compile(&self, request: &Request<'_>) -> Result<()> {
+        let options = request.options;
+        let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
+        let (Some(_), true, Ok(mut kept)) = (&self.linear, wanted, self.kept.try_lock()) else {
+            return Ok(());
+        };
+        let access = self.access();
+        kept.turn_to(&access);
+        self.make_code(request, &access, &mut kept).map(drop)
     }
 
-    fn is(&self, options: &Options, verdict: Verdict) -> bool {
-        self.verdicts[place(options)][crew(options)].load(Ordering::Relaxed) == verdict as u8
+    #[inline]
+    fn tag(&self, request: &Request<'_>) -> u8 {
+        self.tags[request.width as usize][request.threads as usize].load(Ordering::Relaxed)
     }
 
     /// When a run starts that may be a trial's.
-    pub fn clock(&self, options: &Options) -> Option<Instant> {
-        (options.executor == Executor::Auto && self.is(options, Verdict::Trying)).then(Instant::now)
+    #[inline]
+    pub fn clock(&self, request: &Request<'_>) -> Option<Instant> {
+        let is_trial = request.options.executor == Executor::Auto && self.tag(request) == State::TRIAL;
+        is_trial.then(Instant::now)
     }
 
     /// Notes how long a run of a trial took.
-    pub fn note(&self, options: &Options, jit: bool, since: Instant) {
+    pub fn note(&self, request: &Request<'_>, jit: bool, since: Instant) {
         let time = since.elapsed();
         // Times are compared in floats.
         let _ieee = FloatEnv::ieee();
-        if let Ok(mut ready) = self.ready.try_lock() {
-            ready.code[place(options)].trials[crew(options)].note(jit, time);
+        if let Ok(mut kept) = self.kept.try_lock()
+            && let State::Trial(trial) = &mut kept.states[request.width as usize][request.threads as usize]
+        {
+            trial.note(jit, time);
         }
     }
 
-    /// The machine code of a flat stage that is to run now, on this thread alone.
+    /// The machine code of a linear stage that is to run now, on this thread alone: the first arm of every run over slices.
     #[inline]
-    pub fn direct(&self, engine: &Engine, options: &Options) -> Option<&Compiled> {
-        self.direct[place(options)].get().filter(|compiled| self.is_direct(engine, options, compiled))
-    }
-
-    #[inline]
-    fn is_direct(&self, engine: &Engine, options: &Options, compiled: &Compiled) -> bool {
-        let alone = self.short[place(options)] || options.threads == Some(1);
-        let allowed = alone && self.cost <= options.max_compiled_cost;
-        match options.executor {
-            Executor::Interp => false,
-            Executor::Jit => allowed,
-            Executor::Auto if self.is(options, Verdict::Jit) => allowed,
-            Executor::Auto if !self.is(options, Verdict::Trying) || !allowed => false,
-            Executor::Auto => self.is_turn(engine, options, compiled),
-        }
+    pub fn direct(&self, request: &Request<'_>) -> Option<&Compiled> {
+        let width = request.width as usize;
+        let compiled = self.direct[width].get()?;
+        let alone = self.short[width] || request.threads == ThreadMode::One;
+        let allowed = alone && self.cost <= request.options.max_compiled_cost;
+        let runs = allowed
+            && match request.options.executor {
+                Executor::Interp => false,
+                Executor::Jit => true,
+                Executor::Auto => match self.tag(request) {
+                    State::COMPILED => true,
+                    State::TRIAL => self.is_turn(request, compiled),
+                    _ => false,
+                },
+            };
+        runs.then_some(compiled)
     }
 
     /// Whether it is machine code's turn in a trial.
     #[cold]
-    fn is_turn(&self, engine: &Engine, options: &Options, compiled: &Compiled) -> bool {
+    fn is_turn(&self, request: &Request<'_>, compiled: &Compiled) -> bool {
+        let (width, threads) = (request.width as usize, request.threads as usize);
         let _ieee = FloatEnv::ieee();
-        self.ready.try_lock().is_ok_and(|ready| {
-            let choice = self.choose(engine, options, Some(compiled), &ready);
-            self.note_verdict(options, &choice);
+        self.kept.try_lock().is_ok_and(|mut kept| {
+            let choice = self.choose(request, Some(compiled), &kept, kept.states[width][threads]);
+            kept.states[width][threads] = choice.state;
+            self.tags[width][threads].store(choice.state.tag(), Ordering::Relaxed);
             choice.jit
         })
     }
+}
+
+/// The loops of a stage, where inputs are in memory as their layouts say and outputs are contiguous.
+fn loops(stage: &Stage) -> std::result::Result<LoopPlan, LoopPlanError> {
+    let mut operands: SmallVec<[(DType, isize, SmallVec<[isize; 6]>); 8]> = SmallVec::new();
+    let contiguous = Layout::contiguous(stage.shape.clone());
+    let inputs = stage.inputs.iter().map(|input| &input.layout).zip(stage.kernel.inputs.iter().copied());
+    let outputs = stage.kernel.output_dtypes().map(|dtype| (&contiguous, dtype));
+    for (operand, (layout, dtype)) in inputs.chain(outputs).enumerate() {
+        let bytes = |n: isize| n.checked_mul(dtype.size() as isize);
+        let strides = layout.strides.iter().map(|&stride| bytes(stride)).collect::<Option<_>>();
+        let in_bytes = bytes(layout.offset).zip(strides);
+        let (offset, strides) = in_bytes.ok_or(LoopPlanError::OutOfReach { operand })?;
+        operands.push((dtype, offset, strides));
+    }
+    let layouts = operands.iter().map(|(dtype, offset, strides)| OperandLayout {
+        item: dtype.size(),
+        offset: *offset,
+        strides,
+    });
+    LoopPlan::new(&stage.shape, stage.inputs.len(), layouts, LoopPlan::MIN_ROW)
 }

@@ -1,12 +1,18 @@
-//! Trying both executors on a stage, where estimates are too close to choose by.
+//! A trial run of both executors, where estimates are too close to choose by.
 //!
-//! In: how long the runs of a stage took. Out: who is to run next, and in the end who was faster. Must hold: it is
-//! short (a few runs of each) and decides speed, never bits.
+//! It takes a few runs of each, in turns, and compares the shortest. It decides speed, never bits.
 
 use std::time::Duration;
 
 /// Runs of each executor; the first warms up and does not count.
 const RUNS: u8 = 4;
+
+/// The shortest runs of a trial, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    pub interpreted: f64,
+    pub compiled: f64,
+}
 
 /// What has been measured of one stage, by the interpreter and by machine code.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +34,10 @@ impl Trial {
         self.runs.iter().any(|&runs| runs < RUNS).then_some(self.runs[1] <= self.runs[0])
     }
 
-    /// The shortest runs of the interpreter and of machine code, in nanoseconds.
-    pub fn result(&self) -> Option<(f64, f64)> {
-        self.turn().is_none().then_some((self.best[0], self.best[1]))
+    /// The shortest runs, once both have had theirs.
+    pub fn result(&self) -> Option<Measured> {
+        let [interpreted, compiled] = self.best;
+        self.turn().is_none().then_some(Measured { interpreted, compiled })
     }
 
     /// Notes a run.
@@ -62,9 +69,9 @@ mod tests {
             trial.note(jit, Duration::from_nanos(if jit { time } else { 2 * time }));
         }
         assert_eq!(turns, [true, false, true, false, true, false, true, false]);
-        assert_eq!(trial.result(), Some((40.0, 20.0)));
+        assert_eq!(trial.result(), Some(Measured { interpreted: 40.0, compiled: 20.0 }));
         // It is over.
         trial.note(true, Duration::from_nanos(5));
-        assert_eq!(trial.result(), Some((40.0, 20.0)));
+        assert_eq!(trial.result(), Some(Measured { interpreted: 40.0, compiled: 20.0 }));
     }
 }

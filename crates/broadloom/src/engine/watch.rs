@@ -1,7 +1,7 @@
-//! Looking on while a kernel runs, and stopping it.
+//! Progress and cancellation of a run.
 //!
-//! In: a caller's [`Control`]. Out: chunks that look at the flag before they begin, and report when they end. Must
-//! hold: a chunk that has begun is finished; nothing is held or borrowed while the caller's function runs.
+//! A run that is watched is cut into chunks, which look at the caller's flag before they begin, and report when they end. A
+//! chunk that has begun is finished; nothing is held or borrowed while the caller's function runs.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -1,17 +1,17 @@
-//! Who shares the work of a stage.
+//! How many threads share the work of a stage.
 //!
-//! In: options and the estimated time. Out: a number of threads. Must hold: where threads are refused, or stayed behind
-//! in the process that this one was forked from, the caller's thread works alone; nothing is started for short work.
+//! Nothing is started for short work. Where threads are refused, or stayed behind in the process that this one was forked
+//! from, the caller's thread works alone.
 
 use std::error::Error;
 use std::sync::OnceLock;
 
-use crate::engine::decide;
+use crate::engine::cost;
 use crate::engine::options::Options;
 
 /// How many threads may share work of so many nanoseconds in an engine that this process made.
 pub fn threads(options: &Options, time: f64, process: u32) -> usize {
-    let alone = decide::threads(time, usize::MAX) == 1 || options.threads.is_some_and(|limit| limit <= 1);
+    let alone = cost::threads(time, usize::MAX) == 1 || options.threads.is_some_and(|limit| limit <= 1);
     if alone || std::process::id() != process || !has_pool() {
         return 1;
     }

@@ -1,17 +1,19 @@
 //! The graph as an image: nodes in boxes with their types, a colour and a frame for each kernel.
 //!
-//! In: an [`Explanation`]. Out: SVG. Must hold: each node that a result needs is drawn once, in the kernel that computes
-//! it first; a graph of too many nodes is drawn as its kernels, and one of too many kernels not at all.
+//! Each node that a result needs is drawn once, in the kernel that computes it first. A graph of too many nodes is drawn
+//! as its kernels, and one of too many kernels not at all.
 
 use std::fmt::Write;
 
 use broadloom_core::fuse::{Source, Target};
-use broadloom_core::graph::{NodeId, NodeKind};
+use broadloom_core::graph::{Leaf, NodeId, NodeKind};
+use broadloom_core::text::nodes::label;
+use broadloom_mem::FloatEnv;
 use maud::{Markup, PreEscaped, html};
 use rustc_hash::FxHashMap;
 
+use crate::explain::explanation::{Explanation, bytes};
 use crate::explain::layers::{self, HEIGHT, Item, Places, Point};
-use crate::explain::{Explanation, bytes};
 
 /// The most boxes of a picture.
 const MAX_BOXES: usize = 250;
@@ -42,6 +44,14 @@ struct Drawing {
     frames: Vec<String>,
 }
 
+impl Explanation {
+    /// The graph of the kernels as an SVG image.
+    pub fn to_svg(&self) -> String {
+        let _ieee = FloatEnv::ieee();
+        picture(self).into_string()
+    }
+}
+
 /// Draws the graph, or the kernels, or says that it is too large.
 pub fn picture(e: &Explanation) -> Markup {
     let nodes = e.live().iter().filter(|live| **live).count();
@@ -62,15 +72,15 @@ fn graph(e: &Explanation) -> Drawing {
     for id in e.graph.ids().filter(|id| live[id.index()]) {
         let node = e.graph.node(id);
         let (class, what) = match &node.kind {
-            NodeKind::Input { slot, layout } => {
+            NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
                 let how = if layout.is_contiguous() { "" } else { ", strided" };
                 ("input", e.source(Source::Slot(*slot)) + how)
             }
-            NodeKind::Const { value, .. } => ("const", value.to_string()),
-            NodeKind::Apply { op, .. } => ("op", op.to_string()),
-            NodeKind::Host { function, .. } => ("op", function.name().to_owned()),
-            NodeKind::Cast { .. } => ("op", "astype".into()),
-            NodeKind::View { view, .. } => ("view", view.to_string()),
+            NodeKind::Leaf(Leaf::Const { value, .. }) => ("const", value.to_string()),
+            kind => {
+                let class = if kind.is_computed() { "op" } else { "view" };
+                (class, label(kind, |function| function.name().to_owned()).unwrap_or_default())
+            }
         };
         let results = e.roots.iter().enumerate().filter(|(_, root)| **root == id);
         let results: Vec<String> = results.map(|(i, _)| e.target(Target::Root(i as u32))).collect();
@@ -83,7 +93,7 @@ fn graph(e: &Explanation) -> Drawing {
         let (kernel, loose) = (kernel_of[id.index()], matches!(class, "input" | "const"));
         number.insert(id, drawing.boxes.len());
         let to = drawing.boxes.len();
-        let mut from: Vec<usize> = node.args().iter().map(|arg| number[arg]).collect();
+        let mut from: Vec<usize> = node.kind.operands().map(|arg| number[arg]).collect();
         from.dedup();
         drawing.edges.extend(from.into_iter().map(|from| (from, to)));
         drawing.boxes.push(Shown {
@@ -118,16 +128,15 @@ fn assign(e: &Explanation, live: &[bool]) -> Vec<usize> {
     for id in e.graph.ids().rev().filter(|id| live[id.index()]) {
         let own = kernel_of[id.index()].min(last);
         kernel_of[id.index()] = own;
-        for arg in e.graph.node(id).args() {
-            use NodeKind::{Const, Input, View};
-            if matches!(e.graph.node(*arg).kind, Input { .. } | Const { .. } | View { .. }) {
+        for arg in e.graph.node(id).kind.operands() {
+            if !e.graph.node(*arg).kind.is_computed() {
                 kernel_of[arg.index()] = kernel_of[arg.index()].min(own);
             }
         }
     }
     // Edges go down, whatever a view was pushed through.
     for id in e.graph.ids().filter(|id| live[id.index()]) {
-        let below = e.graph.node(id).args().iter().map(|a| kernel_of[a.index()]).max().unwrap_or(0);
+        let below = e.graph.node(id).kind.operands().map(|a| kernel_of[a.index()]).max().unwrap_or(0);
         kernel_of[id.index()] = kernel_of[id.index()].max(below);
     }
     kernel_of

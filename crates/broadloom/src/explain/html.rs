@@ -1,20 +1,33 @@
 //! An explanation as a page.
 //!
-//! In: an [`Explanation`] and a title. Out: one file of HTML that is well-formed XML too. Must hold: no scripts and
-//! nothing from elsewhere; every text is escaped by the macro that it goes through.
+//! The page is one file of HTML that is well-formed XML too. It has no scripts and nothing from elsewhere, and every
+//! text is escaped by the macro that it goes through, since names come from anywhere.
 
 use broadloom_core::fuse::Decision;
+use broadloom_mem::FloatEnv;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::engine::Listing;
+use crate::engine::jit::Listing;
+use crate::explain::draw;
+use crate::explain::explanation::{Explanation, Run, Step, bytes, count, time, vectors};
 use crate::explain::text::{plural, results};
-use crate::explain::{Explanation, Step, bytes, count, draw, time, vectors};
 
 /// The most lines of a graph that a page lists.
 const MAX_LINES: usize = 5000;
 
+impl Explanation {
+    /// The page: one file that needs no other, without scripts, light or dark as the reader's system is.
+    ///
+    /// Titles, names and values are escaped, wherever they come from. Graphs of hundreds of nodes are drawn as kernels.
+    pub fn to_html(&self, title: &str) -> String {
+        // Places and figures are computed in floats, whatever the host has set.
+        let _ieee = FloatEnv::ieee();
+        page(self, title)
+    }
+}
+
 /// The whole page.
-pub fn page(e: &Explanation, title: &str) -> String {
+fn page(e: &Explanation, title: &str) -> String {
     let (typed, typed_roots) = &e.typed;
     let typed_lines = e.lines(typed, |_| true);
     let live = e.live();
@@ -148,7 +161,8 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                 None => {},
                 Some(Err(why)) => p { "No machine code: " (why) },
                 Some(Ok(code)) => {
-                    (details("CLIF, after Cranelift's optimiser", false, html! { pre { (code.clif) } }))
+                    (details("Primitives, by loop level", false, html! { pre { (code.primitives) } }))
+                    (details("CLIF", false, html! { pre { (code.clif) } }))
                     (details(
                         &machine_code(code),
                         false,
@@ -166,7 +180,7 @@ fn machine_code(code: &Listing) -> String {
 }
 
 /// A row with a bar as long as the time is, of the longest of the three.
-fn bar(what: &str, ns: f64, run: &crate::explain::Run) -> Markup {
+fn bar(what: &str, ns: f64, run: &Run) -> Markup {
     let longest = run.interpreted.max(run.compiled).max(run.compile);
     let width = format!("width:{:.1}%", (ns / longest * 100.0).clamp(0.5, 100.0));
     html! {

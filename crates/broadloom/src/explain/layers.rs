@@ -1,8 +1,8 @@
 //! Where to draw the nodes of a graph: in layers, as Sugiyama, Tagawa and Toda have it.
 //!
-//! In: boxes in an order where operands come first, each in a band, and edges that go down. Out: their places, and
-//! the way of each edge. Must hold: bands lie below each other; boxes of a layer never overlap; the same input gives
-//! the same picture; time and room are bounded by boxes × layers.
+//! Boxes come in an order in which operands are first, each in a band, with edges that go down; bands lie below each
+//! other, and boxes of a layer never overlap. The same input gives the same picture, and time and room are bounded by
+//! boxes × layers.
 
 /// A box to be placed.
 #[derive(Clone, Copy, Debug)]

@@ -1,15 +1,15 @@
 //! An explanation as text.
 //!
-//! In: an [`Explanation`]. Out: lines. Must hold: a line is about one node, one rule or one stage, and stages are
-//! numbered as everywhere.
+//! A line is about one node, one rule or one stage, and stages are numbered as everywhere.
 
 use std::fmt;
 
 use broadloom_core::fuse::describe;
-use broadloom_core::graph::{Graph, NodeId, NodeKind};
-use broadloom_mem::{Access, FloatEnv};
+use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
+use broadloom_ir::loop_plan::AccessClass;
+use broadloom_mem::FloatEnv;
 
-use crate::explain::{Explanation, Step, bytes, count, time, vectors, with_name};
+use crate::explain::explanation::{Explanation, Step, bytes, count, time, vectors, with_name};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,8 +53,9 @@ impl fmt::Display for Explanation {
                 None => {}
                 Some(Ok(code)) => write!(
                     f,
-                    "stage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
+                    "stage {number}, primitives:\n{}\nstage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
                      elements, {}):\n{}\n",
+                    code.primitives,
                     code.clif,
                     code.bytes,
                     code.lanes,
@@ -74,7 +75,9 @@ impl Explanation {
         let text = graph.to_string();
         let lines = text.lines().zip(graph.ids()).filter(|(_, id)| wanted(*id));
         let named = |(line, id): (&str, NodeId)| {
-            let NodeKind::Input { slot, .. } = graph.node(id).kind else { return line.to_owned() };
+            let NodeKind::Leaf(Leaf::Input { slot, .. }) = graph.node(id).kind else {
+                return line.to_owned();
+            };
             with_name(line, self.inputs.get(slot as usize))
         };
         lines.map(named).collect()
@@ -118,9 +121,9 @@ impl Explanation {
     pub(super) fn input(&self, step: &Step, j: usize) -> [String; 3] {
         let input = &step.stage.inputs[j];
         let class = match step.access.get(j) {
-            Some(Access::Splat) => "one element for a row",
-            _ if input.layout.strides.last() == Some(&1) => "element by element",
-            _ => "packed into rows of elements",
+            Some(AccessClass::Uniform) => "one element for a row",
+            Some(AccessClass::Packed) => "packed into rows of elements",
+            Some(AccessClass::Contiguous) | None => "element by element",
         };
         [self.source(input.source), describe(&input.layout), class.into()]
     }

@@ -1,13 +1,13 @@
 //! What a kernel would do, to be read.
 //!
-//! In: a kernel, and the extents to explain it for. Out: an [`Explanation`]. Must hold: nothing is run, and nothing is
-//! bound for good: what runs have shown is looked at, not changed.
+//! An [`Explanation`] of a kernel runs nothing and binds nothing for good: what runs have shown is looked at, not
+//! changed.
 
 use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
 
 use super::{Call, Kernel};
-use crate::engine::{self, Asked, Detail, Engine};
+use crate::engine::{Asked, Detail, Engine};
 use crate::explain::Explanation;
 
 /// What an open extent is explained as.
@@ -45,7 +45,7 @@ impl Kernel {
                 .collect();
             Ok(Layout::contiguous(Shape::new(&extents)?))
         });
-        let bound = self.bound(layouts.collect::<Result<_>>()?)?;
+        let bound = self.specialised(layouts.collect::<Result<_>>()?)?;
         Ok(Call { kernel: self.clone(), bound }.explanation(false)?.to_string())
     }
 }
@@ -60,12 +60,11 @@ impl Call {
         let inner = &self.kernel.0;
         let (template, options) = (&inner.template, &inner.options);
         let layouts: Vec<Layout> = self.bound.layouts().cloned().collect();
-        let key = template.key(&layouts, options)?;
-        let recipe = Some(self.bound.recipe());
-        let literals = template.literals();
-        let asked = Asked { key: &key, literals, functions: template.functions(), slots: None, recipe };
+        let nodes = template.bind(&layouts, options.size_limits())?;
+        let plan = Some(self.bound.plan());
+        let asked = Asked { expression: template.expression(&nodes), plan };
         let detail = if code { Detail::Code } else { Detail::Plan };
-        let explained = engine::explain_key(Engine::global(), asked, options, detail)?;
+        let explained = Engine::global().explain_expression(asked, options, detail)?;
         let names = |ports: &[super::Port]| ports.iter().map(|port| port.name.clone()).collect();
         Ok(Explanation {
             about: format!("{:?}, {}", self.kernel, self.kernel.id()),

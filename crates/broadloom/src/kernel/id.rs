@@ -1,19 +1,22 @@
 //! What tells kernels apart, across processes.
 //!
-//! In: a kernel's template, ports and options. Out: a hash of its content. Must hold: equal ids mean equal results for
-//! equal inputs, where a host function's name stands for one function; nothing of the host, the process or the order of
+//! An id is a hash of the kernel's content, written down by
+//! [`Structure::serialise`](broadloom_core::structure::Structure::serialise). Equal ids mean equal results for equal
+//! inputs, where a host function's name stands for one function; nothing of the target, the process or the order of
 //! building goes into it.
 
 use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use super::{Inner, Port};
+use crate::engine::Options;
+use crate::kernel::port::Port;
+use crate::lower::Template;
 
 /// A kernel's identity: a hash (SHA-256) of its expressions, literals, inputs, outputs and options.
 ///
-/// It is the same on every host and in every process of one version of broadloom, and excludes what a kernel is run on:
-/// a host may keep it, compare it, and cache by it. Of a host function it has the name and the dtypes: whoever gives one
+/// It is the same on every machine and in every process of one version of broadloom, and excludes what a kernel is run on:
+/// an application may keep it, compare it, and cache by it. Of a host function it has the name and the dtypes: whoever gives one
 /// name to two functions can't tell their kernels apart by it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelId([u8; 32]);
@@ -24,7 +27,7 @@ impl KernelId {
         &self.0
     }
 
-    pub(super) fn of(kernel: &Inner) -> KernelId {
+    pub(super) fn of(template: &Template, ports: [&[Port]; 2], options: &Options) -> KernelId {
         let mut hash = Sha256::new();
         hash.update(concat!("broadloom ", env!("CARGO_PKG_VERSION"), "\n"));
         let number = |hash: &mut Sha256, x: u64| hash.update(x.to_le_bytes());
@@ -32,30 +35,20 @@ impl KernelId {
             hash.update((x.len() as u64).to_le_bytes());
             hash.update(x);
         };
-        number(&mut hash, kernel.template.words().len() as u64);
-        kernel.template.words().iter().for_each(|&word| number(&mut hash, word));
-        // Where layouts belong: the words of a gap are those of an element of an array too.
-        let sites = kernel.template.sites();
-        number(&mut hash, sites.len() as u64);
-        sites.for_each(|(at, input)| {
-            number(&mut hash, at as u64);
-            number(&mut hash, u64::from(input));
-        });
-        number(&mut hash, kernel.template.literals().len() as u64);
-        for literal in kernel.template.literals() {
+        template.structure().serialise(&mut |bytes| hash.update(bytes));
+        number(&mut hash, template.literals().len() as u64);
+        for literal in template.literals() {
             number(&mut hash, literal.dtype as u64);
             number(&mut hash, literal.bits);
         }
-        number(&mut hash, kernel.template.functions().len() as u64);
-        kernel.template.functions().iter().for_each(|function| text(&mut hash, &function.to_string()));
-        for ports in [&kernel.inputs, &kernel.outputs] {
+        for ports in ports {
             number(&mut hash, ports.len() as u64);
             for Port { name, dtype, dims } in ports.iter() {
                 text(&mut hash, name);
                 text(&mut hash, &format!("{dtype}{dims}"));
             }
         }
-        text(&mut hash, &format!("{:?}", kernel.options));
+        text(&mut hash, &format!("{:?}", options));
         KernelId(hash.finalize().into())
     }
 }

@@ -1,7 +1,7 @@
 //! The memory that a kernel is run on.
 //!
-//! In: slices, with shapes and strides or without, evaluated arrays, and memory at pointers. Out: [`In`] and [`Out`].
-//! Must hold: nothing is checked here but what a type can say; a run checks before its first store.
+//! [`In`] and [`Out`] are slices, with shapes and strides or without, evaluated arrays, or memory at pointers. Nothing
+//! is checked here but what a type can say; a run checks before its first store.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_math::Elem;
@@ -144,7 +144,7 @@ impl<'a> In<'a> {
 
     /// The elements of an array in memory, as they lie there; `None` for one that is not evaluated.
     pub fn of(array: &'a Array<'_>) -> Option<In<'a>> {
-        let leaf = array.leaf()?;
+        let leaf = array.in_memory()?;
         let Layout { shape, strides, offset } = &leaf.layout;
         let form = Form { offset: *offset as usize, shape, strides: Some(strides) };
         Some(In { dtype: leaf.storage.dtype(), region: leaf.storage.region(), form: Some(form) })

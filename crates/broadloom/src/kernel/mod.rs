@@ -1,39 +1,38 @@
 //! Kernels: compile once, run many times on other memory.
 //!
-//! In: expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand for inputs. Out:
-//! [`Kernel`], which runs on the caller's memory. Must hold: a kernel keeps no input alive; what it computes depends on
-//! expressions, options and memory alone; everything is checked before the first store.
+//! A [`Kernel`] is built of expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand
+//! for inputs, and runs on the caller's memory. It keeps no input alive; what it computes depends on expressions,
+//! options and memory alone; and everything is checked before the first store.
 //!
 //! ```text
-//! Kernel ─▶ layouts of the inputs ─▶ Bound (cached) ─▶ Call ─▶ run on memory
-//! template   extents, strides         recipe
+//! Kernel ─▶ layouts of the inputs ─▶ Specialisation (cached) ─▶ Call ─▶ run on memory
+//! template   extents, strides         execution plan
 //! ```
 
 mod call;
 mod explain;
 mod id;
 mod memory;
+mod port;
+mod specialisation;
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use broadloom_core::symbol::Binding;
-use broadloom_core::text::nearest;
-use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout};
+use broadloom_core::{Dim, Error, ErrorKind, Layout, Result};
 
-use crate::array::Array;
+use crate::array::{Array, Leaf};
 use crate::engine::{Cache, Control, Executor, Options};
-use crate::expr::{self, Kind};
+use crate::expr;
 use crate::lower::Template;
-use crate::text::{Library, ParseOptions, Program, TextError};
 
 pub use call::Call;
-use call::{Bound, count, named};
 pub use id::KernelId;
 pub use memory::{In, Out};
+pub use port::Port;
 
-/// A result with the project's error, unless it is said which.
-type Result<T, E = Error> = std::result::Result<T, E>;
+use specialisation::{Specialisation, count, named};
 
 /// A compiled expression, with named inputs whose extents are numbers, or symbols that each run binds.
 ///
@@ -79,27 +78,15 @@ struct Inner {
     options: Options,
     /// The options of a run on one thread.
     alone: Options,
-    /// The only way to bind it, where nothing is open.
-    fixed: Option<Arc<Bound>>,
-    /// What it became, by the layouts of its inputs.
-    bounds: Cache<Box<[u64]>, Arc<Bound>>,
+    /// The only specialisation, where no dimension is dynamic.
+    fixed: Option<Arc<Specialisation>>,
+    /// The specialisations, by the layouts of the inputs.
+    specialisations: Cache<Box<[Layout]>, Arc<Specialisation>>,
     id: OnceLock<KernelId>,
 }
 
-/// An input or an output of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Port {
-    /// Its name; `in0`, `in1` … and `out0`, `out1` … where none was given.
-    pub name: String,
-    /// The dtype of its elements.
-    pub dtype: DType,
-    /// Its extents.
-    pub dims: Dims,
-}
-
-/// How many ways to bind it a kernel remembers at most; of too many the older half goes.
-const BOUNDS: usize = 64;
+/// How many specialisations a kernel keeps at most; on overflow the older half is evicted.
+const SPECIALISATIONS: usize = 64;
 
 impl Kernel {
     /// A kernel of expressions of these inputs: each an [`Array::input`], or an evaluated array; the expressions must
@@ -127,11 +114,11 @@ impl Kernel {
             return Err(Error::new(ErrorKind::Name, why));
         }
         let roots = outputs.iter().map(|(_, root)| expr::typed(root)).collect::<Result<Vec<_>>>()?;
-        let template = Template::new(&roots.iter().collect::<Vec<_>>(), inputs, options)?;
+        let template = Template::new(&roots.iter().collect::<Vec<_>>(), inputs, options.size_limits())?;
         let port =
             |name: String, array: &Array<'_>| Port { name, dtype: array.dtype(), dims: array.all_dims() };
-        let declared = inputs.iter().enumerate().map(|(i, array)| match &array.0.kind {
-            Kind::Input(name) => port(name.to_string(), array),
+        let declared = inputs.iter().enumerate().map(|(i, array)| match array.leaf() {
+            Some(Leaf::Input(name)) => port(name.to_string(), array),
             _ => port(format!("in{i}"), array),
         });
         let mut inner = Inner {
@@ -146,54 +133,18 @@ impl Kernel {
             alone: Options { threads: Some(1), ..options.clone() },
             fixed: None,
             // As heavy as their keys: of the inputs' layouts, whose rank may be open by some axes.
-            bounds: Cache::new(
-                BOUNDS,
-                BOUNDS * inputs.iter().map(|x| 2 * x.all_dims().len() + 16).sum::<usize>(),
+            specialisations: Cache::new(
+                SPECIALISATIONS,
+                SPECIALISATIONS * inputs.iter().map(|x| 2 * x.all_dims().len() + 16).sum::<usize>(),
             ),
             id: OnceLock::new(),
         };
         if inner.inputs.iter().all(|input| input.dims.is_fixed()) {
             let shapes = inner.inputs.iter().map(|input| input.dims.least_shape().map(Layout::contiguous));
             let layouts = shapes.collect::<Result<_>>()?;
-            inner.fixed = Some(Arc::new(Bound::new(&inner, layouts)?));
+            inner.fixed = Some(Arc::new(inner.specialise(layouts)?));
         }
         Ok(Kernel(Arc::new(inner)))
-    }
-
-    /// The kernel of a program in the text language (docs/language.md): the inputs are those that it declares, the
-    /// outputs its results. Dtypes meet as [`Options::promotion`] says.
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    /// use broadloom::{Kernel, Options};
-    ///
-    /// let kernel = Kernel::parse(
-    ///     "price: float64[n]; rate: float64\n\
-    ///      tax = price * rate\n\
-    ///      return tax, total = price + tax",
-    ///     &Options::default(),
-    /// )?;
-    /// let (mut tax, mut total) = ([0.0; 2], [0.0; 2]);
-    /// kernel.run(&[(&[100.0, 50.0]).into(), (&[0.25]).into()], [(&mut tax).into(), (&mut total).into()])?;
-    /// assert_eq!((tax, total), ([25.0, 12.5], [125.0, 62.5]));
-    ///
-    /// let e = Kernel::parse("x: float32[n]; sqrt(x) + y", &Options::default()).unwrap_err();
-    /// assert_eq!((e.span.clone(), &*e.message), (25..26, "`y` is not known"));
-    /// # Ok::<(), Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the text is no program, does not type, uses a name that it does not declare, or exceeds a limit.
-    pub fn parse(text: &str, options: &Options) -> Result<Kernel, TextError> {
-        Kernel::parse_with(text, &Library::default(), options)
-    }
-
-    /// [`Kernel::parse`], for a text that may use the functions of a library.
-    ///
-    /// # Errors
-    /// Those of [`Kernel::parse`].
-    pub fn parse_with(text: &str, library: &Library, options: &Options) -> Result<Kernel, TextError> {
-        Program::parse_with(text, library, &ParseOptions::default())?.kernel(options)
     }
 
     /// The inputs, in the order in which a run takes them.
@@ -226,7 +177,7 @@ impl Kernel {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn id(&self) -> KernelId {
-        *self.0.id.get_or_init(|| KernelId::of(&self.0))
+        *self.0.id.get_or_init(|| self.0.identify())
     }
 
     /// Runs the kernel: one operand per input and output, each of the dtype that it was built for. Symbols take their
@@ -243,7 +194,7 @@ impl Kernel {
         {
             return fixed.run(&self.0.options, inputs, outputs, None);
         }
-        self.bound(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, None)
+        self.specialised(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, None)
     }
 
     /// [`Kernel::run`], watched: it can be cancelled, and says how far it is.
@@ -256,48 +207,7 @@ impl Kernel {
         outputs: impl IntoIterator<Item = Out<'o>>,
         control: &Control<'_>,
     ) -> Result<()> {
-        self.bound(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, Some(control))
-    }
-
-    /// Binds the extents, inputs and outputs being row-major: what is left for [`Call::run`] is memory.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for one that is left open,
-    /// or given twice with two extents.
-    pub fn bind(&self, extents: &[(&str, usize)]) -> Result<Call> {
-        let mut binding = Binding::default();
-        for (name, extent) in extents {
-            let dim = Dim::from(*name);
-            match (&dim, self.symbols().any(|known| known == &dim)) {
-                (Dim::Symbol(symbol), true) => {
-                    if let Err(bound) = binding.set(symbol, *extent) {
-                        let why = format!("kernel: {symbol} is given as {bound} and as {extent}");
-                        return Err(Error::new(ErrorKind::Shape, why));
-                    }
-                }
-                _ => {
-                    let why = format!("kernel: it has no extent `{}`", name.escape_debug());
-                    let error = Error::new(ErrorKind::Name, why);
-                    let names: Vec<String> = self.symbols().map(Dim::to_string).collect();
-                    return Err(match nearest(name, names.iter().map(String::as_str)) {
-                        Some(other) => error.with_help(format!("did you mean `{other}`?")),
-                        None => error,
-                    });
-                }
-            }
-        }
-        let shape = |port: &Port| binding.shape(&port.dims).map(Layout::contiguous);
-        let layouts = self.0.inputs.iter().map(shape).collect::<Result<_>>();
-        let layouts = layouts.map_err(|e| Error::new(e.kind(), format!("kernel: {}", e.message())))?;
-        Ok(Call { kernel: self.clone(), bound: self.bound(layouts)? })
-    }
-
-    /// Binds the layouts of these inputs, of which neither memory nor values count.
-    ///
-    /// # Errors
-    /// Those of [`Kernel::run`] for the inputs.
-    pub fn bind_like(&self, inputs: &[In<'_>]) -> Result<Call> {
-        Ok(Call { kernel: self.clone(), bound: self.bound(self.layouts(inputs)?)? })
+        self.specialised(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, Some(control))
     }
 
     /// Who would run each of the kernel's loops now, where its extents are fixed; none where they are open, before it
@@ -312,27 +222,20 @@ impl Kernel {
         dims.filter(|dim| matches!(dim, Dim::Symbol(_)))
     }
 
-    /// The plan for inputs of these layouts.
-    fn bound(&self, layouts: Vec<Layout>) -> Result<Arc<Bound>> {
+    /// The specialisation for inputs of these layouts.
+    fn specialised(&self, layouts: Vec<Layout>) -> Result<Arc<Specialisation>> {
         if let Some(fixed) = &self.0.fixed
             && fixed.layouts().eq(&layouts)
         {
             return Ok(fixed.clone());
         }
-        let mut key = Vec::with_capacity(8 * layouts.len());
-        for Layout { shape, strides, offset } in &layouts {
-            key.push(shape.rank() as u64);
-            key.extend(shape.iter().map(|&extent| extent as u64));
-            key.extend(strides.iter().map(|&stride| stride as u64));
-            key.push(*offset as u64);
+        if let Some(known) = self.0.specialisations.get(&layouts[..]) {
+            return Ok(known);
         }
-        if let Some(bound) = self.0.bounds.get(&key[..]) {
-            return Ok(bound);
-        }
-        let bound = Arc::new(Bound::new(&self.0, layouts)?);
-        let weight = key.len();
-        self.0.bounds.insert(key.into(), bound.clone(), weight);
-        Ok(bound)
+        let made = Arc::new(self.0.specialise(layouts.clone())?);
+        let weight = layouts.iter().map(|layout| 2 * layout.shape.rank() + 2).sum();
+        self.0.specialisations.insert(layouts.into(), made.clone(), weight);
+        Ok(made)
     }
 
     /// The layouts of inputs, with the extents that their symbols take.
@@ -394,6 +297,14 @@ impl Kernel {
 }
 
 impl Inner {
+    fn identify(&self) -> KernelId {
+        KernelId::of(&self.template, [&self.inputs, &self.outputs], &self.options)
+    }
+
+    fn specialise(&self, layouts: Vec<Layout>) -> Result<Specialisation> {
+        Specialisation::new(&self.template, &self.inputs, &self.options, layouts)
+    }
+
     /// The first dim of all outputs, which have this rank, if element-wise loops can be cut along it; and whether it is
     /// `...`, which may be no axes.
     fn common_axis(&self, rank: usize) -> Option<(Dim, bool)> {

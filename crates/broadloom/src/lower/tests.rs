@@ -1,19 +1,28 @@
-//! The key of expressions, row by row; and that the graph follows from it.
+//! The structure of expressions, row by row; and that the graph follows from it.
 
+use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
-use broadloom_core::verify;
+use broadloom_core::structure::OwnedStructure;
+use broadloom_core::{DType, ErrorKind, Layout, Result, Scalar, Shape, verify};
+use broadloom_mem::HostFunction;
+use rustc_hash::FxBuildHasher;
 
 use super::*;
-use crate::IntDivision;
+use crate::array::Array;
 use crate::range::Range;
+use crate::{IntDivision, Options};
 
-fn walk<'e, 'a>(roots: &[&'e Array<'a>]) -> Result<Walk<'e, 'a>> {
-    Walk::new(roots, &Options::default())
+fn limits() -> SizeLimits {
+    Options::default().size_limits()
 }
 
-fn key(roots: &[&Array<'_>]) -> Vec<u64> {
-    walk(roots).expect("small").key().to_vec()
+fn lower<'e, 'a>(roots: &[&'e Array<'a>]) -> Result<Lowered<'e, 'a>> {
+    Lowered::new(roots, limits())
+}
+
+fn key(roots: &[&Array<'_>]) -> OwnedStructure {
+    lower(roots).expect("small").expression().structure.to_owned()
 }
 
 fn floats(n: usize) -> Array<'static> {
@@ -74,7 +83,7 @@ fn rows() -> Vec<(&'static str, Array<'static>)> {
 }
 
 #[test]
-fn equal_structure_equal_key_and_no_other() {
+fn equal_structures_are_those_of_equal_expressions() {
     let (first, second) = (rows(), rows());
     for (i, (what, a)) in first.iter().enumerate() {
         for (j, (other, b)) in second.iter().enumerate() {
@@ -83,12 +92,32 @@ fn equal_structure_equal_key_and_no_other() {
     }
 }
 
+/// What is looked up is borrowed, and what is kept is owned: they must meet in a table.
 #[test]
-fn values_of_literals_are_not_in_the_key() -> Result<()> {
+fn a_kept_structure_has_the_hash_of_the_borrowed_one() -> Result<()> {
+    let mut hashes = Vec::new();
+    for (what, x) in rows() {
+        let roots = [&x];
+        let lowered = lower(&roots)?;
+        let structure = lowered.expression().structure;
+        let hash = FxBuildHasher.hash_one(structure);
+        assert_eq!(FxBuildHasher.hash_one(structure.to_owned()), hash, "{what}");
+        assert_eq!(structure.to_owned().borrow(), structure, "{what}");
+        hashes.push(hash);
+    }
+    let rows = hashes.len();
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), rows, "different structures, different hashes");
+    Ok(())
+}
+
+#[test]
+fn values_of_literals_are_not_in_the_structure() -> Result<()> {
     let x = floats(3);
     let (a, b) = (&x * 3.5 + 7, &x * 4.5 + 9);
     assert_eq!(key(&[&a]), key(&[&b]));
-    let scalars = |x: &Array<'_>| walk(&[x]).map(|w| w.literals().to_vec());
+    let scalars = |x: &Array<'_>| lower(&[x]).map(|lowered| lowered.literals().to_vec());
     assert_eq!(scalars(&a)?, [Scalar::of(3.5f32), Scalar::of(7f32)]);
     assert_eq!(scalars(&b)?, [Scalar::of(4.5f32), Scalar::of(9f32)]);
     // The same bits of another dtype are another literal.
@@ -105,7 +134,7 @@ fn roots_have_an_order_and_may_repeat() {
     for (i, k) in keys.iter().enumerate() {
         assert_eq!(keys.iter().position(|other| other == k), Some(i));
     }
-    let (graph, roots) = graph(&keys[3], &[Scalar::of(3f32)], &[], IntDivision::Zero).expect("a key");
+    let (graph, roots) = keys[3].borrow().graph(&[Scalar::of(3f32)], IntDivision::Zero).expect("a graph");
     assert_eq!((roots.len(), roots[0]), (2, roots[1]));
     assert_eq!(graph.nodes().len(), 3);
 }
@@ -117,8 +146,9 @@ fn memory_is_told_apart_by_more_than_its_address() -> Result<()> {
     let whole = Array::from_slice(&data);
     let row = whole.slice(&[Range::from(1..2)])?;
     let sum = none.sign() + row * whole.reshape(&[4, 1])?;
-    let walk = walk(&[&sum])?;
-    let lengths: Vec<usize> = walk.slots().iter().map(|leaf| leaf.storage.len()).collect();
+    let roots = [&sum];
+    let lowered = lower(&roots)?;
+    let lengths: Vec<usize> = lowered.slots().iter().map(|data| data.storage.len()).collect();
     assert_eq!(lengths, [0, 4]);
     Ok(())
 }
@@ -132,9 +162,10 @@ fn more_nodes_than_are_searched_one_by_one() -> Result<()> {
         let y = x + 100;
         sum = sum + &y * (&y + x.to_vec::<i32>()?[0] + 1000);
     }
-    let walk = walk(&[&sum])?;
-    assert_eq!(walk.slots().len(), 50);
-    assert_eq!(walk.literals().len(), 52);
+    let roots = [&sum];
+    let lowered = lower(&roots)?;
+    assert_eq!(lowered.slots().len(), 50);
+    assert_eq!(lowered.literals().len(), 52);
     let expected: i32 = (0..50).map(|i| (i + 100) * (i + 100 + i + 1000)).sum();
     assert_eq!(sum.to_vec::<i32>()?, [expected; 2]);
     Ok(())
@@ -143,9 +174,10 @@ fn more_nodes_than_are_searched_one_by_one() -> Result<()> {
 #[test]
 fn the_graph_is_what_the_handle_says() -> Result<()> {
     for (what, x) in rows() {
-        let walk = walk(&[&x])?;
+        let roots = [&x];
+        let lowered = lower(&roots)?;
         for mode in [IntDivision::Zero, IntDivision::Error] {
-            let (graph, roots) = graph(walk.key(), walk.literals(), walk.functions(), mode)?;
+            let (graph, roots) = lowered.expression().graph(mode)?;
             verify::graph(&graph)?;
             let root = graph.node(roots[0]);
             assert_eq!((root.dtype, &root.shape[..]), (x.dtype(), x.shape()), "{what}");
@@ -155,19 +187,52 @@ fn the_graph_is_what_the_handle_says() -> Result<()> {
 }
 
 #[test]
-fn words_that_are_no_key_are_an_error() {
+fn a_literal_without_a_value_is_an_error() -> Result<()> {
     for (what, x) in rows() {
-        let walk = walk(&[&x]).expect("small");
-        let words = walk.key();
-        for n in 0..words.len() {
-            let cut = graph(&words[..n], walk.literals(), walk.functions(), IntDivision::Zero);
-            assert_eq!(cut.map(|_| ()).unwrap_err().kind(), ErrorKind::Internal, "{what}, {n} words");
-        }
-        let unknown = graph(words, &[], walk.functions(), IntDivision::Zero);
-        assert_eq!(unknown.is_err(), !walk.literals().is_empty(), "{what}");
-        let other = HostFunction::new("clamp", |x: f32, y: f32| x + y).expect("a name");
-        let without = graph(words, walk.literals(), &[], IntDivision::Zero);
-        assert_eq!(without.is_err(), !walk.functions().is_empty(), "{what}");
-        assert!(graph(words, walk.literals(), &[other], IntDivision::Zero).is_err(), "{what}");
+        let roots = [&x];
+        let lowered = lower(&roots)?;
+        let without = Expression { literals: &[], ..lowered.expression() }.graph(IntDivision::Zero);
+        assert_eq!(without.is_err(), !lowered.literals().is_empty(), "{what}");
     }
+    Ok(())
+}
+
+#[test]
+fn the_host_functions_are_listed_once() -> Result<()> {
+    let (x, y) = (floats(3), floats(3));
+    let calls = call(1, [&call(0, [&x, &y]), &call(1, [&y, &call(0, [&y, &x])])]);
+    let roots = [&calls];
+    let ids: Vec<u64> = lower(&roots)?.expression().functions.iter().map(HostFunction::id).collect();
+    assert_eq!(ids.len(), 2);
+    assert_ne!(ids[0], ids[1]);
+    Ok(())
+}
+
+/// A template with the layouts of its inputs is the structure that arrays of these layouts have.
+#[test]
+fn a_bound_template_is_the_structure_over_arrays() -> Result<()> {
+    let of = |x: &Array<'static>, y: &Array<'static>| (x * y + 3).maximum(x);
+    let input = |name: &str| Array::input(name, DType::Float32, &["n".into(), "m".into()]);
+    let (a, b) = (input("a")?, input("b")?);
+    let template = Template::new(&[&of(&a, &b)], &[&a, &b], limits())?;
+    assert!(template.is_elementwise() && template.is_free(0));
+    let (x, y) = (floats(6).reshape(&[2, 3])?, floats(6).reshape(&[3, 2])?.t());
+    let layouts =
+        [Layout::contiguous(Shape::new(&[2, 3])?), y.in_memory().expect("in memory").layout.clone()];
+    let nodes = template.bind(&layouts, limits())?;
+    let root = of(&x, &y);
+    let roots = [&root];
+    let lowered = lower(&roots)?;
+    let (bound, over_arrays) = (template.expression(&nodes), lowered.expression());
+    assert_eq!(bound.structure, over_arrays.structure);
+    assert_eq!(bound.literals, over_arrays.literals);
+    let unbound = template.structure().graph(template.literals(), IntDivision::Zero);
+    assert_eq!(unbound.map(drop).expect_err("no layouts").kind(), ErrorKind::Internal);
+    assert_eq!(
+        template.bind(&layouts[..1], limits()).map(drop).expect_err("one").kind(),
+        ErrorKind::Internal
+    );
+    let flat = SizeLimits { rank: 1, ..limits() };
+    assert_eq!(template.bind(&layouts, flat).map(drop).expect_err("rank 2").kind(), ErrorKind::Limit);
+    Ok(())
 }

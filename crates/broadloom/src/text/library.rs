@@ -1,7 +1,7 @@
 //! The functions that a host gives to its texts.
 //!
-//! In: composites, as text, and host functions. Out: a [`Library`], to parse programs with. Must hold: a program keeps
-//! the functions that it was parsed with, whatever is added later.
+//! A [`Library`] holds user-defined functions, as text, and host functions. A program keeps the functions that it was
+//! parsed with, whatever is added later.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What texts mean as arrays.
 //!
-//! In: the parts of a program, and arrays for its inputs. Out: arrays. Must hold: an array for an input has the dtype and
-//! the extents that the text declares, and a symbol is one number throughout.
+//! The parts of a program become arrays. An array for an input has the dtype and the extents that the text declares, and
+//! a symbol is one number throughout.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use broadloom_math::Elem;
 use broadloom_mem::HostFunction;
 
 use crate::array::Array;
+use crate::array::Operand;
 use crate::expr;
-use crate::operand::Operand;
 use crate::range::Range;
 use crate::storage::Element;
 
@@ -47,7 +47,7 @@ impl<'n, 'a> Arrays<'n, 'a> {
             Some(_) => format!("{}{}", array.dtype(), array.all_dims()),
             None => Operand::from(array).known().to_string(),
         };
-        if declared.dtype().is_some_and(|dtype| dtype != array.dtype()) || array.is_literal() {
+        if declared.dtype().is_some_and(|dtype| dtype != array.dtype()) || array.literal().is_some() {
             let error = Error::new(ErrorKind::DType, format!("`{name}` is {}, not {said}", is()));
             let dtype = declared.dtype().map_or("float64", DType::name);
             return Err(error.with_help(format!("write `astype(…, {dtype})`")));

@@ -1,19 +1,19 @@
 //! Expressions as programs.
 //!
-//! In: arrays under names. Out: the text of a program that means them, with its inputs. Must hold: the text, built with
-//! the same inputs, gives the same expression, node for node; it is the same text each time; no recursion.
+//! The text, built with the same inputs, gives the same expression, node for node; it is the same text each time. The
+//! walk keeps its own stack, since an expression may be of any depth.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use broadloom_core::text::nodes::computation;
 use broadloom_core::text::{is_name, print as words};
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Result};
 use broadloom_mem::FloatEnv;
 use rustc_hash::FxHashMap;
 
-use crate::array::Array;
-use crate::expr::Kind;
+use crate::array::{Array, Kind, Leaf};
 use crate::text::Library;
 
 /// The program that gives these arrays under these names, with types written.
@@ -94,7 +94,7 @@ impl<'a> Printed<'a> {
                     Some(_) => {}
                 }
             }
-            let Kind::Input(name) = &array.0.kind else { continue };
+            let Some(Leaf::Input(name)) = array.leaf() else { continue };
             let ty = (array.dtype(), array.all_dims());
             for dim in ty.1.iter() {
                 if let Dim::Symbol(symbol) = dim
@@ -172,21 +172,13 @@ impl<'e, 'a> Nodes<'e, 'a> {
             }
             if !operands_done {
                 pending.push((array, true));
-                pending.extend(operands(array).into_iter().rev().map(|arg| (arg, false)));
+                pending.extend(array.0.kind.operands().rev().map(|arg| (arg, false)));
                 continue;
             }
             self.ids.insert(address(array), self.order.len());
             self.order.push(array);
             self.uses.push(1);
         }
-    }
-}
-
-fn operands<'e, 'a>(array: &'e Array<'a>) -> Vec<&'e Array<'a>> {
-    match &array.0.kind {
-        Kind::Data(_) | Kind::Literal(_) | Kind::Const(_) | Kind::Input(_) => Vec::new(),
-        Kind::Apply { args, .. } | Kind::Host { args, .. } => args.iter().flatten().collect(),
-        Kind::Cast { arg } | Kind::View { arg, .. } => vec![arg],
     }
 }
 
@@ -210,15 +202,15 @@ impl<'a> Printer<'a> {
         let mut names: Vec<String> = Vec::with_capacity(nodes.order.len());
         for (id, array) in nodes.order.iter().enumerate() {
             let name = |arg: &Array<'a>| names[nodes.ids[&address(arg)]].as_str();
-            let value = match &array.0.kind {
-                Kind::Data(_) => {
+            let value = match array.leaf() {
+                Some(Leaf::Data(_)) => {
                     let name = self.fresh("in", self.inputs.len());
                     let _ = writeln!(self.head, "{name}: {}", words::ty(array.dtype(), array.shape()));
                     self.inputs.push((name.clone(), (*array).clone()));
                     names.push(name);
                     continue;
                 }
-                Kind::Input(name) => {
+                Some(Leaf::Input(name)) => {
                     if self.declared.insert(name.to_string()) {
                         let _ = writeln!(self.head, "{name}: {}{}", array.dtype(), array.all_dims());
                     }
@@ -226,25 +218,16 @@ impl<'a> Printer<'a> {
                     continue;
                 }
                 // A literal is a root, and stays without a dtype.
-                Kind::Literal(x) => {
+                Some(Leaf::Literal(x)) => {
                     names.push(words::literal(**x).to_string());
                     continue;
                 }
-                Kind::Const(x) if nodes.uses[id] == 1 => {
+                Some(Leaf::Const(x)) if nodes.uses[id] == 1 => {
                     names.push(words::constant(*x).to_string());
                     continue;
                 }
-                Kind::Const(x) => words::constant(*x).to_string(),
-                Kind::Apply { op, args } => {
-                    let args: Vec<&str> = args.iter().flatten().map(name).collect();
-                    words::apply(*op, &args).to_string()
-                }
-                Kind::Host { function, args } => {
-                    let args: Vec<&str> = args.iter().flatten().map(name).collect();
-                    format!("{}({})", function.name(), args.join(", "))
-                }
-                Kind::Cast { arg } => words::cast(name(arg), array.dtype()).to_string(),
-                Kind::View { arg, view } => words::view(name(arg), view).to_string(),
+                Some(Leaf::Const(x)) => words::constant(*x).to_string(),
+                None => computation(&array.0.kind, name, |function| function.name()).unwrap_or_default(),
             };
             let name = match wanted.get(&address(array)) {
                 Some(name) => (*name).to_owned(),

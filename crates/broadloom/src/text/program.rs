@@ -1,7 +1,8 @@
 //! Programs: inputs, bindings, composites, several results.
 //!
-//! In: text, and arrays for its inputs. Out: an array for each result. Must hold: what is bound to a name is used by the
-//! text and has the type that the text declares; a symbol is one number throughout.
+//! A program has inputs, bindings, user-defined functions and several results; with arrays for its inputs it gives an
+//! array for each result. What is bound to a name is used by the text and has the type that the text declares; a symbol
+//! is one number throughout.
 
 use std::sync::Arc;
 
@@ -204,5 +205,43 @@ impl Program {
                 Err(TextError::new(ErrorKind::Arity, &self.module.result_span(1), message))
             }
         }
+    }
+}
+
+impl Kernel {
+    /// The kernel of a program in the text language (docs/language.md): the inputs are those that it declares, the
+    /// outputs its results. Dtypes meet as [`Options::promotion`] says.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options};
+    ///
+    /// let kernel = Kernel::parse(
+    ///     "price: float64[n]; rate: float64\n\
+    ///      tax = price * rate\n\
+    ///      return tax, total = price + tax",
+    ///     &Options::default(),
+    /// )?;
+    /// let (mut tax, mut total) = ([0.0; 2], [0.0; 2]);
+    /// kernel.run(&[(&[100.0, 50.0]).into(), (&[0.25]).into()], [(&mut tax).into(), (&mut total).into()])?;
+    /// assert_eq!((tax, total), ([25.0, 12.5], [125.0, 62.5]));
+    ///
+    /// let e = Kernel::parse("x: float32[n]; sqrt(x) + y", &Options::default()).unwrap_err();
+    /// assert_eq!((e.span.clone(), &*e.message), (25..26, "`y` is not known"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the text is no program, does not type, uses a name that it does not declare, or exceeds a limit.
+    pub fn parse(text: &str, options: &Options) -> Result<Kernel, TextError> {
+        Kernel::parse_with(text, &Library::default(), options)
+    }
+
+    /// [`Kernel::parse`], for a text that may use the functions of a library.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::parse`].
+    pub fn parse_with(text: &str, library: &Library, options: &Options) -> Result<Kernel, TextError> {
+        Program::parse_with(text, library, &ParseOptions::default())?.kernel(options)
     }
 }

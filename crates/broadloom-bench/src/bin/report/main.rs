@@ -1,11 +1,12 @@
-//! Runs the table of workloads and writes what it finds into the documentation.
+//! Runs the table of workloads and writes the results into the documentation.
 //!
-//! In: a directory that has a `performance.md` with two markers. Out: the part of the page between them, and two plots
-//! beside it. Must hold: what is outside the markers stays; nothing is written before all is measured.
+//! The argument is a directory with a `performance.md` that has two markers. The program replaces the text between them
+//! and writes two plots beside the page, once everything is measured.
 //!
 //! `cargo run --release -p broadloom-bench --bin report -- docs` takes some five minutes.
 #![forbid(unsafe_code)]
 
+mod measured;
 mod page;
 mod plots;
 
@@ -15,9 +16,10 @@ use std::time::Duration;
 
 use broadloom::{DType, Executor};
 use broadloom_bench::peak::peaks;
-use broadloom_bench::{Row, Settings, WORKLOADS, Workload, run, workload};
+use broadloom_bench::{Settings, WORKLOADS, Workload, run, workload};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+use measured::Measured;
 
 /// Run the table of workloads, and write tables and plots.
 #[derive(Parser)]
@@ -25,39 +27,18 @@ struct Cli {
     /// The directory of performance.md.
     directory: PathBuf,
 
-    /// Take as little time as possible, with small sizes.
+    /// Measure as briefly as possible, with small sizes.
     #[arg(long)]
     quick: bool,
 }
 
-/// Everything that was measured.
-pub struct Measured {
-    /// The table: under `auto`, the interpreter and compiled code, in turns.
-    pub rows: Vec<Row>,
-    /// Times of calls over sizes: the name of the line, whether the expression is built each time, the rows.
-    pub calls: Vec<(&'static str, bool, Vec<Row>)>,
-    /// Pairs of rows: on one thread, and on two.
-    pub threads: Vec<(Row, Row)>,
-    /// Bits of a vector, and the most float32 operations in a nanosecond.
-    pub peaks: Vec<(usize, f64)>,
-    /// The sizes of the table.
-    pub sizes: Vec<usize>,
-}
-
-impl Measured {
-    /// The largest size of the table.
-    pub fn largest(&self) -> usize {
-        self.sizes.iter().copied().max().unwrap_or(0)
-    }
-}
-
 const ALL: [Executor; 3] = [Executor::Auto, Executor::Interp, Executor::Jit];
-/// What is timed over sizes.
+/// The workloads that are timed over sizes.
 const CALLS: [&str; 2] = ["triad", "sigmoid"];
-/// What is timed on two threads.
+/// The workloads that are timed on two threads.
 const THREADS: [&str; 5] = ["add", "triad", "iter10", "sigmoid", "transposed"];
 
-/// The sizes, and for each about how long it takes.
+/// The sizes, and the approximate time for each.
 struct Plan {
     sizes: Vec<usize>,
     calls: Vec<usize>,

@@ -1,13 +1,13 @@
-//! The workloads' part of `performance.md`.
+//! The section of `performance.md` on the workloads, as Markdown.
 //!
-//! In: what was measured. Out: Markdown. Must hold: the machine is named by what it can do.
+//! The machine is described by its capabilities, not by its name.
 
 use std::fmt::Write;
 
 use broadloom::Executor;
 use broadloom_bench::{Row, WORKLOADS};
 
-use crate::Measured;
+use crate::measured::Measured;
 
 const BEGIN: &str =
     "<!-- workloads: begin; written by `cargo run --release -p broadloom-bench --bin report -- docs` -->\n";
@@ -21,14 +21,14 @@ pub fn between(page: &str, text: &str) -> Result<String, String> {
     Ok(format!("{}{text}{}", &page[..begin], &page[end..]))
 }
 
-/// What stands between the markers.
+/// The text between the markers.
 pub fn section(measured: &Measured) -> String {
     let mut out = String::new();
     // Writing to a String can't fail.
     let _ = write!(
         out,
-        "\nMeasured on a machine with {}. One thread unless said; prepared kernels, outputs reused. Our call, the plain\n\
-         loop and a copy (`memcpy` of as many bytes) take turns over the same memory; times are medians. The results are compared\n\
+        "\nMeasured on a machine with {}. One thread by default; prepared kernels, outputs reused. Broadloom's call, the plain\n\
+         loop and a copy (`memcpy` of as many bytes) alternate over the same memory; times are medians. The results are compared\n\
          with the loop's first.\n\n",
         machine(measured)
     );
@@ -81,7 +81,7 @@ fn time(ns: f64) -> String {
 
 /// A row for each workload and dtype, a column for each size.
 fn table(out: &mut String, measured: &Measured) {
-    *out += "Each cell: ns for an element, who ran (i: interpreter, c: compiled code), × the plain loop's time. The last columns are GB/s\n\
+    *out += "Each cell: ns for an element, the chosen executor (i: interpreter, c: compiled code), × the plain loop's time. The last columns are GB/s\n\
              of inputs and outputs at the largest size, the same in bandwidths of the copy, and the worst of the sizes of the engine's\n\
              choice against the better executor.\n\n";
     *out += "| workload | dtype |";
@@ -152,7 +152,7 @@ fn calls(out: &mut String, measured: &Measured) {
     *out += "\n";
 }
 
-/// What a second thread gives.
+/// The speed-up by a second thread.
 fn threads(out: &mut String, measured: &Measured) {
     let Some((one, _)) = measured.threads.first() else { return };
     *out += &format!(

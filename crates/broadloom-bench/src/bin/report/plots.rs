@@ -1,6 +1,6 @@
 //! The two plots of the page, as SVG.
 //!
-//! In: what was measured. Out: files. Must hold: names don't overlap; both axes are logarithmic.
+//! Both axes are logarithmic, and labels are moved apart until none overlap.
 
 use std::error::Error;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::Measured;
+use crate::measured::Measured;
 
 type Paper<'p> = DrawingArea<SVGBackend<'p>, Shift>;
 type Outcome = Result<(), Box<dyn Error>>;
@@ -43,7 +43,7 @@ enum Stroke {
     Dotted,
 }
 
-/// What stands at a point.
+/// The mark and label of a point.
 #[derive(Clone, Copy)]
 enum Mark {
     Disc,

@@ -41,7 +41,7 @@ pub enum Which {
 impl Which {
     fn width(self) -> Width {
         match self {
-            Which::Interpreter | Which::Jit => Width::host(),
+            Which::Interpreter | Which::Jit => Width::target(),
             Which::Jit128 => Width::W128,
             Which::Jit256 => Width::W256,
             Which::Jit512 => Width::W512,

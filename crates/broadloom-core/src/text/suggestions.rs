@@ -1,12 +1,11 @@
-//! Which of the known names a misspelt one may have meant.
+//! Suggestions ("did you mean"): the known name nearest to a misspelt one, by edit distance.
 //!
-//! In: a name and the names that exist. Out: the nearest by edit distance, if it is near enough to be worth saying.
-//! Must hold: work is bounded by the number of candidates, whatever the length of the names.
+//! The work is bounded by the number of candidates, whatever the length of the names.
 
-/// Names longer than this are not compared; no function or dtype comes close.
+/// Names longer than this are not compared; no function or dtype has so long a name.
 const LONGEST: usize = 64;
 
-/// Of more candidates than this the rest is not looked at.
+/// The maximum number of candidates that are compared.
 const MOST: usize = 1000;
 
 /// The candidate that `name` is most likely a misspelling of, if one is near.
@@ -48,7 +47,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     best.map(|(_, candidate)| candidate.to_owned())
 }
 
-/// What one edit costs, so that swaps and changes of case can cost less.
+/// The cost of an edit; swaps and changes of case cost less.
 const LETTER: usize = 5;
 
 /// The cost of the cheapest edits from `a` to `b`: insertions, deletions, substitutions, swaps of neighbours

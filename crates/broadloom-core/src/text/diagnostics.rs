@@ -1,13 +1,12 @@
-//! The words of the parser's errors.
+//! The error messages of the parser.
 //!
-//! In: what was found, and what waits for something else. Out: a [`TextError`]. Must hold: texts that are quoted are
-//! cut, so that an error is short however long the text is.
+//! Quoted text is truncated, so that a message is short however long the text is.
 
 use super::Span;
 use super::error::{TextError, syntax};
 use super::lex::{self, Token};
 use super::number::brief;
-use super::parse::{Operand, Parser, Pending, Waiting, Word};
+use super::parse::{ParsedOperand, Parser, Pending, TokenAt, Waiting};
 
 impl Parser<'_> {
     /// The text, on one line and not too long, for a message.
@@ -16,7 +15,7 @@ impl Parser<'_> {
         brief(&words.join(" ")).into_owned()
     }
 
-    pub(super) fn describe(&self, word: Option<&Word>) -> String {
+    pub(super) fn describe(&self, word: Option<&TokenAt>) -> String {
         match word {
             None => "the end of the text".into(),
             Some((Token::Newline, _)) => "the end of the line".into(),
@@ -26,21 +25,21 @@ impl Parser<'_> {
         }
     }
 
-    /// Where a word stands, or the end of the text.
-    pub(super) fn place(&self, word: Option<&Word>) -> Span {
+    /// The place of a token, or the end of the text.
+    pub(super) fn place(&self, word: Option<&TokenAt>) -> Span {
         let end = self.text.len() as u32;
         word.map_or(end..end, |(_, span)| span.clone())
     }
 
-    /// Something else stands where this is due.
-    pub(super) fn expected(&self, found: Option<&Word>, what: &str) -> TextError {
+    /// Another token was expected.
+    pub(super) fn expected(&self, found: Option<&TokenAt>, what: &str) -> TextError {
         let message = format!("found {}, expected {what}", self.describe(found));
         let help = found.and_then(|(token, _)| token.advice()).map(str::to_owned);
         syntax(&self.place(found), message, help)
     }
 
-    /// Something else stands where an operand is due.
-    pub(super) fn no_operand(&self, found: Option<Word>) -> TextError {
+    /// An operand was expected.
+    pub(super) fn no_operand(&self, found: Option<TokenAt>) -> TextError {
         if let Some((token, span)) = &found
             && let Some(refusal) = self.refusal(*token, span)
         {
@@ -62,7 +61,7 @@ impl Parser<'_> {
         error
     }
 
-    /// Something else stands where an operator is due.
+    /// An operator was expected.
     pub(super) fn not_an_operator(&self, token: Token, span: Span) -> TextError {
         if let Some(refusal) = self.refusal(token, &span) {
             return refusal;
@@ -83,7 +82,7 @@ impl Parser<'_> {
         syntax(&span, message, help.map(str::to_owned))
     }
 
-    /// A word that is an operator elsewhere.
+    /// A token that is an operator in other languages.
     fn refusal(&self, token: Token, span: &Span) -> Option<TextError> {
         if !matches!(token, Token::And | Token::Or | Token::Not | Token::Assign) {
             return None;
@@ -111,7 +110,13 @@ impl Parser<'_> {
     }
 
     /// `left first middle next …`, all comparisons.
-    pub(super) fn chained(&self, left: &Operand, first: &Span, middle: &Operand, next: &Span) -> TextError {
+    pub(super) fn chained(
+        &self,
+        left: &ParsedOperand,
+        first: &Span,
+        middle: &ParsedOperand,
+        next: &Span,
+    ) -> TextError {
         let pair = self.quote(&(left.span.start..middle.span.end));
         let (middle, operator) = (self.quote(&middle.span), self.text(next));
         let message = format!("comparisons do not chain: found `{operator}` after `{}`", self.text(first));

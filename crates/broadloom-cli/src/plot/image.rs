@@ -1,0 +1,78 @@
+//! Pixels as a PNG file, the errors of drawing, and a count of the elements that have no place in a picture.
+
+use crate::target::TargetError;
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlotError {
+    /// The array has neither one axis nor two.
+    #[error(
+        "cannot draw an array of {rank} {}: one axis gives a line chart and two give a heat map",
+        if *.rank == 1 { "axis" } else { "axes" }
+    )]
+    Rank {
+        /// How many axes it has.
+        rank: usize,
+    },
+    /// The array has no elements.
+    #[error("cannot draw an array of shape {shape:?}: it has no elements")]
+    Empty {
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// A drawing library failed.
+    #[error("drawing failed: {0}")]
+    Drawing(String),
+    /// The file could not be put in its place.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+/// Pixels of a picture.
+pub(super) struct Image {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// Rows of red, green and blue.
+    pub(super) rgb: Vec<u8>,
+}
+
+impl Image {
+    /// The picture as the bytes of a PNG file.
+    pub(super) fn png(&self) -> Result<Vec<u8>, PlotError> {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&self.rgb)?;
+        writer.finish()?;
+        Ok(bytes)
+    }
+}
+
+impl From<png::EncodingError> for PlotError {
+    fn from(error: png::EncodingError) -> PlotError {
+        PlotError::Drawing(error.to_string())
+    }
+}
+
+/// The number of elements that are not finite, for the line below the title.
+#[derive(Default)]
+pub(super) struct NonFinite {
+    nan: u64,
+    infinite: u64,
+}
+
+impl NonFinite {
+    pub(super) fn count(&mut self, value: f64) {
+        self.nan += value.is_nan() as u64;
+        self.infinite += value.is_infinite() as u64;
+    }
+
+    /// Notes such as `3 NaN (grey)`, for each kind that occurs.
+    pub(super) fn notes(&self, nan: &str, infinite: &str) -> Vec<String> {
+        let rows = [(self.nan, "NaN", nan), (self.infinite, "infinite", infinite)];
+        rows.iter().filter(|row| row.0 > 0).map(|(n, what, how)| format!("{n} {what} ({how})")).collect()
+    }
+}

@@ -1,0 +1,22 @@
+//! The instruction that a node becomes: the one place where kinds of nodes meet the kernel IR.
+
+use broadloom_ir::HostDeclaration;
+
+use crate::graph::{Graph, Node, NodeKind};
+use crate::kernel::{Callee, Code};
+
+/// The code that computes the node's elements from its operands'; none of a leaf or a view, for which nothing is
+/// computed. `place` numbers the host functions of the kernel.
+pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u32) -> Option<Code> {
+    match &node.kind {
+        NodeKind::Leaf(_) | NodeKind::View { .. } => None,
+        NodeKind::Apply { op, args } => {
+            let operand = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
+            Some(Code::Apply(*op, operand))
+        }
+        NodeKind::Host { function, .. } => {
+            Some(Code::Host(Callee { function: place(function), signature: function.signature() }))
+        }
+        NodeKind::Cast { arg, to } => Some(Code::Cast(graph.node(*arg).dtype, *to)),
+    }
+}

@@ -1,0 +1,202 @@
+//! The nodes of expressions: one enum, whatever refers to operands and whatever an input is.
+//!
+//! A handle of the application, an entry of a cache key ([`structure`](crate::structure)) and a node of the
+//! [`graph`](crate::graph) are the same [`NodeKind`] over other types of operands and leaves, so that one is made of
+//! another by mapping these, and a new kind of node is a variant here. A computing node is typed: its operands have
+//! exactly the dtypes that it takes, and its shape is theirs, broadcast.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use broadloom_ir::{DType, HostDeclaration, Op};
+
+use crate::layout::View;
+
+/// The position of a node in a list in which operands come first: a [`Graph`](crate::Graph), or a
+/// [`Structure`](crate::structure::Structure).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(NonZeroU32);
+
+impl NodeId {
+    /// The node at a position; lists are shorter than 2^32.
+    #[inline]
+    pub fn new(index: usize) -> NodeId {
+        NodeId(NonZeroU32::MIN.saturating_add(index as u32))
+    }
+
+    /// The position.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "n{}", self.index())
+    }
+}
+
+/// The operands of a function: one to three.
+// Not a `SmallVec`, whose associated type makes the lifetime of a handle's operands invariant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Args<A>([Option<A>; 3]);
+
+impl<A> Args<A> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Whether there are none: no function has such operands.
+    pub fn is_empty(&self) -> bool {
+        self.0[0].is_none()
+    }
+
+    /// The operands in order.
+    #[inline]
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &A> + Clone {
+        self.0.iter().flatten()
+    }
+
+    /// An operand.
+    pub fn get(&self, i: usize) -> Option<&A> {
+        self.0.get(i)?.as_ref()
+    }
+
+    /// The last operand: of every op it has the dtype that the op computes in.
+    pub fn last(&self) -> Option<&A> {
+        self.iter().next_back()
+    }
+}
+
+impl<A: Copy + Ord> Args<A> {
+    /// Puts the operands in order, which a commutative function may have.
+    pub fn sort(&mut self) {
+        let len = self.len();
+        self.0[..len].sort_unstable();
+    }
+}
+
+/// The first three.
+impl<A> FromIterator<A> for Args<A> {
+    #[inline]
+    fn from_iter<I: IntoIterator<Item = A>>(operands: I) -> Args<A> {
+        let mut operands = operands.into_iter();
+        let first = operands.next();
+        let second = if first.is_some() { operands.next() } else { None };
+        let third = if second.is_some() { operands.next() } else { None };
+        Args([first, second, third])
+    }
+}
+
+impl<A: Hash> Hash for Args<A> {
+    /// The function says how many there are.
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.iter().for_each(|operand| operand.hash(state));
+    }
+}
+
+/// What a node is, over operands `A`, leaves `L` and host functions `F`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NodeKind<A, L, F = HostDeclaration> {
+    /// What nothing is computed for: an input, or a constant.
+    Leaf(L),
+    /// A function of nodes that have the dtypes it takes, their shapes broadcasting to the node's.
+    Apply {
+        /// The function.
+        op: Op,
+        /// Its operands.
+        args: Args<A>,
+    },
+    /// A function of the application, of nodes that have the dtypes it takes, their shapes broadcasting to the node's.
+    /// Nothing is known of it but that it gives the same for the same operands.
+    Host {
+        /// The function.
+        function: F,
+        /// Its operands.
+        args: Args<A>,
+    },
+    /// A conversion.
+    Cast {
+        /// The node that is converted.
+        arg: A,
+        /// The node's dtype.
+        to: DType,
+    },
+    /// The same elements under another shape.
+    View {
+        /// The node whose elements they are.
+        arg: A,
+        /// The change.
+        view: Arc<View>,
+    },
+}
+
+impl<A, L, F> NodeKind<A, L, F> {
+    /// The operands in order; none of a leaf.
+    #[inline]
+    pub fn operands(&self) -> impl DoubleEndedIterator<Item = &A> + Clone {
+        let operands = match self {
+            NodeKind::Leaf(_) => [None; 3],
+            NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => {
+                args.0.each_ref().map(Option::as_ref)
+            }
+            NodeKind::Cast { arg, .. } | NodeKind::View { arg, .. } => [Some(arg), None, None],
+        };
+        operands.into_iter().flatten()
+    }
+
+    /// The operands in order, taken out.
+    pub fn into_operands(self) -> impl Iterator<Item = A> {
+        let operands = match self {
+            NodeKind::Leaf(_) => [None, None, None],
+            NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.0,
+            NodeKind::Cast { arg, .. } | NodeKind::View { arg, .. } => [Some(arg), None, None],
+        };
+        operands.into_iter().flatten()
+    }
+
+    /// The same node over other operands, another leaf, another form of a host function.
+    ///
+    /// # Errors
+    /// The first one that `operand` or `leaf` gives.
+    #[inline]
+    pub fn try_map<'n, B, M, G, E>(
+        &'n self,
+        mut operand: impl FnMut(&'n A) -> Result<B, E>,
+        leaf: impl FnOnce(&'n L) -> Result<M, E>,
+        function: impl FnOnce(&'n F) -> G,
+    ) -> Result<NodeKind<B, M, G>, E> {
+        Ok(match self {
+            NodeKind::Leaf(of) => NodeKind::Leaf(leaf(of)?),
+            NodeKind::Apply { op, args } => {
+                NodeKind::Apply { op: *op, args: args.iter().map(operand).collect::<Result<_, E>>()? }
+            }
+            NodeKind::Host { function: of, args } => {
+                let args = args.iter().map(operand).collect::<Result<_, E>>()?;
+                NodeKind::Host { function: function(of), args }
+            }
+            NodeKind::Cast { arg, to } => NodeKind::Cast { arg: operand(arg)?, to: *to },
+            NodeKind::View { arg, view } => NodeKind::View { arg: operand(arg)?, view: view.clone() },
+        })
+    }
+
+    /// Whether elements are computed: it is neither a leaf nor a view.
+    pub fn is_computed(&self) -> bool {
+        !matches!(self, NodeKind::Leaf(_) | NodeKind::View { .. })
+    }
+}
+
+impl<A, L> NodeKind<A, L> {
+    /// The operands of this op, if the node is one.
+    pub fn args_of(&self, wanted: Op) -> Option<&Args<A>> {
+        match self {
+            NodeKind::Apply { op, args } if *op == wanted => Some(args),
+            _ => None,
+        }
+    }
+}

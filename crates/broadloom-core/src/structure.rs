@@ -1,0 +1,480 @@
+//! The structure of expressions: all that decides their graph, but for the values of literals.
+//!
+//! A [`Structure`] lists the nodes of expressions, operands first, each node of the application once. Two expressions
+//! of one structure have the same graph up to the values of their literals, so that a plan is kept under it: equality
+//! and hash are those of ops, dtypes, layouts, views and host functions, of which leaves are the same memory, and of
+//! which [class](Scalar::class) the literals are. A symbolic kernel is a structure with [dynamic](KeyLeaf::Dynamic)
+//! inputs, whose layouts are filled in when it is bound.
+
+use std::convert::Infallible;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+
+use broadloom_ir::scalar::Class;
+use broadloom_ir::{DType, Error, ErrorKind, HostDeclaration, Result, Scalar};
+use rustc_hash::FxHashMap;
+
+use crate::graph::{Graph, IntDivision, Leaf};
+use crate::layout::{Layout, View};
+use crate::node::{NodeId, NodeKind};
+
+/// A layout that is borrowed where a structure is looked up, and owned where it is kept.
+#[derive(Clone, Debug)]
+pub enum KeyLayout<'s> {
+    /// Of an array.
+    Borrowed(&'s Layout),
+    /// Kept.
+    Owned(Box<Layout>),
+}
+
+impl Deref for KeyLayout<'_> {
+    type Target = Layout;
+    #[inline]
+    fn deref(&self) -> &Layout {
+        match self {
+            KeyLayout::Borrowed(layout) => layout,
+            KeyLayout::Owned(layout) => layout,
+        }
+    }
+}
+
+impl PartialEq for KeyLayout<'_> {
+    // PERF: element by element, since a call to compare memory costs more than the few extents that there are.
+    #[inline]
+    fn eq(&self, other: &KeyLayout<'_>) -> bool {
+        self.offset == other.offset
+            && self.shape.rank() == other.shape.rank()
+            && self.shape.iter().zip(other.shape.iter()).all(|(a, b)| a == b)
+            && self.strides.iter().zip(&other.strides).all(|(a, b)| a == b)
+    }
+}
+
+impl Eq for KeyLayout<'_> {}
+
+/// A leaf of a structure. Its slot numbers the application's arrays, or its literals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyLeaf<'s> {
+    /// Elements in memory.
+    Memory {
+        /// Which array: equal slots are the same memory.
+        slot: u32,
+        /// The dtype of its elements.
+        dtype: DType,
+        /// The element for each index.
+        layout: KeyLayout<'s>,
+    },
+    /// An input of a symbolic kernel, whose extents and strides are given when it is bound.
+    Dynamic {
+        /// Which input.
+        slot: u32,
+        /// The dtype of its elements.
+        dtype: DType,
+    },
+    /// A literal, 0-d: rules look at its class, and each evaluation gives its value.
+    Literal {
+        /// Which literal.
+        slot: u32,
+        /// Its dtype.
+        dtype: DType,
+        /// What rules may know of its value.
+        class: Class,
+    },
+}
+
+/// A node of a structure.
+pub type Entry<'s> = NodeKind<NodeId, KeyLeaf<'s>>;
+
+/// The nodes of expressions, operands first, and which of them are the roots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Structure<'s> {
+    /// The nodes.
+    pub nodes: &'s [Entry<'s>],
+    /// The roots, in their order.
+    pub roots: &'s [NodeId],
+}
+
+/// A structure that is kept: it borrows nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedStructure {
+    nodes: Box<[Entry<'static>]>,
+    roots: Box<[NodeId]>,
+}
+
+impl Hash for Structure<'_> {
+    // PERF: a word for each node, and one more for a layout: this is a tenth of a cached evaluation of a short expression.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.nodes.len());
+        for entry in self.nodes {
+            let what = match entry {
+                NodeKind::Leaf(leaf) => leaf.hash_layout(state),
+                NodeKind::Apply { op, .. } => 4 << 8 | *op as u64,
+                NodeKind::Host { function, .. } => 5 << 8 ^ function.id() << 16,
+                NodeKind::Cast { to, .. } => 6 << 8 | *to as u64,
+                NodeKind::View { view, .. } => {
+                    view.hash(state);
+                    7 << 8
+                }
+            };
+            let operands = entry.operands().map(|arg| arg.index() as u64);
+            state.write_u64(operands.fold(what, |word, arg| word.rotate_left(20) ^ arg));
+        }
+        self.roots.iter().for_each(|root| root.hash(state));
+    }
+}
+
+impl Hash for OwnedStructure {
+    /// As of the structure that it was made of.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.borrow().hash(state);
+    }
+}
+
+impl OwnedStructure {
+    /// The structure.
+    pub fn borrow(&self) -> Structure<'_> {
+        Structure { nodes: &self.nodes, roots: &self.roots }
+    }
+}
+
+impl<'s> Structure<'s> {
+    /// The structure, borrowing nothing.
+    pub fn to_owned(self) -> OwnedStructure {
+        let owned = |leaf: &KeyLeaf<'_>| match leaf {
+            KeyLeaf::Memory { slot, dtype, layout } => {
+                let layout = KeyLayout::Owned(Box::new((**layout).clone()));
+                KeyLeaf::Memory { slot: *slot, dtype: *dtype, layout }
+            }
+            KeyLeaf::Dynamic { slot, dtype } => KeyLeaf::Dynamic { slot: *slot, dtype: *dtype },
+            KeyLeaf::Literal { slot, dtype, class } => {
+                KeyLeaf::Literal { slot: *slot, dtype: *dtype, class: *class }
+            }
+        };
+        let nodes = self.nodes.iter().map(|entry| {
+            let entry: std::result::Result<_, Infallible> = over_leaf(entry, |leaf| Ok(owned(leaf)));
+            entry.unwrap_or_else(|never| match never {})
+        });
+        OwnedStructure { nodes: nodes.collect(), roots: self.roots.into() }
+    }
+
+    /// The nodes with the layouts of dynamic inputs filled in, by slot.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] for an input without a layout.
+    pub fn bind<'l>(self, layouts: &'l [Layout]) -> Result<Vec<Entry<'l>>>
+    where
+        's: 'l,
+    {
+        let bound = |leaf: &'s KeyLeaf<'s>| -> Result<KeyLeaf<'l>> {
+            Ok(match leaf {
+                KeyLeaf::Dynamic { slot, dtype } => {
+                    let layout = layouts.get(*slot as usize).ok_or_else(|| dynamic(*slot))?;
+                    KeyLeaf::Memory { slot: *slot, dtype: *dtype, layout: KeyLayout::Borrowed(layout) }
+                }
+                KeyLeaf::Memory { slot, dtype, layout } => {
+                    KeyLeaf::Memory { slot: *slot, dtype: *dtype, layout: KeyLayout::Borrowed(layout) }
+                }
+                literal => literal.clone(),
+            })
+        };
+        self.nodes.iter().map(|entry| over_leaf(entry, bound)).collect()
+    }
+
+    /// The most computing nodes and views on a way from a root to a leaf; and the highest rank.
+    pub fn depth_and_rank(self) -> (usize, usize) {
+        let (mut depths, mut deepest, mut highest) = (Vec::<u32>::with_capacity(self.nodes.len()), 0, 0);
+        for entry in self.nodes {
+            let below = entry.operands().map(|arg| depths[arg.index()] + 1).max().unwrap_or(0);
+            depths.push(below);
+            deepest = deepest.max(below as usize);
+            highest = highest.max(match entry {
+                NodeKind::Leaf(KeyLeaf::Memory { layout, .. }) => layout.shape.rank(),
+                NodeKind::View { view, .. } => view.rank(),
+                _ => 0,
+            });
+        }
+        (deepest, highest)
+    }
+
+    /// About how many words of 8 bytes it takes to keep it.
+    pub fn words(self) -> usize {
+        let of = |entry: &Entry<'_>| match entry {
+            NodeKind::Leaf(KeyLeaf::Memory { layout, .. }) => 4 + 2 * layout.shape.rank(),
+            NodeKind::View { view, .. } => 4 + 3 * view.rank(),
+            _ => 4,
+        };
+        self.nodes.iter().map(of).sum::<usize>() + self.roots.len()
+    }
+
+    /// The graph, its inputs and literals numbered as here; and its roots.
+    ///
+    /// The nodes are typed, so that a node's type follows from its operands' and nothing is promoted or converted.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] for a shape of too many elements, or too many nodes; [`ErrorKind::Internal`] for a literal
+    /// without a value, or an input without a layout.
+    pub fn graph(self, literals: &[Scalar], int_division: IntDivision) -> Result<(Graph, Vec<NodeId>)> {
+        let mut graph = Graph::new(int_division);
+        let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
+        for entry in self.nodes {
+            let kind =
+                entry.try_map(|arg| Ok(ids[arg.index()]), |leaf| leaf.with_value(literals), Clone::clone)?;
+            ids.push(graph.push(kind)?);
+        }
+        Ok((graph, self.roots.iter().map(|root| ids[root.index()]).collect()))
+    }
+
+    /// Writes the structure down byte by byte, for a hash that is the same in every process and on every host: numbers
+    /// as 8 bytes, the lowest first; lists and texts behind their length; a host function by number, name and dtypes.
+    pub fn serialise(self, out: &mut impl FnMut(&[u8])) {
+        let mut out = Serialiser { out, functions: FxHashMap::default() };
+        out.list(self.nodes, Serialiser::entry);
+        out.list(self.roots, |out, root| out.number(root.index() as u64));
+    }
+}
+
+/// The same node over another leaf.
+fn over_leaf<'e, 'm, E>(
+    entry: &'e Entry<'e>,
+    leaf: impl FnOnce(&'e KeyLeaf<'e>) -> std::result::Result<KeyLeaf<'m>, E>,
+) -> std::result::Result<Entry<'m>, E> {
+    entry.try_map(|arg| Ok(*arg), leaf, Clone::clone)
+}
+
+impl KeyLeaf<'_> {
+    /// Hashes the layout; what else the leaf is, in a word.
+    #[inline]
+    fn hash_layout(&self, state: &mut impl Hasher) -> u64 {
+        let word = |sort: u64, slot: u32, dtype: DType| sort << 8 | dtype as u64 | u64::from(slot) << 32;
+        match self {
+            KeyLeaf::Memory { slot, dtype, layout } => {
+                let axes = layout.shape.iter().zip(&layout.strides);
+                state.write_u64(axes.fold(layout.offset as u64, |word, (&extent, &stride)| {
+                    word.rotate_left(13) ^ extent as u64 ^ (stride as u64).rotate_left(32)
+                }));
+                word(1, *slot, *dtype)
+            }
+            KeyLeaf::Dynamic { slot, dtype } => word(2, *slot, *dtype),
+            KeyLeaf::Literal { slot, dtype, class } => word(3, *slot, *dtype) | (*class as u64) << 16,
+        }
+    }
+
+    /// The graph's leaf, a literal with its value.
+    fn with_value(&self, literals: &[Scalar]) -> Result<Leaf> {
+        match self {
+            KeyLeaf::Memory { slot, dtype, layout } => {
+                Ok(Leaf::Input { slot: *slot, dtype: *dtype, layout: (**layout).clone() })
+            }
+            KeyLeaf::Dynamic { slot, .. } => Err(dynamic(*slot)),
+            KeyLeaf::Literal { slot, .. } => {
+                let missing = || Error::new(ErrorKind::Internal, format!("literal {slot} has no value"));
+                let value = *literals.get(*slot as usize).ok_or_else(missing)?;
+                Ok(Leaf::Const { value, slot: Some(*slot) })
+            }
+        }
+    }
+}
+
+fn dynamic(slot: u32) -> Error {
+    Error::new(ErrorKind::Internal, format!("input {slot} has no layout"))
+}
+
+/// Writes parts of a structure.
+struct Serialiser<'o, O> {
+    out: &'o mut O,
+    /// The number of each host function, in the order in which they are met: two may have one name.
+    functions: FxHashMap<HostDeclaration, u64>,
+}
+
+impl<O: FnMut(&[u8])> Serialiser<'_, O> {
+    fn number(&mut self, x: u64) {
+        (self.out)(&x.to_le_bytes());
+    }
+
+    fn text(&mut self, x: &str) {
+        self.number(x.len() as u64);
+        (self.out)(x.as_bytes());
+    }
+
+    fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        self.number(items.len() as u64);
+        items.iter().for_each(|item| write(self, item));
+    }
+
+    fn extents(&mut self, extents: &[usize]) {
+        self.list(extents, |out, &extent| out.number(extent as u64));
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>) {
+        match entry {
+            NodeKind::Leaf(leaf) => self.leaf(leaf),
+            NodeKind::Apply { op, .. } => {
+                self.number(3);
+                self.text(op.name());
+            }
+            NodeKind::Host { function, .. } => {
+                self.number(4);
+                let next = self.functions.len() as u64;
+                let number = *self.functions.entry(function.clone()).or_insert(next);
+                self.number(number);
+                self.text(&function.to_string());
+            }
+            NodeKind::Cast { to, .. } => {
+                self.number(5);
+                self.text(to.name());
+            }
+            NodeKind::View { view, .. } => self.view(view),
+        }
+        entry.operands().for_each(|arg| self.number(arg.index() as u64));
+    }
+
+    fn leaf(&mut self, leaf: &KeyLeaf<'_>) {
+        match leaf {
+            KeyLeaf::Memory { slot, dtype, layout } => {
+                self.number(0);
+                self.number((*slot).into());
+                self.text(dtype.name());
+                self.extents(&layout.shape);
+                self.list(&layout.strides, |out, &stride| out.number(stride as u64));
+                self.number(layout.offset as u64);
+            }
+            KeyLeaf::Dynamic { slot, dtype } => {
+                self.number(1);
+                self.number((*slot).into());
+                self.text(dtype.name());
+            }
+            KeyLeaf::Literal { slot, dtype, class } => {
+                self.number(2);
+                self.number((*slot).into());
+                self.text(dtype.name());
+                self.number(*class as u64);
+            }
+        }
+    }
+
+    fn view(&mut self, view: &View) {
+        match view {
+            View::BroadcastTo(shape) => {
+                self.number(6);
+                self.extents(shape);
+            }
+            View::Reshape(shape) => {
+                self.number(7);
+                self.extents(shape);
+            }
+            View::Permute(axes) => {
+                self.number(8);
+                self.list(axes, |out, &axis| out.number(axis.into()));
+            }
+            View::Slice(slices) => {
+                self.number(9);
+                self.list(slices, |out, slice| {
+                    out.number(slice.start as u64);
+                    out.number(slice.step as u64);
+                    out.number(slice.len as u64);
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Slice;
+    use crate::node::Args;
+    use crate::shape::Shape;
+    use broadloom_ir::Op;
+    use smallvec::smallvec;
+    use std::sync::Arc;
+
+    fn args(of: &[usize]) -> Args<NodeId> {
+        of.iter().map(|&i| NodeId::new(i)).collect()
+    }
+
+    fn memory(slot: u32, extents: &[usize]) -> Entry<'static> {
+        let layout = Box::new(Layout::contiguous(Shape::new(extents).expect("small")));
+        NodeKind::Leaf(KeyLeaf::Memory { slot, dtype: DType::Float32, layout: KeyLayout::Owned(layout) })
+    }
+
+    fn bytes(nodes: &[Entry<'_>], roots: &[NodeId]) -> Vec<u8> {
+        let mut out = Vec::new();
+        Structure { nodes, roots }.serialise(&mut |bytes| out.extend_from_slice(bytes));
+        out
+    }
+
+    /// Structures that differ in one thing each.
+    fn variants() -> Vec<Vec<Entry<'static>>> {
+        let (x, y) = (memory(0, &[2, 3]), memory(1, &[2, 3]));
+        let literal = |class| NodeKind::Leaf(KeyLeaf::Literal { slot: 0, dtype: DType::Float32, class });
+        let f = |name| HostDeclaration::new(name, &[DType::Float32], DType::Float32, 1).expect("a name");
+        let host =
+            |function: &HostDeclaration, i| NodeKind::Host { function: function.clone(), args: args(&[i]) };
+        let (g, h) = (f("f"), f("f"));
+        let view = |view| NodeKind::View { arg: NodeId::new(0), view: Arc::new(view) };
+        let shape = |extents: &[usize]| Shape::new(extents).expect("small");
+        let apply = |op, of: &[usize]| NodeKind::Apply { op, args: args(of) };
+        let slice = |start| View::Slice(smallvec![Slice { start, step: 1, len: 1 }; 2]);
+        vec![
+            vec![x.clone()],
+            vec![memory(0, &[3, 2])],
+            vec![memory(0, &[6])],
+            vec![NodeKind::Leaf(KeyLeaf::Dynamic { slot: 0, dtype: DType::Float32 })],
+            vec![NodeKind::Leaf(KeyLeaf::Dynamic { slot: 1, dtype: DType::Float32 })],
+            vec![NodeKind::Leaf(KeyLeaf::Dynamic { slot: 0, dtype: DType::Float64 })],
+            vec![literal(Class::One)],
+            vec![literal(Class::Two)],
+            vec![x.clone(), apply(Op::Sqrt, &[0])],
+            vec![x.clone(), apply(Op::Exp, &[0])],
+            vec![x.clone(), apply(Op::Add, &[0, 0])],
+            vec![x.clone(), y.clone(), apply(Op::Subtract, &[0, 1])],
+            vec![x.clone(), y.clone(), apply(Op::Subtract, &[1, 0])],
+            vec![x.clone(), NodeKind::Cast { arg: NodeId::new(0), to: DType::Float16 }],
+            vec![x.clone(), NodeKind::Cast { arg: NodeId::new(0), to: DType::Float64 }],
+            vec![x.clone(), view(View::Reshape(shape(&[6])))],
+            vec![x.clone(), view(View::BroadcastTo(shape(&[6])))],
+            vec![x.clone(), view(View::Permute(smallvec![1, 0]))],
+            vec![x.clone(), view(View::Permute(smallvec![0, 1]))],
+            vec![x.clone(), view(slice(0))],
+            vec![x.clone(), view(slice(1))],
+            vec![x.clone(), host(&g, 0)],
+            vec![x.clone(), host(&f("other"), 0)],
+            vec![x.clone(), host(&g, 0), host(&g, 1)],
+            vec![x, host(&g, 0), host(&h, 1)],
+        ]
+    }
+
+    #[test]
+    fn what_is_written_down_tells_structures_apart() {
+        let written: Vec<Vec<u8>> =
+            variants().iter().map(|v| bytes(v, &[NodeId::new(v.len() - 1)])).collect();
+        for (i, one) in written.iter().enumerate() {
+            assert_eq!(written.iter().position(|other| other == one), Some(i), "row {i}");
+        }
+        let x = [memory(0, &[2])];
+        assert_ne!(bytes(&x, &[NodeId::new(0)]), bytes(&x, &[NodeId::new(0); 2]), "roots count");
+    }
+
+    #[test]
+    fn what_is_written_down_holds_nothing_of_the_process() {
+        let f = || HostDeclaration::new("f", &[DType::Float32], DType::Float32, 1).expect("a name");
+        let nodes = || [memory(0, &[2]), NodeKind::Host { function: f(), args: args(&[0]) }];
+        let (one, other) = (nodes(), nodes());
+        assert_ne!(one[1], other[1], "two registrations");
+        assert_eq!(bytes(&one, &[NodeId::new(1)]), bytes(&other, &[NodeId::new(1)]));
+    }
+
+    #[test]
+    fn depth_and_rank_are_those_of_the_longest_way_and_the_largest_layout() {
+        let apply = |of: &[usize]| NodeKind::Apply { op: Op::Add, args: args(of) };
+        let nodes = [memory(0, &[2, 3]), memory(1, &[3]), apply(&[0, 1]), apply(&[2, 1]), apply(&[0, 0])];
+        let roots = [NodeId::new(4)];
+        assert_eq!(Structure { nodes: &nodes, roots: &roots }.depth_and_rank(), (2, 2));
+        assert_eq!(Structure { nodes: &nodes[..2], roots: &roots[..0] }.depth_and_rank(), (0, 2));
+    }
+
+    #[test]
+    fn entries_are_small() {
+        // A cached evaluation writes one for each node.
+        assert!(size_of::<Entry<'_>>() <= 32, "{}", size_of::<Entry<'_>>());
+    }
+}

@@ -1,0 +1,84 @@
+//! How the nodes of expressions are printed, whoever holds them: handles and graphs print in one form, which the
+//! language reads back.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use super::built_in::ASTYPE;
+use super::print;
+use crate::graph::{Graph, Leaf};
+use crate::node::NodeKind;
+
+/// What computes a node, its operands and its host function under these names; none of a leaf.
+///
+/// ```
+/// use broadloom_core::text::nodes::computation;
+/// use broadloom_core::{DType, Graph, Layout, Op, Shape};
+///
+/// let mut graph = Graph::default();
+/// let x = graph.input(0, DType::Float32, Layout::contiguous(Shape::new(&[4])?))?;
+/// let y = graph.apply(Op::Add, &[x.into(), x.into()])?;
+/// let printed = computation(&graph.node(y).kind, |_| "x", |function| function.name());
+/// assert_eq!(printed.as_deref(), Some("x + x"));
+/// # Ok::<(), broadloom_core::Error>(())
+/// ```
+pub fn computation<'n, A, L, F, S: AsRef<str>>(
+    kind: &'n NodeKind<A, L, F>,
+    operand: impl FnMut(&'n A) -> S,
+    function: impl FnOnce(&'n F) -> &'n str,
+) -> Option<String> {
+    let operands: SmallVec<[S; 3]> = kind.operands().map(operand).collect();
+    let first = operands.first().map_or("", AsRef::as_ref);
+    Some(match kind {
+        NodeKind::Leaf(_) => return None,
+        NodeKind::Apply { op, .. } => print::apply(*op, &operands).to_string(),
+        NodeKind::Host { function: of, .. } => print::call(function(of), &operands).to_string(),
+        NodeKind::Cast { to, .. } => print::cast(first, *to).to_string(),
+        NodeKind::View { view, .. } => print::view(first, view).to_string(),
+    })
+}
+
+/// The function, conversion or view that a node is, in a word or two; none of a leaf.
+pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> String) -> Option<String> {
+    match kind {
+        NodeKind::Leaf(_) => None,
+        NodeKind::Apply { op, .. } => Some(op.to_string()),
+        NodeKind::Host { function: of, .. } => Some(function(of)),
+        NodeKind::Cast { .. } => Some(ASTYPE.to_owned()),
+        NodeKind::View { view, .. } => Some(view.to_string()),
+    }
+}
+
+/// One line per node, in the [text language](crate::text): `n2: float32[3,4] = n0 * n1`.
+///
+/// An input is declared, with its slot and its layout in a comment; what is returned is not known here. Ops that no user
+/// may name, which rewriting adds, are printed under their names too, and do not read back.
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (id, node) in self.ids().zip(self.nodes()) {
+            write!(f, "{id:?}: {}{}", node.dtype, node.shape)?;
+            match &node.kind {
+                NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
+                    write!(f, "  # input {slot}")?;
+                    if !layout.is_contiguous() {
+                        write!(f, " strides {:?} offset {}", &layout.strides[..], layout.offset)?;
+                    }
+                }
+                NodeKind::Leaf(Leaf::Const { value, .. }) => write!(f, " = {}", print::constant(*value))?,
+                kind => {
+                    let value = computation(kind, |arg| format!("{arg:?}"), |function| function.name());
+                    value.iter().try_for_each(|value| write!(f, " = {value}"))?;
+                }
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,163 @@
+//! Compiles a kernel to a [`Program`]: selects loops, allocates tiles, and orders the steps of each loop level.
+//!
+//! A value that is uniform over a row or over the whole block is computed once there. A result that goes to one output and
+//! is read by nothing else is written there directly.
+
+use broadloom_ir::kernel::{Depth, Kernel, ValueId};
+use broadloom_ir::{Error, ErrorKind, Result, verify};
+use broadloom_mem::{Access, HostFunction};
+use pulp::Arch;
+
+use crate::loops::OPERANDS;
+use crate::program::{Destination, Level, Location, Program, TileStep};
+use crate::scratch::Scratch;
+use crate::select::{self, Selected};
+
+impl Program {
+    /// Compiles a kernel, whose host functions are among `functions`, for inputs with these access classes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`]: the kernel does not verify, or there is not one access class per input.
+    pub fn new(kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Result<Program> {
+        verify::kernel(kernel)?;
+        if access.len() != kernel.inputs.len() {
+            return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
+        }
+        let depths = kernel.depths(|i| access[i] == Access::Splat);
+        let selected = select::loops(kernel, functions, &depths)?;
+        let lifetimes = Lifetimes::new(kernel, &selected);
+        let scratch = Scratch::new(kernel);
+        Ok(Builder { kernel, depths, lifetimes, scratch, levels: Default::default() }.build(access, selected))
+    }
+}
+
+/// The last instruction that reads each value.
+struct Lifetimes {
+    /// Outputs are read at the end.
+    last_use: Vec<usize>,
+    /// The last instruction, regardless of outputs.
+    last_read: Vec<usize>,
+}
+
+impl Lifetimes {
+    fn new(kernel: &Kernel, selected: &[Option<Selected>]) -> Lifetimes {
+        let mut last_read = vec![0; kernel.values()];
+        for (i, selected) in selected.iter().enumerate() {
+            let operands = selected.iter().flat_map(Selected::operands);
+            operands.for_each(|(a, _)| last_read[a.index()] = i);
+        }
+        let mut last_use = last_read.clone();
+        kernel.outputs.iter().for_each(|o| last_use[o.index()] = usize::MAX);
+        Lifetimes { last_use, last_read }
+    }
+}
+
+struct Builder<'k> {
+    kernel: &'k Kernel,
+    /// The loop level of each value.
+    depths: Vec<Depth>,
+    lifetimes: Lifetimes,
+    scratch: Scratch<'k>,
+    levels: [Level; 3],
+}
+
+impl Builder<'_> {
+    fn build(mut self, access: &[Access], selected: Vec<Option<Selected>>) -> Program {
+        let kernel = self.kernel;
+        let param_slots: Vec<usize> =
+            (0..kernel.params.len()).map(|i| self.scratch.slot(kernel.param(i))).collect();
+        let mut uniform_slots = Vec::new();
+        for (i, &access) in access.iter().enumerate() {
+            match access {
+                Access::Splat => uniform_slots.push((i, self.scratch.slot(kernel.input(i)))),
+                Access::Contiguous => self.scratch.leave(i),
+            }
+        }
+        let mut fault_sites = 0;
+        for ((i, inst), selected) in kernel.body.iter().enumerate().zip(selected) {
+            let checked = kernel.checks_division && inst.code.faults();
+            let check = checked.then(|| (fault_sites, inst.code.operand(1).size()));
+            fault_sites += usize::from(checked);
+            if let Some(selected) = selected {
+                self.step(i, selected, check);
+            }
+        }
+        let mut copies = self.copies();
+        let layout = self.scratch.layout();
+        for (level, depth) in self.levels.iter_mut().zip([Depth::Call, Depth::Row, Depth::Element]) {
+            level.steps.iter_mut().for_each(|step| layout.resolve_step(step, depth));
+            level.fills.iter_mut().for_each(|fill| layout.resolve_fill(fill));
+        }
+        copies.iter_mut().for_each(|(_, location)| layout.resolve(location));
+        Program {
+            arch: Arch::new(),
+            inputs: kernel.inputs.iter().copied().zip(access.iter().copied()).collect(),
+            outputs: kernel.output_dtypes().collect(),
+            levels: self.levels,
+            param_slots: param_slots.into_iter().map(|slot| layout.slot(slot)).collect(),
+            uniform_slots: uniform_slots.into_iter().map(|(i, slot)| (i, layout.slot(slot))).collect(),
+            copies,
+            stage: layout.stage,
+            tile: layout.tile,
+            bytes: layout.bytes,
+            fault_sites,
+        }
+    }
+
+    /// Adds the step of an instruction, with the fault site that it checks.
+    fn step(&mut self, i: usize, selected: Selected, check: Option<(usize, usize)>) {
+        let kernel = self.kernel;
+        let id = kernel.value(i);
+        let depth = self.depths[id.index()];
+        let mut args = [(Location::Uniform(0), 0); OPERANDS];
+        for (to, &(arg, as_element)) in args.iter_mut().zip(selected.operands()) {
+            // At outer loop levels a step computes one element.
+            let as_element = as_element || depth != Depth::Element;
+            *to = (self.operand(arg, as_element), kernel.dtype(arg).size());
+        }
+        let out = self.destination(i, id, depth);
+        // Operands are released after the result has its tile: a loop never writes what it reads.
+        let operands = selected.operands();
+        for (j, (arg, _)) in operands.iter().enumerate() {
+            let is_first = !operands[..j].iter().any(|(other, _)| other == arg);
+            if self.lifetimes.last_use[arg.index()] == i && is_first {
+                self.scratch.release(*arg);
+            }
+        }
+        let operands = operands.len();
+        let step =
+            TileStep { work: selected.work, args, operands, out, size: kernel.dtype(id).size(), check };
+        self.levels[depth as usize].steps.push(step);
+    }
+
+    /// Where a result goes: directly to an output if it has no other reader and is not uniform, else to working memory.
+    fn destination(&mut self, i: usize, id: ValueId, depth: Depth) -> Destination {
+        if depth != Depth::Element {
+            return Destination::Scratch(self.scratch.slot(id));
+        }
+        let outputs = self.kernel.outputs.iter().enumerate();
+        let mut written = outputs.filter(|(_, o)| **o == id).map(|(j, _)| j);
+        match (written.next(), written.next()) {
+            (Some(output), None) if self.lifetimes.last_read[id.index()] <= i => Destination::Output(output),
+            _ => Destination::Scratch(self.scratch.tile(id)),
+        }
+    }
+
+    /// Where a loop reads a value: as one element if the value is uniform and `as_element` is set, else per column.
+    fn operand(&mut self, id: ValueId, as_element: bool) -> Location {
+        if as_element {
+            return self.scratch.location(id);
+        }
+        let (location, fill) = self.scratch.elements(id);
+        self.levels[self.depths[id.index()] as usize].fills.extend(fill);
+        location
+    }
+
+    /// The outputs that no step writes directly, and where their values are.
+    fn copies(&mut self) -> Vec<(usize, Location)> {
+        let steps = &self.levels[Depth::Element as usize].steps;
+        let direct: Vec<Destination> = steps.iter().map(|step| step.out).collect();
+        let copied = (0..self.kernel.outputs.len()).filter(|&j| !direct.contains(&Destination::Output(j)));
+        copied.map(|j| (j, self.operand(self.kernel.outputs[j], false))).collect()
+    }
+}

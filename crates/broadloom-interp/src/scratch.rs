@@ -1,0 +1,162 @@
+//! The working memory of a program: tiles and slots for single elements, allocated while it is compiled.
+//!
+//! A tile holds one live value at a time and is reused for values of the same size. Tiles and slots are numbered until
+//! all of them are known, since the length of a tile depends on their number; [`ScratchLayout`] then turns the numbers
+//! into byte offsets.
+
+use broadloom_ir::kernel::{Definition, Depth, Kernel, ValueId};
+use broadloom_mem::ALIGN;
+
+use crate::loops::TILE;
+use crate::program::{Destination, Fill, Location, TileStep};
+
+/// Bytes of a slot.
+const SLOT: usize = 8;
+/// The distance between tiles, so that those that a loop reads and writes do not begin at the same offset in a page
+/// (stores to one would hold up loads from the other): five cache lines.
+const STAGGER: usize = 5 * ALIGN;
+
+/// Bytes of all tiles that the steps of a program use: half of the L1 of current processors. On one with 48 KiB, tiles of
+/// 512 and 1024 elements took 0.85 and 0.75 of the time of 256 in ten steps over float32, and 0.95 over float64.
+const WORKING_SET: usize = 24 << 10;
+/// The minimum length of a tile, in elements; with many tiles it outweighs [`WORKING_SET`].
+const SHORTEST: usize = 256;
+
+/// Where each value of a kernel is, and which tiles are free.
+pub(crate) struct Scratch<'k> {
+    kernel: &'k Kernel,
+    locations: Vec<Option<Location>>,
+    /// For a uniform value, the tile that it fills.
+    filled: Vec<Option<usize>>,
+    /// Bytes of an element of each tile.
+    tiles: Vec<usize>,
+    slots: usize,
+    free: Vec<usize>,
+}
+
+impl<'k> Scratch<'k> {
+    pub(crate) fn new(kernel: &'k Kernel) -> Scratch<'k> {
+        Scratch {
+            kernel,
+            locations: vec![None; kernel.values()],
+            filled: vec![None; kernel.values()],
+            tiles: Vec::new(),
+            slots: 0,
+            free: Vec::new(),
+        }
+    }
+
+    /// Leaves an input where it is.
+    pub(crate) fn leave(&mut self, input: usize) {
+        self.locations[input] = Some(Location::Input(input));
+    }
+
+    /// A slot for a uniform value.
+    pub(crate) fn slot(&mut self, id: ValueId) -> usize {
+        self.slots += 1;
+        self.locations[id.index()] = Some(Location::Uniform(self.slots - 1));
+        self.slots - 1
+    }
+
+    /// A tile for a value with an element per column.
+    pub(crate) fn tile(&mut self, id: ValueId) -> usize {
+        let size = self.kernel.dtype(id).size();
+        let tile = match self.free.iter().rposition(|&t| self.tiles[t] == size) {
+            Some(at) => self.free.swap_remove(at),
+            None => self.add_tile(size),
+        };
+        self.locations[id.index()] = Some(Location::Tile(tile));
+        tile
+    }
+
+    fn add_tile(&mut self, size: usize) -> usize {
+        self.tiles.push(size);
+        self.tiles.len() - 1
+    }
+
+    /// Frees the tile of a value, if it has one.
+    pub(crate) fn release(&mut self, id: ValueId) {
+        if let (Definition::Inst(_), Some(Location::Tile(tile))) =
+            (self.kernel.definition(id), self.locations[id.index()])
+        {
+            self.free.push(tile);
+        }
+    }
+
+    /// Where a value is.
+    pub(crate) fn location(&self, id: ValueId) -> Location {
+        self.locations[id.index()].unwrap_or(Location::Uniform(0))
+    }
+
+    /// Where a value has an element per column; for a uniform one, a tile, with the fill that it needs the first time.
+    /// Such a tile is never freed: it holds the value for all tiles of the row.
+    pub(crate) fn elements(&mut self, id: ValueId) -> (Location, Option<Fill>) {
+        let Location::Uniform(slot) = self.location(id) else { return (self.location(id), None) };
+        if let Some(tile) = self.filled[id.index()] {
+            return (Location::Tile(tile), None);
+        }
+        let size = self.kernel.dtype(id).size();
+        let tile = self.add_tile(size);
+        self.filled[id.index()] = Some(tile);
+        (Location::Tile(tile), Some(Fill { from: slot, to: tile, size }))
+    }
+
+    /// Assigns byte offsets, once all tiles and slots are known.
+    pub(crate) fn layout(&self) -> ScratchLayout {
+        let rows = self.kernel.inputs.iter().copied().chain(self.kernel.output_dtypes());
+        let tile = tile_length(rows.map(|dtype| dtype.size()).chain(self.tiles.iter().copied()).sum());
+        let mut end = (self.slots * SLOT).next_multiple_of(ALIGN);
+        let mut place = |&size: &usize| {
+            let start = end;
+            end += (tile * size).next_multiple_of(ALIGN) + STAGGER;
+            start
+        };
+        let tiles = self.tiles.iter().map(&mut place).collect();
+        let stage = place(&SLOT);
+        ScratchLayout { tiles, stage, tile, bytes: end }
+    }
+}
+
+/// Elements of a tile, where one element of every tile and operand together has `bytes` bytes.
+fn tile_length(bytes: usize) -> usize {
+    (WORKING_SET / bytes.max(1)).clamp(SHORTEST, TILE) / ALIGN * ALIGN
+}
+
+/// Byte offsets of slots and tiles in the working memory.
+pub(crate) struct ScratchLayout {
+    tiles: Vec<usize>,
+    /// The tile that results pass through before a non-temporal store.
+    pub(crate) stage: usize,
+    /// Elements of a tile.
+    pub(crate) tile: usize,
+    /// Bytes of the working memory.
+    pub(crate) bytes: usize,
+}
+
+impl ScratchLayout {
+    pub(crate) fn slot(&self, slot: usize) -> usize {
+        slot * SLOT
+    }
+
+    /// Replaces the number of a tile or slot by its offset.
+    pub(crate) fn resolve(&self, location: &mut Location) {
+        match location {
+            Location::Input(_) => {}
+            Location::Tile(tile) => *tile = self.tiles[*tile],
+            Location::Uniform(slot) => *slot = self.slot(*slot),
+        }
+    }
+
+    /// Replaces the numbers in a step of a loop level.
+    pub(crate) fn resolve_step(&self, step: &mut TileStep, depth: Depth) {
+        step.args[..step.operands].iter_mut().for_each(|(location, _)| self.resolve(location));
+        if let Destination::Scratch(to) = &mut step.out {
+            *to = if depth == Depth::Element { self.tiles[*to] } else { self.slot(*to) };
+        }
+    }
+
+    /// Replaces the numbers in a fill.
+    pub(crate) fn resolve_fill(&self, fill: &mut Fill) {
+        (fill.from, fill.to) = (self.slot(fill.from), self.tiles[fill.to]);
+    }
+}

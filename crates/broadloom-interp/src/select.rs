@@ -1,0 +1,151 @@
+//! Loop selection: which precompiled loop computes which instructions of a kernel.
+//!
+//! An instruction takes the loop of its function, one that reads a uniform operand as a register, or, together with the
+//! only instruction that reads it, a fused loop. Selection knows nothing of memory.
+
+use broadloom_ir::kernel::{Code, Definition, Depth, Inst, Kernel, ValueId};
+use broadloom_ir::{Error, ErrorKind, Op, Result};
+use broadloom_mem::HostFunction;
+
+use crate::fused::{self, Ordered};
+use crate::halves;
+use crate::loops::{OPERANDS, TileLoop, defined_loop};
+use crate::program::Work;
+
+/// The loop of an instruction, all operands of which have an element per column.
+///
+/// # Errors
+/// [`ErrorKind::Internal`]: the op does not take the dtype, which a verified kernel rules out.
+fn tile_loop(code: Code) -> Result<TileLoop> {
+    match halves::tile_loop(code) {
+        Some(converting) => Ok(converting),
+        None => defined_loop(code),
+    }
+}
+
+/// The loop of one instruction, or of two of which the second is the only one that reads the first.
+pub(crate) struct Selected {
+    pub(crate) work: Work,
+    /// Operands in the loop's order, and whether a uniform one is read as one element.
+    args: [(ValueId, bool); OPERANDS],
+    operands: usize,
+    /// The first of two instructions.
+    inner: Option<usize>,
+}
+
+impl Selected {
+    /// Operands in the loop's order, and whether a uniform one is read as one element.
+    pub(crate) fn operands(&self) -> &[(ValueId, bool)] {
+        &self.args[..self.operands]
+    }
+
+    /// Puts the operands into the loop's order.
+    fn ordered(self, with: &Ordered) -> Selected {
+        let args = with.order.map(|from| self.args[usize::from(from)]);
+        Selected { args, ..self }
+    }
+}
+
+/// Selects the loops of a kernel, one entry per instruction; `None` for one that is computed with its user. `depths` is the
+/// loop level of each value.
+///
+/// # Errors
+/// [`ErrorKind::Internal`]: a host function of the kernel is not among `functions`, or the kernel is not a verified one.
+pub(crate) fn loops(
+    kernel: &Kernel,
+    functions: &[HostFunction],
+    depths: &[Depth],
+) -> Result<Vec<Option<Selected>>> {
+    let mut uses = vec![0u32; kernel.values()];
+    let read = kernel.body.iter().flat_map(Inst::args).chain(&kernel.outputs);
+    read.for_each(|v| uses[v.index()] += 1);
+    let mut selection = Selection { kernel, functions, depths, uses, selected: Vec::new() };
+    for (i, inst) in kernel.body.iter().enumerate() {
+        let selected = match selection.pair(i) {
+            Some(pair) => {
+                pair.inner.into_iter().for_each(|inner| selection.selected[inner] = None);
+                pair
+            }
+            None => selection.single(i, inst)?,
+        };
+        selection.selected.push(Some(selected));
+    }
+    Ok(selection.selected)
+}
+
+struct Selection<'a> {
+    kernel: &'a Kernel,
+    functions: &'a [HostFunction],
+    depths: &'a [Depth],
+    /// How often each value is read, by instructions and outputs.
+    uses: Vec<u32>,
+    /// The loops of the instructions so far.
+    selected: Vec<Option<Selected>>,
+}
+
+impl Selection<'_> {
+    fn is_uniform(&self, id: ValueId) -> bool {
+        self.depths[id.index()] != Depth::Element
+    }
+
+    /// The loop of one instruction.
+    fn single(&self, i: usize, inst: &Inst) -> Result<Selected> {
+        let selected = |work, as_element: bool| {
+            let args = inst.args.map(|a| (a, as_element));
+            let args = [args[0], args[1], args[2], (ValueId(0), false)];
+            Selected { work, args, operands: inst.args().len(), inner: None }
+        };
+        if let Code::Host(callee) = inst.code {
+            let declared = &self.kernel.functions[callee.function as usize];
+            let Some(function) = self.functions.iter().find(|f| f.declaration() == declared) else {
+                let why = format!("the host function {declared} of the kernel was not given");
+                return Err(Error::new(ErrorKind::Internal, why));
+            };
+            return Ok(selected(Work::Host(function.clone()), false));
+        }
+        let per_element = !self.is_uniform(self.kernel.value(i));
+        if let (Code::Apply(op, dtype), &[a, b], true) = (inst.code, inst.args(), per_element)
+            && let Some(with) = fused::with_uniform(op, dtype, [a, b].map(|v| self.is_uniform(v)))
+        {
+            return Ok(selected(Work::Loop(with.run), true).ordered(&with));
+        }
+        Ok(selected(Work::Loop(tile_loop(inst.code)?), false))
+    }
+
+    /// The loop of an instruction and of one operand that nothing else reads, if there is one for both.
+    fn pair(&self, i: usize) -> Option<Selected> {
+        let outer = &self.kernel.body[i];
+        let Code::Apply(op, dtype) = outer.code else { return None };
+        let candidates = match op {
+            Op::Where => 1,
+            _ if outer.args().len() == 2 => 2,
+            _ => 0,
+        };
+        (0..candidates).find_map(|side| {
+            let id = outer.args[side];
+            let Definition::Inst(inner) = self.kernel.definition(id) else { return None };
+            let is_single = self.selected[inner].as_ref()?.inner.is_none();
+            if self.uses[id.index()] != 1 || self.is_uniform(id) || !is_single {
+                return None;
+            }
+            let Inst { code: Code::Apply(inner_op, inner_dtype), args: [a, b, _] } = self.kernel.body[inner]
+            else {
+                return None;
+            };
+            if inner_dtype != dtype {
+                return None;
+            }
+            let (with, args, operands) = if op == Op::Where {
+                let with = fused::choice(inner_op, dtype, [a, b].map(|v| self.is_uniform(v)))?;
+                (with, [(a, true), (b, true), (outer.args[1], false), (outer.args[2], false)], 4)
+            } else {
+                // `square` is defined as this product.
+                let (inner_op, b) = if inner_op == Op::Square { (Op::Multiply, a) } else { (inner_op, b) };
+                let c = outer.args[1 - side];
+                let with = fused::pair(op, inner_op, side, dtype, [a, b, c].map(|v| self.is_uniform(v)))?;
+                (with, [(a, true), (b, true), (c, true), (ValueId(0), false)], 3)
+            };
+            Some(Selected { work: Work::Loop(with.run), args, operands, inner: Some(inner) }.ordered(&with))
+        })
+    }
+}

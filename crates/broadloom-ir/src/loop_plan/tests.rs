@@ -1,0 +1,139 @@
+use super::AccessClass::{Contiguous, Packed, Uniform};
+use super::*;
+
+fn plan(extents: &[usize], inputs: usize, strides: &[&[isize]]) -> Result<LoopPlan, LoopPlanError> {
+    let layouts = strides.iter().map(|strides| OperandLayout { item: 4, offset: 0, strides });
+    LoopPlan::new(extents, inputs, layouts, LoopPlan::MIN_ROW)
+}
+
+/// An input and an output of float32, and what becomes of them.
+#[test]
+fn layouts_and_their_loops() {
+    type Row<'a> = (&'a [usize], [&'a [isize]; 2], &'a [usize], LoopMode, AccessClass);
+    let rows: &[Row<'_>] = &[
+        (&[10, 50], [&[200, 4], &[200, 4]], &[500], LoopMode::Direct, Contiguous),
+        (&[10, 50], [&[0, 0], &[200, 4]], &[500], LoopMode::Direct, Uniform),
+        (&[10, 50], [&[4, 0], &[200, 4]], &[10, 50], LoopMode::Direct, Uniform),
+        (&[10, 50], [&[0, 4], &[200, 4]], &[10, 50], LoopMode::Direct, Contiguous),
+        (&[10, 50], [&[4, 40], &[200, 4]], &[10, 50], LoopMode::Tiled, Packed),
+        (&[10, 50], [&[4, 40], &[4, 40]], &[500], LoopMode::Direct, Contiguous),
+        (&[500], [&[8], &[4]], &[500], LoopMode::Tiled, Packed),
+        (&[500], [&[-4], &[4]], &[500], LoopMode::Tiled, Packed),
+        (&[500], [&[-4], &[-4]], &[500], LoopMode::Direct, Contiguous),
+        (&[50, 3], [&[0, 4], &[12, 4]], &[50, 3], LoopMode::Flat, Packed),
+        (&[50, 3], [&[0, 0], &[16, 4]], &[50, 3], LoopMode::Flat, Uniform),
+        (&[1, 1], [&[0, 0], &[4, 4]], &[1], LoopMode::Direct, Uniform),
+        (&[1, 1], [&[8, 4], &[4, 4]], &[1], LoopMode::Direct, Contiguous),
+        (&[], [&[], &[]], &[1], LoopMode::Direct, Contiguous),
+        (&[7, 0], [&[0, 0], &[4, 4]], &[0], LoopMode::Direct, Contiguous),
+    ];
+    for &(extents, strides, loops, mode, class) in rows {
+        let plan = plan(extents, 1, &strides).expect("a plan");
+        let got = (plan.extents().collect::<Vec<_>>(), plan.mode(), plan.operands()[0].class());
+        assert_eq!(got, (loops.to_vec(), mode, class), "{extents:?} {strides:?}");
+        assert_eq!(plan.is_linear(), mode == LoopMode::Direct && loops.len() == 1);
+        assert_eq!(plan.accesses().collect::<Vec<_>>(), [class.access()]);
+        assert!(plan.dims().iter().all(|dim| dim.role == DimRole::Parallel));
+    }
+}
+
+/// The order is that of the output's memory; what it goes through backwards is flipped for all.
+#[test]
+fn loops_follow_the_memory_of_the_output() {
+    let plan = plan(&[3, 40, 2], 1, &[&[320, 8, 4], &[-4, 24, 12]]).expect("a plan");
+    assert_eq!(plan.extents().collect::<Vec<_>>(), [80, 3]);
+    assert_eq!((plan.strides(0), plan.strides(1)), (&[4, -320][..], &[12, 4][..]));
+    let starts: Vec<isize> = plan.operands().iter().map(LoopOperand::start).collect();
+    assert_eq!(starts, [640, -8]);
+    let reaches: Vec<_> = plan.operands().iter().map(LoopOperand::reach).collect();
+    assert_eq!(reaches, [(0, 960), (-8, 952)]);
+}
+
+/// Every element that a plan visits is in the reach that it states, and none is visited twice.
+#[test]
+fn each_element_is_visited_once() {
+    let shapes: [(&[usize], [&[isize]; 2]); 4] = [
+        (&[4, 5, 6], [&[4, 16, 80], &[120, 24, 4]]),
+        (&[4, 5, 6], [&[-120, 0, 4], &[24, -96, 4]]),
+        (&[7, 1, 9], [&[0, 4, 8], &[-36, 400, -4]]),
+        (&[2, 2, 2, 2], [&[4, 8, 16, 32], &[32, 16, 8, 4]]),
+    ];
+    for (extents, strides) in shapes {
+        let plan = plan(extents, 1, &strides).expect("a plan");
+        for (i, given) in strides.iter().enumerate() {
+            let places = |extents: &[usize], strides: &[isize], start: isize| {
+                let mut all = vec![start];
+                for (&extent, &stride) in extents.iter().zip(strides) {
+                    all = all
+                        .iter()
+                        .flat_map(|at| (0..extent as isize).map(move |n| at + n * stride))
+                        .collect();
+                }
+                all.sort_unstable();
+                all
+            };
+            let walked: Vec<usize> = plan.extents().collect();
+            let operand = plan.operands()[i];
+            let got = places(&walked, plan.strides(i), operand.start());
+            assert_eq!(got, places(extents, given, 0), "{extents:?} {strides:?}");
+            let (low, high) = operand.reach();
+            assert_eq!((got[0], got[got.len() - 1] + 4), (low, high));
+        }
+    }
+}
+
+#[test]
+fn units_cover_the_space() {
+    let shapes: [(&[usize], [&[isize]; 2]); 4] = [
+        (&[1_000_003], [&[4], &[4]]),
+        (&[700, 900], [&[4, 2800], &[3600, 4]]),
+        (&[3, 70, 900], [&[4, 12, 840], &[252_000, 3600, 4]]),
+        (&[30_000, 3], [&[0, 4], &[12, 4]]),
+    ];
+    for (extents, strides) in shapes {
+        let plan = plan(extents, 1, &strides).expect("a plan");
+        let ends: Vec<usize> = (0..=plan.units()).map(|unit| plan.elements_before(unit)).collect();
+        assert!(plan.units() > 1 && ends.is_sorted_by(|a, b| a < b), "{extents:?}: {ends:?}");
+        assert_eq!((ends[0], ends[plan.units()]), (0, plan.elements()));
+    }
+}
+
+#[test]
+fn bytes_that_are_moved() {
+    let rows: &[(&[usize], &[isize], usize)] = &[
+        (&[10, 50], &[200, 4], 2000),
+        (&[10, 50], &[0, 4], 200),
+        (&[10, 50], &[4, 0], 40),
+        (&[10, 50], &[0, 0], 4),
+        (&[10, 50], &[-8, 80], 2000),
+        (&[1, 1], &[4, 4], 4),
+        (&[0, 50], &[0, 0], 0),
+        (&[1 << 30, 1 << 30], &[0, 4], 4 << 30),
+    ];
+    for &(extents, strides, bytes) in rows {
+        assert_eq!(plan(extents, 1, &[strides]).expect("a plan").distinct_bytes(0), bytes, "{strides:?}");
+    }
+}
+
+#[test]
+fn what_is_no_layout_is_refused() {
+    use LoopPlanError::{Misaligned, OutOfReach, Rank, SelfOverlap, TooLarge};
+    let rows: &[(&[usize], usize, &[&[isize]], LoopPlanError)] = &[
+        (&[4], 1, &[&[4, 4], &[4]], Rank { operand: 0 }),
+        (&[4], 1, &[&[4], &[6]], Misaligned { operand: 1 }),
+        (&[3, 2], 1, &[&[isize::MAX - 3, 4], &[8, 4]], OutOfReach { operand: 0 }),
+        (&[3, 2], 1, &[&[0, 0], &[4, 4]], SelfOverlap { output: 0 }),
+        (&[3], 0, &[&[4], &[0]], SelfOverlap { output: 1 }),
+        (&[1 << 40, 1 << 40], 1, &[&[0, 0]], TooLarge),
+        (&[1 << 62, 2], 1, &[&[0, 0]], TooLarge),
+    ];
+    for &(extents, inputs, strides, error) in rows {
+        assert_eq!(plan(extents, inputs, strides).map(drop), Err(error), "{extents:?} {strides:?}");
+    }
+    for item in [0, 3, 16] {
+        let layout = OperandLayout { item, offset: 0, strides: &[16] };
+        assert_eq!(LoopPlan::new(&[2], 1, [layout], 1).map(drop), Err(Misaligned { operand: 0 }));
+    }
+    let layout = OperandLayout { item: 4, offset: isize::MAX - 4, strides: &[4] };
+    assert_eq!(LoopPlan::new(&[2], 1, [layout], 1).map(drop), Err(OutOfReach { operand: 0 }));
+}

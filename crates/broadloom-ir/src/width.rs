@@ -1,0 +1,111 @@
+//! The width of the vectors of machine code.
+//!
+//! There is one type for it in the whole workspace: options name the widest that is wanted, the engine clamps it once to
+//! what the [target](VectorWidth::target) has, and everything behind that (costs, keys of caches, the emitter) uses the
+//! clamped one. A width changes speed, never bits.
+
+use std::fmt;
+
+/// The bits of a vector.
+///
+/// ```
+/// use broadloom_ir::VectorWidth;
+///
+/// assert!(VectorWidth::W128 < VectorWidth::W512 && VectorWidth::W128 <= VectorWidth::target());
+/// assert_eq!((VectorWidth::W256.bits(), VectorWidth::W256.bytes()), (256, 32));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VectorWidth {
+    /// 128 bits: SSE and AVX of x86-64, NEON of aarch64.
+    W128,
+    /// 256 bits: AVX2, FMA, F16C and BMI2.
+    W256,
+    /// 512 bits: AVX-512 F, BW, DQ and VL, with all that 256 bits take.
+    W512,
+}
+
+impl VectorWidth {
+    /// All widths, the narrowest first.
+    pub const ALL: [VectorWidth; 3] = [VectorWidth::W128, VectorWidth::W256, VectorWidth::W512];
+
+    /// The bytes of a vector.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            VectorWidth::W128 => 16,
+            VectorWidth::W256 => 32,
+            VectorWidth::W512 => 64,
+        }
+    }
+
+    /// The bits of a vector.
+    pub const fn bits(self) -> u32 {
+        8 * self.bytes()
+    }
+
+    /// The name, as commands spell it: the number of bits.
+    pub const fn name(self) -> &'static str {
+        match self {
+            VectorWidth::W128 => "128",
+            VectorWidth::W256 => "256",
+            VectorWidth::W512 => "512",
+        }
+    }
+
+    /// The width of so many bits.
+    ///
+    /// ```
+    /// use broadloom_ir::VectorWidth;
+    ///
+    /// assert_eq!(VectorWidth::from_bits(256), Some(VectorWidth::W256));
+    /// assert_eq!(VectorWidth::from_bits(64), None);
+    /// ```
+    pub fn from_bits(bits: u32) -> Option<VectorWidth> {
+        VectorWidth::ALL.into_iter().find(|width| width.bits() == bits)
+    }
+
+    /// The widest vectors that this CPU has instructions for; it has all narrower ones too.
+    pub fn target() -> VectorWidth {
+        #[cfg(target_arch = "x86_64")]
+        {
+            macro_rules! has {
+                ($($feature:tt),*) => { $(is_x86_feature_detected!($feature))&&* };
+            }
+            if has!("avx2", "fma", "f16c", "bmi2") {
+                let wide = has!("avx512f", "avx512bw", "avx512dq", "avx512vl");
+                return if wide { VectorWidth::W512 } else { VectorWidth::W256 };
+            }
+        }
+        VectorWidth::W128
+    }
+
+    /// The widths that this CPU has, the narrowest first.
+    pub fn of_target() -> impl Iterator<Item = VectorWidth> {
+        VectorWidth::ALL.into_iter().filter(|&width| width <= VectorWidth::target())
+    }
+}
+
+impl fmt::Display for VectorWidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_ordered_by_their_bits() {
+        assert_eq!(VectorWidth::ALL.map(VectorWidth::bits), [128, 256, 512]);
+        assert!(VectorWidth::ALL.is_sorted());
+        assert_eq!(VectorWidth::ALL.map(|width| width.to_string()), ["128", "256", "512"]);
+        assert_eq!(VectorWidth::ALL.map(|w| VectorWidth::from_bits(w.bits())), VectorWidth::ALL.map(Some));
+    }
+
+    #[test]
+    fn the_target_has_every_width_up_to_its_widest() {
+        let widths: Vec<VectorWidth> = VectorWidth::of_target().collect();
+        assert_eq!(widths, VectorWidth::ALL[..widths.len()]);
+        assert_eq!(widths.last(), Some(&VectorWidth::target()));
+    }
+}

@@ -1,0 +1,201 @@
+//! Binding a loop plan to memory: pointers, bounds, alignment, and who shares elements with whom.
+//!
+//! The plan says where each operand's elements are relative to its memory; the binder shows that they are inside of it.
+//! Slices of a run never overlap, which is what `&mut` says; views may, so that each input is compared with each output:
+//! it is apart from it, or the same element for element, or the walk is refused.
+
+use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
+use smallvec::SmallVec;
+
+use crate::operand::BoundOperand;
+use crate::overlap::{Place, disjoint};
+use crate::view::{Layout, View, ViewMut};
+
+/// Why operands can't be walked together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NestError {
+    /// An input's shape is not the extents, or its memory is too short or not aligned to its elements.
+    #[error("the shape of input {input} is not that of the index space")]
+    InputShape {
+        /// Its number.
+        input: usize,
+    },
+    /// An output's shape is not the extents, or its memory is too short or not aligned to its elements.
+    #[error("the shape of output {output} is not that of the index space")]
+    OutputShape {
+        /// Its number.
+        output: usize,
+    },
+    /// An input shares memory with an output, other than element for element: read from a copy instead.
+    #[error("input {input} overlaps output {output} other than element for element")]
+    Overlap {
+        /// The input's number.
+        input: usize,
+        /// The output's number.
+        output: usize,
+    },
+    /// Two outputs share memory, or are not known not to.
+    #[error("outputs {first} and {second} overlap")]
+    OutputsOverlap {
+        /// The lower number.
+        first: usize,
+        /// The higher one.
+        second: usize,
+    },
+    /// The index space has more elements than `isize::MAX`.
+    #[error("the index space has more elements than can be counted")]
+    TooLarge,
+}
+
+impl NestError {
+    /// The error for layouts without a plan, `inputs` of which are inputs.
+    fn of(error: LoopPlanError, inputs: usize) -> NestError {
+        match error {
+            LoopPlanError::TooLarge => NestError::TooLarge,
+            LoopPlanError::SelfOverlap { output } => {
+                NestError::OutputsOverlap { first: output, second: output }
+            }
+            LoopPlanError::Rank { operand }
+            | LoopPlanError::Misaligned { operand }
+            | LoopPlanError::OutOfReach { operand } => NestError::of_operand(operand, inputs),
+        }
+    }
+
+    fn of_operand(operand: usize, inputs: usize) -> NestError {
+        match operand.checked_sub(inputs) {
+            None => NestError::InputShape { input: operand },
+            Some(output) => NestError::OutputShape { output },
+        }
+    }
+}
+
+/// The bound operands of a nest: inputs, then outputs.
+pub(crate) type Bound = SmallVec<[BoundOperand; 4]>;
+
+/// The operands of a plan over slices: what its offsets are relative to is where a slice begins.
+#[inline]
+pub(crate) fn slices<'a>(
+    plan: &LoopPlan,
+    mut inputs: impl Iterator<Item = &'a [u8]>,
+    mut outputs: impl Iterator<Item = &'a mut [u8]>,
+) -> Result<Bound, NestError> {
+    let mut bound = Bound::new();
+    for (i, planned) in plan.operands().iter().enumerate() {
+        let memory = match i < plan.inputs() {
+            true => inputs.next().map(|slice| (slice.as_ptr().cast_mut(), slice.len())),
+            false => outputs.next().map(|slice| (slice.as_mut_ptr(), slice.len())),
+        };
+        let (low, high) = planned.reach();
+        let operand = memory.and_then(|(start, len)| {
+            let ptr = start.wrapping_offset(planned.start());
+            // From here all elements are inside and aligned: the plan's reach is that of all of them, and they are
+            // multiples of an element apart. Of nothing, the first element may be anywhere.
+            let fits = low >= 0 && high as usize <= len && ptr.addr() & (planned.item() - 1) == 0;
+            (fits || low == high).then(|| BoundOperand::new(ptr, planned))
+        });
+        bound.push(operand.ok_or(NestError::of_operand(i, plan.inputs()))?);
+    }
+    if inputs.next().is_some() {
+        return Err(NestError::InputShape { input: plan.inputs() });
+    }
+    match outputs.next() {
+        Some(_) => Err(NestError::OutputShape { output: plan.operands().len() - plan.inputs() }),
+        None => Ok(bound),
+    }
+}
+
+/// A plan of views, whose memory is known to hold what they reach.
+#[inline]
+pub(crate) fn views<'a>(
+    extents: &[usize],
+    inputs: &[View<'a>],
+    outputs: impl IntoIterator<Item = ViewMut<'a>>,
+) -> Result<(LoopPlan, Bound), NestError> {
+    let mut given = Given { extents, operands: SmallVec::new(), strides: SmallVec::new(), error: None };
+    for (input, view) in inputs.iter().enumerate() {
+        given.push(&view.layout, NestError::InputShape { input });
+    }
+    let mut output = 0;
+    // PERF: a `for` would move each view once more.
+    outputs.into_iter().for_each(|view| {
+        given.push(&view.layout, NestError::OutputShape { output });
+        output += 1;
+    });
+    if let Some(error) = given.error {
+        return Err(error);
+    }
+    let layouts = (given.operands.iter().enumerate()).map(|(i, &(_, item, _))| OperandLayout {
+        item: item.into(),
+        offset: 0,
+        strides: given.strides(i),
+    });
+    let plan = LoopPlan::new(extents, inputs.len(), layouts, LoopPlan::MIN_ROW)
+        .map_err(|error| NestError::of(error, inputs.len()))?;
+    let mut bound = Bound::new();
+    for (planned, &(ptr, ..)) in plan.operands().iter().zip(&given.operands) {
+        bound.push(BoundOperand::new(ptr.wrapping_offset(planned.start()), planned));
+    }
+    if plan.elements() > 0 {
+        given.find_aliases(&mut bound, inputs.len())?;
+    }
+    Ok((plan, bound))
+}
+
+/// Views as they were given, for a space of these extents.
+struct Given<'e> {
+    extents: &'e [usize],
+    /// The element with index 0, bytes of an element, and the addresses that are reached.
+    operands: SmallVec<[(*mut u8, u8, (usize, usize)); 4]>,
+    /// A stride per operand and dimension.
+    strides: SmallVec<[isize; 8]>,
+    error: Option<NestError>,
+}
+
+impl Given<'_> {
+    #[inline]
+    fn push(&mut self, layout: &Layout, otherwise: NestError) {
+        if !layout.has_shape(self.extents) {
+            self.error = self.error.or(Some(otherwise));
+        }
+        self.operands.push((layout.ptr, layout.item as u8, layout.reach));
+        layout.strides.iter().for_each(|&stride| self.strides.push(stride));
+    }
+
+    fn strides(&self, operand: usize) -> &[isize] {
+        let rank = self.extents.len();
+        &self.strides[operand * rank..][..rank]
+    }
+
+    fn place(&self, operand: usize) -> Place<'_> {
+        let (ptr, item, _) = self.operands[operand];
+        let (shape, strides) = (self.extents, self.strides(operand));
+        Place { address: ptr.addr(), item: item.into(), shape, strides }
+    }
+
+    /// Whether the addresses between which two operands lie overlap.
+    fn is_near(&self, a: usize, b: usize) -> bool {
+        let ((.., a), (.., b)) = (self.operands[a], self.operands[b]);
+        a.0 < b.1 && b.0 < a.1
+    }
+
+    /// Marks inputs that are outputs, and refuses every other overlap with an output.
+    fn find_aliases(&self, bound: &mut Bound, inputs: usize) -> Result<(), NestError> {
+        for b in inputs..bound.len() {
+            let second = b - inputs;
+            if let Some(a) =
+                (inputs..b).find(|&a| self.is_near(a, b) && !disjoint(self.place(a), self.place(b)))
+            {
+                return Err(NestError::OutputsOverlap { first: a - inputs, second });
+            }
+            for input in (0..inputs).filter(|&input| self.is_near(input, b)) {
+                let (read, written) = (self.place(input), self.place(b));
+                if read.same(written) {
+                    bound[input].alias();
+                } else if !disjoint(read, written) {
+                    return Err(NestError::Overlap { input, output: second });
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! An operand of a nest: its place in memory, and what its loop plan makes of it.
+//!
+//! The pointer is to the first element of the walk. It reaches the other elements of its view, or of its slice, by the
+//! strides of the plan, and nothing else; `bind` is where that is checked.
+
+use broadloom_ir::loop_plan::{Access, AccessClass, LoopOperand};
+
+/// See the module's head.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BoundOperand {
+    pub(crate) ptr: *mut u8,
+    item: u8,
+    pub(crate) class: AccessClass,
+    /// An input that has exactly the elements of an output.
+    pub(crate) aliased: bool,
+}
+
+impl BoundOperand {
+    /// An operand at this address, which shares no byte with another.
+    #[inline]
+    pub(crate) fn new(ptr: *mut u8, planned: &LoopOperand) -> BoundOperand {
+        BoundOperand { ptr, item: planned.item() as u8, class: planned.class(), aliased: false }
+    }
+
+    /// Notes that the operand has exactly the elements of an output. It is then never one element for a whole row: a row
+    /// of a single column, the only one where it could be, is contiguous too.
+    pub(crate) fn alias(&mut self) {
+        self.aliased = true;
+        if self.class == AccessClass::Uniform {
+            self.class = AccessClass::Contiguous;
+        }
+    }
+
+    /// Bytes of an element.
+    #[inline]
+    pub(crate) fn item(&self) -> usize {
+        self.item.into()
+    }
+
+    /// How an executor reads the operand.
+    #[inline]
+    pub(crate) fn access(&self) -> Access {
+        self.class.access()
+    }
+
+    /// Whether the operand is used in place although an output has the same elements.
+    #[inline]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.aliased && self.class == AccessClass::Contiguous
+    }
+}

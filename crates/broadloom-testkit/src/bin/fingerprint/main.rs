@@ -1,0 +1,208 @@
+//! Hashes of results, to show that a redesign changes none of their bits.
+//!
+//! Two commits give the same results if their hashes over the same programs, and over the same arguments of every
+//! function, are the same text. The programs are written to a file once, as text with all elements spelled out, and
+//! read back by both commits: an op that is added changes what the generator of random programs draws, but not a
+//! file, and no seed, generator or list of edge-case values has to stay as it was. Every NaN counts as one value.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use broadloom::Engine;
+use broadloom_testkit::random::{Program, Size, program, with_other_values};
+use clap::Parser;
+
+mod evaluate;
+mod functions;
+mod hash;
+
+use evaluate::{Executors, hashes_of_program};
+use hash::Hash;
+
+/// Hashes the results of random programs and of every function, by executor and vector width.
+#[derive(Parser)]
+enum Command {
+    /// Writes random programs with all their elements to a file.
+    WritePrograms {
+        /// The file.
+        file: PathBuf,
+        /// How many.
+        #[arg(long, default_value_t = 100_000)]
+        programs: u64,
+        /// The seed of the first; those after it have the seeds that follow.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Evaluates the programs of such a file; prints a line of hashes for each block of programs, and one for all.
+    Programs {
+        /// The file.
+        file: PathBuf,
+        /// Programs for each line.
+        #[arg(long, default_value_t = 1000)]
+        block: usize,
+        /// Leave out so many programs at the beginning.
+        #[arg(long, default_value_t = 0)]
+        from: usize,
+        /// Stop before the program of this number.
+        #[arg(long, default_value_t = usize::MAX)]
+        until: usize,
+    },
+    /// Evaluates every function and conversion over fixed arguments; prints a line of hashes for each.
+    Functions,
+}
+
+fn main() -> ExitCode {
+    match run(&Command::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<(), String> {
+    match command {
+        Command::WritePrograms { file, programs, seed } => return write_programs(file, *seed, *programs),
+        Command::Programs { file, block, from, until } => {
+            hash_programs(open(file)?, (*block).max(1), *from..*until, &mut stdout().lock())?;
+        }
+        Command::Functions => functions::hash_all(&mut stdout().lock())?,
+    }
+    // The interpreter's hashes would stand under every executor's name.
+    if Engine::global().compiled_kernels() == 0 {
+        return Err("nothing was compiled on this host".into());
+    }
+    Ok(())
+}
+
+/// The program of a number. Most are small: their lengths lie around those of vectors and tiles. One of 5000 has arrays
+/// of tens of thousands of elements, and one has more steps than a kernel takes. One of ten is the program before it
+/// with other values, which may share its plan and its code.
+fn numbered(first: u64, number: u64) -> Program {
+    let size = match number % 5000 {
+        2499 => Size::Long,
+        4998 => Size::Large,
+        _ => Size::Small,
+    };
+    match number % 10 {
+        9 => with_other_values(&numbered(first, number - 1), number),
+        _ => program(first + number, size),
+    }
+}
+
+fn write_programs(path: &Path, first: u64, programs: u64) -> Result<(), String> {
+    let written = File::create(path).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        for number in 0..programs {
+            // A program's text has no empty line, so that one parts it from the next.
+            writeln!(file, "{}", numbered(first, number))?;
+        }
+        file.flush()
+    });
+    written.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn open(path: &Path) -> Result<BufReader<File>, String> {
+    File::open(path).map(BufReader::new).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Prints the hashes of the programs of a file.
+fn hash_programs(
+    mut file: impl BufRead,
+    block: usize,
+    range: std::ops::Range<usize>,
+    out: &mut impl Write,
+) -> Result<(), String> {
+    let executors = Executors::of_host();
+    let (mut all, mut part) = (vec![Hash::new(); executors.count()], vec![Hash::new(); executors.count()]);
+    let (mut number, mut differing) = (0, 0);
+    let told = |label: &str, hashes: &[Hash], out: &mut dyn Write| {
+        writeln!(out, "{label} {}", executors.line(hashes)).map_err(|error| error.to_string())
+    };
+    while let Some(text) = next_text(&mut file).map_err(|error| error.to_string())? {
+        if number >= range.end {
+            break;
+        }
+        if number >= range.start {
+            let program: Program = text.parse().map_err(|error| format!("program {number}: {error}"))?;
+            let hashes = hashes_of_program(&program, &executors, number);
+            if hashes.iter().any(|hash| *hash != hashes[0]) {
+                eprintln!("program {number}: {}", executors.line(&hashes));
+                differing += 1;
+            }
+            for (hash, total) in hashes.iter().zip(part.iter_mut().zip(&mut all)) {
+                total.0.word(hash.bits());
+                total.1.word(hash.bits());
+            }
+        }
+        number += 1;
+        if number % block == 0 && number > range.start {
+            told(&format!("{:06}..{number:06}", number - block), &part, out)?;
+            part.fill(Hash::new());
+        }
+    }
+    told(&format!("all {number}"), &all, out)?;
+    if differing > 0 { Err(format!("executors differ over {differing} programs")) } else { Ok(()) }
+}
+
+/// The lines up to an empty one, or nothing at the end.
+fn next_text(file: &mut impl BufRead) -> std::io::Result<Option<String>> {
+    let mut text = String::new();
+    loop {
+        let before = text.len();
+        let read = file.read_line(&mut text)?;
+        if read == 0 || text[before..].trim_end().is_empty() {
+            return Ok(Some(text).filter(|text| !text.trim_end().is_empty()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(text: &str) -> String {
+        let mut out = Vec::new();
+        hash_programs(text.as_bytes(), 1, 0..usize::MAX, &mut out).expect("equal executors");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn another_element_changes_the_line_of_its_program_and_the_last() {
+        let ordinary = "x: float32[3] = [1.0, 2.0, 3.0]\nreturn -x\n\n";
+        let next_float = ordinary.replace("3.0]", "3.0000002]");
+        let (first, second) =
+            (printed(&ordinary.repeat(3)), printed(&[ordinary, &next_float, ordinary].concat()));
+        let same: Vec<bool> = first.lines().zip(second.lines()).map(|(a, b)| a == b).collect();
+        assert_eq!(same, [true, false, true, false], "{first}{second}");
+    }
+
+    #[test]
+    fn shapes_dtypes_and_failures_count_and_the_bits_of_nans_do_not() {
+        let lines = |text: &str| printed(text).lines().next().expect("a line").to_owned();
+        let row = lines("x: int8[2] = [1, 0]\nreturn x\n");
+        assert_ne!(row, lines("x: int8[2, 1] = [1, 0]\nreturn x\n"));
+        assert_ne!(row, lines("x: uint8[2] = [1, 0]\nreturn x\n"));
+        assert_ne!(row, lines("int_division error\nx: int8[2] = [1, 0]\nreturn x // x\n"));
+        let nan = lines("x: float64[2] = [nan, 1.0]\nreturn x\n");
+        assert_eq!(nan, lines("x: float64[2] = [nan, -1.0]\nreturn -x\n"));
+        assert_ne!(nan, lines("x: float64[2] = [inf, 1.0]\nreturn x\n"));
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let path = std::env::temp_dir().join(format!("broadloom-programs-{}", std::process::id()));
+        write_programs(&path, 7, 20).expect("written");
+        let mut file = open(&path).expect("there");
+        for number in 0..20 {
+            let text = next_text(&mut file).expect("read").expect("a program");
+            assert_eq!(text.parse::<Program>().expect("a program"), numbered(7, number));
+        }
+        assert_eq!(next_text(&mut file).expect("read"), None);
+        std::fs::remove_file(&path).expect("removed");
+    }
+}

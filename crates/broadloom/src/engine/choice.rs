@@ -1,0 +1,350 @@
+//! Which executor runs a stage: the state machine behind [`Executor::Auto`].
+//!
+//! ```text
+//!   Interpreting ──── regret > compile, or estimates close and ────▶ Compiling
+//!    │        │       compile < 5 % of the time spent                 │
+//!    │        │                                                       │ (the next run)
+//!    │        └──── another stage had the kernel compiled ────┐       │
+//!    │                                                        ▼       ▼
+//!    │                                               machine code is there
+//!    │ interpreter estimated                          │        │        │
+//!    │ faster by far           interpreter faster     │ close  │        │ machine code faster
+//!    │                         by far                 ▼        │        │ by far
+//!    │                    ┌──────────────────────── Trial ◀────┘        │
+//!    │                    │ interpreter measured     │ machine code      │
+//!    ▼                    ▼ faster                   ▼ measured faster   ▼
+//!   InterpreterOnly ◀─────┘                          └──────────────▶ Compiled
+//! ```
+//!
+//! Each stage has a [`State`] for each width of vectors and each thread mode, since times are compared within one of them
+//! only; the [`Ledger`] is the stage's. A run begins with [`State::next`], the one place where states change, which sees the
+//! costs of the [model](super::cost) and nothing else: what the caller asks for, and why nothing can be compiled, is looked at
+//! before it ([`choose`]) and changes no state. It decides speed, never bits.
+
+use std::fmt;
+
+use crate::engine::cost::RunCost;
+use crate::engine::options::Executor;
+use crate::engine::trial::{Measured, Trial};
+
+/// What compiling may cost of the time that was spent interpreting, where only a trial can tell whether it pays.
+const COMPILE_BUDGET: f64 = 0.05;
+
+/// What has been decided for a stage.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum State {
+    /// There is no machine code. What runs cost is added to the ledger.
+    #[default]
+    Interpreting,
+    /// There is none, and this run makes it.
+    Compiling(Reason),
+    /// There is, and runs of both executors are timed in turns.
+    Trial(Trial),
+    /// Machine code runs, as long as there is some: it was measured to be faster, or is by estimate.
+    Compiled(Option<Measured>),
+    /// The interpreter runs: it was measured to be faster, or is by estimate.
+    InterpreterOnly(Option<Measured>),
+}
+
+/// Why a kernel is compiled.
+#[derive(Clone, Copy, Debug)]
+pub enum Reason {
+    /// The regret exceeds what compiling takes.
+    Pays,
+    /// The estimates are too close, and compiling is within the budget for a trial.
+    Trial,
+}
+
+/// What interpreting a stage has cost so far, in nanoseconds: all of its time, and the regret in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ledger {
+    pub spent: f64,
+    pub regret: f64,
+}
+
+impl Ledger {
+    /// Adds a run on the interpreter.
+    pub fn add(&mut self, cost: &RunCost) {
+        self.spent += cost.interpreted;
+        self.regret += cost.regret();
+    }
+}
+
+/// What is known when a run begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    pub cost: RunCost,
+    pub ledger: Ledger,
+    /// Machine code is there.
+    pub has_code: bool,
+}
+
+impl State {
+    /// The state of the run that begins now.
+    pub fn next(self, facts: &Facts) -> State {
+        let Facts { cost, ledger, has_code } = facts;
+        let (close, interpreter_wins) = (cost.is_close(), cost.interpreted < cost.compiled);
+        match (self, has_code) {
+            (State::InterpreterOnly(_), _) | (State::Compiled(_), true) => self,
+            (State::Trial(trial), true) => match trial.result() {
+                None => self,
+                Some(times) if times.compiled <= times.interpreted => State::Compiled(Some(times)),
+                Some(times) => State::InterpreterOnly(Some(times)),
+            },
+            (_, true) if close => State::Trial(Trial::default()),
+            (_, true) if interpreter_wins => State::InterpreterOnly(None),
+            (_, true) => State::Compiled(None),
+            (_, false) if close && ledger.spent * COMPILE_BUDGET > cost.compile => {
+                State::Compiling(Reason::Trial)
+            }
+            (_, false) if interpreter_wins && close => State::Interpreting,
+            (_, false) if interpreter_wins => State::InterpreterOnly(None),
+            (_, false) if ledger.regret + cost.regret() > cost.compile => State::Compiling(Reason::Pays),
+            (_, false) => State::Interpreting,
+        }
+    }
+
+    /// Whether machine code runs in this state.
+    fn is_compiled(&self) -> bool {
+        match self {
+            State::Trial(trial) => trial.turn().unwrap_or(true),
+            State::Compiling(_) | State::Compiled(_) => true,
+            State::Interpreting | State::InterpreterOnly(_) => false,
+        }
+    }
+
+    /// The state in one byte, which other threads read without a lock: [`State::of_tag`] has what they can know of it.
+    pub fn tag(&self) -> u8 {
+        match self {
+            State::Interpreting | State::Compiling(_) => 0,
+            State::Trial(_) => State::TRIAL,
+            State::Compiled(_) => State::COMPILED,
+            State::InterpreterOnly(_) => 3,
+        }
+    }
+
+    /// The tags of states that a short call asks for.
+    pub const TRIAL: u8 = 1;
+    pub const COMPILED: u8 = 2;
+
+    /// The state with a tag, without what was measured in it.
+    pub fn of_tag(tag: u8) -> State {
+        match tag {
+            State::TRIAL => State::Trial(Trial::default()),
+            State::COMPILED => State::Compiled(None),
+            3 => State::InterpreterOnly(None),
+            _ => State::Interpreting,
+        }
+    }
+}
+
+/// The chosen executor, and why.
+#[derive(Clone, Copy)]
+pub struct Choice<'a> {
+    /// Machine code, or the interpreter.
+    pub jit: bool,
+    pub why: Why<'a>,
+    pub cost: RunCost,
+    /// The state of this run.
+    pub state: State,
+}
+
+impl Choice<'_> {
+    /// Estimated nanoseconds of the run on one thread.
+    pub fn time(&self) -> f64 {
+        if self.jit { self.cost.compiled } else { self.cost.interpreted }
+    }
+}
+
+/// Chooses the executor: what the caller asks for, then what is possible, then what is faster.
+pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, facts: &Facts) -> Choice<'a> {
+    let cost = facts.cost;
+    let (jit, why, state) = match (asked, obstacle) {
+        (Executor::Interp, _) => (false, Why::Asked, state),
+        (_, Some(obstacle)) => (false, obstacle, state),
+        (Executor::Jit, None) => (true, Why::Asked, state),
+        (Executor::Auto, None) => {
+            let state = state.next(facts);
+            (state.is_compiled(), Why::of(&state, facts), state)
+        }
+    };
+    Choice { jit, why, cost, state }
+}
+
+/// A reason, put into words only when someone asks.
+#[derive(Clone, Copy)]
+pub enum Why<'a> {
+    /// The caller named the executor.
+    Asked,
+    /// There is no compiler.
+    NoCompiler(&'a str),
+    /// The kernel has more instructions than are compiled.
+    TooLong { cost: usize, limit: usize },
+    /// The code is there.
+    Compiled,
+    /// The interpreter's loops are faster than machine code for these ops.
+    Faster,
+    /// The regret exceeds what compiling takes; both in nanoseconds.
+    Pays { compile: f64, regret: f64 },
+    /// It doesn't.
+    DoesNotPay { compile: f64, regret: f64 },
+    /// Both executors were tried.
+    Measured(Measured),
+    /// Both executors are being tried.
+    Trying,
+}
+
+impl Why<'_> {
+    /// Why a run in this state is on the executor that it is on.
+    fn of(state: &State, facts: &Facts) -> Why<'static> {
+        let RunCost { interpreted, compiled, compile } = facts.cost;
+        let regret = facts.ledger.regret + facts.cost.regret();
+        match *state {
+            State::Compiled(Some(times)) | State::InterpreterOnly(Some(times)) => Why::Measured(times),
+            State::Trial(_) | State::Compiling(Reason::Trial) => Why::Trying,
+            State::Compiling(Reason::Pays) => Why::Pays { compile, regret },
+            State::Compiled(None) => Why::Compiled,
+            State::InterpreterOnly(None) => Why::Faster,
+            State::Interpreting if interpreted < compiled => Why::Faster,
+            State::Interpreting => Why::DoesNotPay { compile, regret },
+        }
+    }
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Why::Asked => f.write_str("as asked"),
+            Why::NoCompiler(why) => f.write_str(why),
+            Why::TooLong { cost, limit } => {
+                write!(
+                    f,
+                    "its some {cost} vector instructions are more than are compiled ({limit}, the option max_compiled_cost)"
+                )
+            }
+            Why::Compiled => f.write_str("its code is compiled already"),
+            Why::Faster => f.write_str("its precompiled loops are faster here than machine code"),
+            Why::Pays { compile, regret } => {
+                let (compile, regret) = (compile / 1e3, regret / 1e3);
+                write!(f, "compiling (~{compile:.0} µs) pays, interpreting costs ~{regret:.0} µs more")
+            }
+            Why::DoesNotPay { compile, regret } => {
+                let (compile, regret) = (compile / 1e3, regret / 1e3);
+                write!(f, "compiling (~{compile:.0} µs) would not pay yet, it would save ~{regret:.1} µs")
+            }
+            // Times would be others in each process.
+            Why::Measured(times) if times.compiled <= times.interpreted => {
+                f.write_str("tried, machine code was faster")
+            }
+            Why::Measured(_) => f.write_str("tried, the interpreter was faster"),
+            Why::Trying => f.write_str("both are being tried, the estimates are too close"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// A run of 1000 elements whose executors take so many nanoseconds an element.
+    fn facts(compiled: f64, interpreted: f64) -> Facts {
+        let cost = RunCost { interpreted: 1e3 * interpreted, compiled: 1e3 * compiled, compile: 100_000.0 };
+        Facts { cost, ledger: Ledger::default(), has_code: false }
+    }
+
+    fn auto(state: State, facts: &Facts) -> (bool, String) {
+        let choice = choose(Executor::Auto, None, state, facts);
+        (choice.jit, choice.why.to_string())
+    }
+
+    #[test]
+    fn estimates_that_are_far_apart_decide() {
+        let slow = facts(1.0, 50.0);
+        let start = State::default();
+        assert!(!auto(start, &slow).0, "compiling does not pay yet");
+        let ledger = Ledger { regret: 80_000.0, ..Ledger::default() };
+        assert!(auto(start, &Facts { ledger, ..slow }).0, "it does by now");
+        assert!(auto(start, &Facts { has_code: true, ..slow }).0, "it costs nothing");
+        let ledger = Ledger { spent: 1e12, regret: 1e12 };
+        let slow_code = Facts { has_code: true, ledger, ..facts(50.0, 1.0) };
+        assert_eq!(auto(start, &slow_code), (false, Why::Faster.to_string()));
+    }
+
+    #[test]
+    fn estimates_that_are_close_are_tried_when_compiling_is_little_of_what_was_spent() {
+        let close = |spent: f64| Facts { ledger: Ledger { spent, regret: 0.0 }, ..facts(2.0, 1.5) };
+        assert_eq!(auto(State::default(), &close(1_900_000.0)), (false, Why::Faster.to_string()));
+        assert_eq!(auto(State::default(), &close(2_100_000.0)), (true, Why::Trying.to_string()));
+    }
+
+    /// The ledger alone leads to machine code: as many runs as make up what compiling costs, and none more.
+    #[test]
+    fn regret_adds_up_to_compiling() {
+        let (mut state, mut facts, mut runs) = (State::default(), facts(1.0, 21.0), 0);
+        loop {
+            let choice = choose(Executor::Auto, None, state, &facts);
+            state = choice.state;
+            if choice.jit {
+                break;
+            }
+            facts.ledger.add(&facts.cost.clone());
+            runs += 1;
+        }
+        assert_eq!((runs, matches!(state, State::Compiling(Reason::Pays))), (5, true));
+        facts.has_code = true;
+        state = state.next(&facts);
+        assert!(matches!(state, State::Compiled(None)));
+        // Until the code is gone: then it is made again at once, since it has paid.
+        facts.has_code = false;
+        assert!(matches!(state.next(&facts), State::Compiling(Reason::Pays)));
+    }
+
+    /// Whichever was faster runs from then on, whatever the estimates say.
+    #[test]
+    fn a_trial_lets_both_run_and_decides() {
+        for (interpreted, compiled) in [(900, 1100), (1100, 900)] {
+            let facts = Facts { has_code: true, ..facts(2.0, 1.5) };
+            let (mut state, mut ran) = (State::default(), [0; 2]);
+            for _ in 0..8 {
+                let choice = choose(Executor::Auto, None, state, &facts);
+                assert_eq!(choice.why.to_string(), Why::Trying.to_string());
+                ran[usize::from(choice.jit)] += 1;
+                state = choice.state;
+                let State::Trial(trial) = &mut state else { panic!("{state:?}") };
+                trial.note(choice.jit, Duration::from_nanos(if choice.jit { compiled } else { interpreted }));
+            }
+            assert_eq!(ran, [4, 4]);
+            let (jit, why) = auto(state, &facts);
+            assert_eq!(jit, compiled < interpreted, "{why}");
+            let winner = if jit { "machine code" } else { "the interpreter" };
+            assert_eq!(why, format!("tried, {winner} was faster"));
+            let settled = state.next(&facts);
+            assert_eq!((settled.tag(), settled.next(&facts).tag()), (if jit { 2 } else { 3 }, settled.tag()));
+        }
+    }
+
+    /// What another thread reads leads to the same executor.
+    #[test]
+    fn tags_tell_the_executor() {
+        let times = Measured { interpreted: 1.0, compiled: 2.0 };
+        for state in [
+            State::Interpreting,
+            State::Trial(Trial::default()),
+            State::Compiled(Some(times)),
+            State::InterpreterOnly(Some(times)),
+        ] {
+            assert_eq!(State::of_tag(state.tag()).is_compiled(), state.is_compiled(), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_caller_asks_for_is_not_weighed() {
+        let slow_code = Facts { has_code: true, ..facts(50.0, 1.0) };
+        let runs = |asked, obstacle| choose(asked, obstacle, State::default(), &slow_code).jit;
+        assert!(runs(Executor::Jit, None));
+        assert!(!choose(Executor::Interp, None, State::default(), &facts(1.0, 50.0)).jit);
+        assert!(!runs(Executor::Jit, Some(Why::TooLong { cost: 101, limit: 100 })));
+        assert!(!runs(Executor::Jit, Some(Why::NoCompiler("none here"))));
+    }
+}

@@ -1,0 +1,221 @@
+//! The cost model: what a run of a stage is expected to take, by the interpreter and by machine code.
+//!
+//! It consists of pure functions of the kernel, the width of vectors, the number of elements and the bytes that are moved. It
+//! decides speed, never bits. The constants come from measurements on one machine with AVX-512 (`docs/performance.md` says how
+//! to repeat them). The *regret* of a run on the interpreter is what it takes longer than machine code would have taken, and
+//! never negative: once the regret of all runs together exceeds what compiling takes, compiling would have paid.
+
+use broadloom_core::DType;
+use broadloom_core::kernel::{Code, Kernel};
+use broadloom_ir::VectorWidth;
+use broadloom_ir::loop_plan::LoopPlan;
+use broadloom_mem::Stores;
+
+/// What machine code costs.
+struct Rates {
+    /// Nanoseconds of one vector instruction per float32 element, in a fused loop; half as long for half the bytes.
+    instruction: f64,
+    /// Nanoseconds per element that float16's conversions add to an operation: there are instructions for them from 256
+    /// bits on, else it is integer arithmetic.
+    half: f64,
+    /// Nanoseconds to compile a kernel, and per vector instruction of it.
+    compile: f64,
+    compile_instruction: f64,
+}
+
+/// On vectors of 128, 256 and 512 bits. Compiling for the wider ones takes half the time, up to some hundreds of
+/// instructions (`cargo run --release -p broadloom-bench --features wide --bin wide compile`).
+const RATES: [Rates; 3] = [
+    Rates { instruction: 0.035, half: 2.2, compile: 60_000.0, compile_instruction: 2_200.0 },
+    Rates { instruction: 0.018, half: 0.18, compile: 30_000.0, compile_instruction: 900.0 },
+    Rates { instruction: 0.012, half: 0.075, compile: 30_000.0, compile_instruction: 900.0 },
+];
+
+/// Nanoseconds to load or store a float32 element, whoever runs the loop, and of an instruction of a host function.
+const MOVE: f64 = 0.035;
+/// Nanoseconds of one vector instruction per float32 element in the interpreter's loops at four lanes; they have as many as the host has.
+const INTERPRETED: f64 = 0.06;
+/// Nanoseconds per float32 element to load and store the tiles of one step of the interpreter.
+const PASS: f64 = 0.03;
+/// Nanoseconds per step and 256 elements of the interpreter.
+const DISPATCH: f64 = 4.0;
+/// Nanoseconds that machine code takes to call a host function, for so many elements at least: 3 to 6 were measured.
+const CALL: f64 = 4.0;
+const HOST_LANES: u32 = 4;
+/// float16 arithmetic in nanoseconds per element: the loops convert by integer arithmetic at whatever width the host
+/// has, or by its own conversions.
+const INTERPRETED_HALF: f64 = 0.4;
+const CONVERTED_HALF: f64 = 0.03;
+/// What [`Code::cost`] has for the conversions of an operation: the loops do without, where the host converts.
+const CONVERSIONS: f64 = 20.0;
+/// Nanoseconds to bind memory and set up a run in the interpreter, and in machine code.
+const CALL_INTERPRETED: f64 = 250.0;
+const CALL_COMPILED: f64 = 60.0;
+/// Nanoseconds of work below which a second thread costs more than it gives.
+const PARALLEL: f64 = 100_000.0;
+/// Estimates are within this factor of the truth, nearly always: closer ones are no reason to choose.
+const CLOSE: f64 = 4.0;
+
+/// Bytes of a stage's operands from which on the interpreter, and machine code on vectors of more than 128 bits, write
+/// by non-temporal stores. Measured with float32 and float64 sums and triads on a host with 2 MiB of L2 and a shared L3: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
+/// and beyond, a loss within L2.
+const LARGE: usize = 64 << 20;
+
+/// Nanoseconds per byte that one thread moves from or to memory, there.
+const PER_BYTE: f64 = 0.048;
+
+/// The bytes of a stage's operands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    pub read: usize,
+    pub written: usize,
+}
+
+impl Traffic {
+    /// Reads the traffic off a plan: an element that serves several indices is moved once.
+    pub fn of(loops: &LoopPlan) -> Traffic {
+        let sum = |operands: std::ops::Range<usize>| {
+            operands.fold(0usize, |sum, operand| sum.saturating_add(loops.distinct_bytes(operand)))
+        };
+        let (inputs, all) = (loops.inputs(), loops.operands().len());
+        Traffic { read: sum(0..inputs), written: sum(inputs..all) }
+    }
+
+    /// How machine code writes the outputs: on vectors of 128 bits, as usual.
+    pub fn stores_of(self, width: VectorWidth) -> Stores {
+        if width > VectorWidth::W128 { self.stores() } else { Stores::Cached }
+    }
+
+    /// How the interpreter, and machine code on wide vectors, writes the outputs.
+    pub fn stores(self) -> Stores {
+        match self.read.saturating_add(self.written) < LARGE {
+            true => Stores::Cached,
+            false => Stores::Streaming,
+        }
+    }
+
+    /// The nanoseconds that memory takes at least, of machine code and of the interpreter. Non-temporal stores do
+    /// not read the lines that they write.
+    fn floor(self, width: VectorWidth) -> (f64, f64) {
+        if self.stores() == Stores::Cached {
+            return (0.0, 0.0);
+        }
+        let (read, written) = (self.read as f64 * PER_BYTE, self.written as f64 * PER_BYTE);
+        let of = |stores| if stores == Stores::Cached { read + 2.0 * written } else { read + written };
+        (of(self.stores_of(width)), of(Stores::Streaming))
+    }
+}
+
+/// What a kernel is expected to cost, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// Per element, in the interpreter's loops.
+    interpreted: f64,
+    /// Per tile of the interpreter.
+    dispatch: f64,
+    /// Of each [`VectorWidth`].
+    machine: [Machine; 3],
+}
+
+/// What a kernel is expected to cost as machine code, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Machine {
+    /// Per element, in a fused loop.
+    fused: f64,
+    /// To compile.
+    compile: f64,
+}
+
+impl Estimate {
+    /// Reads the estimate off a kernel's instructions.
+    pub fn of(kernel: &Kernel) -> Estimate {
+        // Loads and stores: an instruction each.
+        let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
+        let moved = memory.map(DType::size).sum::<usize>() as f64 / 4.0;
+        let mut interpreted = moved * MOVE;
+        // Of machine code: instructions, operations of float16, and what has one rate at every width.
+        let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE);
+        let (lanes, converts) = (broadloom_interp::lanes() as f64, broadloom_mem::converts_halves());
+        for inst in &kernel.body {
+            if let Code::Host(callee) = inst.code {
+                // What the function takes, it takes in either; machine code calls it for every few elements.
+                let time = f64::from(callee.signature.cost()) * MOVE;
+                others += time + CALL / f64::from(HOST_LANES);
+                interpreted += time + PASS;
+                continue;
+            }
+            let (cost, width) =
+                (f64::from(inst.code.cost()), inst.code.operand(inst.code.operands() - 1).size());
+            let half = match inst.code {
+                Code::Apply(_, dtype) => dtype == DType::Float16,
+                Code::Cast(from, to) => from == DType::Float16 || to == DType::Float16,
+                Code::Host(_) => false,
+            };
+            let scale = (width as f64 / 4.0).max(if half { 1.0 } else { 0.0 });
+            let lean = (cost - CONVERSIONS).max(1.0);
+            // float16 is converted, and computed as a wider type.
+            let (pass, shown) = match half {
+                false => (PASS * scale, cost),
+                true if converts => (CONVERTED_HALF, lean),
+                true => (INTERPRETED_HALF, cost),
+            };
+            instructions += if half { lean } else { cost } * scale;
+            halves += if half { 1.0 } else { 0.0 };
+            // What an op computes is wider in the loops, but each op is also a pass over tiles.
+            interpreted += pass + shown * scale * INTERPRETED * 4.0 / lanes;
+        }
+        let machine = RATES.map(|rates| Machine {
+            fused: instructions * rates.instruction + halves * rates.half + others,
+            compile: rates.compile + rates.compile_instruction * kernel.cost() as f64,
+        });
+        Estimate { interpreted, dispatch: kernel.body.len() as f64 * DISPATCH, machine }
+    }
+}
+
+/// What one run of a stage is expected to take on one thread, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct RunCost {
+    pub interpreted: f64,
+    /// As machine code.
+    pub compiled: f64,
+    /// To compile, first.
+    pub compile: f64,
+}
+
+impl RunCost {
+    /// Reads the cost of a run off a kernel's estimate.
+    pub fn of(estimate: &Estimate, width: VectorWidth, elements: usize, traffic: Traffic) -> RunCost {
+        let Estimate { interpreted, dispatch, machine } = *estimate;
+        let Machine { fused, compile } = machine[width as usize];
+        let elements = elements as f64;
+        let tiles = (elements / 256.0).ceil();
+        let (fused_floor, interpreted_floor) = traffic.floor(width);
+        RunCost {
+            interpreted: (elements * interpreted + tiles * dispatch).max(interpreted_floor)
+                + CALL_INTERPRETED,
+            compiled: (elements * fused).max(fused_floor) + CALL_COMPILED,
+            compile,
+        }
+    }
+
+    /// What interpreting takes longer than machine code.
+    pub fn regret(&self) -> f64 {
+        (self.interpreted - self.compiled).max(0.0)
+    }
+
+    /// Whether the two are too close for the estimates to tell which is faster.
+    pub fn is_close(&self) -> bool {
+        self.compiled < self.interpreted * CLOSE && self.interpreted < self.compiled * CLOSE
+    }
+}
+
+/// Whether machine code is done with so many elements before a second thread would help.
+pub fn is_short(estimate: &Estimate, width: VectorWidth, elements: usize) -> bool {
+    threads(elements as f64 * estimate.machine[width as usize].fused, usize::MAX) == 1
+}
+
+/// How many threads share work of so many nanoseconds.
+pub fn threads(time: f64, allowed: usize) -> usize {
+    let useful = (time / PARALLEL * 2.0) as usize;
+    allowed.min(useful).max(1)
+}

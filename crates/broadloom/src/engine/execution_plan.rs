@@ -1,0 +1,205 @@
+//! An execution plan: the prepared stages of an expression, and the buffers between them.
+//!
+//! It is made once for an expression and run over any memory of the same layouts. Stages run in their order; a stage whose
+//! operands are all slices goes to [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found
+//! then. Where an output overlaps an input other than element for element, the stage runs into buffers of its own first.
+
+use broadloom_core::fuse::{self, ParamSource, Source, Stage, Target};
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
+use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Pool, Region, View, ViewMut};
+use smallvec::SmallVec;
+
+use crate::engine::memory::{self, Destination, Memory, contiguous_mut, copy, outputs, view};
+use crate::engine::options::Executor;
+use crate::engine::prepared::PreparedStage;
+use crate::engine::runtime::Request;
+use crate::engine::watch::Watch;
+
+/// See the module's head.
+pub(crate) struct ExecutionPlan {
+    pub(super) stages: Vec<PreparedStage>,
+    pub(super) temps: Vec<(DType, Shape)>,
+    pub(super) roots: Vec<(DType, Shape)>,
+    /// The stage that reads each temporary last.
+    last_read: Vec<usize>,
+    /// Bytes of roots and temporaries.
+    bytes: usize,
+}
+
+/// A run of a plan: all but the memory that is written.
+pub(super) struct PlanRun<'r> {
+    pub request: Request<'r>,
+    pub pool: &'r Pool,
+    pub slots: &'r [Region<'r>],
+    pub literals: &'r [Scalar],
+    pub watch: Option<&'r Watch<'r>>,
+}
+
+impl ExecutionPlan {
+    pub(super) fn new(plan: fuse::Plan, functions: &[HostFunction]) -> Result<ExecutionPlan> {
+        let mut bytes = 0usize;
+        for (dtype, shape) in plan.roots.iter().chain(&plan.temps) {
+            let size = shape.elements().checked_mul(dtype.size());
+            bytes = size.and_then(|s| bytes.checked_add(s)).ok_or_else(|| {
+                Error::new(ErrorKind::Limit, "results and temporaries take more bytes than can be addressed")
+            })?;
+        }
+        let mut last_read = vec![0; plan.temps.len()];
+        for (i, stage) in plan.stages.iter().enumerate() {
+            for input in &stage.inputs {
+                if let Source::Temp(t) = input.source {
+                    last_read[t as usize] = i;
+                }
+            }
+        }
+        let stages = plan.stages.into_iter().map(|stage| PreparedStage::new(stage, functions)).collect();
+        Ok(ExecutionPlan { stages, temps: plan.temps, roots: plan.roots, last_read, bytes })
+    }
+
+    /// The one stage of a plan that writes the roots, in their order, and nothing else.
+    pub(crate) fn single_stage(&self) -> Option<&PreparedStage> {
+        match &self.stages[..] {
+            [prepared] if self.temps.is_empty() => {
+                let roots = (0..self.roots.len() as u32).map(Target::Root);
+                prepared.stage.outputs.iter().copied().eq(roots).then_some(prepared)
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes of results and temporaries.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The roots' types.
+    pub(crate) fn roots(&self) -> &[(DType, Shape)] {
+        &self.roots
+    }
+
+    /// The executor of each stage, were it run now.
+    pub(crate) fn executors(&self, request: &Request<'_>) -> Vec<Executor> {
+        // Estimates are computed in floats, whatever the application has set.
+        let _ieee = FloatEnv::ieee();
+        self.stages.iter().map(|prepared| prepared.executor(request)).collect()
+    }
+
+    /// Elements that its loops compute.
+    pub(crate) fn elements(&self) -> usize {
+        self.stages.iter().map(|prepared| prepared.stage.shape.elements()).sum()
+    }
+
+    /// Compiles every loop whose inputs are linear, as far as machine code is wanted and available.
+    pub(crate) fn compile(&self, request: &Request<'_>) -> Result<()> {
+        let _ieee = FloatEnv::ieee();
+        self.stages.iter().try_for_each(|prepared| prepared.compile(request))
+    }
+
+    /// Runs the stages; gives the buffers of the roots that go to new ones.
+    pub(super) fn run(
+        &self,
+        run: &PlanRun<'_>,
+        destinations: SmallVec<[Destination<'_>; 2]>,
+    ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
+        let limit = run.request.options.max_bytes;
+        if self.bytes > limit {
+            let why = format!("the evaluation takes {} bytes, the limit is {limit}", self.bytes);
+            return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
+        }
+        let mut memory = Memory::new(run.pool, &self.roots, self.temps.len(), destinations)?;
+        let done = self.stages.iter().enumerate().try_for_each(|(i, stage)| {
+            run.stage(stage, &mut memory)?;
+            memory.release(run.pool, &self.last_read, i);
+            Ok(())
+        });
+        memory.finish(run.pool, done)
+    }
+}
+
+impl PlanRun<'_> {
+    /// Runs a stage.
+    fn stage(&self, prepared: &PreparedStage, memory: &mut Memory<'_>) -> Result<()> {
+        let stage = &prepared.stage;
+        if stage.shape.elements() == 0 {
+            return Ok(());
+        }
+        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, self.literals)).collect();
+        let mut written = memory.take_written(self.pool, stage)?;
+        let Memory { roots, temps } = memory;
+        let inputs: Option<SmallVec<[&[u8]; 8]>> =
+            stage.inputs.iter().map(|input| self.region(input.source, temps).as_slice()).collect();
+        if let (Some(inputs), Some(mut outputs)) = (inputs, memory::slices(roots, stage, &mut written)) {
+            let outputs = outputs.iter_mut().map(|bytes| &mut **bytes);
+            prepared.run(&self.request, inputs.iter().copied(), outputs, &params, self.watch)?;
+        } else if !self.attempt(prepared, temps, outputs(roots, stage, &mut written)?, &params)? {
+            let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
+            for dtype in stage.kernel.output_dtypes() {
+                fresh.push((memory::buffer(self.pool, dtype.size() * stage.shape.elements())?, dtype));
+            }
+            let mut views: SmallVec<[ViewMut<'_>; 4]> = SmallVec::new();
+            for (buffer, dtype) in &mut fresh {
+                views.push(contiguous_mut(buffer, *dtype, &stage.shape)?);
+            }
+            let done = self.attempt(prepared, temps, views, &params);
+            if done.is_ok() {
+                copy_all(&fresh, outputs(roots, stage, &mut written)?, stage)?;
+            }
+            fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
+            done?;
+        }
+        memory.put_written(written);
+        Ok(())
+    }
+
+    /// The memory of an input.
+    fn region<'m>(&'m self, source: Source, temps: &'m [Option<Buffer>]) -> Region<'m> {
+        match source {
+            Source::Slot(slot) => self.slots[slot as usize],
+            Source::Temp(temp) => temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes).into(),
+        }
+    }
+
+    /// Runs a stage into these outputs; false, and nothing is written, where one overlaps an input other than element for
+    /// element.
+    fn attempt(
+        &self,
+        prepared: &PreparedStage,
+        temps: &[Option<Buffer>],
+        outputs: SmallVec<[ViewMut<'_>; 4]>,
+        params: &[u64],
+    ) -> Result<bool> {
+        let stage = &prepared.stage;
+        let since = prepared.clock(&self.request);
+        let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
+        for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
+            inputs.push(view(self.region(input.source, temps), dtype, &input.layout)?);
+        }
+        #[expect(
+            clippy::map_identity,
+            reason = "the views' lifetimes are shortened, one by one, to that of the inputs"
+        )]
+        let outputs = outputs.into_iter().map(|view| -> ViewMut<'_> { view });
+        match &mut Nest::new(&stage.shape, &inputs, outputs) {
+            Ok(nest) => prepared.run_nest(&self.request, nest, params, since, self.watch).map(|()| true),
+            Err(NestError::Overlap { .. }) => Ok(false),
+            Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
+        }
+    }
+}
+
+/// Copies buffers to a stage's outputs.
+fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>, stage: &Stage) -> Result<()> {
+    let layout = Layout::contiguous(stage.shape.clone());
+    fresh
+        .iter()
+        .zip(outputs)
+        .try_for_each(|((buffer, dtype), out)| copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out))
+}
+
+/// The bits of a run-time scalar.
+pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
+    match source {
+        ParamSource::Slot(slot) => literals[slot as usize].bits,
+        ParamSource::Fixed(value) => value.bits,
+    }
+}

@@ -1,0 +1,130 @@
+//! What all runs of an engine share: compiled kernels, the compiler, the target, and how one run is asked for.
+//!
+//! The width of vectors that a call asks for is clamped here, once, to what the target has ([`Runtime::request`]): costs,
+//! states and keys of caches see the clamped one only. A compiler that is refused, or that can't be made, is not asked again.
+
+use std::sync::{Arc, OnceLock};
+
+use broadloom_core::{ErrorKind, Kernel, Result};
+use broadloom_ir::VectorWidth;
+use broadloom_mem::{Access, HostFunction, Stores};
+use smallvec::SmallVec;
+
+use crate::engine::cache::Cache;
+use crate::engine::jit::{Compiled, Compiler};
+use crate::engine::options::{Limits, Options, Profiling};
+use crate::engine::workers;
+
+/// See the module's head.
+pub struct Runtime {
+    pub kernels: Cache<KernelKey, Compiled>,
+    compiler: OnceLock<std::result::Result<Compiler, String>>,
+    refused: OnceLock<String>,
+    process: u32,
+    pub profiling: Profiling,
+    /// The widest vectors of the CPU that is compiled for.
+    target: VectorWidth,
+}
+
+/// A compiled kernel's identity: its content, how its inputs are accessed, the width of vectors that it was compiled for,
+/// and whether it has non-temporal stores too. The target is the same for all.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct KernelKey {
+    pub kernel: Arc<Kernel>,
+    pub access: SmallVec<[Access; 8]>,
+    pub width: VectorWidth,
+    pub stores: Stores,
+}
+
+/// Evaluations whose times can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadMode {
+    /// On as many threads as there are.
+    Many,
+    /// On one, as the caller asks.
+    One,
+}
+
+/// How a run is asked for.
+#[derive(Clone, Copy)]
+pub struct Request<'r> {
+    pub runtime: &'r Runtime,
+    pub options: &'r Options,
+    /// The widest vectors that machine code may have: no wider than the target's.
+    pub width: VectorWidth,
+    pub threads: ThreadMode,
+}
+
+impl Runtime {
+    pub fn new(limits: &Limits, target: VectorWidth) -> Runtime {
+        Runtime {
+            kernels: Cache::new(limits.kernels, limits.code_bytes),
+            compiler: OnceLock::new(),
+            refused: OnceLock::new(),
+            process: std::process::id(),
+            profiling: Profiling::from_env(),
+            target,
+        }
+    }
+
+    /// What is asked for, on this target.
+    #[inline]
+    pub fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
+        let width = options.vector_width.map_or(self.target, |asked| asked.min(self.target));
+        let threads = if options.threads == Some(1) { ThreadMode::One } else { ThreadMode::Many };
+        Request { runtime: self, options, width, threads }
+    }
+
+    /// Why vectors are not as wide as is asked for, if it is the target that lacks them.
+    pub fn narrowed(&self, options: &Options) -> Option<String> {
+        let lacks = options.vector_width.is_some_and(|asked| asked > self.target);
+        lacks.then(|| format!("this CPU has vectors of {} bits", self.target))
+    }
+
+    /// Why nothing can be compiled, if that is known already.
+    pub fn known_no_compiler(&self) -> Option<&str> {
+        let compiler = || self.compiler.get().and_then(|compiler| compiler.as_ref().err());
+        self.refused.get().or_else(compiler).map(String::as_str)
+    }
+
+    /// Why nothing can be compiled, if that is so.
+    pub fn no_compiler(&self) -> Option<&str> {
+        self.refused.get().map(String::as_str).or_else(|| self.compiler().err())
+    }
+
+    pub fn compiler(&self) -> std::result::Result<&Compiler, &str> {
+        let Profiling { perf_map, gdb } = self.profiling;
+        let make = || Compiler::host().map(|compiler| compiler.announcing(perf_map, gdb));
+        let compiler = self.compiler.get_or_init(|| make().map_err(|e| e.to_string()));
+        compiler.as_ref().map_err(String::as_str)
+    }
+
+    /// A kernel's machine code, if it is kept; else it is compiled. `None` where executable memory is refused, now and
+    /// from then on, and for a kernel that is too much for the compiler.
+    pub fn compile(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Compiled>> {
+        if let Some(compiled) = self.kernels.get(&key) {
+            return Ok(Some(compiled));
+        }
+        let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
+        match compiler.compile_with(key.stores, &key.kernel, functions, &key.access, key.width) {
+            Ok(compiled) => {
+                // Code takes whole pages, and what is kept beside it about as much again.
+                let weight = compiled.code_size().next_multiple_of(4096) * 2;
+                self.kernels.insert(key, compiled.clone(), weight);
+                Ok(Some(compiled))
+            }
+            Err(e) if e.kind() == ErrorKind::Memory => {
+                let _ = self.refused.set(e.to_string());
+                Ok(None)
+            }
+            // This kernel is too much for the compiler; others are not.
+            Err(e) if e.kind() == ErrorKind::Limit => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// How many threads an evaluation may use, for work of so many nanoseconds.
+    pub fn threads(&self, options: &Options, time: f64) -> usize {
+        workers::threads(options, time, self.process)
+    }
+}

@@ -1,0 +1,15 @@
+//! The inputs and outputs of a kernel, as its caller sees them.
+
+use broadloom_core::{DType, Dims};
+
+/// An input or an output of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Port {
+    /// Its name; `in0`, `in1` … and `out0`, `out1` … where none was given.
+    pub name: String,
+    /// The dtype of its elements.
+    pub dtype: DType,
+    /// Its extents.
+    pub dims: Dims,
+}

@@ -1,0 +1,310 @@
+//! The specialisation of a kernel for given layouts: its plan, and what memory must be to be run on.
+//!
+//! All memory is checked before the first store; nothing is planned in a run, and nothing allocated in a short one.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use broadloom_core::fuse::Source;
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
+use broadloom_mem::{Region, ViewMut};
+use smallvec::SmallVec;
+
+use crate::engine::{self, Control, Destination, Engine, ExecutionPlan, Executor, Options, Watch, param};
+use crate::kernel::memory::{In, Out, Place, outside};
+use crate::kernel::port::Port;
+use crate::lower::Template;
+
+/// What a kernel becomes for certain layouts.
+pub(super) struct Specialisation {
+    plan: Arc<ExecutionPlan>,
+    pub inputs: Box<[Input]>,
+    outputs: Box<[Required]>,
+    literals: Box<[Scalar]>,
+    direct: Option<Direct>,
+}
+
+pub(super) struct Input {
+    operand: Required,
+    pub layout: Layout,
+    /// Whether it may be given as a slice, without a shape.
+    is_plain: bool,
+}
+
+/// What memory must be.
+struct Required {
+    dtype: DType,
+    bytes: usize,
+}
+
+/// The operands of the one stage of a plan that has no more.
+struct Direct {
+    /// For each input of the stage, the caller's.
+    inputs: SmallVec<[usize; 8]>,
+    params: SmallVec<[u64; 4]>,
+}
+
+impl Direct {
+    fn new(plan: &ExecutionPlan, literals: &[Scalar]) -> Option<Direct> {
+        let stage = &plan.single_stage()?.stage;
+        let given = stage.inputs.iter().map(|input| match input.source {
+            Source::Slot(slot) => Some(slot as usize),
+            Source::Temp(_) => None,
+        });
+        let params = stage.params.iter().map(|p| param(*p, literals)).collect();
+        Some(Direct { inputs: given.collect::<Option<_>>()?, params })
+    }
+}
+
+impl Specialisation {
+    /// The plan for inputs of these layouts.
+    pub fn new(
+        template: &Template,
+        ports: &[Port],
+        options: &Options,
+        layouts: Vec<Layout>,
+    ) -> Result<Specialisation> {
+        let literals: Box<[Scalar]> = template.literals().into();
+        let nodes = template.bind(&layouts, options.size_limits())?;
+        let plan = Engine::global().execution_plan(template.expression(&nodes), options)?;
+        drop(nodes);
+        let inputs = ports.iter().zip(layouts).map(|(port, layout)| Input {
+            operand: Required::new(port.dtype, layout.shape.elements()),
+            is_plain: layout.offset == 0 && layout.is_contiguous(),
+            layout,
+        });
+        let inputs = inputs.collect();
+        let outputs = plan.roots().iter().map(|(d, shape)| Required::new(*d, shape.elements())).collect();
+        let fits = plan.bytes() <= options.max_bytes;
+        let direct = if fits { Direct::new(&plan, &literals) } else { None };
+        Ok(Specialisation { plan, inputs, outputs, literals, direct })
+    }
+
+    pub fn layouts(&self) -> impl ExactSizeIterator<Item = &Layout> {
+        self.inputs.iter().map(|input| &input.layout)
+    }
+
+    pub fn output_shapes(&self) -> impl ExactSizeIterator<Item = &Shape> {
+        self.plan.roots().iter().map(|(_, shape)| shape)
+    }
+
+    pub fn plan(&self) -> &ExecutionPlan {
+        &self.plan
+    }
+
+    pub fn executors(&self, options: &Options) -> Vec<Executor> {
+        self.plan.executors(&Engine::global().request(options))
+    }
+
+    #[inline]
+    pub fn run<'o>(
+        &self,
+        options: &Options,
+        inputs: &[In<'_>],
+        outputs: impl IntoIterator<Item = Out<'o>>,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
+        count("inputs", inputs.len(), self.inputs.len())?;
+        let mut are_slices = true;
+        for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
+            wanted.check(i, given)?;
+            are_slices &= given.region.as_slice().is_some();
+        }
+        let mut given: SmallVec<[Out<'_>; 4]> = outputs.into_iter().collect();
+        count("outputs", given.len(), self.outputs.len())?;
+        for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
+            are_slices &= self.check_output(i, out, wanted)?;
+        }
+        if let (Some(direct), Some(prepared), None, true) =
+            (&self.direct, self.plan.single_stage(), control, are_slices)
+        {
+            let inputs = direct.inputs.iter().map(|&i| inputs[i].region.as_slice().unwrap_or(&[]));
+            let outputs = given.iter_mut().map(|out| match &mut out.place {
+                Place::Bytes(bytes) => &mut **bytes,
+                _ => &mut [],
+            });
+            return prepared.run(&Engine::global().request(options), inputs, outputs, &direct.params, None);
+        }
+        self.run_anywhere(options, inputs, given, control)
+    }
+
+    /// Runs over memory of any kind.
+    fn run_anywhere(
+        &self,
+        options: &Options,
+        inputs: &[In<'_>],
+        outputs: SmallVec<[Out<'_>; 4]>,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
+        let slots: SmallVec<[Region<'_>; 8]> = inputs.iter().map(|input| input.region).collect();
+        // Inputs that are not slices may be where an output is.
+        let read = inputs.iter().filter(|input| input.region.as_slice().is_none());
+        let read: SmallVec<[Range<usize>; 8]> = read.map(|input| input.region.addresses()).collect();
+        let copies = self.plan.single_stage().is_none();
+        let mut places: SmallVec<[(bool, Box<ViewMut<'_>>); 4]> = SmallVec::new();
+        for (i, (out, (dtype, shape))) in outputs.into_iter().zip(self.plan.roots()).enumerate() {
+            let wrong = |e: Error| named(&format!("output {i}:"), e);
+            let view = Out::view_of(out.place, *dtype, shape).map_err(wrong)?;
+            if let Some(first) = places.iter().position(|(_, other)| !other.is_apart_from(&view)) {
+                let why = format!("kernel: outputs {first} and {i} overlap");
+                return Err(Error::new(ErrorKind::Memory, why));
+            }
+            let at = view.addresses();
+            // A stage must not write what a later one reads.
+            let aside = copies && read.iter().any(|r| r.start < at.end && at.start < r.end);
+            places.push((aside, view));
+        }
+        let mut later: SmallVec<[Option<Box<ViewMut<'_>>>; 4]> = SmallVec::new();
+        let mut destinations: SmallVec<[Destination<'_>; 2]> = SmallVec::new();
+        for (aside, view) in places {
+            let (destination, left) =
+                if aside { (Destination::New, Some(view)) } else { (Destination::Given(view), None) };
+            destinations.push(destination);
+            later.push(left);
+        }
+        let watch = control.map(|control| Watch::new(control, self.plan.elements()));
+        let made = Engine::global().run(
+            &self.plan,
+            &slots,
+            &self.literals,
+            options,
+            destinations,
+            watch.as_ref(),
+        )?;
+        for ((buffer, view), (dtype, shape)) in made.into_iter().zip(later).zip(self.plan.roots()) {
+            if let (Some(buffer), Some(view)) = (buffer, view) {
+                let layout = Layout::contiguous(shape.clone());
+                engine::copy(engine::view(buffer.as_bytes().into(), *dtype, &layout)?, *view)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an output is the memory that the plan is for: all of a slice.
+    #[inline]
+    fn check_output(&self, i: usize, out: &Out<'_>, wanted: &Required) -> Result<bool> {
+        if let Place::Bytes(bytes) = &out.place {
+            wanted.check("output", i, out.dtype, bytes.as_ptr().addr(), bytes.len())?;
+            return Ok(true);
+        }
+        let shape = &self.plan.roots()[i].1;
+        let given = match &out.place {
+            Place::Raw(view) => view.shape(),
+            Place::Formed(_, form) => form.shape,
+            Place::Bytes(_) => &shape[..],
+        };
+        if out.dtype != wanted.dtype {
+            return Err(wanted.refuse("output", i, out.dtype, 0));
+        }
+        if *given != shape[..] {
+            let why = format!("kernel: output {i} has the shape {given:?}, but is {shape}");
+            return Err(Error::new(ErrorKind::Shape, why));
+        }
+        if let Place::Raw(view) = &out.place
+            && view.item() != out.dtype.size()
+        {
+            let (item, dtype) = (view.item(), out.dtype);
+            let why = format!("kernel: output {i} is {dtype}, but its view's elements have {item} bytes");
+            return Err(Error::new(ErrorKind::DType, why));
+        }
+        Ok(false)
+    }
+}
+
+impl Input {
+    #[inline]
+    pub fn check(&self, i: usize, given: &In<'_>) -> Result<()> {
+        match &given.form {
+            None if self.is_plain => {
+                let memory = given.region.addresses();
+                self.operand.check("input", i, given.dtype, memory.start, memory.len())
+            }
+            _ => self.check_form(i, given),
+        }
+    }
+
+    #[cold]
+    fn check_form(&self, i: usize, given: &In<'_>) -> Result<()> {
+        if given.dtype != self.operand.dtype {
+            return Err(self.operand.refuse("input", i, given.dtype, 0));
+        }
+        let Layout { shape, strides, .. } = &self.layout;
+        if !given.form.as_ref().is_some_and(|form| form.is(&self.layout)) {
+            let why =
+                format!("kernel: input {i} is not laid out as it was bound: {shape}, strides {strides:?}");
+            return Err(Error::new(ErrorKind::Shape, why));
+        }
+        let size = given.dtype.size();
+        let inside = match self.layout.reach() {
+            Some((low, high)) => low >= 0 && (high as usize) < given.region.len() / size,
+            None => shape.elements() == 0,
+        };
+        match (inside, self.operand.is_aligned(given.region.addresses().start)) {
+            // Memory with gaps may be left out of in the middle.
+            (true, true) if given.region.as_slice().is_none() => {
+                let view = engine::view(given.region, given.dtype, &self.layout);
+                view.map(drop).map_err(|e| named(&format!("input {i}:"), e))
+            }
+            (true, true) => Ok(()),
+            (false, _) => Err(named(&format!("input {i}"), outside())),
+            (_, false) => Err(self.operand.misaligned("input", i)),
+        }
+    }
+}
+
+/// An error of an operand, with what it is.
+pub(super) fn named(what: &str, e: Error) -> Error {
+    let error = Error::new(e.kind(), format!("kernel: {what} {}", e.message()));
+    match e.help() {
+        Some(help) => error.with_help(help),
+        None => error,
+    }
+}
+
+#[inline]
+pub(super) fn count(what: &str, given: usize, wanted: usize) -> Result<()> {
+    if given == wanted {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Arity, format!("kernel: {given} {what}, it has {wanted}")))
+}
+
+impl Required {
+    fn new(dtype: DType, elements: usize) -> Required {
+        Required { dtype, bytes: elements * dtype.size() }
+    }
+
+    #[inline]
+    fn check(&self, what: &str, i: usize, dtype: DType, address: usize, bytes: usize) -> Result<()> {
+        if dtype == self.dtype && bytes == self.bytes && self.is_aligned(address) {
+            return Ok(());
+        }
+        Err(self.refuse(what, i, dtype, bytes))
+    }
+
+    #[inline]
+    fn is_aligned(&self, address: usize) -> bool {
+        address & (self.dtype.size() - 1) == 0 || self.bytes == 0
+    }
+
+    #[cold]
+    fn misaligned(&self, what: &str, i: usize) -> Error {
+        let size = self.dtype.size();
+        let why = format!("kernel: {what} {i} is not aligned to its elements of {size} bytes");
+        Error::new(ErrorKind::Memory, why)
+    }
+
+    #[cold]
+    fn refuse(&self, what: &str, i: usize, dtype: DType, bytes: usize) -> Error {
+        if dtype != self.dtype {
+            let why = format!("kernel: {what} {i} is {dtype}, it was built for {}", self.dtype);
+            return Error::new(ErrorKind::DType, why);
+        }
+        if bytes == self.bytes {
+            return self.misaligned(what, i);
+        }
+        let (given, wanted) = (bytes / dtype.size(), self.bytes / dtype.size());
+        let why = format!("kernel: {what} {i} has {given} elements, it was built for {wanted}");
+        Error::new(ErrorKind::Shape, why)
+    }
+}

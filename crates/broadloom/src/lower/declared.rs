@@ -1,0 +1,95 @@
+//! The inputs that a symbolic kernel declares, while its expressions are walked: each use of an array or of a name is one
+//! of them, or an error.
+
+use std::collections::HashMap;
+
+use broadloom_core::structure::{KeyLayout, KeyLeaf};
+use broadloom_core::{DType, Error, ErrorKind, Result};
+use rustc_hash::FxHashMap;
+
+use crate::array::{Array, Data, Leaf};
+
+/// What tells memory apart. An address alone does not: an empty slice may have that of another.
+pub(super) fn place(data: &Data<'_>) -> (usize, usize, DType) {
+    (data.storage.address(), data.storage.len(), data.storage.dtype())
+}
+
+/// A kernel's inputs, while its expressions are walked.
+pub(super) struct Declared<'e, 'a> {
+    inputs: &'e [&'e Array<'a>],
+    /// The inputs by name, and by memory.
+    names: HashMap<&'e str, usize>,
+    places: FxHashMap<(usize, usize, DType), usize>,
+    pub free: Vec<bool>,
+}
+
+impl<'e, 'a> Declared<'e, 'a> {
+    pub fn new(inputs: &'e [&'e Array<'a>]) -> Result<Declared<'e, 'a>> {
+        let fail = |kind, why: String| Err(Error::new(kind, format!("kernel: {why}")));
+        let (mut names, mut places) = (HashMap::new(), FxHashMap::default());
+        for (i, array) in inputs.iter().enumerate() {
+            match array.leaf() {
+                Some(Leaf::Input(name)) => {
+                    if names.insert(&**name, i).is_some() {
+                        return fail(ErrorKind::Name, format!("two inputs have the name `{name}`"));
+                    }
+                }
+                Some(Leaf::Data(data)) if array.is_evaluated() && data.storage.len() == array.len() => {
+                    if let Some(first) = places.insert(place(data), i)
+                        && !array.is_empty()
+                    {
+                        return fail(
+                            ErrorKind::Memory,
+                            format!("inputs {first} and {i} are the same memory"),
+                        );
+                    }
+                }
+                _ => {
+                    let why = format!("input {i} is not evaluated, or is a part of another array");
+                    return fail(ErrorKind::Memory, why);
+                }
+            }
+        }
+        Ok(Declared { inputs, names, places, free: vec![true; inputs.len()] })
+    }
+
+    /// An array in memory, which must be an input, or a part of one.
+    pub fn memory(&mut self, data: &'e Data<'a>) -> Result<KeyLeaf<'e>> {
+        let found = self.places.get(&place(data)).copied();
+        let found = found.and_then(|input| Some((input, self.inputs[input].in_memory()?)));
+        let dtype = data.storage.dtype();
+        let Some((input, whole)) = found else {
+            let shape = &data.layout.shape;
+            let why =
+                format!("kernel: the expressions use an array ({dtype}{shape}) that is not among the inputs");
+            return Err(Error::new(ErrorKind::Memory, why));
+        };
+        let slot = input as u32;
+        if whole.layout == data.layout {
+            return Ok(KeyLeaf::Dynamic { slot, dtype });
+        }
+        self.free[input] = false;
+        Ok(KeyLeaf::Memory { slot, dtype, layout: KeyLayout::Borrowed(&data.layout) })
+    }
+
+    /// An input by name.
+    pub fn input(&self, array: &Array<'a>, name: &str) -> Result<KeyLeaf<'e>> {
+        let Some(&input) = self.names.get(name) else {
+            let (dtype, dims) = (array.dtype(), array.all_dims());
+            let why = format!(
+                "kernel: the expressions use `{name}` ({dtype}{dims}), which is not among the inputs"
+            );
+            return Err(Error::new(ErrorKind::Name, why));
+        };
+        let declared = self.inputs[input];
+        if (declared.dtype(), declared.all_dims()) != (array.dtype(), array.all_dims()) {
+            let types = [declared, array].map(|x| format!("{}{}", x.dtype(), x.all_dims()));
+            let why = format!(
+                "kernel: the input `{name}` is {}, but the expressions use it as {}",
+                types[0], types[1]
+            );
+            return Err(Error::new(ErrorKind::DType, why));
+        }
+        Ok(KeyLeaf::Dynamic { slot: input as u32, dtype: array.dtype() })
+    }
+}

@@ -1,0 +1,55 @@
+//! What is planned: a structure with what its numbers stand for, within the limits of its size.
+
+use broadloom_core::graph::{Graph, IntDivision};
+use broadloom_core::node::NodeId;
+use broadloom_core::shape::MAX_RANK;
+use broadloom_core::structure::Structure;
+use broadloom_core::{Error, ErrorKind, Result, Scalar};
+use broadloom_mem::HostFunction;
+
+/// How large an expression may be.
+#[derive(Clone, Copy)]
+pub(crate) struct SizeLimits {
+    pub nodes: usize,
+    pub depth: usize,
+    pub rank: usize,
+}
+
+impl SizeLimits {
+    pub fn check_depth_and_rank(self, structure: Structure<'_>) -> Result<()> {
+        // A way has no more steps than there are nodes, and no rank is above MAX_RANK: measured only where it matters.
+        if structure.nodes.len() > self.depth || self.rank < MAX_RANK {
+            let (depth, rank) = structure.depth_and_rank();
+            exceeds("depth", depth, self.depth, "max_depth")?;
+            exceeds("rank", rank, self.rank, "max_rank")?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn exceeds(what: &str, value: usize, limit: usize, option: &str) -> Result<()> {
+    if value <= limit {
+        return Ok(());
+    }
+    let why = format!("the expression has a {what} of {value}, the limit is {limit}");
+    Err(Error::new(ErrorKind::Limit, why).with_help(format!("the option {option} sets the limit")))
+}
+
+/// What is planned: a structure, and what its numbers stand for.
+#[derive(Clone, Copy)]
+pub(crate) struct Expression<'x> {
+    pub structure: Structure<'x>,
+    /// The value of each literal slot.
+    pub literals: &'x [Scalar],
+    /// The host functions that it calls.
+    pub functions: &'x [HostFunction],
+}
+
+impl Expression<'_> {
+    /// The graph, its inputs and literals numbered as in the structure; and its roots.
+    ///
+    /// Errors: those of [`Structure::graph`].
+    pub(crate) fn graph(self, int_division: IntDivision) -> Result<(Graph, Vec<NodeId>)> {
+        self.structure.graph(self.literals, int_division)
+    }
+}

@@ -1,0 +1,35 @@
+//! A map for the few keys of one expression: a list that is searched while it is short, and a table beyond.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Values by key.
+pub(super) struct Memo<K, V> {
+    short: SmallVec<[(K, V); 16]>,
+    long: FxHashMap<K, V>,
+}
+
+impl<K: Hash + Eq + Copy, V: Copy> Memo<K, V> {
+    pub fn new() -> Memo<K, V> {
+        Memo { short: SmallVec::new(), long: FxHashMap::default() }
+    }
+
+    pub fn get(&self, key: &K) -> Option<V> {
+        match self.short.iter().find(|(k, _)| k == key) {
+            Some((_, value)) => Some(*value),
+            None if self.long.is_empty() => None,
+            None => self.long.get(key).copied(),
+        }
+    }
+
+    /// Keeps a value for a key that has none.
+    pub fn insert(&mut self, key: K, value: V) {
+        if self.short.len() < self.short.inline_size() {
+            self.short.push((key, value));
+        } else {
+            self.long.insert(key, value);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The walk over handles, operands first.
+
+use std::sync::Arc;
+
+use broadloom_core::graph::MAX_NODES;
+use broadloom_core::node::{NodeId, NodeKind};
+use broadloom_core::structure::{Entry, KeyLayout, KeyLeaf, Structure};
+use broadloom_core::{DType, Error, ErrorKind, HostDeclaration, Result, Scalar};
+use broadloom_mem::HostFunction;
+use smallvec::SmallVec;
+
+use crate::array::{Array, Data, Leaf};
+use crate::lower::declared::{Declared, place};
+use crate::lower::expression::{Expression, SizeLimits};
+use crate::lower::memo::Memo;
+
+/// The expressions of arrays.
+pub(crate) struct Lowered<'e, 'a> {
+    nodes: SmallVec<[Entry<'e>; 16]>,
+    roots: SmallVec<[NodeId; 16]>,
+    slots: SmallVec<[&'e Data<'a>; 8]>,
+    literals: SmallVec<[Scalar; 8]>,
+    functions: SmallVec<[HostFunction; 1]>,
+}
+
+impl<'e, 'a> Lowered<'e, 'a> {
+    /// Walks the expressions of the roots.
+    ///
+    /// Errors: more nodes, a greater depth or a higher rank than the limits allow; a root that is a literal without
+    /// a dtype to hold it; an input of kernels, which has no values.
+    pub(crate) fn new(roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<Lowered<'e, 'a>> {
+        let mut walker = Walker::new(None);
+        walker.walk(roots, limits)?;
+        Ok(Lowered {
+            nodes: walker.nodes,
+            roots: walker.done,
+            slots: walker.leaves.slots,
+            literals: walker.leaves.literals,
+            functions: walker.functions.list,
+        })
+    }
+
+    /// What is planned.
+    pub(crate) fn expression(&self) -> Expression<'_> {
+        let structure = Structure { nodes: &self.nodes, roots: &self.roots };
+        Expression { structure, literals: &self.literals, functions: &self.functions }
+    }
+
+    /// The memory behind each input slot: only its storage counts here, layouts are in the structure.
+    pub(crate) fn slots(&self) -> &[&'e Data<'a>] {
+        &self.slots
+    }
+
+    /// The value of each literal slot.
+    pub(crate) fn literals(&self) -> &[Scalar] {
+        &self.literals
+    }
+}
+
+/// A walk from roots down, operands first.
+pub(super) struct Walker<'e, 'a> {
+    pub nodes: SmallVec<[Entry<'e>; 16]>,
+    pub leaves: Leaves<'e, 'a>,
+    pub functions: Functions,
+    /// Nodes that more than one place refers to.
+    ids: Memo<usize, NodeId>,
+    /// What is to be walked, and whether its operands have been.
+    pending: SmallVec<[(&'e Array<'a>, bool); 16]>,
+    /// Operands that wait for the node that takes them; in the end, the roots.
+    pub done: SmallVec<[NodeId; 16]>,
+}
+
+impl<'e, 'a> Walker<'e, 'a> {
+    /// Nothing walked yet; the expressions will be those of a kernel, if its inputs are given.
+    pub fn new(declared: Option<Declared<'e, 'a>>) -> Walker<'e, 'a> {
+        Walker {
+            nodes: SmallVec::new(),
+            leaves: Leaves::new(declared),
+            functions: Functions { list: SmallVec::new(), known: Memo::new() },
+            ids: Memo::new(),
+            pending: SmallVec::new(),
+            done: SmallVec::new(),
+        }
+    }
+
+    /// Walks the roots' expressions.
+    pub fn walk(&mut self, roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<()> {
+        let max_nodes = limits.nodes.min(MAX_NODES);
+        for root in roots {
+            self.root(root, roots.len() > 1, max_nodes)?;
+        }
+        limits.check_depth_and_rank(Structure { nodes: &self.nodes, roots: &self.done })
+    }
+
+    fn root(&mut self, root: &'e Array<'a>, of_several: bool, max_nodes: usize) -> Result<()> {
+        self.pending.push((root, false));
+        while let Some((array, operands_done)) = self.pending.pop() {
+            // A node that only one place refers to is not met again, unless it is a root given twice.
+            let shared = Arc::strong_count(&array.0) > 1 || of_several && self.pending.is_empty();
+            let address = Arc::as_ptr(&array.0) as usize;
+            if !operands_done {
+                if shared && let Some(id) = self.ids.get(&address) {
+                    self.done.push(id);
+                    continue;
+                }
+                if !matches!(array.0.kind, NodeKind::Leaf(_)) {
+                    self.pending.push((array, true));
+                    self.pending.extend(array.0.kind.operands().rev().map(|arg| (arg, false)));
+                    continue;
+                }
+            }
+            let entry = self.entry(array)?;
+            if self.nodes.len() >= max_nodes {
+                let why = format!("the expression has more nodes than the limit of {max_nodes}");
+                return Err(
+                    Error::new(ErrorKind::Limit, why).with_help("the option max_nodes sets the limit")
+                );
+            }
+            let id = NodeId::new(self.nodes.len());
+            self.nodes.push(entry);
+            if shared {
+                self.ids.insert(address, id);
+            }
+            self.done.push(id);
+        }
+        Ok(())
+    }
+
+    /// The entry of a node whose operands are the last of `done`, which are taken off.
+    fn entry(&mut self, array: &'e Array<'a>) -> Result<Entry<'e>> {
+        let kind = &array.0.kind;
+        let first = self.done.len() - kind.operands().count();
+        let mut operands = self.done[first..].iter().copied();
+        let missing = || Error::new(ErrorKind::Internal, "an operand that was not walked");
+        let entry = kind.try_map(
+            |_| operands.next().ok_or_else(missing),
+            |leaf| self.leaves.leaf(array, leaf),
+            |function| self.functions.declare(function),
+        )?;
+        self.done.truncate(first);
+        Ok(entry)
+    }
+}
+
+/// The host functions that were met.
+pub(super) struct Functions {
+    pub list: SmallVec<[HostFunction; 1]>,
+    known: Memo<u64, ()>,
+}
+
+impl Functions {
+    fn declare(&mut self, function: &HostFunction) -> HostDeclaration {
+        if self.known.get(&function.id()).is_none() {
+            self.known.insert(function.id(), ());
+            self.list.push(function.clone());
+        }
+        function.declaration().clone()
+    }
+}
+
+/// The leaves that were met, numbered.
+pub(super) struct Leaves<'e, 'a> {
+    slots: SmallVec<[&'e Data<'a>; 8]>,
+    pub literals: SmallVec<[Scalar; 8]>,
+    slot_of: Memo<(usize, usize, DType), u32>,
+    literal_of: Memo<Scalar, u32>,
+    /// A kernel's inputs: their order numbers the slots.
+    pub declared: Option<Declared<'e, 'a>>,
+}
+
+impl<'e, 'a> Leaves<'e, 'a> {
+    fn new(declared: Option<Declared<'e, 'a>>) -> Leaves<'e, 'a> {
+        Leaves {
+            slots: SmallVec::new(),
+            literals: SmallVec::new(),
+            slot_of: Memo::new(),
+            literal_of: Memo::new(),
+            declared,
+        }
+    }
+
+    fn leaf(&mut self, array: &'e Array<'a>, leaf: &'e Leaf<'a>) -> Result<KeyLeaf<'e>> {
+        match (leaf, &mut self.declared) {
+            (Leaf::Data(data), None) => Ok(self.memory(data)),
+            (Leaf::Data(data), Some(declared)) => declared.memory(data),
+            (Leaf::Input(name), Some(declared)) => declared.input(array, name),
+            (Leaf::Input(name), None) => {
+                let (dtype, dims) = (array.dtype(), array.all_dims());
+                let why = format!("`{name}` ({dtype}{dims}) is an input of kernels: it has no values");
+                Err(Error::new(ErrorKind::Memory, why).with_help("build a Kernel, and run it on values"))
+            }
+            (Leaf::Const(value), _) => Ok(self.literal(*value)),
+            (Leaf::Literal(x), _) => Ok(self.literal(x.to_dtype(x.default_dtype())?)),
+        }
+    }
+
+    fn memory(&mut self, data: &'e Data<'a>) -> KeyLeaf<'e> {
+        let place = place(data);
+        let slot = self.slot_of.get(&place).unwrap_or_else(|| {
+            let slot = self.slots.len() as u32;
+            self.slot_of.insert(place, slot);
+            self.slots.push(data);
+            slot
+        });
+        KeyLeaf::Memory { slot, dtype: place.2, layout: KeyLayout::Borrowed(&data.layout) }
+    }
+
+    fn literal(&mut self, value: Scalar) -> KeyLeaf<'e> {
+        let slot = self.literal_of.get(&value).unwrap_or_else(|| {
+            let slot = self.literals.len() as u32;
+            self.literal_of.insert(value, slot);
+            self.literals.push(value);
+            slot
+        });
+        KeyLeaf::Literal { slot, dtype: value.dtype, class: value.class() }
+    }
+}
