@@ -83,6 +83,7 @@ pub fn function(
     let mut emitter = Emitter {
         vectors: Vectors::new(builder, layout, call_conv),
         values: vec![None; body.len()],
+        constants: Vec::new(),
         body,
         kernel,
         stores,
@@ -128,6 +129,8 @@ struct Emitter<'a> {
     body: Body,
     /// The lanes of the body's values so far.
     values: Vec<Option<Lanes>>,
+    /// The constants among them.
+    constants: Vec<Var>,
     stores: Stores,
     slow_paths: SlowPaths,
     host_calls: HostCalls,
@@ -215,7 +218,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Emits the values of one loop level; those of a block of a row, if one is given.
+    /// Emits the values of one loop level, and the constants that they read; those of a block of a row, if one is given.
     fn level(&mut self, level: Depth, sources: &Sources, mut block: Option<&mut RowBlock>) -> Result<()> {
         for i in 0..self.body.len() as u32 {
             let node = *self.body.node(Var(i));
@@ -230,17 +233,20 @@ impl Emitter<'_> {
             }
             self.values[i as usize] = Some(self.emit(&node, args, sources, block.as_deref_mut())?);
         }
+        // Each level reads its constants anew: a loop has an address of its own for their table.
+        self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
         Ok(())
     }
 
     fn value(&mut self, var: Var) -> Result<Lanes> {
-        match (self.body.constant(var), self.values[var.index()]) {
-            (Some(bits), _) => {
-                let lane = scalar_of(self.body.node(var).dtype);
-                Ok(self.vectors.constant_lanes(lane, bits))
-            }
-            (None, known) => known.ok_or_else(undefined),
+        if let Some(known) = self.values[var.index()] {
+            return Ok(known);
         }
+        let bits = self.body.constant(var).ok_or_else(undefined)?;
+        let constant = self.vectors.constant_lanes(scalar_of(self.body.node(var).dtype), bits);
+        self.values[var.index()] = Some(constant);
+        self.constants.push(var);
+        Ok(constant)
     }
 
     fn emit(

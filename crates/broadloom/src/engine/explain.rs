@@ -42,7 +42,7 @@ pub(super) fn explain(
     options: &Options,
     detail: Detail,
 ) -> Result<Explanation> {
-    // Building and rewriting fold, and estimates are computed in floats, whatever the host has set.
+    // Building and rewriting fold, and estimates are computed in floats, whatever the application has set.
     let _ieee = FloatEnv::ieee();
     let Asked { expression, plan: kept } = asked;
     let (typed, typed_roots) = expression.graph(options.int_division)?;

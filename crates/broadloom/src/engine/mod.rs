@@ -60,6 +60,9 @@ pub struct Engine {
     pool: Arc<Pool>,
 }
 
+/// About how many words of 8 bytes a node takes in a [`PlanKey`].
+const WORDS_PER_NODE: usize = 4;
+
 /// A plan's identity: the structure of the expressions, and what else decides the kernels.
 #[derive(PartialEq, Eq, Hash)]
 struct PlanKey {
@@ -178,7 +181,7 @@ impl Engine {
         if !graph.depends_on_values() {
             let PlanLookup { structure, mode } = lookup;
             let key = PlanKey { structure: structure.to_owned(), mode };
-            self.plans.insert(key, plan.clone(), structure.words());
+            self.plans.insert(key, plan.clone(), WORDS_PER_NODE * structure.nodes.len());
         }
         Ok(plan)
     }

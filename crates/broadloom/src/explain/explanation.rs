@@ -78,7 +78,7 @@ pub(crate) struct Run {
     pub interpreted: f64,
     pub compiled: f64,
     pub compile: f64,
-    /// Whoever runs it stores past the caches.
+    /// Whether it uses non-temporal stores.
     pub streams: bool,
 }
 

@@ -20,7 +20,7 @@ impl Explanation {
     ///
     /// Titles, names and values are escaped, wherever they come from. Graphs of hundreds of nodes are drawn as kernels.
     pub fn to_html(&self, title: &str) -> String {
-        // Places and figures are computed in floats, whatever the host has set.
+        // Places and figures are computed in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         page(self, title)
     }

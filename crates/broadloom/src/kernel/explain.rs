@@ -10,12 +10,12 @@ use super::{Call, Kernel};
 use crate::engine::{Asked, Detail, Engine};
 use crate::explain::Explanation;
 
-/// What an open extent is explained as.
+/// The extent that a dynamic dimension is explained with.
 const EXTENT: usize = 1000;
 
 impl Kernel {
-    /// How the kernel would run, as text to read; its form may change in any version. Extents that are open are taken as
-    /// 1000, and open ranks as none: [`Call::explanation`] has others.
+    /// How the kernel would run, as text to read; its form may change in any version. Dynamic dimensions are taken as
+    /// 1000, and dynamic ranks as none: [`Call::explanation`] has others.
     ///
     /// # Errors
     /// Those of [`Kernel::bind`]: such extents may be more than the options allow.
