@@ -22,6 +22,7 @@ mod operator;
 mod parse;
 pub mod print;
 mod resolve;
+mod slips;
 mod source;
 mod statement;
 mod suggestions;
