@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use broadloom::{Array, DType, Executor, In, Kernel, Options, VectorWidth, eval_many_with, typed_graph};
 use broadloom_core::graph::NodeKind;
+use broadloom_core::kernel::Code;
 use broadloom_core::op::Law;
 
 use crate::clock::{self, Contender};
@@ -317,8 +318,9 @@ fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
     let (mut sum, mut estimated) = (0.0, false);
     for id in typed.graph.ids() {
         let node = typed.graph.node(id);
-        if let NodeKind::Apply { op, .. } = &node.kind {
-            sum += f64::from(op.cost()) * node.shape.elements() as f64;
+        if let NodeKind::Apply { op, args } = &node.kind {
+            let operand = args.last().map_or(node.dtype, |&arg| typed.graph.node(arg).dtype);
+            sum += f64::from(Code::Apply(*op, operand).cost()) * node.shape.elements() as f64;
             estimated |= op.has(Law::Approximate);
         }
     }

@@ -1,7 +1,8 @@
-//! From a kernel to machine code that can be called.
+//! Compiles kernels to machine code that can be called: the emitter's CLIF goes to Cranelift, or above 128 bits to
+//! `broadloom-wide`, and the code into a JIT module of the kernel's own.
 //!
-//! In: a kernel and the access class of each input. Out: a [`Compiled`] kernel that owns its code. Must hold: code
-//! lives exactly as long as the last `Compiled` that shares it; pages are written before they are executable.
+//! Pages are written before they are executable. What the back end for wide vectors does not take is compiled for narrower
+//! ones.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -18,10 +19,11 @@ use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
 use smallvec::SmallVec;
 use target_lexicon::Architecture;
 
+use crate::body::Body;
+use crate::code::{Code, Compiled, Constant, Entry, Inner};
 use crate::constants::TableEntry;
-use crate::emit::{self, Helpers};
-use crate::run::Entry;
-use crate::symbols::{self, Announce, Registration};
+use crate::emit::{self, Helpers, MAX_FRAME};
+use crate::symbols::{self, Announce};
 use crate::wide::{self, CODE_ALIGN, Wide};
 use crate::width::Width;
 
@@ -29,10 +31,7 @@ use crate::width::Width;
 /// fifth faster, but its time grows faster than the body does.
 const SINGLE_PASS_ABOVE: usize = 300;
 
-/// The most stack that compiled code may take, in bytes: threads of some platforms have no more than 128 KiB.
-pub(crate) const MAX_FRAME: u32 = 64 << 10;
-
-/// Compiles kernels for this host.
+/// Compiles kernels for this CPU.
 pub struct Compiler {
     thorough: OwnedTargetIsa,
     linear: OwnedTargetIsa,
@@ -61,8 +60,8 @@ impl Compiler {
         if kernel.cost().max(vectors) as usize > SINGLE_PASS_ABOVE { &self.linear } else { &self.thorough }
     }
 
-    /// Compiles a kernel, whose host functions are among `functions`, on vectors of this width where the host has them and the back end takes the kernel, else on
-    /// narrower ones ([`Compiled::narrowed`]). The bits of its results are the same for each.
+    /// Compiles a kernel, whose host functions are among `functions`, on vectors of this width where the CPU has them and
+    /// the back end takes the kernel, else on narrower ones ([`Compiled::narrowed`]). The bits of its results are the same for each.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
@@ -79,7 +78,7 @@ impl Compiler {
         self.compile_with(Stores::Cached, kernel, functions, access, width)
     }
 
-    /// Compiles a kernel, on vectors of more than 128 bits with stores past the caches too, if these are asked for:
+    /// Compiles a kernel, on vectors of more than 128 bits with non-temporal stores too, if these are asked for:
     /// [`Compiled::streams`].
     ///
     /// # Errors
@@ -165,10 +164,14 @@ impl Compiler {
             let code = module.0.get_finalized_function(id);
             registrations.push(self.announce.code(&name, code, size));
             whole += size;
-            Entry::new(code)
+            // SAFETY: as for the function below.
+            unsafe { Entry::new(code) }
         });
+        // SAFETY: `finalize_definitions` has succeeded, and the function was declared with the signature that
+        // `emit::signature` gives for this platform: six words and no result.
+        let entry = unsafe { Entry::new(code) };
         Ok(Compiled(Arc::new(Inner {
-            entry: Entry::new(code),
+            entry,
             streaming,
             lanes,
             width,
@@ -204,6 +207,7 @@ impl Compiler {
         let isa = &**self.isa_for(kernel);
         match wide::widest(isa, kernel, access, width, stores, || Helpers::Shown(Vec::new())) {
             (Some(wide), narrowed) => Ok(Listing {
+                primitives: Body::of(kernel, access, wide.width)?.to_string(),
                 clif: format!("{}{}", host_functions(kernel, &wide.constants), wide.clif),
                 assembly: wide.assembly,
                 bytes: wide.code.len() + wide.constants.len() * size_of::<Constant>(),
@@ -219,7 +223,10 @@ impl Compiler {
 /// What a kernel is compiled to, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The CLIF, after Cranelift's optimiser, or above 128 bits after our own. Scalar functions that it calls have numbers in place of addresses.
+    /// The body of the kernel as SSA over primitives, after GVN, LICM and DCE.
+    pub primitives: String,
+    /// The CLIF: at 128 bits after Cranelift's optimiser, above as it is emitted. Scalar functions that it calls have
+    /// numbers in place of addresses.
     pub clif: String,
     /// The machine code. At 128 bits it is as it was before branches were laid out; above, each line has its offset.
     pub assembly: String,
@@ -283,6 +290,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     let code = context.compile(isa, &mut control).map_err(|e| defect(e.inner))?;
     let assembly = code.vcode.clone().unwrap_or_default();
     Ok(Listing {
+        primitives: Body::of(kernel, access, Width::W128)?.to_string(),
         clif,
         assembly,
         bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),
@@ -347,97 +355,6 @@ fn host_isa(regalloc: &str) -> Result<OwnedTargetIsa> {
         Architecture::X86_64 => Err(unsupported("x86-64 without AVX and FMA")),
         Architecture::Aarch64(_) => Ok(isa),
         other => Err(unsupported(&format!("{other} is not supported"))),
-    }
-}
-
-/// A module that gives its memory back; dropping a `JITModule` keeps it for ever.
-struct Code(ManuallyDrop<JITModule>);
-
-impl Drop for Code {
-    fn drop(&mut self) {
-        // SAFETY: `self` is being dropped, so the module is not used again.
-        let module = unsafe { ManuallyDrop::take(&mut self.0) };
-        // SAFETY: the functions of the module are reached through `Inner::entry` and `Inner::streaming` only, which are dropped together
-        // with this owner and called through a borrow of it: no call is running and none can follow.
-        unsafe { module.free_memory() };
-    }
-}
-
-/// A compiled kernel; clones share the code.
-#[derive(Clone)]
-pub struct Compiled(pub(crate) Arc<Inner>);
-
-pub(crate) struct Inner {
-    pub entry: Entry,
-    /// The same with stores past the caches, of whole blocks of rows whose outputs begin with a line.
-    pub streaming: Option<Entry>,
-    pub lanes: u32,
-    pub width: Width,
-    pub narrowed: Option<String>,
-    pub inputs: Vec<broadloom_ir::DType>,
-    pub outputs: Vec<broadloom_ir::DType>,
-    pub access: Vec<Access>,
-    pub params: usize,
-    pub fault_sites: usize,
-    /// What the code reads its constants from.
-    pub constants: Box<[Constant]>,
-    pub size: usize,
-    /// The address of the code, and its bytes.
-    #[cfg(test)]
-    code: (usize, usize),
-    // Dropped before the code is.
-    _registrations: SmallVec<[Registration; 2]>,
-    /// What the code calls: the table of constants has their addresses.
-    _functions: SmallVec<[HostFunction; 1]>,
-    _code: Code,
-}
-
-/// A constant vector, aligned as a memory operand may ask.
-#[repr(align(16))]
-pub(crate) struct Constant(#[expect(dead_code, reason = "read by compiled code only")] [u8; 16]);
-
-// SAFETY: after compilation the module is only held to be freed; nothing reads or changes it through `&Inner`, and
-// freeing it is sound on any thread. The other fields are Send and Sync by themselves.
-unsafe impl Sync for Inner {}
-// SAFETY: as above; `JITModule` itself is Send.
-unsafe impl Send for Inner {}
-
-impl Compiled {
-    /// Bytes of machine code and of the constants that it reads.
-    pub fn code_size(&self) -> usize {
-        self.0.size
-    }
-
-    /// Where the code begins, and how many bytes it has.
-    #[cfg(test)]
-    pub(crate) fn code_range(&self) -> (usize, usize) {
-        self.0.code
-    }
-
-    /// Elements per block: vectors of the widest dtype, unrolled for short bodies.
-    pub fn lanes(&self) -> usize {
-        self.0.lanes as usize
-    }
-
-    /// The width of its vectors.
-    pub fn width(&self) -> Width {
-        self.0.width
-    }
-
-    /// Whether it has stores past the caches: for outputs that are [apart](broadloom_mem::Block::is_apart).
-    pub fn streams(&self) -> bool {
-        self.0.streaming.is_some()
-    }
-
-    /// Why its vectors are not as wide as was asked for; `None` where they are.
-    pub fn narrowed(&self) -> Option<&str> {
-        self.0.narrowed.as_deref()
-    }
-}
-
-impl fmt::Debug for Compiled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Compiled({} bytes, {} lanes, {} bits)", self.0.size, self.0.lanes, self.0.width)
     }
 }
 

@@ -1,16 +1,17 @@
-//! The constants of a function.
+//! The constants of a function, and the table that it is called with.
 //!
-//! In: lane bits, or bytes. Out: values; and the table that the function is called with. Must hold: equal constants are
-//! one value, or are read from one place.
+//! Equal constants are one value, or are read from one entry of the table. Which of the two it is depends on the body: a
+//! short one keeps its constants in registers, a long one has more than there are registers.
 
 use std::collections::HashMap;
 
 use broadloom_ir::HostDeclaration;
 use broadloom_mem::HostFunction;
-use cranelift_codegen::ir::{ConstantData, Immediate, InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::{ConstantData, Immediate, Inst, InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_frontend::FunctionBuilder;
 use rustc_hash::FxBuildHasher;
 
-use crate::emit::Emitter;
 use crate::value::{Lanes, VECTOR};
 use crate::width::Width;
 
@@ -18,24 +19,23 @@ use crate::width::Width;
 ///
 /// A short body's are defined once and stay in registers. A long one has more than there are registers: hoisted out of
 /// the loop, they would be spilled there and read back by one instruction each; read from a table, each is the memory
-/// operand of the instruction that uses it. In wider vectors than of 128 bits all are CLIF's own, which their back end
-/// places by itself.
+/// operand of the instruction that uses it. In wider vectors than of 128 bits all are CLIF's own, defined in the entry
+/// block, and their back end places them by itself.
 #[derive(Default)]
-pub(crate) struct Constants {
+pub struct Constants {
     /// The table's address.
-    pub table_address: Option<Value>,
+    table_address: Option<Value>,
     /// The same, where constants are read from the table.
-    pub base: Option<Value>,
+    base: Option<Value>,
+    /// Before this instruction, the entry block's last, constants of wide vectors are defined.
+    entry_end: Option<Inst>,
     defined: HashMap<(Type, u64), Value, FxBuildHasher>,
-    pub table: Vec<TableEntry>,
-    /// Masks of shuffles: the optimiser takes two for the same only if they are one immediate.
+    table: Vec<TableEntry>,
+    /// Masks of shuffles: Cranelift's optimiser takes two for the same only if they are one immediate.
     masks: Vec<([u8; VECTOR as usize], Immediate)>,
     /// Lane bits of the values that are constants, for the instructions that are shorter with one.
     bits: HashMap<Value, u64, FxBuildHasher>,
 }
-
-/// Kernels of a higher cost read their constants from a table.
-pub const TABLE_ABOVE: u64 = 24;
 
 /// An entry of the table of constants that a function's code reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,87 +62,137 @@ impl TableEntry {
     }
 }
 
-impl Emitter<'_> {
+/// A load that reads the same wherever it stands: it goes where it is used.
+fn pure_load() -> MemFlagsData {
+    MemFlagsData::trusted().with_readonly().with_can_move()
+}
+
+impl Constants {
+    /// The constants of a function that is given the table's address, and reads vectors from it or not.
+    pub fn new(table_address: Value, from_table: bool) -> Constants {
+        Constants {
+            table_address: Some(table_address),
+            base: from_table.then_some(table_address),
+            ..Constants::default()
+        }
+    }
+
+    /// The address that vectors are read from, if they are.
+    pub fn base(&self) -> Option<Value> {
+        self.base
+    }
+
+    /// From here on vectors are read from this address, which is the same for a loop's body.
+    pub fn set_base(&mut self, base: Option<Value>) {
+        self.base = base;
+    }
+
+    /// The entry block ends with this jump.
+    pub fn end_entry(&mut self, jump: Option<Inst>) {
+        self.entry_end = jump;
+    }
+
+    /// The table, as far as it is read.
+    pub fn into_table(self) -> Vec<TableEntry> {
+        self.table
+    }
+
     /// A vector constant with `bits` in each lane.
     ///
     /// One definition in a register serves the rest of the function: control flow only ever goes on from where a
     /// constant was first needed, but for cold blocks, which need none.
-    pub(crate) fn constant(&mut self, ty: Type, bits: u64) -> Value {
-        if let Some(&v) = self.constants.defined.get(&(ty, bits)) {
+    pub fn constant(&mut self, builder: &mut FunctionBuilder<'_>, ty: Type, bits: u64) -> Value {
+        if let Some(&v) = self.defined.get(&(ty, bits)) {
             return v;
         }
         let lane = &bits.to_le_bytes()[..(ty.lane_bits() / 8) as usize];
         let mut bytes = [0; Width::W512.bytes() as usize];
         bytes.chunks_exact_mut(lane.len()).for_each(|place| place.copy_from_slice(lane));
         // Zero is made without memory.
-        let v = match (self.constants.base, bytes.first_chunk()) {
-            (Some(base), Some(&bytes)) if bits != 0 => self.constant_from_table(base, ty, bytes),
+        let v = match (self.base, bytes.first_chunk()) {
+            (Some(base), Some(&bytes)) if bits != 0 => self.from_table(builder, base, ty, bytes),
             _ => {
-                let v = self.constant_in_register(ty, &bytes[..ty.bytes() as usize]);
-                self.constants.defined.insert((ty, bits), v);
+                let v = self.in_register(builder, ty, &bytes[..ty.bytes() as usize]);
+                self.defined.insert((ty, bits), v);
                 v
             }
         };
-        self.constants.bits.insert(v, bits);
+        self.bits.insert(v, bits);
         v
     }
 
     /// A 128-bit constant of any bytes.
-    pub(crate) fn constant_vector(&mut self, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
-        match self.constants.base {
-            Some(base) => self.constant_from_table(base, ty, bytes),
-            None => self.constant_in_register(ty, &bytes),
+    pub fn vector(
+        &mut self,
+        builder: &mut FunctionBuilder<'_>,
+        ty: Type,
+        bytes: [u8; VECTOR as usize],
+    ) -> Value {
+        match self.base {
+            Some(base) => self.from_table(builder, base, ty, bytes),
+            None => self.in_register(builder, ty, &bytes),
         }
     }
 
-    pub(crate) fn constant_in_register(&mut self, ty: Type, bytes: &[u8]) -> Value {
-        let data = self.builder.func.dfg.constants.insert(ConstantData::from(bytes));
-        self.builder.ins().vconst(ty, data)
+    /// A constant of the function's own.
+    pub fn in_register(&mut self, builder: &mut FunctionBuilder<'_>, ty: Type, bytes: &[u8]) -> Value {
+        let data = builder.func.dfg.constants.insert(ConstantData::from(bytes));
+        match self.entry_end {
+            Some(jump) => FuncCursor::new(builder.func).at_inst(jump).ins().vconst(ty, data),
+            None => builder.ins().vconst(ty, data),
+        }
     }
 
     /// The immediate of a shuffle's mask.
-    pub(crate) fn shuffle_mask(&mut self, mask: [u8; VECTOR as usize]) -> Immediate {
-        if let Some((_, known)) = self.constants.masks.iter().find(|(m, _)| *m == mask) {
+    pub fn shuffle_mask(
+        &mut self,
+        builder: &mut FunctionBuilder<'_>,
+        mask: [u8; VECTOR as usize],
+    ) -> Immediate {
+        if let Some((_, known)) = self.masks.iter().find(|(m, _)| *m == mask) {
             return *known;
         }
-        let new = self.builder.func.dfg.immediates.push(mask.to_vec().into());
-        self.constants.masks.push((mask, new));
+        let new = builder.func.dfg.immediates.push(mask.to_vec().into());
+        self.masks.push((mask, new));
         new
     }
 
-    fn constant_from_table(&mut self, base: Value, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
+    fn from_table(
+        &mut self,
+        builder: &mut FunctionBuilder<'_>,
+        base: Value,
+        ty: Type,
+        bytes: [u8; VECTOR as usize],
+    ) -> Value {
         let at = (self.place(TableEntry::Bytes(bytes)) * VECTOR as usize) as i32;
-        // A pure load: it goes where it is used.
-        let flags = MemFlagsData::trusted().with_readonly().with_can_move();
-        self.builder.ins().load(ty, flags, base, at)
+        builder.ins().load(ty, pure_load(), base, at)
     }
 
-    /// Where a host function is entered, and what with: from a place of the table for the two.
-    pub(crate) fn host_entry(&mut self, function: &HostDeclaration) -> (Value, Value) {
+    /// Where a host function is entered, and what with: from an entry of the table for the two.
+    pub fn host_entry(
+        &mut self,
+        builder: &mut FunctionBuilder<'_>,
+        function: &HostDeclaration,
+    ) -> (Value, Value) {
         let at = (self.place(TableEntry::Host(function.clone())) * VECTOR as usize) as i32;
-        let known = self.constants.base.or(self.constants.table_address);
+        let known = self.base.or(self.table_address);
         // The entry block has set the address.
-        let base = known.unwrap_or_else(|| self.builder.ins().iconst(types::I64, 0));
-        let flags = MemFlagsData::trusted().with_readonly().with_can_move();
-        let mut word = |at| self.builder.ins().load(types::I64, flags, base, at);
+        let base = known.unwrap_or_else(|| builder.ins().iconst(types::I64, 0));
+        let mut word = |at| builder.ins().load(types::I64, pure_load(), base, at);
         (word(at), word(at + 8))
     }
 
-    /// The place of 16 bytes in the table: one for each, so that the optimiser sees what two functions have in common.
+    /// The place of 16 bytes in the table: one for each, so that Cranelift's optimiser sees what two functions have in
+    /// common.
     fn place(&mut self, entry: TableEntry) -> usize {
-        let table = &mut self.constants.table;
-        table.iter().position(|known| *known == entry).unwrap_or_else(|| {
-            table.push(entry);
-            table.len() - 1
+        self.table.iter().position(|known| *known == entry).unwrap_or_else(|| {
+            self.table.push(entry);
+            self.table.len() - 1
         })
     }
 
     /// The bits that every lane of a constant has, if it is one.
-    pub(crate) fn constant_bits(&self, x: &Lanes) -> Option<u64> {
-        self.constants.bits.get(x.vectors().first()?).copied()
-    }
-
-    pub(crate) fn zero(&mut self, ty: Type) -> Value {
-        self.constant(ty, 0)
+    pub fn bits_of(&self, x: &Lanes) -> Option<u64> {
+        self.bits.get(x.vectors().first()?).copied()
     }
 }

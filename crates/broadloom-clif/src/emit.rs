@@ -1,9 +1,8 @@
 //! From a kernel to a CLIF function: two loops around the body.
 //!
-//! In: a kernel, and for each input whether its elements lie side by side or one value serves a whole row. Out: a
-//! function over `rows × cols` elements with the signature of [`crate::run::Entry`]. Must hold: it reads and
-//! writes only those elements. Up to 256 bits it needs `cols` to be at least the lane count and is given `cols` less
-//! that; at 512 bits it is given `cols`, which is at least 1.
+//! The function computes `rows × cols` elements and has the signature of [`crate::code::Entry`]; it reads and writes only
+//! those elements. Up to 256 bits it needs `cols` to be at least the lane count and is given `cols` less that; at 512 bits
+//! it is given `cols`, which is at least 1.
 //!
 //! ```text
 //! entry:  parameters, and what depends on them only
@@ -12,67 +11,34 @@
 //!         before, which computes the same bits twice; at 512 bits it has the elements that are left
 //! ```
 
-use broadloom_ir::kernel::{Code, Depth, Kernel, ValueId};
-use broadloom_ir::op::{self, Visitor};
-use broadloom_ir::{Error, ErrorKind, Result};
-use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
+use broadloom_ir::kernel::{Depth, Kernel, ValueId};
+use broadloom_ir::{DType, Error, ErrorKind, Result};
+use broadloom_math::record::{Primitive, Var};
 use broadloom_mem::{Access, Stores};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, ConstantData, Function, InstBuilder, MemFlagsData, StackSlot, UserFuncName,
-    Value, types,
+    AbiParam, Block, BlockArg, Function, InstBuilder, MemFlagsData, UserFuncName, Value, types,
 };
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-use crate::constants::{Constants, TABLE_ABOVE, TableEntry};
-use crate::intrinsic::Intrinsics;
-use crate::memory::element_flags;
-use crate::rare;
-use crate::value::{Lanes, Layout, VECTOR, scalar_of};
+use crate::body::{Body, Code, Node};
+use crate::constants::{Constants, TableEntry};
+use crate::host::HostCalls;
+use crate::lower;
+use crate::memory::{RowBlock, splat_of_memory};
+use crate::slow_path::SlowPaths;
+use crate::value::{Lanes, Layout, scalar_of};
+use crate::vectors::{Vectors, element_flags};
 use crate::width::Width;
 
-/// Builds the body; the CLIF instance of [`Ops`](broadloom_math::Ops).
-pub struct Emitter<'a> {
-    pub(crate) builder: FunctionBuilder<'a>,
-    pub(crate) layout: Layout,
-    pub(crate) call_conv: CallConv,
-    pub(crate) constants: Constants,
-    pub(crate) intrinsics: Intrinsics,
-    /// In a block of 512 bits: how many elements of the row are left.
-    pub(crate) left: Option<Value>,
-    /// Past the caches it is given whole blocks only, whose outputs begin with a line.
-    pub(crate) stores: Stores,
-    pub(crate) rare_frame: Option<StackSlot>,
-    pub(crate) helpers: Helpers,
-    pub(crate) host_frame: Option<StackSlot>,
-}
+pub use crate::slow_path::Helpers;
 
-/// How the scalar functions that the code calls are named in it.
-pub enum Helpers {
-    /// By their addresses, which differ from process to process.
-    Called,
-    /// By numbers that are no addresses, for text: the functions so far.
-    Shown(Vec<usize>),
-}
+/// The most stack that compiled code may take, in bytes: threads of some platforms have no more than 128 KiB.
+pub const MAX_FRAME: u32 = 64 << 10;
 
-impl Helpers {
-    /// The first of the numbers, as wide as an address is.
-    const FIRST: i64 = 0x7000_0000_0000;
-
-    pub(crate) fn address(&mut self, function: usize) -> i64 {
-        match self {
-            Helpers::Called => function as i64,
-            Helpers::Shown(known) => {
-                let number = known.iter().position(|&f| f == function).unwrap_or_else(|| {
-                    known.push(function);
-                    known.len() - 1
-                });
-                Helpers::FIRST + number as i64
-            }
-        }
-    }
-}
+/// Kernels of a higher cost read their constants from a table.
+const TABLE_ABOVE: u64 = 24;
 
 /// Bytes of one operand in the argument array: a pointer and a row stride.
 const OPERAND: i32 = 16;
@@ -109,26 +75,26 @@ pub fn function(
     context: &mut FunctionBuilderContext,
     helpers: Helpers,
 ) -> Result<(Function, Vec<TableEntry>)> {
+    let body = Body::of(kernel, access, width)?;
     let call_conv = isa.default_call_conv();
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);
+    let layout = Layout { width, lanes: lanes(kernel, width) };
     let mut emitter = Emitter {
-        builder,
-        layout: Layout { width, lanes: lanes(kernel, width) },
-        call_conv,
-        constants: Constants::default(),
-        intrinsics: Intrinsics::default(),
-        left: None,
+        vectors: Vectors::new(builder, layout, call_conv),
+        values: vec![None; body.len()],
+        constants: Vec::new(),
+        body,
+        kernel,
         stores,
-        rare_frame: None,
-        helpers,
-        host_frame: None,
+        slow_paths: SlowPaths::new(helpers),
+        host_calls: HostCalls::default(),
     };
-    emitter.kernel(kernel, access)?;
-    emitter.builder.seal_all_blocks();
-    let table = std::mem::take(&mut emitter.constants.table);
-    emitter.builder.finalize(isa.frontend_config());
-    Ok((function, table))
+    emitter.function()?;
+    let Vectors { mut builder, constants, .. } = emitter.vectors;
+    builder.seal_all_blocks();
+    builder.finalize(isa.frontend_config());
+    Ok((function, constants.into_table()))
 }
 
 /// `(operands, params, faults, rows, last, constants)`, where `last` is the column that a row's last block begins at; at
@@ -143,244 +109,225 @@ pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
 struct Loops {
     row: Block,
     operands: Value,
-    faults: Value,
     rows: Value,
     /// Where the last block of a row begins; at 512 bits, the number of columns.
     last: Value,
 }
 
+/// Where the values come from that are not computed, and where faults go.
+struct Sources {
+    params: Value,
+    faults: Value,
+    /// The first element of each operand in the row: inputs, then outputs.
+    pointers: Vec<Value>,
+}
+
+/// Emits the loops around a body, and the body's values at the loop levels where they belong.
+struct Emitter<'a> {
+    vectors: Vectors<'a>,
+    kernel: &'a Kernel,
+    body: Body,
+    /// The lanes of the body's values so far.
+    values: Vec<Option<Lanes>>,
+    /// The constants among them.
+    constants: Vec<Var>,
+    stores: Stores,
+    slow_paths: SlowPaths,
+    host_calls: HostCalls,
+}
+
 impl Emitter<'_> {
-    fn kernel(&mut self, kernel: &Kernel, access: &[Access]) -> Result<()> {
-        let entry = self.builder.create_block();
-        self.builder.append_block_params_for_function_params(entry);
-        self.builder.switch_to_block(entry);
-        let given = self.builder.block_params(entry).to_vec();
+    fn function(&mut self) -> Result<()> {
+        let v = &mut self.vectors;
+        let entry = v.builder.create_block();
+        v.builder.append_block_params_for_function_params(entry);
+        v.builder.switch_to_block(entry);
+        let given = v.builder.block_params(entry).to_vec();
         let [operands, params, faults, rows, last, constants] = given[..] else {
             return Err(Error::new(ErrorKind::Internal, "the entry block has other parameters"));
         };
-        self.constants.table_address = Some(constants);
-        self.constants.base = (kernel.cost() > TABLE_ABOVE && !self.layout.is_wide()).then_some(constants);
-        let mut values: Vec<Option<Lanes>> = vec![None; kernel.values()];
-        for (i, &dtype) in kernel.params.iter().enumerate() {
-            let scalar =
-                self.builder.ins().load(scalar_of(dtype), MemFlagsData::trusted(), params, 8 * i as i32);
-            values[kernel.param(i).index()] = Some(self.splat_scalar(dtype, scalar));
-        }
-        let depth = kernel.depths(|i| access[i] == Access::Splat);
-        self.instructions(kernel, &mut values, &depth, Depth::Call, faults)?;
+        let from_table = self.kernel.cost() > TABLE_ABOVE && !v.layout.is_wide();
+        v.constants = Constants::new(constants, from_table);
+        let sources = Sources { params, faults, pointers: Vec::new() };
+        self.level(Depth::Call, &sources, None)?;
 
-        let row = self.builder.create_block();
-        let row_number = self.builder.append_block_param(row, types::I64);
-        let zero = self.builder.ins().iconst(types::I64, 0);
-        self.builder.ins().jump(row, &[zero.into()]);
-        self.builder.switch_to_block(row);
-        let loops = Loops { row, operands, faults, rows, last };
-        self.row(kernel, access, values, &depth, &loops, row_number)
+        let v = &mut self.vectors;
+        let row = v.builder.create_block();
+        let row_number = v.builder.append_block_param(row, types::I64);
+        let zero = v.ins().iconst(types::I64, 0);
+        let jump = v.ins().jump(row, &[zero.into()]);
+        v.constants.end_entry(v.layout.is_wide().then_some(jump));
+        v.builder.switch_to_block(row);
+        self.row(&Loops { row, operands, rows, last }, sources, row_number)
     }
 
-    fn row(
-        &mut self,
-        kernel: &Kernel,
-        access: &[Access],
-        mut values: Vec<Option<Lanes>>,
-        depth: &[Depth],
-        loops: &Loops,
-        row_number: Value,
-    ) -> Result<()> {
-        let pointers: Vec<Value> = (0..kernel.inputs.len() + kernel.outputs.len())
-            .map(|i| self.row_pointer(loops.operands, i, row_number))
-            .collect();
-        for (i, &dtype) in kernel.inputs.iter().enumerate().filter(|(i, _)| access[*i] == Access::Splat) {
-            let scalar = self.builder.ins().load(scalar_of(dtype), element_flags(), pointers[i], 0);
-            values[i] = Some(self.splat_scalar(dtype, scalar));
-        }
-        self.instructions(kernel, &mut values, depth, Depth::Row, loops.faults)?;
+    fn row(&mut self, loops: &Loops, mut sources: Sources, row_number: Value) -> Result<()> {
+        let operands = self.kernel.inputs.len() + self.kernel.outputs.len();
+        sources.pointers =
+            (0..operands).map(|i| row_pointer(&mut self.vectors, loops.operands, i, row_number)).collect();
+        self.level(Depth::Row, &sources, None)?;
 
-        let block = self.builder.create_block();
-        let index = self.builder.append_block_param(block, types::I64);
-        let zero = self.builder.ins().iconst(types::I64, 0);
-        let outer = self.constants.base;
+        let v = &mut self.vectors;
+        let block = v.builder.create_block();
+        let index = v.builder.append_block_param(block, types::I64);
+        let zero = v.ins().iconst(types::I64, 0);
+        let outer = v.constants.base();
         let mut first = vec![BlockArg::from(zero)];
         if let Some(base) = outer {
-            let carried = self.builder.append_block_param(block, types::I64);
-            self.constants.base = Some(carried);
+            let carried = v.builder.append_block_param(block, types::I64);
+            v.constants.set_base(Some(carried));
             first.push(base.into());
         }
-        self.builder.ins().jump(block, &first);
-        self.builder.switch_to_block(block);
+        v.ins().jump(block, &first);
+        v.builder.switch_to_block(block);
         let streams = self.stores == Stores::Streaming;
-        self.left = (self.layout.width == Width::W512 && !streams)
-            .then(|| self.builder.ins().isub(loops.last, index));
-        for (i, &dtype) in kernel.inputs.iter().enumerate().filter(|(i, _)| access[*i] == Access::Contiguous)
-        {
-            values[i] = Some(self.load(dtype, pointers[i], index));
-        }
-        self.instructions(kernel, &mut values, depth, Depth::Element, loops.faults)?;
-        for (i, &output) in kernel.outputs.iter().enumerate() {
-            let value = values[output.index()].ok_or_else(undefined)?;
-            self.store(kernel.dtype(output), value, pointers[kernel.inputs.len() + i], index);
-        }
-        let next_row = if self.left.take().is_some() || streams {
-            let next_row = self.builder.create_block();
-            let next = self.builder.ins().iadd_imm_s(index, i64::from(self.layout.lanes));
-            let more = self.builder.ins().icmp(IntCC::SignedLessThan, next, loops.last);
-            self.builder.ins().brif(more, block, &[next.into()], next_row, &[]);
+        let masked = v.layout.width == Width::W512 && !streams;
+        let left = masked.then(|| v.ins().isub(loops.last, index));
+        self.block(&sources, RowBlock::new(index, left, self.stores))?;
+
+        let v = &mut self.vectors;
+        let next_row = if masked || streams {
+            let next_row = v.builder.create_block();
+            let lanes = i64::from(v.layout.lanes);
+            let next = v.ins().iadd_imm_s(index, lanes);
+            let more = v.ins().icmp(IntCC::SignedLessThan, next, loops.last);
+            v.ins().brif(more, block, &[next.into()], next_row, &[]);
             next_row
         } else {
-            self.overlapping(loops, block, index, outer)
+            overlapping(v, loops, block, index, outer)
         };
 
-        self.builder.switch_to_block(next_row);
-        let end = self.builder.create_block();
-        let following = self.builder.ins().iadd_imm_s(row_number, 1);
-        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, following, loops.rows);
-        self.builder.ins().brif(more, loops.row, &[following.into()], end, &[]);
-        self.builder.switch_to_block(end);
-        self.builder.ins().return_(&[]);
+        v.builder.switch_to_block(next_row);
+        let end = v.builder.create_block();
+        let following = v.ins().iadd_imm_s(row_number, 1);
+        let more = v.ins().icmp(IntCC::UnsignedLessThan, following, loops.rows);
+        v.ins().brif(more, loops.row, &[following.into()], end, &[]);
+        v.builder.switch_to_block(end);
+        v.ins().return_(&[]);
         Ok(())
     }
 
-    /// Ends a block of a loop whose last block ends at the row's end: goes on to the next, to that one, or to the block that
-    /// it gives, behind the loop. `outer` is the address of the constants as it was before the loop.
-    fn overlapping(&mut self, loops: &Loops, block: Block, index: Value, outer: Option<Value>) -> Block {
-        // The loop proper ends with an addition, a comparison and a jump.
-        let (tail, next_row) = (self.builder.create_block(), self.builder.create_block());
-        let next = self.builder.ins().iadd_imm_s(index, i64::from(self.layout.lanes));
-        let within = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, next, loops.last);
-        let (mut following, mut final_one) = (vec![BlockArg::from(next)], vec![BlockArg::from(loops.last)]);
-        if let (Some(base), Some(carried)) = (outer, self.constants.base) {
-            // Zero for any number of rows that there can be, which the optimiser doesn't know: the reads of constants
-            // stay in the loop, as memory operands.
-            let nothing = self.builder.ins().ushr_imm_u(loops.rows, 63);
-            let same = self.builder.ins().iadd(carried, nothing);
-            following.push(same.into());
-            final_one.push(same.into());
-            self.constants.base = Some(base);
+    /// Computes and writes a block of a row.
+    fn block(&mut self, sources: &Sources, mut block: RowBlock) -> Result<()> {
+        self.level(Depth::Element, sources, Some(&mut block))?;
+        for (i, &output) in self.kernel.outputs.iter().enumerate() {
+            let value = self.value(self.body.outputs()[i])?;
+            let pointer = sources.pointers[self.kernel.inputs.len() + i];
+            block.store(&mut self.vectors, self.kernel.dtype(output), value, pointer);
         }
-        self.builder.ins().brif(within, block, &following, tail, &[]);
-        // Fewer than a block's elements are left: none, or the last block begins before them. With `==` the optimiser
-        // would compare `index`, which then outlives the addition.
-        self.builder.switch_to_block(tail);
-        let cols = self.builder.ins().iadd_imm_s(loops.last, i64::from(self.layout.lanes));
-        let done = self.builder.ins().icmp(IntCC::SignedGreaterThanOrEqual, next, cols);
-        self.builder.ins().brif(done, next_row, &[], block, &final_one);
-        next_row
+        Ok(())
     }
 
-    /// The address of an operand's first element in a row.
-    fn row_pointer(&mut self, operands: Value, i: usize, row: Value) -> Value {
-        let at = OPERAND * i as i32;
-        let base = self.builder.ins().load(types::I64, MemFlagsData::trusted(), operands, at);
-        let stride = self.builder.ins().load(types::I64, MemFlagsData::trusted(), operands, at + 8);
-        let offset = self.builder.ins().imul(stride, row);
-        self.builder.ins().iadd(base, offset)
+    /// Emits the values of one loop level, and the constants that they read; those of a block of a row, if one is given.
+    fn level(&mut self, level: Depth, sources: &Sources, mut block: Option<&mut RowBlock>) -> Result<()> {
+        for i in 0..self.body.len() as u32 {
+            let node = *self.body.node(Var(i));
+            // Constants are made where they are read.
+            let constant = matches!(node.code, Code::Primitive(Primitive::Splat(_)));
+            if !node.is_live_at(level) || constant {
+                continue;
+            }
+            let mut args = [Lanes::new(1, []); 4];
+            for (slot, &arg) in args.iter_mut().zip(node.args()) {
+                *slot = self.value(arg)?;
+            }
+            self.values[i as usize] = Some(self.emit(&node, args, sources, block.as_deref_mut())?);
+        }
+        // Each level reads its constants anew: a loop has an address of its own for their table.
+        self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
+        Ok(())
     }
 
-    /// Emits the instructions of one depth.
-    fn instructions(
+    fn value(&mut self, var: Var) -> Result<Lanes> {
+        if let Some(known) = self.values[var.index()] {
+            return Ok(known);
+        }
+        let bits = self.body.constant(var).ok_or_else(undefined)?;
+        let constant = self.vectors.constant_lanes(scalar_of(self.body.node(var).dtype), bits);
+        self.values[var.index()] = Some(constant);
+        self.constants.push(var);
+        Ok(constant)
+    }
+
+    fn emit(
         &mut self,
-        kernel: &Kernel,
-        values: &mut [Option<Lanes>],
-        depth: &[Depth],
-        now: Depth,
-        faults: Value,
-    ) -> Result<()> {
-        let mut site = 0;
-        for (i, inst) in kernel.body.iter().enumerate() {
-            let checked = kernel.checks_division && inst.code.faults();
-            if depth[kernel.value(i).index()] == now {
-                let mut args = [None; 3];
-                for (slot, arg) in args.iter_mut().zip(inst.args()) {
-                    *slot = values[arg.index()];
-                }
-                if checked && let (Code::Apply(_, dtype), Some(divisor)) = (inst.code, args[1]) {
-                    self.check_divisor(dtype, divisor, faults, site);
-                }
-                let value = match inst.code {
-                    Code::Apply(op, dtype) => op::dispatch(op, dtype, Emit { emitter: self, args }).flatten(),
-                    Code::Cast(from, to) => op::dispatch_cast(from, to, Emit { emitter: self, args }),
-                    Code::Host(callee) => {
-                        let function =
-                            kernel.functions.get(callee.function as usize).ok_or_else(undefined)?;
-                        self.host(function, &args, now != Depth::Element)
-                    }
-                };
-                let value = value.ok_or_else(undefined)?;
-                values[kernel.value(i).index()] = Some(value.with_invariant(now != Depth::Element));
+        node: &Node,
+        args: [Lanes; 4],
+        sources: &Sources,
+        block: Option<&mut RowBlock>,
+    ) -> Result<Lanes> {
+        let (v, dtype) = (&mut self.vectors, node.dtype);
+        Ok(match (node.code, block) {
+            (Code::Param(i), _) => {
+                let (flags, at) = (MemFlagsData::trusted(), 8 * i as i32);
+                let scalar = v.ins().load(scalar_of(dtype), flags, sources.params, at);
+                splat_of_memory(v, dtype, scalar)
             }
-            site += i32::from(checked);
-        }
-        Ok(())
-    }
-
-    /// Notes a zero divisor in the fault site's byte.
-    fn check_divisor(&mut self, dtype: DType, divisor: Lanes, faults: Value, site: i32) {
-        let zero = self.constant(self.layout.vector_of(dtype), 0);
-        let m = divisor.map(|v| self.builder.ins().icmp(IntCC::Equal, v, zero));
-        let any = self.any(m);
-        let (cold, join) = (self.builder.create_block(), self.builder.create_block());
-        self.builder.set_cold_block(cold);
-        self.builder.ins().brif(any, cold, &[], join, &[]);
-        self.builder.switch_to_block(cold);
-        match self.left {
-            None => {
-                let one = self.builder.ins().iconst(types::I8, 1);
-                self.builder.ins().store(MemFlagsData::trusted(), one, faults, site);
+            (Code::Input(i), Some(block)) => block.load(v, dtype, sources.pointers[i]),
+            (Code::Input(i), None) => {
+                let scalar = v.ins().load(scalar_of(dtype), element_flags(), sources.pointers[i], 0);
+                splat_of_memory(v, dtype, scalar)
             }
-            Some(left) => rare::note_within(self, m, left, faults, site),
-        }
-        self.builder.ins().jump(join, &[]);
-        self.builder.switch_to_block(join);
+            (Code::Host(function), block) => {
+                let function = self.kernel.functions.get(function).ok_or_else(undefined)?;
+                self.host_calls.call(v, function, &args[..node.args().len()], block.as_deref())
+            }
+            (Code::CheckDivisor(site), block) => {
+                let zero = v.zero(v.layout.vector_of(dtype));
+                let mask = args[0].map(|x| v.ins().icmp(IntCC::Equal, x, zero));
+                let left = block.and_then(|block| block.left());
+                self.slow_paths.note(v, mask, left, sources.faults, site);
+                args[0]
+            }
+            (Code::Primitive(Primitive::SlowPath(function)), _) => self.slow_paths.select(v, function, args),
+            (_, _) => lower::node(v, node, [args[0], args[1], args[2]]),
+        })
     }
+}
 
-    /// Whether any of the value's own lanes is set.
-    pub(crate) fn any(&mut self, m: Lanes) -> Value {
-        let own = self.layout.lanes * u32::from(m.width);
-        let mut all = m.vectors()[0];
-        for &v in &m.vectors()[1..] {
-            all = self.builder.ins().bor(all, v);
-        }
-        if own < self.layout.vector_bytes(m.width.into()) {
-            let valid: Vec<u8> = (0..VECTOR).map(|b| if b < own { 0xff } else { 0 }).collect();
-            let valid = self.builder.func.dfg.constants.insert(ConstantData::from(&valid[..]));
-            let ty = self.builder.func.dfg.value_type(all);
-            let valid = self.builder.ins().vconst(ty, valid);
-            all = self.builder.ins().band(all, valid);
-        }
-        self.builder.ins().vany_true(all)
+/// The address of an operand's first element in a row.
+fn row_pointer(v: &mut Vectors<'_>, operands: Value, i: usize, row: Value) -> Value {
+    let at = OPERAND * i as i32;
+    let base = v.ins().load(types::I64, MemFlagsData::trusted(), operands, at);
+    let stride = v.ins().load(types::I64, MemFlagsData::trusted(), operands, at + 8);
+    let offset = v.ins().imul(stride, row);
+    v.ins().iadd(base, offset)
+}
+
+/// Ends a block of a loop whose last block ends at the row's end: goes on to the next, to that one, or to the block that
+/// it gives, behind the loop. `outer` is the address of the constants as it was before the loop.
+fn overlapping(
+    v: &mut Vectors<'_>,
+    loops: &Loops,
+    block: Block,
+    index: Value,
+    outer: Option<Value>,
+) -> Block {
+    // The loop proper ends with an addition, a comparison and a jump.
+    let (tail, next_row) = (v.builder.create_block(), v.builder.create_block());
+    let lanes = i64::from(v.layout.lanes);
+    let next = v.ins().iadd_imm_s(index, lanes);
+    let within = v.ins().icmp(IntCC::SignedLessThanOrEqual, next, loops.last);
+    let (mut following, mut final_one) = (vec![BlockArg::from(next)], vec![BlockArg::from(loops.last)]);
+    if let (Some(base), Some(carried)) = (outer, v.constants.base()) {
+        // Zero for any number of rows that there can be, which the optimiser doesn't know: the reads of constants
+        // stay in the loop, as memory operands.
+        let nothing = v.ins().ushr_imm_u(loops.rows, 63);
+        let same = v.ins().iadd(carried, nothing);
+        following.push(same.into());
+        final_one.push(same.into());
+        v.constants.set_base(Some(base));
     }
+    v.ins().brif(within, block, &following, tail, &[]);
+    // Fewer than a block's elements are left: none, or the last block begins before them. With `==` the optimiser
+    // would compare `index`, which then outlives the addition.
+    v.builder.switch_to_block(tail);
+    let cols = v.ins().iadd_imm_s(loops.last, lanes);
+    let done = v.ins().icmp(IntCC::SignedGreaterThanOrEqual, next, cols);
+    v.ins().brif(done, next_row, &[], block, &final_one);
+    next_row
 }
 
 fn undefined() -> Error {
     Error::new(ErrorKind::Internal, "a kernel that does not verify reached the emitter")
-}
-
-/// Emits one function of values.
-struct Emit<'e, 'a> {
-    emitter: &'e mut Emitter<'a>,
-    args: [Option<Lanes>; 3],
-}
-
-impl Visitor for Emit<'_, '_> {
-    type Out = Option<Lanes>;
-
-    fn unary<F: Unary<T>, T: Elem>(self) -> Option<Lanes> {
-        Some(F::call(self.emitter, self.args[0]?))
-    }
-
-    fn binary<F: Binary<T>, T: Elem>(self) -> Option<Lanes> {
-        Some(F::call(self.emitter, self.args[0]?, self.args[1]?))
-    }
-
-    fn ternary<F: Ternary<T, First = T>, T: Elem>(self) -> Option<Lanes> {
-        Some(F::call(self.emitter, self.args[0]?, self.args[1]?, self.args[2]?))
-    }
-
-    fn choice<F: Ternary<T, First = bool>, T: Elem>(self) -> Option<Lanes> {
-        Some(F::call(self.emitter, self.args[0]?, self.args[1]?, self.args[2]?))
-    }
-
-    fn cast<T: CastTo<U>, U: Elem>(self) -> Option<Lanes> {
-        Some(T::cast(self.emitter, self.args[0]?))
-    }
 }

@@ -1,7 +1,7 @@
-//! CLIF on vectors of any width, evaluated lane by lane: what a back end has to give.
+//! An evaluator of CLIF on vectors of any width, lane by lane: what a back end for it has to give.
 //!
-//! In: a function of the emitter's, after the optimiser, and a block. Out: the block's outputs. Must hold: every access
-//! lies in memory that the function was given; an instruction that the back end for wide vectors isn't written for, or an
+//! It runs the emitter's functions in the suite of all executors, with no back end involved. Every access has to lie in
+//! memory that the function was given; an instruction that the back end for wide vectors isn't written for, or an
 //! intrinsic with other types than its description has, is a panic.
 
 use std::ops::Range;
@@ -15,10 +15,10 @@ use cranelift_codegen::ir::{
     BlockArg, BlockCall, Function, Inst, InstructionData, Opcode, Type, Value, types,
 };
 
+use crate::code::Operand;
 use crate::constants::TableEntry;
 use crate::emit::{Helpers, lanes};
 use crate::repertoire::{intrinsic_of, optimised};
-use crate::run::Operand;
 use crate::width::Width;
 
 /// The bits of each lane; of a scalar, of its one.
@@ -92,7 +92,7 @@ impl<'f> Machine<'f> {
         self.check(address, lane);
         let mut bytes = [0; 8];
         for (i, byte) in bytes.iter_mut().enumerate().take(lane as usize) {
-            // SAFETY: inside memory that the function was given, which outlives the machine.
+            // SAFETY: `check` has found the bytes in memory that the function was given, which outlives the machine.
             *byte = unsafe { std::ptr::with_exposed_provenance::<u8>(address as usize + i).read() };
         }
         u64::from_le_bytes(bytes)
@@ -101,7 +101,8 @@ impl<'f> Machine<'f> {
     fn write(&self, address: u64, lane: u32, bits: u64) {
         self.check(address, lane);
         for (i, byte) in bits.to_le_bytes().into_iter().enumerate().take(lane as usize) {
-            // SAFETY: as for reading; what is written to is the function's alone while it runs.
+            // SAFETY: `check` has found the bytes in memory that the function was given, and no one else reads or writes it while
+            // the function runs.
             unsafe { std::ptr::with_exposed_provenance_mut::<u8>(address as usize + i).write(byte) };
         }
     }
@@ -213,12 +214,14 @@ impl<'f> Machine<'f> {
                 let given: Vec<u64> = given.iter().map(|&v| self.scalar(v)).collect();
                 let entry = std::ptr::with_exposed_provenance::<()>(entry);
                 match given[..] {
-                    // SAFETY: the emitter gives addresses of functions with so many words as arguments, which are what it
-                    // vouches for.
-                    [a, b] => unsafe {
-                        std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64)>(entry)(a, b);
+                    // SAFETY: of three words are the calls of the helper of slow paths: the address is that of a function
+                    // with this signature, the first word points to a frame of this machine's slots as long as the second says,
+                    // and the third is a function over two words.
+                    [a, b, c] => unsafe {
+                        std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, u64)>(entry)(a, b, c);
                     },
-                    // SAFETY: as above.
+                    // SAFETY: of four words are the calls of host functions and of the helper that notes faults: the address
+                    // is that of one of these, and its pointers lead into this machine's slots and the caller's fault bytes.
                     [a, b, c, d] => unsafe {
                         std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, u64, u64)>(entry)(
                             a, b, c, d,
@@ -512,7 +515,7 @@ impl Run<'_> {
         for row in 0..raw.rows {
             let mut pads: Vec<Vec<u64>> = Vec::new();
             for (operand, &size) in operands.iter().zip(&sizes) {
-                // SAFETY: the row's elements, of which the block vouches for.
+                // SAFETY: `row` and the elements are the block's, whose pointers are valid for them while it is borrowed.
                 let bytes = unsafe {
                     let at = operand.ptr.offset(operand.row_stride * row as isize);
                     std::slice::from_raw_parts(at, size)
@@ -533,7 +536,7 @@ impl Run<'_> {
             self.call(&padded, &vec![8 * lanes; padded.len()], faults, 1, 0);
             for (i, operand) in operands.iter().enumerate().skip(self.kernel.inputs.len()) {
                 let bytes = &broadloom_mem::bytes_of(&pads[i])[..sizes[i]];
-                // SAFETY: an output's row, which overlaps nothing.
+                // SAFETY: the row is the output's, as long as `bytes`, which are a buffer of the test's own.
                 unsafe {
                     let at = operand.ptr.offset(operand.row_stride * row as isize);
                     at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());

@@ -1,8 +1,7 @@
-//! GDB's interface for code that is compiled at run time; LLDB has the same.
+//! Registers compiled code with GDB and LLDB, through the interface for code that is compiled at run time.
 //!
-//! In: a name and a range of code. Out: a [`Registration`]: an object file in memory with one symbol, in the list that
-//! the debugger walks. Must hold: the list is changed by one thread at a time, and only in the process that began it;
-//! an entry is there until its registration is dropped.
+//! Each [`Registration`] owns an object file in memory with one symbol, in the list that the debugger walks. The list is
+//! changed by one thread at a time, and only in the process that began it; an entry is there until its registration is dropped.
 
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,101 +1,90 @@
-//! Shifts by a count per lane, which 128-bit vector units have for no width that Cranelift emits.
+//! Shifts, by a constant and by a count per lane, which 128-bit vector units have for no width that Cranelift emits.
 //!
-//! In: values and counts. Out: shifted values. Must hold: counts are taken modulo the width.
+//! Counts are taken modulo the width.
 
-use broadloom_math::{Int, Ops};
+use broadloom_ir::DType;
 use broadloom_wide::Intrinsic;
-use cranelift_codegen::ir::{InstBuilder, Type, types};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, types};
 
-use crate::emit::Emitter;
-use crate::value::{Lanes, VECTOR};
+use crate::value::{Lanes, VECTOR, is_signed};
+use crate::vectors::Vectors;
 
 /// 2^i in byte i, and 0 in those that no power of a byte has.
 const POWERS: [u8; VECTOR as usize] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
-impl Emitter<'_> {
-    /// x·2^count.
-    pub(crate) fn shift_left<T: Int>(&mut self, x: Lanes, count: Lanes) -> Lanes {
-        if self.layout.is_wide() {
-            return self.shift::<T>(x, count, Intrinsic::ShiftLeft);
+impl Vectors<'_> {
+    /// Shifts by a constant count below the width.
+    pub fn shift_const(&mut self, x: Lanes, count: u32, left: bool, signed: bool) -> Lanes {
+        if x.width == 1 && self.layout.is_wide() {
+            return self.shift_bytes(x, count, left, signed);
         }
-        if let Some(c) = count.uniform {
-            return x.map(|v| self.builder.ins().ishl(v, c));
-        }
-        let power = self.power_of_two::<T>(count, 0);
-        self.mul::<T>(x, power)
+        let amount = i64::from(count);
+        x.map(|v| match (left, signed) {
+            (true, _) => self.ins().ishl_imm_u(v, amount),
+            (false, true) => self.ins().sshr_imm_u(v, amount),
+            (false, false) => self.ins().ushr_imm_u(v, amount),
+        })
     }
 
-    /// ⌊x / 2^count⌋: below 64 bits, a product with 2^(width − 1 − count) in twice the width.
-    pub(crate) fn shift_right<T: Int>(&mut self, x: Lanes, count: Lanes) -> Lanes {
-        if self.layout.is_wide() {
-            let how = if T::SIGNED { Intrinsic::ShiftRightSigned } else { Intrinsic::ShiftRight };
-            return self.shift::<T>(x, count, how);
-        }
+    /// x·2^count, of lanes of this dtype.
+    pub fn shift_left(&mut self, dtype: DType, x: Lanes, count: Lanes) -> Lanes {
         if let Some(c) = count.uniform {
-            let signed = T::SIGNED;
-            return x
-                .map(|v| if signed { self.builder.ins().sshr(v, c) } else { self.builder.ins().ushr(v, c) });
+            return x.map(|v| self.ins().ishl(v, c));
         }
-        match T::WIDTH {
-            64 => self.by_lane(&[x, count], self.layout.vector_type::<T>(), |e, s| {
-                if T::SIGNED { e.builder.ins().sshr(s[0], s[1]) } else { e.builder.ins().ushr(s[0], s[1]) }
+        if self.layout.is_wide() {
+            return self.shift(dtype, x, count, Intrinsic::ShiftLeft);
+        }
+        let power = self.power_of_two(dtype, count, 0);
+        self.multiply(x, power)
+    }
+
+    /// ⌊x / 2^count⌋: at 128 bits, for less than 64 bits a lane, a product with 2^(width − 1 − count) in twice the width.
+    pub fn shift_right(&mut self, dtype: DType, x: Lanes, count: Lanes) -> Lanes {
+        let signed = is_signed(dtype);
+        if let Some(c) = count.uniform {
+            return x.map(|v| if signed { self.ins().sshr(v, c) } else { self.ins().ushr(v, c) });
+        }
+        if self.layout.is_wide() {
+            let how = if signed { Intrinsic::ShiftRightSigned } else { Intrinsic::ShiftRight };
+            return self.shift(dtype, x, count, how);
+        }
+        match dtype {
+            DType::Int64 | DType::UInt64 => self.by_lane(&[x, count], types::I64X2, |e, s| {
+                if signed { e.ins().sshr(s[0], s[1]) } else { e.ins().ushr(s[0], s[1]) }
             }),
-            32 if T::SIGNED => {
+            DType::Int32 => {
                 // There is a product of unsigned words only: of x or of its complement.
                 let zero = self.zero(types::I32X4);
-                let sign = x.map(|v| {
-                    let negative = cranelift_codegen::ir::condcodes::IntCC::SignedLessThan;
-                    self.builder.ins().icmp(negative, v, zero)
-                });
-                let size = self.xor::<T>(x, sign);
-                let shifted = self.shift_right::<u32>(size, count);
-                self.xor::<T>(shifted, sign)
+                let sign = x.map(|v| self.ins().icmp(IntCC::SignedLessThan, v, zero));
+                let size = x.zip(&sign, |x, sign| self.ins().bxor(x, sign));
+                let shifted = self.shift_right(DType::UInt32, size, count);
+                shifted.zip(&sign, |x, sign| self.ins().bxor(x, sign))
             }
-            width => {
-                let power = self.power_of_two::<T>(count, width - 1);
-                let (x, power) = (self.widen(x, T::SIGNED), self.widen(power, false));
-                let product = x.zip(&power, |x, p| self.builder.ins().imul(x, p));
-                let quotient = self.shift_const(product, width - 1, false, T::SIGNED);
-                if width == 32 { self.narrow(quotient) } else { self.narrow_saturating(quotient, T::SIGNED) }
+            _ => {
+                let width = 8 * dtype.size() as u32;
+                let power = self.power_of_two(dtype, count, width - 1);
+                let (x, power) = (self.widen(x, signed), self.widen(power, false));
+                let product = x.zip(&power, |x, p| self.ins().imul(x, p));
+                let quotient = self.shift_const(product, width - 1, false, signed);
+                if width == 32 { self.narrow(quotient) } else { self.narrow_saturating(quotient, signed) }
             }
         }
     }
 
-    /// A shift in vectors of more than 128 bits, which have one instruction for it but for bytes: those go through 16 bits.
-    fn shift<T: Int>(&mut self, x: Lanes, count: Lanes, how: Intrinsic) -> Lanes {
-        let below = u64::from(T::WIDTH - 1);
-        if let Some(bits) = self.constant_bits(&count) {
-            return self.shift_const(x, (bits & below) as u32, how == Intrinsic::ShiftLeft, T::SIGNED);
-        }
-        if T::WIDTH == 8 {
-            let below = self.constant(self.layout.integer_vector(1), below);
-            let count = count.map(|c| self.builder.ins().band(c, below));
-            let (x, count) = (self.resize_integers(x, 2, T::SIGNED), self.resize_integers(count, 2, false));
-            let shifted = self.shifted(x, count, how);
-            return self.resize_integers(shifted, 1, false);
-        }
-        if let Some(c) = count.uniform {
-            return x.map(|v| match how {
-                Intrinsic::ShiftLeft => self.builder.ins().ishl(v, c),
-                Intrinsic::ShiftRight => self.builder.ins().ushr(v, c),
-                _ => self.builder.ins().sshr(v, c),
-            });
-        }
-        let below = self.constant(self.layout.vector_type::<T>(), below);
-        let count = count.map(|c| self.builder.ins().band(c, below));
-        self.shifted(x, count, how)
-    }
-
-    fn shifted(&mut self, x: Lanes, count: Lanes, how: Intrinsic) -> Lanes {
+    /// A shift in vectors of more than 128 bits, which have one instruction for lanes of 16 bits and more.
+    fn shift(&mut self, dtype: DType, x: Lanes, count: Lanes, how: Intrinsic) -> Lanes {
+        let below = self.constant(self.layout.vector_of(dtype), 8 * dtype.size() as u64 - 1);
+        let count = count.map(|c| self.ins().band(c, below));
         x.zip(&count, |x, c| {
-            let ty = self.builder.func.dfg.value_type(x);
+            let ty = self.type_of(x);
             self.call(how, &[x, c], ty)
         })
     }
 
     /// Bytes shifted by a constant, in vectors of more than 128 bits: as halves of 16 bits, without what comes in from
     /// the neighbour.
-    pub(crate) fn shift_bytes(&mut self, x: Lanes, count: u32, left: bool, signed: bool) -> Lanes {
+    fn shift_bytes(&mut self, x: Lanes, count: u32, left: bool, signed: bool) -> Lanes {
         let own = if left { 0xff << count & 0xff } else { 0xff >> count };
         let ty = self.layout.integer_vector(1);
         let words = self.word_type();
@@ -104,51 +93,39 @@ impl Emitter<'_> {
         let count = i64::from(count);
         x.map(|v| {
             let v = self.cast_bits(words, v);
-            let v = if left {
-                self.builder.ins().ishl_imm_u(v, count)
-            } else {
-                self.builder.ins().ushr_imm_u(v, count)
-            };
+            let v = if left { self.ins().ishl_imm_u(v, count) } else { self.ins().ushr_imm_u(v, count) };
             let v = self.cast_bits(ty, v);
-            let v = self.builder.ins().band(v, own);
+            let v = self.ins().band(v, own);
             let Some(sign) = sign else { return v };
             // The sign is at a lower bit now: extended from there.
-            let v = self.builder.ins().bxor(v, sign);
-            self.builder.ins().isub(v, sign)
+            let v = self.ins().bxor(v, sign);
+            self.ins().isub(v, sign)
         })
     }
 
-    /// A vector of bytes as one of half as many words.
-    pub(crate) fn word_type(&self) -> Type {
-        let bytes = self.layout.integer_vector(1);
-        types::I16.by(bytes.lane_count() / 2).unwrap_or(bytes)
-    }
-
     /// 2^(count xor turn), the counts modulo the width: each byte of a lane looks up its bit, if it has it.
-    fn power_of_two<T: Int>(&mut self, count: Lanes, turn: u32) -> Lanes {
-        let bytes = T::WIDTH / 8;
-        let ty = self.layout.vector_type::<T>();
-        let low_bits = self.constant(ty, u64::from(T::WIDTH - 1));
+    fn power_of_two(&mut self, dtype: DType, count: Lanes, turn: u32) -> Lanes {
+        let (bytes, width) = (dtype.size() as u32, 8 * dtype.size() as u32);
+        let ty = self.layout.vector_of(dtype);
+        let low_bits = self.constant(ty, u64::from(width - 1));
         let turn = (turn != 0).then(|| self.constant(ty, u64::from(turn)));
         let table = self.constant_vector(types::I8X16, POWERS);
         // Byte j has the bits from 8·j on.
-        let first = self.constant(
-            self.layout.integer_vector(bytes),
-            0x3830_2820_1810_0800 & (u64::MAX >> (64 - T::WIDTH)),
-        );
+        let first = self
+            .constant(self.layout.integer_vector(bytes), 0x3830_2820_1810_0800 & (u64::MAX >> (64 - width)));
         let first = self.cast_bits(types::I8X16, first);
         count.map(|c| {
-            let mut c = self.builder.ins().band(c, low_bits);
+            let mut c = self.ins().band(c, low_bits);
             if let Some(turn) = turn {
-                c = self.builder.ins().bxor(c, turn);
+                c = self.ins().bxor(c, turn);
             }
             let mut bit = self.cast_bits(types::I8X16, c);
             if bytes > 1 {
                 let lowest = std::array::from_fn(|i| (i as u32 / bytes * bytes) as u8);
                 bit = self.shuffle(bit, bit, lowest);
-                bit = self.builder.ins().isub(bit, first);
+                bit = self.ins().isub(bit, first);
             }
-            let power = self.builder.ins().swizzle(table, bit);
+            let power = self.ins().swizzle(table, bit);
             self.cast_bits(ty, power)
         })
     }

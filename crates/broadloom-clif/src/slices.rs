@@ -1,14 +1,14 @@
-//! The short way into compiled code: operands that are slices.
+//! Runs a compiled kernel on operands that are slices, without a loop nest.
 //!
-//! In: for each operand its bytes, from its first element on. Out: the outputs are written. Must hold: as in
-//! [`crate::run`]; that outputs overlap nothing is what slices mean.
+//! Slices have the elements that they say, and outputs overlap nothing, which is all that [`crate::run`] has to check of a
+//! block.
 
 use broadloom_ir::{Error, ErrorKind, Result};
 use broadloom_mem::Access;
 use smallvec::SmallVec;
 
-use crate::compile::Compiled;
-use crate::run::{Call, Operand};
+use crate::call::Call;
+use crate::code::{Compiled, Operand};
 
 impl Compiled {
     /// Computes `elements` elements of operands whose elements lie side by side, or of which one serves all, as the
@@ -54,17 +54,17 @@ impl Compiled {
         }
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
         if let Some(entry) = inner.streaming
-            // SAFETY: every operand has its elements, in slices that nothing else writes during this call.
+            // SAFETY: `fits` holds, so each operand is a slice of `elements` elements or one, as it is accessed; the slices
+            // are borrowed for this call, those of outputs uniquely.
             && unsafe { call.streamed(entry, &operands, 1, elements) }
         {
             return Ok(());
         }
         if elements >= self.lanes() || elements > 0 && inner.takes_any_row() {
-            // SAFETY: every operand has its elements, in slices that nothing else writes during this call; the row is
-            // at least as long as a block, or may be shorter.
+            // SAFETY: the slices are as above, and the row is at least as long as a block, or may be shorter.
             unsafe { call.enter(&operands, 1, elements) };
         } else if elements > 0 {
-            // SAFETY: as above, for a row that is shorter than a block.
+            // SAFETY: the slices are as above, and the row has at least one element and fewer than a block.
             unsafe { call.padded(&operands, 0, 0, elements) };
         }
         Ok(())

@@ -1,13 +1,13 @@
-//! Rows whose outputs are written past the caches.
+//! Rows whose outputs are written with non-temporal stores.
 //!
-//! In: operands, and code with such stores beside the usual. Out: the outputs are written, in order with all that
-//! follows. Must hold: code with such stores is entered only with whole blocks, at a column where every output begins a
-//! line; all other columns are computed by the usual code.
+//! Code with such stores is entered only with whole blocks, at a column where every output begins a cache line; all other
+//! columns are computed by the usual code. The stores are ordered with all that follows before a call returns.
 
 use broadloom_mem::{Access, order_streamed};
 use smallvec::SmallVec;
 
-use crate::run::{Call, Entry, Operand};
+use crate::call::Call;
+use crate::code::{Entry, Operand};
 
 /// Bytes of a line, and of the widest store.
 const LINE: usize = 64;
@@ -16,7 +16,7 @@ const LINE: usize = 64;
 const MIN_BLOCKS: usize = 4;
 
 impl Call<'_> {
-    /// Computes rows, past the caches as far as may be. False, and nothing is done, where rows are too short for that
+    /// Computes rows, with non-temporal stores as far as may be. False, and nothing is done, where rows are too short for that
     /// or no column of them begins a line of each output.
     ///
     /// # Safety
@@ -28,18 +28,18 @@ impl Call<'_> {
         }
         let mut streamed = false;
         for row in 0..rows {
-            // SAFETY: the row is the caller's.
+            // SAFETY: `row` is below `rows`, for which the operands are valid by this function's contract.
             let operands = unsafe { self.from(operands, row, 0) };
             let head = match self.to_lines(&operands[self.inner.inputs.len()..]) {
                 Some(head) if head + lanes <= cols => head,
                 _ => {
-                    // SAFETY: as above, for all columns of a row.
+                    // SAFETY: the operands begin at this row now, which has `cols` columns.
                     unsafe { self.columns(&operands, 0, cols) };
                     continue;
                 }
             };
             let end = head + (cols - head) / lanes * lanes;
-            // SAFETY: as above; the parts make up the row. From `head` to `end` are whole blocks, and at `head` every
+            // SAFETY: the operands begin at this row, and 0 ≤ head ≤ end ≤ cols: the parts make up the row. From `head` to `end` are whole blocks, and at `head` every
             // output begins a line.
             unsafe {
                 self.columns(&operands, 0, head);
@@ -77,10 +77,10 @@ impl Call<'_> {
     unsafe fn columns(&self, operands: &[Operand], start: usize, count: usize) {
         let lanes = self.inner.lanes as usize;
         if count >= lanes || count > 0 && self.inner.takes_any_row() {
-            // SAFETY: as many columns as the code needs, from `start` on.
+            // SAFETY: `count` columns from `start` on are in the row, and as many as the code needs: a block, or any.
             unsafe { self.enter(&self.from(operands, 0, start), 1, count) };
         } else if count > 0 {
-            // SAFETY: fewer columns than a block has.
+            // SAFETY: `count` columns from `start` on are in the row: at least one and fewer than a block has.
             unsafe { self.padded(operands, 0, start, count) };
         }
     }
@@ -106,7 +106,8 @@ mod tests {
     use broadloom_mem::Stores;
 
     use super::*;
-    use crate::compile::{Compiled, Compiler, Constant};
+    use crate::code::{Compiled, Constant};
+    use crate::compile::Compiler;
     use crate::width::Width;
 
     /// x + x and x as int8.
@@ -135,12 +136,12 @@ mod tests {
         _: *const Constant,
     ) {
         assert_eq!(rows, 1);
-        // SAFETY: the three operands of the kernel.
+        // SAFETY: the kernel that this stands for has one input and two outputs.
         let operands = unsafe { std::slice::from_raw_parts(operands, 3) };
         let [x, sum, byte] = operands else { unreachable!() };
         assert!(sum.ptr.addr().is_multiple_of(LINE) && byte.ptr.addr().is_multiple_of(LINE));
         for column in 0..cols {
-            // SAFETY: columns of the row.
+            // SAFETY: `column` is below `cols`, for which all three operands are valid.
             unsafe {
                 let x = x.ptr.cast::<i32>().add(column).read();
                 sum.ptr.cast::<i32>().add(column).write(x + x + 1);
@@ -157,7 +158,9 @@ mod tests {
             .expect("compiles");
         assert!(!compiled.streams());
         let code: unsafe extern "C" fn(_, _, _, _, _, _) = one_more;
-        Arc::get_mut(&mut compiled.0).expect("nobody else's").streaming = Some(Entry::new(code as *const u8));
+        // SAFETY: `one_more` has an entry's signature and is never freed.
+        let entry = unsafe { Entry::new(code as *const u8) };
+        Arc::get_mut(&mut compiled.0).expect("nobody else's").streaming = Some(entry);
         compiled
     }
 

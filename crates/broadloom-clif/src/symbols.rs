@@ -1,8 +1,6 @@
-//! Names of compiled kernels for profilers and debuggers.
+//! Names of compiled kernels for profilers and debuggers: lines of perf's map, and object files for GDB.
 //!
-//! In: a kernel and where its code is. Out: a line in perf's map, and an object file for GDB that is registered while
-//! the code lives. Must hold: only on request; what can't be written or registered is left out, since no evaluation
-//! fails for it.
+//! They are written on request only. What can't be written or registered is left out, since no evaluation fails for it.
 
 use broadloom_ir::Kernel;
 use broadloom_ir::kernel::Code;

@@ -1,10 +1,9 @@
-//! Values of the emitter: a fixed number of lanes, held in vectors.
+//! Values of machine code: a fixed number of lanes, held in vectors.
 //!
-//! In: a width, element types and a lane count. Out: the CLIF types and how many vectors hold the lanes. Must hold: lanes
-//! fill vectors from the lowest; where they fill less than one of 128 bits, its upper lanes hold anything, and where
+//! Lanes fill vectors from the lowest. Where they fill less than a vector of 128 bits, its upper lanes hold anything; where
 //! they fill less than a wider one, the type has as many lanes as there are.
 
-use broadloom_math::{DType, Elem, Kind};
+use broadloom_ir::{DType, Kind};
 use cranelift_codegen::ir::{Type, Value, types};
 
 use crate::width::Width;
@@ -49,11 +48,6 @@ impl Layout {
         self.vector(scalar_of(dtype))
     }
 
-    /// The vector type of an element type.
-    pub fn vector_type<T: Elem>(self) -> Type {
-        self.vector_of(T::DTYPE)
-    }
-
     /// The integer vector type with lanes of so many bytes.
     pub fn integer_vector(self, lane: u32) -> Type {
         self.vector(integer(lane))
@@ -69,19 +63,12 @@ pub struct Lanes {
     pub width: u8,
     /// The scalar that every lane holds, where that is known.
     pub uniform: Option<Value>,
-    /// Whether the lanes are known to be the same for all blocks of a row.
-    pub invariant: bool,
 }
 
 impl Lanes {
     pub fn new(width: u32, vectors: impl IntoIterator<Item = Value>) -> Lanes {
-        let mut lanes = Lanes {
-            vectors: [Value::from_u32(0); MAX_VECTORS],
-            len: 0,
-            width: width as u8,
-            uniform: None,
-            invariant: false,
-        };
+        let mut lanes =
+            Lanes { vectors: [Value::from_u32(0); MAX_VECTORS], len: 0, width: width as u8, uniform: None };
         for v in vectors {
             lanes.vectors[lanes.len as usize] = v;
             lanes.len += 1;
@@ -103,17 +90,40 @@ impl Lanes {
         Lanes { uniform, ..self }
     }
 
-    /// The same lanes, known to stay what they are for a row, or not known to.
-    pub fn with_invariant(self, invariant: bool) -> Lanes {
-        Lanes { invariant, ..self }
-    }
-
+    /// The vectors that `f` makes of the vectors; of equal ones, made once.
     pub fn map(&self, f: impl FnMut(Value) -> Value) -> Lanes {
-        Lanes::new(self.width.into(), self.vectors().iter().copied().map(f))
+        self.with_each([], f, |v, []| v)
     }
 
+    /// The vectors that `f` makes of the vectors of both; of equal ones, made once.
     pub fn zip(&self, other: &Lanes, mut f: impl FnMut(Value, Value) -> Value) -> Lanes {
-        Lanes::new(self.width.into(), self.vectors().iter().zip(other.vectors()).map(|(&a, &b)| f(a, b)))
+        self.with_each([other], |(a, b)| f(a, b), |a, [b]| (a, b))
+    }
+
+    /// The vectors that `f` makes of the vectors of all three; of equal ones, made once.
+    pub fn zip3(&self, b: &Lanes, c: &Lanes, mut f: impl FnMut(Value, Value, Value) -> Value) -> Lanes {
+        self.with_each([b, c], |(a, b, c)| f(a, b, c), |a, [b, c]| (a, b, c))
+    }
+
+    fn with_each<const N: usize, A: Copy + PartialEq>(
+        &self,
+        others: [&Lanes; N],
+        mut f: impl FnMut(A) -> Value,
+        args: impl Fn(Value, [Value; N]) -> A,
+    ) -> Lanes {
+        let mut out = Lanes::new(self.width.into(), []);
+        let mut before: Option<(A, Value)> = None;
+        for (i, &v) in self.vectors().iter().enumerate() {
+            let now = args(v, others.map(|other| other.vectors[i]));
+            let made = match before {
+                Some((same, made)) if same == now => made,
+                _ => f(now),
+            };
+            before = Some((now, made));
+            out.vectors[i] = made;
+            out.len += 1;
+        }
+        out
     }
 }
 

@@ -9,10 +9,8 @@ use broadloom_wide::{Convention, Level};
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 
-use crate::compile::MAX_FRAME;
 use crate::constants::TableEntry;
-use crate::emit::{self, Helpers};
-use crate::optimise;
+use crate::emit::{self, Helpers, MAX_FRAME};
 use crate::width::Width;
 
 /// What functions are aligned to.
@@ -47,7 +45,8 @@ pub fn widest(
     helpers: impl Fn() -> Helpers,
 ) -> (Option<Wide>, Option<String>) {
     // Whoever asks for more than the target has must not get code that it can't run.
-    let (width, mut narrowed) = (width.min(Width::target()), None);
+    let target = Width::target();
+    let (width, mut narrowed) = (width.min(target), width.missing_on(target));
     for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
         match wide(isa, kernel, access, width, stores, helpers()) {
             Ok(wide) => return (Some(wide), narrowed),
@@ -77,13 +76,12 @@ pub fn wide(
         CallConv::SystemV => Convention::SystemV,
         other => return Err(format!("functions are called as {other} here")),
     };
-    let (mut function, constants) =
+    let (function, constants) =
         emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
     // What follows takes no refusal for an answer, so it is asked for at once.
     let needed = ROOM + ROOM_PER_INSTRUCTION * function.dfg.num_insts();
     Vec::<u8>::new().try_reserve_exact(needed).map_err(|e| format!("no memory to compile it in: {e}"))?;
-    optimise::run(&mut function);
     if cfg!(debug_assertions) {
         cranelift_codegen::verify_function(&function, isa.flags()).map_err(|e| e.to_string())?;
     }

@@ -11,6 +11,7 @@ use broadloom_math::DType;
 
 use crate::host::{HostDeclaration, HostSignature};
 use crate::op::Op;
+use crate::recording::{self, Recording};
 
 /// A value of a kernel: inputs first, then parameters, then one per instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,16 +86,11 @@ impl Code {
         matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
     }
 
-    /// What an element costs, in the time of one vector instruction, roughly.
+    /// What an element costs, in the time of one vector instruction, roughly: counted from the [recording].
     pub fn cost(self) -> u32 {
         match self {
-            // float16 is widened and rounded back by integer arithmetic, some 20 instructions an operation.
-            Code::Apply(op, DType::Float16) => op.cost() + 20,
-            // Integer division goes lane by lane at 64 bits.
-            Code::Apply(op, dtype) if op.faults(dtype) && dtype.size() == 8 => op.cost() + 25,
-            Code::Apply(op, _) => op.cost(),
-            Code::Cast(DType::Float16, _) | Code::Cast(_, DType::Float16) => 12,
-            Code::Cast(..) => 2,
+            Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, Recording::cost),
+            Code::Cast(from, to) => recording::of_cast(from, to).cost(),
             Code::Host(callee) => callee.signature.cost(),
         }
     }

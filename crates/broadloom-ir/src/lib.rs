@@ -11,6 +11,7 @@ pub mod host;
 pub mod kernel;
 pub mod loop_plan;
 pub mod op;
+pub mod recording;
 pub mod scalar;
 pub mod verify;
 mod width;

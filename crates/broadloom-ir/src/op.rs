@@ -9,12 +9,10 @@ use std::fmt;
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions};
 
 /// Calls `$callback!` with one row per op:
-/// `(Variant, "name", arity, dtypes, cost, [laws], "doc")`.
+/// `(Variant, "name", arity, dtypes, [laws], "doc")`.
 ///
 /// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool and two of one dtype)
 /// - dtypes that it takes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`
-/// - cost: vector instructions per element, roughly; read off the definitions, and for the approximate functions
-///   what their machine code took, against an addition's
 /// - laws: `commutative`; `faults` (integer zero divisors); `moves` (gives a NaN operand's own bits);
 ///   `reads_sign` (of its last operand); `divides` (integers go to float64); `approximate` (a float result may not be
 ///   the nearest); `internal` (not a user's)
@@ -22,73 +20,77 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions
 macro_rules! for_each_op {
     ($callback:ident) => {
         $callback! {
-            (Abs, "abs", unary, numeric, 1, [moves], "Absolute value; the least integer of a signed dtype stays as it is.")
-            (Acos, "acos", unary, floating, 50, [approximate], "The angle whose cosine is x, in [0, π]; NaN outside [−1, 1].")
-            (Acosh, "acosh", unary, floating, 61, [approximate], "Inverse hyperbolic cosine; NaN below 1.")
-            (Add, "add", binary, numeric, 1, [commutative], "Sum; integers wrap.")
-            (Asin, "asin", unary, floating, 46, [approximate], "The angle whose sine is x, in [−π/2, π/2]; NaN outside [−1, 1].")
-            (Asinh, "asinh", unary, floating, 75, [approximate], "Inverse hyperbolic sine.")
-            (Atan, "atan", unary, floating, 55, [approximate], "The angle whose tangent is x, in [−π/2, π/2].")
-            (Atan2, "atan2", binary, floating, 87, [approximate], "The angle of the point (x2, x1), in [−π, π].")
-            (Atanh, "atanh", unary, floating, 75, [approximate], "Inverse hyperbolic tangent; ±infinity at ±1, NaN beyond.")
-            (BitwiseAnd, "bitwise_and", binary, bitlike, 1, [commutative], "Bitwise and.")
-            (BitwiseInvert, "bitwise_invert", unary, bitlike, 1, [], "Every bit inverted; not, for bool.")
-            (BitwiseLeftShift, "bitwise_left_shift", binary, integer, 3, [], "Left shift; 0 for a count outside 0…width−1.")
-            (BitwiseOr, "bitwise_or", binary, bitlike, 1, [commutative], "Bitwise or.")
-            (BitwiseRightShift, "bitwise_right_shift", binary, integer, 3, [], "Arithmetic right shift; 0, or −1 for a negative value, for a count outside 0…width−1.")
-            (BitwiseXor, "bitwise_xor", binary, bitlike, 1, [commutative], "Bitwise exclusive or.")
-            (Ceil, "ceil", unary, numeric, 1, [], "The least integral value not less than x.")
-            (Clip, "clip", ternary, numeric, 8, [], "minimum(maximum(x, lo), hi); NaN in any operand gives NaN.")
-            (CopySign, "copysign", binary, floating, 2, [moves, reads_sign], "x1 with the sign bit of x2, a stored NaN's included.")
-            (Cos, "cos", unary, floating, 42, [approximate], "Cosine of an angle in radians, of any size.")
-            (Cosh, "cosh", unary, floating, 44, [approximate], "Hyperbolic cosine.")
-            (Divide, "divide", binary, floating, 4, [divides], "Quotient; integers are converted to float64 first.")
-            (Equal, "equal", binary, any, 1, [commutative], "x1 == x2.")
-            (Exp, "exp", unary, floating, 20, [approximate], "e to the power x.")
-            (ExpM1, "expm1", unary, floating, 48, [approximate], "exp(x) − 1, without a loss of digits near 0.")
-            (Floor, "floor", unary, numeric, 1, [], "The greatest integral value not greater than x.")
-            (FloorDivide, "floor_divide", binary, numeric, 8, [faults], "Floor of the quotient; of floats, of the rounded quotient. Integer x/0 is 0, MIN/−1 wraps.")
-            (Greater, "greater", binary, numeric, 1, [], "x1 > x2.")
-            (GreaterEqual, "greater_equal", binary, numeric, 1, [], "x1 >= x2.")
-            (Hypot, "hypot", binary, floating, 28, [commutative, approximate], "The square root of x1² + x2², without overflow on the way.")
-            (IsFinite, "isfinite", unary, numeric, 2, [], "Whether x is neither infinite nor NaN.")
-            (IsInf, "isinf", unary, numeric, 2, [], "Whether x is infinite.")
-            (IsNan, "isnan", unary, numeric, 2, [], "Whether x is NaN.")
-            (Less, "less", binary, numeric, 1, [], "x1 < x2.")
-            (LessEqual, "less_equal", binary, numeric, 1, [], "x1 <= x2.")
-            (Log, "log", unary, floating, 30, [approximate], "Natural logarithm; −infinity at 0, NaN below.")
-            (Log1p, "log1p", unary, floating, 55, [approximate], "log(1 + x), without a loss of digits near 0.")
-            (Log2, "log2", unary, floating, 36, [approximate], "Logarithm to base 2.")
-            (Log10, "log10", unary, floating, 46, [approximate], "Logarithm to base 10.")
-            (LogAddExp, "logaddexp", binary, floating, 127, [commutative, approximate], "log(exp(x1) + exp(x2)), without overflow on the way.")
-            (LogicalAnd, "logical_and", binary, boolean, 1, [commutative], "Both.")
-            (LogicalNot, "logical_not", unary, boolean, 1, [], "Not.")
-            (LogicalOr, "logical_or", binary, boolean, 1, [commutative], "Either.")
-            (LogicalXor, "logical_xor", binary, boolean, 1, [commutative], "One but not both.")
-            (Maximum, "maximum", binary, numeric, 4, [commutative], "The greater; NaN propagates, −0 < +0.")
-            (Minimum, "minimum", binary, numeric, 4, [commutative], "The less; NaN propagates, −0 < +0.")
-            (Multiply, "multiply", binary, numeric, 1, [commutative], "Product; integers wrap.")
-            (Negative, "negative", unary, numeric, 1, [moves], "−x; integers wrap.")
-            (NextAfter, "nextafter", binary, floating, 8, [], "The next value of the dtype after x1 towards x2; x2 where they are equal.")
-            (NotEqual, "not_equal", binary, any, 1, [commutative], "x1 != x2.")
-            (Positive, "positive", unary, numeric, 0, [moves], "x.")
-            (Pow, "pow", binary, numeric, 140, [approximate], "x1 to the power x2. Integers wrap; a negative integer exponent gives the exact value truncated, and 0 for base 0.")
-            (Reciprocal, "reciprocal", unary, floating, 4, [], "1/x.")
-            (Remainder, "remainder", binary, numeric, 14, [faults], "Remainder with the sign of x2, as Python's %. Integer x%0 is 0, MIN%−1 is 0.")
-            (Round, "round", unary, numeric, 1, [], "The nearest integral value, ties to even.")
-            (Sign, "sign", unary, numeric, 3, [], "−1, 0 or 1; NaN for NaN.")
-            (SignBit, "signbit", unary, floating, 1, [reads_sign], "Whether the sign bit is set, a stored NaN's included.")
-            (Sin, "sin", unary, floating, 42, [approximate], "Sine of an angle in radians, of any size.")
-            (Sinh, "sinh", unary, floating, 44, [approximate], "Hyperbolic sine.")
-            (Sqrt, "sqrt", unary, floating, 5, [], "Square root, correctly rounded.")
-            (Square, "square", unary, numeric, 1, [], "x·x; integers wrap.")
-            (Subtract, "subtract", binary, numeric, 1, [], "Difference; integers wrap.")
-            (Tan, "tan", unary, floating, 56, [approximate], "Tangent of an angle in radians, of any size.")
-            (Tanh, "tanh", unary, floating, 57, [approximate], "Hyperbolic tangent.")
-            (TruncDivide, "trunc_divide", binary, integer, 6, [faults], "Quotient without its fraction (ONNX Div on integers); x/0 is 0, MIN/−1 wraps.")
-            (Trunc, "trunc", unary, numeric, 1, [], "The integer part, toward zero.")
-            (Where, "where", choice, any, 1, [moves], "x2 where the condition holds, else x3.")
-            (CanonicalNan, "canonical_nan", unary, floating, 2, [internal], "x, any NaN made the positive quiet one: put after arithmetic whose NaN's sign would be read.")
+            (Abs, "abs", unary, numeric, [moves], "Absolute value; the least integer of a signed dtype stays as it is.")
+            (Acos, "acos", unary, floating, [approximate], "The angle whose cosine is x, in [0, π]; NaN outside [−1, 1].")
+            (Acosh, "acosh", unary, floating, [approximate], "Inverse hyperbolic cosine; NaN below 1.")
+            (Add, "add", binary, numeric, [commutative], "Sum; integers wrap.")
+            (Asin, "asin", unary, floating, [approximate], "The angle whose sine is x, in [−π/2, π/2]; NaN outside [−1, 1].")
+            (Asinh, "asinh", unary, floating, [approximate], "Inverse hyperbolic sine.")
+            (Atan, "atan", unary, floating, [approximate], "The angle whose tangent is x, in [−π/2, π/2].")
+            (Atan2, "atan2", binary, floating, [approximate], "The angle of the point (x2, x1), in [−π, π].")
+            (Atanh, "atanh", unary, floating, [approximate], "Inverse hyperbolic tangent; ±infinity at ±1, NaN beyond.")
+            (BitwiseAnd, "bitwise_and", binary, bitlike, [commutative], "Bitwise and.")
+            (BitwiseInvert, "bitwise_invert", unary, bitlike, [], "Every bit inverted; not, for bool.")
+            (BitwiseLeftShift, "bitwise_left_shift", binary, integer, [], "Left shift; 0 for a count outside 0…width−1.")
+            (BitwiseOr, "bitwise_or", binary, bitlike, [commutative], "Bitwise or.")
+            (BitwiseRightShift, "bitwise_right_shift", binary, integer, [], "Arithmetic right shift; 0, or −1 for a negative value, for a count outside 0…width−1.")
+            (BitwiseXor, "bitwise_xor", binary, bitlike, [commutative], "Bitwise exclusive or.")
+            (Cbrt, "cbrt", unary, floating, [approximate], "Cube root.")
+            (Ceil, "ceil", unary, numeric, [], "The least integral value not less than x.")
+            (Clip, "clip", ternary, numeric, [], "minimum(maximum(x, lo), hi); NaN in any operand gives NaN.")
+            (CopySign, "copysign", binary, floating, [moves, reads_sign], "x1 with the sign bit of x2, a stored NaN's included.")
+            (Cos, "cos", unary, floating, [approximate], "Cosine of an angle in radians, of any size.")
+            (Cosh, "cosh", unary, floating, [approximate], "Hyperbolic cosine.")
+            (Divide, "divide", binary, floating, [divides], "Quotient; integers are converted to float64 first.")
+            (Equal, "equal", binary, any, [commutative], "x1 == x2.")
+            (Erf, "erf", unary, floating, [approximate], "Error function: 2/√π times the integral of exp(−t²) from 0 to x.")
+            (Erfc, "erfc", unary, floating, [approximate], "1 − erf(x), without a loss of digits where that is small.")
+            (Exp, "exp", unary, floating, [approximate], "e to the power x.")
+            (Exp2, "exp2", unary, floating, [approximate], "2 to the power x.")
+            (ExpM1, "expm1", unary, floating, [approximate], "exp(x) − 1, without a loss of digits near 0.")
+            (Floor, "floor", unary, numeric, [], "The greatest integral value not greater than x.")
+            (FloorDivide, "floor_divide", binary, numeric, [faults], "Floor of the quotient; of floats, of the rounded quotient. Integer x/0 is 0, MIN/−1 wraps.")
+            (Greater, "greater", binary, numeric, [], "x1 > x2.")
+            (GreaterEqual, "greater_equal", binary, numeric, [], "x1 >= x2.")
+            (Hypot, "hypot", binary, floating, [commutative, approximate], "The square root of x1² + x2², without overflow on the way.")
+            (IsFinite, "isfinite", unary, numeric, [], "Whether x is neither infinite nor NaN.")
+            (IsInf, "isinf", unary, numeric, [], "Whether x is infinite.")
+            (IsNan, "isnan", unary, numeric, [], "Whether x is NaN.")
+            (Less, "less", binary, numeric, [], "x1 < x2.")
+            (LessEqual, "less_equal", binary, numeric, [], "x1 <= x2.")
+            (Log, "log", unary, floating, [approximate], "Natural logarithm; −infinity at 0, NaN below.")
+            (Log1p, "log1p", unary, floating, [approximate], "log(1 + x), without a loss of digits near 0.")
+            (Log2, "log2", unary, floating, [approximate], "Logarithm to base 2.")
+            (Log10, "log10", unary, floating, [approximate], "Logarithm to base 10.")
+            (LogAddExp, "logaddexp", binary, floating, [commutative, approximate], "log(exp(x1) + exp(x2)), without overflow on the way.")
+            (LogicalAnd, "logical_and", binary, boolean, [commutative], "Both.")
+            (LogicalNot, "logical_not", unary, boolean, [], "Not.")
+            (LogicalOr, "logical_or", binary, boolean, [commutative], "Either.")
+            (LogicalXor, "logical_xor", binary, boolean, [commutative], "One but not both.")
+            (Maximum, "maximum", binary, numeric, [commutative], "The greater; NaN propagates, −0 < +0.")
+            (Minimum, "minimum", binary, numeric, [commutative], "The less; NaN propagates, −0 < +0.")
+            (Multiply, "multiply", binary, numeric, [commutative], "Product; integers wrap.")
+            (Negative, "negative", unary, numeric, [moves], "−x; integers wrap.")
+            (NextAfter, "nextafter", binary, floating, [], "The next value of the dtype after x1 towards x2; x2 where they are equal.")
+            (NotEqual, "not_equal", binary, any, [commutative], "x1 != x2.")
+            (Positive, "positive", unary, numeric, [moves], "x.")
+            (Pow, "pow", binary, numeric, [approximate], "x1 to the power x2. Integers wrap; a negative integer exponent gives the exact value truncated, and 0 for base 0.")
+            (Reciprocal, "reciprocal", unary, floating, [], "1/x.")
+            (Remainder, "remainder", binary, numeric, [faults], "Remainder with the sign of x2, as Python's %. Integer x%0 is 0, MIN%−1 is 0.")
+            (Round, "round", unary, numeric, [], "The nearest integral value, ties to even.")
+            (Sign, "sign", unary, numeric, [], "−1, 0 or 1; NaN for NaN.")
+            (SignBit, "signbit", unary, floating, [reads_sign], "Whether the sign bit is set, a stored NaN's included.")
+            (Sin, "sin", unary, floating, [approximate], "Sine of an angle in radians, of any size.")
+            (Sinh, "sinh", unary, floating, [approximate], "Hyperbolic sine.")
+            (Sqrt, "sqrt", unary, floating, [], "Square root, correctly rounded.")
+            (Square, "square", unary, numeric, [], "x·x; integers wrap.")
+            (Subtract, "subtract", binary, numeric, [], "Difference; integers wrap.")
+            (Tan, "tan", unary, floating, [approximate], "Tangent of an angle in radians, of any size.")
+            (Tanh, "tanh", unary, floating, [approximate], "Hyperbolic tangent.")
+            (TruncDivide, "trunc_divide", binary, integer, [faults], "Quotient without its fraction (ONNX Div on integers); x/0 is 0, MIN/−1 wraps.")
+            (Trunc, "trunc", unary, numeric, [], "The integer part, toward zero.")
+            (Where, "where", choice, any, [moves], "x2 where the condition holds, else x3.")
+            (CanonicalNan, "canonical_nan", unary, floating, [internal], "x, any NaN made the positive quiet one: put after arithmetic whose NaN's sign would be read.")
         }
     };
 }
@@ -189,7 +191,7 @@ macro_rules! by_dtype {
 }
 
 macro_rules! define_ops {
-    ($(($op:ident, $name:literal, $arity:ident, $class:ident, $cost:literal, [$($law:ident),*], $doc:literal))*) => {
+    ($(($op:ident, $name:literal, $arity:ident, $class:ident, [$($law:ident),*], $doc:literal))*) => {
         /// An element-wise function, named as in the Python Array API standard.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -214,11 +216,6 @@ macro_rules! define_ops {
             /// The dtypes that it takes (the last operands', for `where`).
             pub const fn dtypes(self) -> &'static [DType] {
                 match self { $(Op::$op => class!($class, dtype_list ()),)* }
-            }
-
-            /// Vector instructions per element, roughly.
-            pub const fn cost(self) -> u32 {
-                match self { $(Op::$op => $cost,)* }
             }
 
             /// Its properties.

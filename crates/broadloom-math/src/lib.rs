@@ -17,6 +17,7 @@ mod dtype;
 pub mod functions;
 mod host;
 mod ops;
+pub mod record;
 pub mod through;
 
 pub use dtype::{DType, DTypeVisitor, Elem, Float, Int, Kind, Num, Real, f16};

@@ -8,7 +8,7 @@ use crate::dtype::{Elem, Float, Int, Num, Real, f16};
 use crate::functions::{float_to_half_by_bits, half_to_float_by_bits};
 
 /// A comparison. All but `Ne` are false where an operand is NaN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cmp {
     /// `a == b`
     Eq,

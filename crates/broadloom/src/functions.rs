@@ -249,7 +249,7 @@ macro_rules! function {
 }
 
 macro_rules! functions {
-    ($(($op:ident, $name:literal, $arity:ident, $class:ident, $cost:literal, $laws:tt, $doc:literal))*) => {
+    ($(($op:ident, $name:literal, $arity:ident, $class:ident, $laws:tt, $doc:literal))*) => {
         $(function!($arity $class $laws $op $name $doc);)*
     };
 }

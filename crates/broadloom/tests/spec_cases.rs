@@ -23,7 +23,7 @@ macro_rules! call {
 }
 
 macro_rules! by_name {
-    ($(($op:ident, $name:literal, $arity:ident, $class:ident, $cost:literal, $laws:tt, $doc:literal))*) => {
+    ($(($op:ident, $name:literal, $arity:ident, $class:ident, $laws:tt, $doc:literal))*) => {
         fn apply(name: &str, args: &[Array<'static>]) -> Result<Array<'static>> {
             match name {
                 $($name => call!($arity $laws $name args),)*

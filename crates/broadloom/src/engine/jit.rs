@@ -25,6 +25,7 @@ mod absent {
     /// As `broadloom_clif::Listing`, of which there is none.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Listing {
+        pub primitives: String,
         pub clif: String,
         pub assembly: String,
         pub bytes: usize,

@@ -13,7 +13,7 @@ use crate::explain::explanation::{Explanation, Step, bytes, count, time, vectors
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Figures are scaled in floats, whatever the host has set.
+        // Figures are scaled in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         if !self.about.is_empty() {
             writeln!(f, "{}", self.about)?;
@@ -53,8 +53,9 @@ impl fmt::Display for Explanation {
                 None => {}
                 Some(Ok(code)) => write!(
                     f,
-                    "stage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
+                    "stage {number}, primitives:\n{}\nstage {number}, CLIF:\n{}\nstage {number}, machine code ({} bytes with constants, blocks of {} \
                      elements, {}):\n{}\n",
+                    code.primitives,
                     code.clif,
                     code.bytes,
                     code.lanes,

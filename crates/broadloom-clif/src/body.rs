@@ -1,0 +1,530 @@
+//! The body of a kernel as SSA over the primitives, for a target: what is left to lower.
+//!
+//! The recordings of the kernel's instructions are inlined one after the other. A primitive that the target has no
+//! instructions for is [legalised](crate::legalise) as it is added, equal ones become one value (GVN), operations that
+//! give back an operand become that operand, and each value is known to belong to the outermost loop level that its
+//! operands allow (LICM). Once the outputs are known, values that nothing reads are dropped (DCE). All of it happens
+//! here and once, so that neither width needs an optimiser for what the functions of a kernel have in common.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use broadloom_ir::kernel::{self, Definition, Depth, Kernel, ValueId};
+use broadloom_ir::recording::{self, Recording};
+use broadloom_ir::{DType, Error, ErrorKind, Result};
+use broadloom_math::Cmp;
+use broadloom_math::record::{Inst, Primitive, Sink, Var};
+use broadloom_mem::Access;
+use rustc_hash::FxBuildHasher;
+
+use crate::legalise;
+use crate::width::Width;
+
+/// What a value is computed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The elements of an input.
+    Input(usize),
+    /// A run-time scalar.
+    Param(usize),
+    /// A call of one of the kernel's host functions.
+    Host(usize),
+    /// Notes in this fault site whether a lane of the operand is zero; there is no value.
+    CheckDivisor(i32),
+    /// A primitive that the target has instructions for.
+    Primitive(Primitive),
+    /// The lesser of two integers.
+    Minimum,
+    /// The greater of two integers.
+    Maximum,
+}
+
+/// A value of the body.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    pub code: Code,
+    /// The dtype of the result, or of what is compared; a mask's is the unsigned integer of the mask's lanes.
+    pub dtype: DType,
+    pub args: [Var; 4],
+    /// Bytes of a lane; of bools, which are held as masks, those of the mask.
+    pub lane: u8,
+    /// The outermost loop level at which it can be computed.
+    pub level: Depth,
+    live: bool,
+}
+
+impl Node {
+    /// Whether its value is read, and computed at this loop level.
+    pub fn is_live_at(&self, level: Depth) -> bool {
+        self.live && self.level == level
+    }
+
+    /// The operands that are read.
+    pub fn args(&self) -> &[Var] {
+        let count = match self.code {
+            Code::Input(_) | Code::Param(_) => 0,
+            Code::Host(_) => self.args.iter().position(|arg| *arg == NONE).unwrap_or(4),
+            Code::CheckDivisor(_) => 1,
+            Code::Primitive(primitive) => primitive.operands(),
+            Code::Minimum | Code::Maximum => 2,
+        };
+        &self.args[..count]
+    }
+}
+
+/// No operand.
+const NONE: Var = Var(u32::MAX);
+
+/// The body of a kernel for a width of vectors.
+pub struct Body {
+    width: Width,
+    nodes: Vec<Node>,
+    known: HashMap<(Code, DType, [Var; 4]), Var, FxBuildHasher>,
+    outputs: Vec<Var>,
+    /// The values of the recording that is being inlined.
+    inlined: Vec<Var>,
+}
+
+fn undefined() -> Error {
+    Error::new(ErrorKind::Internal, "a kernel that does not verify reached the emitter")
+}
+
+/// The unsigned integer of so many bytes.
+fn unsigned(bytes: u8) -> DType {
+    match bytes {
+        1 => DType::UInt8,
+        2 => DType::UInt16,
+        4 => DType::UInt32,
+        _ => DType::UInt64,
+    }
+}
+
+/// The bits of a number of so many bytes.
+fn ones(bytes: usize) -> u64 {
+    u64::MAX >> (64 - 8 * bytes)
+}
+
+impl Body {
+    /// The body of a kernel whose inputs are accessed so.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`]: the kernel does not verify.
+    pub fn of(kernel: &Kernel, access: &[Access], width: Width) -> Result<Body> {
+        let mut body = Body {
+            width,
+            nodes: Vec::with_capacity(kernel.values() + 8 * kernel.body.len()),
+            known: HashMap::default(),
+            outputs: Vec::new(),
+            inlined: Vec::new(),
+        };
+        body.known.reserve(kernel.values() + 8 * kernel.body.len());
+        let mut values: Vec<Var> = Vec::with_capacity(kernel.values());
+        let mut site = 0;
+        for v in 0..kernel.values() as u32 {
+            let value = match kernel.definition(ValueId(v)) {
+                Definition::Input(i) => {
+                    let level = if access[i] == Access::Splat { Depth::Row } else { Depth::Element };
+                    body.leaf(Code::Input(i), kernel.inputs[i], level)
+                }
+                Definition::Param(i) => body.leaf(Code::Param(i), kernel.params[i], Depth::Call),
+                Definition::Inst(i) => {
+                    let inst = &kernel.body[i];
+                    let checked = kernel.checks_division && inst.code.faults();
+                    let value = body.instruction(inst, &values, checked.then_some(site))?;
+                    site += i32::from(checked);
+                    value
+                }
+            };
+            values.push(value);
+        }
+        for &output in &kernel.outputs {
+            let value = *values.get(output.index()).ok_or_else(undefined)?;
+            let value = body.in_memory(kernel.dtype(output), value);
+            body.outputs.push(value);
+        }
+        body.mark_live();
+        Ok(body)
+    }
+
+    /// The values that are read, in the order in which they can be computed.
+    fn live(&self, level: Depth) -> impl Iterator<Item = (Var, &Node)> {
+        let numbered = self.nodes.iter().enumerate().map(|(i, node)| (Var(i as u32), node));
+        numbered.filter(move |(_, node)| node.is_live_at(level))
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn node(&self, var: Var) -> &Node {
+        &self.nodes[var.index()]
+    }
+
+    /// The values that are written; bools as masks of bytes.
+    pub fn outputs(&self) -> &[Var] {
+        &self.outputs
+    }
+
+    /// The bits that every lane of a constant has.
+    pub fn constant(&self, var: Var) -> Option<u64> {
+        match self.node(var).code {
+            Code::Primitive(Primitive::Splat(bits)) => Some(bits),
+            _ => None,
+        }
+    }
+
+    fn instruction(&mut self, inst: &kernel::Inst, values: &[Var], site: Option<i32>) -> Result<Var> {
+        let mut args = [NONE; 4];
+        for (slot, arg) in args.iter_mut().zip(inst.args()) {
+            *slot = *values.get(arg.index()).ok_or_else(undefined)?;
+        }
+        let operands = &args[..inst.args().len()];
+        match inst.code {
+            kernel::Code::Apply(op, dtype) => {
+                if let Some(site) = site {
+                    // At the level of the result: a divisor counts only where there is something to divide.
+                    let level = self.level_of(operands);
+                    let code = Code::CheckDivisor(site);
+                    self.append(code, dtype, [args[1], Var(0), Var(0), Var(0)], 0, level);
+                }
+                let recording = recording::of(op, dtype).ok_or_else(undefined)?;
+                self.inline(recording, operands)
+            }
+            kernel::Code::Cast(from, to) => self.inline(recording::of_cast(from, to), operands),
+            kernel::Code::Host(callee) => {
+                for (arg, &dtype) in args.iter_mut().zip(callee.signature.operands()) {
+                    *arg = self.in_memory(dtype, *arg);
+                }
+                let level = self.level_of(&args[..inst.args().len()]);
+                let dtype = callee.signature.result();
+                let code = Code::Host(callee.function as usize);
+                Ok(self.append(code, dtype, args, dtype.size() as u8, level))
+            }
+        }
+    }
+
+    /// Adds what a function computes of these operands.
+    fn inline(&mut self, recording: &Recording, operands: &[Var]) -> Result<Var> {
+        let mut inlined = std::mem::take(&mut self.inlined);
+        inlined.clear();
+        inlined.extend_from_slice(operands);
+        for &inst in recording.insts() {
+            let mut args = [Var(0); 4];
+            for (slot, arg) in args.iter_mut().zip(inst.args()) {
+                *slot = inlined[arg.index()];
+            }
+            let var = self.push(Inst { args, ..inst });
+            inlined.push(var);
+        }
+        let result = inlined.get(recording.result().index()).copied().ok_or_else(undefined);
+        self.inlined = inlined;
+        result
+    }
+
+    fn level_of(&self, args: &[Var]) -> Depth {
+        args.iter().map(|arg| self.node(*arg).level).max().unwrap_or(Depth::Call)
+    }
+
+    fn leaf(&mut self, code: Code, dtype: DType, level: Depth) -> Var {
+        self.append(code, dtype, [Var(0); 4], dtype.size() as u8, level)
+    }
+
+    fn append(&mut self, code: Code, dtype: DType, args: [Var; 4], lane: u8, level: Depth) -> Var {
+        self.nodes.push(Node { code, dtype, args, lane, level, live: false });
+        Var(self.nodes.len() as u32 - 1)
+    }
+
+    /// The value of a primitive that the target has, or of an equal one that there is already.
+    fn define(&mut self, code: Code, dtype: DType, args: [Var; 4], lane: u8) -> Var {
+        let mut key = args;
+        if matches!(code, Code::Primitive(primitive) if primitive.commutes()) && key[1] < key[0] {
+            key.swap(0, 1);
+        }
+        let next = Var(self.nodes.len() as u32);
+        let var = *self.known.entry((code, dtype, key)).or_insert(next);
+        if var == next {
+            let node = Node { code, dtype, args, lane, level: Depth::Call, live: false };
+            let level = self.level_of(node.args());
+            self.nodes.push(Node { level, ..node });
+        }
+        var
+    }
+
+    fn splat(&mut self, dtype: DType, bits: u64) -> Var {
+        self.define(Code::Primitive(Primitive::Splat(bits)), dtype, [Var(0); 4], dtype.size() as u8)
+    }
+
+    /// A mask, or a bool, as a mask with lanes of so many bytes.
+    fn resized(&mut self, mask: Var, lane: u8) -> Var {
+        let from = self.node(mask).lane;
+        if from == lane {
+            return mask;
+        }
+        if let Some(bits) = self.constant(mask) {
+            return self.splat(unsigned(lane), if bits == 0 { 0 } else { ones(lane.into()) });
+        }
+        let resize = Code::Primitive(Primitive::MaskResize(unsigned(from)));
+        self.define(resize, unsigned(lane), [mask, Var(0), Var(0), Var(0)], lane)
+    }
+
+    /// A value as memory has it: a bool in a byte.
+    fn in_memory(&mut self, dtype: DType, value: Var) -> Var {
+        if dtype == DType::Bool { self.resized(value, 1) } else { value }
+    }
+
+    /// A primitive whose operands or result are masks; bools are masks too, of whatever width they were made at.
+    fn mask(&mut self, inst: &Inst) -> Option<Var> {
+        use Primitive::*;
+        let (code, [m, a, b, c], size) =
+            (Code::Primitive(inst.primitive), inst.args, inst.dtype.size() as u8);
+        let none = Var(0);
+        Some(match inst.primitive {
+            Splat(bits) if inst.dtype == DType::Bool => self.splat(DType::UInt8, 0xff * bits),
+            Boolean(_) => m,
+            // A mask of bools stays as wide as it is.
+            Truth if inst.dtype == DType::Bool => m,
+            Truth | MaskResize(_) => self.resized(m, size),
+            MaskNot => {
+                let lane = self.node(m).lane;
+                self.define(code, unsigned(lane), [m, none, none, none], lane)
+            }
+            MaskAnd | MaskOr | MaskXor => {
+                let lane = self.node(m).lane;
+                let other = self.resized(a, lane);
+                self.define(code, unsigned(lane), [m, other, none, none], lane)
+            }
+            Select if inst.dtype == DType::Bool => {
+                let lane = self.node(m).lane;
+                let (a, b) = (self.resized(a, lane), self.resized(b, lane));
+                self.define(code, unsigned(lane), [m, a, b, none], lane)
+            }
+            Select => {
+                let m = self.resized(m, size);
+                if let Some(code) = self.extremum(m, a, b) {
+                    return Some(self.define(code.0, code.1, [a, b, none, none], size));
+                }
+                self.define(code, inst.dtype, [m, a, b, none], size)
+            }
+            SlowPath(_) => {
+                let m = self.resized(m, size);
+                self.define(code, inst.dtype, [m, a, b, c], size)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The lesser or greater of two integers, where a mask compares them: one instruction in vectors of more than 128
+    /// bits, but for 64-bit lanes in those of 256.
+    fn extremum(&self, m: Var, a: Var, b: Var) -> Option<(Code, DType)> {
+        let Node { code: Code::Primitive(Primitive::Cmp(how)), dtype, args: [x, y, ..], .. } = *self.node(m)
+        else {
+            return None;
+        };
+        let has = self.width > Width::W128 && (dtype.size() < 8 || self.width > Width::W256);
+        if !has || !dtype.is_integer() {
+            return None;
+        }
+        let least = match how {
+            Cmp::Lt | Cmp::Le => true,
+            Cmp::Gt | Cmp::Ge => false,
+            Cmp::Eq | Cmp::Ne => return None,
+        };
+        let least = match (a == x && b == y, a == y && b == x) {
+            (true, _) => least,
+            (_, true) => !least,
+            _ => return None,
+        };
+        Some((if least { Code::Minimum } else { Code::Maximum }, dtype))
+    }
+
+    /// The operand or constant that a primitive is equal to.
+    fn folded(&mut self, inst: &Inst) -> Option<Var> {
+        use Primitive::*;
+        let [x, y, z, _] = inst.args;
+        let size = inst.dtype.size();
+        match inst.primitive {
+            Add | Sub | Or | Xor if !inst.dtype.is_float() && self.constant(y) == Some(0) => Some(x),
+            And if self.constant(y) == Some(ones(size)) => Some(x),
+            ShlConst(0) | ShrConst(0) => Some(x),
+            Select if y == z => Some(y),
+            IntResize(from) => match self.constant(x) {
+                _ if from.size() == size => Some(x),
+                Some(bits) => {
+                    let above = 64 - 8 * from.size() as u32;
+                    let wide = match from.kind() {
+                        broadloom_math::Kind::Signed => ((bits << above) as i64 >> above) as u64,
+                        _ => bits,
+                    };
+                    Some(self.splat(inst.dtype, wide & ones(size)))
+                }
+                None => None,
+            },
+            FloatResize(from) if from == inst.dtype => Some(x),
+            Bits | OfBits => match self.node(x).code {
+                Code::Primitive(Splat(bits)) => Some(self.splat(inst.dtype, bits)),
+                Code::Primitive(Bits | OfBits) => {
+                    let before = self.node(x).args[0];
+                    (self.node(before).dtype == inst.dtype).then_some(before)
+                }
+                _ => None,
+            },
+            Shl | Shr => {
+                let count = (self.constant(y)? & (8 * size as u64 - 1)) as u32;
+                let primitive = if inst.primitive == Shl { ShlConst(count) } else { ShrConst(count) };
+                Some(self.push(Inst { primitive, ..*inst }))
+            }
+            _ => None,
+        }
+    }
+
+    fn mark_live(&mut self) {
+        for &output in &self.outputs {
+            self.nodes[output.index()].live = true;
+        }
+        for i in (0..self.nodes.len()).rev() {
+            let node = self.nodes[i];
+            if node.live || matches!(node.code, Code::CheckDivisor(_) | Code::Host(_)) {
+                self.nodes[i].live = true;
+                node.args().iter().for_each(|arg| self.nodes[arg.index()].live = true);
+            }
+        }
+    }
+}
+
+impl Sink for Body {
+    fn push(&mut self, inst: Inst) -> Var {
+        if let Some(value) = self.folded(&inst).or_else(|| self.mask(&inst)) {
+            return value;
+        }
+        let width = self.width;
+        if let Some(value) = legalise::expand(self, width, &inst) {
+            return value;
+        }
+        let mut args = inst.args;
+        args[inst.primitive.operands()..].fill(Var(0));
+        self.define(Code::Primitive(inst.primitive), inst.dtype, args, inst.dtype.size() as u8)
+    }
+
+    fn is_invariant(&self, x: Var) -> bool {
+        self.node(x).level != Depth::Element
+    }
+}
+
+impl fmt::Display for Body {
+    /// The live values, those of each loop level together: `p3: float64 = fma p0, p1, p2`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (level, title) in [(Depth::Call, "call"), (Depth::Row, "row"), (Depth::Element, "block")] {
+            let mut values = self.live(level).peekable();
+            if values.peek().is_some() {
+                writeln!(f, "{title}:")?;
+            }
+            for (var, node) in values {
+                let Node { dtype, .. } = node;
+                match node.code {
+                    Code::Input(i) => write!(f, "  {var:?}: {dtype} = input {i}")?,
+                    Code::Param(i) => write!(f, "  {var:?}: {dtype} = param {i}")?,
+                    Code::Host(i) => write!(f, "  {var:?}: {dtype} = host.{i}")?,
+                    Code::CheckDivisor(site) => write!(f, "  check_divisor.{site}")?,
+                    Code::Minimum => write!(f, "  {var:?}: {dtype} = minimum")?,
+                    Code::Maximum => write!(f, "  {var:?}: {dtype} = maximum")?,
+                    Code::Primitive(p) if p.gives_mask() => write!(f, "  {var:?}: mask({dtype}) = {p}")?,
+                    Code::Primitive(p) => write!(f, "  {var:?}: {dtype} = {p}")?,
+                }
+                for (i, arg) in node.args().iter().enumerate() {
+                    write!(f, "{}{arg:?}", if i == 0 { " " } else { ", " })?;
+                }
+                writeln!(f)?;
+            }
+        }
+        write!(f, "outputs:")?;
+        self.outputs.iter().try_for_each(|output| write!(f, " {output:?}"))?;
+        writeln!(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broadloom_ir::Op;
+
+    use super::*;
+
+    fn body(dtype: DType, ops: &[(Op, [u32; 2])], access: &[Access], width: Width) -> Body {
+        let inst = |&(op, [a, b]): &(Op, [u32; 2])| kernel::Inst {
+            code: kernel::Code::Apply(op, dtype),
+            args: [a, b, 0].map(ValueId),
+        };
+        let inputs = access.len();
+        let kernel = Kernel {
+            inputs: vec![dtype; inputs],
+            body: ops.iter().map(inst).collect(),
+            outputs: (0..ops.len()).map(|i| ValueId((inputs + i) as u32)).collect(),
+            ..Kernel::default()
+        };
+        Body::of(&kernel, access, width).expect("a kernel that verifies")
+    }
+
+    /// How often a primitive is computed at a loop level.
+    fn count(body: &Body, level: Depth, primitive: Primitive) -> usize {
+        body.live(level).filter(|(_, node)| node.code == Code::Primitive(primitive)).count()
+    }
+
+    #[test]
+    fn what_a_row_has_one_of_is_computed_before_its_loop() {
+        for width in Width::ALL {
+            let ops = [(Op::FloorDivide, [0, 1])];
+            let each = body(DType::Int32, &ops, &[Access::Contiguous; 2], width);
+            assert_eq!(
+                [Depth::Row, Depth::Element].map(|d| count(&each, d, Primitive::Div)),
+                [0, 1],
+                "{each}"
+            );
+            let splat = body(DType::Int32, &ops, &[Access::Contiguous, Access::Splat], width);
+            assert_eq!(
+                [Depth::Row, Depth::Element].map(|d| count(&splat, d, Primitive::Div)),
+                [1, 0],
+                "{splat}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_computed_twice_is_computed_once() {
+        let fma = |ops: &[(Op, [u32; 2])]| {
+            let body = body(DType::Float64, ops, &[Access::Contiguous], Width::W128);
+            count(&body, Depth::Element, Primitive::Fma)
+        };
+        let (sine, cosine) = ((Op::Sin, [0; 2]), (Op::Cos, [0; 2]));
+        assert!(fma(&[sine]) > 5 && fma(&[sine, cosine]) < fma(&[sine]) + fma(&[cosine]));
+        assert_eq!(fma(&[sine, sine]), fma(&[sine]));
+        // Operands of sums may change places, those of differences may not.
+        for (op, primitive, times) in [(Op::Add, Primitive::Add, 1), (Op::Subtract, Primitive::Sub, 2)] {
+            let ops = [(op, [0, 1]), (op, [1, 0])];
+            let body = body(DType::Int32, &ops, &[Access::Contiguous; 2], Width::W256);
+            assert_eq!(count(&body, Depth::Element, primitive), times, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_comparison_that_selects_its_operands_is_one_instruction_where_there_is_one() {
+        let lesser = |dtype, width| {
+            let body = body(dtype, &[(Op::Minimum, [0, 1])], &[Access::Contiguous; 2], width);
+            body.live(Depth::Element).any(|(_, node)| node.code == Code::Minimum)
+        };
+        assert!(lesser(DType::Int32, Width::W256) && lesser(DType::UInt64, Width::W512));
+        assert!(!lesser(DType::Int32, Width::W128) && !lesser(DType::UInt64, Width::W256));
+        assert!(!lesser(DType::Float32, Width::W512));
+    }
+
+    #[test]
+    fn masks_of_bools_are_resized_once_and_what_nobody_reads_is_dropped() {
+        let ops = [(Op::Less, [0, 1]), (Op::IsNan, [0, 0])];
+        let both = body(DType::Float64, &ops, &[Access::Contiguous; 2], Width::W256);
+        assert_eq!(both.to_string().matches("mask_resize").count(), 2, "{both}");
+        let twice = body(DType::Float64, &[ops[0], ops[0]], &[Access::Contiguous; 2], Width::W256);
+        assert_eq!(twice.to_string().matches("mask_resize").count(), 1, "{twice}");
+        // float16 is negated as its bits; the conversion of an identity would be dead.
+        let body = body(DType::Float16, &[(Op::Positive, [0, 0])], &[Access::Contiguous], Width::W128);
+        assert_eq!(body.live(Depth::Element).count(), 1, "{body}");
+    }
+}

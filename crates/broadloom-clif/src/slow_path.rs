@@ -1,0 +1,180 @@
+//! Slow paths: scalar functions for the lanes that need them, out of line.
+//!
+//! The code tests whether any lane of a mask is set; only then it enters a cold block that spills the lanes to a frame and
+//! calls a helper, which calls the scalar function for each such lane. The frame has the lanes of the mask, the arguments
+//! and the result one after the other.
+
+use broadloom_math::Num;
+use broadloom_math::record::SlowFunction;
+use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, StackSlot, Value, types};
+
+use crate::value::{Lanes, MAX_VECTORS};
+use crate::vectors::Vectors;
+
+/// A function over the bits of two scalars; [`SlowFunction::call`].
+type Scalar = extern "C" fn(u64, u64) -> u64;
+
+/// Calls `function` for each lane whose mask is not zero.
+///
+/// # Safety
+/// `frame` points to four arrays of `lanes` values, aligned for `T`: the masks (as wide as `T`), both arguments
+/// and the results, which may be written; no one else uses them during the call.
+unsafe extern "C" fn slow_lanes<T: Num>(frame: *mut T, lanes: usize, function: Scalar) {
+    for lane in 0..lanes {
+        // SAFETY: `lane` is below `lanes`, so each index is below 4 · lanes and inside the four arrays that `frame` points
+        // to; every bit pattern is a valid T, which is an unsigned integer.
+        unsafe {
+            if frame.add(lane).read().to_bits64() != 0 {
+                let (a, b) = (frame.add(lanes + lane).read(), frame.add(2 * lanes + lane).read());
+                frame.add(3 * lanes + lane).write(T::from_bits64(function(a.to_bits64(), b.to_bits64())));
+            }
+        }
+    }
+}
+
+/// Writes 1 where a lane of the row is set.
+///
+/// # Safety
+/// `frame` points to `lanes` masks, of which the row has the first `left`, and `fault` to a byte that no one else uses
+/// during the call.
+unsafe extern "C" fn note_within<T: Num>(frame: *const T, lanes: usize, left: usize, fault: *mut u8) {
+    for lane in 0..lanes.min(left) {
+        // SAFETY: `lane` is below `lanes`, and every bit pattern is a valid T, which is an unsigned integer.
+        if unsafe { frame.add(lane).read() }.to_bits64() != 0 {
+            // SAFETY: `fault` is a valid byte that only this call uses, by the function's contract.
+            unsafe { fault.write(1) };
+        }
+    }
+}
+
+/// How the functions that the code calls are named in it.
+pub enum Helpers {
+    /// By their addresses, which differ from process to process.
+    Called,
+    /// By numbers that are no addresses, for text: the functions so far.
+    Shown(Vec<usize>),
+}
+
+impl Helpers {
+    /// The first of the numbers, as wide as an address is.
+    const FIRST: i64 = 0x7000_0000_0000;
+
+    fn address(&mut self, function: usize) -> i64 {
+        match self {
+            Helpers::Called => function as i64,
+            Helpers::Shown(known) => {
+                let number = known.iter().position(|&f| f == function).unwrap_or_else(|| {
+                    known.push(function);
+                    known.len() - 1
+                });
+                Helpers::FIRST + number as i64
+            }
+        }
+    }
+}
+
+/// The frame that slow paths share, no two of which are under way at once, and the names of what they call.
+pub struct SlowPaths {
+    helpers: Helpers,
+    frame: Option<StackSlot>,
+}
+
+/// The instance of a helper for lanes of so many bytes.
+macro_rules! by_lane {
+    ($helper:ident, $width:expr) => {
+        match $width {
+            1 => $helper::<u8> as *const () as usize,
+            2 => $helper::<u16> as *const () as usize,
+            4 => $helper::<u32> as *const () as usize,
+            _ => $helper::<u64> as *const () as usize,
+        }
+    };
+}
+
+impl SlowPaths {
+    pub fn new(helpers: Helpers) -> SlowPaths {
+        SlowPaths { helpers, frame: None }
+    }
+
+    /// The address of a frame for four values.
+    fn frame(&mut self, v: &mut Vectors<'_>) -> Value {
+        let slot = *self.frame.get_or_insert_with(|| {
+            let bytes = 4 * MAX_VECTORS as u32 * v.layout.width.bytes();
+            v.frame(bytes)
+        });
+        v.ins().stack_addr(types::I64, slot, 0)
+    }
+
+    fn address(&mut self, v: &mut Vectors<'_>, function: usize) -> Value {
+        let address = self.helpers.address(function);
+        v.ins().iconst(types::I64, address)
+    }
+
+    /// The function of `a` and `b` in lanes of the mask, `fast` in the others.
+    pub fn select(
+        &mut self,
+        v: &mut Vectors<'_>,
+        function: SlowFunction,
+        [mask, a, b, fast]: [Lanes; 4],
+    ) -> Lanes {
+        let ty = v.type_of(fast.vectors()[0]);
+        let any = v.any(mask);
+        let (cold, join) = (v.builder.create_block(), v.builder.create_block());
+        v.builder.set_cold_block(cold);
+        for _ in fast.vectors() {
+            v.builder.append_block_param(join, ty);
+        }
+        let args: Vec<BlockArg> = fast.vectors().iter().map(|&v| v.into()).collect();
+        v.ins().brif(any, cold, &[], join, &args);
+
+        v.builder.switch_to_block(cold);
+        v.builder.seal_block(cold);
+        let bytes = fast.vectors().len() as u32 * ty.bytes();
+        let frame = self.frame(v);
+        for (i, lanes) in [mask, a, b, fast].iter().enumerate() {
+            v.store_to_frame(frame, i as i32 * bytes as i32, lanes);
+        }
+        // Whole vectors, so that the arrays of the frame lie where the helper looks; lanes beyond the value's own hold
+        // anything, and so do their results.
+        let lanes = v.ins().iconst(types::I64, i64::from(bytes / u32::from(fast.width)));
+        let scalar = self.address(v, function.call as *const () as usize);
+        let helper = self.address(v, by_lane!(slow_lanes, fast.width));
+        v.call_address(helper, &[frame, lanes, scalar]);
+        let flags = v.frame_flags();
+        let results: Vec<BlockArg> = (0..fast.vectors().len() as i32)
+            .map(|j| v.ins().load(ty, flags, frame, 3 * bytes as i32 + j * ty.bytes() as i32).into())
+            .collect();
+        v.ins().jump(join, &results);
+
+        v.builder.switch_to_block(join);
+        v.builder.seal_block(join);
+        let joined: Vec<Value> = v.builder.block_params(join).to_vec();
+        Lanes::new(fast.width.into(), joined)
+    }
+
+    /// Notes in a byte whether a lane of the mask is set; where the row has `left` elements only, one of these.
+    pub fn note(&mut self, v: &mut Vectors<'_>, mask: Lanes, left: Option<Value>, faults: Value, site: i32) {
+        let any = v.any(mask);
+        let (cold, join) = (v.builder.create_block(), v.builder.create_block());
+        v.builder.set_cold_block(cold);
+        v.ins().brif(any, cold, &[], join, &[]);
+        v.builder.switch_to_block(cold);
+        match left {
+            None => {
+                let one = v.ins().iconst(types::I8, 1);
+                v.ins().store(MemFlagsData::trusted(), one, faults, site);
+            }
+            Some(left) => {
+                let frame = self.frame(v);
+                v.store_to_frame(frame, 0, &mask);
+                let lanes = i64::from(v.layout.lanes);
+                let lanes = v.ins().iconst(types::I64, lanes);
+                let fault = v.ins().iadd_imm_s(faults, i64::from(site));
+                let helper = self.address(v, by_lane!(note_within, mask.width));
+                v.call_address(helper, &[frame, lanes, left, fault]);
+            }
+        }
+        v.ins().jump(join, &[]);
+        v.builder.switch_to_block(join);
+    }
+}

@@ -1,0 +1,378 @@
+//! The builder of instructions on the lanes of a value, and how lanes move between vectors.
+//!
+//! [`Vectors`] owns the function that is being built with its constants and intrinsics. Lane order is kept by everything
+//! here, and a value takes exactly the vectors that its lanes need. Without another word a vector has 128 bits.
+
+use broadloom_wide::Intrinsic;
+use cranelift_codegen::ir::{
+    AbiParam, Endianness, InstBuilder, MemFlagsData, Opcode, Signature, StackSlot, StackSlotData,
+    StackSlotKind, Type, Value, types,
+};
+use cranelift_codegen::isa::CallConv;
+use cranelift_frontend::{FuncInstBuilder, FunctionBuilder};
+use smallvec::SmallVec;
+
+use crate::constants::Constants;
+use crate::intrinsic::Intrinsics;
+use crate::value::{Lanes, Layout, MAX_VECTORS, VECTOR, integer};
+
+/// Builds a function whose values are lanes of a layout.
+pub struct Vectors<'a> {
+    pub builder: FunctionBuilder<'a>,
+    pub constants: Constants,
+    pub layout: Layout,
+    intrinsics: Intrinsics,
+    call_conv: CallConv,
+}
+
+/// Elements are aligned as NumPy aligns them, not to vectors; every address is one that the caller of the code gave.
+pub fn element_flags() -> MemFlagsData {
+    MemFlagsData::new().with_notrap()
+}
+
+/// A vector type, of 4 to 64 lanes.
+fn vector(lane: Type, lanes: u32) -> Type {
+    lane.by(lanes).unwrap_or(lane)
+}
+
+impl<'a> Vectors<'a> {
+    pub fn new(builder: FunctionBuilder<'a>, layout: Layout, call_conv: CallConv) -> Vectors<'a> {
+        Vectors {
+            builder,
+            constants: Constants::default(),
+            layout,
+            intrinsics: Intrinsics::new(call_conv),
+            call_conv,
+        }
+    }
+
+    pub fn ins<'b>(&'b mut self) -> FuncInstBuilder<'b, 'a> {
+        self.builder.ins()
+    }
+
+    pub fn type_of(&self, v: Value) -> Type {
+        self.builder.func.dfg.value_type(v)
+    }
+
+    /// A vector constant with `bits` in each lane.
+    pub fn constant(&mut self, ty: Type, bits: u64) -> Value {
+        self.constants.constant(&mut self.builder, ty, bits)
+    }
+
+    /// A 128-bit constant of any bytes.
+    pub fn constant_vector(&mut self, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
+        self.constants.vector(&mut self.builder, ty, bytes)
+    }
+
+    pub fn zero(&mut self, ty: Type) -> Value {
+        self.constant(ty, 0)
+    }
+
+    /// The constant lanes with these bits, of a scalar type.
+    pub fn constant_lanes(&mut self, lane: Type, bits: u64) -> Lanes {
+        let v = self.constant(self.layout.vector(lane), bits);
+        Lanes::new(lane.bytes(), std::iter::repeat_n(v, self.layout.vectors_of(lane.bytes())))
+    }
+
+    /// What an intrinsic with a result gives.
+    pub fn call(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Value {
+        let result = self.intrinsics.call(&mut self.builder, intrinsic, args, Some(ty));
+        // A function whose signature has a result gives one.
+        result.unwrap_or_else(|| self.zero(ty))
+    }
+
+    /// Runs an intrinsic without a result.
+    pub fn run(&mut self, intrinsic: Intrinsic, args: &[Value]) {
+        self.intrinsics.call(&mut self.builder, intrinsic, args, None);
+    }
+
+    /// Calls a function at an address, whose arguments are words.
+    pub fn call_address(&mut self, callee: Value, args: &[Value]) {
+        let mut signature = Signature::new(self.call_conv);
+        signature.params.extend(args.iter().map(|_| AbiParam::new(types::I64)));
+        let signature = self.builder.import_signature(signature);
+        self.ins().call_indirect(signature, callee, args);
+    }
+
+    /// A frame of so many bytes, aligned to vectors of 128 bits.
+    pub fn frame(&mut self, bytes: u32) -> StackSlot {
+        let align = VECTOR.trailing_zeros() as u8;
+        self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, align))
+    }
+
+    /// How vectors lie in frames, which are aligned to 16 bytes.
+    pub fn frame_flags(&self) -> MemFlagsData {
+        if self.layout.is_wide() { element_flags() } else { MemFlagsData::trusted() }
+    }
+
+    /// Writes lanes one after the other to a frame.
+    pub fn store_to_frame(&mut self, frame: Value, at: i32, lanes: &Lanes) {
+        let flags = self.frame_flags();
+        for (j, &v) in lanes.vectors().iter().enumerate() {
+            let bytes = self.type_of(v).bytes() as i32;
+            self.ins().store(flags, v, frame, at + j as i32 * bytes);
+        }
+    }
+
+    /// The same bits under another vector type.
+    pub fn cast_bits(&mut self, ty: Type, v: Value) -> Value {
+        if self.type_of(v) == ty {
+            return v;
+        }
+        self.ins().bitcast(ty, MemFlagsData::new().with_endianness(Endianness::Little), v)
+    }
+
+    /// One value for every lane.
+    pub fn splat_scalar(&mut self, lane: Type, scalar: Value) -> Lanes {
+        let ty = self.layout.vector(lane);
+        let v = match self.layout.is_wide() {
+            true => self.call(Intrinsic::Broadcast, &[scalar], ty),
+            false => self.ins().splat(ty, scalar),
+        };
+        let vectors = std::iter::repeat_n(v, self.layout.vectors_of(lane.bytes()));
+        Lanes::new(lane.bytes(), vectors).with_uniform(Some(scalar))
+    }
+
+    /// Whether any of the value's own lanes is set.
+    pub fn any(&mut self, m: Lanes) -> Value {
+        let own = self.layout.lanes * u32::from(m.width);
+        let mut all = m.vectors()[0];
+        for &v in &m.vectors()[1..] {
+            all = self.ins().bor(all, v);
+        }
+        if own < self.layout.vector_bytes(m.width.into()) {
+            let valid: Vec<u8> = (0..VECTOR).map(|b| if b < own { 0xff } else { 0 }).collect();
+            let ty = self.type_of(all);
+            let valid = self.constants.in_register(&mut self.builder, ty, &valid);
+            all = self.ins().band(all, valid);
+        }
+        self.ins().vany_true(all)
+    }
+
+    /// Calls `f` on each lane's scalars and puts the results in the lanes of `ty`.
+    pub fn by_lane(
+        &mut self,
+        args: &[Lanes],
+        ty: Type,
+        mut f: impl FnMut(&mut Self, &[Value]) -> Value,
+    ) -> Lanes {
+        let out_lanes = ty.lane_count();
+        let count = self.layout.lanes.div_ceil(out_lanes).max(1);
+        let mut vectors = [Value::from_u32(0); MAX_VECTORS];
+        for (i, slot) in vectors.iter_mut().enumerate().take(count as usize) {
+            let mut out = self.zero(ty);
+            for lane in 0..out_lanes.min(self.layout.lanes) {
+                let at = i as u32 * out_lanes + lane;
+                let scalars: SmallVec<[Value; 2]> = args.iter().map(|a| self.lane(a, at)).collect();
+                let y = f(self, &scalars);
+                out = self.ins().insertlane(out, y, lane as u8);
+            }
+            *slot = out;
+        }
+        Lanes::new(ty.lane_bits() / 8, vectors.into_iter().take(count as usize))
+    }
+
+    /// Lane `at` of a value as a scalar.
+    fn lane(&mut self, x: &Lanes, at: u32) -> Value {
+        let per_vector = 16 / u32::from(x.width);
+        let v = x.vectors()[(at / per_vector) as usize];
+        self.ins().extractlane(v, (at % per_vector) as u8)
+    }
+
+    /// Lanes of another type, by `convert`: each vector on its own, in pieces where the result takes more vectors, put
+    /// together where it takes fewer. For vectors of more than 128 bits.
+    pub fn converted(
+        &mut self,
+        x: Lanes,
+        lane: Type,
+        mut convert: impl FnMut(&mut Self, Value, Type) -> Value,
+    ) -> Lanes {
+        let (from, to) = (x.vectors().len(), self.layout.vectors_of(lane.bytes()));
+        let count = (to / from).max(1);
+        let mut out: SmallVec<[Value; MAX_VECTORS]> = SmallVec::new();
+        for (at, &v) in x.vectors().iter().enumerate() {
+            let ty = self.type_of(v);
+            let part = vector(ty.lane_type(), ty.lane_count() / count as u32);
+            // Equal vectors are converted once, and so are equal parts of one.
+            let again = at > 0 && x.vectors()[at - 1] == v;
+            let same = count > 1 && self.is_broadcast(v);
+            for i in 0..count {
+                let known = match (again, same && i > 0) {
+                    (true, _) => Some(out[out.len() - count]),
+                    (_, true) => out.last().copied(),
+                    _ => None,
+                };
+                let converted = known.unwrap_or_else(|| {
+                    let v = if count == 1 { v } else { self.call(Intrinsic::Piece(i as u8), &[v], part) };
+                    convert(self, v, vector(lane, part.lane_count()))
+                });
+                out.push(converted);
+            }
+        }
+        while out.len() > to {
+            let pairs: SmallVec<[Value; MAX_VECTORS]> = std::mem::take(&mut out);
+            for (at, pair) in pairs.chunks(2).enumerate() {
+                let again = at > 0 && pair == &pairs[2 * at - 2..2 * at];
+                let ty = vector(lane, 2 * self.type_of(pair[0]).lane_count());
+                let whole = if again { out[at - 1] } else { self.call(Intrinsic::Concat, pair, ty) };
+                out.push(whole);
+            }
+        }
+        Lanes::new(lane.bytes(), out)
+    }
+
+    /// Whether a vector is known to have the same in each lane: a scalar's broadcast, or a conversion or two of one.
+    fn is_broadcast(&self, mut v: Value) -> bool {
+        let dfg = &self.builder.func.dfg;
+        for _ in 0..6 {
+            let Some(inst) = dfg.value_def(dfg.resolve_aliases(v)).inst() else { return false };
+            match dfg.inst_args(inst) {
+                _ if dfg.insts[inst].opcode() == Opcode::Load => return false,
+                [arg] if !dfg.value_type(*arg).is_vector() => return true,
+                [arg] => v = *arg,
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Lanes of another type, by an intrinsic of one argument.
+    pub fn converted_by(&mut self, x: Lanes, lane: Type, intrinsic: Intrinsic) -> Lanes {
+        self.converted(x, lane, |e, v, ty| e.call(intrinsic, &[v], ty))
+    }
+
+    /// Integers of so many bytes: sign- or zero-extended, or their low bits; for vectors of any width.
+    pub fn resize_integers(&mut self, x: Lanes, to: u32, signed: bool) -> Lanes {
+        let from = u32::from(x.width);
+        if self.layout.is_wide() {
+            let intrinsic = match (to > from, signed) {
+                _ if to == from => return x,
+                (false, _) => Intrinsic::Truncate,
+                (true, true) => Intrinsic::SignExtend,
+                (true, false) => Intrinsic::ZeroExtend,
+            };
+            return self.converted_by(x, integer(to), intrinsic);
+        }
+        let mut x = x.with_uniform(None);
+        while u32::from(x.width) < to {
+            x = self.widen(x, signed);
+        }
+        while u32::from(x.width) > to {
+            x = self.narrow(x);
+        }
+        x
+    }
+
+    /// A mask whose lanes have another width; for vectors of any width.
+    pub fn resize_mask(&mut self, m: Lanes, width: u32) -> Lanes {
+        if self.layout.is_wide() {
+            return match u32::from(m.width) == width {
+                true => m,
+                false => self.converted_by(m, integer(width), Intrinsic::ResizeMask),
+            };
+        }
+        let mut m = m;
+        while u32::from(m.width) < width {
+            m = self.widen(m, true);
+        }
+        while u32::from(m.width) > width {
+            m = match m.width {
+                8 => self.pairs(m, |e, a, b| e.even_words(a, b)),
+                _ => self.narrow_saturating(m, true),
+            };
+        }
+        m
+    }
+
+    /// Each lane in twice the bytes.
+    pub fn widen(&mut self, x: Lanes, signed: bool) -> Lanes {
+        let width = u32::from(x.width) * 2;
+        let count = self.layout.vectors_of(width);
+        let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();
+        for &v in x.vectors() {
+            out.push(if signed { self.ins().swiden_low(v) } else { self.ins().uwiden_low(v) });
+            if out.len() < count {
+                out.push(if signed { self.ins().swiden_high(v) } else { self.ins().uwiden_high(v) });
+            }
+        }
+        out.truncate(count);
+        Lanes::new(width, out)
+    }
+
+    /// The low half of each lane's bits.
+    pub fn narrow(&mut self, x: Lanes) -> Lanes {
+        let width = u32::from(x.width);
+        self.pairs(x, |e, a, b| e.narrow_pair(a, b, width))
+    }
+
+    /// Two vectors of lanes to one with the low halves; `width` in bytes before.
+    pub fn narrow_pair(&mut self, a: Value, b: Value, width: u32) -> Value {
+        if width == 8 {
+            return self.even_words(a, b);
+        }
+        // The packing instructions saturate: with the high half cleared there is nothing to saturate.
+        let ty = self.layout.integer_vector(width);
+        let mask = self.constant(ty, if width == 2 { 0xff } else { 0xffff });
+        let (a, b) = (self.ins().band(a, mask), self.ins().band(b, mask));
+        self.ins().unarrow(a, b)
+    }
+
+    /// Saturates signed lanes into half the bytes, to the signed or the unsigned range.
+    pub fn narrow_saturating(&mut self, x: Lanes, signed: bool) -> Lanes {
+        self.pairs(x, |e, a, b| if signed { e.ins().snarrow(a, b) } else { e.ins().unarrow(a, b) })
+    }
+
+    fn pairs(&mut self, x: Lanes, mut f: impl FnMut(&mut Self, Value, Value) -> Value) -> Lanes {
+        let out: SmallVec<[Value; MAX_VECTORS]> =
+            x.vectors().chunks(2).map(|pair| f(self, pair[0], pair[pair.len() - 1])).collect();
+        Lanes::new(u32::from(x.width) / 2, out)
+    }
+
+    /// The even 32-bit words of two vectors.
+    fn even_words(&mut self, a: Value, b: Value) -> Value {
+        let mask = [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
+        let v = self.shuffle(a, b, mask);
+        self.cast_bits(types::I32X4, v)
+    }
+
+    /// Picks bytes of two vectors.
+    pub fn shuffle(&mut self, a: Value, b: Value, mask: [u8; 16]) -> Value {
+        let (a, b) = (self.cast_bits(types::I8X16, a), self.cast_bits(types::I8X16, b));
+        let mask = self.constants.shuffle_mask(&mut self.builder, mask);
+        self.ins().shuffle(a, b, mask)
+    }
+
+    /// Vectors of four 32-bit lanes as vectors with two of them each, in the low half.
+    pub fn split_halves(&mut self, x: Lanes) -> Lanes {
+        let count = self.layout.vectors_of(8);
+        let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();
+        for &v in x.vectors() {
+            out.push(v);
+            if out.len() < count {
+                let ty = self.type_of(v);
+                let high = self.shuffle(v, v, [8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7]);
+                out.push(self.cast_bits(ty, high));
+            }
+        }
+        out.truncate(count);
+        Lanes::new(8, out)
+    }
+
+    /// The inverse of [`Vectors::split_halves`].
+    pub fn join_halves(&mut self, x: Lanes) -> Lanes {
+        let out: SmallVec<[Value; MAX_VECTORS]> = x
+            .vectors()
+            .chunks(2)
+            .map(|pair| {
+                if pair.len() == 1 {
+                    return pair[0];
+                }
+                let ty = self.type_of(pair[0]);
+                let mask = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23];
+                let v = self.shuffle(pair[0], pair[1], mask);
+                self.cast_bits(ty, v)
+            })
+            .collect();
+        Lanes::new(4, out)
+    }
+}

@@ -1,0 +1,191 @@
+//! What the functions of the op table and the conversions are made of: their bodies as SSA over the primitives.
+//!
+//! A body is recorded once for a process and op and dtype, when it is first asked for, by running the one generic
+//! definition in `broadloom-math` on its recording instance. Compilers lower the primitives, and an op's cost is counted
+//! from them, so neither knows any function by name.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use broadloom_math::record::{Inst, Recorder, Sink, Var};
+use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
+
+use crate::op::{self, Op, Visitor};
+
+/// The body of a function for operands of a dtype: its operands are the first values, and each instruction is one more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    operands: u32,
+    insts: Vec<Inst>,
+    result: Var,
+    cost: u32,
+}
+
+impl Recording {
+    /// Number of operands.
+    pub fn operands(&self) -> usize {
+        self.operands as usize
+    }
+
+    /// The instructions, each after those whose values it reads, and every value read.
+    pub fn insts(&self) -> &[Inst] {
+        &self.insts
+    }
+
+    /// The value of the function: of an instruction, or an operand.
+    pub fn result(&self) -> Var {
+        self.result
+    }
+
+    /// What an element costs, in the time of one vector instruction, roughly: the sum of the primitives' costs.
+    pub fn cost(&self) -> u32 {
+        self.cost
+    }
+}
+
+impl fmt::Display for Recording {
+    /// A line for each instruction, `p3: float64 = fma p0, p1, p2`, and one for the result.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, inst) in self.insts.iter().enumerate() {
+            let (value, dtype) = (Var(self.operands + i as u32), inst.dtype);
+            match inst.primitive.gives_mask() {
+                true => writeln!(f, "{value:?}: mask({dtype}) = {inst}")?,
+                false => writeln!(f, "{value:?}: {dtype} = {inst}")?,
+            }
+        }
+        writeln!(f, "return {:?}", self.result)
+    }
+}
+
+/// The body of an op for operands of a dtype; `None` where the op doesn't take the dtype.
+pub fn of(op: Op, dtype: DType) -> Option<&'static Recording> {
+    const DTYPES: usize = DType::ALL.len();
+    static TABLE: [OnceLock<Option<Recording>>; Op::ALL.len() * DTYPES] =
+        [const { OnceLock::new() }; Op::ALL.len() * DTYPES];
+    let record = || {
+        let mut list = List::of(op.operands());
+        let result = op::dispatch(op, dtype, Record(&mut list))?;
+        Some(list.finish(result))
+    };
+    TABLE[op as usize * DTYPES + dtype as usize].get_or_init(record).as_ref()
+}
+
+/// The body of a conversion.
+pub fn of_cast(from: DType, to: DType) -> &'static Recording {
+    const DTYPES: usize = DType::ALL.len();
+    static TABLE: [OnceLock<Recording>; DTYPES * DTYPES] = [const { OnceLock::new() }; DTYPES * DTYPES];
+    TABLE[from as usize * DTYPES + to as usize].get_or_init(|| {
+        let mut list = List::of(1);
+        let result = op::dispatch_cast(from, to, Record(&mut list));
+        list.finish(result)
+    })
+}
+
+/// The instructions so far, equal ones once.
+struct List {
+    operands: u32,
+    insts: Vec<Inst>,
+    known: HashMap<Inst, Var>,
+}
+
+impl List {
+    fn of(operands: usize) -> List {
+        List { operands: operands as u32, insts: Vec::new(), known: HashMap::new() }
+    }
+
+    /// The recording, without the instructions whose values the result doesn't need.
+    fn finish(self, result: Var) -> Recording {
+        let operands = self.operands as usize;
+        let mut needed = vec![false; operands + self.insts.len()];
+        needed[result.index()] = true;
+        for (i, inst) in self.insts.iter().enumerate().rev() {
+            if needed[operands + i] {
+                inst.args().iter().for_each(|arg| needed[arg.index()] = true);
+            }
+        }
+        let mut insts = Vec::with_capacity(self.insts.len());
+        let mut place: Vec<Var> = (0..self.operands).map(Var).collect();
+        for (i, mut inst) in self.insts.into_iter().enumerate() {
+            place.push(Var((operands + insts.len()) as u32));
+            if needed[operands + i] {
+                let read = inst.primitive.operands();
+                inst.args[..read].iter_mut().for_each(|arg| *arg = place[arg.index()]);
+                insts.push(inst);
+            }
+        }
+        let halves: u32 = insts.iter().map(|inst| inst.primitive.half_cost(inst.dtype)).sum();
+        let cost = if halves == 1 { 1 } else { halves / 2 };
+        Recording { operands: self.operands, insts, result: place[result.index()], cost }
+    }
+}
+
+impl Sink for List {
+    fn push(&mut self, inst: Inst) -> Var {
+        let next = Var(self.operands + self.insts.len() as u32);
+        let var = *self.known.entry(inst).or_insert(next);
+        if var == next {
+            self.insts.push(inst);
+        }
+        var
+    }
+}
+
+/// Runs one definition on the recording instance, its operands the first values of the list.
+struct Record<'l>(&'l mut List);
+
+impl Visitor for Record<'_> {
+    type Out = Var;
+
+    fn unary<F: Unary<T>, T: Elem>(self) -> Var {
+        F::call(&mut Recorder::new(self.0), Var(0))
+    }
+
+    fn binary<F: Binary<T>, T: Elem>(self) -> Var {
+        F::call(&mut Recorder::new(self.0), Var(0), Var(1))
+    }
+
+    fn ternary<F: Ternary<T, First = T>, T: Elem>(self) -> Var {
+        F::call(&mut Recorder::new(self.0), Var(0), Var(1), Var(2))
+    }
+
+    fn choice<F: Ternary<T, First = bool>, T: Elem>(self) -> Var {
+        F::call(&mut Recorder::new(self.0), Var(0), Var(1), Var(2))
+    }
+
+    fn cast<T: CastTo<U>, U: Elem>(self) -> Var {
+        T::cast(&mut Recorder::new(self.0), Var(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_its_definition_in_text() {
+        let maximum = of(Op::Maximum, DType::Int32).expect("takes int32").to_string();
+        assert_eq!(maximum, "p2: mask(int32) = cmp_gt p0, p1\np3: int32 = select p2, p0, p1\nreturn p3\n");
+        let positive = of(Op::Positive, DType::Int32).expect("takes int32");
+        assert_eq!((positive.insts().len(), positive.to_string().as_str()), (0, "return p0\n"));
+        assert!(of(Op::Sin, DType::Int32).is_none());
+    }
+
+    /// Each value is defined before it is read, and read.
+    #[test]
+    fn recordings_are_in_order_and_have_no_dead_values() {
+        let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().filter_map(move |&d| of(op, d)));
+        let casts = DType::ALL.iter().flat_map(|&a| DType::ALL.iter().map(move |&b| of_cast(a, b)));
+        for recording in ops.chain(casts) {
+            let mut read = vec![false; recording.operands() + recording.insts().len()];
+            read[recording.result().index()] = true;
+            for (i, inst) in recording.insts().iter().enumerate() {
+                for arg in inst.args() {
+                    assert!(arg.index() < recording.operands() + i, "{recording}");
+                    read[arg.index()] = true;
+                }
+            }
+            assert!(read[recording.operands()..].iter().all(|&read| read), "{recording}");
+        }
+    }
+}
