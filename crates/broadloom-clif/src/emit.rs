@@ -220,18 +220,18 @@ impl Emitter<'_> {
 
     /// Emits the values of one loop level, and the constants that they read; those of a block of a row, if one is given.
     fn level(&mut self, level: Depth, sources: &Sources, mut block: Option<&mut RowBlock>) -> Result<()> {
-        for i in 0..self.body.len() as u32 {
-            let node = *self.body.node(Var(i));
+        for i in 0..self.body.at(level).len() {
+            let var = self.body.at(level)[i];
+            let node = *self.body.node(var);
             // Constants are made where they are read.
-            let constant = matches!(node.code, Code::Primitive(Primitive::Splat(_)));
-            if !node.is_live_at(level) || constant {
+            if matches!(node.code, Code::Primitive(Primitive::Splat(_))) {
                 continue;
             }
             let mut args = [Lanes::new(1, []); 4];
             for (slot, &arg) in args.iter_mut().zip(node.args()) {
                 *slot = self.value(arg)?;
             }
-            self.values[i as usize] = Some(self.emit(&node, args, sources, block.as_deref_mut())?);
+            self.values[var.index()] = Some(self.emit(&node, args, sources, block.as_deref_mut())?);
         }
         // Each level reads its constants anew: a loop has an address of its own for their table.
         self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
