@@ -223,6 +223,7 @@ fn threads(c: &mut Criterion) {
 
 /// From a graph to a callable kernel, warm; an op is one arithmetic instruction.
 fn compiling(c: &mut Criterion) {
+    use broadloom_core::node::NodeKind;
     use broadloom_core::{Graph, Layout, Op, Shape, fuse, rewrite};
     let compiler = broadloom_clif::Compiler::host().expect("a supported host");
     let mut group = c.benchmark_group("compile");
@@ -234,7 +235,7 @@ fn compiling(c: &mut Criterion) {
             let mut z = graph.input(1, DType::Float32, layout).expect("a node");
             for i in 0..ops {
                 let (op, other) = if i % 2 == 0 { (Op::Multiply, z) } else { (Op::Add, k) };
-                z = graph.apply(op, &[z.into(), other.into()]).expect("a node");
+                z = graph.push(NodeKind::apply(op, [z, other])).expect("a node");
             }
             let (graph, roots) = rewrite::run(&graph, &[z], rewrite::Rules::On).expect("rewrites");
             let plan = fuse::run(&graph, &roots).expect("fuses");

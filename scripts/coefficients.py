@@ -70,16 +70,21 @@ def remez(target, weight, points, powers):
     return coefficients
 
 
-def fit(function, lo, hi, degree, weight, rounding):
-    """Rounded coefficients of x^0 … x^degree, lowest first, and the largest weighted error."""
+def fit(function, lo, hi, degree, weight, rounding, singly=99):
+    """Rounded coefficients of x^0 … x^degree, lowest first, and the largest weighted error.
+
+    Where 0 is amid the interval and the degree high, what is left to fit is next to nothing around 0 after a few
+    coefficients: all but the first ones are rounded at once, which costs a bit or two."""
     points = [x for x in grid(mpf(lo), mpf(hi), GRID) if weight(x) != 0]
     target = [function(x) for x in points]
     weights = [weight(x) for x in points]
     fixed = []
-    for first in range(degree + 1):
+    while len(fixed) <= degree:
+        first = len(fixed)
         free = remez(target, weights, points, list(range(first, degree + 1)))
-        fixed.append(rounding(free[0]))
-        target = [t - fixed[-1] * x**first for t, x in zip(target, points)]
+        rounded = [rounding(c) for c in (free[:1] if first < singly else free)]
+        target = [t - sum(c * x ** (first + k) for k, c in enumerate(rounded)) for t, x in zip(target, points)]
+        fixed += rounded
     check = grid(mpf(lo), mpf(hi), 4000)
     worst = max(
         abs(weight(x) * (function(x) - sum(c * x**k for k, c in enumerate(fixed)))) for x in check
@@ -132,6 +137,25 @@ asin_tail = lambda z: near(
     taylor([fact(2 * k + 2) / (4 ** (k + 1) * fact(k + 1) ** 2 * (2 * k + 3)) for k in range(14)]),
 )
 
+# The cube root of 1/m, to start from.
+cbrt_start = lambda f: (1 + f) ** (-mpf(1) / 3)
+ERF_SLOPE = 2 / mp.sqrt(mp.pi) - 1
+erf_tail = lambda u: near(
+    u,
+    lambda u: (mp.erf(mp.sqrt(u)) / mp.sqrt(u) - 1 - ERF_SLOPE) / u,
+    taylor([2 / mp.sqrt(mp.pi) * (-1) ** (k + 1) / (fact(k + 1) * (2 * k + 3)) for k in range(14)]),
+)
+# erfc(a) without its exponential, which falls slowly.
+scaled_erfc = lambda a: mp.exp(a * a) * mp.erfc(a)
+# t = (a − c)/(a + c), the other way round.
+from_centre = lambda c, t: c * (1 + t) / (1 - t)
+to_centre = lambda c, a: (mpf(a) - c) / (mpf(a) + c)
+ERF_CENTRE = scaled_erfc(mpf(2))
+erf_far = lambda t: (scaled_erfc(from_centre(2, t)) - ERF_CENTRE) / t
+flat_erfc = lambda t: (1 + mpf(9) / 8 * from_centre(4, t)) * scaled_erfc(from_centre(4, t))
+ERFC_CENTRE = flat_erfc(0)
+flat_erfc_rest = lambda t: (flat_erfc(t) - ERFC_CENTRE) / t
+
 S_MAX = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001")
 QUARTER_PI_2 = (mp.pi / 4) ** 2 * mpf("1.001")
 # What reducing by the nearest float32 to 2/π leaves of angles up to 2^17.
@@ -161,6 +185,16 @@ TABLES = [
      "atan(t) ≈ t + t·z·P(z), z = t²", "|t| ≤ 0.4144", "of t"),
     ("ASIN", asin_tail, 0, mpf("0.2501"), {"full": 12, "short": 7}, lambda z: z,
      "asin(x) ≈ x + x·z·P(z), z = x²", "|x| ≤ 0.5001", "of x"),
+    ("CBRT", cbrt_start, 1 / SQRT2 - 1, SQRT2 - 1, {"start": 4}, lambda f: 1 / cbrt_start(f),
+     "1/∛(1+f) ≈ P(f)", "√½ − 1 ≤ f ≤ √2 − 1", "of the result"),
+    ("ERF", erf_tail, 0, 1, {"full": 12, "short": 6}, lambda u: u / mp.erf(mp.sqrt(u)) * mp.sqrt(u) if u else mpf(0),
+     "erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x²", "|x| ≤ 1", "of the result"),
+    ("ERF_FAR", erf_far, to_centre(2, 1), to_centre(2, 6), {"full": 12, "short": 7}, lambda t: t * mp.exp(-from_centre(2, t) ** 2),
+     "erf(x) ≈ 1 − exp(−x²)·(ERF_CENTRE + t·P(t)), t = (x−2)/(x+2)", "1 ≤ x ≤ 6", "of 1"),
+    ("ERFC", flat_erfc_rest, to_centre(4, 0), to_centre(4, 28), {"full": 25}, lambda t: t / flat_erfc(t),
+     "erfc(x) ≈ exp(−x²)·(ERFC_CENTRE + t·P(t))/(1 + 9x/8), t = (x−4)/(x+4)", "0 ≤ x ≤ 28", "of the result"),
+    ("ERFC", flat_erfc_rest, to_centre(4, 0), to_centre(4, "10.5"), {"short": 12}, lambda t: t / flat_erfc(t),
+     "erfc(x) ≈ exp(−x²)·(ERFC_CENTRE + t·P(t))/(1 + 9x/8), t = (x−4)/(x+4)", "0 ≤ x ≤ 10.5", "of the result"),
     ("EXP_SINGLE", exp_tail, -HALF_LN2, HALF_LN2, {"single": 4}, lambda r: r**2 / mp.exp(r),
      "exp(r) ≈ 1 + r + r²·P(r)", "|r| ≤ 0.34658", "of the result"),
     ("LOG_SINGLE", log_tail, 1 / SQRT2 - 1, SQRT2 - 1, {"single": 8},
@@ -224,7 +258,8 @@ def main():
     for name, function, lo, hi, variants, weight, form, interval, relative in TABLES:
         for variant, degree in variants.items():
             single = variant == "single"
-            coefficients, worst = fit(function, lo, hi, degree, weight, to_single if single else to_double)
+            rounding = to_single if single else to_double
+            coefficients, worst = fit(function, lo, hi, degree, weight, rounding, singly=2 if name == "ERFC" else 99)
             name_of = name if single else f"{name}_{variant.upper()}"
             kind = "f32" if single else "f64"
             out.append(f"/// {form}, {interval}; error below 2^{float(mp.ceil(mp.log(worst, 2) * 100) / 100):.2f} {relative}.")
@@ -263,6 +298,10 @@ def main():
         parts.append(to_double(rest))
         rest -= parts[-1]
     out.append(constant("HALF_PI", "π/2 as an unevaluated sum of three doubles.", parts))
+    out.append(constant("CBRT_HALF", "∛½, ∛2.", [to_double(mp.cbrt(mpf(1) / 2)), to_double(mp.cbrt(2))]))
+    out.append(constant("ERF_SLOPE", "2/√π − 1.", [to_double(ERF_SLOPE)]))
+    out.append(constant("ERF_CENTRE", "exp(4)·erfc(2).", [to_double(ERF_CENTRE)]))
+    out.append(constant("ERFC_CENTRE", "11/2·exp(16)·erfc(4) as a double-double.", double_double(ERFC_CENTRE)))
     third = mpf(2) / 3
     out.append(constant("TWO_THIRDS", "2/3 as a double-double.", double_double(third)))
     # 2/π in base 2^64 for Payne–Hanek: 1280 bits behind the point.

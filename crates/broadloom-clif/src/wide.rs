@@ -45,7 +45,8 @@ pub fn widest(
     helpers: impl Fn() -> Helpers,
 ) -> (Option<Wide>, Option<String>) {
     // Whoever asks for more than the target has must not get code that it can't run.
-    let (width, mut narrowed) = (width.min(Width::target()), None);
+    let target = Width::target();
+    let (width, mut narrowed) = (width.min(target), width.missing_on(target));
     for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
         match wide(isa, kernel, access, width, stores, helpers()) {
             Ok(wide) => return (Some(wide), narrowed),

@@ -1,19 +1,19 @@
 //! The typed graph: a hash-consed DAG of nodes.
 //!
-//! A node is well typed from birth, and no two nodes are equal. [`Graph::apply`] infers, promotes and converts what it is
-//! given; [`Graph::push`] takes operands that have their dtypes already, whose node's type then follows; and
-//! [`Graph::insert`] takes a typed node over as it is, which is how rewriting rebuilds a graph.
+//! A node is well typed from birth, and no two nodes are equal. [`Graph::push`] takes operands that have the dtypes that a
+//! node takes, so that its type follows and nothing is promoted; [`Graph::insert`] takes a typed node over as it is, which
+//! is how rewriting rebuilds a graph. Inference has its place before, where handles are made.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use broadloom_ir::op::Law;
-use broadloom_ir::{DType, Error, ErrorKind, HostDeclaration, Literal, Op, Result, Scalar, fold};
+use broadloom_ir::{DType, Error, ErrorKind, Op, Result, Scalar, fold};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-use crate::infer::{self, Operand, Promotion};
+use crate::infer::{self, Operand};
 use crate::layout::{Layout, View};
 use crate::node::{self, Args};
 use crate::shape::Shape;
@@ -77,32 +77,18 @@ impl Node {
     }
 }
 
-/// An operand: a node, or a literal that takes its dtype from the nodes.
-#[derive(Clone, Copy, Debug)]
-pub enum Arg {
-    /// A node.
-    Node(NodeId),
-    /// A literal.
-    Literal(Literal),
-}
-
-impl From<NodeId> for Arg {
-    fn from(id: NodeId) -> Arg {
-        Arg::Node(id)
-    }
-}
-
 /// A typed, hash-consed DAG.
 ///
 /// ```
-/// use broadloom_core::graph::{Arg, Graph};
-/// use broadloom_core::{DType, Layout, Literal, Op, Shape};
+/// use broadloom_core::node::NodeKind;
+/// use broadloom_core::{DType, Graph, Layout, Op, Scalar, Shape};
 ///
 /// let mut graph = Graph::default();
 /// let x = graph.input(0, DType::Float32, Layout::contiguous(Shape::new(&[3, 4])?))?;
-/// let y = graph.apply(Op::Multiply, &[x.into(), Arg::Literal(Literal::Int(2))])?;
+/// let two = graph.constant(Scalar::of(2.0_f32), None)?;
+/// let y = graph.push(NodeKind::apply(Op::Multiply, [x, two]))?;
 /// assert_eq!(graph.node(y).dtype, DType::Float32);
-/// assert_eq!(graph.apply(Op::Multiply, &[x.into(), Arg::Literal(Literal::Int(2))])?, y);
+/// assert_eq!(graph.push(NodeKind::apply(Op::Multiply, [two, x]))?, y);
 /// # Ok::<(), broadloom_core::Error>(())
 /// ```
 #[derive(Clone, Default)]
@@ -175,48 +161,8 @@ impl Graph {
         self.push(NodeKind::Leaf(Leaf::Const { value, slot }))
     }
 
-    /// A function of operands, promoted as the Array API standard says, and broadcast.
-    ///
-    /// # Errors
-    /// As [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
-    pub fn apply(&mut self, op: Op, args: &[Arg]) -> Result<NodeId> {
-        let signature = infer::apply(op, &self.operands(args), Promotion::Strict)?;
-        let args = self.typed(args, |i| signature.operand(op, i))?;
-        self.insert(NodeKind::Apply { op, args }, signature.result, signature.shape)
-    }
-
-    /// A host function of operands of exactly its dtypes, broadcast. It is not called here, whatever the operands are.
-    ///
-    /// # Errors
-    /// As [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
-    pub fn call(&mut self, function: &HostDeclaration, args: &[Arg]) -> Result<NodeId> {
-        let (shape, _) = infer::call(function, &self.operands(args))?;
-        let signature = function.signature();
-        let args = self.typed(args, |i| signature.operands()[i])?;
-        self.insert(NodeKind::Host { function: function.clone(), args }, signature.result(), shape)
-    }
-
-    /// What inference knows of operands.
-    fn operands(&self, args: &[Arg]) -> SmallVec<[Operand<'_>; 3]> {
-        args.iter()
-            .map(|arg| match *arg {
-                Arg::Node(id) => self.operand(id),
-                Arg::Literal(literal) => Operand::Literal(literal),
-            })
-            .collect()
-    }
-
     fn operand(&self, id: NodeId) -> Operand<'_> {
         Operand::Array(self.node(id).dtype, &self.node(id).shape)
-    }
-
-    /// The operands with the dtypes that they are converted to.
-    fn typed(&mut self, args: &[Arg], dtype: impl Fn(usize) -> DType) -> Result<Args<NodeId>> {
-        let typed = args.iter().enumerate().map(|(i, arg)| match *arg {
-            Arg::Node(id) => self.cast(id, dtype(i)),
-            Arg::Literal(literal) => self.constant(literal.to_dtype(dtype(i))?, None),
-        });
-        typed.collect()
     }
 
     /// The node converted to a dtype; the node itself if it has it.
@@ -352,8 +298,13 @@ impl Graph {
 }
 
 #[cfg(test)]
+pub(crate) mod inferred;
+
+#[cfg(test)]
 mod tests {
+    use super::inferred::Arg;
     use super::*;
+    use crate::{HostDeclaration, Literal};
 
     #[test]
     fn equal_nodes_are_one_and_commutative_operands_have_an_order() -> Result<()> {

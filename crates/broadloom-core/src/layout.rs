@@ -73,7 +73,7 @@ impl Layout {
         true
     }
 
-    /// The least and the greatest element reached, both inside the memory that the layout is for.
+    /// The lowest and the highest element reached, both inside the memory that the layout is for.
     ///
     /// `None` for a layout without elements, and where the arithmetic overflows.
     pub fn reach(&self) -> Option<(isize, isize)> {

@@ -6,7 +6,6 @@
 //! exactly the dtypes that it takes, and its shape is theirs, broadcast.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -41,20 +40,10 @@ impl fmt::Debug for NodeId {
 
 /// The operands of a function: one to three.
 // Not a `SmallVec`, whose associated type makes the lifetime of a handle's operands invariant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Args<A>([Option<A>; 3]);
 
 impl<A> Args<A> {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.iter().count()
-    }
-
-    /// Whether there are none: no function has such operands.
-    pub fn is_empty(&self) -> bool {
-        self.0[0].is_none()
-    }
-
     /// The operands in order.
     #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &A> + Clone {
@@ -75,8 +64,8 @@ impl<A> Args<A> {
 impl<A: Copy + Ord> Args<A> {
     /// Puts the operands in order, which a commutative function may have.
     pub fn sort(&mut self) {
-        let len = self.len();
-        self.0[..len].sort_unstable();
+        let count = self.iter().count();
+        self.0[..count].sort_unstable();
     }
 }
 
@@ -89,14 +78,6 @@ impl<A> FromIterator<A> for Args<A> {
         let second = if first.is_some() { operands.next() } else { None };
         let third = if second.is_some() { operands.next() } else { None };
         Args([first, second, third])
-    }
-}
-
-impl<A: Hash> Hash for Args<A> {
-    /// The function says how many there are.
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.iter().for_each(|operand| operand.hash(state));
     }
 }
 
@@ -137,6 +118,11 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
 }
 
 impl<A, L, F> NodeKind<A, L, F> {
+    /// A function of operands.
+    pub fn apply(op: Op, args: impl IntoIterator<Item = A>) -> NodeKind<A, L, F> {
+        NodeKind::Apply { op, args: args.into_iter().collect() }
+    }
+
     /// The operands in order; none of a leaf.
     #[inline]
     pub fn operands(&self) -> impl DoubleEndedIterator<Item = &A> + Clone {

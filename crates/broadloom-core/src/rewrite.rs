@@ -39,13 +39,14 @@ pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<
 /// As [`run`].
 ///
 /// ```
-/// use broadloom_core::graph::{Arg, Graph};
+/// use broadloom_core::node::NodeKind;
 /// use broadloom_core::rewrite::{self, Rules};
-/// use broadloom_core::{DType, Layout, Literal, Op, Shape};
+/// use broadloom_core::{DType, Graph, Layout, Op, Scalar, Shape};
 ///
 /// let mut graph = Graph::default();
 /// let x = graph.input(0, DType::Float32, Layout::contiguous(Shape::new(&[4])?))?;
-/// let y = graph.apply(Op::Pow, &[x.into(), Arg::Literal(Literal::Int(2))])?;
+/// let two = graph.constant(Scalar::of(2.0_f32), None)?;
+/// let y = graph.push(NodeKind::apply(Op::Pow, [x, two]))?;
 /// let (_, _, firings) = rewrite::explain(&graph, &[y], Rules::On)?;
 /// assert_eq!((firings[0].rule, firings[0].at), ("x ** 2 -> square(x)", y));
 /// # Ok::<(), broadloom_core::Error>(())
@@ -177,7 +178,7 @@ fn operand_of_host(graph: &Graph, old: NodeId, new: NodeId, out: &mut Graph) -> 
 
 /// The node with the positive quiet NaN for any.
 fn canonical(graph: &mut Graph, x: NodeId) -> Result<NodeId> {
-    graph.push(NodeKind::Apply { op: Op::CanonicalNan, args: [x].into_iter().collect() })
+    graph.push(NodeKind::apply(Op::CanonicalNan, [x]))
 }
 
 /// Applies rules at a node until none fits. Each rule's result is simpler, so this ends.
@@ -252,7 +253,7 @@ impl At<'_> {
     }
 
     fn apply(&mut self, op: Op, args: &[NodeId]) -> Result<Option<NodeId>> {
-        self.graph.push(NodeKind::Apply { op, args: args.iter().copied().collect() }).map(Some)
+        self.graph.push(NodeKind::apply(op, args.iter().copied())).map(Some)
     }
 
     fn literal(&mut self, literal: Literal, dtype: DType) -> Result<Option<NodeId>> {

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The greatest rank.
+/// The maximum rank.
 pub const MAX_RANK: usize = 64;
 
 /// The extents of an array, outermost first; empty for a 0-d array.

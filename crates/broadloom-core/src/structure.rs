@@ -11,11 +11,10 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 use broadloom_ir::scalar::Class;
-use broadloom_ir::{DType, Error, ErrorKind, HostDeclaration, Result, Scalar};
-use rustc_hash::FxHashMap;
+use broadloom_ir::{DType, Error, ErrorKind, Result, Scalar};
 
 use crate::graph::{Graph, IntDivision, Leaf};
-use crate::layout::{Layout, View};
+use crate::layout::Layout;
 use crate::node::{NodeId, NodeKind};
 
 /// A layout that is borrowed where a structure is looked up, and owned where it is kept.
@@ -195,16 +194,6 @@ impl<'s> Structure<'s> {
         (deepest, highest)
     }
 
-    /// About how many words of 8 bytes it takes to keep it.
-    pub fn words(self) -> usize {
-        let of = |entry: &Entry<'_>| match entry {
-            NodeKind::Leaf(KeyLeaf::Memory { layout, .. }) => 4 + 2 * layout.shape.rank(),
-            NodeKind::View { view, .. } => 4 + 3 * view.rank(),
-            _ => 4,
-        };
-        self.nodes.iter().map(of).sum::<usize>() + self.roots.len()
-    }
-
     /// The graph, its inputs and literals numbered as here; and its roots.
     ///
     /// The nodes are typed, so that a node's type follows from its operands' and nothing is promoted or converted.
@@ -221,14 +210,6 @@ impl<'s> Structure<'s> {
             ids.push(graph.push(kind)?);
         }
         Ok((graph, self.roots.iter().map(|root| ids[root.index()]).collect()))
-    }
-
-    /// Writes the structure down byte by byte, for a hash that is the same in every process and on every host: numbers
-    /// as 8 bytes, the lowest first; lists and texts behind their length; a host function by number, name and dtypes.
-    pub fn serialise(self, out: &mut impl FnMut(&[u8])) {
-        let mut out = Serialiser { out, functions: FxHashMap::default() };
-        out.list(self.nodes, Serialiser::entry);
-        out.list(self.roots, |out, root| out.number(root.index() as u64));
     }
 }
 
@@ -278,112 +259,13 @@ fn dynamic(slot: u32) -> Error {
     Error::new(ErrorKind::Internal, format!("input {slot} has no layout"))
 }
 
-/// Writes parts of a structure.
-struct Serialiser<'o, O> {
-    out: &'o mut O,
-    /// The number of each host function, in the order in which they are met: two may have one name.
-    functions: FxHashMap<HostDeclaration, u64>,
-}
-
-impl<O: FnMut(&[u8])> Serialiser<'_, O> {
-    fn number(&mut self, x: u64) {
-        (self.out)(&x.to_le_bytes());
-    }
-
-    fn text(&mut self, x: &str) {
-        self.number(x.len() as u64);
-        (self.out)(x.as_bytes());
-    }
-
-    fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
-        self.number(items.len() as u64);
-        items.iter().for_each(|item| write(self, item));
-    }
-
-    fn extents(&mut self, extents: &[usize]) {
-        self.list(extents, |out, &extent| out.number(extent as u64));
-    }
-
-    fn entry(&mut self, entry: &Entry<'_>) {
-        match entry {
-            NodeKind::Leaf(leaf) => self.leaf(leaf),
-            NodeKind::Apply { op, .. } => {
-                self.number(3);
-                self.text(op.name());
-            }
-            NodeKind::Host { function, .. } => {
-                self.number(4);
-                let next = self.functions.len() as u64;
-                let number = *self.functions.entry(function.clone()).or_insert(next);
-                self.number(number);
-                self.text(&function.to_string());
-            }
-            NodeKind::Cast { to, .. } => {
-                self.number(5);
-                self.text(to.name());
-            }
-            NodeKind::View { view, .. } => self.view(view),
-        }
-        entry.operands().for_each(|arg| self.number(arg.index() as u64));
-    }
-
-    fn leaf(&mut self, leaf: &KeyLeaf<'_>) {
-        match leaf {
-            KeyLeaf::Memory { slot, dtype, layout } => {
-                self.number(0);
-                self.number((*slot).into());
-                self.text(dtype.name());
-                self.extents(&layout.shape);
-                self.list(&layout.strides, |out, &stride| out.number(stride as u64));
-                self.number(layout.offset as u64);
-            }
-            KeyLeaf::Dynamic { slot, dtype } => {
-                self.number(1);
-                self.number((*slot).into());
-                self.text(dtype.name());
-            }
-            KeyLeaf::Literal { slot, dtype, class } => {
-                self.number(2);
-                self.number((*slot).into());
-                self.text(dtype.name());
-                self.number(*class as u64);
-            }
-        }
-    }
-
-    fn view(&mut self, view: &View) {
-        match view {
-            View::BroadcastTo(shape) => {
-                self.number(6);
-                self.extents(shape);
-            }
-            View::Reshape(shape) => {
-                self.number(7);
-                self.extents(shape);
-            }
-            View::Permute(axes) => {
-                self.number(8);
-                self.list(axes, |out, &axis| out.number(axis.into()));
-            }
-            View::Slice(slices) => {
-                self.number(9);
-                self.list(slices, |out, slice| {
-                    out.number(slice.start as u64);
-                    out.number(slice.step as u64);
-                    out.number(slice.len as u64);
-                });
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Slice;
+    use crate::layout::{Slice, View};
     use crate::node::Args;
     use crate::shape::Shape;
-    use broadloom_ir::Op;
+    use broadloom_ir::{HostDeclaration, Op};
     use smallvec::smallvec;
     use std::sync::Arc;
 
@@ -396,10 +278,8 @@ mod tests {
         NodeKind::Leaf(KeyLeaf::Memory { slot, dtype: DType::Float32, layout: KeyLayout::Owned(layout) })
     }
 
-    fn bytes(nodes: &[Entry<'_>], roots: &[NodeId]) -> Vec<u8> {
-        let mut out = Vec::new();
-        Structure { nodes, roots }.serialise(&mut |bytes| out.extend_from_slice(bytes));
-        out
+    fn written(nodes: &[Entry<'_>], roots: &[NodeId]) -> String {
+        Structure { nodes, roots }.to_string()
     }
 
     /// Structures that differ in one thing each.
@@ -445,13 +325,13 @@ mod tests {
 
     #[test]
     fn what_is_written_down_tells_structures_apart() {
-        let written: Vec<Vec<u8>> =
-            variants().iter().map(|v| bytes(v, &[NodeId::new(v.len() - 1)])).collect();
-        for (i, one) in written.iter().enumerate() {
-            assert_eq!(written.iter().position(|other| other == one), Some(i), "row {i}");
+        let of = |nodes: &Vec<Entry<'_>>| written(nodes, &[NodeId::new(nodes.len() - 1)]);
+        let texts: Vec<String> = variants().iter().map(of).collect();
+        for (i, one) in texts.iter().enumerate() {
+            assert_eq!(texts.iter().position(|other| other == one), Some(i), "row {i}");
         }
         let x = [memory(0, &[2])];
-        assert_ne!(bytes(&x, &[NodeId::new(0)]), bytes(&x, &[NodeId::new(0); 2]), "roots count");
+        assert_ne!(written(&x, &[NodeId::new(0)]), written(&x, &[NodeId::new(0); 2]), "roots count");
     }
 
     #[test]
@@ -460,7 +340,7 @@ mod tests {
         let nodes = || [memory(0, &[2]), NodeKind::Host { function: f(), args: args(&[0]) }];
         let (one, other) = (nodes(), nodes());
         assert_ne!(one[1], other[1], "two registrations");
-        assert_eq!(bytes(&one, &[NodeId::new(1)]), bytes(&other, &[NodeId::new(1)]));
+        assert_eq!(written(&one, &[NodeId::new(1)]), written(&other, &[NodeId::new(1)]));
     }
 
     #[test]

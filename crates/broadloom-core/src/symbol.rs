@@ -138,12 +138,12 @@ impl Dims {
         Dims(shape.iter().map(|&extent| Dim::Fixed(extent)).collect())
     }
 
-    /// Whether no extent is open.
+    /// Whether no dimension is dynamic.
     pub fn is_fixed(&self) -> bool {
         self.iter().all(|dim| matches!(dim, Dim::Fixed(_)))
     }
 
-    /// Whether the rank is open.
+    /// Whether the rank is dynamic.
     pub fn has_rest(&self) -> bool {
         self.first() == Some(&Dim::Rest)
     }
@@ -286,11 +286,11 @@ impl Binding {
         Ok(())
     }
 
-    /// Takes the number of elements of an array of these dims, where that settles the one symbol that is still open;
-    /// whether nothing is open any more.
+    /// Takes the number of elements of an array of these dims, where that settles the one symbol that has no extent yet;
+    /// whether every symbol has an extent now.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] if no extent of the open symbol gives as many.
+    /// [`ErrorKind::Shape`] if no extent of that symbol gives as many.
     pub fn meet_elements(&mut self, dims: &Dims, elements: usize) -> Result<bool> {
         let mut open: Option<(&Symbol, u32)> = None;
         let mut known = 1usize;

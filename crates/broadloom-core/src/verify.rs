@@ -40,7 +40,7 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             expect(value.dtype == node.dtype && node.shape.rank() == 0, "constant of another type")
         }
         NodeKind::Apply { op, args } => {
-            expect(args.len() == op.operands(), "wrong number of operands")?;
+            expect(args.iter().count() == op.operands(), "wrong number of operands")?;
             let operand = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
             for (i, &arg) in args.iter().enumerate() {
                 let wanted = if op.arity() == Arity::Choice && i == 0 { DType::Bool } else { operand };
@@ -90,6 +90,8 @@ mod tests {
     use crate::{HostDeclaration, Op, Scalar};
     use std::sync::Arc;
 
+    type Build<'t> = dyn Fn(&mut Graph, [NodeId; 3]) -> Result<NodeId> + 't;
+
     /// A node that is inserted with types which do not follow from its operands is found.
     #[test]
     fn ill_typed_nodes_are_refused() -> Result<()> {
@@ -98,7 +100,7 @@ mod tests {
         let f = HostDeclaration::new("f", &[DType::Float32], DType::Int8, 1).expect("a name");
         let one = |id: NodeId| -> Args<NodeId> { [id].into_iter().collect() };
         let two = |a: NodeId, b: NodeId| -> Args<NodeId> { [a, b].into_iter().collect() };
-        let cases: Vec<(&str, Box<dyn Fn(&mut Graph, [NodeId; 3]) -> Result<NodeId>>)> = vec![
+        let cases: Vec<(&str, Box<Build<'_>>)> = vec![
             (
                 "",
                 Box::new(|g, [x, y, _]| {

@@ -71,7 +71,7 @@ fn every_output_of_rows_of_any_length_anywhere() {
                     let inputs = [view(&a[..], 12, &row), view(&b[..], 4, &row), view(&s[..], 0, &[4, 0])];
                     let views = outs.iter_mut().map(|out| out.view(&[rows, cols]));
                     let mut nest = Nest::new(&[rows, cols], &inputs, views).expect("a nest");
-                    let access: Vec<_> = (0..3).map(|i| nest.access(i)).collect();
+                    let access: Vec<_> = nest.accesses().collect();
                     let at = programs.iter().position(|p| p.0 == access).unwrap_or_else(|| {
                         let program = Program::new(&kernel, &[], &access).expect("a valid kernel");
                         programs.push((access, program));
@@ -121,7 +121,7 @@ fn outputs_in_place_are_not_streamed_and_right() {
     let (input, output) = (input.expect("valid"), output.expect("valid"));
     let b_view = View::new(bytes_of(&b[..]), 4, 0, &[n], &[4]).expect("inside");
     let mut nest = Nest::new(&[n], &[input, b_view], [output]).expect("the same elements");
-    let access: Vec<_> = (0..2).map(|i| nest.access(i)).collect();
+    let access: Vec<_> = nest.accesses().collect();
     let program = Program::new(&kernel, &[], &access).expect("a valid kernel");
     let mut tiles = Tiles::default();
     let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {

@@ -78,6 +78,11 @@ impl VectorWidth {
         VectorWidth::W128
     }
 
+    /// Why vectors of this width are narrower on a CPU whose widest are these; `None` where it has them.
+    pub fn missing_on(self, target: VectorWidth) -> Option<String> {
+        (self > target).then(|| format!("this CPU has vectors of {target} bits"))
+    }
+
     /// The widths that this CPU has, the narrowest first.
     pub fn of_target() -> impl Iterator<Item = VectorWidth> {
         VectorWidth::ALL.into_iter().filter(|&width| width <= VectorWidth::target())

@@ -1,10 +1,9 @@
 //! An independent model of the functions, on single values.
 //!
-//! In: a function's name in the Array API's spelling and its arguments. Out: the one right result, or nothing where the
-//! function does not take those dtypes; and whether a result is right, for the functions that may miss it by less
-//! than a unit in the last place.
-//! Must hold: written from the Array API standard and the SONNX Div text alone, and never from an executor. Integers go
-//! through `i128`, floats through exact integer arithmetic that rounds once; what is not exact comes to 100 bits from
+//! [`apply`] gives the one right result, or nothing where the function does not take those dtypes; [`accepts`] whether a
+//! result is right, for the functions that may miss it by less than a unit in the last place. Written from the Array
+//! API standard and the SONNX Div text alone, and never from an executor: integers go through `i128`, floats through
+//! exact integer arithmetic that rounds once; what is not exact comes to 100 bits from
 //! [`reference`](crate::reference), which no executor is made from either.
 
 mod casts;
@@ -14,7 +13,9 @@ mod integers;
 mod transcendental;
 
 use std::cmp::Ordering;
+use std::sync::LazyLock;
 
+use crate::reference::{Edition, Function};
 use crate::value::Kind;
 pub use crate::value::Value;
 use exact::Real;
@@ -35,91 +36,102 @@ pub struct Signature {
     pub is_predicate: bool,
     /// Whether float results may be off by less than a unit in the last place; see [`accepts`].
     pub is_approximate: bool,
+    /// Where the function comes from.
+    pub edition: Edition,
 }
 
-/// Declares the table of signatures: name, arity, kinds taken (`b`ool, `i`nteger, `f`loat), result, accuracy.
+/// Declares the functions that are exact: name, arity, kinds taken (`b`ool, `i`nteger, `f`loat), result, edition.
 macro_rules! signatures {
-    ($($name:ident $arity:literal $b:literal $i:literal $f:literal $predicate:literal $approximate:literal;)*) => {
-        /// Every function that the model knows, by name. Casts are apart, in [`cast`].
-        pub const SIGNATURES: &[Signature] = &[$(Signature {
+    ($($name:ident $arity:literal $b:literal $i:literal $f:literal $predicate:literal $edition:ident;)*) => {
+        const EXACT: &[Signature] = &[$(Signature {
             name: stringify!($name),
             arity: $arity,
             takes: [$b == 1, $i == 1, $f == 1],
             is_predicate: $predicate == 1,
-            is_approximate: $approximate == 1,
+            is_approximate: false,
+            edition: edition!($edition),
         }),*];
     };
 }
 
-signatures! {
-    // name          arity bool int float predicate approximate
-    abs                 1    0   1    1     0           0;
-    acos                1    0   0    1     0           1;
-    acosh               1    0   0    1     0           1;
-    add                 2    0   1    1     0           0;
-    asin                1    0   0    1     0           1;
-    asinh               1    0   0    1     0           1;
-    atan                1    0   0    1     0           1;
-    atan2               2    0   0    1     0           1;
-    atanh               1    0   0    1     0           1;
-    bitwise_and         2    1   1    0     0           0;
-    bitwise_invert      1    1   1    0     0           0;
-    bitwise_left_shift  2    0   1    0     0           0;
-    bitwise_or          2    1   1    0     0           0;
-    bitwise_right_shift 2    0   1    0     0           0;
-    bitwise_xor         2    1   1    0     0           0;
-    ceil                1    0   1    1     0           0;
-    clip                3    0   1    1     0           0;
-    copysign            2    0   0    1     0           0;
-    cos                 1    0   0    1     0           1;
-    cosh                1    0   0    1     0           1;
-    divide              2    0   1    1     0           0;
-    equal               2    1   1    1     1           0;
-    exp                 1    0   0    1     0           1;
-    expm1               1    0   0    1     0           1;
-    floor               1    0   1    1     0           0;
-    floor_divide        2    0   1    1     0           0;
-    greater             2    0   1    1     1           0;
-    greater_equal       2    0   1    1     1           0;
-    hypot               2    0   0    1     0           1;
-    isfinite            1    0   1    1     1           0;
-    isinf               1    0   1    1     1           0;
-    isnan               1    0   1    1     1           0;
-    less                2    0   1    1     1           0;
-    less_equal          2    0   1    1     1           0;
-    log                 1    0   0    1     0           1;
-    log10               1    0   0    1     0           1;
-    log1p               1    0   0    1     0           1;
-    log2                1    0   0    1     0           1;
-    logaddexp           2    0   0    1     0           1;
-    logical_and         2    1   0    0     1           0;
-    logical_not         1    1   0    0     1           0;
-    logical_or          2    1   0    0     1           0;
-    logical_xor         2    1   0    0     1           0;
-    maximum             2    0   1    1     0           0;
-    minimum             2    0   1    1     0           0;
-    multiply            2    0   1    1     0           0;
-    negative            1    0   1    1     0           0;
-    nextafter           2    0   0    1     0           0;
-    not_equal           2    1   1    1     1           0;
-    positive            1    0   1    1     0           0;
-    pow                 2    0   1    1     0           1;
-    reciprocal          1    0   0    1     0           0;
-    remainder           2    0   1    1     0           0;
-    round               1    0   1    1     0           0;
-    sign                1    0   1    1     0           0;
-    signbit             1    0   0    1     1           0;
-    sin                 1    0   0    1     0           1;
-    sinh                1    0   0    1     0           1;
-    sqrt                1    0   0    1     0           0;
-    square              1    0   1    1     0           0;
-    subtract            2    0   1    1     0           0;
-    tan                 1    0   0    1     0           1;
-    tanh                1    0   0    1     0           1;
-    trunc               1    0   1    1     0           0;
-    trunc_divide        2    0   1    0     0           0;
-    where               3    1   1    1     0           0;
+macro_rules! edition {
+    (standard) => {
+        Edition::Standard
+    };
+    (later) => {
+        Edition::Later
+    };
+    (none) => {
+        Edition::None
+    };
 }
+
+signatures! {
+    // name          arity bool int float predicate edition
+    abs                 1    0   1    1     0         standard;
+    add                 2    0   1    1     0         standard;
+    bitwise_and         2    1   1    0     0         standard;
+    bitwise_invert      1    1   1    0     0         standard;
+    bitwise_left_shift  2    0   1    0     0         standard;
+    bitwise_or          2    1   1    0     0         standard;
+    bitwise_right_shift 2    0   1    0     0         standard;
+    bitwise_xor         2    1   1    0     0         standard;
+    ceil                1    0   1    1     0         standard;
+    clip                3    0   1    1     0         later;
+    copysign            2    0   0    1     0         later;
+    divide              2    0   1    1     0         standard;
+    equal               2    1   1    1     1         standard;
+    floor               1    0   1    1     0         standard;
+    floor_divide        2    0   1    1     0         standard;
+    greater             2    0   1    1     1         standard;
+    greater_equal       2    0   1    1     1         standard;
+    isfinite            1    0   1    1     1         standard;
+    isinf               1    0   1    1     1         standard;
+    isnan               1    0   1    1     1         standard;
+    less                2    0   1    1     1         standard;
+    less_equal          2    0   1    1     1         standard;
+    logical_and         2    1   0    0     1         standard;
+    logical_not         1    1   0    0     1         standard;
+    logical_or          2    1   0    0     1         standard;
+    logical_xor         2    1   0    0     1         standard;
+    maximum             2    0   1    1     0         later;
+    minimum             2    0   1    1     0         later;
+    multiply            2    0   1    1     0         standard;
+    negative            1    0   1    1     0         standard;
+    nextafter           2    0   0    1     0         later;
+    not_equal           2    1   1    1     1         standard;
+    positive            1    0   1    1     0         standard;
+    reciprocal          1    0   0    1     0         later;
+    remainder           2    0   1    1     0         standard;
+    round               1    0   1    1     0         standard;
+    sign                1    0   1    1     0         standard;
+    signbit             1    0   0    1     1         later;
+    square              1    0   1    1     0         standard;
+    subtract            2    0   1    1     0         standard;
+    trunc               1    0   1    1     0         standard;
+    trunc_divide        2    0   1    0     0         none;
+    where               3    1   1    1     0         later;
+}
+
+/// Every function that the model knows, by name. Casts are apart, in [`cast`].
+///
+/// The exact functions are declared here, the others in [`reference`](crate::reference).
+pub static SIGNATURES: LazyLock<Vec<Signature>> = LazyLock::new(|| {
+    let approximate = Function::ALL.into_iter().map(|function| {
+        let model = function.model();
+        Signature {
+            name: model.name,
+            arity: model.arity(),
+            takes: [false, model.takes_integers, true],
+            is_predicate: false,
+            is_approximate: !model.is_nearest,
+            edition: model.edition,
+        }
+    });
+    let mut all: Vec<Signature> = EXACT.iter().copied().chain(approximate).collect();
+    all.sort_by_key(|signature| signature.name);
+    all
+});
 
 impl Signature {
     /// The signature of a function.

@@ -1,50 +1,36 @@
 //! The exact values of the transcendental functions, and how far a result is from one in ulps.
 //!
-//! In: a function, float64 arguments, a format and a result. Out: whether the result is the wrong kind of thing, or
-//! its error and whether it is the nearest number. Must hold: a quick evaluation with a stated bound
-//! (`elementary`) decides only what is clear of a rounding edge by more than that; the rest goes to correctly
-//! rounded arithmetic of any precision (`precise`). Nothing here comes from the crates that are judged.
+//! `functions` declares each function once. A quick evaluation with a stated bound (`elementary`) decides only what is
+//! clear of a rounding edge by more than that; the rest goes to correctly rounded arithmetic of any precision
+//! (`precise`). Nothing here comes from the crates that are judged.
 
 mod elementary;
+mod functions;
 mod multiples;
 mod precise;
+mod speed;
 mod wide;
 
 use std::cmp::Ordering;
 
 use broadloom_core::DType;
 
+use functions::Quick;
+pub use functions::{Function, Model, Symmetry};
 pub use multiples::near_multiples_of_half_pi;
 use precise::Big;
+pub use speed::Speed;
 use wide::Wide;
 
-/// A function that is not computed exactly (and the square root, which is).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "each is the function of that name")]
-pub enum Function {
-    Acos,
-    Acosh,
-    Asin,
-    Asinh,
-    Atan,
-    Atan2,
-    Atanh,
-    Cos,
-    Cosh,
-    Exp,
-    Expm1,
-    Hypot,
-    Log,
-    Log1p,
-    Log2,
-    Log10,
-    LogAddExp,
-    Pow,
-    Sin,
-    Sinh,
-    Sqrt,
-    Tan,
-    Tanh,
+/// Where a function comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edition {
+    /// The edition of the Array API standard that the special cases are written from.
+    Standard,
+    /// A later edition.
+    Later,
+    /// No edition: C's or ONNX's function.
+    None,
 }
 
 /// A value at a special argument.
@@ -54,162 +40,19 @@ pub enum Special {
     Nan,
     /// An infinity; the field says whether it is the negative one.
     Infinite(bool),
-    /// Exactly this number. The sign of a zero is not judged.
+    /// Exactly this number. The sign of a zero is not judged in ulps.
     Exactly(f64),
 }
 
 impl Function {
-    /// All of them, by name.
-    pub const ALL: [Function; 23] = [
-        Function::Acos,
-        Function::Acosh,
-        Function::Asin,
-        Function::Asinh,
-        Function::Atan,
-        Function::Atan2,
-        Function::Atanh,
-        Function::Cos,
-        Function::Cosh,
-        Function::Exp,
-        Function::Expm1,
-        Function::Hypot,
-        Function::Log,
-        Function::Log1p,
-        Function::Log2,
-        Function::Log10,
-        Function::LogAddExp,
-        Function::Pow,
-        Function::Sin,
-        Function::Sinh,
-        Function::Sqrt,
-        Function::Tan,
-        Function::Tanh,
-    ];
-
-    /// The standard's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Function::Acos => "acos",
-            Function::Acosh => "acosh",
-            Function::Asin => "asin",
-            Function::Asinh => "asinh",
-            Function::Atan => "atan",
-            Function::Atan2 => "atan2",
-            Function::Atanh => "atanh",
-            Function::Cos => "cos",
-            Function::Cosh => "cosh",
-            Function::Exp => "exp",
-            Function::Expm1 => "expm1",
-            Function::Hypot => "hypot",
-            Function::Log => "log",
-            Function::Log1p => "log1p",
-            Function::Log2 => "log2",
-            Function::Log10 => "log10",
-            Function::LogAddExp => "logaddexp",
-            Function::Pow => "pow",
-            Function::Sin => "sin",
-            Function::Sinh => "sinh",
-            Function::Sqrt => "sqrt",
-            Function::Tan => "tan",
-            Function::Tanh => "tanh",
-        }
-    }
-
-    /// The function of a name.
-    pub fn from_name(name: &str) -> Option<Function> {
-        Function::ALL.into_iter().find(|f| f.name() == name)
-    }
-
-    /// Number of arguments.
-    pub fn arity(self) -> usize {
-        1 + usize::from(matches!(
-            self,
-            Function::Atan2 | Function::Hypot | Function::LogAddExp | Function::Pow
-        ))
-    }
-
-    /// Whether it grows (or, for `Less`, falls) over its whole domain.
-    pub fn monotonic(self) -> Option<Ordering> {
-        match self {
-            Function::Acos => Some(Ordering::Less),
-            Function::Cos | Function::Cosh | Function::Sin | Function::Tan => None,
-            _ if self.arity() == 2 => None,
-            _ => Some(Ordering::Greater),
-        }
-    }
-
-    /// The value where it is no number, infinite, or known without arithmetic; zeros are always among these.
-    ///
-    /// Sources: the Array API standard's special cases; for hypot, which its first editions lack, C's Annex F.
-    pub fn special(self, x: f64, y: f64) -> Option<Special> {
-        use Special::{Exactly, Infinite, Nan};
-        let zero = |condition: bool| condition.then_some(Exactly(0.0));
-        match self {
-            Function::Pow => special_pow(x, y),
-            Function::Hypot if x.is_infinite() || y.is_infinite() => Some(Infinite(false)),
-            _ if x.is_nan() || self.arity() == 2 && y.is_nan() => Some(Nan),
-            Function::Hypot => zero(x == 0.0 && y == 0.0),
-            Function::Atan2 => zero(x == 0.0 && y.is_sign_positive() || x.is_finite() && y == f64::INFINITY),
-            Function::LogAddExp => match (x, y) {
-                (f64::INFINITY, _) | (_, f64::INFINITY) => Some(Infinite(false)),
-                (f64::NEG_INFINITY, f64::NEG_INFINITY) => Some(Infinite(true)),
-                (f64::NEG_INFINITY, other) | (other, f64::NEG_INFINITY) => Some(Exactly(other)),
-                _ => None,
-            },
-            Function::Acos | Function::Asin | Function::Atanh if x.abs() > 1.0 => Some(Nan),
-            Function::Acosh if x < 1.0 => Some(Nan),
-            Function::Log | Function::Log2 | Function::Log10 | Function::Sqrt if x < 0.0 => Some(Nan),
-            Function::Log1p if x < -1.0 => Some(Nan),
-            Function::Sin | Function::Cos | Function::Tan if x.is_infinite() => Some(Nan),
-            Function::Atanh if x.abs() == 1.0 => Some(Infinite(x < 0.0)),
-            Function::Log | Function::Log2 | Function::Log10 if x == 0.0 => Some(Infinite(true)),
-            Function::Log1p if x == -1.0 => Some(Infinite(true)),
-            Function::Exp if x == f64::NEG_INFINITY => Some(Exactly(0.0)),
-            Function::Expm1 if x == f64::NEG_INFINITY => Some(Exactly(-1.0)),
-            Function::Tanh if x.is_infinite() => Some(Exactly(x.signum())),
-            Function::Cosh if x.is_infinite() => Some(Infinite(false)),
-            Function::Atan => zero(x == 0.0),
-            _ if x.is_infinite() => Some(Infinite(x < 0.0)),
-            Function::Acos | Function::Acosh | Function::Log | Function::Log2 | Function::Log10 => {
-                zero(x == 1.0)
-            }
-            Function::Cos | Function::Cosh | Function::Exp => (x == 0.0).then_some(Exactly(1.0)),
-            _ => zero(x == 0.0),
-        }
-    }
-
     /// The value where it is not special, and how many bits cancelled in its last sum: it is within
     /// [`elementary::RELATIVE_ERROR`] times 2 to that power.
     fn estimate(self, x: f64, y: f64) -> (Wide, i32) {
-        let (a, b) = (Wide::from_f64(x), Wide::from_f64(y));
-        let value = match self {
-            Function::Acos => elementary::acos(a),
-            Function::Acosh => elementary::acosh(a),
-            Function::Asin => elementary::asin(a),
-            Function::Asinh => elementary::asinh(a),
-            Function::Atan => elementary::atan(a),
-            Function::Atan2 => {
-                elementary::atan2(a, Wide::from_f64(abscissa(x, y))).with_sign(x.is_sign_negative())
-            }
-            Function::Atanh => elementary::atanh(a),
-            Function::Cos => elementary::cos(x),
-            Function::Cosh => elementary::cosh(a),
-            Function::Exp => elementary::exp(a),
-            Function::Expm1 => elementary::expm1(a),
-            Function::Hypot => elementary::hypot(a, b),
-            Function::Log => elementary::log(a),
-            Function::Log1p => elementary::log1p(a),
-            Function::Log2 => elementary::log2(a),
-            Function::Log10 => elementary::log10(a),
-            Function::LogAddExp => return elementary::logaddexp(a, b),
-            Function::Pow => elementary::pow(a.abs(), b).with_sign(x < 0.0 && is_odd(y)),
-            Function::Sin => elementary::sin(x),
-            Function::Sinh => elementary::sinh(a),
-            Function::Sqrt => a.sqrt(),
-            Function::Tan => elementary::tan(x),
-            Function::Tanh => elementary::tanh(a),
-        };
-        (value, 0)
+        match self.model().quick {
+            Quick::One(function) => (function(x.into()), 0),
+            Quick::Angle(function) => (function(x), 0),
+            Quick::Two(function) => function(x, y),
+        }
     }
 }
 
@@ -221,29 +64,6 @@ fn abscissa(y: f64, x: f64) -> f64 {
 /// Whether it is an odd integer.
 fn is_odd(y: f64) -> bool {
     y.abs() < 9_007_199_254_740_992.0 && y.fract() == 0.0 && y as i64 & 1 == 1
-}
-
-fn special_pow(x: f64, y: f64) -> Option<Special> {
-    use Special::{Exactly, Infinite, Nan};
-    if y == 0.0 || x == 1.0 {
-        return Some(Exactly(1.0));
-    }
-    if x.is_nan() || y.is_nan() {
-        return Some(Nan);
-    }
-    if y.is_infinite() && x.abs() == 1.0 {
-        return Some(Exactly(1.0));
-    }
-    let grows = if y.is_infinite() {
-        (x.abs() > 1.0) == (y > 0.0)
-    } else if x == 0.0 || x.is_infinite() {
-        x.is_infinite() == (y > 0.0)
-    } else if x < 0.0 && y.fract() != 0.0 {
-        return Some(Nan);
-    } else {
-        return None;
-    };
-    Some(if grows { Infinite(x.is_sign_negative() && is_odd(y)) } else { Exactly(0.0) })
 }
 
 /// A floating format of IEEE 754.

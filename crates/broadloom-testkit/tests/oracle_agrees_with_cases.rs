@@ -6,6 +6,7 @@ use std::path::Path;
 
 use broadloom_testkit::cases::{self, Case, Source};
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
+use broadloom_testkit::reference::Edition;
 use broadloom_testkit::{DTYPES, Value};
 
 /// Few enough rows and a file has surely lost some; a function of bools has one for each of its calls.
@@ -15,21 +16,6 @@ fn least_rows(function: &str) -> usize {
         _ => 15,
     }
 }
-
-/// What the edition of the standard at hand lacks.
-const BEYOND_THE_STANDARD: &[&str] = &[
-    "astype",
-    "clip",
-    "copysign",
-    "hypot",
-    "maximum",
-    "minimum",
-    "nextafter",
-    "reciprocal",
-    "signbit",
-    "trunc_divide",
-    "where",
-];
 
 /// All cases, by the stem of the file they stand in.
 fn files() -> BTreeMap<String, Vec<Case>> {
@@ -74,10 +60,9 @@ fn every_function_has_a_file_of_its_own_with_enough_rows() {
 fn rules_come_from_texts_that_have_the_function() {
     for (stem, cases) in &files() {
         let sources: BTreeSet<Source> = cases.iter().map(|case| case.rule.source).collect();
-        let later = !["astype", "trunc_divide"].contains(&stem.as_str());
-        let beyond = BEYOND_THE_STANDARD.contains(&stem.as_str());
-        assert_eq!(sources.contains(&Source::Standard), !beyond, "{stem}: {sources:?}");
-        assert_eq!(sources.contains(&Source::Later), beyond && later, "{stem}: {sources:?}");
+        let edition = Signature::of(stem).map_or(Edition::None, |signature| signature.edition);
+        assert_eq!(sources.contains(&Source::Standard), edition == Edition::Standard, "{stem}: {sources:?}");
+        assert_eq!(sources.contains(&Source::Later), edition == Edition::Later, "{stem}: {sources:?}");
         let divides = ["divide", "trunc_divide"].contains(&stem.as_str());
         assert_eq!(sources.contains(&Source::Onnx), divides, "{stem}: {sources:?}");
     }
@@ -97,7 +82,7 @@ fn no_rule_stands_twice_in_a_file() {
 #[test]
 fn every_dtype_that_a_function_takes_has_cases() {
     let files = files();
-    for signature in SIGNATURES {
+    for signature in SIGNATURES.iter() {
         for dtype in DTYPES {
             let cases = files[signature.name].iter().filter(|case| case.dtype == *dtype).count();
             assert_eq!(

@@ -1,11 +1,19 @@
-//! What code is made for.
-//!
-//! In: nothing. Out: the registers of the calling conventions. Must hold: as the platforms' documents say.
+//! What code is compiled for: the instruction set level, and the registers of the calling conventions as the platforms' ABI
+//! documents give them.
+
+/// The vector instruction set that is available.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// AVX2, FMA and F16C: vectors of up to 256 bits.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL in addition: vectors of up to 512 bits, and mask registers.
+    Avx512,
+}
 
 /// How functions are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Convention {
-    /// System V AMD64: Linux, macOS and the like.
+    /// System V AMD64: Linux, macOS and other Unix systems.
     SystemV,
     /// Windows x64.
     Windows,
@@ -13,7 +21,7 @@ pub enum Convention {
 
 impl Convention {
     /// The registers of the first arguments.
-    pub fn arguments(self) -> &'static [u8] {
+    pub(crate) fn arguments(self) -> &'static [u8] {
         match self {
             // rdi, rsi, rdx, rcx, r8, r9
             Convention::SystemV => &[7, 6, 2, 1, 8, 9],
@@ -22,8 +30,8 @@ impl Convention {
         }
     }
 
-    /// General registers that a function gives back as it found them, but for the stack's own two.
-    pub fn saved(self) -> u32 {
+    /// The callee-saved general registers as a bit set, without `rsp` and `rbp`.
+    pub(crate) fn saved(self) -> u32 {
         let both = 1 << 3 | 0xf << 12;
         match self {
             Convention::SystemV => both,
@@ -31,23 +39,23 @@ impl Convention {
         }
     }
 
-    /// Vector registers whose low 128 bits a function gives back as it found them.
-    pub fn saved_vectors(self) -> u32 {
+    /// The vector registers whose low 128 bits are callee-saved, as a bit set.
+    pub(crate) fn saved_vectors(self) -> u32 {
         match self {
             Convention::SystemV => 0,
             Convention::Windows => 0x3ff << 6,
         }
     }
 
-    /// General registers to choose from: those that need no saving first.
-    pub fn general_order(self) -> Vec<u8> {
+    /// The general registers in allocation order: caller-saved ones first, since they cost no push and pop.
+    pub(crate) fn general_order(self) -> Vec<u8> {
         let usable = (1..16u8).filter(|r| ![4, 5].contains(r));
-        let (saved, own): (Vec<u8>, Vec<u8>) = usable.partition(|r| self.saved() >> r & 1 == 1);
-        own.into_iter().chain(saved).collect()
+        let (saved, scratch): (Vec<u8>, Vec<u8>) = usable.partition(|r| self.saved() >> r & 1 == 1);
+        scratch.into_iter().chain(saved).collect()
     }
 
-    /// Bytes that a caller leaves free for the function that it calls.
-    pub fn shadow(self) -> u32 {
+    /// Bytes of shadow space that a caller leaves for the function it calls.
+    pub(crate) fn shadow(self) -> u32 {
         match self {
             Convention::SystemV => 0,
             Convention::Windows => 32,

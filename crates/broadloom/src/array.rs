@@ -153,17 +153,17 @@ impl<'a> Array<'a> {
         self.0.dtype
     }
 
-    /// The extents, outermost first; empty for a 0-d array. An extent that is open, [`Array::dims`], counts as 1.
+    /// The extents, outermost first; empty for a 0-d array. A dynamic dimension, [`Array::dims`], counts as 1.
     pub fn shape(&self) -> &[usize] {
         &self.0.shape
     }
 
-    /// The dims, where the array depends on an [`Array::input`] and some of its extents are open.
+    /// The dims, where the array depends on an [`Array::input`] and some of its dimensions are dynamic.
     pub fn dims(&self) -> Option<&[Dim]> {
         self.0.dims.as_deref().map(|dims| &**dims)
     }
 
-    /// The dims, open or not.
+    /// The dims, dynamic or not.
     pub(crate) fn all_dims(&self) -> Dims {
         self.0.dims.as_deref().cloned().unwrap_or_else(|| Dims::of(&self.0.shape))
     }

@@ -35,7 +35,7 @@ const LINE: usize = 75;
 /// ```
 impl fmt::Display for Array<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Elements are compared and converted to be written, whatever the host has set.
+        // Elements are compared and converted to be written, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let shown = match Shown::of(self) {
             Ok(shown) => shown,

@@ -220,7 +220,7 @@ impl Array<'_> {
     /// As [`Array::eval_with`], though nothing is computed.
     pub fn explanation(&self, options: &Options, code: bool) -> Result<Explanation> {
         let detail = if code { Detail::Code } else { Detail::Plan };
-        engine::explain(Engine::global(), &[self], options, detail)
+        Engine::global().explain(&[self], options, detail)
     }
 
     /// The array itself, if it owns contiguous data.

@@ -17,7 +17,7 @@ use crate::promote::promotion;
 
 /// The op of these operands, promoted and broadcast.
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Literals are rounded and folded, whatever the host has set.
+    // Literals are rounded and folded, whatever the application has set.
     let _ieee = operands.iter().any(|x| x.literal().is_some()).then(FloatEnv::ieee);
     let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
     let signature = infer::apply(op, &known, promotion())?;
@@ -33,7 +33,7 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
 
 /// A host function of these operands, which have its dtypes, broadcast.
 pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Literals are rounded, whatever the host has set.
+    // Literals are rounded, whatever the application has set.
     let _ieee = operands.iter().any(|x| x.literal().is_some()).then(FloatEnv::ieee);
     let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
     let (shape, dims) = infer::call(function.declaration(), &known)?;
@@ -56,7 +56,7 @@ fn typed_operands<'a>(
     typed.collect()
 }
 
-/// The literal that the op gives for literals; not where a zero divisor may have to fail the evaluation.
+/// The literal that the op gives for literals; not where a division by zero may have to fail the evaluation.
 fn fold_literals<'a>(
     op: Op,
     operands: &[Operand<'a>],
@@ -223,7 +223,7 @@ mod tests {
         let Kind::Apply { args, .. } = &y.0.kind else { panic!("not a sum") };
         let two = args.get(1).and_then(Array::leaf);
         assert!(matches!(two, Some(Leaf::Const(s)) if *s == Scalar::of(2.0f32)));
-        assert_eq!(args.len(), 2);
+        assert_eq!(args.iter().count(), 2);
         Ok(())
     }
 

@@ -24,8 +24,8 @@ pub struct TypedGraph<'a> {
 
 impl TypedGraph<'_> {
     /// The CLIF of the kernels that the graph becomes, for x86-64 with AVX and FMA, every operand contiguous but for
-    /// those that are one value for a whole row: the same text on every host. [`Array::explain_with`] has the code of
-    /// the host.
+    /// those that are one value for a whole row: the same text on every machine. [`Array::explain_with`] has the code of
+    /// the target.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if this build has no compiler for x86-64.

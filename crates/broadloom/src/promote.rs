@@ -11,7 +11,7 @@ thread_local! {
     static MODE: Cell<Promotion> = const { Cell::new(Promotion::Strict) };
 }
 
-/// The mode in which this thread builds expressions now; [`Promotion::Strict`] unless told.
+/// The mode in which this thread builds expressions now; [`Promotion::Strict`] by default.
 pub fn promotion() -> Promotion {
     MODE.get()
 }

@@ -124,7 +124,7 @@ impl Expression {
     }
 }
 
-/// Parses and resolves, whatever the host has set: reading a decimal may multiply by a power of ten.
+/// Parses and resolves, whatever the application has set: reading a decimal may multiply by a power of ten.
 fn module(text: &str, library: &Library, options: &ParseOptions) -> Result<Module, TextError> {
     let _ieee = FloatEnv::ieee();
     Module::parse(text, &library.names, options)

@@ -203,7 +203,7 @@ impl<'a> Array<'a> {
         self.slice(&ranges)
     }
 
-    /// Refuses an array with open extents, of which a view says nothing that holds for all of them.
+    /// Refuses an array with dynamic dimensions, of which a view says nothing that holds for all of them.
     pub(crate) fn has_known_extents(&self, what: &str) -> Result<()> {
         if self.0.dims.is_none() {
             return Ok(());

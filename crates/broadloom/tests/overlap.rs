@@ -158,7 +158,7 @@ impl Bench {
                 };
                 let aliased = nest.is_aliased(0) || nest.is_aliased(1);
                 *(if aliased { &mut self.in_place } else { &mut self.apart }) += 1;
-                let access = vec![nest.access(0), nest.access(1)];
+                let access: Vec<_> = nest.accesses().collect();
                 let key = (executor, a.dtype, access);
                 let run = match self.prepared.get_mut(&key) {
                     Some(run) => run,

@@ -159,7 +159,7 @@ fn loses_elements(graph: &Graph, arg: NodeId, reader: &Shape) -> bool {
     node.faults && reader.elements() == 0 && node.shape.elements() > 0
 }
 
-/// A zero divisor in any element of a node fails the evaluation, whether the element is used or not: the node is
+/// A division by zero in any element of a node fails the evaluation, whether the element is used or not: the node is
 /// computed whole.
 fn cut_for_faults(graph: &Graph, arg: NodeId, cuts: &mut Cuts, log: &mut Log) {
     if cuts.insert(arg) {

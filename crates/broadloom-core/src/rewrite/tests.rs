@@ -1,7 +1,8 @@
 //! Every rule fires, and no tempting rule that is wrong does.
 
 use super::*;
-use crate::graph::{Arg, IntDivision};
+use crate::graph::IntDivision;
+use crate::graph::inferred::Arg;
 use crate::layout::Layout;
 use crate::shape::Shape;
 use crate::{Scalar, fold};

@@ -3,37 +3,42 @@
 
 use std::fmt;
 
+use broadloom_ir::HostDeclaration;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::built_in::ASTYPE;
 use super::print;
 use crate::graph::{Graph, Leaf};
-use crate::node::NodeKind;
+use crate::layout::Layout;
+use crate::node::{NodeId, NodeKind};
+use crate::structure::{KeyLeaf, Structure};
 
 /// What computes a node, its operands and its host function under these names; none of a leaf.
 ///
 /// ```
+/// use broadloom_core::node::NodeKind;
 /// use broadloom_core::text::nodes::computation;
 /// use broadloom_core::{DType, Graph, Layout, Op, Shape};
 ///
 /// let mut graph = Graph::default();
 /// let x = graph.input(0, DType::Float32, Layout::contiguous(Shape::new(&[4])?))?;
-/// let y = graph.apply(Op::Add, &[x.into(), x.into()])?;
+/// let y = graph.push(NodeKind::apply(Op::Add, [x, x]))?;
 /// let printed = computation(&graph.node(y).kind, |_| "x", |function| function.name());
 /// assert_eq!(printed.as_deref(), Some("x + x"));
 /// # Ok::<(), broadloom_core::Error>(())
 /// ```
-pub fn computation<'n, A, L, F, S: AsRef<str>>(
+pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
     kind: &'n NodeKind<A, L, F>,
     operand: impl FnMut(&'n A) -> S,
-    function: impl FnOnce(&'n F) -> &'n str,
+    function: impl FnOnce(&'n F) -> T,
 ) -> Option<String> {
     let operands: SmallVec<[S; 3]> = kind.operands().map(operand).collect();
     let first = operands.first().map_or("", AsRef::as_ref);
     Some(match kind {
         NodeKind::Leaf(_) => return None,
         NodeKind::Apply { op, .. } => print::apply(*op, &operands).to_string(),
-        NodeKind::Host { function: of, .. } => print::call(function(of), &operands).to_string(),
+        NodeKind::Host { function: of, .. } => print::call(function(of).as_ref(), &operands).to_string(),
         NodeKind::Cast { to, .. } => print::cast(first, *to).to_string(),
         NodeKind::View { view, .. } => print::view(first, view).to_string(),
     })
@@ -74,6 +79,37 @@ impl fmt::Display for Graph {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+/// One line per node, as of a graph, and one for each host function: a form that is the same in every process and on every
+/// machine, and of no two structures that mean different things. Host functions are numbered, since two may have one name.
+impl fmt::Display for Structure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut numbers: FxHashMap<&HostDeclaration, usize> = FxHashMap::default();
+        for (i, entry) in self.nodes.iter().enumerate() {
+            write!(f, "{:?} = ", NodeId::new(i))?;
+            if let NodeKind::Leaf(leaf) = entry {
+                match leaf {
+                    KeyLeaf::Memory { slot, dtype, layout } => {
+                        let Layout { shape, strides, offset } = &**layout;
+                        writeln!(f, "input {slot}: {dtype}{shape} strides {:?} offset {offset}", &strides[..])
+                    }
+                    KeyLeaf::Dynamic { slot, dtype } => writeln!(f, "dynamic input {slot}: {dtype}"),
+                    KeyLeaf::Literal { slot, dtype, class } => {
+                        writeln!(f, "literal {slot}: {dtype} {class:?}")
+                    }
+                }?;
+            }
+            let next = numbers.len();
+            let number = |function| format!("host{}", numbers.entry(function).or_insert(next));
+            let value = computation(entry, |arg| format!("{arg:?}"), number);
+            value.iter().try_for_each(|value| writeln!(f, "{value}"))?;
+        }
+        let mut functions: Vec<_> = numbers.into_iter().collect();
+        functions.sort_unstable_by_key(|(_, number)| *number);
+        functions.iter().try_for_each(|(function, number)| writeln!(f, "host{number} = {function}"))?;
+        writeln!(f, "return {:?}", self.roots)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sums, differences, products and what is made of them.
 
 use crate::dtype::{Float, Num};
-use crate::functions::{function, through_float32};
+use crate::functions::{declare_half_path, function, through_float32};
 use crate::ops::{Binary, Ops, Unary};
 
 function! {
@@ -71,6 +71,7 @@ impl<T: Float> Unary<T> for Sqrt {
     }
 }
 through_float32!(unary Square Reciprocal Sqrt);
+declare_half_path!(Own: Positive);
 
 impl<T: crate::Elem> Unary<T> for Positive {
     type Out = T;

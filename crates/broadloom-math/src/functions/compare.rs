@@ -1,7 +1,7 @@
 //! Comparisons and tests, all giving bool.
 
 use crate::dtype::{Int, Num, Real, f16};
-use crate::functions::{function, through_float32};
+use crate::functions::{declare_half_path, function, through_float32};
 use crate::ops::{Binary, Cmp, Ops, Unary};
 
 function! {
@@ -24,6 +24,8 @@ function! {
     /// NaN
     IsNan
 }
+
+declare_half_path!(Own: IsFinite IsInf IsNan);
 
 macro_rules! comparison {
     ($($name:ident)*) => {$(

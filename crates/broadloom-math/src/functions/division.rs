@@ -3,7 +3,7 @@
 //! Integer functions are total: x/0 and x%0 are 0, MIN/−1 wraps to MIN and MIN%−1 is 0.
 
 use crate::dtype::{Float, Int, Num, Real, f16};
-use crate::functions::{function, narrow, through_float32, widen};
+use crate::functions::{declare_half_path, function, narrow, through_float32, widen};
 use crate::ops::{Binary, Cmp, Ops, Rare2};
 
 function! {
@@ -24,7 +24,10 @@ impl<T: Float> Binary<T> for Divide {
         o.div(x1, x2)
     }
 }
-through_float32!(binary Divide Remainder);
+through_float32!(binary Divide);
+through_float32!(long binary Remainder);
+// Rounded twice, in a loop of its own.
+declare_half_path!(Own: FloorDivide);
 
 /// The floor of the quotient as rounded to the operands' dtype.
 macro_rules! floor_divide {

@@ -1,6 +1,6 @@
-//! exp and expm1, and the reduction that they share with the hyperbolic functions.
+//! exp, exp2 and expm1, and the reduction that they share with the hyperbolic functions.
 //!
-//! In: a float64. Out: its exponential. Must hold: with x = n·ln 2 + r, r is carried to about 2^−100, so that what is
+//! With x = n·ln 2 + r, r is carried to about 2^−100, so that what is
 //! left to round are terms of at most r²/2 beside 1. Source: the argument reduction of W. J. Cody and W. Waite (1980)
 //! with fused products.
 
@@ -9,17 +9,21 @@ use crate::functions::coefficients::{
     COSH_FULL, COSH_SHORT, EXP_FULL, EXP_SHORT, LN2_DD, LOG2_E, SINH_FULL, SINH_SHORT,
 };
 use crate::functions::float64::{Float64, Full, MAGIC, Precision, Short, Sum, scale, through_float64};
-use crate::functions::{function, single};
+use crate::functions::{declare_half_path, function, single};
 use crate::ops::{Ops, Unary};
 
 function! {
     /// e^x
     Exp
+    /// 2^x
+    Exp2
     /// e^x − 1
     ExpM1
 }
 
-through_float64!(unary ExpM1 expm1;);
+through_float64!(unary Exp2 exp2; ExpM1 expm1;);
+// It rounds to float16 by itself.
+declare_half_path!(Own: Exp);
 
 impl Unary<f64> for Exp {
     type Out = f64;
@@ -120,6 +124,27 @@ fn clamp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 fn exp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let x = clamp::<O, P>(o, x);
     let Reduced { n, r } = reduce::<O, Short>(o, x);
+    let y = exp_of_reduced::<O, P>(o, r);
+    let y = o.rounded(y);
+    scale::<O, P>(o, y, n)
+}
+
+#[inline(always)]
+fn exp2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let (lo, hi) = if P::FULL { (-1080.0, 1025.0) } else { (-200.0, 200.0) };
+    let x = o.at_most(x, hi);
+    let x = o.at_least(x, lo);
+    let n = o.add_c(x, MAGIC);
+    let n = o.add_c(n, -MAGIC);
+    // Exact; and 0 for an integer, so that its power is exact.
+    let fraction = o.sub::<f64>(x, n);
+    let r = if P::FULL {
+        let fraction = o.just(fraction);
+        o.sum_mul_c(fraction, LN2_DD)
+    } else {
+        let r = o.mul_c(fraction, LN2_DD[0]);
+        o.just(r)
+    };
     let y = exp_of_reduced::<O, P>(o, r);
     let y = o.rounded(y);
     scale::<O, P>(o, y, n)

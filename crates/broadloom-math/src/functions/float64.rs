@@ -1,8 +1,8 @@
 //! float64 arithmetic for the transcendental functions: shorthands, polynomials, double-doubles, and the way in and
 //! out for the other float types.
 //!
-//! In: values of an instance. Out: the same, or an unevaluated sum [`Sum`] whose parts add up to more digits than one
-//! double holds. Must hold: the error-free transformations are exact where their operands are as ordered as they ask.
+//! An unevaluated sum [`Sum`] of two doubles holds more digits than one. The error-free transformations are exact where
+//! their operands are as ordered as they ask.
 //! Sources: T. J. Dekker (1971) and D. E. Knuth (TAOCP 2, 4.2.2) for the transformations.
 
 use crate::dtype::Float;
@@ -370,6 +370,7 @@ macro_rules! through_float64 {
                 $crate::functions::narrow(o, y)
             }
         }
+        $crate::functions::declare_half_path!(Long: $name);
         impl $crate::functions::HalfUnary for $name {
             #[inline(always)]
             fn wide<O: $crate::Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
@@ -412,6 +413,7 @@ macro_rules! through_float64 {
                 $crate::functions::narrow(o, y)
             }
         }
+        $crate::functions::declare_half_path!(Long: $name);
         impl $crate::functions::HalfBinary for $name {
             type Wide = f32;
             #[inline(always)]

@@ -1,11 +1,35 @@
 //! float16 ↔ float32: the two primitives, and what they are by integer arithmetic over the others.
 //!
-//! In: float16 bits. Out: float32 with the same value; and back, rounded once to nearest even. Must hold: exact
-//! for subnormals, infinities and NaNs (a NaN stays one, its sign kept).
+//! The conversions are exact for subnormals, infinities and NaNs (a NaN stays one, its sign kept); back to float16 they
+//! round once to nearest even.
 //! Source: the magic-number conversions described by F. Giesen, "Half to float done quick" (2012).
 
 use crate::dtype::{Elem, Real, f16};
 use crate::ops::{CastTo, Cmp, Ops};
+
+/// How loops over float16 run a function, where the target converts several elements at a time. Every function of float16
+/// declares it, so that none falls to a slow loop unnoticed: a path of the table [`half_path`].
+pub trait HalfPath {
+    /// One of [`half_path`].
+    type Path;
+}
+
+/// The paths of [`HalfPath`].
+pub mod half_path {
+    /// A few primitives between the conversions ([`HalfUnary`](super::HalfUnary), [`HalfBinary`](super::HalfBinary)):
+    /// computed a vector at a time, widened and narrowed in registers.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Short {}
+    /// The same with a bool result, which is not narrowed.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Comparison {}
+    /// Many primitives between the conversions: computed over parts of a tile, which are float32 in the L1 cache.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Long {}
+    /// No conversions: the function acts on the bits or rounds by itself, or its loops are written by hand.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Own {}
+}
 
 /// A function of float16 as what it is between conversions: its operand widened, its result before the one rounding.
 /// Where a host converts by itself, its loops call this and leave the conversions to it.

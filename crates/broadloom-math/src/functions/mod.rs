@@ -1,8 +1,7 @@
 //! The functions, named as in the Python Array API standard.
 //!
-//! In: values of one dtype. Out: a value of that dtype, or a bool. Special cases are part of a definition.
-//! float16 values are widened to float32, computed, and rounded back once (innocuous for one operation:
-//! 24 ≥ 2·11 + 2 bits), except where a function acts on the bits.
+//! Special cases are part of a definition. float16 values are widened to float32, computed, and rounded back once
+//! (innocuous for one operation: 24 ≥ 2·11 + 2 bits), except where a function acts on the bits or goes through float64.
 
 mod arithmetic;
 mod bitwise;
@@ -10,6 +9,7 @@ mod cast;
 mod coefficients;
 mod compare;
 mod division;
+mod error_function;
 mod exponential;
 mod float64;
 mod half;
@@ -17,6 +17,7 @@ mod hyperbolic;
 mod inverse_trigonometric;
 mod logarithm;
 mod power;
+mod root;
 mod rounding;
 mod select;
 mod sign;
@@ -27,17 +28,21 @@ pub use arithmetic::*;
 pub use bitwise::*;
 pub use compare::*;
 pub use division::*;
-pub use exponential::{Exp, ExpM1};
+pub use error_function::{Erf, Erfc};
+pub use exponential::{Exp, Exp2, ExpM1};
 pub use hyperbolic::{Acosh, Asinh, Atanh, Cosh, Sinh, Tanh};
 pub use inverse_trigonometric::{Acos, Asin, Atan, Atan2};
 pub use logarithm::{Log, Log1p, Log2, Log10, LogAddExp};
 pub use power::{Hypot, Pow};
+pub use root::Cbrt;
 pub use rounding::*;
 pub use select::*;
 pub use sign::*;
 pub use trigonometric::{Cos, Sin, Tan};
 
-pub use self::half::{HalfBinary, HalfUnary, IntoHalf, float_to_half_by_bits, half_to_float_by_bits};
+pub use self::half::{
+    HalfBinary, HalfPath, HalfUnary, IntoHalf, float_to_half_by_bits, half_path, half_to_float_by_bits,
+};
 pub(crate) use self::half::{narrow, narrow_f64, to_odd, widen};
 
 /// Declares a function type.
@@ -50,9 +55,21 @@ macro_rules! function {
 }
 pub(crate) use function;
 
-/// float16 by way of float32: widen, compute, round back once (or keep a bool result).
+/// Declares how loops run functions of float16; see [`HalfPath`].
+macro_rules! declare_half_path {
+    ($path:ident: $($name:ident)*) => {$(
+        impl $crate::functions::HalfPath for $name {
+            type Path = $crate::functions::half_path::$path;
+        }
+    )*};
+}
+pub(crate) use declare_half_path;
+
+/// float16 by way of float32: widen, compute, round back once (or keep a bool result). These are short functions on
+/// their way through vectors, unless `long` says otherwise.
 macro_rules! through_float32 {
     (unary $($name:ident)*) => {$(
+        $crate::functions::declare_half_path!(Short: $name);
         impl $crate::Unary<$crate::f16> for $name {
             type Out = $crate::f16;
             #[inline(always)]
@@ -70,6 +87,14 @@ macro_rules! through_float32 {
         }
     )*};
     (binary $($name:ident)*) => {$(
+        $crate::functions::declare_half_path!(Short: $name);
+        $crate::functions::through_float32!(@binary $name);
+    )*};
+    (long binary $($name:ident)*) => {$(
+        $crate::functions::declare_half_path!(Long: $name);
+        $crate::functions::through_float32!(@binary $name);
+    )*};
+    (@binary $name:ident) => {
         impl $crate::Binary<$crate::f16> for $name {
             type Out = $crate::f16;
             #[inline(always)]
@@ -87,8 +112,9 @@ macro_rules! through_float32 {
                 <$name as $crate::Binary<f32>>::call(o, a, b)
             }
         }
-    )*};
+    };
     (comparison $($name:ident)*) => {$(
+        $crate::functions::declare_half_path!(Comparison: $name);
         impl $crate::Binary<$crate::f16> for $name {
             type Out = bool;
             #[inline(always)]

@@ -79,6 +79,7 @@ fn nan_of_either<O: Ops, T: Float>(o: &mut O, a: O::V<T>, b: O::V<T>, otherwise:
 }
 
 super::through_float32!(binary Maximum Minimum);
+super::declare_half_path!(Own: Where Clip);
 
 impl<T: Elem> Ternary<T> for Clip
 where

@@ -3,7 +3,7 @@
 
 use crate::dtype::{Int, Num, Real, f16};
 use crate::functions::compare::{is_negative, magnitude};
-use crate::functions::function;
+use crate::functions::{declare_half_path, function};
 use crate::ops::{Binary, Cmp, Ops, Unary};
 
 function! {
@@ -22,6 +22,8 @@ function! {
     /// x, with any NaN replaced by the positive quiet one
     CanonicalNan
 }
+
+declare_half_path!(Own: Abs Negative Sign SignBit CopySign NextAfter CanonicalNan);
 
 macro_rules! for_ints {
     ($($t:ty)*) => {$(

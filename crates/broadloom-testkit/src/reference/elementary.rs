@@ -1,9 +1,8 @@
 //! The functions over 127-bit significands: one of the two references, fast enough for a hundred million points.
 //!
-//! In: float64 arguments. Out: the value to within [`RELATIVE_ERROR`]. Must hold: every step is a rounded operation of
-//! [`Wide`], a truncated one of [`Fixed`] on a value near 1, or a series cut below 2^-128; sums that cancel are
-//! of values that are exact, or lose no more bits than stated where they stand. The constants come from
-//! [`super::precise`].
+//! Every step is a rounded operation of [`Wide`], a truncated one of [`Fixed`] on a value near 1, or a series cut below
+//! 2^-128; sums that cancel are of values that are exact, or lose no more bits than stated where they stand. So a value
+//! is within [`RELATIVE_ERROR`]. The constants come from [`super::precise`].
 
 use std::sync::LazyLock;
 
@@ -16,6 +15,9 @@ pub const RELATIVE_ERROR: f64 = 4.930380657631324e-32;
 /// Beyond 2^14, the exponential and its relatives are as good as zero or infinite in every format.
 const SATURATED: i32 = 14;
 const HUGE: Wide = Wide::power_of_two(1 << 20);
+
+/// Beyond this, erfc is as good as zero in every format.
+pub(super) const ERFC_SATURATED: f64 = 40.0;
 
 pub(super) static CONSTANTS: LazyLock<Constants> = LazyLock::new(Constants::new);
 
@@ -45,6 +47,9 @@ const COS: [Fixed; 8] = inverses!(8, |k| factorial(2 * k as u128));
 /// 1, 1/3, 1/5, …: atan(s)/s in s² for s up to 2^-6, cut at 2^-136; the first nine for atanh(s)/s and s up to 2^-7.5, cut
 /// at 2^-139.
 const ODD: [Fixed; 11] = inverses!(11, |k| 2 * k as u128 + 1);
+
+/// 1/(0!·1), 1/(1!·3), 1/(2!·5), …: erf(s)·√π/(2s) in s² for s up to 1, cut at 2^-130.
+const ERF: [Fixed; 32] = inverses!(32, |k| factorial(k as u128) * (2 * k as u128 + 1));
 
 /// c0 + c1·t + c2·t² + …
 fn sum(coefficients: &[Fixed], t: Fixed) -> Fixed {
@@ -91,6 +96,71 @@ pub fn expm1(x: Wide) -> Wide {
     }
     // At least 2^-6 in magnitude: 6 bits are lost.
     exp(x) - Wide::ONE
+}
+
+/// 2^x: the integer apart, so that its power is exact.
+pub fn exp2(x: Wide) -> Wide {
+    if x.exponent() >= SATURATED {
+        return exp(x);
+    }
+    let whole = x.to_f64().round();
+    exp((x - whole.into()) * CONSTANTS.ln2).scale(whole as i32)
+}
+
+/// The cube root, by two of I. Newton's steps from the target's.
+pub fn cbrt(x: Wide) -> Wide {
+    // x = m · 2^3k with m in [1, 8)
+    let k = x.exponent().div_euclid(3);
+    let m = x.abs().scale(-3 * k);
+    let three = Wide::from_i64(3);
+    let step = |y: Wide| y - (y * y * y - m) / (three * y * y);
+    step(step(m.to_f64().cbrt().into())).scale(k).with_sign(x.is_negative())
+}
+
+/// erf(x) for |x| up to 1: (2x/√π)·(1 − x²/3 + x⁴/(2!·5) − …).
+fn erf_near(x: Wide) -> Wide {
+    let a = x.abs().to_fixed();
+    x * CONSTANTS.two_over_root_pi * Wide::from(alternating(&ERF, a * a))
+}
+
+/// erfc(x) for x from 1/2 on, by the trapezoidal rule in steps of h = 1/3 on the line, where x is far from the poles:
+///
+/// erfc(x) = (x·e^(−x²)/π)·∫ e^(−t²)/(x² + t²) dt
+///         = (h·x·e^(−x²)/π)·(1/x² + 2·Σ e^(−k²h²)/(x² + k²h²)) − 2/(e^(2πx/h) − 1)
+///
+/// to about e^(−π²/h²) = 2^-128 of it; the last term is the poles', which count below π/h alone (F. Matta and A. Reichel,
+/// "Uniform computation of the error function and other related functions", 1971).
+fn erfc_far(x: Wide) -> Wide {
+    let square = x * x;
+    let steps = CONSTANTS.gauss.iter().zip(1..);
+    let sum = steps.fold(Wide::ZERO, |sum, (&weight, k)| {
+        sum + weight / (square + Wide::from_i64(k * k) / Wide::from_i64(9))
+    });
+    let sum = Wide::ONE / square + sum.scale(1);
+    let integral = x * exp(-square) * sum / (Wide::from_i64(3) * CONSTANTS.half_pi.scale(1));
+    if x.to_f64() > 9.4 {
+        return integral;
+    }
+    let poles = exp(Wide::from_i64(12) * CONSTANTS.half_pi * x) - Wide::ONE;
+    integral - Wide::from_i64(2) / poles
+}
+
+/// erf(x).
+pub fn erf(x: Wide) -> Wide {
+    if x.exponent() < 0 {
+        return erf_near(x);
+    }
+    (Wide::ONE - erfc(x.abs())).with_sign(x.is_negative())
+}
+
+/// erfc(x).
+pub fn erfc(x: Wide) -> Wide {
+    match () {
+        () if x.is_negative() => Wide::ONE + erf(x.abs()),
+        () if x.exponent() < -1 => Wide::ONE - erf_near(x),
+        () if x.to_f64() > ERFC_SATURATED => Wide::ONE / HUGE,
+        () => erfc_far(x),
+    }
 }
 
 /// sinh(x).
@@ -267,6 +337,11 @@ pub fn atan2(y: Wide, x: Wide) -> Wide {
     angle.with_sign(y.is_negative())
 }
 
+/// The angle of a point of float64 coordinates, by the signs of zeros where both are.
+pub fn angle(y: f64, x: f64) -> Wide {
+    atan2(y.into(), super::abscissa(y, x).into()).with_sign(y.is_sign_negative())
+}
+
 /// atan(x).
 pub fn atan(x: Wide) -> Wide {
     atan2(x, Wide::ONE)
@@ -315,6 +390,17 @@ pub fn hypot(x: Wide, y: Wide) -> Wide {
 pub fn pow(x: Wide, y: Wide) -> Wide {
     // |y·ln x| is below 2^10 where the result is in range; its error is that of the logarithm times as much.
     exp(y * log(x))
+}
+
+/// x^y, for x other than 0, and an integer y if x is negative.
+pub fn signed_pow(x: f64, y: f64) -> Wide {
+    pow(x.abs().into(), y.into()).with_sign(x < 0.0 && super::is_odd(y))
+}
+
+/// The square root of a float64 again, by a Newton step from the target's.
+pub fn sqrt_again(x: f64) -> f64 {
+    let root = x.sqrt();
+    if root > 0.0 && root.is_finite() { 0.5 * (root + x / root) } else { root }
 }
 
 /// ln(e^x + e^y), and how many bits cancelled in the last sum, if any.

@@ -1,6 +1,6 @@
 """Values of each function by mpmath, to 200 bits, that the accuracy command's references are tested against.
 
-    python3 reference.py > reference.txt        (mpmath 1.3.0)
+    python3 mpmath.py > mpmath.txt        (mpmath 1.3.0)
 
 A row is the function, its arguments as float64 bits, and the value: sign, integer, and exponent of two.
 """
@@ -17,8 +17,10 @@ def logaddexp(a, b):
     return a + mp.log1p(mp.exp(b - a))
 
 ONE = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log", "log1p",
-       "log10", "log2", "sin", "sinh", "sqrt", "tan", "tanh"]
-F = {name: getattr(mp, name) for name in ONE if name not in ("log2",)}
+       "log10", "log2", "sin", "sinh", "sqrt", "tan", "tanh", "cbrt", "erf", "erfc", "exp2"]
+F = {name: getattr(mp, name) for name in ONE if name not in ("cbrt", "exp2", "log2")}
+F["cbrt"] = lambda x: mp.sign(x) * mp.cbrt(abs(x))
+F["exp2"] = lambda x: mpf(2) ** x
 F["log2"] = lambda x: mp.log(x) / mp.log(2)
 F["log10"] = lambda x: mp.log(x) / mp.log(10)
 F |= {"atan2": mp.atan2, "pow": lambda x, y: x ** y, "hypot": mp.hypot, "logaddexp": logaddexp}
@@ -42,6 +44,8 @@ DOMAIN = {
     "log1p": WIDE + [-x for x in ANY if x < 1] + [-x for x in NEAR1], "log2": WIDE + NEAR1 + OVER1,
     "log10": WIDE + NEAR1 + OVER1, "sin": signed(WIDE + TRIG), "sinh": signed(ANY + EXPS), "sqrt": WIDE,
     "tan": signed(WIDE + TRIG), "tanh": signed(ANY),
+    "cbrt": signed(WIDE + [27.0, 1e3, 0.125]), "exp2": signed([x for x in ANY if x < 600] + [1023.5, 1074.0, 1075.0]),
+    "erf": signed([x for x in ANY if x < 39]), "erfc": signed([x for x in ANY if x < 39] + [9.39, 9.41, 26.6, 27.2]),
 }
 some = [LEAST, 1e-300, 1e-20, 0.3, 1.0, 2.5, 1e20, 1e300]
 pairs = [(x, y) for x in some for y in some]
@@ -72,7 +76,8 @@ def in_range(name, x):
     if name in ("log", "log2", "log10", "sqrt"): return x > 0
     if name == "log1p": return x > -1
     if name == "acosh": return x >= 1
-    if name in ("exp", "expm1", "sinh", "cosh"): return abs(x) < 745
+    if name in ("erf", "erfc"): return abs(x) < 39
+    if name in ("exp", "exp2", "expm1", "sinh", "cosh"): return abs(x) < 745
     return True
 
 for name in ONE:

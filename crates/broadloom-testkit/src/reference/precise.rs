@@ -1,14 +1,13 @@
 //! The functions at any precision, by `dashu-float`, whose results are correctly rounded (interval arithmetic under
 //! Ziv's loop): the reference that has the last word.
 //!
-//! In: a function and float64 arguments at which it has a finite value other than 0. Out: the value to a number of
-//! bits. Must hold: what the library can't take (results of astronomic size, infinite arguments) is replaced by
-//! what no format can tell from it.
+//! What the library can't take (results of astronomic size, infinite arguments) is replaced by what no format can tell
+//! from it.
 
 use std::cell::RefCell;
 
 use dashu_float::round::mode::HalfEven;
-use dashu_float::{ConstCache, Context, FBig, FpResult};
+use dashu_float::{ConstCache, Context, FBig, FpResult, Repr};
 
 use super::Function;
 use super::wide::{Fixed, Wide};
@@ -52,94 +51,164 @@ fn saturates(x: &Big) -> bool {
     *x > power_of_two(14) || *x < -power_of_two(14)
 }
 
-fn huge() -> Big {
+pub(super) fn one() -> Big {
+    Big::ONE
+}
+
+pub(super) fn minus_one() -> Big {
+    -Big::ONE
+}
+
+pub(super) fn minus_huge() -> Big {
+    -huge()
+}
+
+pub(super) fn huge() -> Big {
     power_of_two(1 << 20)
 }
 
-fn tiny() -> Big {
+pub(super) fn tiny() -> Big {
     power_of_two(-(1 << 20))
 }
 
 /// The function at (`x`, `y`) to `bits` bits; unary functions don't read `y`.
 pub(super) fn at(function: Function, x: f64, y: f64, bits: usize) -> Big {
-    CACHE.with_borrow_mut(|cache| evaluate(function, x, y, bits, cache))
+    CACHE.with_borrow_mut(|cache| (function.model().precise)(&mut Evaluation { x, y, bits, cache }))
 }
 
-fn evaluate(function: Function, x: f64, y: f64, bits: usize, cache: &mut ConstCache) -> Big {
-    let context = Context::<HalfEven>::new(bits);
-    let (a, b) = (big(x), big(y));
-    let (repr, negative) = (a.repr(), x < 0.0);
-    let cache = Some(cache);
-    match function {
-        Function::Exp | Function::Cosh | Function::Sinh | Function::Expm1 if saturates(&a) => {
-            match function {
-                Function::Exp if negative => tiny(),
-                Function::Expm1 if negative => -Big::ONE,
-                Function::Sinh if negative => -huge(),
-                _ => huge(),
-            }
+/// The evaluation of a function at one point.
+pub(super) struct Evaluation<'c> {
+    x: f64,
+    y: f64,
+    bits: usize,
+    cache: &'c mut ConstCache,
+}
+
+/// A function of the library.
+type Library = fn(&Context<HalfEven>, &Repr<2>, Option<&mut ConstCache>) -> FpResult<Big>;
+
+impl Evaluation<'_> {
+    /// The library's function at the first argument.
+    pub fn value(&mut self, function: Library) -> Big {
+        self.of(&big(self.x), function)
+    }
+
+    /// The same; where e^|x| is beyond all formats, the first of the two below 0 and the second above.
+    pub fn saturating(&mut self, [below, above]: [fn() -> Big; 2], function: Library) -> Big {
+        match () {
+            () if !saturates(&big(self.x)) => self.value(function),
+            () if self.x < 0.0 => below(),
+            () => above(),
         }
-        Function::Tanh if saturates(&a) => {
-            if negative {
-                -Big::ONE
-            } else {
-                Big::ONE
-            }
+    }
+
+    /// 2^x; of an integer exactly.
+    pub fn exp2(&mut self) -> Big {
+        if saturates(&big(self.x)) {
+            return if self.x < 0.0 { tiny() } else { huge() };
         }
-        Function::Acos => value(context.acos(repr, cache)),
-        Function::Acosh => value(context.acosh(repr, cache)),
-        Function::Asin => value(context.asin(repr, cache)),
-        Function::Asinh => value(context.asinh(repr, cache)),
-        Function::Atan => value(context.atan(repr, cache)),
-        Function::Atanh => value(context.atanh(repr, cache)),
-        Function::Cos => value(context.cos(repr, cache)),
-        Function::Cosh => value(context.cosh(repr, cache)),
-        Function::Exp => value(context.exp(repr, cache)),
-        Function::Expm1 => value(context.exp_m1(repr, cache)),
-        Function::Log => value(context.ln(repr, cache)),
-        Function::Log1p => value(context.ln_1p(repr, cache)),
-        Function::Log10 => value(context.log10(repr, cache)),
-        Function::Log2 => value(context.log2(repr, cache)),
-        Function::Sin => value(context.sin(repr, cache)),
-        Function::Sinh => value(context.sinh(repr, cache)),
-        Function::Sqrt => value(context.sqrt(repr)),
-        Function::Tan => value(context.tan(repr, cache)),
-        Function::Tanh => value(context.tanh(repr, cache)),
-        Function::Atan2 => {
-            // It is odd in the first argument, whose zero has a sign.
-            let angle = value(context.atan2(big(x.abs()).repr(), big(super::abscissa(x, y)).repr(), cache));
-            if x.is_sign_negative() { -angle } else { angle }
+        // Exact, as what is left of it.
+        let whole = self.x.round();
+        let context = Context::<HalfEven>::new(self.bits + 20);
+        let ln2 = value(context.ln(big(2.0).repr(), Some(self.cache)));
+        let rest = value(context.mul(big(self.x - whole).repr(), ln2.repr()));
+        self.of(&rest, |c, x, k| c.exp(x, k)) << whole as isize
+    }
+
+    /// erf(x), to `more` bits than asked for: (2/√π)·e^(−x²)·Σ 2^k·x^(2k+1)/(1·3·…·(2k+1)), whose terms are of one sign.
+    fn erf_to(&mut self, more: usize) -> Big {
+        let bits = self.bits + more + 40;
+        let context = Context::<HalfEven>::new(bits);
+        let x = big(self.x).with_precision(bits).value();
+        let square = value(context.mul(x.repr(), x.repr()));
+        let end = power_of_two(-(bits as isize));
+        let (mut term, mut sum, mut k) = (Big::ONE.with_precision(bits).value(), Big::ZERO, 0_u32);
+        while term > &sum * &end {
+            sum = value(context.add(sum.repr(), term.repr()));
+            k += 1;
+            let next = value(context.mul(term.repr(), square.repr())) << 1;
+            term = value(context.div(next.repr(), Big::from(2 * k + 1).repr()));
         }
-        Function::Hypot => value(context.hypot(repr, b.repr())),
-        Function::Pow => pow(x, y, bits, cache),
-        Function::LogAddExp => logaddexp(x, y, bits, cache),
+        let power = value(context.exp((-square).repr(), Some(self.cache)));
+        let scaled = value(context.mul(sum.repr(), power.repr()));
+        let scaled = value(context.mul(scaled.repr(), two_over_root_pi(bits).repr()));
+        value(context.mul(scaled.repr(), x.repr()))
+    }
+
+    /// erf(x); from 9 on it is 1 less what no format can tell.
+    pub fn erf(&mut self) -> Big {
+        let magnitude = self.x.abs();
+        let erf = if magnitude < 40.0 { self.erf_to(0) } else { Big::ONE };
+        let erf = erf.with_precision(self.bits).value();
+        if magnitude >= 40.0 && self.x < 0.0 { -erf } else { erf }
+    }
+
+    /// 1 − erf(x), with as many more bits as the difference loses.
+    pub fn erfc(&mut self) -> Big {
+        if self.x > super::elementary::ERFC_SATURATED {
+            return tiny();
+        }
+        if self.x < -super::elementary::ERFC_SATURATED {
+            return Big::ONE << 1;
+        }
+        let lost = if self.x > 0.0 { (self.x * self.x * 1.45) as usize + 10 } else { 0 };
+        let context = Context::<HalfEven>::new(self.bits + lost + 40);
+        let erf = self.erf_to(lost);
+        value(context.sub(Big::ONE.repr(), erf.repr())).with_precision(self.bits).value()
+    }
+
+    fn of(&mut self, x: &Big, function: Library) -> Big {
+        value(function(&Context::new(self.bits), x.repr(), Some(self.cache)))
+    }
+
+    /// The angle of a point, which is odd in the first coordinate, whose zero has a sign.
+    pub fn atan2(&mut self) -> Big {
+        let context = Context::<HalfEven>::new(self.bits);
+        let (y, x) = (big(self.x.abs()), big(super::abscissa(self.x, self.y)));
+        let angle = value(context.atan2(y.repr(), x.repr(), Some(self.cache)));
+        if self.x.is_sign_negative() { -angle } else { angle }
+    }
+
+    pub fn hypot(&mut self) -> Big {
+        value(Context::<HalfEven>::new(self.bits).hypot(big(self.x).repr(), big(self.y).repr()))
+    }
+
+    /// x^y for x other than 0, and an integer y if x is negative.
+    pub fn pow(&mut self) -> Big {
+        let (x, y) = (self.x, self.y);
+        let negative = x < 0.0 && super::is_odd(y);
+        let size = Wide::from_f64(y) * super::elementary::log(Wide::from_f64(x.abs()));
+        let magnitude = if size.exponent() >= 14 {
+            if size.is_negative() { tiny() } else { huge() }
+        } else {
+            let context = Context::<HalfEven>::new(self.bits);
+            value(context.powf(big(x.abs()).repr(), big(y).repr(), Some(self.cache)))
+        };
+        if negative { -magnitude } else { magnitude }
+    }
+
+    /// ln(e^x + e^y). Fewer than 256 bits cancel in the last sum, for float64 arguments.
+    pub fn logaddexp(&mut self) -> Big {
+        let (x, y) = (self.x, self.y);
+        let context = Context::<HalfEven>::new(self.bits + 256);
+        let (greater, less) = if x < y { (big(y), big(x)) } else { (big(x), big(y)) };
+        let difference = value(context.sub(less.repr(), greater.repr()));
+        let rest = if saturates(&difference) {
+            tiny()
+        } else {
+            let power = value(context.exp(difference.repr(), Some(self.cache)));
+            value(context.ln_1p(power.repr(), Some(self.cache)))
+        };
+        value(context.add(greater.repr(), rest.repr())).with_precision(self.bits).value()
     }
 }
 
-/// x^y for x other than 0, and an integer y if x is negative.
-fn pow(x: f64, y: f64, bits: usize, cache: Option<&mut ConstCache>) -> Big {
-    let negative = x < 0.0 && super::is_odd(y);
-    let size = Wide::from_f64(y) * super::elementary::log(Wide::from_f64(x.abs()));
-    let magnitude = if size.exponent() >= 14 {
-        if size.is_negative() { tiny() } else { huge() }
-    } else {
-        value(Context::<HalfEven>::new(bits).powf(big(x.abs()).repr(), big(y).repr(), cache))
-    };
-    if negative { -magnitude } else { magnitude }
-}
-
-/// ln(e^x + e^y). Fewer than 256 bits cancel in the last sum, for float64 arguments.
-fn logaddexp(x: f64, y: f64, bits: usize, mut cache: Option<&mut ConstCache>) -> Big {
-    let context = Context::<HalfEven>::new(bits + 256);
-    let (greater, less) = if x < y { (big(y), big(x)) } else { (big(x), big(y)) };
-    let difference = value(context.sub(less.repr(), greater.repr()));
-    let rest = if saturates(&difference) {
-        tiny()
-    } else {
-        let power = value(context.exp(difference.repr(), cache.as_deref_mut()));
-        value(context.ln_1p(power.repr(), cache))
-    };
-    value(context.add(greater.repr(), rest.repr())).with_precision(bits).value()
+/// 2/√π.
+fn two_over_root_pi(bits: usize) -> Big {
+    let context = Context::<HalfEven>::new(bits + 20);
+    let half_pi = value(context.asin(Big::ONE.repr(), None));
+    let root = value(context.sqrt((half_pi << 1).repr()));
+    value(context.div((Big::ONE << 1).repr(), root.repr())).with_precision(bits).value()
 }
 
 /// What [`super::elementary`] is built on.
@@ -150,6 +219,9 @@ pub(super) struct Constants {
     pub ln2_low: Wide,
     pub ln10: Wide,
     pub half_pi: Wide,
+    pub two_over_root_pi: Wide,
+    /// e^(−k²/9), from k = 1.
+    pub gauss: [Wide; 28],
     /// e^(j/32).
     pub exp: [Wide; 23],
     /// ln(j/64), from j = 48.
@@ -184,6 +256,12 @@ impl Constants {
             ln2_low: to_wide(&(ln2 - high)),
             ln10: one(Function::Log, 10.0),
             half_pi: one(Function::Asin, 1.0),
+            two_over_root_pi: to_wide(&two_over_root_pi(200)),
+            gauss: std::array::from_fn(|k| {
+                let square = Big::from((k as u32 + 1).pow(2)).with_precision(220).value();
+                let exponent = -square / Big::from(9_u32);
+                to_wide(&value(Context::new(200).exp(exponent.repr(), None)))
+            }),
             exp: std::array::from_fn(|j| one(Function::Exp, j as f64 / 32.0)),
             log: std::array::from_fn(|j| {
                 if j == 16 { Wide::ZERO } else { one(Function::Log, (j + 48) as f64 / 64.0) }

@@ -170,6 +170,12 @@ impl Wide {
     }
 }
 
+impl From<f64> for Wide {
+    fn from(x: f64) -> Wide {
+        Wide::from_f64(x)
+    }
+}
+
 impl From<Fixed> for Wide {
     fn from(x: Fixed) -> Wide {
         Wide::new(false, x.0, -127)

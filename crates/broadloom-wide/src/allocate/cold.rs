@@ -1,189 +1,134 @@
-//! Cold code, and calls.
+//! Out-of-line code.
 //!
-//! In: steps beside the line. Out: the same, around which everything that lives is saved and brought back. Must hold: the
-//! line itself does nothing for it but the test.
+//! At its end everything live is back in the registers where the inline path has it, so the inline path pays for the branch
+//! alone.
 
 use smallvec::SmallVec;
 
-use crate::Unsupported;
-use crate::allocate::Allocator;
-use crate::allocate::file::SCRATCH;
-use crate::allocate::moves::Move;
-use crate::allocate::uses;
-use crate::code::{Operand, Out, Place};
-use crate::forms;
-use crate::machine::{Class, Condition, Reg, Size, Source, Step};
+use crate::allocate::liveness::NEVER;
+use crate::allocate::registers::Snapshot;
+use crate::allocate::state::{Allocator, Wanted};
+use crate::allocated::{AInst, PReg};
+use crate::error::{Unsupported, refuse};
+use crate::inst::{Condition, JoinParameter, MInst, VReg};
+
+/// Where the parameters of the join are.
+struct Join {
+    targets: SmallVec<[(VReg, PReg); 8]>,
+    /// The inline values whose registers parameters take over.
+    taken: SmallVec<[VReg; 8]>,
+}
+
+impl Join {
+    fn has(&self, reg: VReg) -> bool {
+        self.targets.iter().any(|&(parameter, _)| parameter == reg)
+    }
+}
 
 impl Allocator<'_> {
-    pub fn cold(
+    pub(super) fn cold(
         &mut self,
         condition: Condition,
-        steps: &[Step],
-        parameters: &[(Reg, Reg, Reg)],
+        body: &[MInst],
+        parameters: &[JoinParameter],
     ) -> Result<(), Unsupported> {
-        // On the line a parameter is its value there, or a copy of that.
-        let mut targets: SmallVec<[(Reg, Class, u8); 8]> = SmallVec::new();
-        let mut taken: SmallVec<[Reg; 8]> = SmallVec::new();
-        for &(param, on_line, _) in parameters {
-            let class = self.class(param);
-            let held = targets.iter().filter(|t| t.1 == class).fold(0u32, |held, t| held | 1 << t.2);
-            let at = match self.files.place_of(on_line) {
+        let join = self.join(parameters)?;
+        let before = self.registers.snapshot();
+        let inline = self.begin_body();
+        self.slots.enter_cold();
+        for (i, inst) in body.iter().enumerate() {
+            self.begin_cold(i);
+            match inst {
+                MInst::Op(inst) => self.operation(inst)?,
+                MInst::Call { target, arguments } => {
+                    self.cold_call((*target, arguments), &body[i + 1..], parameters, &join)?;
+                }
+                _ => return refuse("a branch in out-of-line code"),
+            }
+        }
+        self.end_cold();
+        self.restore(&before, parameters, &join)?;
+        let body = self.end_body(inline);
+        self.slots.leave_cold();
+        self.registers.restore(before);
+        self.emit(AInst::Cold { id: self.id(), condition, body });
+        for &reg in &join.taken {
+            self.release(reg);
+        }
+        for &(parameter, register) in &join.targets {
+            if self.register_of(parameter).is_none() {
+                self.registers.put(register, parameter);
+            }
+        }
+        // What only the out-of-line code and the test have read.
+        self.release_dead();
+        Ok(())
+    }
+
+    /// On the inline path a parameter takes over its value's register, if that value is dead, or gets a copy.
+    fn join(&mut self, parameters: &[JoinParameter]) -> Result<Join, Unsupported> {
+        let mut join = Join { targets: SmallVec::new(), taken: SmallVec::new() };
+        for &JoinParameter { parameter, inline, .. } in parameters {
+            let class = self.func.class(parameter);
+            let same_class = join.targets.iter().filter(|(_, to)| to.class == class);
+            let held = same_class.fold(0u32, |held, (_, to)| held | 1 << to.number);
+            let at = match self.register_of(inline) {
                 Some(at) => at,
                 None => {
                     let to = self.room_for(class, held)?;
-                    self.fetch(class, to, on_line);
-                    self.files.put(class, to, on_line);
+                    self.fetch(to, inline)?;
+                    self.registers.put(to, inline);
                     to
                 }
             };
-            if self.is_dead(on_line) && !taken.contains(&on_line) && held >> at & 1 == 0 {
-                taken.push(on_line);
-                targets.push((param, class, at));
+            if self.is_dead(inline) && !join.taken.contains(&inline) && held >> at.number & 1 == 0 {
+                join.taken.push(inline);
+                join.targets.push((parameter, at));
             } else {
-                let to = self.room_for(class, held | 1 << at)?;
-                self.copy_register(class, to, at);
-                self.files.put(class, to, param);
-                targets.push((param, class, to));
+                let to = self.room_for(class, held | 1 << at.number)?;
+                self.copy(to, at);
+                self.registers.put(to, parameter);
+                join.targets.push((parameter, to));
             }
         }
-        let before = self.files.files;
-        let line = std::mem::take(&mut self.out);
-        self.stored_in_cold = Some(Vec::new());
-        for (i, step) in steps.iter().enumerate() {
-            match step {
-                Step::Inst(inst) => self.inst(inst)?,
-                Step::Call { target, arguments } => {
-                    let mut later: SmallVec<[Reg; 16]> = parameters.iter().map(|p| p.2).collect();
-                    steps[i + 1..].iter().for_each(|step| uses::reads(step, &mut |reg| later.push(reg)));
-                    let own = |reg: Reg| targets.iter().any(|t| t.0 == reg);
-                    self.call_with(*target, arguments, |a, reg| {
-                        (a.next_use(reg) != u32::MAX || a.files.is_pinned(reg)) && !own(reg)
-                            || later.contains(&reg)
-                    })?;
-                }
-                _ => return Err(Unsupported("a branch in cold code".into())),
-            }
-        }
-        // Everything back to where the line has it.
-        let mut back: SmallVec<[Move; 32]> = SmallVec::new();
-        for class in [Class::General, Class::Vector, Class::Mask] {
-            for (place, has) in before[class as usize].has.iter().enumerate() {
-                let Some(reg) = *has else { continue };
-                let pinned = before[class as usize].pinned >> place & 1 == 1;
-                let needed = self.next_use(reg) != u32::MAX || pinned;
-                if needed
-                    && !targets.iter().any(|t| t.0 == reg)
-                    && self.files.place_of(reg) != Some(place as u8)
-                {
-                    back.push(Move { class, to: place as u8, reg });
-                }
-            }
-        }
-        for (&(_, class, to), &(.., from_cold)) in targets.iter().zip(parameters) {
-            back.push(Move { class, to, reg: from_cold });
-        }
-        self.moves(&back);
-        let cold = std::mem::replace(&mut self.out, line);
-        for reg in self.stored_in_cold.take().unwrap_or_default() {
-            self.stored[reg.index()] = false;
-        }
-        self.files.turn_back(before);
-        self.out.push(Out::Cold(condition, cold));
-        for &reg in &taken {
-            self.release(reg);
-        }
-        for &(param, class, at) in &targets {
-            if self.files.place_of(param).is_none() {
-                self.files.put(class, at, param);
-            }
-        }
-        // What only the cold code and the test have read.
-        self.release_dead();
-        Ok(())
+        Ok(join)
     }
 
-    /// A call on the line.
-    pub fn call(&mut self, target: Source, arguments: &[Reg]) -> Result<(), Unsupported> {
-        self.call_with(target, arguments, |a, reg| a.next_use(reg) != u32::MAX)?;
-        self.release_dead();
-        Ok(())
-    }
-
-    fn call_with(
+    /// Live across the call: what the inline path or the rest of the out-of-line code reads.
+    fn cold_call(
         &mut self,
-        target: Source,
-        arguments: &[Reg],
-        lives: impl Fn(&Self, Reg) -> bool,
+        (target, arguments): (VReg, &[VReg]),
+        rest: &[MInst],
+        parameters: &[JoinParameter],
+        join: &Join,
     ) -> Result<(), Unsupported> {
-        self.calls = true;
-        let saved = self.convention.saved();
-        let clobbered = |class: Class, place: usize| class != Class::General || saved >> place & 1 == 0;
-        for class in [Class::General, Class::Vector, Class::Mask] {
-            for place in 0..32 {
-                if let Some(reg) = self.files.files[class as usize].has[place]
-                    && clobbered(class, place)
-                    && lives(self, reg)
-                {
-                    self.store(reg);
-                }
+        let mut later: SmallVec<[VReg; 16]> = parameters.iter().map(|p| p.cold).collect();
+        rest.iter().for_each(|inst| inst.each_read(&mut |reg| later.push(reg)));
+        self.call_with(target, arguments, |allocator, reg| {
+            let is_inline = allocator.next_use(reg) != NEVER || allocator.registers.is_pinned(reg);
+            is_inline && !join.has(reg) || later.contains(&reg)
+        })
+    }
+
+    /// Moves everything live back to where the inline path has it, and the parameters to their registers.
+    fn restore(
+        &mut self,
+        before: &Snapshot,
+        parameters: &[JoinParameter],
+        join: &Join,
+    ) -> Result<(), Unsupported> {
+        let mut wanted: SmallVec<[Wanted; 32]> = SmallVec::new();
+        for (to, reg, is_pinned) in before.held() {
+            let is_live = self.next_use(reg) != NEVER || is_pinned;
+            if is_live && !join.has(reg) && self.register_of(reg) != Some(to) {
+                wanted.push(Wanted { to, reg });
             }
         }
-        // The target goes into the scratch register, which no argument is in.
-        match target {
-            Source::Reg(reg) => self.fetch(Class::General, SCRATCH, reg),
-            Source::Mem(_) => return Err(Unsupported("a call through memory".into())),
-        }
-        let registers = self.convention.arguments();
-        if arguments.len() > registers.len() {
-            return Err(Unsupported("a call with more arguments than registers".into()));
-        }
-        let moves: SmallVec<[Move; 6]> = arguments
-            .iter()
-            .zip(registers)
-            .map(|(&reg, &to)| Move { class: Class::General, to, reg })
-            .collect();
-        self.moves(&moves);
-        self.emit(forms::VZEROUPPER, Size::X, &[], None);
-        self.emit(forms::CALL, Size::X, &[Operand::In(Place::General(SCRATCH))], None);
-        for class in [Class::General, Class::Vector, Class::Mask] {
-            for place in 0..32 {
-                if clobbered(class, place) {
-                    self.files.take(class, place as u8);
-                }
-            }
+        let targets = join.targets.iter().zip(parameters);
+        wanted.extend(targets.map(|(&(_, to), p)| Wanted { to, reg: p.cold }));
+        for m in self.parallel_moves(&wanted)? {
+            self.emit(AInst::Move(m));
         }
         Ok(())
-    }
-
-    pub fn release_dead(&mut self) {
-        for class in 0..3 {
-            for place in 0..32 {
-                if let Some(reg) = self.files.files[class].has[place]
-                    && self.is_dead(reg)
-                {
-                    self.release(reg);
-                }
-            }
-        }
-    }
-
-    /// The function's parameters are where the caller has put them.
-    pub fn enter(&mut self, parameters: &[Reg]) {
-        use crate::code::{Memory, MemoryBase};
-        let registers = self.convention.arguments();
-        let mut on_stack: SmallVec<[(usize, Reg); 2]> = SmallVec::new();
-        for (i, &reg) in parameters.iter().enumerate() {
-            match registers.get(i) {
-                Some(&place) => self.files.put(Class::General, place, reg),
-                None => on_stack.push((i, reg)),
-            }
-        }
-        for (i, reg) in on_stack {
-            if let Some(to) = self.files.free(Class::General, 0) {
-                let memory = Memory::at(MemoryBase::Caller, 8 * i as i32);
-                self.files.put(Class::General, to, reg);
-                self.emit(forms::MOV, Size::X, &[Operand::In(Place::General(to)), Operand::At(memory)], None);
-            }
-        }
     }
 }

@@ -1,216 +1,154 @@
 //! Loops.
 //!
-//! In: heads and branches back. Out: loops whose heads have the pinned values and the parameters in registers, and all else
-//! in memory. Must hold: whatever way the head is reached, each value is where the loop expects it.
+//! At the head of a loop the pinned values and the parameters are in registers and everything else is in memory, whatever way
+//! the head is reached. So a branch back has nothing to restore but the parameters.
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::Unsupported;
-use crate::allocate::Allocator;
-use crate::allocate::file::in_file;
-use crate::allocate::moves::Move;
-use crate::allocate::uses::{reads, sets};
-use crate::code::{Memory, Operand, Out};
-use crate::machine::{Class, Condition, Kind, Partial, Reg, Step};
-
-/// Registers beyond what the body needs by its own values: for operands that are brought in.
-const SPARE: [usize; 3] = [2, 2, 1];
-
-/// A loop that the walk is in.
-pub struct Open {
-    pub head: u32,
-    end: u32,
-    /// The registers of its parameters.
-    parameters: SmallVec<[(Class, u8); 2]>,
-    /// Of a loop over blocks of which the last may be a part: the row's elements, the block's.
-    partial: Option<(Operand, u32)>,
-    pinned_before: [u32; 3],
-    /// What stands before the loop.
-    before: Vec<Out>,
-}
+use crate::allocate::liveness::NEVER;
+use crate::allocate::pins;
+use crate::allocate::state::{Allocator, OpenLoop, Wanted};
+use crate::allocated::{AInst, PAddress, PBase, POperand, PReg};
+use crate::error::{Unsupported, refuse};
+use crate::inst::{Condition, InstId, LoopParameter, RegClass, TailLoop, VReg};
 
 impl Allocator<'_> {
-    pub fn open(
+    pub(super) fn open_loop(
         &mut self,
-        parameters: &[(Reg, Reg)],
+        parameters: &[LoopParameter],
         end: u32,
-        partial: Option<Partial>,
+        tail: Option<TailLoop>,
     ) -> Result<(), Unsupported> {
-        let head = self.at;
-        let pins = self.pins(head, end, partial);
-        // Everything that lives is in memory from here on, but for what is pinned and has a register now.
-        for class in [Class::General, Class::Vector, Class::Mask] {
-            for place in 0..32u8 {
-                let Some(reg) = self.files.files[class as usize].has[place as usize] else { continue };
-                let first_value = parameters.iter().any(|&(_, value)| value == reg);
-                let lives = self.next_use(reg) != u32::MAX;
-                if pins.contains(&reg) {
-                    continue;
-                }
-                if lives {
-                    self.store(reg);
-                }
-                if !first_value {
-                    self.files.take(class, place);
-                }
-            }
-        }
-        // A pinned value is read after the loop as if it were in memory, too, where an outer loop comes round again.
+        let head = self.at();
+        let registers = RegClass::ALL.map(|class| self.registers.count(class));
+        let pins = pins::choose(self.func, &self.liveness, (head, end), tail, registers);
+        self.spill_all_but(&pins, parameters);
+        // Unless an instruction after the loop or an outer loop's next iteration finds them there, pins need no slot.
         for &reg in &pins {
-            let class = self.class(reg);
-            if self.files.place_of(reg).is_none() {
-                let to = self.room_for(class, 0)?;
-                self.fetch(class, to, reg);
-                self.files.put(class, to, reg);
+            if self.register_of(reg).is_none() {
+                let to = self.room_for(self.func.class(reg), 0)?;
+                self.fetch(to, reg)?;
+                self.registers.put(to, reg);
             }
         }
-        let mut places: SmallVec<[(Class, u8); 2]> = SmallVec::new();
-        for &(param, value) in parameters {
-            let class = self.class(param);
-            // Each keeps its own, read or not: the way back writes them all.
-            let held = places.iter().filter(|p| p.0 == class).fold(0u32, |held, p| held | 1 << p.1);
-            let to = self.room_for(class, held)?;
-            self.fetch(class, to, value);
-            self.files.put(class, to, param);
-            places.push((class, to));
-        }
-        for &(_, value) in parameters {
-            if let Some(place) = self.files.place_of(value).filter(|_| !pins.contains(&value)) {
-                self.files.take(self.class(value), place);
-            }
-        }
-        let pinned_before = [0, 1, 2].map(|i| self.files.files[i].pinned);
-        for &reg in &pins {
-            if let Some(place) = self.files.place_of(reg) {
-                self.files.files[self.class(reg) as usize].pinned |= 1 << place;
-            }
-        }
-        let partial = match partial {
-            Some(partial) => Some((self.columns(partial.columns)?, partial.lanes)),
+        let parameters = self.place_parameters(parameters, &pins)?;
+        let func = self.func;
+        let before_pins = self.registers.pin(pins.iter().map(|&reg| (func.class(reg), reg)));
+        let tail = match tail {
+            Some(tail) => Some((self.columns(tail.columns)?, tail.lanes)),
             None => None,
         };
-        let before = std::mem::take(&mut self.out);
-        self.loops.push(Open { head, end, parameters: places, partial, pinned_before, before });
+        let before = self.begin_body();
+        self.loops.push(OpenLoop { head, end, parameters, tail, pins: before_pins, before });
         Ok(())
     }
 
-    /// What is to stay in registers throughout a loop.
-    fn pins(&self, head: u32, end: u32, partial: Option<Partial>) -> Vec<Reg> {
-        let body = &self.steps[head as usize + 1..=end as usize];
-        let is_inner = !body.iter().any(|step| matches!(step, Step::Loop { .. } | Step::Call { .. }));
-        if !is_inner {
-            return Vec::new();
-        }
-        let inside = |reg: Reg| self.set_at[reg.index()].is_some_and(|at| at >= head);
-        let (mut live, mut most) = ([0usize; 3], [0usize; 3]);
-        let mut is_live: FxHashMap<Reg, ()> = FxHashMap::default();
-        let mut outside: FxHashMap<Reg, u32> = FxHashMap::default();
-        for (i, step) in body.iter().enumerate().rev() {
-            let at = head + 1 + i as u32;
-            let mut new = [0usize; 3];
-            sets(step, &mut |reg| {
-                if is_live.remove(&reg).is_some() {
-                    live[self.class(reg) as usize] -= 1;
-                } else {
-                    new[self.class(reg) as usize] += 1;
+    /// Frees every register but the pinned values', after their values are in memory.
+    fn spill_all_but(&mut self, pins: &[VReg], parameters: &[LoopParameter]) {
+        for class in RegClass::ALL {
+            for (register, reg) in self.registers.held(class) {
+                if pins.contains(&reg) {
+                    continue;
                 }
-            });
-            reads(step, &mut |reg| {
-                if inside(reg) {
-                    // What cold code computes for itself is no concern of the line.
-                    let own = self.set_at[reg.index()] == Some(at);
-                    if !own && is_live.insert(reg, ()).is_none() {
-                        live[self.class(reg) as usize] += 1;
-                    }
-                } else if !matches!(self.kinds[reg.index()], Kind::Integer(_)) {
-                    // An integer is made where it is read, mostly in cold code.
-                    *outside.entry(reg).or_default() += 1;
+                if self.next_use(reg) != NEVER {
+                    self.spill(reg);
                 }
-            });
-            for class in 0..3 {
-                let cold = matches!(step, Step::Cold { .. });
-                most[class] = most[class].max(live[class] + if cold { 0 } else { new[class] });
+                if !parameters.iter().any(|p| p.initial == reg) {
+                    self.registers.take(register);
+                }
             }
         }
-        if let Some(partial) = partial {
-            *outside.entry(partial.columns).or_default() += 1;
-        }
-        let mut wanted: Vec<(Reg, u32)> = outside.into_iter().collect();
-        // The most used first; addresses before all.
-        wanted.sort_unstable_by_key(|&(reg, count)| (u32::MAX - count, reg));
-        let mut room = [0, 1, 2].map(|i| {
-            let spare = most[i] + SPARE[i] + if i == 0 { 1 } else { 0 };
-            usize::from(self.files.files[i].count).saturating_sub(spare)
-        });
-        let mut pins = Vec::new();
-        for (reg, _) in wanted {
-            let left = &mut room[self.class(reg) as usize];
-            if *left > 0 {
-                *left -= 1;
-                pins.push(reg);
-            }
-        }
-        pins
     }
 
-    pub fn back(&mut self, head: u32, condition: Condition, values: &[Reg]) -> Result<(), Unsupported> {
-        let Some(open) = self.loops.last() else {
-            return Err(Unsupported("a branch back to nothing".into()));
-        };
-        if open.head != head {
-            return Err(Unsupported("a branch back over a loop".into()));
+    /// A register of its own for each parameter, read or not: the branch back writes all of them.
+    fn place_parameters(
+        &mut self,
+        parameters: &[LoopParameter],
+        pins: &[VReg],
+    ) -> Result<SmallVec<[PReg; 2]>, Unsupported> {
+        let mut registers: SmallVec<[PReg; 2]> = SmallVec::new();
+        for &LoopParameter { parameter, initial } in parameters {
+            let class = self.func.class(parameter);
+            let same_class = registers.iter().filter(|r| r.class == class);
+            let held = same_class.fold(0u32, |held, r| held | 1 << r.number);
+            let to = self.room_for(class, held)?;
+            self.fetch(to, initial)?;
+            self.registers.put(to, parameter);
+            registers.push(to);
         }
-        let (end, partial) = (open.end, open.partial);
-        let wanted: SmallVec<[Move; 2]> =
-            open.parameters.iter().zip(values).map(|(&(class, to), &reg)| Move { class, to, reg }).collect();
-        // What is in the way is needed after the loop, or in the rest of it.
-        if partial.is_some() {
-            for m in &wanted {
-                let has = self.files.file(m.class).has[m.to as usize];
-                if let Some(reg) = has.filter(|&reg| reg != m.reg) {
-                    if self.next_use(reg) != u32::MAX {
-                        self.store(reg);
-                    }
-                    self.files.take(m.class, m.to);
-                }
+        for p in parameters {
+            if let Some(register) = self.register_of(p.initial).filter(|_| !pins.contains(&p.initial)) {
+                self.registers.take(register);
             }
         }
-        let line = std::mem::take(&mut self.out);
-        self.moves(&wanted);
-        let moves = std::mem::replace(&mut self.out, line);
-        match partial {
-            Some(_) => self.out.extend(moves),
-            None => self.out.push(Out::Back(condition, moves)),
+        Ok(registers)
+    }
+
+    pub(super) fn back(
+        &mut self,
+        head: u32,
+        condition: Condition,
+        values: &[VReg],
+    ) -> Result<(), Unsupported> {
+        let Some(open) = self.loops.last() else { return refuse("a branch back outside of loops") };
+        if open.head != head {
+            return refuse("a branch back over an inner loop");
         }
-        if self.at == end {
-            self.close()?;
+        let (end, is_tail) = (open.end, open.tail.is_some());
+        let wanted: SmallVec<[Wanted; 2]> =
+            open.parameters.iter().zip(values).map(|(&to, &reg)| Wanted { to, reg }).collect();
+        if is_tail {
+            if self.at() != end {
+                return refuse("a loop over blocks with two branches back");
+            }
+            self.clear(&wanted);
+        }
+        let moves = self.parallel_moves(&wanted)?;
+        match is_tail {
+            true => moves.into_iter().for_each(|m| self.emit(AInst::Move(m))),
+            false => self.emit(AInst::Back { id: self.id(), condition, moves }),
+        }
+        if self.at() == end {
+            self.close_loop(head)?;
         }
         self.release_dead();
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Unsupported> {
-        let Some(open) = self.loops.pop() else { return Err(Unsupported("a loop without a head".into())) };
-        let body = std::mem::replace(&mut self.out, open.before);
-        for (file, pinned) in self.files.files.iter_mut().zip(open.pinned_before) {
-            file.pinned = pinned;
+    /// Frees the registers of a tail loop's parameters: its moves run on the way out as well, so what is read after the loop is
+    /// spilled first.
+    fn clear(&mut self, wanted: &[Wanted]) {
+        for w in wanted {
+            if let Some(reg) = self.registers.held_by(w.to).filter(|&reg| reg != w.reg) {
+                if self.next_use(reg) != NEVER {
+                    self.spill(reg);
+                }
+                self.registers.take(w.to);
+            }
         }
-        let Some((columns, lanes)) = open.partial else {
-            self.out.push(Out::Loop(body));
-            return Ok(());
-        };
-        let index = open.parameters.first().map_or(0, |&(_, place)| place);
-        self.out.push(Out::Partial { body, index, columns, lanes });
+    }
+
+    fn close_loop(&mut self, head: u32) -> Result<(), Unsupported> {
+        let Some(open) = self.loops.pop() else { return refuse("a loop without a head") };
+        let body = self.end_body(open.before);
+        self.registers.restore_pins(open.pins);
+        let id = InstId { index: head, cold: None };
+        self.emit(match (open.tail, open.parameters.first()) {
+            (None, _) => AInst::Loop { id, body },
+            (Some((columns, lanes)), Some(index)) => {
+                AInst::TailLoop { id, body, back: self.id(), index: index.number, columns, lanes }
+            }
+            (Some(_), None) => return refuse("a loop over blocks without an index"),
+        });
         Ok(())
     }
 
-    /// Where the row's elements are counted, throughout the loop.
-    fn columns(&self, reg: Reg) -> Result<Operand, Unsupported> {
-        match (self.files.place_of(reg), self.slots[reg.index()]) {
-            (Some(place), _) if self.files.is_pinned(reg) => Ok(Operand::In(in_file(Class::General, place))),
-            (_, Some(slot)) if self.stored[reg.index()] => Ok(Operand::At(Memory::spill(slot))),
-            _ => Err(Unsupported("the number of columns is nowhere".into())),
+    /// Where the number of a row's elements is throughout the loop.
+    fn columns(&self, reg: VReg) -> Result<POperand, Unsupported> {
+        match (self.register_of(reg), self.slots.stored(reg)) {
+            (Some(register), _) if self.registers.is_pinned(reg) => Ok(POperand::Reg(register)),
+            (_, Some(slot)) => Ok(POperand::Mem(PAddress::at(PBase::Spill(slot), 0))),
+            _ => refuse("a number of columns outside of registers and memory"),
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Placed lines, run on a machine whose values are only names.
-//!
-//! In: lines made by hand or by chance. Out: tests. Must hold: every instruction reads what the line gives it, wherever that
-//! was kept meanwhile.
+//! Straight code is run on a machine whose values are only names: every instruction must read what the function gives it,
+//! wherever that was kept meanwhile. The cost of eviction is tested here as well. (Loops and out-of-line code: [`crate::check`].)
 
 use std::collections::HashMap;
 
-use super::place;
-use crate::Level;
-use crate::code::{Encoded, MemoryBase, Operand, Out, Place, Placed};
-use crate::forms::{self, Op};
-use crate::machine::{Address, Base, Class, Inst, Kind, Line, Reg, Size, Source, Step};
-use crate::target::Convention;
+use super::allocate;
+use crate::allocated::{AInst, AllocatedFunction, PBase, POperand, PReg, RegMove, SpillSlot};
+use crate::check::check;
+use crate::encodings::{self, Encoding, FmaOrder};
+use crate::inst::{
+    MInst, RegClass, VAddress, VBase, VFunction, VInst, VOperand, VReg, VRegKind, VectorLength,
+};
+use crate::target::{Convention, Level};
 
 /// What is in a register or a slot: a value that stands for how it was made.
 type Name = u64;
@@ -21,182 +21,221 @@ fn made(how: u64, of: &[Name]) -> Name {
     })
 }
 
-/// What an instruction makes of its sources; which of two terms or factors comes first is no matter.
-fn result(op: Op, mut of: Vec<Name>) -> Name {
-    if op == forms::PADDD {
+/// What an instruction makes of its sources; the order of two terms or factors does not matter.
+fn result(encoding: Encoding, mut of: Vec<Name>) -> Name {
+    if encoding == encodings::PADDD {
         of.sort_unstable();
         return made(1, &of);
     }
-    if op == forms::PSUBD {
+    if encoding == encodings::PSUBD {
         return made(2, &of);
     }
     of[..2].sort_unstable();
     made(3, &of)
 }
 
-/// The places of the factors and the term of a product among its operands.
-fn product_places(op: Op) -> Option<[usize; 3]> {
-    let places = [[0, 2, 1], [1, 0, 2], [1, 2, 0]];
-    (0..3).find(|&form| forms::FMADDPS.product_form(form) == op).map(|form| places[form])
+/// The positions of the factors and the addend of a multiply-add.
+fn fma_positions(encoding: Encoding) -> Option<[usize; 3]> {
+    let order = FmaOrder::ALL.into_iter().find(|&o| encodings::FMADD213PS.with_fma_order(o) == encoding)?;
+    let ([x, y], sum) = order.positions();
+    Some([x, y, sum])
 }
 
-/// Elements of memory by their offset, as the line or the placed code leaves them.
-fn written(placed: &Placed) -> HashMap<i32, Name> {
-    let (mut registers, mut slots, mut memory) = ([None; 32], HashMap::new(), HashMap::new());
-    for step in &placed.steps {
-        let Out::Inst(Encoded { op, operands, .. }) = step else { continue };
-        let read = |operand: &Operand| -> Name {
-            match *operand {
-                Operand::In(Place::Vector(v)) => registers[usize::from(v)].expect("a register that was set"),
-                Operand::At(at) => match at.base {
-                    MemoryBase::Spill => *slots.get(&at.offset).expect("a slot that was written"),
-                    MemoryBase::General(_) => made(4, &[at.offset as u64]),
-                    MemoryBase::Pool { bits, .. } => made(5, &[bits]),
-                    other => panic!("{other:?}"),
-                },
+/// Registers, slots and memory, by what they hold.
+#[derive(Default)]
+struct NameMachine {
+    registers: HashMap<u8, Name>,
+    slots: HashMap<u32, Name>,
+    memory: HashMap<i32, Name>,
+}
+
+impl NameMachine {
+    fn read(&self, operand: &POperand) -> Name {
+        match *operand {
+            POperand::Reg(PReg { class: RegClass::Vector, number }) => self.registers[&number],
+            POperand::Mem(at) => match at.base {
+                PBase::Spill(SpillSlot(slot)) => self.slots[&slot],
+                PBase::Reg(_) => made(4, &[at.offset as u64]),
+                PBase::Pool { bits, .. } => made(5, &[bits]),
                 other => panic!("{other:?}"),
-            }
-        };
-        let is_move = [forms::MOVUPS, forms::MOVAPS, forms::PBROADCASTD].contains(op);
-        match operands[0] {
-            Operand::At(at) => {
-                let name = read(&operands[1]);
-                let to = if at.base == MemoryBase::Spill { &mut slots } else { &mut memory };
-                to.insert(at.offset, name);
-            }
-            Operand::In(Place::Vector(to)) => {
-                let name = match product_places(*op) {
-                    Some(places) => result(forms::FMADDPS, places.map(|i| read(&operands[i])).to_vec()),
-                    None if is_move => read(&operands[1]),
-                    None => result(*op, operands[1..].iter().map(read).collect()),
-                };
-                registers[usize::from(to)] = Some(name);
-            }
-            _ => {}
+            },
+            other => panic!("{other:?}"),
         }
     }
-    memory
+
+    fn run_move(&mut self, m: RegMove) {
+        match m {
+            RegMove::Copy { to, from } => {
+                self.registers.insert(to.number, self.registers[&from.number]);
+            }
+            RegMove::Spill { slot, from } => {
+                self.slots.insert(slot.0, self.registers[&from.number]);
+            }
+            RegMove::Reload { to, slot } => {
+                self.registers.insert(to.number, self.slots[&slot.0]);
+            }
+            RegMove::Constant { to, bits } => {
+                self.registers.insert(to, made(5, &[bits]));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn run(mut self, allocated: &AllocatedFunction) -> HashMap<i32, Name> {
+        for inst in &allocated.insts {
+            let inst = match inst {
+                AInst::Op { inst, .. } => inst,
+                AInst::Move(m) => {
+                    self.run_move(*m);
+                    continue;
+                }
+                _ => continue,
+            };
+            match inst.operands[0] {
+                POperand::Mem(at) => {
+                    let name = self.read(&inst.operands[1]);
+                    self.memory.insert(at.offset, name);
+                }
+                POperand::Reg(to) => {
+                    let name = match fma_positions(inst.encoding) {
+                        Some(at) => {
+                            result(encodings::FMADD213PS, at.map(|i| self.read(&inst.operands[i])).to_vec())
+                        }
+                        None if inst.encoding == encodings::MOVUPS => self.read(&inst.operands[1]),
+                        None => {
+                            result(inst.encoding, inst.operands[1..].iter().map(|o| self.read(o)).collect())
+                        }
+                    };
+                    self.registers.insert(to.number, name);
+                }
+            }
+        }
+        self.memory
+    }
 }
 
-fn at(offset: i32) -> Source {
-    let base = Base::Reg(Reg(0));
-    Source::Mem(Address { base, index: None, offset, part: None, broadcast: 0 })
+fn at(offset: i32) -> VOperand {
+    let base = VBase::Reg(VReg(0));
+    VOperand::Mem(VAddress { base, index: None, offset, tail: None })
 }
 
-/// A line that is being written, and what it means.
+/// A function that is being written, and what it means.
 struct Draft {
-    line: Line,
+    func: VFunction,
     names: Vec<Name>,
     memory: HashMap<i32, Name>,
 }
 
 impl Draft {
     fn new() -> Draft {
-        let kinds = vec![Kind::Set(Class::General)];
-        let line = Line { steps: Vec::new(), kinds, parameters: vec![Reg(0)], frame: 0 };
-        Draft { line, names: vec![0], memory: HashMap::new() }
+        let kinds = vec![VRegKind::Defined(RegClass::General)];
+        let func = VFunction { insts: Vec::new(), kinds, parameters: vec![VReg(0)], stack_slot_bytes: 0 };
+        Draft { func, names: vec![0], memory: HashMap::new() }
     }
 
-    fn value(&mut self, kind: Kind, name: Name) -> Reg {
-        self.line.kinds.push(kind);
+    fn value(&mut self, kind: VRegKind, name: Name) -> VReg {
+        self.func.kinds.push(kind);
         self.names.push(name);
-        Reg(self.names.len() as u32 - 1)
+        VReg(self.names.len() as u32 - 1)
     }
 
-    fn load(&mut self, offset: i32) -> Reg {
-        let def = self.value(Kind::Set(Class::Vector), made(4, &[offset as u64]));
-        self.line.steps.push(Step::Inst(Inst::new(forms::MOVUPS, Size::Z, Some(def), &[at(offset)])));
+    fn push(&mut self, inst: VInst) {
+        self.func.insts.push(MInst::Op(inst));
+    }
+
+    fn load(&mut self, offset: i32) -> VReg {
+        let def = self.value(VRegKind::Defined(RegClass::Vector), made(4, &[offset as u64]));
+        self.push(VInst::new(encodings::MOVUPS, VectorLength::L512, Some(def), &[at(offset)]));
         def
     }
 
-    fn constant(&mut self, bits: u64) -> Reg {
-        self.value(Kind::Constant(bits), made(5, &[bits]))
+    fn constant(&mut self, bits: u64) -> VReg {
+        self.value(VRegKind::Constant(bits), made(5, &[bits]))
     }
 
-    fn apply(&mut self, op: Op, of: &[Reg]) -> Reg {
-        let name = result(op, of.iter().map(|r| self.names[r.index()]).collect());
-        let def = self.value(Kind::Set(Class::Vector), name);
-        let sources: Vec<Source> = of.iter().map(|&r| Source::Reg(r)).collect();
-        let inst = Inst::new(op, Size::Z, Some(def), &sources);
-        self.line.steps.push(Step::Inst(if op.product { inst.tied() } else { inst }));
+    fn apply(&mut self, encoding: Encoding, of: &[VReg]) -> VReg {
+        let name = result(encoding, of.iter().map(|r| self.names[r.index()]).collect());
+        let def = self.value(VRegKind::Defined(RegClass::Vector), name);
+        let sources: Vec<VOperand> = of.iter().map(|&r| VOperand::Reg(r)).collect();
+        let inst = VInst::new(encoding, VectorLength::L512, Some(def), &sources);
+        self.push(if encoding.is_fma() { inst.tied() } else { inst });
         def
     }
 
-    fn store(&mut self, value: Reg, offset: i32) {
+    fn store(&mut self, value: VReg, offset: i32) {
         self.memory.insert(offset, self.names[value.index()]);
-        let sources = [at(offset), Source::Reg(value)];
-        self.line.steps.push(Step::Inst(Inst::new(forms::MOVUPS_STORE, Size::Z, None, &sources)));
+        let sources = [at(offset), VOperand::Reg(value)];
+        self.push(VInst::new(encodings::MOVUPS_STORE, VectorLength::L512, None, &sources));
     }
 
-    fn placed(mut self) -> Placed {
-        self.line.steps.push(Step::Return);
-        let placed = place(&self.line, Level::Avx512, Convention::SystemV).expect("places");
-        assert_eq!(written(&placed), self.memory);
-        placed
+    fn allocated(mut self) -> AllocatedFunction {
+        self.func.insts.push(MInst::Return);
+        let (level, convention) = (Level::Avx512, Convention::SystemV);
+        let allocated = allocate(&self.func, level, convention).expect("allocates");
+        check(&self.func, &allocated, level, convention).expect("is right");
+        assert_eq!(NameMachine::default().run(&allocated), self.memory);
+        allocated
     }
 }
 
-/// The stores into slots, by the register that is stored.
-fn spilled(placed: &Placed) -> Vec<Operand> {
-    let spill = |step: &Out| match step {
-        Out::Inst(inst) => match inst.operands[..] {
-            [Operand::At(at), from] if at.base == MemoryBase::Spill => Some(from),
-            _ => None,
-        },
+/// The registers that are spilled.
+fn spilled(allocated: &AllocatedFunction) -> Vec<PReg> {
+    let spill = |inst: &AInst| match *inst {
+        AInst::Move(RegMove::Spill { from, .. }) => Some(from),
         _ => None,
     };
-    placed.steps.iter().filter_map(spill).collect()
+    allocated.insts.iter().filter_map(spill).collect()
 }
 
-/// One value too many: the one that is used last gives way, and no other.
+/// With one value too many, the one whose use is farthest is spilled, and no other.
 #[test]
-fn what_is_used_last_gives_way() {
+fn the_value_with_the_farthest_use_is_spilled() {
     for last in [0, 7, 30] {
         let mut draft = Draft::new();
-        let values: Vec<Reg> = (0..32).map(|i| draft.load(64 * i)).collect();
+        let values: Vec<VReg> = (0..32).map(|i| draft.load(64 * i)).collect();
         let order = (0..32).filter(|&i| i != last).chain([last]);
         order.for_each(|i| draft.store(values[i], 4096 + 64 * i as i32));
-        let placed = draft.placed();
-        assert_eq!(spilled(&placed), [Operand::In(Place::Vector(last as u8))]);
-        assert_eq!(placed.slots, 1);
+        let allocated = draft.allocated();
+        assert_eq!(spilled(&allocated), [PReg::vector(last as u8)]);
+        assert_eq!(allocated.slots, 1);
     }
 }
 
-/// A slot whose value nobody needs any more serves the next one.
+/// The slot of a dead value is reused.
 #[test]
-fn slots_are_used_again() {
+fn slots_are_reused() {
     let mut draft = Draft::new();
     for round in 0..5 {
-        let values: Vec<Reg> = (0..33).map(|i| draft.load(64 * i)).collect();
+        let values: Vec<VReg> = (0..33).map(|i| draft.load(64 * i)).collect();
         values
             .iter()
             .rev()
             .enumerate()
             .for_each(|(i, &v)| draft.store(v, 4096 * (round + 1) + 64 * i as i32));
     }
-    assert_eq!(draft.placed().slots, 2);
+    assert_eq!(draft.allocated().slots, 2);
 }
 
-/// An operand that is read from its slot for the last time, while the result needs a register that has to be stored first.
+/// An operand is read from its slot for the last time by an instruction whose result evicts another value.
 #[test]
-fn a_slot_is_read_before_it_serves_again() {
-    for op in [forms::PSUBD, forms::PADDD] {
+fn a_slot_is_not_reused_by_the_instruction_that_reads_it() {
+    for encoding in [encodings::PSUBD, encodings::PADDD] {
         let mut draft = Draft::new();
-        let values: Vec<Reg> = (0..32).map(|i| draft.load(64 * i)).collect();
+        let values: Vec<VReg> = (0..32).map(|i| draft.load(64 * i)).collect();
         let store_rest = |draft: &mut Draft, to: i32| {
             (1..32).for_each(|i| draft.store(values[i as usize], to + 64 * i));
         };
         store_rest(&mut draft, 4096);
-        let result = draft.apply(op, &[values[1], values[0]]);
+        let result = draft.apply(encoding, &[values[1], values[0]]);
         store_rest(&mut draft, 8192);
         draft.store(result, 16_384);
-        assert!(spilled(&draft.placed()).len() >= 2);
+        assert!(spilled(&draft.allocated()).len() >= 2);
     }
 }
 
-/// Bodies made by chance: few and many values, short and long lives, products with their operands anywhere.
+/// Random bodies: few and many values, short and long live ranges, multiply-adds with their operands anywhere.
 #[test]
-fn every_instruction_reads_what_the_line_gives_it() {
+fn every_instruction_reads_what_the_function_gives_it() {
     for seed in 0..400u64 {
         let mut state = seed;
         let mut dice = |n: usize| {
@@ -204,16 +243,16 @@ fn every_instruction_reads_what_the_line_gives_it() {
             (state >> 33) as usize % n
         };
         let mut draft = Draft::new();
-        let mut values: Vec<Reg> = (0..1 + dice(60)).map(|i| draft.load(64 * i as i32)).collect();
+        let mut values: Vec<VReg> = (0..1 + dice(60)).map(|i| draft.load(64 * i as i32)).collect();
         values.extend((0..dice(20)).map(|i| draft.constant(0x0000_0003_0000_0003 * (i as u64 + 1))));
         for i in 0..dice(200) {
             let recent = if dice(2) == 0 { values.len() } else { values.len().min(8) };
             let mut any = || values[values.len() - 1 - dice(recent)];
             let of = [any(), any(), any()];
             let value = match dice(4) {
-                0 => draft.apply(forms::PSUBD, &of[..2]),
-                1 => draft.apply(forms::FMADDPS, &of),
-                2 => draft.apply(forms::PADDD, &of[..2]),
+                0 => draft.apply(encodings::PSUBD, &of[..2]),
+                1 => draft.apply(encodings::FMADD213PS, &of),
+                2 => draft.apply(encodings::PADDD, &of[..2]),
                 _ => {
                     draft.store(of[0], 65_536 + 64 * i as i32);
                     continue;
@@ -226,6 +265,6 @@ fn every_instruction_reads_what_the_line_gives_it() {
         for (i, &value) in values.iter().rev().enumerate().filter(|&(i, _)| i < 2 || dice(kept) == 0) {
             draft.store(value, 1_000_000 + 64 * i as i32);
         }
-        draft.placed();
+        draft.allocated();
     }
 }

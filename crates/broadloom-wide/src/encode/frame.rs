@@ -1,131 +1,83 @@
 //! The stack frame.
 //!
-//! In: what a function keeps on the stack. Out: where, and the code that makes and takes away the room. Must hold: what the
-//! convention gives to the caller is as it was; every page is touched in order before it is used.
+//! From the stack pointer upwards: shadow space for called functions, spill slots, explicit stack slots, callee-saved vectors,
+//! the bounds of a tail loop.
 
-use crate::Unsupported;
-use crate::code::{Memory, MemoryBase, Operand, Out, Place, Placed};
-use crate::encode::Writer;
-use crate::forms;
-use crate::machine::Size;
+use crate::allocated::{AInst, AllocatedFunction, PAddress, PBase, SpillSlot};
 use crate::target::Convention;
 
 const RSP: u8 = 4;
-const RBP: u8 = 5;
-const PAGE: u32 = 4096;
 
-/// From the stack pointer upwards: room for called functions, spills, the function's own slots, the caller's vectors, the
-/// mask of the elements that are left.
-pub struct Frame {
+pub(super) struct Frame {
     shadow: u32,
-    spills: u32,
-    own: u32,
-    saved: Vec<u8>,
-    saved_vectors: Vec<u8>,
-    has_part: bool,
+    slots: u32,
+    stack_slot_bytes: u32,
+    has_tail: bool,
+    /// The callee-saved general registers that are written.
+    pub(super) saved: Vec<u8>,
+    /// The vector registers that are written and whose low halves are callee-saved.
+    pub(super) saved_vectors: Vec<u8>,
+}
+
+fn has_tail(insts: &[AInst]) -> bool {
+    insts.iter().any(|inst| match inst {
+        AInst::TailLoop { .. } => true,
+        AInst::Loop { body, .. } => has_tail(body),
+        _ => false,
+    })
 }
 
 impl Frame {
-    pub fn of(placed: &Placed, convention: Convention) -> Frame {
+    pub(super) fn of(func: &AllocatedFunction, convention: Convention) -> Frame {
         let listed = |set: u32| (0..32u8).filter(|r| set >> r & 1 == 1).collect();
-        fn has_part(steps: &[Out]) -> bool {
-            steps.iter().any(|step| match step {
-                Out::Partial { .. } => true,
-                Out::Loop(body) => has_part(body),
-                _ => false,
-            })
-        }
         Frame {
-            shadow: if placed.calls { convention.shadow().next_multiple_of(64) } else { 0 },
-            spills: placed.slots,
-            own: placed.frame.next_multiple_of(64),
-            saved: listed(placed.written[0] & convention.saved()),
-            saved_vectors: listed(placed.written[1] & convention.saved_vectors()),
-            has_part: has_part(&placed.steps),
+            shadow: if func.calls { convention.shadow().next_multiple_of(64) } else { 0 },
+            slots: func.slots,
+            stack_slot_bytes: func.stack_slot_bytes.next_multiple_of(64),
+            has_tail: has_tail(&func.insts),
+            saved: listed(func.written[0] & convention.saved()),
+            saved_vectors: listed(func.written[1] & convention.saved_vectors()),
         }
     }
 
-    pub fn spills(&self) -> i32 {
+    fn slots(&self) -> i32 {
         self.shadow as i32
     }
 
-    pub fn own(&self) -> i32 {
-        self.spills() + 64 * self.spills as i32
+    /// The offset of a spill slot from the stack pointer.
+    pub(super) fn slot(&self, slot: SpillSlot) -> i32 {
+        self.slots() + 64 * slot.0 as i32
     }
 
-    fn vectors(&self) -> i32 {
-        self.own() + self.own as i32
+    /// The offset of the explicit stack slots.
+    pub(super) fn stack_slots(&self) -> i32 {
+        self.slots() + 64 * self.slots as i32
     }
 
-    fn left_at(&self) -> i32 {
-        self.vectors() + 16 * self.saved_vectors.len() as i32
+    fn saved_vectors_at(&self) -> i32 {
+        self.stack_slots() + self.stack_slot_bytes as i32
     }
 
-    /// Where the mask of the elements that are left is kept.
-    pub fn left(&self) -> Memory {
-        Memory::at(MemoryBase::General(RSP), self.left_at())
+    fn tail_at(&self) -> i32 {
+        self.saved_vectors_at() + 16 * self.saved_vectors.len() as i32
+    }
+
+    /// Where the i-th callee-saved vector is kept.
+    pub(super) fn saved_vector(&self, i: usize) -> PAddress {
+        PAddress::at(PBase::Reg(RSP), self.saved_vectors_at() + 16 * i as i32)
+    }
+
+    /// Where the mask of the elements that are left is kept in a tail.
+    pub(super) fn tail_mask(&self) -> PAddress {
+        PAddress::at(PBase::Reg(RSP), self.tail_at())
     }
 
     /// Where the first element of a row's last whole block is kept.
-    pub fn limit(&self) -> Memory {
-        Memory::at(MemoryBase::General(RSP), self.left_at() + 8)
+    pub(super) fn tail_limit(&self) -> PAddress {
+        PAddress::at(PBase::Reg(RSP), self.tail_at() + 8)
     }
 
-    pub fn bytes(&self) -> u32 {
-        (self.left_at() as u32 + if self.has_part { 16 } else { 0 }).next_multiple_of(64)
-    }
-}
-
-const fn general(register: u8) -> Operand {
-    Operand::In(Place::General(register))
-}
-
-impl Writer<'_> {
-    pub fn prologue(&mut self) -> Result<(), Unsupported> {
-        self.simple(forms::PUSH, &[general(RBP)], None)?;
-        self.simple(forms::MOV, &[general(RBP), general(RSP)], None)?;
-        for register in self.frame.saved.clone() {
-            self.simple(forms::PUSH, &[general(register)], None)?;
-        }
-        let bytes = self.frame.bytes();
-        if bytes > 0 {
-            for page in 1..=bytes / PAGE {
-                let below = Memory::at(MemoryBase::General(RSP), -((page * PAGE) as i32));
-                self.simple(forms::MOV8_I, &[Operand::At(below)], Some(0))?;
-            }
-            self.simple(forms::ADD_I, &[general(RSP)], Some(-i64::from(bytes)))?;
-            self.simple(forms::AND_I, &[general(RSP)], Some(-64))?;
-        }
-        self.vectors_of_the_caller(|at, register| [at, register], forms::MOVUPS_STORE)
-    }
-
-    pub fn epilogue(&mut self) -> Result<(), Unsupported> {
-        self.simple(forms::VZEROUPPER, &[], None)?;
-        self.vectors_of_the_caller(|at, register| [register, at], forms::MOVUPS)?;
-        let saved = self.frame.saved.clone();
-        if self.frame.bytes() > 0 {
-            let top = Memory::at(MemoryBase::General(RBP), -8 * saved.len() as i32);
-            self.simple(forms::LEA, &[general(RSP), Operand::At(top)], None)?;
-        }
-        for &register in saved.iter().rev() {
-            self.simple(forms::POP, &[general(register)], None)?;
-        }
-        self.simple(forms::POP, &[general(RBP)], None)?;
-        self.simple(forms::RET, &[], None)
-    }
-
-    fn vectors_of_the_caller(
-        &mut self,
-        order: impl Fn(Operand, Operand) -> [Operand; 2],
-        op: forms::Op,
-    ) -> Result<(), Unsupported> {
-        for (i, register) in self.frame.saved_vectors.clone().into_iter().enumerate() {
-            let at = Memory::at(MemoryBase::General(RSP), self.frame.vectors() + 16 * i as i32);
-            let operands = order(Operand::At(at), Operand::In(Place::Vector(register)));
-            let operands = smallvec::SmallVec::from_slice(&operands);
-            let (size, immediate, mask, zeroing) = (Size::X, None, None, false);
-            self.inst(&crate::code::Encoded { op, size, operands, immediate, mask, zeroing })?;
-        }
-        Ok(())
+    pub(super) fn bytes(&self) -> u32 {
+        (self.tail_at() as u32 + if self.has_tail { 16 } else { 0 }).next_multiple_of(64)
     }
 }

@@ -1,124 +1,115 @@
-//! Operands in the encoder's terms.
-//!
-//! In: an instruction with registers. Out: its bytes. Must hold: a register is named in the length that the form asks for.
+//! Operands in the encoder's terms: registers named at the length that the encoding asks for, addresses in the frame.
 
 use iced_x86::{Instruction, OpKind, Register};
 
-use crate::Unsupported;
-use crate::code::{Encoded, Memory, MemoryBase, Operand, Place};
-use crate::encode::{PoolUse, Writer};
-use crate::machine::Size;
+use crate::allocated::{PAddress, PBase, PInst, POperand, PReg};
+use crate::encode::frame::Frame;
+use crate::error::Unsupported;
+use crate::inst::{RegClass, VectorLength};
 
-impl Writer<'_> {
-    pub fn inst(&mut self, inst: &Encoded) -> Result<(), Unsupported> {
-        let Some(form) = inst.op.code(inst.size, self.evex) else {
-            return Err(Unsupported(format!("{:?} at {:?}", inst.op, inst.size)));
-        };
-        let mut instruction = Instruction::default();
-        instruction.set_code(form);
-        let (op, size, last) =
-            (inst.op, inst.size, inst.operands.len() - usize::from(!inst.operands.is_empty()));
-        let mut pool = None;
-        let mut place = 0;
-        for operand in &inst.operands {
-            match *operand {
-                Operand::In(register) => {
-                    let at = place as usize;
-                    let length = op.length(size, at, at == last);
-                    let register = named(register, length, op.general_bytes(at));
-                    instruction.set_op_kind(place, OpKind::Register);
-                    instruction.set_op_register(place, register);
-                }
-                Operand::At(memory) => {
-                    if let MemoryBase::Pool { bits, bytes } = memory.base {
-                        pool = Some((bits, bytes));
-                    }
-                    instruction.set_op_kind(place, OpKind::Memory);
-                    self.address(&mut instruction, memory);
-                }
-            }
-            place += 1;
-        }
-        if let Some(immediate) = inst.immediate {
-            set_immediate(&mut instruction, place, op.immediate, immediate);
-        }
-        if let Some(mask) = inst.mask {
-            instruction.set_op_mask(Register::K0 + u32::from(mask));
-            instruction.set_zeroing_masking(inst.zeroing);
-        }
-        self.encode(&instruction)?;
-        if let Some(key) = pool {
-            let offsets = self.encoder.get_constant_offsets();
-            let start = self.at - self.last;
-            let displacement = start + offsets.displacement_offset() + 4;
-            self.pool.push(PoolUse { key, displacement, next: self.at });
-        }
-        Ok(())
-    }
-
-    fn address(&self, instruction: &mut Instruction, memory: Memory) {
-        let (base, offset) = match memory.base {
-            MemoryBase::General(register) => (Register::RAX + u32::from(register), memory.offset),
-            MemoryBase::Frame => (Register::RSP, self.frame.own() + memory.offset),
-            MemoryBase::Spill => (Register::RSP, self.frame.spills() + memory.offset),
-            MemoryBase::Caller => (Register::RBP, 16 + memory.offset),
-            // Set when the pool's place is known.
-            MemoryBase::Pool { .. } => (Register::RIP, 0),
-        };
-        instruction.set_memory_base(base);
-        if let Some((index, shift)) = memory.index {
-            instruction.set_memory_index(Register::RAX + u32::from(index));
-            instruction.set_memory_index_scale(1 << shift);
-        }
-        if base == Register::RIP {
-            instruction.set_memory_displacement64(self.at as u64);
-            instruction.set_memory_displ_size(8);
-        } else {
-            instruction.set_memory_displacement64(i64::from(offset) as u64);
-            instruction.set_memory_displ_size(u32::from(offset != 0));
-        }
-        instruction.set_is_broadcast(memory.broadcast);
-    }
+/// An instruction, and the constant that it reads.
+pub(super) struct Lowered {
+    pub(super) instruction: Instruction,
+    pub(super) pool: Option<(u64, u8)>,
 }
 
-fn set_immediate(instruction: &mut Instruction, place: u32, bytes: u8, immediate: i64) {
+/// The instruction for an operation that is to stand at an offset in the code.
+pub(super) fn lower(inst: &PInst, frame: &Frame, avx512: bool, at: usize) -> Result<Lowered, Unsupported> {
+    let Some(code) = inst.encoding.code(inst.length, avx512) else {
+        return Err(Unsupported(format!("{:?} at {:?}", inst.encoding, inst.length)));
+    };
+    let mut instruction = Instruction::default();
+    instruction.set_code(code);
+    let mut pool = None;
+    for (i, operand) in inst.operands.iter().enumerate() {
+        let position = i as u32;
+        match *operand {
+            POperand::Reg(register) => {
+                let is_last = i + 1 == inst.operands.len();
+                let length = inst.encoding.operand_length(inst.length, i, is_last);
+                let register = named(register, length, inst.encoding.general_bytes(i));
+                instruction.set_op_kind(position, OpKind::Register);
+                instruction.set_op_register(position, register);
+            }
+            POperand::Mem(memory) => {
+                if let PBase::Pool { bits, bytes } = memory.base {
+                    pool = Some((bits, bytes));
+                }
+                instruction.set_op_kind(position, OpKind::Memory);
+                address(&mut instruction, memory, frame, at);
+            }
+        }
+    }
+    if let Some(immediate) = inst.immediate {
+        set_immediate(&mut instruction, inst.operands.len() as u32, inst.encoding.immediate, immediate);
+    }
+    if let Some(mask) = inst.mask {
+        instruction.set_op_mask(Register::K0 + u32::from(mask));
+        instruction.set_zeroing_masking(inst.zeroing);
+    }
+    Ok(Lowered { instruction, pool })
+}
+
+fn address(instruction: &mut Instruction, memory: PAddress, frame: &Frame, at: usize) {
+    let (base, offset) = match memory.base {
+        PBase::Reg(register) => (Register::RAX + u32::from(register), memory.offset),
+        PBase::StackSlots => (Register::RSP, frame.stack_slots() + memory.offset),
+        PBase::Spill(slot) => (Register::RSP, frame.slot(slot) + memory.offset),
+        PBase::StackArguments => (Register::RBP, 16 + memory.offset),
+        // Patched when the constant's place is known.
+        PBase::Pool { .. } => (Register::RIP, 0),
+    };
+    instruction.set_memory_base(base);
+    if let Some((index, shift)) = memory.index {
+        instruction.set_memory_index(Register::RAX + u32::from(index));
+        instruction.set_memory_index_scale(1 << shift);
+    }
+    if base == Register::RIP {
+        instruction.set_memory_displacement64(at as u64);
+        instruction.set_memory_displ_size(8);
+    } else {
+        instruction.set_memory_displacement64(i64::from(offset) as u64);
+        instruction.set_memory_displ_size(u32::from(offset != 0));
+    }
+    instruction.set_is_broadcast(memory.broadcast);
+}
+
+fn set_immediate(instruction: &mut Instruction, position: u32, bytes: u8, immediate: i64) {
     match bytes {
         8 => {
-            instruction.set_op_kind(place, OpKind::Immediate64);
+            instruction.set_op_kind(position, OpKind::Immediate64);
             instruction.set_immediate64(immediate as u64);
         }
         4 => {
-            instruction.set_op_kind(place, OpKind::Immediate32to64);
+            instruction.set_op_kind(position, OpKind::Immediate32to64);
             instruction.set_immediate32to64(immediate);
         }
         _ => {
-            instruction.set_op_kind(place, OpKind::Immediate8);
+            instruction.set_op_kind(position, OpKind::Immediate8);
             instruction.set_immediate8(immediate as u8);
         }
     }
 }
 
-/// The name of a register of a length: of a vector's, or of so many bytes.
-fn named(place: Place, length: Size, bytes: u8) -> Register {
-    match place {
-        Place::Mask(n) => Register::K0 + u32::from(n),
-        Place::Vector(n) => {
+/// The name of a register: a vector's at a length, a general one's at so many bytes.
+fn named(register: PReg, length: VectorLength, bytes: u8) -> Register {
+    let n = u32::from(register.number);
+    match register.class {
+        RegClass::Mask => Register::K0 + n,
+        RegClass::Vector => {
             let first = match length {
-                Size::X => Register::XMM0,
-                Size::Y => Register::YMM0,
-                Size::Z => Register::ZMM0,
+                VectorLength::L128 => Register::XMM0,
+                VectorLength::L256 => Register::YMM0,
+                VectorLength::L512 => Register::ZMM0,
             };
-            first + u32::from(n)
+            first + n
         }
-        Place::General(n) => {
-            let n = u32::from(n);
-            match bytes {
-                8 => Register::RAX + n,
-                4 => Register::EAX + n,
-                2 => Register::AX + n,
-                _ if n < 4 => Register::AL + n,
-                _ => Register::SPL + (n - 4),
-            }
-        }
+        RegClass::General => match bytes {
+            8 => Register::RAX + n,
+            4 => Register::EAX + n,
+            2 => Register::AX + n,
+            _ if n < 4 => Register::AL + n,
+            _ => Register::SPL + (n - 4),
+        },
     }
 }

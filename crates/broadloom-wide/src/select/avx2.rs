@@ -1,231 +1,254 @@
-//! What AVX2 has no instruction for.
-//!
-//! In: operations that AVX-512 has. Out: sequences for AVX2. Must hold: the same bits. Shuffles stay in their 128-bit half,
-//! so what has less than half of its bytes left is put together afterwards.
+//! Instruction sequences for AVX2 where AVX-512 has one instruction. AVX2 shuffles stay within their 128-bit half, so narrowing
+//! works on the two halves and combines them afterwards.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Value};
 
-use crate::Unsupported;
-use crate::forms::{self, Op};
+use crate::encodings::{self, Encoding};
+use crate::error::{Unsupported, refuse};
+use crate::inst::{Condition, RegClass, VInst, VOperand, VReg, VectorLength};
 use crate::intrinsic::Intrinsic;
-use crate::machine::{Condition, Inst, Reg, Size, Source};
-use crate::select::masks::{float_condition, lane};
-use crate::select::vector::{PMAXS, PMAXU, PMINS, PMINU};
-use crate::select::{Select, by_lane, refuse, repeated, size};
+use crate::select::by_lane::{PMAXS, PMAXU, PMINS, PMINU, by_lane, float_predicate, lane, length, repeated};
+use crate::select::lower::Lower;
 
-const PCMPEQ: [Op; 4] = [forms::PCMPEQB, forms::PCMPEQW, forms::PCMPEQD, forms::PCMPEQQ];
-const PCMPGT: [Op; 4] = [forms::PCMPGTB, forms::PCMPGTW, forms::PCMPGTD, forms::PCMPGTQ];
+const PCMPEQ: [Encoding; 4] =
+    [encodings::PCMPEQB, encodings::PCMPEQW, encodings::PCMPEQD, encodings::PCMPEQQ];
+const PCMPGT: [Encoding; 4] =
+    [encodings::PCMPGTB, encodings::PCMPGTW, encodings::PCMPGTD, encodings::PCMPGTQ];
 
 /// The sign of a 64-bit lane.
 const SIGN: u64 = 1 << 63;
 
-impl Select<'_> {
+impl Lower<'_> {
     /// `op(x, y)` in a new register.
-    fn two(&mut self, op: Op, size: Size, x: Reg, y: Reg) -> Reg {
-        self.make(op, size, &[Source::Reg(x), Source::Reg(y)])
+    fn two(&mut self, op: Encoding, length: VectorLength, x: VReg, y: VReg) -> VReg {
+        self.make(op, length, &[VOperand::Reg(x), VOperand::Reg(y)])
     }
 
     /// `def = op(x, y)`.
-    fn set(&mut self, op: Op, size: Size, def: Reg, x: Reg, y: Reg) {
-        self.put(op, size, def, &[Source::Reg(x), Source::Reg(y)]);
+    fn set(&mut self, op: Encoding, length: VectorLength, def: VReg, x: VReg, y: VReg) {
+        self.put(op, length, def, &[VOperand::Reg(x), VOperand::Reg(y)]);
     }
 
-    fn shifted(&mut self, op: Op, size: Size, x: Reg, by: i32) -> Reg {
-        self.make_i(op, size, &[Source::Reg(x)], by)
+    fn shifted(&mut self, op: Encoding, length: VectorLength, x: VReg, by: i32) -> VReg {
+        self.make_i(op, length, &[VOperand::Reg(x)], by)
     }
 
-    /// The upper 128 bits of 256.
-    fn upper(&mut self, x: Reg) -> Reg {
-        self.make_i(forms::EXTRACTI128, Size::Y, &[Source::Reg(x)], 1)
+    /// The upper half of 256 bits.
+    fn upper(&mut self, x: VReg) -> VReg {
+        self.make_i(encodings::EXTRACTI128, VectorLength::L256, &[VOperand::Reg(x)], 1)
     }
 
     // Shifts.
 
-    /// 64-bit lanes shifted right by one count, modulo 64; the sign comes in.
-    pub fn shift_right_signed_64(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
-        let size = size(self.ty(result));
+    /// An arithmetic right shift of 64-bit lanes by one count, modulo 64.
+    pub(super) fn shift_right_signed_64(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
+        let length = length(self.clif.ty(result));
         let (def, x) = (self.reg(result), self.reg(args[0]));
-        if let Some(count) = self.integer_constant(args[1]) {
+        if let Some(count) = self.clif.integer_constant(args[1]) {
             match count & 63 {
-                0 => self.put(forms::MOVAPS, size, def, &[Source::Reg(x)]),
+                0 => self.put(encodings::MOVAPS, length, def, &[VOperand::Reg(x)]),
                 63 => {
-                    let zero = self.constant(0);
-                    self.set(forms::PCMPGTQ, size, def, zero, x);
+                    let zero = self.vregs.constant(0);
+                    self.set(encodings::PCMPGTQ, length, def, zero, x);
                 }
                 count => {
-                    let shifted = self.shifted(forms::PSRLQ_I, size, x, count as i32);
-                    let sign = self.constant(SIGN >> count);
-                    self.extend_from(sign, size, def, shifted);
+                    let shifted = self.shifted(encodings::PSRLQ_I, length, x, count as i32);
+                    let sign = self.vregs.constant(SIGN >> count);
+                    self.sign_extend_from(sign, length, def, shifted);
                 }
             }
             return Ok(());
         }
         let count = self.shift_count(args[1], 8);
-        let sign = self.constant(SIGN);
-        let [shifted, sign] = [x, sign].map(|x| self.two(forms::PSRLQ_X, size, x, count));
-        self.extend_from(sign, size, def, shifted);
+        let sign = self.vregs.constant(SIGN);
+        let [shifted, sign] = [x, sign].map(|x| self.two(encodings::PSRLQ_X, length, x, count));
+        self.sign_extend_from(sign, length, def, shifted);
         Ok(())
     }
 
-    /// `def` = `x` with all bits above `sign`, one bit of each lane, set to that bit. Those of `x` are 0.
-    fn extend_from(&mut self, sign: Reg, size: Size, def: Reg, x: Reg) {
-        let turned = self.two(forms::PXOR, size, x, sign);
-        self.set(forms::PSUBQ, size, def, turned, sign);
+    /// `def` is `x` sign-extended in each lane from the one bit that `sign` has set; the bits of `x` above it are 0.
+    fn sign_extend_from(&mut self, sign: VReg, length: VectorLength, def: VReg, x: VReg) {
+        let flipped = self.two(encodings::PXOR, length, x, sign);
+        self.set(encodings::PSUBQ, length, def, flipped, sign);
     }
 
-    /// Lanes of 64 bits shifted right by counts of their own with their sign, or of 16 bits by any such shift.
-    pub fn shift_lanes_avx2(
+    /// An arithmetic right shift of 64-bit lanes, or any shift of 16-bit lanes, by a count per lane.
+    pub(super) fn shift_lanes_avx2(
         &mut self,
         intrinsic: Intrinsic,
         result: Value,
         args: &[Value],
     ) -> Result<(), Unsupported> {
-        let ty = self.ty(result);
-        let size = size(ty);
+        let ty = self.clif.ty(result);
+        let length = length(ty);
         let (def, x, counts) = (self.reg(result), self.reg(args[0]), self.reg(args[1]));
         match (lane(ty), intrinsic) {
             (8, Intrinsic::ShiftRightSigned) => {
-                let sign = self.constant(SIGN);
-                let [shifted, sign] = [x, sign].map(|x| self.two(forms::PSRLVQ, size, x, counts));
-                self.extend_from(sign, size, def, shifted);
+                let sign = self.vregs.constant(SIGN);
+                let [shifted, sign] = [x, sign].map(|x| self.two(encodings::PSRLVQ, length, x, counts));
+                self.sign_extend_from(sign, length, def, shifted);
             }
-            (2, _) => self.shift_lanes_16(intrinsic, size, def, x, counts),
+            (2, _) => self.shift_lanes_16(intrinsic, length, def, x, counts),
             _ => return refuse(format!("{intrinsic:?} of {ty}")),
         }
         Ok(())
     }
 
-    /// Even and odd lanes, each as 32 bits.
-    fn shift_lanes_16(&mut self, intrinsic: Intrinsic, size: Size, def: Reg, x: Reg, counts: Reg) {
-        let low_half = self.constant_of(4, 0xffff);
-        let even_counts = self.two(forms::PAND, size, counts, low_half);
-        let odd_counts = self.shifted(forms::PSRLD_I, size, counts, 16);
+    /// Shifts even and odd lanes apart, each in a lane of 32 bits.
+    fn shift_lanes_16(
+        &mut self,
+        intrinsic: Intrinsic,
+        length: VectorLength,
+        def: VReg,
+        x: VReg,
+        counts: VReg,
+    ) {
+        let low_half = self.vregs.constant_of(4, 0xffff);
+        let even_counts = self.two(encodings::PAND, length, counts, low_half);
+        let odd_counts = self.shifted(encodings::PSRLD_I, length, counts, 16);
         let (even, odd) = match intrinsic {
             Intrinsic::ShiftLeft => {
-                let high_half = self.constant_of(4, 0xffff_0000);
-                let high = self.two(forms::PAND, size, x, high_half);
-                let even = self.two(forms::PSLLVD, size, x, even_counts);
-                (even, self.two(forms::PSLLVD, size, high, odd_counts))
+                let high_half = self.vregs.constant_of(4, 0xffff_0000);
+                let high = self.two(encodings::PAND, length, x, high_half);
+                let even = self.two(encodings::PSLLVD, length, x, even_counts);
+                (even, self.two(encodings::PSLLVD, length, high, odd_counts))
             }
             Intrinsic::ShiftRight => {
-                let low = self.two(forms::PAND, size, x, low_half);
-                let even = self.two(forms::PSRLVD, size, low, even_counts);
-                (even, self.two(forms::PSRLVD, size, x, odd_counts))
+                let low = self.two(encodings::PAND, length, x, low_half);
+                let even = self.two(encodings::PSRLVD, length, low, even_counts);
+                (even, self.two(encodings::PSRLVD, length, x, odd_counts))
             }
             _ => {
-                // With its sign on top.
-                let low = self.shifted(forms::PSLLD_I, size, x, 16);
-                let even = self.two(forms::PSRAVD, size, low, even_counts);
-                let even = self.shifted(forms::PSRLD_I, size, even, 16);
-                (even, self.two(forms::PSRAVD, size, x, odd_counts))
+                // Moved up, so that the sign is the lane's.
+                let low = self.shifted(encodings::PSLLD_I, length, x, 16);
+                let even = self.two(encodings::PSRAVD, length, low, even_counts);
+                let even = self.shifted(encodings::PSRLD_I, length, even, 16);
+                (even, self.two(encodings::PSRAVD, length, x, odd_counts))
             }
         };
-        let sources = [Source::Reg(even), Source::Reg(odd)];
-        self.push(Inst::new(forms::PBLENDW, size, Some(def), &sources).immediate(0xaa));
+        let sources = [VOperand::Reg(even), VOperand::Reg(odd)];
+        self.push(VInst::new(encodings::PBLENDW, length, Some(def), &sources).immediate(0xaa));
     }
 
     // Narrowing.
 
-    pub fn narrow_avx2(&mut self, intrinsic: Intrinsic, result: Value, x: Value) -> Result<(), Unsupported> {
-        let (to, from) = (self.ty(result), self.ty(x));
+    pub(super) fn narrow_avx2(
+        &mut self,
+        intrinsic: Intrinsic,
+        result: Value,
+        x: Value,
+    ) -> Result<(), Unsupported> {
+        let (to, from) = (self.clif.ty(result), self.clif.ty(x));
         let (narrow, broad) = (lane(to), lane(from));
         let (def, x) = (self.reg(result), self.reg(x));
         if intrinsic == Intrinsic::Truncate {
-            self.truncate(def, x, size(from), broad, narrow);
+            self.truncate(def, x, length(from), broad, narrow);
             return Ok(());
         }
         let signed = intrinsic == Intrinsic::SaturateSigned;
         match (broad, narrow, signed) {
-            (4, 2, true) => self.pack(&[forms::PACKSSDW], size(from), def, x),
-            (4, 2, false) => self.pack(&[forms::PACKUSDW], size(from), def, x),
-            (2, 1, true) => self.pack(&[forms::PACKSSWB], size(from), def, x),
-            (2, 1, false) => self.pack(&[forms::PACKUSWB], size(from), def, x),
-            // The first step keeps the sign, and what is too large.
-            (4, 1, true) => self.pack(&[forms::PACKSSDW, forms::PACKSSWB], size(from), def, x),
-            (4, 1, false) => self.pack(&[forms::PACKSSDW, forms::PACKUSWB], size(from), def, x),
+            (4, 2, true) => self.pack(&[encodings::PACKSSDW], length(from), def, x),
+            (4, 2, false) => self.pack(&[encodings::PACKUSDW], length(from), def, x),
+            (2, 1, true) => self.pack(&[encodings::PACKSSWB], length(from), def, x),
+            (2, 1, false) => self.pack(&[encodings::PACKUSWB], length(from), def, x),
+            // The first pack keeps the sign, and saturates what is too large for the second.
+            (4, 1, true) => self.pack(&[encodings::PACKSSDW, encodings::PACKSSWB], length(from), def, x),
+            (4, 1, false) => self.pack(&[encodings::PACKSSDW, encodings::PACKUSWB], length(from), def, x),
             _ => return refuse(format!("{intrinsic:?} from {from} to {to}")),
         }
         Ok(())
     }
 
-    /// The low bytes of each lane.
-    fn truncate(&mut self, def: Reg, x: Reg, size: Size, broad: u32, narrow: u32) {
-        // The lanes of a half leave 8 bytes or less, which fill the half again and again.
-        let places = (0..8).map(|i| u64::from(i % narrow + i / narrow * broad % 16) << (8 * i));
-        let places = self.constant(places.fold(0, |all, place| all | place));
-        if size == Size::X {
-            return self.set(forms::PSHUFB, size, def, x, places);
+    /// Keeps the low bytes of each lane.
+    fn truncate(&mut self, def: VReg, x: VReg, length: VectorLength, broad: u32, narrow: u32) {
+        // What is left of a half has 8 bytes at most; the shuffle repeats it throughout the half.
+        let indices = (0..8).map(|i| u64::from(i % narrow + i / narrow * broad % 16) << (8 * i));
+        let indices = self.vregs.constant(indices.fold(0, |all, index| all | index));
+        if length == VectorLength::L128 {
+            return self.set(encodings::PSHUFB, length, def, x, indices);
         }
-        let halves = self.two(forms::PSHUFB, size, x, places);
+        let halves = self.two(encodings::PSHUFB, length, x, indices);
         let op = match broad / narrow {
             2 => {
-                let quarters = Inst::new(forms::PERMQ_I, Size::Y, Some(def), &[Source::Reg(halves)]);
-                // The first and the third.
+                let quarters =
+                    VInst::new(encodings::PERMQ_I, VectorLength::L256, Some(def), &[VOperand::Reg(halves)]);
+                // The first and the third quarter.
                 return self.push(quarters.immediate(0b10_00));
             }
-            4 => forms::PUNPCKLDQ,
-            _ => forms::PUNPCKLWD,
+            4 => encodings::PUNPCKLDQ,
+            _ => encodings::PUNPCKLWD,
         };
         let upper = self.upper(halves);
-        self.set(op, Size::X, def, halves, upper);
+        self.set(op, VectorLength::L128, def, halves, upper);
     }
 
-    /// Each step packs all lanes into half of the bytes.
-    fn pack(&mut self, steps: &[Op], size: Size, def: Reg, x: Reg) {
-        let (mut low, mut high) = (x, if size == Size::X { x } else { self.upper(x) });
-        for (i, &op) in steps.iter().enumerate() {
-            let to = if i + 1 == steps.len() { def } else { self.fresh(crate::machine::Class::Vector) };
-            self.set(op, Size::X, to, low, high);
+    /// Each pack halves the width of all lanes.
+    fn pack(&mut self, packs: &[Encoding], length: VectorLength, def: VReg, x: VReg) {
+        let (mut low, mut high) = (x, if length == VectorLength::L128 { x } else { self.upper(x) });
+        for (i, &op) in packs.iter().enumerate() {
+            let to = if i + 1 == packs.len() { def } else { self.vregs.fresh(RegClass::Vector) };
+            self.set(op, VectorLength::L128, to, low, high);
             (low, high) = (to, to);
         }
     }
 
-    pub fn resize_mask_avx2(&mut self, result: Value, x: Value) -> Result<(), Unsupported> {
-        let (to, from) = (self.ty(result), self.ty(x));
+    pub(super) fn resize_mask_avx2(&mut self, result: Value, x: Value) -> Result<(), Unsupported> {
+        let (to, from) = (self.clif.ty(result), self.clif.ty(x));
         if lane(to) > lane(from) {
             return self.conversion(Intrinsic::SignExtend, result, x);
         }
         let (def, x) = (self.reg(result), self.reg(x));
-        // Saturated, 0 and −1 stay what they are; 64 bits count as two equal lanes.
+        // Signed saturation keeps 0 and −1; a lane of 64 bits is packed as two equal ones.
         match (lane(from), lane(to)) {
-            (2, 1) => self.pack(&[forms::PACKSSWB], size(from), def, x),
-            (4, 2) | (8, 4) => self.pack(&[forms::PACKSSDW], size(from), def, x),
-            (4, 1) => self.pack(&[forms::PACKSSDW, forms::PACKSSWB], size(from), def, x),
-            (8, 2) => self.pack(&[forms::PACKSSDW, forms::PACKSSDW], size(from), def, x),
-            (8, 1) => self.pack(&[forms::PACKSSDW, forms::PACKSSDW, forms::PACKSSWB], size(from), def, x),
+            (2, 1) => self.pack(&[encodings::PACKSSWB], length(from), def, x),
+            (4, 2) | (8, 4) => self.pack(&[encodings::PACKSSDW], length(from), def, x),
+            (4, 1) => self.pack(&[encodings::PACKSSDW, encodings::PACKSSWB], length(from), def, x),
+            (8, 2) => self.pack(&[encodings::PACKSSDW, encodings::PACKSSDW], length(from), def, x),
+            (8, 1) => self.pack(
+                &[encodings::PACKSSDW, encodings::PACKSSDW, encodings::PACKSSWB],
+                length(from),
+                def,
+                x,
+            ),
             _ => return refuse(format!("a mask from {from} to {to}")),
         }
         Ok(())
     }
 
-    pub fn int_of_float_avx2(&mut self, result: Value, x: Value, signed: bool) -> Result<(), Unsupported> {
-        let (to, from) = (self.ty(result), self.ty(x));
+    pub(super) fn int_of_float_avx2(
+        &mut self,
+        result: Value,
+        x: Value,
+        signed: bool,
+    ) -> Result<(), Unsupported> {
+        let (to, from) = (self.clif.ty(result), self.clif.ty(x));
         if lane(from) != 4 || !signed {
             return refuse(format!("a conversion from {from} to {to}"));
         }
-        let size = size(to);
+        let length = length(to);
         let (def, x) = (self.reg(result), self.reg(x));
-        let one_above = self.constant_of(4, 0x4f00_0000);
-        let number = self.make_i(forms::CMPPS, size, &[Source::Reg(x), Source::Reg(x)], 0x07);
-        let large = self.make_i(forms::CMPPS, size, &[Source::Reg(x), Source::Reg(one_above)], 0x1d);
-        // What is too large, too small or no number becomes the least integer, whose complement is the greatest.
-        let converted = self.make(forms::CVTTPS2DQ, size, &[Source::Reg(x)]);
-        let held = self.two(forms::PXOR, size, converted, large);
-        self.set(forms::PAND, size, def, held, number);
+        let one_above = self.vregs.constant_of(4, 0x4f00_0000);
+        let number = self.make_i(encodings::CMPPS, length, &[VOperand::Reg(x), VOperand::Reg(x)], 0x07);
+        let large =
+            self.make_i(encodings::CMPPS, length, &[VOperand::Reg(x), VOperand::Reg(one_above)], 0x1d);
+        // Too large, too small and NaN are converted to `MIN`, whose complement is `MAX`.
+        let converted = self.make(encodings::CVTTPS2DQ, length, &[VOperand::Reg(x)]);
+        let held = self.two(encodings::PXOR, length, converted, large);
+        self.set(encodings::PAND, length, def, held, number);
         Ok(())
     }
 
     // Comparisons.
 
-    pub fn compare_vectors(&mut self, inst: ClifInst, result: Value) -> Result<(), Unsupported> {
+    pub(super) fn compare_vectors(&mut self, inst: ClifInst, result: Value) -> Result<(), Unsupported> {
         let def = self.reg(result);
-        match self.dfg().insts[inst] {
+        match self.clif.data(inst) {
             Data::FloatCompare { cond, args: [x, y], .. } => {
-                let ty = self.ty(x);
-                let op = if lane(ty) == 4 { forms::CMPPS } else { forms::CMPPD };
-                let (x, y) = (Source::Reg(self.reg(x)), self.source(y));
-                self.push(Inst::new(op, size(ty), Some(def), &[x, y]).immediate(float_condition(cond)));
+                let ty = self.clif.ty(x);
+                let op = if lane(ty) == 4 { encodings::CMPPS } else { encodings::CMPPD };
+                let (x, y) = (VOperand::Reg(self.reg(x)), self.source(y));
+                self.push(VInst::new(op, length(ty), Some(def), &[x, y]).immediate(float_predicate(cond)));
                 Ok(())
             }
             Data::IntCompare { cond, args, .. } => {
@@ -236,42 +259,42 @@ impl Select<'_> {
         }
     }
 
-    /// There are x = y and, with signs, x > y.
-    fn compare_integers(&mut self, cond: IntCC, def: Reg, x: Value, y: Value) {
+    /// AVX2 compares for x = y and, as signed integers, x > y; the others are derived from these.
+    fn compare_integers(&mut self, cond: IntCC, def: VReg, x: Value, y: Value) {
         use IntCC::*;
-        let ty = self.ty(x);
-        let (w, size) = (lane(ty), size(ty));
+        let ty = self.clif.ty(x);
+        let (w, length) = (lane(ty), length(ty));
         let (equal, greater) = (by_lane(w, PCMPEQ), by_lane(w, PCMPGT));
-        // The greater one, or less, of the two is x.
-        let extreme = match cond {
+        // x is the maximum, or minimum, of the two.
+        let min_max = match cond {
             SignedGreaterThanOrEqual => Some(PMAXS),
             SignedLessThanOrEqual => Some(PMINS),
             UnsignedGreaterThanOrEqual => Some(PMAXU),
             UnsignedLessThanOrEqual => Some(PMINU),
             _ => None,
         };
-        match (cond, extreme) {
+        match (cond, min_max) {
             (Equal, _) => {
-                let (x, y) = (Source::Reg(self.reg(x)), self.source(y));
-                self.put(equal, size, def, &[x, y]);
+                let (x, y) = (VOperand::Reg(self.reg(x)), self.source(y));
+                self.put(equal, length, def, &[x, y]);
             }
             (NotEqual, _) => {
-                let (x, y) = (Source::Reg(self.reg(x)), self.source(y));
-                let same = self.make(equal, size, &[x, y]);
-                self.complement(size, def, same);
+                let (x, y) = (VOperand::Reg(self.reg(x)), self.source(y));
+                let same = self.make(equal, length, &[x, y]);
+                self.complement(length, def, same);
             }
             (SignedGreaterThan, _) => {
-                let (x, y) = (Source::Reg(self.reg(x)), self.source(y));
-                self.put(greater, size, def, &[x, y]);
+                let (x, y) = (VOperand::Reg(self.reg(x)), self.source(y));
+                self.put(greater, length, def, &[x, y]);
             }
             (SignedLessThan, _) => {
-                let (y, x) = (Source::Reg(self.reg(y)), self.source(x));
-                self.put(greater, size, def, &[y, x]);
+                let (y, x) = (VOperand::Reg(self.reg(y)), self.source(x));
+                self.put(greater, length, def, &[y, x]);
             }
-            (_, Some(extreme)) if w < 8 => {
+            (_, Some(min_max)) if w < 8 => {
                 let (x, y) = (self.reg(x), self.source(y));
-                let extreme = self.make(by_lane(w, extreme), size, &[Source::Reg(x), y]);
-                self.set(equal, size, def, x, extreme);
+                let result = self.make(by_lane(w, min_max), length, &[VOperand::Reg(x), y]);
+                self.set(equal, length, def, x, result);
             }
             _ => {
                 let unsigned = matches!(
@@ -281,82 +304,82 @@ impl Select<'_> {
                         | UnsignedGreaterThanOrEqual
                         | UnsignedLessThanOrEqual
                 );
-                let [x, y] = [x, y].map(|v| if unsigned { self.sign_turned(v) } else { self.reg(v) });
+                let [x, y] = [x, y].map(|v| if unsigned { self.sign_flipped(v) } else { self.reg(v) });
                 match cond {
-                    UnsignedGreaterThan => self.set(greater, size, def, x, y),
-                    UnsignedLessThan => self.set(greater, size, def, y, x),
+                    UnsignedGreaterThan => self.set(greater, length, def, x, y),
+                    UnsignedLessThan => self.set(greater, length, def, y, x),
                     SignedLessThanOrEqual | UnsignedLessThanOrEqual => {
-                        let above = self.two(greater, size, x, y);
-                        self.complement(size, def, above);
+                        let above = self.two(greater, length, x, y);
+                        self.complement(length, def, above);
                     }
                     _ => {
-                        let below = self.two(greater, size, y, x);
-                        self.complement(size, def, below);
+                        let below = self.two(greater, length, y, x);
+                        self.complement(length, def, below);
                     }
                 }
             }
         }
     }
 
-    fn complement(&mut self, size: Size, def: Reg, x: Reg) {
-        let ones = self.constant(u64::MAX);
-        self.set(forms::PXOR, size, def, x, ones);
+    fn complement(&mut self, length: VectorLength, def: VReg, x: VReg) {
+        let ones = self.vregs.constant(u64::MAX);
+        self.set(encodings::PXOR, length, def, x, ones);
     }
 
-    /// Unsigned integers as signed ones in the same order.
-    fn sign_turned(&mut self, v: Value) -> Reg {
-        let ty = self.ty(v);
+    /// Unsigned integers mapped to signed ones in the same order.
+    fn sign_flipped(&mut self, v: Value) -> VReg {
+        let ty = self.clif.ty(v);
         let sign = repeated(lane(ty), 1 << (8 * lane(ty) - 1));
-        if let Some(bits) = self.constant_bits(v) {
-            return self.constant(bits ^ sign);
+        if let Some(bits) = self.clif.constant_bits(v) {
+            return self.vregs.constant(bits ^ sign);
         }
-        let (x, sign) = (self.reg(v), self.constant(sign));
-        self.two(forms::PXOR, size(ty), x, sign)
+        let (x, sign) = (self.reg(v), self.vregs.constant(sign));
+        self.two(encodings::PXOR, length(ty), x, sign)
     }
 
-    /// The lesser or the greater of 64-bit integers.
-    pub fn extreme_64(&mut self, opcode: Opcode, result: Value, args: &[Value]) {
-        let size = size(self.ty(result));
+    /// The minimum or maximum of 64-bit integers.
+    pub(super) fn min_max_64(&mut self, opcode: Opcode, result: Value, args: &[Value]) {
+        let length = length(self.clif.ty(result));
         let def = self.reg(result);
         let [x, y] = [args[0], args[1]].map(|v| self.reg(v));
         let unsigned = matches!(opcode, Opcode::Umax | Opcode::Umin);
         let [a, b] = match unsigned {
             true => {
-                let sign = self.constant(SIGN);
-                [x, y].map(|x| self.two(forms::PXOR, size, x, sign))
+                let sign = self.vregs.constant(SIGN);
+                [x, y].map(|x| self.two(encodings::PXOR, length, x, sign))
             }
             false => [x, y],
         };
-        let above = Source::Reg(self.two(forms::PCMPGTQ, size, a, b));
-        let [x, y] = [x, y].map(Source::Reg);
+        let above = VOperand::Reg(self.two(encodings::PCMPGTQ, length, a, b));
+        let [x, y] = [x, y].map(VOperand::Reg);
         let [no, yes] = if matches!(opcode, Opcode::Smax | Opcode::Umax) { [y, x] } else { [x, y] };
-        self.put(forms::PBLENDVB, size, def, &[no, yes, above]);
+        self.put(encodings::PBLENDVB, length, def, &[no, yes, above]);
     }
 
-    /// The magnitude of 64-bit integers.
-    pub fn magnitude_64(&mut self, result: Value, x: Value) {
-        let size = size(self.ty(result));
-        let (def, x, zero) = (self.reg(result), self.reg(x), self.constant(0));
-        let negative = self.two(forms::PCMPGTQ, size, zero, x);
-        let turned = self.two(forms::PXOR, size, x, negative);
-        self.set(forms::PSUBQ, size, def, turned, negative);
+    /// The absolute value of 64-bit integers.
+    pub(super) fn abs_64(&mut self, result: Value, x: Value) {
+        let length = length(self.clif.ty(result));
+        let (def, x, zero) = (self.reg(result), self.reg(x), self.vregs.constant(0));
+        let negative = self.two(encodings::PCMPGTQ, length, zero, x);
+        let flipped = self.two(encodings::PXOR, length, x, negative);
+        self.set(encodings::PSUBQ, length, def, flipped, negative);
     }
 
-    /// Sets the flags by whether any lane is not zero.
-    pub fn any_true_of_vector(&mut self, v: Value) -> Result<Condition, Unsupported> {
-        let ty = self.ty(v);
+    /// Sets the flags by whether any lane is nonzero.
+    pub(super) fn any_true_of_vector(&mut self, v: Value) -> Result<Condition, Unsupported> {
+        let ty = self.clif.ty(v);
         let mut x = self.reg(v);
-        // What lies above the lanes doesn't count: they are spread over a register.
+        // Bits above the lanes don't count, so the lanes are spread over a whole register.
         let spread = match ty.bytes() {
-            2 => Some(forms::PMOVZXBQ),
-            4 => Some(forms::PMOVZXBD),
-            8 => Some(forms::PMOVZXBW),
+            2 => Some(encodings::PMOVZXBQ),
+            4 => Some(encodings::PMOVZXBD),
+            8 => Some(encodings::PMOVZXBW),
             _ => None,
         };
         if let Some(op) = spread {
-            x = self.make(op, Size::X, &[Source::Reg(x)]);
+            x = self.make(op, VectorLength::L128, &[VOperand::Reg(x)]);
         }
-        self.push(Inst::new(forms::PTEST, size(ty), None, &[Source::Reg(x), Source::Reg(x)]));
+        self.push(VInst::new(encodings::PTEST, length(ty), None, &[VOperand::Reg(x), VOperand::Reg(x)]));
         Ok(Condition::NotEqual)
     }
 }

@@ -1,106 +1,64 @@
-//! Masks: comparisons, and what is made of their truths.
+//! Masks in the mask registers of AVX-512: comparisons, bitwise operations on their results, selects by them.
 //!
-//! In: comparisons, bitwise operations of their results, choices by them. Out: instructions on mask registers where there
-//! are such, else on vectors whose lanes are all ones or all zeros. Must hold: a mask register has zeros above its lanes.
+//! A mask register always has zeros above its lanes. A mask is made into a vector of all ones and all zeros only where something else
+//! reads it.
 
-use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
 
-use crate::forms::{self, Op};
+use crate::encodings::{self, Encoding};
+use crate::error::{Unsupported, refuse};
+use crate::inst::{Condition, RegClass, VInst, VOperand, VReg, VectorLength};
 use crate::intrinsic::Intrinsic;
-use crate::machine::{Class, Condition, Inst, Reg, Size, Source};
-use crate::select::{Select, by_lane, refuse, size};
-use crate::{Level, Unsupported};
+use crate::select::by_lane::{by_lane, by_lane_count, float_predicate, lane, length};
+use crate::select::lower::Lower;
+use crate::target::Level;
 
-/// An operation on masks of so many lanes.
-fn by_lanes(lanes: u32, ops: [Op; 4]) -> Op {
-    ops[match lanes {
-        0..=8 => 0,
-        9..=16 => 1,
-        17..=32 => 2,
-        _ => 3,
-    }]
-}
+const KAND: [Encoding; 4] = [encodings::KANDB, encodings::KANDW, encodings::KANDD, encodings::KANDQ];
+const KANDN: [Encoding; 4] = [encodings::KANDNB, encodings::KANDNW, encodings::KANDND, encodings::KANDNQ];
+const KOR: [Encoding; 4] = [encodings::KORB, encodings::KORW, encodings::KORD, encodings::KORQ];
+const KXOR: [Encoding; 4] = [encodings::KXORB, encodings::KXORW, encodings::KXORD, encodings::KXORQ];
+const KNOT: [Encoding; 4] = [encodings::KNOTB, encodings::KNOTW, encodings::KNOTD, encodings::KNOTQ];
+const KORTEST: [Encoding; 4] =
+    [encodings::KORTESTB, encodings::KORTESTW, encodings::KORTESTD, encodings::KORTESTQ];
+const PMOVM2: [Encoding; 4] =
+    [encodings::PMOVM2B, encodings::PMOVM2W, encodings::PMOVM2D, encodings::PMOVM2Q];
+const PMOV2M: [Encoding; 4] =
+    [encodings::PMOVB2M, encodings::PMOVW2M, encodings::PMOVD2M, encodings::PMOVQ2M];
+const MOVDQU: [Encoding; 4] =
+    [encodings::MOVDQU8, encodings::MOVDQU16, encodings::MOVDQU32, encodings::MOVDQU64];
+const PBLENDM: [Encoding; 4] =
+    [encodings::PBLENDMB, encodings::PBLENDMW, encodings::PBLENDMD, encodings::PBLENDMQ];
+const PCMPK: [Encoding; 4] = [encodings::PCMPKB, encodings::PCMPKW, encodings::PCMPKD, encodings::PCMPKQ];
+const PCMPUK: [Encoding; 4] =
+    [encodings::PCMPUKB, encodings::PCMPUKW, encodings::PCMPUKD, encodings::PCMPUKQ];
 
-const KAND: [Op; 4] = [forms::KANDB, forms::KANDW, forms::KANDD, forms::KANDQ];
-const KANDN: [Op; 4] = [forms::KANDNB, forms::KANDNW, forms::KANDND, forms::KANDNQ];
-const KOR: [Op; 4] = [forms::KORB, forms::KORW, forms::KORD, forms::KORQ];
-const KXOR: [Op; 4] = [forms::KXORB, forms::KXORW, forms::KXORD, forms::KXORQ];
-const KNOT: [Op; 4] = [forms::KNOTB, forms::KNOTW, forms::KNOTD, forms::KNOTQ];
-const KORTEST: [Op; 4] = [forms::KORTESTB, forms::KORTESTW, forms::KORTESTD, forms::KORTESTQ];
-const PMOVM2: [Op; 4] = [forms::PMOVM2B, forms::PMOVM2W, forms::PMOVM2D, forms::PMOVM2Q];
-const PMOV2M: [Op; 4] = [forms::PMOVB2M, forms::PMOVW2M, forms::PMOVD2M, forms::PMOVQ2M];
-pub const MOVDQU: [Op; 4] = [forms::MOVDQU8, forms::MOVDQU16, forms::MOVDQU32, forms::MOVDQU64];
-pub const PBLENDM: [Op; 4] = [forms::PBLENDMB, forms::PBLENDMW, forms::PBLENDMD, forms::PBLENDMQ];
-const PCMPK: [Op; 4] = [forms::PCMPKB, forms::PCMPKW, forms::PCMPKD, forms::PCMPKQ];
-const PCMPUK: [Op; 4] = [forms::PCMPUKB, forms::PCMPUKW, forms::PCMPUKD, forms::PCMPUKQ];
-
-pub fn lane(ty: Type) -> u32 {
-    ty.lane_bits() / 8
-}
-
-impl Select<'_> {
-    /// Notes whether the result of an instruction is a mask, from what is known of its operands.
-    pub fn note_mask(&mut self, inst: ClifInst) {
-        let &[result] = self.dfg().inst_results(inst) else { return };
-        if !self.ty(result).is_vector() {
-            return;
-        }
-        let args = self.arguments(inst);
-        let mask = |s: &Self, v: Value| s.is_mask_value(v);
-        let truth = |s: &Self, v: Value| mask(s, v) || matches!(s.constant_bits(v), Some(0 | u64::MAX));
-        let is_mask = match self.dfg().insts[inst].opcode() {
-            Opcode::Icmp | Opcode::Fcmp => true,
-            Opcode::Band | Opcode::Bor | Opcode::Bxor => {
-                args.iter().all(|&a| truth(self, a)) && args.iter().any(|&a| mask(self, a))
-            }
-            Opcode::Bnot => mask(self, args[0]),
-            Opcode::Bitselect => args.iter().all(|&a| truth(self, a)) && mask(self, args[0]),
-            Opcode::Bitcast => {
-                mask(self, args[0]) && self.ty(args[0]).lane_count() == self.ty(result).lane_count()
-            }
-            Opcode::Call => match self.intrinsic(inst) {
-                Some(Intrinsic::ResizeMask) => true,
-                Some(Intrinsic::Piece(_) | Intrinsic::Concat) => {
-                    args.iter().all(|&a| truth(self, a)) && args.iter().any(|&a| mask(self, a))
-                }
-                _ => false,
-            },
-            _ => false,
-        };
-        self.is_mask[result.as_u32() as usize] = is_mask;
-    }
-
-    /// Whether every lane of a value is all ones or all zeros, because of how it was made.
-    pub fn is_mask_value(&self, v: Value) -> bool {
-        self.is_mask[self.resolve(v).as_u32() as usize]
-    }
-
+impl Lower<'_> {
     /// The mask register of a value.
-    pub fn mask(&mut self, v: Value) -> Reg {
-        let v = self.resolve(v);
-        if let Some(mask) = self.masks[v.as_u32() as usize] {
+    pub(super) fn mask(&mut self, v: Value) -> VReg {
+        let v = self.clif.resolve(v);
+        if let Some(mask) = self.vregs.mask_of(v) {
             return mask;
         }
-        if self.is_mask_value(v) {
-            if let Some(inner) = self.bitcast_of(v) {
+        if self.clif.is_mask(v) {
+            if let Some(inner) = self.clif.bitcast_of(v) {
                 return self.mask(inner);
             }
-            let mask = self.fresh(Class::Mask);
-            self.masks[v.as_u32() as usize] = Some(mask);
+            let mask = self.vregs.fresh(RegClass::Mask);
+            self.vregs.set_mask(v, mask);
             return mask;
         }
-        // A constant, or a vector that holds truths: made here.
-        let ty = self.ty(v);
-        let mask = self.fresh(Class::Mask);
-        match self.constant_bits(v) {
+        // A constant, or a vector of all ones and all zeros that was not made by a comparison.
+        let ty = self.clif.ty(v);
+        let mask = self.vregs.fresh(RegClass::Mask);
+        match self.clif.constant_bits(v) {
             Some(0) => self.zero_mask(mask),
             _ => {
                 let x = self.reg(v);
                 let op = by_lane(lane(ty), PMOV2M);
-                // A short vector has other lanes above.
-                let all = if ty.bytes() < 16 { self.fresh(Class::Mask) } else { mask };
-                self.put(op, size(ty), all, &[Source::Reg(x)]);
+                // A short vector has unknown lanes above its own.
+                let all = if ty.bytes() < 16 { self.vregs.fresh(RegClass::Mask) } else { mask };
+                self.put(op, length(ty), all, &[VOperand::Reg(x)]);
                 if ty.bytes() < 16 {
                     self.keep_lanes(mask, all, ty.lane_count());
                 }
@@ -109,74 +67,92 @@ impl Select<'_> {
         mask
     }
 
-    fn zero_mask(&mut self, mask: Reg) {
-        // No register is known to be free of dependence; what is xored with itself is zero whatever it was.
-        let zero = self.constant(0);
-        self.put(forms::PMOVB2M, Size::Z, mask, &[Source::Reg(zero)]);
+    fn zero_mask(&mut self, mask: VReg) {
+        // From the constant 0: the mask instructions have no zeroing idiom without a dependence on the old value.
+        let zero = self.vregs.constant(0);
+        self.put(encodings::PMOVB2M, VectorLength::L512, mask, &[VOperand::Reg(zero)]);
     }
 
-    /// The vector form of a mask that was asked for as one, after the mask itself is there.
+    /// Makes the vector of a mask if it is wanted, after the mask itself.
     fn finish_mask(&mut self, result: Value) {
-        if let (Some(vector), Some(mask)) =
-            (self.regs[result.as_u32() as usize], self.masks[result.as_u32() as usize])
-        {
-            let ty = self.ty(result);
-            self.put(by_lane(lane(ty), PMOVM2), size(ty), vector, &[Source::Reg(mask)]);
+        if let (Some(vector), Some(mask)) = (self.vregs.of(result), self.vregs.mask_of(result)) {
+            let ty = self.clif.ty(result);
+            self.put(by_lane(lane(ty), PMOVM2), length(ty), vector, &[VOperand::Reg(mask)]);
         }
     }
 
-    /// An instruction whose result is a mask with a register of its own.
-    pub fn mask_result(&mut self, inst: ClifInst, opcode: Opcode, result: Value) -> Result<(), Unsupported> {
-        let args = self.arguments(inst);
-        let lanes = self.ty(result).lane_count();
-        let def = match self.masks[result.as_u32() as usize] {
+    /// An instruction whose result is in a mask register.
+    pub(super) fn mask_result(
+        &mut self,
+        inst: ClifInst,
+        opcode: Opcode,
+        result: Value,
+    ) -> Result<(), Unsupported> {
+        let args = self.clif.arguments(inst);
+        let lanes = self.clif.ty(result).lane_count();
+        let def = match self.vregs.mask_of(result) {
             Some(def) => def,
             None => {
-                let def = self.fresh(Class::Mask);
-                self.masks[result.as_u32() as usize] = Some(def);
+                let def = self.vregs.fresh(RegClass::Mask);
+                self.vregs.set_mask(result, def);
                 def
             }
         };
         let three = |s: &mut Self, ops, a, b| {
             let (a, b) = (s.mask(a), s.mask(b));
-            s.put(by_lanes(lanes, ops), Size::X, def, &[Source::Reg(a), Source::Reg(b)]);
+            s.put(by_lane_count(lanes, ops), VectorLength::L128, def, &[VOperand::Reg(a), VOperand::Reg(b)]);
         };
         match opcode {
             Opcode::Icmp | Opcode::Fcmp => self.compare(inst, def)?,
-            // The machine negates the first.
-            Opcode::Band => match (self.negated(args[0]), self.negated(args[1])) {
+            // The machine complements the first operand.
+            Opcode::Band => match (self.clif.complement_of(args[0]), self.clif.complement_of(args[1])) {
                 (_, Some(inner)) => three(self, KANDN, inner, args[0]),
                 (Some(inner), _) => three(self, KANDN, inner, args[1]),
                 _ => three(self, KAND, args[0], args[1]),
             },
             Opcode::Bor => three(self, KOR, args[0], args[1]),
-            Opcode::Bxor => match (self.constant_bits(args[0]), self.constant_bits(args[1])) {
+            Opcode::Bxor => match (self.clif.constant_bits(args[0]), self.clif.constant_bits(args[1])) {
                 (_, Some(u64::MAX)) => self.not(def, lanes, args[0]),
                 (Some(u64::MAX), _) => self.not(def, lanes, args[1]),
                 _ => three(self, KXOR, args[0], args[1]),
             },
             Opcode::Bnot => self.not(def, lanes, args[0]),
             Opcode::Bitselect
-                if (self.constant_bits(args[1]), self.constant_bits(args[2]))
+                if (self.clif.constant_bits(args[1]), self.clif.constant_bits(args[2]))
                     == (Some(u64::MAX), Some(0)) =>
             {
                 let m = self.mask(args[0]);
-                self.put(forms::KMOVQ, Size::X, def, &[Source::Reg(m)]);
+                self.put(encodings::KMOVQ, VectorLength::L128, def, &[VOperand::Reg(m)]);
             }
             Opcode::Bitselect => {
                 let [m, a, b] = [args[0], args[1], args[2]].map(|v| self.mask(v));
-                let (yes, no) = (self.fresh(Class::Mask), self.fresh(Class::Mask));
-                self.put(by_lanes(lanes, KAND), Size::X, yes, &[Source::Reg(m), Source::Reg(a)]);
-                self.put(by_lanes(lanes, KANDN), Size::X, no, &[Source::Reg(m), Source::Reg(b)]);
-                self.put(by_lanes(lanes, KOR), Size::X, def, &[Source::Reg(yes), Source::Reg(no)]);
+                let (yes, no) = (self.vregs.fresh(RegClass::Mask), self.vregs.fresh(RegClass::Mask));
+                self.put(
+                    by_lane_count(lanes, KAND),
+                    VectorLength::L128,
+                    yes,
+                    &[VOperand::Reg(m), VOperand::Reg(a)],
+                );
+                self.put(
+                    by_lane_count(lanes, KANDN),
+                    VectorLength::L128,
+                    no,
+                    &[VOperand::Reg(m), VOperand::Reg(b)],
+                );
+                self.put(
+                    by_lane_count(lanes, KOR),
+                    VectorLength::L128,
+                    def,
+                    &[VOperand::Reg(yes), VOperand::Reg(no)],
+                );
             }
             Opcode::Bitcast => {
-                // Whoever asked for the mask was given the inner one's; this is for its vector form.
+                // Uses of the mask read the inner mask; what is missing is the vector.
                 let inner = self.mask(args[0]);
-                self.put(forms::KMOVQ, Size::X, def, &[Source::Reg(inner)]);
-                let (outer, inner) = (result, self.resolve(args[0]));
-                if self.regs[outer.as_u32() as usize] == self.regs[inner.as_u32() as usize] {
-                    // The inner one sets the vector form of both.
+                self.put(encodings::KMOVQ, VectorLength::L128, def, &[VOperand::Reg(inner)]);
+                let (outer, inner) = (result, self.clif.resolve(args[0]));
+                if self.vregs.of(outer) == self.vregs.of(inner) {
+                    // The inner value makes the vector of both.
                     return Ok(());
                 }
             }
@@ -187,149 +163,142 @@ impl Select<'_> {
         Ok(())
     }
 
-    /// What a value is the complement of.
-    pub fn negated(&self, v: Value) -> Option<Value> {
-        self.def_of(v, Opcode::Bnot).map(|inst| self.arguments(inst)[0])
-    }
-
-    fn not(&mut self, def: Reg, lanes: u32, x: Value) {
+    fn not(&mut self, def: VReg, lanes: u32, x: Value) {
         let x = self.mask(x);
-        // The shortest complement has eight bits.
-        let all = if lanes < 8 { self.fresh(Class::Mask) } else { def };
-        self.put(by_lanes(lanes, KNOT), Size::X, all, &[Source::Reg(x)]);
+        // The shortest complement instruction has eight bits.
+        let all = if lanes < 8 { self.vregs.fresh(RegClass::Mask) } else { def };
+        self.put(by_lane_count(lanes, KNOT), VectorLength::L128, all, &[VOperand::Reg(x)]);
         if lanes < 8 {
             self.keep_lanes(def, all, lanes);
         }
     }
 
-    /// The lowest bits of a mask.
-    fn keep_lanes(&mut self, def: Reg, all: Reg, lanes: u32) {
-        let up = self.fresh(Class::Mask);
+    /// Clears the bits of a mask above its lanes.
+    fn keep_lanes(&mut self, def: VReg, all: VReg, lanes: u32) {
+        let up = self.vregs.fresh(RegClass::Mask);
         let left = 64 - lanes as i32;
-        self.push(Inst::new(forms::KSHIFTLQ, Size::X, Some(up), &[Source::Reg(all)]).immediate(left));
-        self.push(Inst::new(forms::KSHIFTRQ, Size::X, Some(def), &[Source::Reg(up)]).immediate(left));
+        self.push(
+            VInst::new(encodings::KSHIFTLQ, VectorLength::L128, Some(up), &[VOperand::Reg(all)])
+                .immediate(left),
+        );
+        self.push(
+            VInst::new(encodings::KSHIFTRQ, VectorLength::L128, Some(def), &[VOperand::Reg(up)])
+                .immediate(left),
+        );
     }
 
-    fn mask_intrinsic(&mut self, inst: ClifInst, def: Reg, lanes: u32) -> Result<(), Unsupported> {
-        let args = self.arguments(inst);
-        match self.intrinsic(inst) {
+    fn mask_intrinsic(&mut self, inst: ClifInst, def: VReg, lanes: u32) -> Result<(), Unsupported> {
+        let args = self.clif.arguments(inst);
+        match self.clif.intrinsic(inst) {
             Some(Intrinsic::ResizeMask) => {
                 let x = self.mask(args[0]);
-                self.put(forms::KMOVQ, Size::X, def, &[Source::Reg(x)]);
+                self.put(encodings::KMOVQ, VectorLength::L128, def, &[VOperand::Reg(x)]);
             }
-            Some(Intrinsic::Piece(place)) => {
+            Some(Intrinsic::Piece(index)) => {
                 let x = self.mask(args[0]);
-                // Lanes above the piece are other pieces' unless it is the last one.
-                let (all, first) = (self.ty(args[0]).lane_count(), u32::from(place) * lanes);
-                let up = self.fresh(Class::Mask);
+                // Shifted up and down again, since the lanes above belong to other subvectors.
+                let (all, first) = (self.clif.ty(args[0]).lane_count(), u32::from(index) * lanes);
+                let up = self.vregs.fresh(RegClass::Mask);
                 let left = 64 - first - lanes;
-                let inst = Inst::new(forms::KSHIFTLQ, Size::X, Some(up), &[Source::Reg(x)]);
+                let inst = VInst::new(encodings::KSHIFTLQ, VectorLength::L128, Some(up), &[VOperand::Reg(x)]);
                 debug_assert!(first + lanes <= all);
                 self.push(inst.immediate(left as i32));
-                let down = Inst::new(forms::KSHIFTRQ, Size::X, Some(def), &[Source::Reg(up)]);
+                let down =
+                    VInst::new(encodings::KSHIFTRQ, VectorLength::L128, Some(def), &[VOperand::Reg(up)]);
                 self.push(down.immediate((64 - lanes) as i32));
             }
             Some(Intrinsic::Concat) => {
                 let (low, high) = (self.mask(args[0]), self.mask(args[1]));
-                let up = self.fresh(Class::Mask);
-                let shift = Inst::new(forms::KSHIFTLQ, Size::X, Some(up), &[Source::Reg(high)]);
+                let up = self.vregs.fresh(RegClass::Mask);
+                let shift =
+                    VInst::new(encodings::KSHIFTLQ, VectorLength::L128, Some(up), &[VOperand::Reg(high)]);
                 self.push(shift.immediate(lanes as i32 / 2));
-                self.put(by_lanes(lanes, KOR), Size::X, def, &[Source::Reg(low), Source::Reg(up)]);
+                self.put(
+                    by_lane_count(lanes, KOR),
+                    VectorLength::L128,
+                    def,
+                    &[VOperand::Reg(low), VOperand::Reg(up)],
+                );
             }
-            _ => return refuse("a call of masks"),
+            _ => return refuse("an intrinsic on masks"),
         }
         Ok(())
     }
 
-    fn compare(&mut self, inst: ClifInst, def: Reg) -> Result<(), Unsupported> {
-        let (op, args, condition) = match self.dfg().insts[inst] {
+    fn compare(&mut self, inst: ClifInst, def: VReg) -> Result<(), Unsupported> {
+        let (op, args, condition) = match self.clif.data(inst) {
             Data::FloatCompare { cond, args, .. } => {
-                let op = if lane(self.ty(args[0])) == 4 { forms::CMPKPS } else { forms::CMPKPD };
-                (op, args, float_condition(cond))
+                let op = if lane(self.clif.ty(args[0])) == 4 { encodings::CMPKPS } else { encodings::CMPKPD };
+                (op, args, float_predicate(cond))
             }
             Data::IntCompare { cond, args, .. } => {
                 let (condition, unsigned) = int_condition(cond);
                 let ops = if unsigned { PCMPUK } else { PCMPK };
-                (by_lane(lane(self.ty(args[0])), ops), args, condition)
+                (by_lane(lane(self.clif.ty(args[0])), ops), args, condition)
             }
-            _ => return refuse("a comparison of another format"),
+            _ => return refuse("a comparison of an unknown format"),
         };
-        let ty = self.ty(args[0]);
+        let ty = self.clif.ty(args[0]);
         let (x, y) = (self.reg(args[0]), self.source(args[1]));
         if ty.bytes() < 16 {
-            // What lies above the lanes compares as it may.
-            let all = self.fresh(Class::Mask);
-            self.push(Inst::new(op, size(ty), Some(all), &[Source::Reg(x), y]).immediate(condition));
+            // Lanes above the vector's own compare as they may.
+            let all = self.vregs.fresh(RegClass::Mask);
+            self.push(VInst::new(op, length(ty), Some(all), &[VOperand::Reg(x), y]).immediate(condition));
             self.keep_lanes(def, all, ty.lane_count());
             return Ok(());
         }
-        self.push(Inst::new(op, size(ty), Some(def), &[Source::Reg(x), y]).immediate(condition));
+        self.push(VInst::new(op, length(ty), Some(def), &[VOperand::Reg(x), y]).immediate(condition));
         Ok(())
     }
 
-    /// Sets the flags by whether any lane is not zero.
-    pub fn any_true(&mut self, v: Value) -> Result<Condition, Unsupported> {
-        let ty = self.ty(v);
-        if self.level == Level::Avx2 {
+    /// Sets the flags by whether any lane is nonzero.
+    pub(super) fn any_true(&mut self, v: Value) -> Result<Condition, Unsupported> {
+        let ty = self.clif.ty(v);
+        if self.clif.level == Level::Avx2 {
             return self.any_true_of_vector(v);
         }
         let lanes = ty.lane_count();
-        let m = match self.is_mask_value(v) {
+        let m = match self.clif.is_mask(v) {
             true => self.mask(v),
-            false => return refuse("vany_true of something else than a mask"),
+            false => return refuse("vany_true of anything but a mask"),
         };
-        self.push(Inst::new(by_lanes(lanes, KORTEST), Size::X, None, &[Source::Reg(m), Source::Reg(m)]));
+        self.push(VInst::new(
+            by_lane_count(lanes, KORTEST),
+            VectorLength::L128,
+            None,
+            &[VOperand::Reg(m), VOperand::Reg(m)],
+        ));
         Ok(Condition::NotEqual)
     }
 
-    /// `m ? a : b` with a mask register.
-    pub fn choose(&mut self, result: Value, m: Value, a: Value, b: Value) {
-        let ty = self.ty(result);
-        let (w, size) = (lane(ty), size(ty));
+    /// `m ? a : b`.
+    pub(super) fn select_by_mask(&mut self, result: Value, m: Value, a: Value, b: Value) {
+        let ty = self.clif.ty(result);
+        let (w, length) = (lane(ty), length(ty));
         let def = self.reg(result);
-        let is_zero = |s: &Self, v| s.constant_bits(v) == Some(0);
+        let is_zero = |s: &Self, v| s.clif.constant_bits(v) == Some(0);
         if is_zero(self, b) {
-            return self.keep(def, ty, m, a);
+            return self.keep_where(def, ty, m, a);
         }
         let m = self.mask(m);
         let (no, yes) = (self.reg(b), self.source(a));
-        self.push(Inst::new(by_lane(w, PBLENDM), size, Some(def), &[Source::Reg(no), yes]).merging(m));
+        self.push(VInst::new(by_lane(w, PBLENDM), length, Some(def), &[VOperand::Reg(no), yes]).merging(m));
     }
 
-    /// `x` where the mask is set, else 0.
-    pub fn keep(&mut self, def: Reg, ty: Type, m: Value, x: Value) {
+    /// `m ? x : 0`.
+    pub(super) fn keep_where(&mut self, def: VReg, ty: Type, m: Value, x: Value) {
         let m = self.mask(m);
         let x = self.source(x);
-        self.push(Inst::new(by_lane(lane(ty), MOVDQU), size(ty), Some(def), &[x]).zeroing(m));
+        self.push(VInst::new(by_lane(lane(ty), MOVDQU), length(ty), Some(def), &[x]).zeroing(m));
     }
 
-    /// `x` where the mask is not set, else 0.
-    pub fn drop(&mut self, def: Reg, ty: Type, m: Value, x: Value) {
+    /// `m ? 0 : x`.
+    pub(super) fn zero_where(&mut self, def: VReg, ty: Type, m: Value, x: Value) {
         let m = self.mask(m);
-        let not = self.fresh(Class::Mask);
-        self.put(by_lanes(ty.lane_count(), KNOT), Size::X, not, &[Source::Reg(m)]);
+        let not = self.vregs.fresh(RegClass::Mask);
+        self.put(by_lane_count(ty.lane_count(), KNOT), VectorLength::L128, not, &[VOperand::Reg(m)]);
         let x = self.source(x);
-        self.push(Inst::new(by_lane(lane(ty), MOVDQU), size(ty), Some(def), &[x]).zeroing(not));
-    }
-}
-
-/// The predicate of a comparison of floats, quiet.
-pub fn float_condition(cond: FloatCC) -> i32 {
-    match cond {
-        FloatCC::Equal => 0x00,
-        FloatCC::LessThan => 0x11,
-        FloatCC::LessThanOrEqual => 0x12,
-        FloatCC::Unordered => 0x03,
-        FloatCC::NotEqual => 0x04,
-        FloatCC::UnorderedOrGreaterThanOrEqual => 0x15,
-        FloatCC::UnorderedOrGreaterThan => 0x16,
-        FloatCC::Ordered => 0x07,
-        FloatCC::UnorderedOrEqual => 0x08,
-        FloatCC::UnorderedOrLessThan => 0x19,
-        FloatCC::UnorderedOrLessThanOrEqual => 0x1a,
-        FloatCC::OrderedNotEqual => 0x0c,
-        FloatCC::GreaterThanOrEqual => 0x1d,
-        FloatCC::GreaterThan => 0x1e,
+        self.push(VInst::new(by_lane(lane(ty), MOVDQU), length(ty), Some(def), &[x]).zeroing(not));
     }
 }
 

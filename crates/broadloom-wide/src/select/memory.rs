@@ -1,55 +1,27 @@
-//! Loads, stores and their addresses.
-//!
-//! In: accesses of CLIF. Out: operands in memory, or instructions that move. Must hold: a load is taken in by its only
-//! use, and moves there past no store.
+//! Loads, stores and their addresses. A load is folded into its only use, unless a store in between may write what it reads.
 
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value, types};
 
-use crate::forms::{self, Op};
-use crate::intrinsic::Intrinsic;
-use crate::machine::{Address, Base, Class, Inst, Part, Reg, Size, Source};
-use crate::select::{Select, refuse, size};
-use crate::{Level, Unsupported};
+use crate::encodings::{self, Encoding};
+use crate::error::{Unsupported, refuse};
+use crate::inst::{RegClass, TailAccess, VAddress, VBase, VInst, VOperand, VReg, VectorLength};
+use crate::select::by_lane::length;
+use crate::select::lower::Lower;
+use crate::target::Level;
 
-impl Select<'_> {
-    /// The load of a value that is used here only, and as good as here.
-    pub fn sunk(&self, v: Value) -> Option<ClifInst> {
-        let v = self.resolve(v);
-        let (inst, at) = (self.def(v)?, self.at?);
-        let is_load = match self.dfg().insts[inst].opcode() {
-            Opcode::Load => true,
-            Opcode::Call => self.intrinsic(inst) == Some(Intrinsic::LoadPart),
-            _ => false,
-        };
-        let place = |i: ClifInst| i.as_u32() as usize;
-        let once = self.uses[v.as_u32() as usize] == 1 && self.regs[v.as_u32() as usize].is_none();
-        if !(is_load && once) || self.blocks[place(inst)] != self.blocks[place(at)] {
-            return None;
-        }
-        let between = self.stores[place(inst)] as usize..self.stores[place(at)] as usize;
-        let apart = self.stored[between].iter().all(|&store| self.are_apart(inst, store));
-        apart.then_some(inst)
+impl Lower<'_> {
+    /// The load of a value that the current instruction alone reads, if it can move here.
+    pub(super) fn sunk(&self, v: Value) -> Option<ClifInst> {
+        let v = self.clif.resolve(v);
+        let load = self.clif.movable_load(v, self.at?)?;
+        self.vregs.of(v).is_none().then_some(load)
     }
 
-    /// Whether a store can't write what a load reads: other elements of a row. An output is an input in place, element for
-    /// element, or overlaps none.
-    fn are_apart(&self, load: ClifInst, store: ClifInst) -> bool {
-        let part = |inst: ClifInst, intrinsic, left: usize| {
-            let is_part = self.intrinsic(inst) == Some(intrinsic);
-            let left = self.arguments(inst).get(left).copied().filter(|_| is_part)?;
-            self.first_lane(left).ok()
-        };
-        match (part(load, Intrinsic::LoadPart, 1), part(store, Intrinsic::StorePart, 2)) {
-            (Some(read), Some(written)) => read != written,
-            _ => false,
-        }
-    }
-
-    /// The same, through bitcasts that are used here only.
-    pub fn sunk_through_casts(&self, v: Value) -> Option<ClifInst> {
-        let mut v = self.resolve(v);
-        while let Some(inner) = self.bitcast_of(v) {
-            if self.uses[v.as_u32() as usize] != 1 || self.regs[v.as_u32() as usize].is_some() {
+    /// The same, through bitcasts that have no other use.
+    pub(super) fn sunk_through_casts(&self, v: Value) -> Option<ClifInst> {
+        let mut v = self.clif.resolve(v);
+        while let Some(inner) = self.clif.bitcast_of(v) {
+            if !self.clif.is_used_once(v) || self.vregs.of(v).is_some() {
                 return None;
             }
             v = inner;
@@ -57,172 +29,171 @@ impl Select<'_> {
         self.sunk(v)
     }
 
-    /// Whether a load fills a register of some length, so that it can stand for one.
-    pub fn is_whole_operand(&self, inst: ClifInst) -> bool {
-        let ty = self.ty(self.dfg().first_result(inst));
+    /// Whether a load fills a vector register of some length, so that a memory operand can replace it.
+    pub(super) fn is_whole_operand(&self, inst: ClifInst) -> bool {
+        let ty = self.clif.ty(self.clif.dfg().first_result(inst));
         ty.is_vector() && ty.bytes() >= 16
     }
 
-    /// Where a load reads.
-    pub fn load_address(&mut self, inst: ClifInst) -> Address {
-        match self.dfg().insts[inst] {
+    /// The address that a load reads.
+    pub(super) fn load_address(&mut self, inst: ClifInst) -> VAddress {
+        match self.clif.data(inst) {
             Data::Load { arg, offset, .. } => self.address(arg, offset.into()),
             _ => {
-                let args = self.arguments(inst);
+                let args = self.clif.arguments(inst);
                 let (address, left) = (args[0], args[1]);
-                let element = self.ty(self.dfg().first_result(inst)).lane_bits() / 8;
-                self.part_address(address, left, element)
+                let element = self.clif.ty(self.clif.dfg().first_result(inst)).lane_bits() / 8;
+                self.masked_address(address, left, element)
             }
         }
     }
 
-    fn part_address(&mut self, address: Value, left: Value, element: u32) -> Address {
-        // What is wrong with `left` was found when the loop was surveyed, or is found by `store` and `load_now`.
-        let lane = self.first_lane(left).unwrap_or(u16::MAX);
-        Address { part: Some(Part { element: element as u8, lane }), ..self.address(address, 0) }
+    fn masked_address(&mut self, address: Value, left: Value, element: u32) -> VAddress {
+        // A `left` that is not counted from the block is refused with the function.
+        let lane = self.clif.first_lane(left).unwrap_or(u16::MAX);
+        let tail = Some(TailAccess { element: element as u8, lane });
+        VAddress { tail, ..self.address(address, 0) }
     }
 
-    /// An address as a base, an index and an offset.
-    pub fn address(&mut self, v: Value, offset: i64) -> Address {
-        let (mut v, mut offset) = (self.resolve(v), offset);
-        while let Some((base, by)) = self.linear(v) {
+    /// An address as base, index and offset.
+    pub(super) fn address(&mut self, v: Value, offset: i64) -> VAddress {
+        let (mut v, mut offset) = (self.clif.resolve(v), offset);
+        while let Some((base, by)) = self.clif.linear(v) {
             (v, offset) = (base, offset + by);
         }
         if i32::try_from(offset).is_err() {
-            self.refused = Some(Unsupported(format!("an address {offset} bytes from another")));
+            self.refused = Some(Unsupported(format!("an address {offset} bytes from its base")));
         }
-        let at = |base, index, offset: i64| Address {
-            base,
-            index,
-            offset: offset as i32,
-            part: None,
-            broadcast: 0,
-        };
-        if let Some(inst) = self.def_of(v, Opcode::StackAddr)
-            && let Data::StackAddr { stack_slot, offset: inside, .. } = self.dfg().insts[inst]
+        let at = |base, index, offset: i64| VAddress { base, index, offset: offset as i32, tail: None };
+        if let Some(inst) = self.clif.def_of(v, Opcode::StackAddr)
+            && let Data::StackAddr { stack_slot, offset: inside, .. } = self.clif.dfg().insts[inst]
         {
-            let slot = self.slots[stack_slot.as_u32() as usize];
-            return at(Base::Frame, None, i64::from(slot) + i64::from(i32::from(inside)) + offset);
+            let slot = self.clif.slot_offsets[stack_slot.as_u32() as usize];
+            return at(VBase::StackSlots, None, i64::from(slot) + i64::from(i32::from(inside)) + offset);
         }
-        if let Some(inst) = self.def_of(v, Opcode::Iadd) {
-            let args = self.arguments(inst);
-            let (mut base, mut index, mut shift) = (self.resolve(args[0]), self.resolve(args[1]), 0);
+        if let Some(inst) = self.clif.def_of(v, Opcode::Iadd) {
+            let args = self.clif.arguments(inst);
+            let (mut base, mut index, mut shift) =
+                (self.clif.resolve(args[0]), self.clif.resolve(args[1]), 0);
             for _ in 0..2 {
-                if let Some(shifted) = self.def_of(index, Opcode::Ishl)
-                    && let Some(by @ 0..=3) = self.integer_constant(self.arguments(shifted)[1])
+                if let Some(shifted) = self.clif.def_of(index, Opcode::Ishl)
+                    && let Some(by @ 0..=3) = self.clif.integer_constant(self.clif.arguments(shifted)[1])
                 {
-                    (index, shift) = (self.resolve(self.arguments(shifted)[0]), by as u8);
+                    (index, shift) = (self.clif.resolve(self.clif.arguments(shifted)[0]), by as u8);
                     break;
                 }
                 std::mem::swap(&mut base, &mut index);
             }
             let base = self.reg(base);
             let index = self.reg(index);
-            return at(Base::Reg(base), Some((index, shift)), offset);
+            return at(VBase::Reg(base), Some((index, shift)), offset);
         }
         let base = self.reg(v);
-        at(Base::Reg(base), None, offset)
+        at(VBase::Reg(base), None, offset)
     }
 
-    /// Loads a value right here.
-    pub fn load_now(&mut self, inst: ClifInst, v: Value) -> Reg {
-        let ty = self.ty(v);
+    /// Loads a value at the current instruction.
+    pub(super) fn load_now(&mut self, inst: ClifInst, v: Value) -> VReg {
+        let ty = self.clif.ty(v);
         let address = self.load_address(inst);
-        let class = if ty.is_vector() || ty.is_float() { Class::Vector } else { Class::General };
-        let def = self.fresh(class);
+        let class = if ty.is_vector() || ty.is_float() { RegClass::Vector } else { RegClass::General };
+        let def = self.vregs.fresh(class);
         let op = self.load_op(ty);
-        self.put(op, size(ty), def, &[Source::Mem(address)]);
+        self.put(op, length(ty), def, &[VOperand::Mem(address)]);
         def
     }
 
-    fn load_op(&self, ty: Type) -> Op {
-        let evex = self.level == Level::Avx512;
+    fn load_op(&self, ty: Type) -> Encoding {
+        let evex = self.clif.level == Level::Avx512;
         match ty.bytes() {
-            8 if ty == types::I64 => forms::MOV,
-            4 if ty == types::I32 => forms::MOV32,
-            2 if ty == types::I16 => forms::MOVZX16,
-            1 => forms::MOVZX8,
-            4 if evex => forms::MOVD_E,
-            4 => forms::MOVD,
-            8 if evex => forms::MOVQ_E,
-            8 => forms::MOVQ,
-            _ => forms::MOVUPS,
+            8 if ty == types::I64 => encodings::MOV,
+            4 if ty == types::I32 => encodings::MOV32,
+            2 if ty == types::I16 => encodings::MOVZX16,
+            1 => encodings::MOVZX8,
+            4 if evex => encodings::MOVD_E,
+            4 => encodings::MOVD,
+            8 if evex => encodings::MOVQ_E,
+            8 => encodings::MOVQ,
+            _ => encodings::MOVUPS,
         }
     }
 
-    /// A load whose value is used more than once, or elsewhere.
-    pub fn load(&mut self, inst: ClifInst, result: Value) -> Result<(), Unsupported> {
-        let ty = self.ty(result);
+    /// A load that is not folded.
+    pub(super) fn load(&mut self, inst: ClifInst, result: Value) -> Result<(), Unsupported> {
+        let ty = self.clif.ty(result);
         let address = self.load_address(inst);
         check(address)?;
         let def = self.reg(result);
         let op = self.load_op(ty);
-        self.put(op, size(ty), def, &[Source::Mem(address)]);
+        self.put(op, length(ty), def, &[VOperand::Mem(address)]);
         Ok(())
     }
 
-    pub fn store(&mut self, inst: ClifInst) -> Result<(), Unsupported> {
-        let Data::Store { args: [value, address], offset, .. } = self.dfg().insts[inst] else {
-            return refuse("a store of another format");
+    pub(super) fn store(&mut self, inst: ClifInst) -> Result<(), Unsupported> {
+        let Data::Store { args: [value, address], offset, .. } = self.clif.dfg().insts[inst] else {
+            return refuse("a store of an unknown format");
         };
-        let ty = self.ty(value);
-        let evex = self.level == Level::Avx512;
-        if let Some(constant) = self.integer_constant(value).filter(|_| ty == types::I8) {
+        let ty = self.clif.ty(value);
+        let evex = self.clif.level == Level::Avx512;
+        if let Some(constant) = self.clif.integer_constant(value).filter(|_| ty == types::I8) {
             let address = self.address(address, offset.into());
-            let inst = Inst::new(forms::MOV8_I, Size::X, None, &[Source::Mem(address)]);
+            let inst = VInst::new(encodings::MOV8_I, VectorLength::L128, None, &[VOperand::Mem(address)]);
             self.push(inst.immediate(constant as i8 as i32));
             return Ok(());
         }
         let reg = self.reg(value);
         let address = self.address(address, offset.into());
         let op = match (ty.is_vector() || ty.is_float(), ty.bytes()) {
-            (false, 8) => forms::MOV_STORE,
-            (false, 4) => forms::MOV_STORE32,
-            (false, 2) => forms::MOV_STORE16,
-            (false, _) => forms::MOV_STORE8,
+            (false, 8) => encodings::MOV_STORE,
+            (false, 4) => encodings::MOV_STORE32,
+            (false, 2) => encodings::MOV_STORE16,
+            (false, _) => encodings::MOV_STORE8,
             (true, bytes) => vector_store(bytes, evex),
         };
-        self.push(Inst::new(op, size(ty), None, &[Source::Mem(address), Source::Reg(reg)]));
+        self.push(VInst::new(op, length(ty), None, &[VOperand::Mem(address), VOperand::Reg(reg)]));
         Ok(())
     }
 
-    pub fn store_part(&mut self, args: &[Value]) -> Result<(), Unsupported> {
-        let ty = self.ty(args[0]);
+    pub(super) fn store_masked(&mut self, args: &[Value]) -> Result<(), Unsupported> {
+        let ty = self.clif.ty(args[0]);
         let reg = self.reg(args[0]);
-        let address = self.part_address(args[1], args[2], ty.lane_bits() / 8);
+        let address = self.masked_address(args[1], args[2], ty.lane_bits() / 8);
         check(address)?;
-        let op = vector_store(ty.bytes(), self.level == Level::Avx512);
-        self.push(Inst::new(op, size(ty), None, &[Source::Mem(address), Source::Reg(reg)]));
+        let op = vector_store(ty.bytes(), self.clif.level == Level::Avx512);
+        self.push(VInst::new(op, length(ty), None, &[VOperand::Mem(address), VOperand::Reg(reg)]));
         Ok(())
     }
 
-    pub fn store_stream(&mut self, args: &[Value]) -> Result<(), Unsupported> {
-        let ty = self.ty(args[0]);
+    pub(super) fn store_stream(&mut self, args: &[Value]) -> Result<(), Unsupported> {
+        let ty = self.clif.ty(args[0]);
         let reg = self.reg(args[0]);
         let address = self.address(args[1], 0);
         if ty.bytes() < 16 {
-            return refuse("a store past the caches of less than 128 bits");
+            return refuse("a non-temporal store of less than 128 bits");
         }
-        self.push(Inst::new(forms::MOVNTPS, size(ty), None, &[Source::Mem(address), Source::Reg(reg)]));
+        self.push(VInst::new(
+            encodings::MOVNTPS,
+            length(ty),
+            None,
+            &[VOperand::Mem(address), VOperand::Reg(reg)],
+        ));
         Ok(())
     }
 }
 
-fn vector_store(bytes: u32, evex: bool) -> Op {
+fn vector_store(bytes: u32, evex: bool) -> Encoding {
     match (bytes, evex) {
-        (4, true) => forms::MOVD_STORE_E,
-        (4, false) => forms::MOVD_STORE,
-        (8, true) => forms::MOVQ_STORE_E,
-        (8, false) => forms::MOVQ_STORE,
-        _ => forms::MOVUPS_STORE,
+        (4, true) => encodings::MOVD_STORE_E,
+        (4, false) => encodings::MOVD_STORE,
+        (8, true) => encodings::MOVQ_STORE_E,
+        (8, false) => encodings::MOVQ_STORE,
+        _ => encodings::MOVUPS_STORE,
     }
 }
 
-fn check(address: Address) -> Result<(), Unsupported> {
-    match address.part {
-        Some(part) if part.lane == u16::MAX => {
-            refuse("a part of a vector that is not counted from the block")
-        }
+fn check(address: VAddress) -> Result<(), Unsupported> {
+    match address.tail {
+        Some(tail) if tail.lane == u16::MAX => refuse("a masked access that is not counted from the block"),
         _ => Ok(()),
     }
 }

@@ -1,68 +1,64 @@
-//! Arithmetic on vectors.
-//!
-//! In: vector instructions. Out: instructions of the machine, one for one wherever it has them. Must hold: the bits of
-//! CLIF, in every lane of the value; lanes beyond hold anything.
+//! Arithmetic on vectors: one machine instruction for one of CLIF wherever there is one. Lanes above the value's own may hold
+//! anything.
 
 use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
 
-use crate::forms::{self, Op};
-use crate::machine::{Address, Base, Inst, Reg, Size, Source};
-use crate::select::masks::lane;
-use crate::select::{Select, by_lane, refuse, size};
-use crate::{Level, Unsupported};
+use crate::encodings::{self, Encoding};
+use crate::error::{Unsupported, refuse};
+use crate::inst::{RegClass, VInst, VOperand, VReg, VectorLength};
+use crate::select::by_lane::{PMAXS, PMAXU, PMINS, PMINU, by_float, by_lane, lane, length};
+use crate::select::lower::Lower;
+use crate::target::Level;
 
-const PADD: [Op; 4] = [forms::PADDB, forms::PADDW, forms::PADDD, forms::PADDQ];
-const PSUB: [Op; 4] = [forms::PSUBB, forms::PSUBW, forms::PSUBD, forms::PSUBQ];
-pub const PMAXS: [Op; 4] = [forms::PMAXSB, forms::PMAXSW, forms::PMAXSD, forms::PMAXSQ];
-pub const PMINS: [Op; 4] = [forms::PMINSB, forms::PMINSW, forms::PMINSD, forms::PMINSQ];
-pub const PMAXU: [Op; 4] = [forms::PMAXUB, forms::PMAXUW, forms::PMAXUD, forms::PMAXUQ];
-pub const PMINU: [Op; 4] = [forms::PMINUB, forms::PMINUW, forms::PMINUD, forms::PMINUQ];
-const PABS: [Op; 4] = [forms::PABSB, forms::PABSW, forms::PABSD, forms::PABSQ];
-const BROADCAST: [Op; 4] = [forms::PBROADCASTB, forms::PBROADCASTW, forms::PBROADCASTD, forms::PBROADCASTQ];
-const BROADCAST_G: [Op; 4] =
-    [forms::PBROADCASTB_G, forms::PBROADCASTW_G, forms::PBROADCASTD_G, forms::PBROADCASTQ_G];
+const PADD: [Encoding; 4] = [encodings::PADDB, encodings::PADDW, encodings::PADDD, encodings::PADDQ];
+const PSUB: [Encoding; 4] = [encodings::PSUBB, encodings::PSUBW, encodings::PSUBD, encodings::PSUBQ];
+const PABS: [Encoding; 4] = [encodings::PABSB, encodings::PABSW, encodings::PABSD, encodings::PABSQ];
+const BROADCAST: [Encoding; 4] =
+    [encodings::PBROADCASTB, encodings::PBROADCASTW, encodings::PBROADCASTD, encodings::PBROADCASTQ];
+const BROADCAST_G: [Encoding; 4] =
+    [encodings::PBROADCASTB_G, encodings::PBROADCASTW_G, encodings::PBROADCASTD_G, encodings::PBROADCASTQ_G];
 
-/// One of two operations, by the width of float lanes.
-pub fn float(ty: Type, single: Op, double: Op) -> Op {
-    if lane(ty) == 4 { single } else { double }
-}
-
-impl Select<'_> {
-    pub fn vector(&mut self, inst: ClifInst, opcode: Opcode, result: Value) -> Result<(), Unsupported> {
-        if self.is_mask_value(result) && self.level == Level::Avx512 {
+impl Lower<'_> {
+    pub(super) fn vector(
+        &mut self,
+        inst: ClifInst,
+        opcode: Opcode,
+        result: Value,
+    ) -> Result<(), Unsupported> {
+        if self.clif.is_mask(result) && self.clif.level == Level::Avx512 {
             return self.mask_result(inst, opcode, result);
         }
-        let ty = self.ty(result);
-        let args = self.arguments(inst);
+        let ty = self.clif.ty(result);
+        let args = self.clif.arguments(inst);
         let w = lane(ty);
         match opcode {
             Opcode::Load => self.load(inst, result)?,
             Opcode::Vconst | Opcode::Bitcast => {}
             Opcode::Splat => self.splat(result, args[0])?,
-            Opcode::Fadd => self.binary(float(ty, forms::ADDPS, forms::ADDPD), result, args),
-            Opcode::Fsub => self.binary(float(ty, forms::SUBPS, forms::SUBPD), result, args),
-            Opcode::Fmul => self.binary(float(ty, forms::MULPS, forms::MULPD), result, args),
-            Opcode::Fdiv => self.binary(float(ty, forms::DIVPS, forms::DIVPD), result, args),
-            Opcode::Sqrt => self.unary(float(ty, forms::SQRTPS, forms::SQRTPD), result, args[0]),
-            Opcode::Fma => self.product(result, args),
+            Opcode::Fadd => self.binary(by_float(ty, encodings::ADDPS, encodings::ADDPD), result, args),
+            Opcode::Fsub => self.binary(by_float(ty, encodings::SUBPS, encodings::SUBPD), result, args),
+            Opcode::Fmul => self.binary(by_float(ty, encodings::MULPS, encodings::MULPD), result, args),
+            Opcode::Fdiv => self.binary(by_float(ty, encodings::DIVPS, encodings::DIVPD), result, args),
+            Opcode::Sqrt => self.unary(by_float(ty, encodings::SQRTPS, encodings::SQRTPD), result, args[0]),
+            Opcode::Fma => self.fma(result, args),
             Opcode::Nearest => self.round(result, args[0], 0x08),
             Opcode::Floor => self.round(result, args[0], 0x09),
             Opcode::Ceil => self.round(result, args[0], 0x0a),
             Opcode::Trunc => self.round(result, args[0], 0x0b),
             Opcode::Fneg => {
-                let sign = self.constant_of(w, 1 << (8 * w - 1));
+                let sign = self.vregs.constant_of(w, 1 << (8 * w - 1));
                 self.with_constant(self.logic(ty, Logic::Xor), result, args[0], sign);
             }
             Opcode::Fabs => {
-                let magnitude = self.constant_of(w, u64::MAX >> (65 - 8 * w));
+                let magnitude = self.vregs.constant_of(w, u64::MAX >> (65 - 8 * w));
                 self.with_constant(self.logic(ty, Logic::And), result, args[0], magnitude);
             }
             Opcode::Iadd => self.binary(by_lane(w, PADD), result, args),
             Opcode::Isub => self.binary(by_lane(w, PSUB), result, args),
             Opcode::Ineg => {
-                let (zero, def, x) = (self.constant(0), self.reg(result), self.source(args[0]));
-                self.put(by_lane(w, PSUB), size(ty), def, &[Source::Reg(zero), x]);
+                let (zero, def, x) = (self.vregs.constant(0), self.reg(result), self.source(args[0]));
+                self.put(by_lane(w, PSUB), length(ty), def, &[VOperand::Reg(zero), x]);
             }
             Opcode::Imul => self.multiply(result, args)?,
             Opcode::Smax | Opcode::Smin | Opcode::Umax | Opcode::Umin => {
@@ -72,18 +68,18 @@ impl Select<'_> {
                     Opcode::Umax => PMAXU,
                     _ => PMINU,
                 };
-                match (w, self.level) {
-                    (8, Level::Avx2) => self.extreme_64(opcode, result, args),
+                match (w, self.clif.level) {
+                    (8, Level::Avx2) => self.min_max_64(opcode, result, args),
                     _ => self.binary(by_lane(w, ops), result, args),
                 }
             }
-            Opcode::Iabs => match (w, self.level) {
-                (8, Level::Avx2) => self.magnitude_64(result, args[0]),
+            Opcode::Iabs => match (w, self.clif.level) {
+                (8, Level::Avx2) => self.abs_64(result, args[0]),
                 _ => self.unary(by_lane(w, PABS), result, args[0]),
             },
             Opcode::Band | Opcode::Bor | Opcode::Bxor => self.bitwise(opcode, result, args),
             Opcode::Bnot => {
-                let ones = self.constant(u64::MAX);
+                let ones = self.vregs.constant(u64::MAX);
                 self.with_constant(self.logic(ty, Logic::Xor), result, args[0], ones);
             }
             Opcode::Bitselect => self.bit_select(result, args),
@@ -100,89 +96,89 @@ impl Select<'_> {
         Ok(())
     }
 
-    pub fn binary(&mut self, op: Op, result: Value, args: &[Value]) {
-        let (def, ty) = (self.reg(result), self.ty(result));
-        // The one that can be memory goes last, where the places may change.
+    pub(super) fn binary(&mut self, op: Encoding, result: Value, args: &[Value]) {
+        let (def, ty) = (self.reg(result), self.clif.ty(result));
+        // A load to fold goes last.
         let swap = op.commutes && self.sunk_through_casts(args[0]).is_some();
         let [x, y] = if swap { [args[1], args[0]] } else { [args[0], args[1]] };
         let x = self.reg(x);
         let y = self.source(y);
-        self.put(op, size(ty), def, &[Source::Reg(x), y]);
+        self.put(op, length(ty), def, &[VOperand::Reg(x), y]);
     }
 
-    pub fn unary(&mut self, op: Op, result: Value, x: Value) {
-        let (def, ty) = (self.reg(result), self.ty(result));
+    pub(super) fn unary(&mut self, op: Encoding, result: Value, x: Value) {
+        let (def, ty) = (self.reg(result), self.clif.ty(result));
         let x = self.source(x);
-        self.put(op, size(ty), def, &[x]);
+        self.put(op, length(ty), def, &[x]);
     }
 
-    fn with_constant(&mut self, op: Op, result: Value, x: Value, constant: Reg) {
-        let (def, ty) = (self.reg(result), self.ty(result));
+    fn with_constant(&mut self, op: Encoding, result: Value, x: Value, constant: VReg) {
+        let (def, ty) = (self.reg(result), self.clif.ty(result));
         let x = self.reg(x);
-        self.put(op, size(ty), def, &[Source::Reg(x), Source::Reg(constant)]);
+        self.put(op, length(ty), def, &[VOperand::Reg(x), VOperand::Reg(constant)]);
     }
 
     fn round(&mut self, result: Value, x: Value, how: i32) {
-        let (def, ty) = (self.reg(result), self.ty(result));
+        let (def, ty) = (self.reg(result), self.clif.ty(result));
         let x = self.source(x);
-        let op = match self.level {
-            Level::Avx512 => float(ty, forms::RNDSCALEPS, forms::RNDSCALEPD),
-            Level::Avx2 => float(ty, forms::ROUNDPS, forms::ROUNDPD),
+        let op = match self.clif.level {
+            Level::Avx512 => by_float(ty, encodings::RNDSCALEPS, encodings::RNDSCALEPD),
+            Level::Avx2 => by_float(ty, encodings::ROUNDPS, encodings::ROUNDPD),
         };
-        self.push(Inst::new(op, size(ty), Some(def), &[x]).immediate(how));
+        self.push(VInst::new(op, length(ty), Some(def), &[x]).immediate(how));
     }
 
-    /// a·b + c, with a negation of a factor taken in.
-    fn product(&mut self, result: Value, args: &[Value]) {
-        let (def, ty) = (self.reg(result), self.ty(result));
+    /// a·b + c; a negation of a factor is folded.
+    fn fma(&mut self, result: Value, args: &[Value]) {
+        let (def, ty) = (self.reg(result), self.clif.ty(result));
         let (mut a, mut b, c) = (args[0], args[1], args[2]);
         let mut negative = false;
         for factor in [&mut a, &mut b] {
-            if let Some(inst) = self.def_of(*factor, Opcode::Fneg) {
-                (*factor, negative) = (self.arguments(inst)[0], !negative);
+            if let Some(inst) = self.clif.def_of(*factor, Opcode::Fneg) {
+                (*factor, negative) = (self.clif.arguments(inst)[0], !negative);
             }
         }
         let op = match negative {
-            false => float(ty, forms::FMADDPS, forms::FMADDPD),
-            true => float(ty, forms::FNMADDPS, forms::FNMADDPD),
+            false => by_float(ty, encodings::FMADD213PS, encodings::FMADD213PD),
+            true => by_float(ty, encodings::FNMADD213PS, encodings::FNMADD213PD),
         };
-        let [x, y, z] = [a, b, c].map(|v| Source::Reg(self.reg(v)));
-        self.push(Inst::new(op, size(ty), Some(def), &[x, y, z]).tied());
+        let [x, y, z] = [a, b, c].map(|v| VOperand::Reg(self.reg(v)));
+        self.push(VInst::new(op, length(ty), Some(def), &[x, y, z]).tied());
     }
 
     fn multiply(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
-        let ty = self.ty(result);
-        match (lane(ty), self.level) {
-            (2, _) => self.binary(forms::PMULLW, result, args),
-            (4, _) => self.binary(forms::PMULLD, result, args),
-            (8, Level::Avx512) => self.binary(forms::PMULLQ, result, args),
+        let ty = self.clif.ty(result);
+        match (lane(ty), self.clif.level) {
+            (2, _) => self.binary(encodings::PMULLW, result, args),
+            (4, _) => self.binary(encodings::PMULLD, result, args),
+            (8, Level::Avx512) => self.binary(encodings::PMULLQ, result, args),
             (8, Level::Avx2) => {
-                // Of the four products of halves three reach into the low 64 bits.
-                let (def, size) = (self.reg(result), size(ty));
-                let [a, b] = [args[0], args[1]].map(|v| Source::Reg(self.reg(v)));
+                // Three of the four products of halves contribute to the low 64 bits.
+                let (def, length) = (self.reg(result), length(ty));
+                let [a, b] = [args[0], args[1]].map(|v| VOperand::Reg(self.reg(v)));
                 let [a_high, b_high] =
-                    [a, b].map(|x| Source::Reg(self.make_i(forms::PSRLQ_I, size, &[x], 32)));
-                let low = self.make(forms::PMULUDQ, size, &[a, b]);
-                let x = self.make(forms::PMULUDQ, size, &[a_high, b]);
-                let y = self.make(forms::PMULUDQ, size, &[a, b_high]);
-                let mixed = self.make(forms::PADDQ, size, &[Source::Reg(x), Source::Reg(y)]);
-                let mixed = self.make_i(forms::PSLLQ_I, size, &[Source::Reg(mixed)], 32);
-                self.put(forms::PADDQ, size, def, &[Source::Reg(low), Source::Reg(mixed)]);
+                    [a, b].map(|x| VOperand::Reg(self.make_i(encodings::PSRLQ_I, length, &[x], 32)));
+                let low = self.make(encodings::PMULUDQ, length, &[a, b]);
+                let x = self.make(encodings::PMULUDQ, length, &[a_high, b]);
+                let y = self.make(encodings::PMULUDQ, length, &[a, b_high]);
+                let mixed = self.make(encodings::PADDQ, length, &[VOperand::Reg(x), VOperand::Reg(y)]);
+                let mixed = self.make_i(encodings::PSLLQ_I, length, &[VOperand::Reg(mixed)], 32);
+                self.put(encodings::PADDQ, length, def, &[VOperand::Reg(low), VOperand::Reg(mixed)]);
             }
             _ => return refuse(format!("imul of {ty}")),
         }
         Ok(())
     }
 
-    /// A bitwise operation for lanes of a type: of what width they are is told to what stands in memory.
-    pub fn logic(&self, ty: Type, logic: Logic) -> Op {
+    /// A bitwise operation on lanes of a type; their width only matters for embedded broadcasts.
+    pub(super) fn logic(&self, ty: Type, logic: Logic) -> Encoding {
         let ops = match logic {
-            Logic::And => [forms::PAND, forms::PANDD, forms::PANDQ],
-            Logic::Or => [forms::POR, forms::PORD, forms::PORQ],
-            Logic::Xor => [forms::PXOR, forms::PXORD, forms::PXORQ],
-            Logic::AndNot => [forms::PANDN, forms::PANDND, forms::PANDNQ],
+            Logic::And => [encodings::PAND, encodings::PANDD, encodings::PANDQ],
+            Logic::Or => [encodings::POR, encodings::PORD, encodings::PORQ],
+            Logic::Xor => [encodings::PXOR, encodings::PXORD, encodings::PXORQ],
+            Logic::AndNot => [encodings::PANDN, encodings::PANDND, encodings::PANDNQ],
         };
-        match (self.level, lane(ty)) {
+        match (self.clif.level, lane(ty)) {
             (Level::Avx2, _) => ops[0],
             (Level::Avx512, 8) => ops[2],
             (Level::Avx512, _) => ops[1],
@@ -190,26 +186,26 @@ impl Select<'_> {
     }
 
     fn bitwise(&mut self, opcode: Opcode, result: Value, args: &[Value]) {
-        let ty = self.ty(result);
-        let negated = [0, 1].map(|i| self.negated(args[i]).filter(|_| opcode == Opcode::Band));
-        // With the operand that is complemented, if one is, second.
+        let ty = self.clif.ty(result);
+        let negated = [0, 1].map(|i| self.clif.complement_of(args[i]).filter(|_| opcode == Opcode::Band));
+        // The complemented operand second, if there is one.
         let (x, y, complement) = match negated {
             [_, Some(inner)] => (args[0], inner, true),
             [Some(inner), None] => (args[1], inner, true),
             _ => (args[0], args[1], false),
         };
-        if self.level == Level::Avx512 && opcode == Opcode::Band {
-            // One of the two is a mask with a register of its own.
+        if self.clif.level == Level::Avx512 && opcode == Opcode::Band {
+            // One of the two may be in a mask register.
             let def = self.reg(result);
-            match (self.is_mask_value(x), self.is_mask_value(y), complement) {
-                (false, true, true) => return self.drop(def, ty, y, x),
-                (false, true, false) => return self.keep(def, ty, y, x),
-                (true, false, false) => return self.keep(def, ty, x, y),
+            match (self.clif.is_mask(x), self.clif.is_mask(y), complement) {
+                (false, true, true) => return self.zero_where(def, ty, y, x),
+                (false, true, false) => return self.keep_where(def, ty, y, x),
+                (true, false, false) => return self.keep_where(def, ty, x, y),
                 _ => {}
             }
         }
         let logic = match opcode {
-            // The machine complements the first.
+            // The machine complements the first operand.
             Opcode::Band if complement => {
                 return self.binary(self.logic(ty, Logic::AndNot), result, &[y, x]);
             }
@@ -221,62 +217,64 @@ impl Select<'_> {
     }
 
     fn bit_select(&mut self, result: Value, args: &[Value]) {
-        let ty = self.ty(result);
+        let ty = self.clif.ty(result);
         let (m, a, b) = (args[0], args[1], args[2]);
-        if let Some(op) = self.extreme(m, a, b) {
+        if let Some(op) = self.float_min_max(m, a, b) {
             return self.binary(op, result, &[a, b]);
         }
-        match (self.level, self.is_mask_value(m)) {
-            (Level::Avx512, true) => self.choose(result, self.resolve(m), a, b),
-            (Level::Avx2, true) => match [a, b].map(|v| self.constant_bits(v)) {
-                [_, Some(0)] => self.binary(forms::PAND, result, &[m, a]),
-                [Some(0), _] => self.binary(forms::PANDN, result, &[m, b]),
+        match (self.clif.level, self.clif.is_mask(m)) {
+            (Level::Avx512, true) => self.select_by_mask(result, self.clif.resolve(m), a, b),
+            (Level::Avx2, true) => match [a, b].map(|v| self.clif.constant_bits(v)) {
+                [_, Some(0)] => self.binary(encodings::PAND, result, &[m, a]),
+                [Some(0), _] => self.binary(encodings::PANDN, result, &[m, b]),
                 _ => {
                     let def = self.reg(result);
-                    let [no, yes, m] = [b, a, m].map(|v| Source::Reg(self.reg(v)));
-                    self.put(forms::PBLENDVB, size(ty), def, &[no, yes, m]);
+                    let [no, yes, m] = [b, a, m].map(|v| VOperand::Reg(self.reg(v)));
+                    self.put(encodings::PBLENDVB, length(ty), def, &[no, yes, m]);
                 }
             },
             (Level::Avx512, false) => {
                 let def = self.reg(result);
-                let [m, a, b] = [m, a, b].map(|v| Source::Reg(self.reg(v)));
-                // Bit 4a + 2b + c of the table is the result; with the mask first, it is a where 1 and b where 0.
-                let op = if lane(ty) == 8 { forms::PTERNLOGQ } else { forms::PTERNLOGD };
-                self.push(Inst::new(op, size(ty), Some(def), &[m, a, b]).tied().immediate(0xca));
+                let [m, a, b] = [m, a, b].map(|v| VOperand::Reg(self.reg(v)));
+                // Bit 4m + 2a + b of the truth table is the result: a where m is 1, b where it is 0.
+                let op = if lane(ty) == 8 { encodings::PTERNLOGQ } else { encodings::PTERNLOGD };
+                self.push(VInst::new(op, length(ty), Some(def), &[m, a, b]).tied().immediate(0xca));
             }
             (Level::Avx2, false) => {
                 let def = self.reg(result);
-                let [m, a, b] = [m, a, b].map(|v| Source::Reg(self.reg(v)));
-                let yes = self.make(forms::PAND, size(ty), &[m, a]);
-                let no = self.make(forms::PANDN, size(ty), &[m, b]);
-                self.put(forms::POR, size(ty), def, &[Source::Reg(yes), Source::Reg(no)]);
+                let [m, a, b] = [m, a, b].map(|v| VOperand::Reg(self.reg(v)));
+                let yes = self.make(encodings::PAND, length(ty), &[m, a]);
+                let no = self.make(encodings::PANDN, length(ty), &[m, b]);
+                self.put(encodings::POR, length(ty), def, &[VOperand::Reg(yes), VOperand::Reg(no)]);
             }
         }
     }
 
-    /// The operation that picks the lesser or the greater of two floats, if that is the choice. (Those of integers are
-    /// instructions of CLIF.)
-    fn extreme(&self, m: Value, a: Value, b: Value) -> Option<Op> {
-        let Data::FloatCompare { cond, args, .. } = self.data(self.def(self.bare(m))?) else { return None };
-        let (a, b, w) = (self.bare(a), self.bare(b), lane(self.ty(a)));
-        let [x, y] = args.map(|v| self.bare(v));
-        let cond = match (lane(self.ty(args[0])) == w, (a, b)) {
+    /// The minimum or maximum instruction that a select of floats by their comparison is. (Those of integers are
+    /// CLIF instructions.)
+    fn float_min_max(&self, m: Value, a: Value, b: Value) -> Option<Encoding> {
+        let Data::FloatCompare { cond, args, .. } = self.clif.data(self.clif.def(self.clif.bare(m))?) else {
+            return None;
+        };
+        let (a, b, w) = (self.clif.bare(a), self.clif.bare(b), lane(self.clif.ty(a)));
+        let [x, y] = args.map(|v| self.clif.bare(v));
+        let cond = match (lane(self.clif.ty(args[0])) == w, (a, b)) {
             (true, pair) if pair == (x, y) => cond,
             (true, pair) if pair == (y, x) => CondCode::swap_args(cond),
             _ => return None,
         };
-        // Where the two are equal or one is no number, the machine gives the second as well.
+        // Where the two are equal or one is NaN, the machine gives the second one, too.
         let [single, double] = match cond {
-            FloatCC::LessThan => [forms::MINPS, forms::MINPD],
-            FloatCC::GreaterThan => [forms::MAXPS, forms::MAXPD],
+            FloatCC::LessThan => [encodings::MINPS, encodings::MINPD],
+            FloatCC::GreaterThan => [encodings::MAXPS, encodings::MAXPD],
             _ => return None,
         };
         Some(if w == 4 { single } else { double })
     }
 
-    /// Shifts of all lanes by one count, which is taken modulo the width.
+    /// Shifts of all lanes by one count, modulo the width of a lane.
     fn shift(&mut self, opcode: Opcode, result: Value, args: &[Value]) -> Result<(), Unsupported> {
-        let ty = self.ty(result);
+        let ty = self.clif.ty(result);
         let w = lane(ty);
         let place = match w {
             2 => 0,
@@ -284,81 +282,77 @@ impl Select<'_> {
             8 => 2,
             _ => return refuse(format!("{opcode} of {ty}")),
         };
-        let evex = self.level == Level::Avx512;
+        let evex = self.clif.level == Level::Avx512;
         if !evex && opcode == Opcode::Sshr && w == 8 {
             return self.shift_right_signed_64(result, args);
         }
-        if let Some(count) = self.integer_constant(args[1]) {
+        if let Some(count) = self.clif.integer_constant(args[1]) {
             let count = (count as u64 % u64::from(8 * w)) as i32;
             let ops = match (opcode, evex) {
-                (Opcode::Ishl, true) => [forms::PSLLW_KI, forms::PSLLD_KI, forms::PSLLQ_KI],
-                (Opcode::Ushr, true) => [forms::PSRLW_KI, forms::PSRLD_KI, forms::PSRLQ_KI],
-                (_, true) => [forms::PSRAW_KI, forms::PSRAD_KI, forms::PSRAQ_KI],
-                (Opcode::Ishl, false) => [forms::PSLLW_I, forms::PSLLD_I, forms::PSLLQ_I],
-                (Opcode::Ushr, false) => [forms::PSRLW_I, forms::PSRLD_I, forms::PSRLQ_I],
-                (_, false) => [forms::PSRAW_I, forms::PSRAD_I, forms::PSRAD_I],
+                (Opcode::Ishl, true) => [encodings::PSLLW_KI, encodings::PSLLD_KI, encodings::PSLLQ_KI],
+                (Opcode::Ushr, true) => [encodings::PSRLW_KI, encodings::PSRLD_KI, encodings::PSRLQ_KI],
+                (_, true) => [encodings::PSRAW_KI, encodings::PSRAD_KI, encodings::PSRAQ_KI],
+                (Opcode::Ishl, false) => [encodings::PSLLW_I, encodings::PSLLD_I, encodings::PSLLQ_I],
+                (Opcode::Ushr, false) => [encodings::PSRLW_I, encodings::PSRLD_I, encodings::PSRLQ_I],
+                (_, false) => [encodings::PSRAW_I, encodings::PSRAD_I, encodings::PSRAD_I],
             };
             let def = self.reg(result);
-            let x = if evex { self.source(args[0]) } else { Source::Reg(self.reg(args[0])) };
-            self.push(Inst::new(ops[place], size(ty), Some(def), &[x]).immediate(count));
+            let x = if evex { self.source(args[0]) } else { VOperand::Reg(self.reg(args[0])) };
+            self.push(VInst::new(ops[place], length(ty), Some(def), &[x]).immediate(count));
             return Ok(());
         }
         let ops = match opcode {
-            Opcode::Ishl => [forms::PSLLW_X, forms::PSLLD_X, forms::PSLLQ_X],
-            Opcode::Ushr => [forms::PSRLW_X, forms::PSRLD_X, forms::PSRLQ_X],
-            _ => [forms::PSRAW_X, forms::PSRAD_X, forms::PSRAQ_X],
+            Opcode::Ishl => [encodings::PSLLW_X, encodings::PSLLD_X, encodings::PSLLQ_X],
+            Opcode::Ushr => [encodings::PSRLW_X, encodings::PSRLD_X, encodings::PSRLQ_X],
+            _ => [encodings::PSRAW_X, encodings::PSRAD_X, encodings::PSRAQ_X],
         };
         let count = self.shift_count(args[1], w);
         let (def, x) = (self.reg(result), self.reg(args[0]));
-        self.put(ops[place], size(ty), def, &[Source::Reg(x), Source::Reg(count)]);
+        self.put(ops[place], length(ty), def, &[VOperand::Reg(x), VOperand::Reg(count)]);
         Ok(())
     }
 
-    /// A count in a vector's lowest lane, modulo the width of lanes.
-    pub fn shift_count(&mut self, count: Value, lane: u32) -> Reg {
-        use crate::machine::Class;
+    /// A count modulo the width of a lane, in a vector's lowest lane.
+    pub(super) fn shift_count(&mut self, count: Value, lane: u32) -> VReg {
         let count = self.reg(count);
-        let low = self.fresh(Class::General);
+        let low = self.vregs.fresh(RegClass::General);
         let bits = 8 * lane as i32 - 1;
-        self.push(Inst::new(forms::AND_I, Size::X, Some(low), &[Source::Reg(count)]).tied().immediate(bits));
-        let op = if self.level == Level::Avx512 { forms::MOVQ_E } else { forms::MOVQ };
-        self.make(op, Size::X, &[Source::Reg(low)])
+        self.push(
+            VInst::new(encodings::AND_I, VectorLength::L128, Some(low), &[VOperand::Reg(count)])
+                .tied()
+                .immediate(bits),
+        );
+        let op = if self.clif.level == Level::Avx512 { encodings::MOVQ_E } else { encodings::MOVQ };
+        self.make(op, VectorLength::L128, &[VOperand::Reg(low)])
     }
 
-    /// One scalar in every lane.
-    pub fn splat(&mut self, result: Value, scalar: Value) -> Result<(), Unsupported> {
-        let ty = self.ty(result);
+    /// A scalar in every lane.
+    pub(super) fn splat(&mut self, result: Value, scalar: Value) -> Result<(), Unsupported> {
+        let ty = self.clif.ty(result);
         let w = lane(ty);
         let def = self.reg(result);
         let op = by_lane(w, BROADCAST);
         if let Some(inst) = self.sunk(scalar) {
-            let address = Address { broadcast: w as u8, ..self.load_address(inst) };
-            if matches!(address.base, Base::Reg(_) | Base::Frame) {
-                self.put(op, size(ty), def, &[Source::Mem(address)]);
-                return Ok(());
-            }
+            let address = self.load_address(inst);
+            self.put(op, length(ty), def, &[VOperand::Mem(address)]);
+            return Ok(());
         }
         let x = self.reg(scalar);
-        if self.ty(scalar).is_float() {
-            self.put(op, size(ty), def, &[Source::Reg(x)]);
-        } else if self.level == Level::Avx512 {
-            self.put(by_lane(w, BROADCAST_G), size(ty), def, &[Source::Reg(x)]);
+        if self.clif.ty(scalar).is_float() {
+            self.put(op, length(ty), def, &[VOperand::Reg(x)]);
+        } else if self.clif.level == Level::Avx512 {
+            self.put(by_lane(w, BROADCAST_G), length(ty), def, &[VOperand::Reg(x)]);
         } else {
-            let low = self.make(forms::MOVQ, Size::X, &[Source::Reg(x)]);
-            self.put(op, size(ty), def, &[Source::Reg(low)]);
+            let low = self.make(encodings::MOVQ, VectorLength::L128, &[VOperand::Reg(x)]);
+            self.put(op, length(ty), def, &[VOperand::Reg(low)]);
         }
         Ok(())
-    }
-
-    /// The instruction's own data, for those that need more than its operands.
-    pub fn data(&self, inst: ClifInst) -> Data {
-        self.dfg().insts[inst]
     }
 }
 
 /// Bitwise operations.
 #[derive(Clone, Copy)]
-pub enum Logic {
+pub(super) enum Logic {
     And,
     Or,
     Xor,

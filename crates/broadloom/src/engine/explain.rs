@@ -9,13 +9,14 @@ use broadloom_core::rewrite;
 use broadloom_ir::VectorWidth;
 use broadloom_mem::{FloatEnv, Stores};
 
-use crate::array::Array;
 use crate::engine::choice::Why;
+use crate::engine::cost;
+use crate::engine::execution_plan::ExecutionPlan;
 use crate::engine::options::Options;
 use crate::engine::prepared::PreparedStage;
-use crate::engine::{Engine, ExecutionPlan, PlanLookup, cost};
+use crate::engine::runtime::Runtime;
 use crate::explain::{Explanation, Run, Step};
-use crate::lower::{Expression, Lowered};
+use crate::lower::Expression;
 
 /// How much to say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,27 +35,14 @@ pub(crate) struct Asked<'s> {
     pub plan: Option<&'s ExecutionPlan>,
 }
 
-/// Explains the evaluation of the roots.
-pub(crate) fn explain(
-    engine: &Engine,
-    roots: &[&Array<'_>],
-    options: &Options,
-    detail: Detail,
-) -> Result<Explanation> {
-    let lowered = Lowered::new(roots, options.size_limits())?;
-    let expression = lowered.expression();
-    let plan = engine.plans.get(&PlanLookup::new(expression, options));
-    explain_expression(engine, Asked { expression, plan: plan.as_deref() }, options, detail)
-}
-
 /// Explains expressions that need not have memory, such as a kernel's.
-pub(crate) fn explain_expression(
-    engine: &Engine,
+pub(super) fn explain(
+    runtime: &Runtime,
     asked: Asked<'_>,
     options: &Options,
     detail: Detail,
 ) -> Result<Explanation> {
-    // Building and rewriting fold, and estimates are computed in floats, whatever the host has set.
+    // Building and rewriting fold, and estimates are computed in floats, whatever the application has set.
     let _ieee = FloatEnv::ieee();
     let Asked { expression, plan: kept } = asked;
     let (typed, typed_roots) = expression.graph(options.int_division)?;
@@ -67,7 +55,7 @@ pub(crate) fn explain_expression(
     let mut stages = Vec::with_capacity(fresh.stages.len());
     for (i, (prepared, nodes)) in fresh.stages.iter().zip(computes).enumerate() {
         let prepared = known.map_or(prepared, |plan| &plan.stages[i]);
-        stages.push(step(engine, prepared, nodes, options, detail)?);
+        stages.push(step(runtime, prepared, nodes, options, detail)?);
     }
     Ok(Explanation {
         typed: (typed, typed_roots),
@@ -84,7 +72,7 @@ pub(crate) fn explain_expression(
 }
 
 fn step(
-    engine: &Engine,
+    runtime: &Runtime,
     prepared: &PreparedStage,
     nodes: Vec<NodeId>,
     options: &Options,
@@ -96,9 +84,9 @@ fn step(
         let access = prepared.classes().collect();
         return Ok(Step { stage, nodes, access, read: 0, written: 0, run: None, code: None });
     }
-    let (access, request) = (prepared.access(), engine.request(options));
+    let (access, request) = (prepared.access(), runtime.request(options));
     let choice = prepared.would_choose(&request, &access);
-    let code = match (detail, engine.runtime.compiler()) {
+    let code = match (detail, runtime.compiler()) {
         (Detail::Plan, _) => None,
         (Detail::Code, _) if matches!(choice.why, Why::TooLong { .. }) => Some(Err(choice.why.to_string())),
         (Detail::Code, Ok(compiler)) => {
@@ -108,9 +96,7 @@ fn step(
         (Detail::Code, Err(why)) => Some(Err(why.to_string())),
     };
     let (width, narrowed) = match &code {
-        Some(Ok(listing)) => {
-            (listing.width, engine.runtime.narrowed(options).or_else(|| listing.narrowed.clone()))
-        }
+        Some(Ok(listing)) => (listing.width, runtime.narrowed(options).or_else(|| listing.narrowed.clone())),
         _ => prepared.vectors(&request, &access),
     };
     // The interpreter's are like those on wide vectors.
@@ -120,7 +106,7 @@ fn step(
         width,
         narrowed,
         why: choice.why.to_string(),
-        threads: cost::threads(choice.time(), engine.runtime.threads(options, choice.time())),
+        threads: cost::threads(choice.time(), runtime.threads(options, choice.time())),
         interpreted: choice.cost.interpreted,
         compiled: choice.cost.compiled,
         compile: choice.cost.compile,

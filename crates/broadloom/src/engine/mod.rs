@@ -10,7 +10,7 @@ mod cost;
 mod execute;
 mod execution_plan;
 mod explain;
-mod jit;
+pub(crate) mod jit;
 mod memory;
 mod options;
 mod prepared;
@@ -32,12 +32,15 @@ use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Data};
+use crate::explain::Explanation;
 use crate::lower::{Expression, Lowered};
 use crate::storage::Storage;
 
 pub(crate) use cache::Cache;
 use execution_plan::PlanRun;
 pub(crate) use execution_plan::{ExecutionPlan, param};
+pub(crate) use explain::{Asked, Detail};
+pub(crate) use jit::clif;
 pub(crate) use memory::copy;
 pub(crate) use memory::view;
 pub(crate) use memory::{Destination, view_mut};
@@ -56,6 +59,9 @@ pub struct Engine {
     runtime: Runtime,
     pool: Arc<Pool>,
 }
+
+/// About how many words of 8 bytes a node takes in a [`PlanKey`].
+const WORDS_PER_NODE: usize = 4;
 
 /// A plan's identity: the structure of the expressions, and what else decides the kernels.
 #[derive(PartialEq, Eq, Hash)]
@@ -175,7 +181,7 @@ impl Engine {
         if !graph.depends_on_values() {
             let PlanLookup { structure, mode } = lookup;
             let key = PlanKey { structure: structure.to_owned(), mode };
-            self.plans.insert(key, plan.clone(), structure.words());
+            self.plans.insert(key, plan.clone(), WORDS_PER_NODE * structure.nodes.len());
         }
         Ok(plan)
     }
@@ -207,6 +213,29 @@ impl Engine {
         plan.run(&run, destinations)
     }
 
+    /// Explains the evaluation of the roots.
+    pub(crate) fn explain(
+        &self,
+        roots: &[&Array<'_>],
+        options: &Options,
+        detail: Detail,
+    ) -> Result<Explanation> {
+        let lowered = Lowered::new(roots, options.size_limits())?;
+        let expression = lowered.expression();
+        let plan = self.plans.get(&PlanLookup::new(expression, options));
+        self.explain_expression(Asked { expression, plan: plan.as_deref() }, options, detail)
+    }
+
+    /// Explains expressions that need not have memory, such as a kernel's.
+    pub(crate) fn explain_expression(
+        &self,
+        asked: Asked<'_>,
+        options: &Options,
+        detail: Detail,
+    ) -> Result<Explanation> {
+        explain::explain(&self.runtime, asked, options, detail)
+    }
+
     /// What options ask for, on this engine's target.
     #[inline]
     pub(crate) fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
@@ -227,9 +256,6 @@ fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
     let plan = fuse::run(&graph, &roots)?;
     Ok(Planned { graph, plan })
 }
-
-pub(crate) use explain::{Asked, Detail, explain, explain_expression};
-pub(crate) use jit::{Listing, clif};
 
 /// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(

@@ -77,8 +77,7 @@ impl Runtime {
 
     /// Why vectors are not as wide as is asked for, if it is the target that lacks them.
     pub fn narrowed(&self, options: &Options) -> Option<String> {
-        let lacks = options.vector_width.is_some_and(|asked| asked > self.target);
-        lacks.then(|| format!("this CPU has vectors of {} bits", self.target))
+        options.vector_width.and_then(|asked| asked.missing_on(self.target))
     }
 
     /// Why nothing can be compiled, if that is known already.

@@ -7,7 +7,7 @@ use broadloom_core::fuse::Decision;
 use broadloom_mem::FloatEnv;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::engine::Listing;
+use crate::engine::jit::Listing;
 use crate::explain::draw;
 use crate::explain::explanation::{Explanation, Run, Step, bytes, count, time, vectors};
 use crate::explain::text::{plural, results};
@@ -20,7 +20,7 @@ impl Explanation {
     ///
     /// Titles, names and values are escaped, wherever they come from. Graphs of hundreds of nodes are drawn as kernels.
     pub fn to_html(&self, title: &str) -> String {
-        // Places and figures are computed in floats, whatever the host has set.
+        // Places and figures are computed in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         page(self, title)
     }

@@ -13,7 +13,7 @@ use crate::explain::explanation::{Explanation, Step, bytes, count, time, vectors
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Figures are scaled in floats, whatever the host has set.
+        // Figures are scaled in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         if !self.about.is_empty() {
             writeln!(f, "{}", self.about)?;

@@ -46,7 +46,7 @@ impl Kernel {
     /// Binds the extents, inputs and outputs being row-major: what is left for [`Call::run`] is memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for one that is left open,
+    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for one that is not given,
     /// or given twice with two extents.
     pub fn bind(&self, extents: &[(&str, usize)]) -> Result<Call> {
         let mut binding = Binding::default();
@@ -195,7 +195,7 @@ impl Call {
     /// elements don't follow each other may need other code, which their first run compiles.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if the compiler fails. Where machine code is not to be had, or not wanted
+    /// [`ErrorKind::Internal`] if the compiler fails. Where machine code is not available, or not wanted
     /// ([`Options::executor`]), nothing happens.
     pub fn compile(&self) -> Result<()> {
         self.bound.plan().compile(&Engine::global().request(&self.kernel.0.options))

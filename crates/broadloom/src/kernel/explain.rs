@@ -7,15 +7,15 @@ use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
 
 use super::{Call, Kernel};
-use crate::engine::{self, Asked, Detail, Engine};
+use crate::engine::{Asked, Detail, Engine};
 use crate::explain::Explanation;
 
-/// What an open extent is explained as.
+/// The extent that a dynamic dimension is explained with.
 const EXTENT: usize = 1000;
 
 impl Kernel {
-    /// How the kernel would run, as text to read; its form may change in any version. Extents that are open are taken as
-    /// 1000, and open ranks as none: [`Call::explanation`] has others.
+    /// How the kernel would run, as text to read; its form may change in any version. Dynamic dimensions are taken as
+    /// 1000, and dynamic ranks as none: [`Call::explanation`] has others.
     ///
     /// # Errors
     /// Those of [`Kernel::bind`]: such extents may be more than the options allow.
@@ -64,7 +64,7 @@ impl Call {
         let plan = Some(self.bound.plan());
         let asked = Asked { expression: template.expression(&nodes), plan };
         let detail = if code { Detail::Code } else { Detail::Plan };
-        let explained = engine::explain_expression(Engine::global(), asked, options, detail)?;
+        let explained = Engine::global().explain_expression(asked, options, detail)?;
         let names = |ports: &[super::Port]| ports.iter().map(|port| port.name.clone()).collect();
         Ok(Explanation {
             about: format!("{:?}, {}", self.kernel, self.kernel.id()),

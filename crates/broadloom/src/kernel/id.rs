@@ -1,7 +1,7 @@
 //! What tells kernels apart, across processes.
 //!
-//! An id is a hash of the kernel's content, written down by
-//! [`Structure::serialise`](broadloom_core::structure::Structure::serialise). Equal ids mean equal results for equal
+//! An id is a hash of the kernel's content, of which the expressions are written as the text of their
+//! [`Structure`](broadloom_core::structure::Structure). Equal ids mean equal results for equal
 //! inputs, where a host function's name stands for one function; nothing of the target, the process or the order of
 //! building goes into it.
 
@@ -35,7 +35,7 @@ impl KernelId {
             hash.update((x.len() as u64).to_le_bytes());
             hash.update(x);
         };
-        template.structure().serialise(&mut |bytes| hash.update(bytes));
+        text(&mut hash, &template.structure().to_string());
         number(&mut hash, template.literals().len() as u64);
         for literal in template.literals() {
             number(&mut hash, literal.dtype as u64);

@@ -13,7 +13,7 @@ use crate::engine::view_mut;
 /// An input of a run.
 ///
 /// From a slice: its elements in row-major order, whose shape follows from the kernel's dims as long as no more than
-/// one extent is open. [`In::shaped`] says the shape, [`In::view`] the strides too.
+/// one dimension is dynamic. [`In::shaped`] says the shape, [`In::view`] the strides too.
 ///
 /// ```
 /// use broadloom::prelude::*;

@@ -132,7 +132,7 @@ impl Kernel {
             options: options.clone(),
             alone: Options { threads: Some(1), ..options.clone() },
             fixed: None,
-            // As heavy as their keys: of the inputs' layouts, whose rank may be open by some axes.
+            // As heavy as their keys: of the inputs' layouts, whose rank may be dynamic.
             specialisations: Cache::new(
                 SPECIALISATIONS,
                 SPECIALISATIONS * inputs.iter().map(|x| 2 * x.all_dims().len() + 16).sum::<usize>(),
@@ -188,7 +188,7 @@ impl Kernel {
     /// don't fit, before anything is written; those of [`Array::eval`], and then the outputs are unspecified.
     #[inline]
     pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
-        // PERF: nothing to solve where nothing is open.
+        // PERF: nothing to solve where no dimension is dynamic.
         if let Some(fixed) = &self.0.fixed
             && inputs.iter().all(|input| input.form.is_none())
         {
@@ -210,7 +210,7 @@ impl Kernel {
         self.specialised(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, Some(control))
     }
 
-    /// Who would run each of the kernel's loops now, where its extents are fixed; none where they are open, before it
+    /// Who would run each of the kernel's loops now, where its extents are fixed; none where they are dynamic, before it
     /// is bound ([`Call::executors`]).
     pub fn executors(&self) -> Vec<Executor> {
         self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.executors(&self.0.options))
@@ -272,7 +272,7 @@ impl Kernel {
                 None => None,
             });
         }
-        // Slices settle what is still open: each round at least one, or no more.
+        // Slices settle the symbols that have no extent yet: each round at least one, or no more.
         let mut open: Vec<usize> = (0..inputs.len()).filter(|&i| given[i].is_none()).collect();
         loop {
             let before = open.len();

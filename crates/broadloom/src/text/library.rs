@@ -1,4 +1,4 @@
-//! The functions that a host gives to its texts.
+//! The functions that an application gives to its texts.
 //!
 //! A [`Library`] holds user-defined functions, as text, and host functions. A program keeps the functions that it was
 //! parsed with, whatever is added later.
@@ -11,7 +11,7 @@ use broadloom_mem::HostFunction;
 
 use super::{ParseOptions, TextError};
 
-/// Functions for texts: composites, which are inlined into the loop that uses them, and host functions.
+/// Functions for texts: user-defined functions, which are inlined into the loop that uses them, and host functions.
 ///
 /// Cloning is cheap. A library is `Send + Sync`.
 ///
@@ -38,12 +38,12 @@ pub struct Library {
 }
 
 impl Library {
-    /// Adds the composites of a text that has nothing but `def` statements; they may use what the library has already.
+    /// Adds the user-defined functions of a text that has nothing but `def` statements; they may use what the library has already.
     ///
     /// # Errors
     /// If the text is no such text, or a name has a meaning already; the library is then as it was.
     pub fn define(&mut self, text: &str, options: &ParseOptions) -> Result<(), TextError> {
-        // Reading a decimal may multiply by a power of ten, whatever the host has set.
+        // Reading a decimal may multiply by a power of ten, whatever the application has set.
         let _ieee = broadloom_mem::FloatEnv::ieee();
         self.names.define(text, options)
     }

@@ -68,7 +68,7 @@ impl<'a> Printed<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn new(outputs: &[(&str, &Array<'a>)]) -> Result<Printed<'a>> {
-        // Numbers are printed and read back, whatever the host has set.
+        // Numbers are printed and read back, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let refuse = |name: &str, why: &str| {
             Err(Error::new(ErrorKind::Name, format!("print: the name {name:?} {why}")))

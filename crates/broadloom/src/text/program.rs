@@ -1,4 +1,4 @@
-//! Programs: inputs, bindings, composites, several results.
+//! Programs: inputs, bindings, user-defined functions, several results.
 //!
 //! A program has inputs, bindings, user-defined functions and several results; with arrays for its inputs it gives an
 //! array for each result. What is bound to a name is used by the text and has the type that the text declares; a symbol
@@ -130,7 +130,7 @@ impl Program {
     ///
     /// # Errors
     /// For a name that is given twice or that the text does not have; for a name that is not declared and not given; for
-    /// an array of another type than is declared; for the first function, from the left, that does not take what it is given; if composites become
+    /// an array of another type than is declared; for the first function, from the left, that does not take what it is given; if user-defined functions become
     /// more than [`ParseOptions::max_nodes`].
     pub fn build<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<(&str, Array<'a>)>, TextError> {
         let mut known = std::collections::HashSet::new();
@@ -191,7 +191,7 @@ impl Program {
 
     /// The results; names that the text does not use are allowed, and of two equal ones the last counts.
     pub(super) fn build_lenient<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<Array<'a>>, TextError> {
-        // Errors show literals, whatever the host has set.
+        // Errors show literals, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         text::evaluate(&self.module, &mut Arrays::new(bound, &self.functions))
     }

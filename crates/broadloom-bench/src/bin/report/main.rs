@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use broadloom::{DType, Executor};
 use broadloom_bench::peak::peaks;
-use broadloom_bench::{Row, Settings, WORKLOADS, Workload, run, workload};
+use broadloom_bench::{Settings, WORKLOADS, Workload, run, workload};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use measured::Measured;

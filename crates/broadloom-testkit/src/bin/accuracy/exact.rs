@@ -1,7 +1,7 @@
 //! Arguments at which a function's value is a number of the format, which must be met.
 //!
-//! In: a function and a format. Out: arguments and values. Must hold: the values come from integer arithmetic, and
-//! every argument and value is a number of the format.
+//! Most functions have a few, which stand at their declaration; the families of others are made here, by integer
+//! arithmetic, of numbers that the format holds.
 
 use broadloom_testkit::reference::{Format, Function};
 
@@ -32,25 +32,13 @@ fn powers(format: Format) -> impl Iterator<Item = i32> {
 /// The cases of a function.
 pub fn cases(function: Function, format: Format) -> Vec<Case> {
     let n = |m: i128, e: i32| number(format, m, e);
-    let one = |pairs: &[(f64, f64)]| pairs.iter().map(|&(x, value)| ([x, 0.0], value)).collect();
     match function {
-        Function::Acos | Function::Acosh => one(&[(1.0, 0.0)]),
-        Function::Asin
-        | Function::Asinh
-        | Function::Atan
-        | Function::Expm1
-        | Function::Log1p
-        | Function::Sin
-        | Function::Sinh
-        | Function::Tan => one(&[(0.0, 0.0)]),
-        Function::Atanh => one(&[(0.0, 0.0), (1.0, f64::INFINITY), (-1.0, f64::NEG_INFINITY)]),
-        Function::Cos | Function::Cosh | Function::Exp => one(&[(0.0, 1.0)]),
-        Function::Tanh => one(&[(0.0, 0.0), (f64::INFINITY, 1.0), (f64::NEG_INFINITY, -1.0)]),
-        Function::Log => one(&[(1.0, 0.0), (0.0, f64::NEG_INFINITY)]),
         Function::Log2 => powers(format).filter_map(|k| Some(([n(1, k)?, 0.0], f64::from(k)))).collect(),
         Function::Log10 => {
             (0..38).filter_map(|k| Some(([n(10_i128.pow(k), 0)?, 0.0], f64::from(k)))).collect()
         }
+        Function::Exp2 => powers(format).filter_map(|k| Some(([n(i128::from(k), 0)?, 0.0], n(1, k)?))).collect(),
+        Function::Cbrt => cubes(format),
         Function::Sqrt => squares(format),
         Function::Atan2 => {
             powers(format).filter_map(|k| Some(([0.0, n(1, k)?], 0.0))).chain([([0.0, 0.0], 0.0)]).collect()
@@ -62,6 +50,7 @@ pub fn cases(function: Function, format: Format) -> Vec<Case> {
             let values = spicy(format).iter().filter(|x| !x.is_nan());
             values.flat_map(|&x| [([x, infinity], x), ([infinity, x], x)]).collect()
         }
+        _ => function.model().exact.iter().map(|&(x, value)| ([x, 0.0], value)).collect(),
     }
 }
 
@@ -73,6 +62,15 @@ fn squares(format: Format) -> Vec<Case> {
     let of_others = (1..=2048).map(move |i| (most - i).max(1)).chain(1..=2048);
     let scales = [-format.precision, -3, 0, 1, format.precision];
     of_two.chain(of_others.flat_map(|m| scales.into_iter().filter_map(move |e| root(m, e)))).collect()
+}
+
+/// Cubes of integers times powers of eight.
+fn cubes(format: Format) -> Vec<Case> {
+    let most = 1_i128 << (format.precision / 3);
+    let odd = (1..=1024).map(|i| (most - i).max(1)).chain(1..=1024);
+    let cube = |m: i128, e: i32| Some(([number(format, m * m * m, 3 * e)?, 0.0], number(format, m, e)?));
+    let all = odd.flat_map(|m| powers(format).step_by(7).filter_map(move |e| cube(m, e)));
+    all.flat_map(|([x, y], root)| [([x, y], root), ([-x, y], -root)]).collect()
 }
 
 /// Right triangles with sides of whole numbers, scaled; and those with a side of nothing.

@@ -196,7 +196,7 @@ impl Run {
         record: &AtomicU64,
     ) -> [Tally; 2] {
         let mut tallies = <[Tally; 2]>::default();
-        let direction = self.function.monotonic().filter(|_| block.ordered);
+        let direction = self.function.model().order.filter(|_| block.ordered);
         for i in block.overlap..results.len() {
             let at = [columns[0][i], columns.get(1).map_or(0.0, |column| column[i])];
             let got = results[i];

@@ -128,7 +128,7 @@ impl Points {
                         two::draw(self.function, self.format, &mut rng)
                     });
                 }
-                let ordered = self.function.monotonic().is_some();
+                let ordered = self.function.model().order.is_some();
                 if ordered {
                     columns[0].sort_unstable_by(f64::total_cmp);
                 }

@@ -1,12 +1,11 @@
 //! Results on disk, a row per function, dtype and kind of point, so that the report grows run by run.
 //!
-//! In: outcomes, and `docs/accuracy.json` as it was. Out: the file with the rows of what was measured replaced. Must
-//! hold: no figure in it was not measured; rows are in a fixed order, so that a change is a small diff.
+//! No figure in it was not measured; rows are in a fixed order, so that a change is a small diff.
 
 use std::fs;
 use std::path::Path;
 
-use broadloom_testkit::reference::{Format, Function};
+use broadloom_testkit::reference::{Format, Function, Model};
 use serde_json::{Value, json};
 
 use crate::format::{decimal, hex};
@@ -75,7 +74,7 @@ impl Row {
             got: hex(worst.got),
             not_nearest: tally.not_nearest,
             wrong: tally.wrong,
-            breaks: run.function.monotonic().map(|_| tally.breaks),
+            breaks: run.function.model().order.map(|_| tally.breaks),
             exact: outcome.exact,
             missed: outcome.missed_count,
             executor: format!("{:?}", run.which).to_lowercase(),
@@ -157,8 +156,12 @@ impl Row {
         if self.part.is_empty() { String::new() } else { format!(", {}", self.part) }
     }
 
+    fn model(&self) -> Option<&'static Model> {
+        Function::from_name(&self.function).map(Function::model)
+    }
+
     fn is_of_two(&self) -> bool {
-        Function::from_name(&self.function).is_some_and(|f| f.arity() == 2)
+        self.model().is_some_and(|model| model.arity() == 2)
     }
 
     /// The error that it must stay below; nothing where what is reached is only stated.
@@ -173,14 +176,14 @@ impl Row {
 
     /// Whether each result must be the nearest number.
     pub fn must_be_nearest(&self) -> bool {
-        self.function == "sqrt" || self.dtype == "float16" && !self.is_of_two()
+        self.model().is_some_and(|model| model.is_nearest) || self.dtype == "float16" && !self.is_of_two()
     }
 
     /// Whether its neighbours may not be out of order.
     pub fn must_be_monotonic(&self) -> bool {
         self.dtype == "float16" && self.breaks.is_some()
             || self.dtype == "float32"
-                && ["exp", "log", "sinh", "tanh", "atan", "sqrt"].contains(&self.function.as_str())
+                && self.model().is_some_and(|model| model.single_keeps_order)
     }
 }
 

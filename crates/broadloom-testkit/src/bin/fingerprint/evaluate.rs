@@ -19,9 +19,9 @@ pub struct Executors(Vec<(String, Runner)>);
 impl Executors {
     /// Those of this host.
     pub fn of_host() -> Executors {
-        let name = |runner: Runner| match runner.width.bits() {
+        let name = |runner: Runner| match runner.width {
             None => runner.executor.name().to_owned(),
-            Some(bits) => format!("{}{bits}", runner.executor.name()),
+            Some(width) => format!("{}{width}", runner.executor.name()),
         };
         Executors(Runner::all().map(|runner| (name(runner), runner)).collect())
     }

@@ -1,0 +1,176 @@
+//! The error function and its complement.
+//!
+//! Near 0 erf is x times an even polynomial. Elsewhere both are exp(−x²) times a function that falls slowly, which is a
+//! polynomial in t = (x − c)/(x + c): a variable that takes the half-line to an interval, after M. M. Shepherd and
+//! J. G. Laframboise, "Chebyshev approximation of (1 + 2x)exp(x²)erfc x in 0 ≤ x < ∞" (1981). With the factor 1 + 9x/8
+//! in the place of 1 + 2x it falls least. erfc of float64 carries x², t, the exponential and the quotients as sums of two
+//! doubles; erf is 1 less something small.
+
+use crate::functions::coefficients::{
+    ERF_CENTRE, ERF_FAR_FULL, ERF_FAR_SHORT, ERF_FULL, ERF_SHORT, ERF_SLOPE, ERFC_CENTRE, ERFC_FULL,
+    ERFC_SHORT,
+};
+use crate::functions::exponential::{Reduced, exp_of_reduced, reduce};
+use crate::functions::float64::{Float64, Full, Precision, Short, Sum, scale, scale_sum, through_float64};
+use crate::functions::function;
+use crate::ops::{Cmp, Ops};
+
+function! {
+    /// The error function
+    Erf
+    /// 1 − erf(x), without a loss of digits where that is small
+    Erfc
+}
+
+through_float64!(unary Erf erf; Erfc erfc;);
+
+/// (a − 4)/(a + 4) as a sum.
+#[inline(always)]
+fn quotient<O: Ops>(o: &mut O, a: O::V<f64>) -> Sum<O> {
+    let (below, above) = (o.add_c(a, -4.0), o.add_c(a, 4.0));
+    let one = o.constant(1.0);
+    let inverse = o.div::<f64>(one, above);
+    let hi = o.mul::<f64>(below, inverse);
+    // What the sums have lost is exact: a ≥ 0 is no more than 28.
+    let back = o.add_c(below, 4.0);
+    let below_lo = o.sub::<f64>(a, back);
+    let back = o.add_c(above, -4.0);
+    let above_lo = o.sub::<f64>(a, back);
+    let rest = o.nfma(hi, above, below);
+    let rest = o.nfma(hi, above_lo, rest);
+    let rest = o.add::<f64>(rest, below_lo);
+    let lo = o.mul::<f64>(rest, inverse);
+    o.fast_two_sum(hi, lo)
+}
+
+#[inline(always)]
+fn erf<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let sign = o.sign_of(x);
+    let a = o.abs(x);
+    let near = erf_near::<O, P>(o, a);
+    let far = erf_far::<O, P>(o, a);
+    let is_near = o.is(a, Cmp::Lt, 1.0);
+    let y = o.select::<f64>(is_near, near, far);
+    o.with_sign(y, sign)
+}
+
+/// erf(a) for 0 ≤ a ≤ 1: a + a·q, where q is below 0.16 in magnitude, and its first two terms lose nothing.
+#[inline(always)]
+fn erf_near<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
+    let slope = o.constant(ERF_SLOPE);
+    if !P::FULL {
+        let u = o.mul::<f64>(a, a);
+        let q = o.polynomial(u, &ERF_SHORT);
+        let q = o.fma::<f64>(u, q, slope);
+        return o.fma::<f64>(a, q, a);
+    }
+    let u = o.two_product(a, a);
+    let second = o.constant(ERF_FULL[0]);
+    let linear = o.two_product(u.hi, second);
+    let small = o.fma::<f64>(u.lo, second, linear.lo);
+    let q = o.two_sum(slope, linear.hi);
+    let small = o.add::<f64>(small, q.lo);
+    let square = o.mul::<f64>(u.hi, u.hi);
+    let rest = o.polynomial(u.hi, &ERF_FULL[1..]);
+    let small = o.fma::<f64>(square, rest, small);
+    let q = o.add::<f64>(q.hi, small);
+    o.fma::<f64>(a, q, a)
+}
+
+/// erf(a) for a from 1 on: 1 less a sixth and less. From 6 on the result rounds to 1.
+#[inline(always)]
+fn erf_far<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
+    let a = o.at_most(a, 6.0);
+    let square = o.two_product(a, a);
+    let minus = o.neg::<f64>(square.hi);
+    let Reduced { n, r } = reduce::<O, Short>(o, minus);
+    let e = exp_of_reduced::<O, P>(o, r);
+    let e = scale_sum::<O, Short>(o, e, n);
+    let (below, above) = (o.add_c(a, -2.0), o.add_c(a, 2.0));
+    let t = o.div::<f64>(below, above);
+    let p = o.polynomial(t, P::pick(&ERF_FAR_FULL, &ERF_FAR_SHORT));
+    let centre = o.constant(ERF_CENTRE);
+    let p = o.fma::<f64>(t, p, centre);
+    let one = o.constant(1.0);
+    if !P::FULL {
+        let e = o.rounded(e);
+        return o.nfma(e, p, one);
+    }
+    let lo = o.nfma(square.lo, e.hi, e.lo);
+    let product = o.two_product(e.hi, p);
+    let minus = o.neg::<f64>(product.hi);
+    let y = o.fast_two_sum(one, minus);
+    let small = o.fma::<f64>(lo, p, product.lo);
+    let small = o.sub::<f64>(y.lo, small);
+    o.add::<f64>(y.hi, small)
+}
+
+#[inline(always)]
+fn erfc<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let a = o.abs(x);
+    // The result has become 0 there, of float64 and of float32.
+    let a = o.at_most(a, if P::FULL { 28.0 } else { 10.5 });
+    let y = if P::FULL { complement(o, a) } else { short_complement(o, a) };
+    // erfc(−x) = 2 − erfc(x)
+    let other = o.c_sub(2.0, y);
+    let negative = o.is(x, Cmp::Lt, 0.0);
+    o.select::<f64>(negative, other, y)
+}
+
+/// erfc(a) for 0 ≤ a ≤ 28, in full precision.
+#[inline(always)]
+fn complement<O: Ops>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
+    let square = o.two_product(a, a);
+    let minus = o.neg::<f64>(square.hi);
+    let Reduced { n, r } = reduce::<O, Full>(o, minus);
+    let lo = o.sub::<f64>(r.lo, square.lo);
+    let e = exp_of_reduced::<O, Full>(o, Sum { hi: r.hi, lo });
+    let e = o.fast_two_sum(e.hi, e.lo);
+    // The numerator: its first two terms without loss, the others less than a tenth of it. What t has beyond a double counts with
+    // half of the slope at 0, which is about the middle of all slopes.
+    let t = quotient(o, a);
+    let (head, slope) = (o.constant(ERFC_CENTRE[0]), o.constant(ERFC_FULL[0]));
+    let linear = o.two_product(t.hi, slope);
+    let q = o.polynomial(t.hi, &ERFC_FULL[1..]);
+    let square = o.mul::<f64>(t.hi, t.hi);
+    let small = o.add_c(linear.lo, ERFC_CENTRE[1]);
+    let small = o.fma_c(t.lo, ERFC_FULL[0] / 2.0, small);
+    let p = o.fast_two_sum(head, linear.hi);
+    let small = o.add::<f64>(small, p.lo);
+    let small = o.fma::<f64>(square, q, small);
+    let p = o.fast_two_sum(p.hi, small);
+    // 1 + 9a/8: both differences are exact.
+    let one = o.constant(1.0);
+    let hi = o.fma_c(a, 1.125, one);
+    let kept = o.sub::<f64>(one, hi);
+    let lo = o.fma_c(a, 1.125, kept);
+    let y = o.sum_div(p, Sum { hi, lo });
+    let y = o.sum_mul(e, y);
+    let y = o.rounded(y);
+    scale::<O, Full>(o, y, n)
+}
+
+/// erfc(a) for 0 ≤ a ≤ 10.5, for a float32 or float16 result.
+#[inline(always)]
+fn short_complement<O: Ops>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
+    let square = o.mul::<f64>(a, a);
+    let minus = o.neg::<f64>(square);
+    let Reduced { n, r } = reduce::<O, Short>(o, minus);
+    let e = exp_of_reduced::<O, Short>(o, r);
+    let e = o.rounded(e);
+    let e = scale::<O, Short>(o, e, n);
+    // Both quotients by one division.
+    let one = o.constant(1.0);
+    let (below, above) = (o.add_c(a, -4.0), o.add_c(a, 4.0));
+    let flat = o.fma_c(a, 1.125, one);
+    let both = o.mul::<f64>(above, flat);
+    let inverse = o.div::<f64>(one, both);
+    let t = o.mul::<f64>(below, flat);
+    let t = o.mul::<f64>(t, inverse);
+    let p = o.polynomial(t, &ERFC_SHORT);
+    let centre = o.constant(ERFC_CENTRE[0]);
+    let p = o.fma::<f64>(t, p, centre);
+    let p = o.mul::<f64>(p, above);
+    let p = o.mul::<f64>(p, inverse);
+    o.mul::<f64>(e, p)
+}

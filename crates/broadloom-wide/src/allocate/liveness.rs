@@ -1,0 +1,77 @@
+//! Where each virtual register is defined and read, by index in the instruction sequence.
+//!
+//! Out-of-line code counts as one instruction: what it reads is read at the branch that enters it.
+
+use crate::inst::{MInst, VFunction, VReg};
+
+/// No further use.
+pub(super) const NEVER: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(super) struct Liveness {
+    /// Where the uses of each register begin in `uses`; sorted for each register.
+    first: Vec<u32>,
+    uses: Vec<u32>,
+    defined: Vec<Option<u32>>,
+}
+
+impl Liveness {
+    pub(super) fn of(func: &VFunction) -> Liveness {
+        let count = func.kinds.len();
+        let mut first = vec![0u32; count + 1];
+        let each = |f: &mut dyn FnMut(VReg, u32)| {
+            for (at, inst) in func.insts.iter().enumerate() {
+                inst.each_read(&mut |reg| f(reg, at as u32));
+                // A tail loop compares with the number of columns at its end as well.
+                if let MInst::Loop { tail: Some(tail), end, .. } = inst {
+                    f(tail.columns, *end);
+                }
+            }
+        };
+        // A counting sort: each count stands one further on, where its prefix sum becomes the next register's start.
+        each(&mut |reg, _| first[reg.index() + 1] += 1);
+        for i in 1..first.len() {
+            first[i] += first[i - 1];
+        }
+        let mut uses = vec![0; first.last().copied().unwrap_or(0) as usize];
+        let mut fill = first.clone();
+        each(&mut |reg, at| {
+            let place = &mut fill[reg.index()];
+            uses[*place as usize] = at;
+            *place += 1;
+        });
+        for i in 0..count {
+            uses[first[i] as usize..first[i + 1] as usize].sort_unstable();
+        }
+        let mut defined = vec![None; count];
+        for (at, inst) in func.insts.iter().enumerate() {
+            inst.each_def(&mut |reg| defined[reg.index()] = Some(at as u32));
+        }
+        Liveness { first, uses, defined }
+    }
+
+    fn uses(&self, reg: VReg) -> &[u32] {
+        &self.uses[self.first[reg.index()] as usize..self.first[reg.index() + 1] as usize]
+    }
+
+    /// The first use after an instruction, or [`NEVER`].
+    pub(super) fn next_use(&self, reg: VReg, at: u32) -> u32 {
+        let uses = self.uses(reg);
+        // Most registers have a few uses.
+        let place = match uses.len() {
+            0..8 => uses.iter().position(|&use_at| use_at > at).unwrap_or(uses.len()),
+            _ => uses.partition_point(|&use_at| use_at <= at),
+        };
+        uses.get(place).copied().unwrap_or(NEVER)
+    }
+
+    /// Whether that instruction reads the register.
+    pub(super) fn is_read_at(&self, reg: VReg, at: u32) -> bool {
+        self.uses(reg).binary_search(&at).is_ok()
+    }
+
+    /// Where the register is defined: nowhere for constants and the function's parameters.
+    pub(super) fn defined_at(&self, reg: VReg) -> Option<u32> {
+        self.defined[reg.index()]
+    }
+}

@@ -1,0 +1,194 @@
+//! Machine instructions over physical registers: what register allocation makes, the checker reads and the encoder writes.
+//!
+//! Each instruction remembers the one over virtual registers that it comes from ([`InstId`]); what the allocator inserts is a
+//! [`RegMove`], typed by what it moves. So the checker can hold the two sequences side by side.
+
+use smallvec::SmallVec;
+
+use crate::encodings::Encoding;
+use crate::inst::{Condition, InstId, RegClass, TailAccess, VectorLength};
+
+/// A physical register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PReg {
+    pub(crate) class: RegClass,
+    pub(crate) number: u8,
+}
+
+impl PReg {
+    pub(crate) const fn general(number: u8) -> PReg {
+        PReg { class: RegClass::General, number }
+    }
+
+    pub(crate) const fn vector(number: u8) -> PReg {
+        PReg { class: RegClass::Vector, number }
+    }
+
+    pub(crate) const fn mask(number: u8) -> PReg {
+        PReg { class: RegClass::Mask, number }
+    }
+}
+
+/// The general register that no value is allocated to: moves, call targets and loop bounds go through it.
+pub(crate) const SCRATCH: PReg = PReg::general(0);
+/// The vector register that masked loads of folded operands go through; no value is allocated to it.
+pub(crate) const TAIL_VECTOR: PReg = PReg::vector(31);
+/// The mask register that holds the tail mask; no value is allocated to it.
+pub(crate) const TAIL_MASK: PReg = PReg::mask(7);
+
+/// A spill slot of 64 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SpillSlot(pub(crate) u32);
+
+/// An operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum POperand {
+    Reg(PReg),
+    Mem(PAddress),
+}
+
+/// A memory address over physical registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PAddress {
+    pub(crate) base: PBase,
+    /// The number of a general register, and the binary logarithm of its scale.
+    pub(crate) index: Option<(u8, u8)>,
+    pub(crate) offset: i32,
+    /// Whether a scalar is read and broadcast to all lanes.
+    pub(crate) broadcast: bool,
+    pub(crate) tail: Option<TailAccess>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PBase {
+    /// The number of a general register.
+    Reg(u8),
+    /// The function's explicit stack slots.
+    StackSlots,
+    Spill(SpillSlot),
+    /// The stack arguments, above the return address.
+    StackArguments,
+    /// The constant pool: 64 bits that repeat, of which so many bytes are read.
+    Pool {
+        bits: u64,
+        bytes: u8,
+    },
+}
+
+impl PAddress {
+    pub(crate) fn at(base: PBase, offset: i32) -> PAddress {
+        PAddress { base, index: None, offset, broadcast: false, tail: None }
+    }
+}
+
+/// An operation of the machine over physical registers.
+#[derive(Clone, Debug)]
+pub(crate) struct PInst {
+    pub(crate) encoding: Encoding,
+    pub(crate) length: VectorLength,
+    /// The result first, if there is one; a tied source is that same operand.
+    pub(crate) operands: SmallVec<[POperand; 4]>,
+    pub(crate) immediate: Option<i64>,
+    /// The number of a mask register.
+    pub(crate) mask: Option<u8>,
+    pub(crate) zeroing: bool,
+}
+
+impl PInst {
+    pub(crate) fn new(encoding: Encoding, length: VectorLength, operands: &[POperand]) -> PInst {
+        let operands = SmallVec::from_slice(operands);
+        PInst { encoding, length, operands, immediate: None, mask: None, zeroing: false }
+    }
+
+    /// An operation that has no vector length.
+    pub(crate) fn scalar(encoding: Encoding, operands: &[POperand], immediate: Option<i64>) -> PInst {
+        PInst { immediate, ..PInst::new(encoding, VectorLength::L128, operands) }
+    }
+}
+
+/// A move that the allocator has inserted. None of them changes the flags; vectors move at the full width.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RegMove {
+    Copy {
+        to: PReg,
+        from: PReg,
+    },
+    Spill {
+        slot: SpillSlot,
+        from: PReg,
+    },
+    Reload {
+        to: PReg,
+        slot: SpillSlot,
+    },
+    /// Rematerialises a vector constant of 64 bits that repeat.
+    Constant {
+        to: u8,
+        bits: u64,
+    },
+    /// Rematerialises an integer constant.
+    Integer {
+        to: u8,
+        value: i64,
+    },
+    /// Loads the function's argument with that index from the stack.
+    Argument {
+        to: u8,
+        index: u32,
+    },
+}
+
+/// An allocated instruction, or a point where control flow parts or meets.
+#[derive(Clone, Debug)]
+pub(crate) enum AInst {
+    Op {
+        id: InstId,
+        inst: PInst,
+    },
+    Move(RegMove),
+    /// Calls the address in [`SCRATCH`], with arguments in the convention's registers.
+    Call {
+        id: InstId,
+    },
+    /// Branches to the body, which stands out of line and comes back.
+    Cold {
+        id: InstId,
+        condition: Condition,
+        body: Vec<AInst>,
+    },
+    Loop {
+        id: InstId,
+        body: Vec<AInst>,
+    },
+    /// Branches to the head of the innermost loop after these moves, if the condition holds.
+    Back {
+        id: InstId,
+        condition: Condition,
+        moves: Vec<RegMove>,
+    },
+    /// A loop over the whole blocks of a row, then once more over the rest with masks. The body ends with the moves of `back`.
+    TailLoop {
+        id: InstId,
+        body: Vec<AInst>,
+        back: InstId,
+        /// The general register that holds the index of the block's first element.
+        index: u8,
+        columns: POperand,
+        lanes: u32,
+    },
+    Return,
+}
+
+/// A function over physical registers.
+#[derive(Clone, Debug)]
+pub(crate) struct AllocatedFunction {
+    pub(crate) insts: Vec<AInst>,
+    /// The number of spill slots.
+    pub(crate) slots: u32,
+    /// Bytes of the explicit stack slots.
+    pub(crate) stack_slot_bytes: u32,
+    /// The registers that are written, as a bit set for each class.
+    pub(crate) written: [u32; 3],
+    /// Whether it calls other functions.
+    pub(crate) calls: bool,
+}

@@ -1,0 +1,211 @@
+//! Checks one allocated operation against the one over virtual registers that it comes from.
+//!
+//! The encoding, its immediate and its masking must be the same, and every operand must be read where its value is. Sources may be
+//! exchanged where the instruction commutes, and a multiply-add may have any of its operand orders.
+
+use smallvec::SmallVec;
+
+use crate::allocated::{PAddress, PBase, PInst, POperand, PReg, TAIL_MASK, TAIL_VECTOR};
+use crate::check::error::{Allocation, Failure};
+use crate::check::state::State;
+use crate::encodings::FmaOrder;
+use crate::inst::{RegClass, VAddress, VBase, VFunction, VInst, VOperand, VReg, VRegKind};
+use crate::tail::{self, TailExpansion};
+
+/// For each source the position of its operand.
+type Arrangement = SmallVec<[usize; 3]>;
+
+pub(super) struct OperationCheck<'c> {
+    pub(super) func: &'c VFunction,
+    pub(super) state: &'c State,
+    /// The address whose elements a masked load has just put into [`TAIL_VECTOR`].
+    pub(super) loaded: Option<PAddress>,
+}
+
+fn require(holds: bool, what: &'static str) -> Result<(), Failure> {
+    if holds { Ok(()) } else { Err(Failure::Mismatch(what)) }
+}
+
+impl OperationCheck<'_> {
+    /// Checks the operation; gives back the register that it writes.
+    pub(super) fn check(&self, want: &VInst, got: &PInst) -> Result<Option<PReg>, Failure> {
+        let is_same = got.length == want.length && got.immediate == want.immediate.map(i64::from);
+        require(is_same, "length or immediate")?;
+        require(got.zeroing == want.zeroing, "masking")?;
+        match (want.mask, got.mask) {
+            (None, None) => {}
+            (Some(mask), Some(number)) => self.register(mask, PReg::mask(number))?,
+            _ => return Err(Failure::Mismatch("masking")),
+        }
+        let mut first = None;
+        for arrangement in arrangements(want, got)? {
+            match self.sources(want, got, &arrangement) {
+                Ok(()) => return self.result(want, got),
+                Err(failure) => first = first.or(Some(failure)),
+            }
+        }
+        Err(first.unwrap_or(Failure::Mismatch("encoding")))
+    }
+
+    fn result(&self, want: &VInst, got: &PInst) -> Result<Option<PReg>, Failure> {
+        match (want.def, got.operands.first()) {
+            (None, _) => Ok(None),
+            (Some(def), Some(&POperand::Reg(register))) if self.func.class(def) == register.class => {
+                Ok(Some(register))
+            }
+            _ => Err(Failure::Mismatch("result")),
+        }
+    }
+
+    fn sources(&self, want: &VInst, got: &PInst, arrangement: &Arrangement) -> Result<(), Failure> {
+        let result = usize::from(want.def.is_some() && !want.tied);
+        for (&source, &position) in want.sources.iter().zip(arrangement) {
+            let folds = match got.encoding.is_fma() {
+                true => position == 2,
+                false => got.encoding.memory.is_some_and(|m| usize::from(m) + result == position),
+            };
+            self.source(source, got, position, folds)?;
+        }
+        Ok(())
+    }
+
+    fn source(&self, want: VOperand, got: &PInst, position: usize, folds: bool) -> Result<(), Failure> {
+        match (want, got.operands[position]) {
+            (VOperand::Reg(reg), POperand::Reg(register)) => self.register(reg, register),
+            (VOperand::Reg(reg), POperand::Mem(address)) => {
+                require(folds, "folded operand")?;
+                self.folded(reg, &address, got)
+            }
+            (VOperand::Mem(want), POperand::Mem(address)) => self.address(&want, &address),
+            (VOperand::Mem(want), POperand::Reg(TAIL_VECTOR)) => match self.loaded {
+                Some(address) => self.address(&want, &address),
+                None => Err(Failure::Mismatch("memory operand")),
+            },
+            (VOperand::Mem(_), POperand::Reg(_)) => Err(Failure::Mismatch("memory operand")),
+        }
+    }
+
+    /// Whether a register holds a value of its class.
+    pub(super) fn register(&self, reg: VReg, register: PReg) -> Result<(), Failure> {
+        require(self.func.class(reg) == register.class, "register class")?;
+        self.state.read(Allocation::Reg(register), reg)
+    }
+
+    /// A value that is read from its spill slot, or as a constant from the pool.
+    fn folded(&self, reg: VReg, address: &PAddress, got: &PInst) -> Result<(), Failure> {
+        let plain = PAddress { broadcast: address.broadcast, ..PAddress::at(address.base, 0) };
+        require(*address == plain, "folded operand's address")?;
+        match (address.base, self.func.kinds[reg.index()]) {
+            (PBase::Spill(slot), _) => {
+                require(!address.broadcast, "folded operand's broadcast")?;
+                self.state.read(Allocation::Slot(slot), reg)
+            }
+            (PBase::Pool { bits, bytes }, VRegKind::Constant(constant)) => {
+                require(bits == constant, "constant")?;
+                let repeats = bytes == 8 || bits as u32 == (bits >> 32) as u32;
+                let is_read_whole = match address.broadcast {
+                    true => bytes == got.encoding.broadcast && repeats,
+                    false => u32::from(bytes) == got.length.bytes(),
+                };
+                require(is_read_whole, "constant's size")
+            }
+            _ => Err(Failure::Mismatch("folded operand")),
+        }
+    }
+
+    fn address(&self, want: &VAddress, got: &PAddress) -> Result<(), Failure> {
+        let is_same = got.offset == want.offset && got.tail == want.tail && !got.broadcast;
+        require(is_same, "address")?;
+        match (want.base, got.base) {
+            (VBase::Reg(reg), PBase::Reg(number)) => self.register(reg, PReg::general(number))?,
+            (VBase::StackSlots, PBase::StackSlots) => {}
+            _ => return Err(Failure::Mismatch("base")),
+        }
+        match (want.index, got.index) {
+            (None, None) => Ok(()),
+            (Some((reg, want)), Some((number, got))) if want == got => {
+                self.register(reg, PReg::general(number))
+            }
+            _ => Err(Failure::Mismatch("index")),
+        }
+    }
+
+    /// Checks what stands for the operation in the tail of a row; the state already has the new tail mask.
+    pub(super) fn check_tail(
+        &mut self,
+        want: &VInst,
+        got: &PInst,
+        expansion: &TailExpansion,
+    ) -> Result<Option<PReg>, Failure> {
+        if let Some(load) = &expansion.load {
+            let (to, address) = match load.operands[..] {
+                [POperand::Reg(to), POperand::Mem(address)] => (to, address),
+                _ => return Err(Failure::Mismatch("masked load")),
+            };
+            self.masked(load, &address, true)?;
+            if expansion.inst.is_none() {
+                // The load itself: as in whole blocks, but masked.
+                require(got.operands[..] == load.operands[..] && got.length == load.length, "masked load")?;
+                return self.check(want, got);
+            }
+            require(to == TAIL_VECTOR, "masked load's register")?;
+            self.loaded = Some(address);
+        }
+        match (&expansion.inst, want.def) {
+            (Some(inst), Some(_)) => self.check(want, inst),
+            (Some(store), None) => {
+                let Some(POperand::Mem(address)) = store.operands.first() else {
+                    return Err(Failure::Mismatch("masked store"));
+                };
+                self.masked(store, address, false)?;
+                require(got.operands == store.operands && got.length == store.length, "masked store")?;
+                self.check(want, got)
+            }
+            (None, _) => Err(Failure::Mismatch("tail access")),
+        }
+    }
+
+    /// A masked access: by the tail mask, which must count from the vector's first lane, and by elements.
+    fn masked(&self, inst: &PInst, address: &PAddress, is_load: bool) -> Result<(), Failure> {
+        let Some(access) = address.tail else { return Err(Failure::Mismatch("tail access")) };
+        let found = self.state.tail_mask;
+        if found != Some(access.lane) {
+            return Err(Failure::TailMask { wanted: access.lane, found });
+        }
+        require(inst.mask == Some(TAIL_MASK.number) && inst.zeroing == is_load, "tail mask")?;
+        require(inst.encoding == tail::masked_move(access.element, is_load), "masked move")
+    }
+}
+
+/// The ways in which the sources may stand among the operands, if the encoding is the instruction's.
+fn arrangements(want: &VInst, got: &PInst) -> Result<SmallVec<[Arrangement; 2]>, Failure> {
+    let same_count = |operands: usize| require(got.operands.len() == operands, "number of operands");
+    if want.encoding.is_fma() {
+        same_count(3)?;
+        let order = FmaOrder::ALL.into_iter().find(|&o| got.encoding == want.encoding.with_fma_order(o));
+        let Some(([x, y], sum)) = order.map(FmaOrder::positions) else {
+            return Err(Failure::Mismatch("encoding"));
+        };
+        return Ok([[x, y, sum], [y, x, sum]].into_iter().map(Arrangement::from).collect());
+    }
+    require(got.encoding == want.encoding, "encoding")?;
+    let first = usize::from(want.def.is_some() && !want.tied);
+    same_count(first + want.sources.len())?;
+    let plain: Arrangement = (first..first + want.sources.len()).collect();
+    let mut arrangements: SmallVec<[Arrangement; 2]> = SmallVec::new();
+    if want.encoding.commutes && plain.len() == 2 {
+        arrangements.push([plain[1], plain[0]].into_iter().collect());
+    }
+    arrangements.insert(0, plain);
+    Ok(arrangements)
+}
+
+/// Whether a register can hold a value at a level: the stack's registers, the scratch register and those of the tail can't.
+pub(super) fn is_allocatable(register: PReg, avx512: bool) -> bool {
+    let number = register.number;
+    match register.class {
+        RegClass::General => (1..16).contains(&number) && ![4, 5].contains(&number),
+        RegClass::Vector => number < if avx512 { TAIL_VECTOR.number } else { 16 },
+        RegClass::Mask => avx512 && (1..TAIL_MASK.number).contains(&number),
+    }
+}

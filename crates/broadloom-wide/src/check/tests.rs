@@ -1,0 +1,652 @@
+//! The checker is held by deliberate corruptions of allocated code: it accepts what the allocator makes and rejects each of them.
+
+use smallvec::smallvec;
+
+use super::{Failure, check};
+use crate::allocate::allocate;
+use crate::allocated::{
+    AInst, AllocatedFunction, PBase, PInst, POperand, PReg, RegMove, SCRATCH, SpillSlot, TAIL_MASK,
+};
+use crate::encodings::{self, Encoding};
+use crate::inst::{
+    Condition, InstId, JoinParameter, LoopParameter, MInst, RegClass, TailAccess, TailLoop, VAddress, VBase,
+    VFunction, VInst, VOperand, VReg, VRegKind, VectorLength,
+};
+use crate::target::{Convention, Level};
+
+const CONVENTIONS: [Convention; 2] = [Convention::SystemV, Convention::Windows];
+
+/// A function that is being written.
+struct Draft {
+    insts: Vec<MInst>,
+    kinds: Vec<VRegKind>,
+    parameters: Vec<VReg>,
+}
+
+impl Draft {
+    /// A function of six integers, the last of which are on the stack on Windows.
+    fn new() -> Draft {
+        let kinds = vec![VRegKind::Defined(RegClass::General); 6];
+        Draft { insts: Vec::new(), kinds, parameters: (0..6).map(VReg).collect() }
+    }
+
+    fn reg(&mut self, kind: VRegKind) -> VReg {
+        self.kinds.push(kind);
+        VReg(self.kinds.len() as u32 - 1)
+    }
+
+    fn defined(&mut self, class: RegClass) -> VReg {
+        self.reg(VRegKind::Defined(class))
+    }
+
+    fn op(&mut self, encoding: Encoding, class: RegClass, sources: &[VOperand]) -> (VReg, VInst) {
+        let def = self.defined(class);
+        (def, VInst::new(encoding, VectorLength::L512, Some(def), sources))
+    }
+
+    fn push(&mut self, inst: VInst) {
+        self.insts.push(MInst::Op(inst));
+    }
+
+    fn load(&mut self, base: VReg, offset: i32, tail: Option<TailAccess>) -> VReg {
+        let (def, inst) = self.op(encodings::MOVUPS, RegClass::Vector, &[memory(base, offset, tail)]);
+        self.push(inst);
+        def
+    }
+
+    fn add(&mut self, x: VReg, y: VReg) -> VReg {
+        let (def, inst) = self.op(encodings::PADDD, RegClass::Vector, &[x, y].map(VOperand::Reg));
+        self.push(inst);
+        def
+    }
+
+    fn sub(&mut self, x: VReg, y: VReg) -> VReg {
+        let (def, inst) = self.op(encodings::PSUBD, RegClass::Vector, &[x, y].map(VOperand::Reg));
+        self.push(inst);
+        def
+    }
+
+    fn compare(&mut self, x: VReg, y: VReg) -> VReg {
+        let (def, inst) = self.op(encodings::PCMPKD, RegClass::Mask, &[x, y].map(VOperand::Reg));
+        self.push(inst.immediate(1));
+        def
+    }
+
+    fn select(&mut self, mask: VReg, x: VReg, y: VReg) -> VReg {
+        let (def, inst) = self.op(encodings::PBLENDMD, RegClass::Vector, &[y, x].map(VOperand::Reg));
+        self.push(inst.merging(mask));
+        def
+    }
+
+    fn add_integer(&mut self, x: VReg, by: i32) -> VReg {
+        let def = self.defined(RegClass::General);
+        let sources = [VOperand::Reg(x)];
+        let inst = VInst::new(encodings::ADD_I, VectorLength::L128, Some(def), &sources);
+        self.push(inst.tied().immediate(by));
+        def
+    }
+
+    fn store(&mut self, value: VReg, base: VReg, offset: i32, tail: Option<TailAccess>) {
+        self.push(store(value, base, offset, tail));
+    }
+
+    fn test_mask(&mut self, mask: VReg) {
+        let sources = [VOperand::Reg(mask); 2];
+        self.push(VInst::new(encodings::KORTESTW, VectorLength::L128, None, &sources));
+    }
+
+    /// Out-of-line code that stores a value, calls a function and gives another value back: the join's parameter.
+    fn cold_call(&mut self, value: VReg, base: VReg) -> VReg {
+        let target = self.reg(VRegKind::Integer(0x1234_5678_9abc));
+        let (result, load) = self.op(encodings::MOVUPS, RegClass::Vector, &[memory(base, 640, None)]);
+        let parameter = self.defined(RegClass::Vector);
+        let body = vec![
+            MInst::Op(store(value, base, 512, None)),
+            MInst::Call { target, arguments: smallvec![base] },
+            MInst::Op(load),
+        ];
+        let parameters = smallvec![JoinParameter { parameter, inline: value, cold: result }];
+        self.insts.push(MInst::Cold { condition: Condition::NotEqual, body, parameters });
+        parameter
+    }
+
+    fn function(mut self) -> VFunction {
+        self.insts.push(MInst::Return);
+        VFunction { insts: self.insts, kinds: self.kinds, parameters: self.parameters, stack_slot_bytes: 0 }
+    }
+}
+
+fn memory(base: VReg, offset: i32, tail: Option<TailAccess>) -> VOperand {
+    VOperand::Mem(VAddress { base: VBase::Reg(base), index: None, offset, tail })
+}
+
+fn store(value: VReg, base: VReg, offset: i32, tail: Option<TailAccess>) -> VInst {
+    let sources = [memory(base, offset, tail), VOperand::Reg(value)];
+    VInst::new(encodings::MOVUPS_STORE, VectorLength::L512, None, &sources)
+}
+
+/// More values than registers, each read twice; constants and masks between them; out-of-line code with a call among them.
+fn pressure() -> VFunction {
+    let mut draft = Draft::new();
+    let base = VReg(0);
+    let values: Vec<VReg> = (0..40).map(|i| draft.load(base, 64 * i, None)).collect();
+    let constant = draft.reg(VRegKind::Constant(0x0000_0007_0000_0007));
+    let mask = draft.compare(values[3], values[4]);
+    draft.test_mask(mask);
+    let joined = draft.cold_call(values[5], VReg(1));
+    let mut sum = draft.add(joined, constant);
+    for &value in &values {
+        sum = draft.sub(sum, value);
+    }
+    let chosen = draft.select(mask, sum, values[7]);
+    draft.store(chosen, VReg(5), 0, None);
+    draft.store(values[0], VReg(5), 64, None);
+    draft.function()
+}
+
+/// A loop that carries an integer and two vectors that change places, with a pinned value, and code after it.
+fn carried() -> VFunction {
+    let mut draft = Draft::new();
+    let (base, count) = (VReg(0), VReg(3));
+    let (a, b) = (draft.load(base, 0, None), draft.load(base, 64, None));
+    let outside = draft.load(base, 128, None);
+    let zero = draft.reg(VRegKind::Integer(0));
+    let [x, y] = [0; 2].map(|_| draft.defined(RegClass::Vector));
+    let index = draft.defined(RegClass::General);
+    let head = draft.insts.len();
+    let parameter = |parameter, initial| LoopParameter { parameter, initial };
+    let parameters = smallvec![parameter(index, zero), parameter(x, a), parameter(y, b)];
+    draft.insts.push(MInst::Loop { parameters, end: 0, tail: None });
+    let sum = draft.add(x, outside);
+    draft.store(sum, VReg(1), 0, None);
+    let next = draft.add_integer(index, 1);
+    let compare = VInst::new(encodings::CMP, VectorLength::L128, None, &[next, count].map(VOperand::Reg));
+    draft.push(compare);
+    let values = smallvec![next, y, x];
+    draft.insts.push(MInst::Back { head: head as u32, condition: Condition::Less, values });
+    let last = draft.insts.len() as u32 - 1;
+    if let MInst::Loop { end, .. } = &mut draft.insts[head] {
+        *end = last;
+    }
+    let after = draft.add(x, outside);
+    draft.store(after, VReg(1), 64, None);
+    draft.function()
+}
+
+/// A loop over the blocks of a row, of two vectors each, with out-of-line code that calls a function in its middle.
+fn row() -> VFunction {
+    let mut draft = Draft::new();
+    let (from, to, columns) = (VReg(0), VReg(1), VReg(4));
+    let zero = draft.reg(VRegKind::Integer(0));
+    let index = draft.defined(RegClass::General);
+    let head = draft.insts.len();
+    let parameters = smallvec![LoopParameter { parameter: index, initial: zero }];
+    let tail = Some(TailLoop { columns, lanes: 32 });
+    draft.insts.push(MInst::Loop { parameters, end: 0, tail });
+    let access = |lane| Some(TailAccess { element: 4, lane });
+    let x = draft.load(from, 0, access(0));
+    let (y, folded) =
+        draft.op(encodings::PADDD, RegClass::Vector, &[VOperand::Reg(x), memory(from, 64, access(16))]);
+    draft.push(folded);
+    let mask = draft.compare(x, y);
+    draft.test_mask(mask);
+    let joined = draft.cold_call(x, VReg(2));
+    draft.store(y, to, 64, access(16));
+    let chosen = draft.select(mask, joined, y);
+    draft.store(chosen, to, 0, access(0));
+    let next = draft.add_integer(index, 32);
+    let values = smallvec![next];
+    draft.insts.push(MInst::Back { head: head as u32, condition: Condition::Less, values });
+    let last = draft.insts.len() as u32 - 1;
+    if let MInst::Loop { end, .. } = &mut draft.insts[head] {
+        *end = last;
+    }
+    draft.function()
+}
+
+fn allocated(func: &VFunction, convention: Convention) -> AllocatedFunction {
+    let allocated = allocate(func, Level::Avx512, convention).expect("allocates");
+    check(func, &allocated, Level::Avx512, convention).expect("what the allocator makes is right");
+    allocated
+}
+
+/// Calls `f` with each instruction sequence: the function's and those nested in it.
+fn each_body(insts: &mut Vec<AInst>, f: &mut impl FnMut(&mut Vec<AInst>)) {
+    f(insts);
+    for inst in insts {
+        match inst {
+            AInst::Cold { body, .. } | AInst::Loop { body, .. } | AInst::TailLoop { body, .. } => {
+                each_body(body, f);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Corrupts the first instruction of a function that `f` takes, and expects the checker to reject it.
+#[track_caller]
+fn rejects(func: &VFunction, mut f: impl FnMut(&mut AInst) -> bool) -> Failure {
+    rejects_body(func, |body| body.iter_mut().any(&mut f))
+}
+
+#[track_caller]
+fn rejects_body(func: &VFunction, mut f: impl FnMut(&mut Vec<AInst>) -> bool) -> Failure {
+    let mut failure = None;
+    for convention in CONVENTIONS {
+        let mut code = allocated(func, convention);
+        let mut done = false;
+        each_body(&mut code.insts, &mut |body| done = done || f(body));
+        assert!(done, "nothing to corrupt");
+        let error = check(func, &code, Level::Avx512, convention).expect_err("corrupt code");
+        assert!(!error.to_string().is_empty() && !error.instruction.is_empty());
+        failure = Some(error.failure);
+    }
+    failure.expect("two conventions")
+}
+
+/// Removes the first instruction that is of a kind.
+fn drop_first(body: &mut Vec<AInst>, is: impl Fn(&AInst) -> bool) -> bool {
+    let found = body.iter().position(is);
+    found.map(|i| body.remove(i)).is_some()
+}
+
+fn functions() -> [VFunction; 3] {
+    [pressure(), carried(), row()]
+}
+
+fn is_wrong_value(failure: &Failure) -> bool {
+    matches!(failure, Failure::WrongValue { .. })
+}
+
+#[test]
+fn what_the_allocator_makes_is_accepted() {
+    for func in functions() {
+        for convention in CONVENTIONS {
+            allocated(&func, convention);
+        }
+    }
+}
+
+#[test]
+fn two_source_registers_are_swapped() {
+    let failure = rejects(&pressure(), |inst| match inst {
+        AInst::Op { inst: PInst { encoding, operands, .. }, .. } if *encoding == encodings::PSUBD => {
+            let is_reg = |o: &POperand| matches!(o, POperand::Reg(_));
+            let distinct = is_reg(&operands[1]) && is_reg(&operands[2]) && operands[1] != operands[2];
+            if distinct {
+                operands.swap(1, 2);
+            }
+            distinct
+        }
+        _ => false,
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+/// A subtraction does not commute; an addition does.
+#[test]
+fn sources_of_an_addition_may_be_swapped() {
+    let func = carried();
+    let mut code = allocated(&func, Convention::SystemV);
+    let mut done = false;
+    each_body(&mut code.insts, &mut |body| {
+        for inst in body {
+            if let AInst::Op { inst, .. } = inst
+                && inst.encoding == encodings::PADDD
+            {
+                inst.operands.swap(1, 2);
+                done = true;
+            }
+        }
+    });
+    assert!(done);
+    check(&func, &code, Level::Avx512, Convention::SystemV).expect("commutes");
+}
+
+#[test]
+fn a_spill_is_dropped() {
+    let is_spill = |inst: &AInst| matches!(inst, AInst::Move(RegMove::Spill { .. }));
+    let failure = rejects_body(&pressure(), |body| drop_first(body, is_spill));
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+#[test]
+fn a_reload_is_dropped() {
+    let is_reload = |inst: &AInst| matches!(inst, AInst::Move(RegMove::Reload { .. }));
+    let failure = rejects_body(&pressure(), |body| drop_first(body, is_reload));
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+#[test]
+fn a_constant_is_not_rematerialised() {
+    let is_integer = |inst: &AInst| matches!(inst, AInst::Move(RegMove::Integer { .. }));
+    for func in functions() {
+        assert!(is_wrong_value(&rejects_body(&func, |body| drop_first(body, is_integer))));
+    }
+}
+
+#[test]
+fn another_constant_is_rematerialised() {
+    let failure = rejects(&row(), |inst| match inst {
+        AInst::Move(RegMove::Integer { value, .. }) => {
+            *value += 1;
+            true
+        }
+        _ => false,
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+#[test]
+fn a_reload_reads_the_wrong_slot() {
+    let failure = rejects(&pressure(), |inst| match inst {
+        AInst::Move(RegMove::Reload { slot, .. }) if slot.0 > 0 => {
+            slot.0 -= 1;
+            true
+        }
+        _ => false,
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+#[test]
+fn a_folded_operand_reads_the_wrong_slot() {
+    let failure = rejects(&pressure(), |inst| match inst {
+        AInst::Op { inst, .. } => inst.operands.iter_mut().any(|operand| match operand {
+            POperand::Mem(address) => match &mut address.base {
+                PBase::Spill(slot) => {
+                    slot.0 = if slot.0 == 0 { 1 } else { slot.0 - 1 };
+                    true
+                }
+                _ => false,
+            },
+            POperand::Reg(_) => false,
+        }),
+        _ => false,
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+/// All spills go to one slot, as if it had been freed each time.
+#[test]
+fn a_slot_is_reused_too_early() {
+    let mut first = None;
+    let failure = rejects_body(&pressure(), |body| {
+        for inst in body {
+            if let AInst::Move(RegMove::Spill { slot, .. }) = inst {
+                let before = *first.get_or_insert(*slot);
+                if before != *slot {
+                    *slot = before;
+                    first = None;
+                    return true;
+                }
+            }
+        }
+        false
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+#[test]
+fn a_slot_beyond_the_frame_is_used() {
+    let failure = rejects(&pressure(), |inst| match inst {
+        AInst::Move(RegMove::Spill { slot, .. }) => {
+            *slot = SpillSlot(1 << 20);
+            true
+        }
+        _ => false,
+    });
+    assert_eq!(failure, Failure::NoSuchSlot(SpillSlot(1 << 20)));
+}
+
+/// Nothing is saved around the call in out-of-line code.
+#[test]
+fn a_save_around_a_cold_call_is_missing() {
+    for func in [pressure(), row()] {
+        let failure = rejects(&func, |inst| match inst {
+            AInst::Cold { body, .. } => drop_first(
+                body,
+                |inst| matches!(inst, AInst::Move(RegMove::Spill { from, .. }) if from.class == RegClass::Vector),
+            ),
+            _ => false,
+        });
+        assert!(is_wrong_value(&failure), "{failure}");
+    }
+}
+
+#[test]
+fn a_mask_register_is_not_restored_after_a_call() {
+    for func in [pressure(), row()] {
+        let failure = rejects(&func, |inst| match inst {
+            AInst::Cold { body, .. } => drop_first(
+                body,
+                |inst| matches!(inst, AInst::Move(RegMove::Reload { to, .. }) if to.class == RegClass::Mask),
+            ),
+            _ => false,
+        });
+        assert!(is_wrong_value(&failure), "{failure}");
+    }
+}
+
+#[test]
+fn out_of_line_code_gives_back_the_wrong_value() {
+    let failure = rejects(&row(), |inst| match inst {
+        AInst::Cold { body, .. } => drop_first(
+            body,
+            |inst| matches!(inst, AInst::Op { inst, .. } if inst.encoding == encodings::MOVUPS),
+        ),
+        _ => false,
+    });
+    assert!(matches!(failure, Failure::OutOfOrder { .. }), "{failure}");
+}
+
+#[test]
+fn an_argument_of_a_call_is_overwritten() {
+    let failure = rejects_body(&pressure(), |body| {
+        let call = body.iter().position(|inst| matches!(inst, AInst::Call { .. }));
+        let Some(at) = call else { return false };
+        let target = |inst: &AInst| match inst {
+            AInst::Move(RegMove::Integer { to, value }) if *to == SCRATCH.number => Some(*value),
+            _ => None,
+        };
+        let Some(value) = body.iter().find_map(target) else { return false };
+        // The first argument's register, by convention.
+        for to in [7, 1] {
+            body.insert(at, AInst::Move(RegMove::Integer { to, value }));
+        }
+        true
+    });
+    assert!(matches!(failure, Failure::WrongValue { .. } | Failure::NotSaved(_)), "{failure}");
+}
+
+/// Values that change places are moved one after the other.
+#[test]
+fn parallel_moves_are_in_the_wrong_order() {
+    let failure = rejects(&carried(), |inst| match inst {
+        AInst::Back { moves, .. } => {
+            moves.reverse();
+            true
+        }
+        _ => false,
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+/// Only the state at the loop's head shows that the second iteration reads something else.
+#[test]
+fn the_branch_back_leaves_another_value() {
+    for i in 0..2 {
+        let failure = rejects(&carried(), |inst| match inst {
+            AInst::Back { moves, .. } if moves.len() > i => {
+                moves.remove(i);
+                true
+            }
+            _ => false,
+        });
+        assert!(is_wrong_value(&failure), "{failure}");
+    }
+}
+
+#[test]
+fn a_pinned_register_is_overwritten_in_the_loop() {
+    let failure = rejects(&carried(), |inst| {
+        let AInst::Loop { body, .. } = inst else { return false };
+        let sources = body.iter().find_map(|inst| match inst {
+            AInst::Op { inst, .. } if inst.encoding == encodings::PADDD => {
+                Some((inst.operands[1], inst.operands[2]))
+            }
+            _ => None,
+        });
+        let Some((POperand::Reg(from), POperand::Reg(to))) = sources else { return false };
+        let at = body.len() - 1;
+        body.insert(at, AInst::Move(RegMove::Copy { to, from }));
+        true
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+#[test]
+fn a_result_overwrites_a_live_value() {
+    let failure = rejects(&pressure(), |inst| match inst {
+        AInst::Op { inst, .. } if inst.encoding == encodings::MOVUPS => match &mut inst.operands[0] {
+            POperand::Reg(register) if register.number > 0 => {
+                register.number = 0;
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+#[test]
+fn an_instruction_is_missing_or_comes_twice() {
+    let is_op = |inst: &AInst| matches!(inst, AInst::Op { .. });
+    for func in functions() {
+        let failure = rejects_body(&func, |body| drop_first(body, is_op));
+        assert!(matches!(failure, Failure::OutOfOrder { .. }), "{failure}");
+        let failure = rejects_body(&func, |body| {
+            let found = body.iter().position(is_op);
+            found.map(|i| body.insert(i, body[i].clone())).is_some()
+        });
+        assert!(matches!(failure, Failure::OutOfOrder { .. }), "{failure}");
+    }
+}
+
+#[test]
+fn an_operation_is_another_one() {
+    let first_op = |f: fn(&mut PInst)| {
+        rejects(&pressure(), |inst| match inst {
+            AInst::Op { inst, .. } if inst.encoding == encodings::PSUBD => {
+                f(inst);
+                true
+            }
+            _ => false,
+        })
+    };
+    let is_mismatch = |failure: Failure| assert!(matches!(failure, Failure::Mismatch(_)), "{failure}");
+    is_mismatch(first_op(|inst| inst.encoding = encodings::PADDD));
+    is_mismatch(first_op(|inst| inst.length = VectorLength::L256));
+    is_mismatch(first_op(|inst| inst.immediate = Some(1)));
+    is_mismatch(first_op(|inst| inst.mask = Some(1)));
+    is_mismatch(first_op(|inst| inst.operands.truncate(2)));
+}
+
+#[test]
+fn a_select_has_another_mask() {
+    let failure = rejects(&row(), |inst| match inst {
+        AInst::Op { inst: PInst { mask: Some(mask), .. }, .. } => {
+            *mask = if *mask == 1 { 2 } else { 1 };
+            true
+        }
+        _ => false,
+    });
+    assert!(is_wrong_value(&failure), "{failure}");
+}
+
+#[test]
+fn a_reserved_register_is_written() {
+    let failure = rejects(&row(), |inst| match inst {
+        AInst::Op { inst, .. } if inst.encoding == encodings::PCMPKD => {
+            inst.operands[0] = POperand::Reg(TAIL_MASK);
+            true
+        }
+        _ => false,
+    });
+    assert_eq!(failure, Failure::NotAllocatable(TAIL_MASK));
+}
+
+/// A register that the prologue would not save.
+#[test]
+fn a_written_register_is_not_noted() {
+    for func in functions() {
+        let mut code = allocated(&func, Convention::Windows);
+        code.written = [0; 3];
+        let error = check(&func, &code, Level::Avx512, Convention::Windows).expect_err("not noted");
+        assert!(matches!(error.failure, Failure::NotSaved(PReg { .. })), "{error}");
+    }
+}
+
+#[test]
+fn a_masked_access_is_at_another_lane() {
+    let failure = rejects(&row(), |inst| match inst {
+        AInst::Op { inst, .. } => inst.operands.iter_mut().any(|operand| match operand {
+            POperand::Mem(address) => match &mut address.tail {
+                Some(tail) => {
+                    tail.lane += 1;
+                    true
+                }
+                None => false,
+            },
+            POperand::Reg(_) => false,
+        }),
+        _ => false,
+    });
+    assert!(matches!(failure, Failure::Mismatch(_)), "{failure}");
+}
+
+#[test]
+fn a_row_is_counted_from_another_register() {
+    for f in [|index: &mut u8, _: &mut u32| *index = 11, |_: &mut u8, lanes: &mut u32| *lanes = 16] {
+        rejects(&row(), |inst| match inst {
+            AInst::TailLoop { index, lanes, .. } => {
+                f(index, lanes);
+                true
+            }
+            _ => false,
+        });
+    }
+}
+
+#[test]
+fn a_branch_has_the_inverse_condition() {
+    let failure = rejects(&pressure(), |inst| match inst {
+        AInst::Cold { condition, .. } => {
+            *condition = condition.inverse();
+            true
+        }
+        _ => false,
+    });
+    assert_eq!(failure, Failure::Mismatch("condition"));
+    let failure = rejects(&carried(), |inst| match inst {
+        AInst::Back { condition, .. } => {
+            *condition = condition.inverse();
+            true
+        }
+        _ => false,
+    });
+    assert_eq!(failure, Failure::Mismatch("condition"));
+}
+
+#[test]
+fn an_instruction_stands_for_another_one() {
+    let failure = rejects(&carried(), |inst| match inst {
+        AInst::Op { id, .. } if id.index > 0 => {
+            *id = InstId { index: id.index - 1, ..*id };
+            true
+        }
+        _ => false,
+    });
+    assert!(matches!(failure, Failure::OutOfOrder { .. }), "{failure}");
+}

@@ -1,0 +1,133 @@
+//! Bytes of code: instructions, jumps whose targets are bound later, the constant pool.
+
+use iced_x86::{Code as Opcode, Encoder, Instruction};
+
+use crate::allocated::{PInst, POperand};
+use crate::code::Code;
+use crate::encode::frame::Frame;
+use crate::encode::operand;
+use crate::encode::pool::ConstantPool;
+use crate::encodings::Encoding;
+use crate::error::Unsupported;
+use crate::inst::Condition;
+use crate::target::Level;
+
+/// A jump without a target: where its displacement ends.
+#[derive(Clone, Copy)]
+pub(super) struct Jump(usize);
+
+/// A position in the code.
+#[derive(Clone, Copy)]
+pub(super) struct Label(usize);
+
+pub(super) struct Assembler {
+    pub(super) frame: Frame,
+    encoder: Encoder,
+    at: usize,
+    avx512: bool,
+    pool: ConstantPool,
+    jumps: Vec<(Jump, Label)>,
+}
+
+impl Assembler {
+    pub(super) fn new(frame: Frame, level: Level) -> Assembler {
+        Assembler {
+            frame,
+            encoder: Encoder::new(64),
+            at: 0,
+            avx512: level == Level::Avx512,
+            pool: ConstantPool::default(),
+            jumps: Vec::new(),
+        }
+    }
+
+    pub(super) fn here(&self) -> Label {
+        Label(self.at)
+    }
+
+    pub(super) fn inst(&mut self, inst: &PInst) -> Result<(), Unsupported> {
+        let lowered = operand::lower(inst, &self.frame, self.avx512, self.at)?;
+        let start = self.at;
+        self.encode(&lowered.instruction)?;
+        if let Some(key) = lowered.pool {
+            let displacement = start + self.encoder.get_constant_offsets().displacement_offset() + 4;
+            self.pool.note(key, displacement, self.at);
+        }
+        Ok(())
+    }
+
+    /// An operation that has no vector length.
+    pub(super) fn scalar(
+        &mut self,
+        encoding: Encoding,
+        operands: &[POperand],
+        immediate: Option<i64>,
+    ) -> Result<(), Unsupported> {
+        self.inst(&PInst::scalar(encoding, operands, immediate))
+    }
+
+    pub(super) fn jump(&mut self, condition: Option<Condition>) -> Result<Jump, Unsupported> {
+        let code = match condition {
+            None => Opcode::Jmp_rel32_64,
+            Some(Condition::Equal) => Opcode::Je_rel32_64,
+            Some(Condition::NotEqual) => Opcode::Jne_rel32_64,
+            Some(Condition::Less) => Opcode::Jl_rel32_64,
+            Some(Condition::LessEqual) => Opcode::Jle_rel32_64,
+            Some(Condition::Greater) => Opcode::Jg_rel32_64,
+            Some(Condition::GreaterEqual) => Opcode::Jge_rel32_64,
+            Some(Condition::Below) => Opcode::Jb_rel32_64,
+            Some(Condition::BelowEqual) => Opcode::Jbe_rel32_64,
+            Some(Condition::Above) => Opcode::Ja_rel32_64,
+            Some(Condition::AboveEqual) => Opcode::Jae_rel32_64,
+        };
+        let jump = Instruction::with_branch(code, self.at as u64).map_err(refused)?;
+        self.encode(&jump)?;
+        Ok(Jump(self.at))
+    }
+
+    pub(super) fn jump_to(&mut self, condition: Option<Condition>, to: Label) -> Result<(), Unsupported> {
+        let jump = self.jump(condition)?;
+        self.bind(jump, to);
+        Ok(())
+    }
+
+    pub(super) fn bind(&mut self, jump: Jump, to: Label) {
+        self.jumps.push((jump, to));
+    }
+
+    pub(super) fn bind_here(&mut self, jump: Jump) {
+        self.bind(jump, self.here());
+    }
+
+    fn encode(&mut self, instruction: &Instruction) -> Result<(), Unsupported> {
+        self.at += self.encoder.encode(instruction, self.at as u64).map_err(refused)?;
+        Ok(())
+    }
+
+    /// Fills up to the next multiple of 32, where a fetch window of the front end begins.
+    pub(super) fn align(&mut self) {
+        // The processors' manuals recommend this as the no-operation of nine bytes.
+        const LONG: [u8; 9] = [0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
+        let missing = self.at.next_multiple_of(32) - self.at;
+        let fill = LONG.iter().copied().cycle().take(missing / LONG.len() * LONG.len());
+        fill.chain(std::iter::repeat_n(0x90, missing % LONG.len())).for_each(|b| self.encoder.write_u8(b));
+        self.at += missing;
+    }
+
+    /// The code with its jumps and constants in place.
+    pub(super) fn finish(mut self) -> Result<Code, Unsupported> {
+        let mut bytes = self.encoder.take_buffer();
+        let code_bytes = bytes.len();
+        let constants = self.pool.append(&mut bytes);
+        let jumps = self.jumps.iter().map(|&(Jump(end), Label(to))| (end, to as i64 - end as i64));
+        for (end, distance) in jumps.chain(constants) {
+            let distance = i32::try_from(distance).map_err(|_| Unsupported("code of 2 GiB".into()))?;
+            bytes[end - 4..end].copy_from_slice(&distance.to_le_bytes());
+        }
+        Ok(Code { bytes, code_bytes, frame: self.frame.bytes() })
+    }
+}
+
+fn refused(e: iced_x86::IcedError) -> Unsupported {
+    Unsupported(format!("an instruction that can't be encoded: {e}"))
+}

@@ -1,0 +1,241 @@
+//! The CLIF function that instructions are selected for, and what is known of its values before selection begins.
+
+use cranelift_codegen::ir::{
+    Block, DataFlowGraph, Function, Inst as ClifInst, InstructionData as Data, Opcode, Type, Value, ValueDef,
+};
+
+use crate::error::{Unsupported, refuse};
+use crate::intrinsic::Intrinsic;
+use crate::select::by_lane::repeated;
+use crate::target::Level;
+
+/// A loop over blocks of a row: the head's first parameter is the index of the block's first element.
+#[derive(Clone, Copy)]
+pub(super) struct RowLoop {
+    pub(super) head: Block,
+    pub(super) index: Value,
+    pub(super) columns: Value,
+    /// Elements of a block.
+    pub(super) lanes: u32,
+}
+
+pub(super) struct Clif<'f> {
+    pub(super) func: &'f Function,
+    pub(super) level: Level,
+    /// How often each value is used.
+    pub(super) uses: Vec<u32>,
+    /// Values whose lanes are all ones or all zeros.
+    pub(super) masks: Vec<bool>,
+    /// The stores, in order; and for each instruction, how many of them come before it.
+    pub(super) stores: Vec<ClifInst>,
+    pub(super) stores_before: Vec<u32>,
+    /// The block of each instruction.
+    pub(super) blocks: Vec<Option<Block>>,
+    /// The loop whose accesses are masked in its tail.
+    pub(super) row_loop: Option<RowLoop>,
+    /// The offsets of the explicit stack slots.
+    pub(super) slot_offsets: Vec<i32>,
+    pub(super) slot_bytes: u32,
+}
+
+fn place(inst: ClifInst) -> usize {
+    inst.as_u32() as usize
+}
+
+impl<'f> Clif<'f> {
+    pub(super) fn dfg(&self) -> &'f DataFlowGraph {
+        &self.func.dfg
+    }
+
+    pub(super) fn data(&self, inst: ClifInst) -> Data {
+        self.dfg().insts[inst]
+    }
+
+    pub(super) fn resolve(&self, v: Value) -> Value {
+        self.dfg().resolve_aliases(v)
+    }
+
+    pub(super) fn ty(&self, v: Value) -> Type {
+        self.dfg().value_type(v)
+    }
+
+    /// The instruction that defines a value.
+    pub(super) fn def(&self, v: Value) -> Option<ClifInst> {
+        match self.dfg().value_def(self.resolve(v)) {
+            ValueDef::Result(inst, _) => Some(inst),
+            _ => None,
+        }
+    }
+
+    /// The instruction that defines a value, if it is of this opcode.
+    pub(super) fn def_of(&self, v: Value, opcode: Opcode) -> Option<ClifInst> {
+        self.def(v).filter(|&inst| self.dfg().insts[inst].opcode() == opcode)
+    }
+
+    pub(super) fn arguments(&self, inst: ClifInst) -> &'f [Value] {
+        self.dfg().inst_args(inst)
+    }
+
+    /// The intrinsic that a call is of.
+    pub(super) fn intrinsic(&self, inst: ClifInst) -> Option<Intrinsic> {
+        match self.data(inst) {
+            Data::Call { func_ref, .. } => {
+                Intrinsic::of_external(self.func, &self.dfg().ext_funcs[func_ref].name)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_used_once(&self, v: Value) -> bool {
+        self.uses[v.as_u32() as usize] == 1
+    }
+
+    /// Whether every lane of a value is all ones or all zeros, because of how it was made.
+    pub(super) fn is_mask(&self, v: Value) -> bool {
+        self.masks[self.resolve(v).as_u32() as usize]
+    }
+
+    /// Refuses a function that needs another level.
+    pub(super) fn needs(&self, level: Level, what: &str) -> Result<(), Unsupported> {
+        match self.level == level {
+            true => Ok(()),
+            false => refuse(what),
+        }
+    }
+
+    // Constants.
+
+    /// The 64 bits that repeat in a vector constant.
+    pub(super) fn constant_bits(&self, v: Value) -> Option<u64> {
+        let inst = self.def(v)?;
+        match self.data(inst) {
+            Data::UnaryConst { opcode: Opcode::Vconst, constant_handle } => {
+                let bytes = self.dfg().constants.get(constant_handle).as_slice();
+                let mut word = [0; 8];
+                word.iter_mut().zip(bytes.iter().cycle()).for_each(|(to, from)| *to = *from);
+                let repeats = bytes.chunks(8).all(|chunk| chunk == &word[..chunk.len()]);
+                repeats.then(|| u64::from_le_bytes(word))
+            }
+            Data::Unary { opcode: Opcode::Splat, arg } => self.splat_constant(v, arg),
+            Data::Call { .. } if self.intrinsic(inst) == Some(Intrinsic::Broadcast) => {
+                self.splat_constant(v, self.arguments(inst)[0])
+            }
+            Data::LoadNoOffset { opcode: Opcode::Bitcast, arg, .. } => self.constant_bits(arg),
+            _ => None,
+        }
+    }
+
+    fn splat_constant(&self, v: Value, scalar: Value) -> Option<u64> {
+        let bits = match self.data(self.def(scalar)?) {
+            Data::UnaryImm { opcode: Opcode::Iconst, imm } => imm.bits() as u64,
+            Data::UnaryIeee32 { imm, .. } => u64::from(imm.bits()),
+            Data::UnaryIeee64 { imm, .. } => imm.bits(),
+            _ => return None,
+        };
+        Some(repeated(self.ty(v).lane_bits() / 8, bits))
+    }
+
+    pub(super) fn integer_constant(&self, v: Value) -> Option<i64> {
+        match self.data(self.def(v)?) {
+            Data::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
+            _ => None,
+        }
+    }
+
+    // The same bits under another name.
+
+    /// What a vector bitcast is of.
+    pub(super) fn bitcast_of(&self, v: Value) -> Option<Value> {
+        let inst = self.def_of(v, Opcode::Bitcast)?;
+        let inner = self.resolve(self.arguments(inst)[0]);
+        let same = self.ty(inner).is_vector() && self.ty(v).is_vector();
+        same.then_some(inner)
+    }
+
+    /// A value without the bitcasts around it.
+    pub(super) fn bare(&self, v: Value) -> Value {
+        let mut v = self.resolve(v);
+        while let Some(inner) = self.bitcast_of(v) {
+            v = inner;
+        }
+        v
+    }
+
+    /// The vector of which a value is the lowest subvector: lanes above a value may hold anything. Not of a mask in a mask
+    /// register, which has zeros above its lanes.
+    pub(super) fn lowest_subvector_of(&self, v: Value) -> Option<Value> {
+        let inst = self.def_of(v, Opcode::Call)?;
+        let in_vector = self.level == Level::Avx2 || !self.is_mask(v);
+        let lowest = in_vector && self.intrinsic(inst) == Some(Intrinsic::Piece(0));
+        lowest.then(|| self.resolve(self.arguments(inst)[0]))
+    }
+
+    /// What a value is the complement of.
+    pub(super) fn complement_of(&self, v: Value) -> Option<Value> {
+        self.def_of(v, Opcode::Bnot).map(|inst| self.arguments(inst)[0])
+    }
+
+    /// A value as another one plus a constant.
+    pub(super) fn linear(&self, v: Value) -> Option<(Value, i64)> {
+        let v = self.resolve(v);
+        let inst = self.def(v)?;
+        let sign = match self.dfg().insts[inst].opcode() {
+            Opcode::Iadd => 1,
+            Opcode::Isub => -1,
+            _ => return None,
+        };
+        let args = self.arguments(inst);
+        let c = self.integer_constant(args[1])?;
+        Some((self.resolve(args[0]), sign * c))
+    }
+
+    // Loads and stores.
+
+    /// The load of a value that can move to its only use, at another instruction of its block: no store between them writes what it
+    /// reads.
+    pub(super) fn movable_load(&self, v: Value, to: ClifInst) -> Option<ClifInst> {
+        let inst = self.def(v)?;
+        let is_load = match self.dfg().insts[inst].opcode() {
+            Opcode::Load => true,
+            Opcode::Call => self.intrinsic(inst) == Some(Intrinsic::LoadPart),
+            _ => false,
+        };
+        if !(is_load && self.is_used_once(v)) || self.blocks[place(inst)] != self.blocks[place(to)] {
+            return None;
+        }
+        let between = self.stores_before[place(inst)] as usize..self.stores_before[place(to)] as usize;
+        self.stores[between].iter().all(|&store| self.are_apart(inst, store)).then_some(inst)
+    }
+
+    /// Whether a store can't write what a load reads: other elements of a row. An output is an input in place, element for
+    /// element, or overlaps none.
+    fn are_apart(&self, load: ClifInst, store: ClifInst) -> bool {
+        let first_lane = |inst: ClifInst, intrinsic, left: usize| {
+            let is_masked = self.intrinsic(inst) == Some(intrinsic);
+            let left = self.arguments(inst).get(left).copied().filter(|_| is_masked)?;
+            self.first_lane(left).ok()
+        };
+        match (first_lane(load, Intrinsic::LoadPart, 1), first_lane(store, Intrinsic::StorePart, 2)) {
+            (Some(read), Some(written)) => read != written,
+            _ => false,
+        }
+    }
+
+    /// The first lane, counted from the block's, of a vector whose remaining elements are `left`.
+    pub(super) fn first_lane(&self, mut left: Value) -> Result<u16, Unsupported> {
+        let mut offset = 0;
+        while let Some((base, by)) = self.linear(left) {
+            (left, offset) = (base, offset + by);
+        }
+        let from_block = self.row_loop.is_some_and(|row| {
+            self.def_of(left, Opcode::Isub).is_some_and(|i| {
+                let args = self.arguments(i);
+                (self.resolve(args[0]), self.resolve(args[1])) == (row.columns, row.index)
+            })
+        });
+        match u16::try_from(-offset) {
+            Ok(lane) if from_block => Ok(lane),
+            _ => refuse("a masked access that is not counted from the block's first element"),
+        }
+    }
+}

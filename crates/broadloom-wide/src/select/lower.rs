@@ -1,0 +1,145 @@
+//! The state of selection at one CLIF instruction: where values are, and the machine instructions that it becomes.
+
+use cranelift_codegen::ir::{Inst as ClifInst, Value};
+
+use crate::encodings::Encoding;
+use crate::error::Unsupported;
+use crate::inst::{MInst, RegClass, VInst, VOperand, VReg, VectorLength};
+use crate::select::clif::Clif;
+use crate::select::vregs::VRegs;
+
+pub(super) struct Lower<'f> {
+    pub(super) clif: Clif<'f>,
+    pub(super) vregs: VRegs,
+    /// The current CLIF instruction.
+    pub(super) at: Option<ClifInst>,
+    /// What the current instruction becomes, in order.
+    current: Vec<MInst>,
+    /// The code behind the current instruction, the last one first.
+    selected: Vec<MInst>,
+    /// The first thing that is not supported and was found where nothing could be returned.
+    pub(super) refused: Option<Unsupported>,
+}
+
+impl<'f> Lower<'f> {
+    pub(super) fn new(clif: Clif<'f>) -> Lower<'f> {
+        let vregs = VRegs::new(clif.dfg().num_values());
+        let selected = Vec::with_capacity(clif.dfg().num_insts());
+        Lower { clif, vregs, at: None, current: Vec::new(), selected, refused: None }
+    }
+
+    // Values.
+
+    /// The register of a value, as a vector or an integer.
+    pub(super) fn reg(&mut self, v: Value) -> VReg {
+        self.reg_of(v, true)
+    }
+
+    /// The same; `once` if this is the only use of the values around it, whose bits it shares.
+    fn reg_of(&mut self, v: Value, once: bool) -> VReg {
+        let v = self.clif.resolve(v);
+        if let Some(reg) = self.vregs.of(v) {
+            return reg;
+        }
+        let ty = self.clif.ty(v);
+        let reg = match (self.clif.constant_bits(v), self.clif.integer_constant(v)) {
+            (Some(bits), _) if ty.is_vector() => self.vregs.constant(bits),
+            (_, Some(value)) => self.vregs.integer(value),
+            _ => {
+                if let Some(inst) = self.sunk(v).filter(|_| once) {
+                    return self.load_now(inst, v);
+                }
+                if let Some(inner) = self.clif.bitcast_of(v).or_else(|| self.clif.lowest_subvector_of(v)) {
+                    let once = once && self.clif.is_used_once(v);
+                    self.reg_of(inner, once)
+                } else {
+                    let is_vector = ty.is_vector() || ty.is_float();
+                    self.vregs.fresh(if is_vector { RegClass::Vector } else { RegClass::General })
+                }
+            }
+        };
+        self.vregs.set(v, reg);
+        reg
+    }
+
+    /// The operand of a value, which may be the memory that it is loaded from.
+    pub(super) fn source(&mut self, v: Value) -> VOperand {
+        let v = self.clif.resolve(v);
+        match self.sunk_through_casts(v) {
+            Some(inst) if self.is_whole_operand(inst) => VOperand::Mem(self.load_address(inst)),
+            _ => VOperand::Reg(self.reg(v)),
+        }
+    }
+
+    // Instructions.
+
+    pub(super) fn push(&mut self, inst: VInst) {
+        self.current.push(MInst::Op(inst));
+    }
+
+    pub(super) fn push_inst(&mut self, inst: MInst) {
+        self.current.push(inst);
+    }
+
+    /// `def = encoding(sources)`.
+    pub(super) fn put(&mut self, encoding: Encoding, length: VectorLength, def: VReg, sources: &[VOperand]) {
+        self.push(VInst::new(encoding, length, Some(def), sources));
+    }
+
+    /// A new vector that an instruction defines.
+    pub(super) fn make(&mut self, encoding: Encoding, length: VectorLength, sources: &[VOperand]) -> VReg {
+        let def = self.vregs.fresh(RegClass::Vector);
+        self.put(encoding, length, def, sources);
+        def
+    }
+
+    /// The same with an immediate.
+    pub(super) fn make_i(
+        &mut self,
+        encoding: Encoding,
+        length: VectorLength,
+        sources: &[VOperand],
+        immediate: i32,
+    ) -> VReg {
+        let def = self.vregs.fresh(RegClass::Vector);
+        self.push(VInst::new(encoding, length, Some(def), sources).immediate(immediate));
+        def
+    }
+
+    /// Takes what the current instruction has become so far, to put something before it.
+    pub(super) fn take_current(&mut self) -> Vec<MInst> {
+        std::mem::take(&mut self.current)
+    }
+
+    /// Puts back what was taken, behind what has been pushed meanwhile.
+    pub(super) fn append_current(&mut self, insts: Vec<MInst>) {
+        self.current.extend(insts);
+    }
+
+    /// Puts what the current instruction has become before the code behind it.
+    pub(super) fn flush(&mut self) {
+        self.selected.extend(self.current.drain(..).rev());
+    }
+
+    /// Puts one instruction before the code behind it.
+    pub(super) fn place(&mut self, inst: MInst) {
+        self.selected.push(inst);
+    }
+
+    /// How many instructions stand behind the current one.
+    pub(super) fn selected(&self) -> usize {
+        self.selected.len()
+    }
+
+    /// Begins code of its own; gives back the code so far.
+    pub(super) fn begin_body(&mut self) -> Vec<MInst> {
+        std::mem::take(&mut self.selected)
+    }
+
+    /// Ends code of its own, which it gives back in order.
+    pub(super) fn end_body(&mut self, before: Vec<MInst>) -> Vec<MInst> {
+        let mut body = std::mem::replace(&mut self.selected, before);
+        body.reverse();
+        body
+    }
+}

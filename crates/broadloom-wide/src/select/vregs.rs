@@ -1,0 +1,82 @@
+//! Which virtual register holds each CLIF value: as a vector or integer, and as a mask register.
+
+use cranelift_codegen::ir::Value;
+use rustc_hash::FxHashMap;
+
+use crate::inst::{RegClass, VReg, VRegKind};
+use crate::select::by_lane::repeated;
+
+pub(super) struct VRegs {
+    kinds: Vec<VRegKind>,
+    /// The register of each value, if anybody has asked for it.
+    values: Vec<Option<VReg>>,
+    /// The mask register of each value, likewise.
+    masks: Vec<Option<VReg>>,
+    constants: FxHashMap<u64, VReg>,
+    integers: FxHashMap<i64, VReg>,
+}
+
+impl VRegs {
+    pub(super) fn new(values: usize) -> VRegs {
+        VRegs {
+            kinds: Vec::new(),
+            values: vec![None; values],
+            masks: vec![None; values],
+            constants: FxHashMap::default(),
+            integers: FxHashMap::default(),
+        }
+    }
+
+    pub(super) fn fresh(&mut self, class: RegClass) -> VReg {
+        self.kinds.push(VRegKind::Defined(class));
+        VReg(self.kinds.len() as u32 - 1)
+    }
+
+    /// A vector constant of 64 bits that repeat.
+    pub(super) fn constant(&mut self, bits: u64) -> VReg {
+        let kinds = &mut self.kinds;
+        *self.constants.entry(bits).or_insert_with(|| {
+            kinds.push(VRegKind::Constant(bits));
+            VReg(kinds.len() as u32 - 1)
+        })
+    }
+
+    /// A vector constant with the bits in each lane of so many bytes.
+    pub(super) fn constant_of(&mut self, lane: u32, bits: u64) -> VReg {
+        self.constant(repeated(lane, bits))
+    }
+
+    pub(super) fn integer(&mut self, value: i64) -> VReg {
+        let kinds = &mut self.kinds;
+        *self.integers.entry(value).or_insert_with(|| {
+            kinds.push(VRegKind::Integer(value));
+            VReg(kinds.len() as u32 - 1)
+        })
+    }
+
+    pub(super) fn of(&self, v: Value) -> Option<VReg> {
+        self.values[v.as_u32() as usize]
+    }
+
+    pub(super) fn set(&mut self, v: Value, reg: VReg) {
+        self.values[v.as_u32() as usize] = Some(reg);
+    }
+
+    pub(super) fn mask_of(&self, v: Value) -> Option<VReg> {
+        self.masks[v.as_u32() as usize]
+    }
+
+    pub(super) fn set_mask(&mut self, v: Value, reg: VReg) {
+        self.masks[v.as_u32() as usize] = Some(reg);
+    }
+
+    /// Whether anybody has asked for a value.
+    pub(super) fn is_wanted(&self, v: Value) -> bool {
+        self.of(v).is_some() || self.mask_of(v).is_some()
+    }
+
+    /// Ends selection.
+    pub(super) fn into_kinds(self) -> Vec<VRegKind> {
+        self.kinds
+    }
+}

@@ -1,0 +1,93 @@
+//! The tail of a row, where a block has fewer elements than lanes: its loads and stores are masked.
+//!
+//! Nothing beyond the row's last element is read or written, and lanes without an element compute with 0. The tail mask counts
+//! from a vector's first lane; it is set anew when another vector is accessed, after a call and in out-of-line code, since no
+//! mask register survives these.
+
+use crate::allocated::{PInst, POperand, TAIL_MASK, TAIL_VECTOR};
+use crate::encodings::{self, Encoding};
+
+const LOADS: [Encoding; 4] =
+    [encodings::MOVDQU8, encodings::MOVDQU16, encodings::MOVDQU32, encodings::MOVDQU64];
+const STORES: [Encoding; 4] = [
+    encodings::MOVDQU8_STORE,
+    encodings::MOVDQU16_STORE,
+    encodings::MOVDQU32_STORE,
+    encodings::MOVDQU64_STORE,
+];
+/// Loads that become the masked load itself.
+const PLAIN_LOADS: [Encoding; 3] = [encodings::MOVUPS, encodings::MOVQ_E, encodings::MOVD_E];
+
+/// The masked load or store of elements of so many bytes.
+pub(crate) fn masked_move(element: u8, is_load: bool) -> Encoding {
+    let moves = if is_load { LOADS } else { STORES };
+    moves[element.trailing_zeros() as usize]
+}
+
+/// What stands for an instruction in the tail, in this order.
+#[derive(Clone, Debug)]
+pub(crate) struct TailExpansion {
+    /// Sets the tail mask to count from this lane on.
+    pub(crate) set_mask: Option<u16>,
+    /// A masked load.
+    pub(crate) load: Option<PInst>,
+    /// The instruction itself: a masked store, or one that reads what was loaded.
+    pub(crate) inst: Option<PInst>,
+}
+
+/// Expands the instructions of a tail, in the order in which they run.
+#[derive(Debug)]
+pub(crate) struct TailMasker {
+    /// The lane that the tail mask counts from, where it is set.
+    lane: Option<u16>,
+}
+
+impl TailMasker {
+    pub(crate) fn new() -> TailMasker {
+        TailMasker { lane: None }
+    }
+
+    /// Mask registers are caller-saved in both conventions.
+    pub(crate) fn after_call(&mut self) {
+        self.lane = None;
+    }
+
+    /// The masker of out-of-line code; the inline code behind it can't know which mask is set.
+    pub(crate) fn enter_cold(&mut self) -> TailMasker {
+        self.lane = None;
+        TailMasker::new()
+    }
+
+    /// What an instruction becomes, unless it accesses no elements of the row.
+    pub(crate) fn expand(&mut self, inst: &PInst) -> Option<TailExpansion> {
+        let (position, address, access) =
+            inst.operands.iter().enumerate().find_map(|(position, operand)| match operand {
+                POperand::Mem(address) => address.tail.map(|access| (position, *address, access)),
+                POperand::Reg(_) => None,
+            })?;
+        let set_mask = (self.lane != Some(access.lane)).then_some(access.lane);
+        self.lane = Some(access.lane);
+        let mask = Some(TAIL_MASK.number);
+        if position == 0 {
+            let store = PInst { encoding: masked_move(access.element, false), mask, ..inst.clone() };
+            return Some(TailExpansion { set_mask, load: None, inst: Some(store) });
+        }
+        let is_load = PLAIN_LOADS.contains(&inst.encoding);
+        let is_last = position + 1 == inst.operands.len();
+        let (to, length) = match is_load {
+            true => (inst.operands[0], inst.length),
+            false => {
+                let length = inst.encoding.operand_length(inst.length, position, is_last);
+                (POperand::Reg(TAIL_VECTOR), length)
+            }
+        };
+        let load = PInst::new(masked_move(access.element, true), length, &[to, POperand::Mem(address)]);
+        let load = Some(PInst { mask, zeroing: true, ..load });
+        let rest = (!is_load).then(|| {
+            let mut rest = inst.clone();
+            rest.operands[position] = to;
+            rest
+        });
+        Some(TailExpansion { set_mask, load, inst: rest })
+    }
+}

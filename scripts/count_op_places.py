@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Counts the files that have to name a function of the op table.
+
+    python3 scripts/count_op_places.py cbrt fdim
+
+A file names a function if it has the name for users or the variant of `Op` as a word of its own. Files that a command
+writes are listed apart. docs/add-an-op.md tells of this count and is left out of it.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = "crates/broadloom-ir/src/op.rs"
+GENERATED = {
+    "crates/broadloom-math/src/functions/coefficients.rs": "python3 scripts/coefficients.py",
+    "crates/broadloom-testkit/src/reference/mpmath.txt": "python3 crates/broadloom-testkit/src/reference/mpmath.py",
+    "docs/accuracy.json": "accuracy --write",
+    "docs/accuracy.md": "accuracy --write",
+    "docs/conformance.md": "conformance --write",
+    "docs/ops.md": "broadloom ops --markdown",
+}
+LEFT_OUT = {"docs/add-an-op.md"}
+
+
+def words(name):
+    """The name and the variant of its row, or the name alone."""
+    row = re.search(rf'\((\w+), "{re.escape(name)}",', (ROOT / TABLE).read_text())
+    return [name] + ([row.group(1)] if row else [])
+
+
+def places(name):
+    """Each file that names the function, with the number of lines that do."""
+    # Not `x.exp2()` of the standard library's floats, but the word alone; `erf` is no part of `interface`.
+    pattern = "|".join(rf"\b{re.escape(word)}\b" for word in words(name))
+    found = {f"tests/cases/spec/{name}.txt": 0} if (ROOT / f"tests/cases/spec/{name}.txt").exists() else {}
+    files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for path in files.stdout.splitlines():
+        file = ROOT / path
+        if path in LEFT_OUT or not file.is_file() or file.suffix == ".lock":
+            continue
+        try:
+            lines = file.read_text().splitlines()
+        except UnicodeDecodeError:
+            continue
+        count = sum(1 for line in lines if re.search(pattern, line))
+        if count:
+            found[path] = count
+    return found
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    for name in sys.argv[1:]:
+        found = places(name)
+        by_hand = sorted(path for path in found if path not in GENERATED)
+        made = sorted(path for path in found if path in GENERATED)
+        print(f"{name}: {len(by_hand)} files by hand, {len(made)} made by commands")
+        for path in by_hand:
+            print(f"  {found[path]:4}  {path}")
+        for path in made:
+            print(f"  {found[path]:4}  {path}  ({GENERATED[path]})")
+
+
+if __name__ == "__main__":
+    main()
