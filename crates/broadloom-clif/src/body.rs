@@ -61,21 +61,6 @@ impl Node {
         (self.code, self.dtype, args)
     }
 
-    /// A hash of the key. Of the code it has what nodes with the same operands differ in most.
-    fn hash(&self) -> u32 {
-        let (_, dtype, [a, b, c, d]) = self.key();
-        let code = match self.code {
-            Code::Primitive(Primitive::Splat(bits)) => bits,
-            Code::Primitive(Primitive::ShlConst(count) | Primitive::ShrConst(count)) => u64::from(count),
-            Code::Primitive(Primitive::Cmp(how)) => how as u64,
-            _ => 0,
-        };
-        let pair = |x: Var, y: Var| u64::from(x.0) | u64::from(y.0) << 32;
-        let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_right(29);
-        let hash = [pair(a, b), pair(c, d), code].into_iter().fold(dtype as u64, mix);
-        (hash >> 16) as u32
-    }
-
     /// The operands that are read.
     pub fn args(&self) -> &[Var] {
         let count = match self.code {
@@ -91,6 +76,22 @@ impl Node {
 
 /// No operand.
 const NONE: Var = Var(u32::MAX);
+
+/// A hash of a node's key. Of the code it has what nodes with the same operands differ in most.
+fn hash(&(code, dtype, [a, b, c, d]): &(Code, DType, [Var; 4])) -> u32 {
+    let code = match code {
+        Code::Primitive(Primitive::Splat(bits)) => bits,
+        Code::Primitive(Primitive::ShlConst(count) | Primitive::ShrConst(count)) => u64::from(count),
+        Code::Primitive(Primitive::Cmp(how)) => how as u64,
+        _ => 0,
+    };
+    let pair = |x: Var, y: Var| u64::from(x.0) | u64::from(y.0) << 32;
+    // The products don't wait for each other.
+    let sum = pair(a, b).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ pair(c, d).wrapping_mul(0xc2b2_ae3d_27d4_eb4f).rotate_left(17)
+        ^ (code ^ (dtype as u64) << 56).wrapping_mul(0x1656_67b1_9e37_79f9).rotate_left(31);
+    (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
 
 /// The values of equal nodes: an open-addressed table of positions with their hashes, which takes little to set up.
 ///
@@ -108,7 +109,8 @@ impl Known {
         if 2 * self.len >= self.slots.len() {
             self.grow();
         }
-        let (key, hash) = (node.key(), node.hash());
+        let key = node.key();
+        let hash = hash(&key);
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {

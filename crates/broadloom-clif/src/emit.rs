@@ -231,7 +231,7 @@ impl Emitter<'_> {
             for (slot, &arg) in args.iter_mut().zip(node.args()) {
                 *slot = self.value(arg)?;
             }
-            self.values[var.index()] = Some(self.emit(&node, args, sources, block.as_deref_mut())?);
+            self.values[var.index()] = Some(self.emit(&node, &args, sources, block.as_deref_mut())?);
         }
         // Each level reads its constants anew: a loop has an address of its own for their table.
         self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
@@ -252,7 +252,7 @@ impl Emitter<'_> {
     fn emit(
         &mut self,
         node: &Node,
-        args: [Lanes; 4],
+        args: &[Lanes; 4],
         sources: &Sources,
         block: Option<&mut RowBlock>,
     ) -> Result<Lanes> {
@@ -280,7 +280,7 @@ impl Emitter<'_> {
                 args[0]
             }
             (Code::Primitive(Primitive::SlowPath(function)), _) => self.slow_paths.select(v, function, args),
-            (_, _) => lower::node(v, node, [args[0], args[1], args[2]]),
+            (_, _) => lower::node(v, node, args),
         })
     }
 }

@@ -96,7 +96,7 @@ impl SlowPaths {
         &mut self,
         v: &mut Vectors<'_>,
         function: &SlowFunction,
-        [mask, a, b, fast]: [Lanes; 4],
+        &[mask, a, b, fast]: &[Lanes; 4],
     ) -> Lanes {
         let ty = v.type_of(fast.vectors()[0]);
         let any = v.any(mask);
