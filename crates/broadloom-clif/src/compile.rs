@@ -15,7 +15,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Linkage, Module, ModuleError, default_libcall_names};
+use cranelift_module::{FuncId, Linkage, Module, ModuleError, default_libcall_names};
 use smallvec::SmallVec;
 use target_lexicon::Architecture;
 
@@ -103,45 +103,8 @@ impl Compiler {
         ))));
         // Cranelift writes the name to perf's map too, where `perf record` started the process.
         let name = symbols::name(kernel);
-        let signature = emit::signature(isa.default_call_conv());
-        let id = module.0.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
-        let (wide, narrowed) =
-            wide::widest(&**isa, kernel, access, width, Stores::Cached, || Helpers::Called);
-        let width = wide.as_ref().map_or(Width::W128, |wide| wide.width);
-        let mut streaming = None;
-        let (constants, lanes, size, frame) = match wide {
-            Some(Wide { code, constants, lanes, frame, .. }) => {
-                module.0.define_function_bytes(id, CODE_ALIGN, &code, &[]).map_err(refused)?;
-                if stores == Stores::Streaming
-                    && let Ok(other) = wide::wide(&**isa, kernel, access, width, stores, Helpers::Called)
-                    && (&other.constants, other.lanes) == (&constants, lanes)
-                {
-                    let name = format!("{name}_streaming");
-                    let id = module.0.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
-                    module.0.define_function_bytes(id, CODE_ALIGN, &other.code, &[]).map_err(refused)?;
-                    streaming = Some((name, id, other.code.len()));
-                }
-                (constants, lanes, code.len(), frame)
-            }
-            None => {
-                let mut context = Context::new();
-                let (function, constants) = emit::function(
-                    kernel,
-                    access,
-                    width,
-                    Stores::Cached,
-                    &**isa,
-                    &mut FunctionBuilderContext::new(),
-                    Helpers::Called,
-                )?;
-                context.func = function;
-                module.0.define_function(id, &mut context).map_err(refused)?;
-                let code = context.compiled_code();
-                let size = code.map_or(0, |c| c.code_buffer().len());
-                let frame = code.and_then(|c| c.buffer.frame_layout()).map_or(0, |f| f.frame_to_fp_offset);
-                (constants, emit::lanes(kernel, width), size, frame)
-            }
-        };
+        let Defined { id, streaming, constants, lanes, width, narrowed, size, frame } =
+            define(&mut module.0, &**isa, &name, stores, kernel, access, width)?;
         let linked = constants.iter().map(|entry| entry.link(functions).map(Constant));
         let Some(linked) = linked.collect::<Option<Box<[Constant]>>>() else {
             return Err(Error::new(ErrorKind::Internal, "a host function of the kernel was not given"));
@@ -218,6 +181,61 @@ impl Compiler {
             (None, narrowed) => explain(isa, kernel, access).map(|listing| Listing { narrowed, ..listing }),
         }
     }
+}
+
+/// The functions of a kernel in a module.
+struct Defined {
+    id: FuncId,
+    /// The function with non-temporal stores: its name and its bytes.
+    streaming: Option<(String, FuncId, usize)>,
+    constants: Vec<TableEntry>,
+    lanes: u32,
+    width: Width,
+    narrowed: Option<String>,
+    /// Bytes of code.
+    size: usize,
+    /// Bytes of stack.
+    frame: u32,
+}
+
+/// Defines a kernel's functions on the widest vectors up to `width`.
+fn define(
+    module: &mut JITModule,
+    isa: &dyn TargetIsa,
+    name: &str,
+    stores: Stores,
+    kernel: &Kernel,
+    access: &[Access],
+    width: Width,
+) -> Result<Defined> {
+    let signature = emit::signature(isa.default_call_conv());
+    let id = module.declare_function(name, Linkage::Local, &signature).map_err(defect)?;
+    let (wide, narrowed) = wide::widest(isa, kernel, access, width, Stores::Cached, || Helpers::Called);
+    let Some(Wide { width, code, constants, lanes, frame, .. }) = wide else {
+        let mut context = Context::new();
+        let mut builders = FunctionBuilderContext::new();
+        let (function, constants) =
+            emit::function(kernel, access, Width::W128, Stores::Cached, isa, &mut builders, Helpers::Called)?;
+        context.func = function;
+        module.define_function(id, &mut context).map_err(refused)?;
+        let code = context.compiled_code();
+        let size = code.map_or(0, |c| c.code_buffer().len());
+        let frame = code.and_then(|c| c.buffer.frame_layout()).map_or(0, |f| f.frame_to_fp_offset);
+        let (width, lanes) = (Width::W128, emit::lanes(kernel, Width::W128));
+        return Ok(Defined { id, streaming: None, constants, lanes, width, narrowed, size, frame });
+    };
+    module.define_function_bytes(id, CODE_ALIGN, &code, &[]).map_err(refused)?;
+    let mut streaming = None;
+    if stores == Stores::Streaming
+        && let Ok(other) = wide::wide(isa, kernel, access, width, stores, Helpers::Called)
+        && (&other.constants, other.lanes) == (&constants, lanes)
+    {
+        let name = format!("{name}_streaming");
+        let id = module.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
+        module.define_function_bytes(id, CODE_ALIGN, &other.code, &[]).map_err(refused)?;
+        streaming = Some((name, id, other.code.len()));
+    }
+    Ok(Defined { id, streaming, constants, lanes, width, narrowed, size: code.len(), frame })
 }
 
 /// What a kernel is compiled to, as text.

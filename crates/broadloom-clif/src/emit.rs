@@ -220,18 +220,18 @@ impl Emitter<'_> {
 
     /// Emits the values of one loop level, and the constants that they read; those of a block of a row, if one is given.
     fn level(&mut self, level: Depth, sources: &Sources, mut block: Option<&mut RowBlock>) -> Result<()> {
-        for i in 0..self.body.len() as u32 {
-            let node = *self.body.node(Var(i));
+        for i in 0..self.body.at(level).len() {
+            let var = self.body.at(level)[i];
+            let node = *self.body.node(var);
             // Constants are made where they are read.
-            let constant = matches!(node.code, Code::Primitive(Primitive::Splat(_)));
-            if !node.is_live_at(level) || constant {
+            if matches!(node.code, Code::Primitive(Primitive::Splat(_))) {
                 continue;
             }
             let mut args = [Lanes::new(1, []); 4];
             for (slot, &arg) in args.iter_mut().zip(node.args()) {
                 *slot = self.value(arg)?;
             }
-            self.values[i as usize] = Some(self.emit(&node, args, sources, block.as_deref_mut())?);
+            self.values[var.index()] = Some(self.emit(&node, &args, sources, block.as_deref_mut())?);
         }
         // Each level reads its constants anew: a loop has an address of its own for their table.
         self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
@@ -252,7 +252,7 @@ impl Emitter<'_> {
     fn emit(
         &mut self,
         node: &Node,
-        args: [Lanes; 4],
+        args: &[Lanes; 4],
         sources: &Sources,
         block: Option<&mut RowBlock>,
     ) -> Result<Lanes> {
@@ -280,7 +280,7 @@ impl Emitter<'_> {
                 args[0]
             }
             (Code::Primitive(Primitive::SlowPath(function)), _) => self.slow_paths.select(v, function, args),
-            (_, _) => lower::node(v, node, [args[0], args[1], args[2]]),
+            (_, _) => lower::node(v, node, args),
         })
     }
 }

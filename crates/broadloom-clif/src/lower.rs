@@ -13,61 +13,62 @@ use crate::value::{Lanes, is_signed, scalar_of};
 use crate::vectors::Vectors;
 
 /// The value of a node that has no control flow, of these operands (of absent ones, anything).
-pub fn node(v: &mut Vectors<'_>, node: &Node, args: [Lanes; 3]) -> Lanes {
-    let [a, b, _] = args;
+pub fn node(v: &mut Vectors<'_>, node: &Node, args: &[Lanes; 4]) -> Lanes {
+    let [a, b, ..] = args;
     let signed = is_signed(node.dtype);
     match node.code {
         Code::Primitive(primitive) => lower(v, primitive, node.dtype, args),
-        Code::Minimum if signed => a.zip(&b, |a, b| v.ins().smin(a, b)),
-        Code::Minimum => a.zip(&b, |a, b| v.ins().umin(a, b)),
-        Code::Maximum if signed => a.zip(&b, |a, b| v.ins().smax(a, b)),
-        Code::Maximum => a.zip(&b, |a, b| v.ins().umax(a, b)),
-        Code::Input(_) | Code::Param(_) | Code::Host(_) | Code::CheckDivisor(_) => a,
+        Code::Minimum if signed => a.zip(b, |a, b| v.ins().smin(a, b)),
+        Code::Minimum => a.zip(b, |a, b| v.ins().umin(a, b)),
+        Code::Maximum if signed => a.zip(b, |a, b| v.ins().smax(a, b)),
+        Code::Maximum => a.zip(b, |a, b| v.ins().umax(a, b)),
+        Code::Input(_) | Code::Param(_) | Code::Host(_) | Code::CheckDivisor(_) => *a,
     }
 }
 
-fn lower(v: &mut Vectors<'_>, primitive: Primitive, dtype: DType, [a, b, c]: [Lanes; 3]) -> Lanes {
+fn lower(v: &mut Vectors<'_>, primitive: Primitive, dtype: DType, args: &[Lanes; 4]) -> Lanes {
     use Primitive::*;
+    let [a, b, c, _] = args;
     let (float, signed) = (dtype.is_float(), is_signed(dtype));
     match primitive {
         Splat(bits) => v.constant_lanes(scalar_of(dtype), bits),
-        Add if float => a.zip(&b, |x, y| v.ins().fadd(x, y)),
-        Add => a.zip(&b, |x, y| v.ins().iadd(x, y)),
-        Sub if float => a.zip(&b, |x, y| v.ins().fsub(x, y)),
-        Sub => a.zip(&b, |x, y| v.ins().isub(x, y)),
-        Mul if float => a.zip(&b, |x, y| v.ins().fmul(x, y)),
-        Mul => v.multiply(a, b),
-        Div => a.zip(&b, |x, y| v.ins().fdiv(x, y)),
-        Fma => a.zip3(&b, &c, |x, y, z| v.ins().fma(x, y, z)),
+        Add if float => a.zip(b, |x, y| v.ins().fadd(x, y)),
+        Add => a.zip(b, |x, y| v.ins().iadd(x, y)),
+        Sub if float => a.zip(b, |x, y| v.ins().fsub(x, y)),
+        Sub => a.zip(b, |x, y| v.ins().isub(x, y)),
+        Mul if float => a.zip(b, |x, y| v.ins().fmul(x, y)),
+        Mul => v.multiply(*a, *b),
+        Div => a.zip(b, |x, y| v.ins().fdiv(x, y)),
+        Fma => a.zip3(b, c, |x, y, z| v.ins().fma(x, y, z)),
         Neg => a.map(|x| v.ins().fneg(x)),
         Sqrt => a.map(|x| v.ins().sqrt(x)),
         Ceil => a.map(|x| v.ins().ceil(x)),
         Floor => a.map(|x| v.ins().floor(x)),
         Trunc => a.map(|x| v.ins().trunc(x)),
         Nearest => a.map(|x| v.ins().nearest(x)),
-        And | MaskAnd => a.zip(&b, |x, y| v.ins().band(x, y)),
-        Or | MaskOr => a.zip(&b, |x, y| v.ins().bor(x, y)),
-        Xor | MaskXor => a.zip(&b, |x, y| v.ins().bxor(x, y)),
+        And | MaskAnd => a.zip(b, |x, y| v.ins().band(x, y)),
+        Or | MaskOr => a.zip(b, |x, y| v.ins().bor(x, y)),
+        Xor | MaskXor => a.zip(b, |x, y| v.ins().bxor(x, y)),
         MaskNot => a.map(|x| v.ins().bnot(x)),
-        ShlConst(count) => v.shift_const(a, count, true, signed),
-        ShrConst(count) => v.shift_const(a, count, false, signed),
-        Shl => v.shift_left(dtype, a, b),
-        Shr => v.shift_right(dtype, a, b),
+        ShlConst(count) => v.shift_const(*a, count, true, signed),
+        ShrConst(count) => v.shift_const(*a, count, false, signed),
+        Shl => v.shift_left(dtype, *a, *b),
+        Shr => v.shift_right(dtype, *a, *b),
         // Of the dtypes that are not legalised, which are unsigned, both are the same.
-        Quotient | FloorQuotient => v.quotient(a, b),
-        Cmp(how) => v.compare(how, dtype, a, b),
+        Quotient | FloorQuotient => v.quotient(*a, *b),
+        Cmp(how) => v.compare(how, dtype, *a, *b),
         // A bool is a mask of any width.
-        Select if dtype == DType::Bool => v.bit_select(a, b, c),
-        Select => v.select(dtype, a, b, c),
-        MaskResize(_) => v.resize_mask(a, dtype.size() as u32),
-        Truth | Boolean(_) => a,
-        Bits | OfBits => v.cast_lanes(v.layout.vector_of(dtype), a),
-        IntResize(from) => v.resize_integers(a, dtype.size() as u32, is_signed(from)),
-        IntToFloat(from) => v.int_to_float(from, dtype, a),
-        FloatToInt(from) => v.float_to_int(from, dtype, a),
-        FloatResize(_) => v.float_resize(dtype, a),
-        HalfToFloat => v.converted_by(a, types::F32, Intrinsic::HalfToFloat),
-        FloatToHalf => v.converted_by(a, types::I16, Intrinsic::FloatToHalf),
-        SlowPath(_) => c,
+        Select if dtype == DType::Bool => v.bit_select(*a, *b, *c),
+        Select => v.select(dtype, *a, *b, *c),
+        MaskResize(_) => v.resize_mask(*a, dtype.size() as u32),
+        Truth | Boolean(_) => *a,
+        Bits | OfBits => v.cast_lanes(v.layout.vector_of(dtype), *a),
+        IntResize(from) => v.resize_integers(*a, dtype.size() as u32, is_signed(from)),
+        IntToFloat(from) => v.int_to_float(from, dtype, *a),
+        FloatToInt(from) => v.float_to_int(from, dtype, *a),
+        FloatResize(_) => v.float_resize(dtype, *a),
+        HalfToFloat => v.converted_by(*a, types::F32, Intrinsic::HalfToFloat),
+        FloatToHalf => v.converted_by(*a, types::I16, Intrinsic::FloatToHalf),
+        SlowPath(_) => *c,
     }
 }

@@ -11,25 +11,18 @@ use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, StackSlot, Valu
 use crate::value::{Lanes, MAX_VECTORS};
 use crate::vectors::Vectors;
 
-/// A function over the bits of two scalars; [`SlowFunction::call`].
-type Scalar = extern "C" fn(u64, u64) -> u64;
-
-/// Calls `function` for each lane whose mask is not zero.
+/// Calls a [`SlowFunction`] on a frame.
 ///
 /// # Safety
-/// `frame` points to four arrays of `lanes` values, aligned for `T`: the masks (as wide as `T`), both arguments
-/// and the results, which may be written; no one else uses them during the call.
-unsafe extern "C" fn slow_lanes<T: Num>(frame: *mut T, lanes: usize, function: Scalar) {
-    for lane in 0..lanes {
-        // SAFETY: `lane` is below `lanes`, so each index is below 4 · lanes and inside the four arrays that `frame` points
-        // to; every bit pattern is a valid T, which is an unsigned integer.
-        unsafe {
-            if frame.add(lane).read().to_bits64() != 0 {
-                let (a, b) = (frame.add(lanes + lane).read(), frame.add(2 * lanes + lane).read());
-                frame.add(3 * lanes + lane).write(T::from_bits64(function(a.to_bits64(), b.to_bits64())));
-            }
-        }
-    }
+/// `frame` points to `bytes` bytes, which may be read and written and no one else uses during the call.
+#[expect(
+    improper_ctypes_definitions,
+    reason = "the function is given as the address of one of this type, by this crate"
+)]
+unsafe extern "C" fn slow_lanes(frame: *mut u8, bytes: usize, function: fn(&mut [u8])) {
+    // SAFETY: the frame is valid for reads and writes of so many bytes, and this call's alone, by the function's contract;
+    // the emitted code has stored every one of them.
+    function(unsafe { std::slice::from_raw_parts_mut(frame, bytes) });
 }
 
 /// Writes 1 where a lane of the row is set.
@@ -79,18 +72,6 @@ pub struct SlowPaths {
     frame: Option<StackSlot>,
 }
 
-/// The instance of a helper for lanes of so many bytes.
-macro_rules! by_lane {
-    ($helper:ident, $width:expr) => {
-        match $width {
-            1 => $helper::<u8> as *const () as usize,
-            2 => $helper::<u16> as *const () as usize,
-            4 => $helper::<u32> as *const () as usize,
-            _ => $helper::<u64> as *const () as usize,
-        }
-    };
-}
-
 impl SlowPaths {
     pub fn new(helpers: Helpers) -> SlowPaths {
         SlowPaths { helpers, frame: None }
@@ -114,8 +95,8 @@ impl SlowPaths {
     pub fn select(
         &mut self,
         v: &mut Vectors<'_>,
-        function: SlowFunction,
-        [mask, a, b, fast]: [Lanes; 4],
+        function: &SlowFunction,
+        &[mask, a, b, fast]: &[Lanes; 4],
     ) -> Lanes {
         let ty = v.type_of(fast.vectors()[0]);
         let any = v.any(mask);
@@ -134,12 +115,12 @@ impl SlowPaths {
         for (i, lanes) in [mask, a, b, fast].iter().enumerate() {
             v.store_to_frame(frame, i as i32 * bytes as i32, lanes);
         }
-        // Whole vectors, so that the arrays of the frame lie where the helper looks; lanes beyond the value's own hold
+        // Whole vectors, so that the arrays of the frame lie where the function looks; lanes beyond the value's own hold
         // anything, and so do their results.
-        let lanes = v.ins().iconst(types::I64, i64::from(bytes / u32::from(fast.width)));
+        let size = v.ins().iconst(types::I64, 4 * i64::from(bytes));
         let scalar = self.address(v, function.call as *const () as usize);
-        let helper = self.address(v, by_lane!(slow_lanes, fast.width));
-        v.call_address(helper, &[frame, lanes, scalar]);
+        let helper = self.address(v, slow_lanes as *const () as usize);
+        v.call_address(helper, &[frame, size, scalar]);
         let flags = v.frame_flags();
         let results: Vec<BlockArg> = (0..fast.vectors().len() as i32)
             .map(|j| v.ins().load(ty, flags, frame, 3 * bytes as i32 + j * ty.bytes() as i32).into())
@@ -170,7 +151,13 @@ impl SlowPaths {
                 let lanes = i64::from(v.layout.lanes);
                 let lanes = v.ins().iconst(types::I64, lanes);
                 let fault = v.ins().iadd_imm_s(faults, i64::from(site));
-                let helper = self.address(v, by_lane!(note_within, mask.width));
+                let helper = match mask.width {
+                    1 => note_within::<u8> as *const (),
+                    2 => note_within::<u16> as *const (),
+                    4 => note_within::<u32> as *const (),
+                    _ => note_within::<u64> as *const (),
+                };
+                let helper = self.address(v, helper as usize);
                 v.call_address(helper, &[frame, lanes, left, fault]);
             }
         }

@@ -67,8 +67,8 @@ pub struct Lanes {
 
 impl Lanes {
     pub fn new(width: u32, vectors: impl IntoIterator<Item = Value>) -> Lanes {
-        let mut lanes =
-            Lanes { vectors: [Value::from_u32(0); MAX_VECTORS], len: 0, width: width as u8, uniform: None };
+        let vacant = Value::from_u32(0);
+        let mut lanes = Lanes { vectors: [vacant; MAX_VECTORS], len: 0, width: width as u8, uniform: None };
         for v in vectors {
             lanes.vectors[lanes.len as usize] = v;
             lanes.len += 1;

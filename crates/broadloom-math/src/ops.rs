@@ -1,8 +1,7 @@
 //! The primitives that the functions are written over.
 //!
-//! In: values `V<T>` and masks `M<T>` of whatever an instance calls a value. Out: the same.
-//! Must hold: each method has exactly one result for each operand, on every host and in every instance;
-//! any NaN is as good as any other, everything else is bits.
+//! Each method of [`Ops`] has exactly one result for each operand, on every CPU and in every instance, whatever an instance
+//! calls a value; so all instances give the same bits. Any NaN is as good as any other, everything else is bits.
 
 use crate::dtype::{Elem, Float, Int, Num, Real, f16};
 use crate::functions::{float_to_half_by_bits, half_to_float_by_bits};
@@ -132,8 +131,7 @@ pub trait Ops: Sized {
 
     /// `F` of the arguments where the mask is true, else `fast`.
     ///
-    /// The long way round for lanes that need a loop. An instance tests whether any lane is flagged
-    /// before it pays for a call.
+    /// The slow path, for lanes that need a loop. An instance tests whether any lane is set before it pays for a call.
     fn rare2<F: Rare2<T>, T: Num>(
         &mut self,
         flagged: Self::M<T>,

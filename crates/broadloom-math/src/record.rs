@@ -28,24 +28,41 @@ impl fmt::Debug for Var {
     }
 }
 
-/// The scalar function of a slow path, over the bits of its operands and its result.
+/// The scalar function of a slow path, for all lanes of a block.
 #[derive(Clone, Copy)]
 pub struct SlowFunction {
-    /// The function, in the calling convention of compiled code.
-    pub call: extern "C" fn(u64, u64) -> u64,
+    /// Calls the function for the lanes that need it.
+    ///
+    /// It is given four arrays of as many elements, one after the other, in little-endian order: masks as wide as the
+    /// elements, both operands, and the results, which are written where the mask is not zero.
+    pub call: fn(&mut [u8]),
     name: fn() -> &'static str,
 }
 
-impl SlowFunction {
-    fn of<F: Rare2<T>, T: Num>() -> SlowFunction {
-        extern "C" fn by_bits<F: Rare2<T>, T: Num>(a: u64, b: u64) -> u64 {
-            F::call(T::from_bits64(a), T::from_bits64(b)).to_bits64()
+/// Calls `F` for the lanes whose mask is not zero; see [`SlowFunction::call`].
+fn slow_lanes<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
+    let (size, bytes) = (size_of::<T>(), arrays.len() / 4);
+    let (operands, results) = arrays.split_at_mut(3 * bytes);
+    let read = |at: usize| {
+        let mut bits = [0; 8];
+        bits[..size].copy_from_slice(&operands[at..at + size]);
+        u64::from_le_bytes(bits)
+    };
+    for at in (0..bytes).step_by(size) {
+        if read(at) != 0 {
+            let y = F::call(T::from_bits64(read(bytes + at)), T::from_bits64(read(2 * bytes + at)));
+            results[at..at + size].copy_from_slice(&y.to_bits64().to_le_bytes()[..size]);
         }
-        SlowFunction { call: by_bits::<F, T>, name: std::any::type_name::<F> }
+    }
+}
+
+impl SlowFunction {
+    fn of<F: Rare2<T>, T: Num>() -> &'static SlowFunction {
+        const { &SlowFunction { call: slow_lanes::<F, T>, name: std::any::type_name::<F> } }
     }
 
     /// The path of the type that the function belongs to, which is its identity.
-    fn path(self) -> &'static str {
+    fn path(&self) -> &'static str {
         (self.name)()
     }
 }
@@ -154,7 +171,7 @@ pub enum Primitive {
     /// [`Ops::float_to_half`]
     FloatToHalf,
     /// [`Ops::rare2`]: the operands are the mask, both arguments, and the result of other lanes.
-    SlowPath(SlowFunction),
+    SlowPath(&'static SlowFunction),
 }
 
 impl Primitive {
