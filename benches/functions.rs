@@ -63,9 +63,8 @@ macro_rules! by_executor {
 /// Measures a function of one dtype.
 macro_rules! bench_dtype {
     ($c:ident, $t:ident, $dtype:literal, $function:ident, $intervals:expr, $std:expr) => {{
-        let columns = [1, 2].map(|i| {
-            numbers(i as u64, $intervals[i - 1]).into_iter().map(|x| x as $t).collect::<Vec<$t>>()
-        });
+        let columns = [1, 2]
+            .map(|i| numbers(i as u64, $intervals[i - 1]).into_iter().map(|x| x as $t).collect::<Vec<$t>>());
         let mut out = vec![0 as $t; N];
         let mut group = $c.benchmark_group(format!("{}/{}", $function.name(), $dtype));
         group.throughput(Throughput::Elements(N as u64));

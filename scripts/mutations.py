@@ -28,9 +28,9 @@ CAUGHT, SURVIVED, BROKEN = "caught", "survived", "does not compile"
 HEAD = """\
 # Mutations
 
-A test that cannot fail is a defect. `scripts/mutations.toml` lists {count} faults, each a small change in one room of the
+A test that cannot fail is a defect. `scripts/mutations.toml` lists {count} faults, each a small change in one part of the
 sources, and the suite that has to notice it. `scripts/mutations.py` runs each suite as it is, which has to pass, then puts
-the faults one by one into a copy of the tree and runs the fault's suite alone. This page is what came out, and written by
+the faults one by one into a copy of the tree and runs the fault's suite alone. This page is the result, and is written by
 
 ```text
 python3 scripts/mutations.py --write docs/mutations.md
@@ -56,7 +56,7 @@ class Mutation:
     """Named texts of a file, and what replaces them."""
 
     def __init__(self, row, suites):
-        self.name, self.room, self.file = row["name"], row["room"], row["file"]
+        self.name, self.part, self.file = row["name"], row["room"], row["file"]
         self.suite, self.tests = suites[row["suite"]], row.get("tests", [])
         self.edits = [(e["old"], e["new"], e.get("nth")) for e in [row, *row.get("also", [])]]
         words = json.dumps([self.file, self.edits, self.suite.args, self.suite.env, self.tests])
@@ -190,18 +190,18 @@ def attempt(tree, m):
 
 
 def table(mutations, results):
-    rows = ["| mutation | room | suite | caught by | seconds |", "| --- | --- | --- | --- | ---: |"]
+    rows = ["| mutation | part | suite | caught by | seconds |", "| --- | --- | --- | --- | ---: |"]
     for m in mutations:
         r = results.get(m.name)
         by = "not run" if r is None else r["by"] if r["outcome"] == CAUGHT else f"**{r['outcome']}** {r['by']}"
         seconds = "" if r is None else f"{r['seconds']:.0f}"
-        rows.append(f"| {m.name.replace('|', chr(92) + '|')} | {m.room} | `{m.suite.shown(m.tests)}` | {by} | {seconds} |")
+        rows.append(f"| {m.name.replace('|', chr(92) + '|')} | {m.part} | `{m.suite.shown(m.tests)}` | {by} | {seconds} |")
     return "\n".join(rows) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", metavar="TEXT", default="", help="mutations whose name, room or suite has this text")
+    parser.add_argument("--only", metavar="TEXT", default="", help="mutations whose name, part or suite has this text")
     parser.add_argument("--list", action="store_true", help="list them, and check that each can be applied")
     parser.add_argument("--resume", action="store_true", help="keep what an earlier run has caught")
     parser.add_argument("--jobs", type=int, default=0, help="cargo's jobs")
@@ -213,7 +213,7 @@ def main():
     # Ended from outside, it ends what it has started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted; --resume goes on from here"))
     every = load()
-    wanted = [m for m in every if any(args.only in text for text in (m.name, m.room, m.suite.args))]
+    wanted = [m for m in every if any(args.only in text for text in (m.name, m.part, m.suite.args))]
     if args.list:
         bad = 0
         for m in wanted:
@@ -222,7 +222,7 @@ def main():
                 note = ""
             except (ValueError, OSError) as error:
                 note, bad = f"  NOT APPLICABLE: {error}", bad + 1
-            say(f"{m.room:12} {m.name}  [{m.suite.shown(m.tests)}]{note}")
+            say(f"{m.part:12} {m.name}  [{m.suite.shown(m.tests)}]{note}")
         say(f"{len(wanted)} mutations, {bad} not applicable")
         return int(bad > 0)
 
@@ -250,7 +250,7 @@ def main():
         result = attempt(tree, m)
         state["results"][m.name] = result | {"digest": m.digest}
         save()
-        say(f"[{i}/{len(todo)}] {result['outcome']:9} {result['seconds']:6.1f} s  {m.room}: {m.name}: {result['by']}")
+        say(f"[{i}/{len(todo)}] {result['outcome']:9} {result['seconds']:6.1f} s  {m.part}: {m.name}: {result['by']}")
 
     known = {m.name: state["results"][m.name] for m in every if m.name in state["results"]}
     say("\n" + table(wanted, known))

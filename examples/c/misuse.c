@@ -41,8 +41,8 @@ static void building(void) {
     bl_builder b, other;
     bl_kernel kernel;
     bl_value x, y, out;
-    WANT(BL_NULL, bl_builder_new(NULL, NULL), "the place for the builder is null");
-    WANT(BL_MISALIGNED, bl_builder_new(NULL, (bl_builder *)(void *)((char *)&b + 1)), "no multiple of 8");
+    WANT(BL_NULL, bl_builder_new(NULL, NULL), "the pointer to the builder is null");
+    WANT(BL_MISALIGNED, bl_builder_new(NULL, (bl_builder *)(void *)((char *)&b + 1)), "not a multiple of 8");
     OK(bl_builder_new(NULL, &b));
     OK(bl_builder_new(NULL, &other));
     WANT(BL_ARGUMENT, bl_builder_compile(b, &kernel), "no output");
@@ -53,8 +53,8 @@ static void building(void) {
     WANT(BL_SHAPE, bl_builder_input(b, "x", BL_DTYPE_INT32, (bl_dim[]){{"2n", 0}}, 1, &x), "2n");
     OK(bl_builder_input(b, "x", BL_DTYPE_INT32, N, 1, &x));
     OK(bl_builder_input(other, "y", BL_DTYPE_FLOAT64, (bl_dim[]){{NULL, 3}}, 1, &y));
-    WANT(BL_HANDLE, bl_builder_apply(b, "add", (bl_value[]){x, y}, 2, &out), "none of this builder's");
-    WANT(BL_HANDLE, bl_builder_output(b, "y", (bl_value){x.id + 1}), "none of this builder's");
+    WANT(BL_HANDLE, bl_builder_apply(b, "add", (bl_value[]){x, y}, 2, &out), "belongs to another builder");
+    WANT(BL_HANDLE, bl_builder_output(b, "y", (bl_value){x.id + 1}), "belongs to another builder");
     WANT(BL_NAME, bl_builder_apply(b, "ad", (bl_value[]){x, x}, 2, &out), "no function `ad`");
     WANT(BL_ARITY, bl_builder_apply(b, "add", &x, 1, &out), "takes 2 values");
     WANT(BL_DTYPE, bl_builder_apply(b, "sqrt", &x, 1, &out), "does not take int32");

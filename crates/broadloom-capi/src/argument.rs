@@ -108,7 +108,7 @@ unsafe fn stated_size<T: Versioned>(pointer: *const T, what: &str) -> Answer<usi
     let size = unsafe { pointer.cast::<usize>().read() };
     if size < T::MIN_SIZE {
         let why = format!(
-            "the size of {what} is {size} bytes, at least {} are required; set its `size`",
+            "{what} leads to a struct of {size} bytes, at least {} are required; set its `size`",
             T::MIN_SIZE
         );
         return Err(Failure::new(BL_ARGUMENT, why));
@@ -131,7 +131,9 @@ pub(crate) unsafe fn versioned<T: Versioned>(pointer: *const T, what: &str) -> A
     for at in size_of::<T>()..size {
         // SAFETY: `at` is below `size`, and the safety section says that `size` bytes can be read.
         if unsafe { from.add(at).read() } != 0 {
-            let why = format!("{what} sets a field at byte {at} that this version does not know");
+            let why = format!(
+                "{what} leads to a struct with a field set at byte {at} that this version does not know"
+            );
             return Err(Failure::new(BL_ARGUMENT, why));
         }
     }

@@ -1,8 +1,7 @@
 //! The code of kernels on wide vectors, read by another disassembler.
 //!
-//! In: machine code for every code at both widths, in both conventions. Out: a test. Must hold: Capstone reads each
-//! instruction as the encoder's own decoder does: its length, mnemonic, registers, memory, immediate, mask, zeroing and
-//! broadcast.
+//! Capstone reads each instruction as the encoder's own decoder does: its length, mnemonic, registers, memory, immediate, mask,
+//! zeroing and broadcast.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -39,14 +38,14 @@ enum Operand {
         index: String,
         scale: i64,
         displacement: i64,
-        /// How many lanes take the one scalar, or 0.
+        /// The number of lanes that the scalar is broadcast to, or 0.
         broadcast: usize,
     },
 }
 
 impl Reading {
-    /// Which form it is: the mnemonic, and of what kind the operands are.
-    fn form(&self) -> String {
+    /// Its encoding: the mnemonic, and the kinds of its operands.
+    fn encoding(&self) -> String {
         let kinds: Vec<String> = self
             .operands
             .iter()
@@ -192,14 +191,14 @@ fn code(kernel: &Kernel, access: Access, (width, convention): (Width, Convention
     broadloom_wide::compile(&function, level, convention).ok()
 }
 
-/// Distinct forms of instructions, at least: fewer kernels are compiled, or they are compiled to something else.
-const FORMS: usize = 750;
+/// Distinct encodings, at least. With fewer, kernels were not compiled, or were compiled to something else.
+const ENCODINGS: usize = 750;
 
 #[test]
 fn another_disassembler_reads_the_same() {
     let capstone = capstone();
     let mut seen: HashSet<Vec<u8>> = HashSet::new();
-    let mut forms: BTreeSet<String> = BTreeSet::new();
+    let mut encodings: BTreeSet<String> = BTreeSet::new();
     let mut wrong: Vec<String> = Vec::new();
     let targets = [Width::W256, Width::W512]
         .into_iter()
@@ -227,12 +226,17 @@ fn another_disassembler_reads_the_same() {
                 if theirs.as_ref().is_none_or(|(theirs, _)| *theirs != ours) {
                     wrong.push(format!("{inside:02x?}: {ours:?}, {theirs:?}\n"));
                 }
-                forms.insert(ours.form());
+                encodings.insert(ours.encoding());
             }
         }
     }
-    println!("{} forms of {} instructions", forms.len(), seen.len());
+    println!("{} encodings of {} instructions", encodings.len(), seen.len());
     wrong.truncate(40);
     assert!(wrong.is_empty(), "{}", wrong.concat());
-    assert!(forms.len() >= FORMS, "only {} forms of {} instructions", forms.len(), seen.len());
+    assert!(
+        encodings.len() >= ENCODINGS,
+        "only {} encodings of {} instructions",
+        encodings.len(),
+        seen.len()
+    );
 }

@@ -1,7 +1,6 @@
-//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF, optimised, and `broadloom-wide`'s back end.
+//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF, optimised, through `broadloom-wide`'s back end.
 //!
-//! In: a kernel and a width. Out: [`Wide`] code, or why there is none. Must hold: what the back end does not take is no
-//! error: the kernel is compiled for narrower vectors.
+//! A kernel that the back end does not take is no error: it is compiled for narrower vectors, and the reason is kept.
 
 use broadloom_ir::Kernel;
 use broadloom_mem::{Access, Stores};
@@ -13,10 +12,10 @@ use crate::constants::TableEntry;
 use crate::emit::{self, Helpers, MAX_FRAME};
 use crate::width::Width;
 
-/// What functions are aligned to.
+/// The alignment of functions.
 pub const CODE_ALIGN: u64 = 64;
 
-/// Bytes that compiling takes at least, and for an instruction of CLIF.
+/// Bytes of memory that compiling takes at least, and for each CLIF instruction.
 const ROOM: usize = 64 << 10;
 const ROOM_PER_INSTRUCTION: usize = 1 << 10;
 
@@ -25,17 +24,17 @@ pub struct Wide {
     pub width: Width,
     /// Position-independent.
     pub code: Vec<u8>,
-    /// What the code is called with.
+    /// The constants that the code is called with.
     pub constants: Vec<TableEntry>,
     pub lanes: u32,
-    /// Bytes of stack that it takes.
+    /// Bytes of stack that a call takes.
     pub frame: u32,
     /// The optimised CLIF and the disassembly, where helpers are shown, else empty.
     pub clif: String,
     pub assembly: String,
 }
 
-/// The code on the widest vectors up to `width`, unless these are of 128 bits; and why it is on none as wide as that.
+/// The code on the widest vectors up to `width`, unless these have 128 bits; and why it is not on vectors of `width`.
 pub fn widest(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
@@ -56,8 +55,8 @@ pub fn widest(
     (None, narrowed)
 }
 
-/// The code on vectors of this width, which the host has; or why there is none. With stores past the caches it is entered
-/// with whole blocks only, and their number of columns.
+/// The code on vectors of this width, which the target has; or why there is none. With non-temporal stores it is entered with
+/// whole blocks only, and their number of columns.
 pub fn wide(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
@@ -74,12 +73,12 @@ pub fn wide(
     let convention = match isa.default_call_conv() {
         CallConv::WindowsFastcall => Convention::Windows,
         CallConv::SystemV => Convention::SystemV,
-        other => return Err(format!("functions are called as {other} here")),
+        other => return Err(format!("the calling convention {other} is not supported")),
     };
     let (function, constants) =
         emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
-    // What follows takes no refusal for an answer, so it is asked for at once.
+    // Allocations below abort on failure, so the memory is asked for here, where a refusal can be returned.
     let needed = ROOM + ROOM_PER_INSTRUCTION * function.dfg.num_insts();
     Vec::<u8>::new().try_reserve_exact(needed).map_err(|e| format!("no memory to compile it in: {e}"))?;
     if cfg!(debug_assertions) {

@@ -124,16 +124,16 @@ pub(crate) fn views<'a>(
     if let Some(error) = given.error {
         return Err(error);
     }
-    let layouts = (given.operands.iter().enumerate()).map(|(i, &(_, item, _))| OperandLayout {
-        item: item.into(),
+    let layouts = given.operands.iter().enumerate().map(|(i, view)| OperandLayout {
+        item: view.item,
         offset: 0,
         strides: given.strides(i),
     });
     let plan = LoopPlan::new(extents, inputs.len(), layouts, LoopPlan::MIN_ROW)
         .map_err(|error| NestError::of(error, inputs.len()))?;
     let mut bound = Bound::new();
-    for (planned, &(ptr, ..)) in plan.operands().iter().zip(&given.operands) {
-        bound.push(BoundOperand::new(ptr.wrapping_offset(planned.start()), planned));
+    for (planned, view) in plan.operands().iter().zip(&given.operands) {
+        bound.push(BoundOperand::new(view.ptr.wrapping_offset(planned.start()), planned));
     }
     if plan.elements() > 0 {
         given.find_aliases(&mut bound, inputs.len())?;
@@ -141,11 +141,19 @@ pub(crate) fn views<'a>(
     Ok((plan, bound))
 }
 
+/// A view, but for shape and strides.
+struct GivenOperand {
+    /// The element with index 0.
+    ptr: *mut u8,
+    item: usize,
+    /// The addresses that are reached.
+    reach: (usize, usize),
+}
+
 /// Views as they were given, for a space of these extents.
 struct Given<'e> {
     extents: &'e [usize],
-    /// The element with index 0, bytes of an element, and the addresses that are reached.
-    operands: SmallVec<[(*mut u8, u8, (usize, usize)); 4]>,
+    operands: SmallVec<[GivenOperand; 4]>,
     /// A stride per operand and dimension.
     strides: SmallVec<[isize; 8]>,
     error: Option<NestError>,
@@ -157,7 +165,7 @@ impl Given<'_> {
         if !layout.has_shape(self.extents) {
             self.error = self.error.or(Some(otherwise));
         }
-        self.operands.push((layout.ptr, layout.item as u8, layout.reach));
+        self.operands.push(GivenOperand { ptr: layout.ptr, item: layout.item, reach: layout.reach });
         layout.strides.iter().for_each(|&stride| self.strides.push(stride));
     }
 
@@ -167,14 +175,13 @@ impl Given<'_> {
     }
 
     fn place(&self, operand: usize) -> Place<'_> {
-        let (ptr, item, _) = self.operands[operand];
-        let (shape, strides) = (self.extents, self.strides(operand));
-        Place { address: ptr.addr(), item: item.into(), shape, strides }
+        let GivenOperand { ptr, item, .. } = self.operands[operand];
+        Place { address: ptr.addr(), item, shape: self.extents, strides: self.strides(operand) }
     }
 
     /// Whether the addresses between which two operands lie overlap.
     fn is_near(&self, a: usize, b: usize) -> bool {
-        let ((.., a), (.., b)) = (self.operands[a], self.operands[b]);
+        let (a, b) = (self.operands[a].reach, self.operands[b].reach);
         a.0 < b.1 && b.0 < a.1
     }
 

@@ -1,7 +1,6 @@
-//! What vector units do in one or a few instructions and CLIF has no instruction for.
+//! Vector operations that the machine does in one or a few instructions and CLIF has no instruction for.
 //!
-//! In: an [`Intrinsic`] and the types of a call. Out: the name of the extern function that stands for it in CLIF, and back.
-//! Must hold: an intrinsic is pure unless it says otherwise; lanes keep their order and number.
+//! In CLIF an intrinsic is a call of an extern function whose name stands for it. It is pure unless it says otherwise.
 
 use cranelift_codegen::ir::{ExternalName, UserExternalName};
 
@@ -15,12 +14,12 @@ macro_rules! intrinsics {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Intrinsic {
             $($(#[$doc])* $name,)*
-            /// `(T xN) -> T xM`: the i-th piece of as many as fit. Of a mask, a mask.
+            /// `(T xN) -> T xM`: the i-th subvector. Of a mask, a mask.
             Piece(u8),
         }
 
         impl Intrinsic {
-            /// Every intrinsic but [`Piece`], of which there is one for each place.
+            /// Every intrinsic but [`Piece`], of which there is one for each index.
             const NAMED: &[Intrinsic] = &[$($name),*];
         }
     };
@@ -40,7 +39,7 @@ intrinsics! {
     SaturateSigned,
     /// `(iA xN) -> iB xN`, B < A: the unsigned number nearest to the signed one.
     SaturateUnsigned,
-    /// `(mask xN) -> mask xN` with lanes of another width: the same truths.
+    /// `(mask xN) -> mask xN` with lanes of another width: the same mask lanes.
     ResizeMask,
     /// `(f32 xN) -> f64 xN`.
     Promote,
@@ -58,11 +57,11 @@ intrinsics! {
     ShiftRightSigned,
     /// `(T xN, T xN) -> T x2N`: the first in the low lanes. Of masks, a mask.
     Concat,
-    /// `(i64, i64) -> T xN`: reads min(left, N) elements at an address, none if left ≤ 0; further lanes hold 0.
+    /// `(i64, i64) -> T xN`: a masked load of min(left, N) elements, none if left ≤ 0; further lanes hold 0.
     LoadPart,
-    /// `(T xN, i64, i64)`: writes min(left, N) elements at an address.
+    /// `(T xN, i64, i64)`: a masked store of min(left, N) elements at an address.
     StorePart,
-    /// `(T xN, i64)`: writes a vector past the caches, at an address that is a multiple of its size.
+    /// `(T xN, i64)`: a non-temporal store, at an address that is a multiple of the vector's size.
     StoreStream,
 }
 
@@ -71,7 +70,7 @@ use Intrinsic::*;
 impl Intrinsic {
     /// The namespace of the names in CLIF.
     pub const NAMESPACE: u32 = 0x77;
-    /// Where the numbers of pieces begin.
+    /// Where the numbers of subvectors begin.
     const PIECES: u32 = 0x100;
 
     /// The name of its function in CLIF.
@@ -83,7 +82,7 @@ impl Intrinsic {
         UserExternalName::new(Self::NAMESPACE, index)
     }
 
-    /// The intrinsic of a name, if it is one's.
+    /// The intrinsic that a name stands for.
     pub fn of(name: &UserExternalName) -> Option<Intrinsic> {
         if name.namespace != Self::NAMESPACE {
             return None;
@@ -102,7 +101,7 @@ impl Intrinsic {
         }
     }
 
-    /// Whether it only computes: equal calls are one, and one whose result nobody needs is none.
+    /// Whether it only computes, so that GVN and DCE apply to it.
     pub fn is_pure(self) -> bool {
         !matches!(self, LoadPart | StorePart | StoreStream)
     }
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_of_one_intrinsic_each() {
+    fn each_name_is_of_one_intrinsic() {
         for intrinsic in Intrinsic::NAMED.iter().copied().chain((0..16).map(Piece)) {
             assert_eq!(Intrinsic::of(&intrinsic.name()), Some(intrinsic));
         }

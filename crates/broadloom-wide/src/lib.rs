@@ -16,6 +16,7 @@ mod encodings;
 mod error;
 mod inst;
 mod intrinsic;
+mod length;
 mod select;
 mod tail;
 mod target;

@@ -1,7 +1,5 @@
-//! Values that a loop carries.
-//!
-//! In: loops whose parameters change places. Out: tests. Must hold: all of them change at once, whatever rings they make and
-//! however many there are; what can't be held is refused.
+//! Values that a loop carries: parameters that change places do so all at once, whatever cycles they form and however many
+//! there are. What does not fit the registers is refused.
 
 use std::fmt::Write;
 
@@ -97,7 +95,7 @@ fn agree(lane: (usize, usize), level: Level, rule: &Rule, outer: bool, body: usi
                 Operand { ptr: input.as_mut_ptr(), stride: 0 },
                 Operand { ptr: output.as_mut_ptr(), stride: 0 },
             ];
-            // SAFETY: the function reads and writes as many values as the rule has.
+            // SAFETY: the function reads and writes as many values as the rule has, which is what `input` and `output` hold.
             unsafe { machine.call(&operands, count, 1) };
             let read = |from: &[u8], value: usize, lane: usize| {
                 let mut word = [0; 8];

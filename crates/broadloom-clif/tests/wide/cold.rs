@@ -1,7 +1,5 @@
-//! Cold blocks, and the calls in them.
-//!
-//! In: bodies with several of them. Out: tests. Must hold: what lives beside a call is there after it, whether the block
-//! was entered or not, in any order; the helper writes over every register that it may.
+//! Out-of-line code with calls, several to a body: what is live across a call is there after it, whether the code was entered or
+//! not. The helper overwrites every caller-saved register.
 
 use crate::machine::taken;
 use crate::pressure::shapes;
@@ -54,7 +52,7 @@ fn program(lane: Lane, live: usize, rares: usize) -> Program {
 }
 
 #[test]
-fn what_lives_survives_the_call() {
+fn live_values_survive_a_cold_call() {
     for lane in [Lane::F32, Lane::F64, Lane::I32, Lane::I64] {
         for (live, rares) in [(0, 1), (1, 2), (6, 3), (24, 3), (33, 5), (120, 6)] {
             let program = program(lane, live, rares);
@@ -67,7 +65,7 @@ fn what_lives_survives_the_call() {
 
 /// Flags that are needed again, the same value for both ways, a result that nobody needs.
 #[test]
-fn what_a_cold_block_shares_with_the_line() {
+fn inline_and_cold_code_share_values() {
     for lane in [Lane::F32, Lane::I64] {
         let mut program = Program::default();
         let (x, y) = (program.input(lane), program.input(lane));

@@ -1,7 +1,4 @@
-//! Kernels over arrays that end where memory ends.
-//!
-//! In: kernels of every dtype. Out: tests. Must hold: machine code of every width reads and writes no byte beside the
-//! arrays, at any length.
+//! Kernels of every dtype over arrays that end at an inaccessible page: no width of machine code reads or writes beyond them.
 
 use broadloom_clif::{Compiler, Width};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};

@@ -1,7 +1,5 @@
-//! Vectors in pieces and put together, and masks that are.
-//!
-//! In: functions without loops. Out: tests. Must hold: lanes keep their order; what lies above a short vector or a mask's
-//! last lane never gets into another's.
+//! Subvectors, concatenations and short vectors: lanes keep their order, and what lies above a short vector's or a mask's last lane
+//! never reaches another lane.
 
 use broadloom_wide::{Convention, Intrinsic, Level};
 
@@ -32,7 +30,7 @@ fn run(text: &str, level: Level, input: &mut [u8], bytes: usize) -> Option<Vec<u
     let mut output = vec![0xa5; bytes + 64];
     let operands =
         [Operand { ptr: input.as_mut_ptr(), stride: 0 }, Operand { ptr: output.as_mut_ptr(), stride: 0 }];
-    // SAFETY: the function reads three vectors of the input and writes `bytes` of the output.
+    // SAFETY: the function reads three vectors, which `input` holds, and writes `bytes` of the `bytes + 64` of `output`.
     unsafe { machine.call(&operands, 1, 1) };
     assert!(output[bytes..].iter().all(|&b| b == 0xa5), "bytes behind the results");
     output.truncate(bytes);
@@ -67,7 +65,7 @@ fn types(level: Level) -> impl Iterator<Item = (usize, usize)> {
 }
 
 #[test]
-fn pieces_of_every_size_in_every_place() {
+fn subvectors_of_every_size_at_every_index() {
     for level in levels() {
         for (bytes, lanes) in types(level) {
             let whole = bytes * lanes;
@@ -94,7 +92,7 @@ fn pieces_of_every_size_in_every_place() {
 }
 
 #[test]
-fn vectors_put_together() {
+fn concatenated_vectors() {
     for level in levels() {
         for (bytes, lanes) in types(level).filter(|(b, l)| b * l < most(level)) {
             let (ty, whole) = (vector(bytes, lanes), vector(bytes, 2 * lanes));
@@ -109,9 +107,9 @@ fn vectors_put_together() {
     }
 }
 
-/// Masks, their complements and constants, put together and taken apart again.
+/// Masks, their complements and constants, concatenated and extracted again.
 #[test]
-fn masks_put_together_and_in_pieces() {
+fn concatenated_and_extracted_masks() {
     for level in levels() {
         for (bytes, lanes) in types(level).filter(|(b, l)| b * l < most(level)) {
             let (ty, whole) = (vector(bytes, lanes), vector(bytes, 2 * lanes));
@@ -212,7 +210,7 @@ block2(v24: {ty}):
 
 /// A branch on a short mask: truths of the vector that it is a piece of, above its lanes, don't count.
 #[test]
-fn a_branch_on_a_piece_of_a_mask() {
+fn a_branch_on_a_subvector_of_a_mask() {
     for level in levels() {
         for (bytes, lanes) in types(level) {
             let (whole, ty) = (bytes * lanes, vector(bytes, lanes));

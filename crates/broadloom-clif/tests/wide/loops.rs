@@ -1,6 +1,4 @@
-//! Loops, frames and what the caller owns.
-//!
-//! In: rows with gaps, outputs that are inputs, large frames. Out: tests. Must hold: every row is done, and nothing else.
+//! Loops over rows with gaps, outputs that are inputs, and large frames: every row is computed, and nothing else is written.
 
 use broadloom_wide::{Convention, Level};
 

@@ -1,7 +1,7 @@
-//! Code in memory, and calls into it.
+//! Compiled functions in memory, and calls into them.
 //!
-//! In: a function as text, arrays. Out: what it does to them. Must hold: the code sees registers of the caller that are
-//! filled, and a helper that leaves nothing in the registers that it may write.
+//! A call fills the callee-saved registers and compares them afterwards; the helper of out-of-line code overwrites every caller-saved
+//! register.
 
 use std::arch::global_asm;
 use std::mem::ManuallyDrop;
@@ -197,7 +197,8 @@ impl Machine {
         let before: [u64; KEPT] =
             std::array::from_fn(|i| 0x0101_0101_0101_0101u64.wrapping_mul(i as u64 + 3));
         let mut after = before;
-        // SAFETY: the code is a function of six integers in this convention, which the caller vouches for.
+        // SAFETY: `entry` is code for a function of six integers in `convention`; `arguments` has six words, `before` and `after` have
+        // `KEPT` words, which is what the trampolines read and write; the operands are valid by `call`'s contract.
         let moved = unsafe {
             let (arguments, before, after) = (arguments.as_ptr(), before.as_ptr(), after.as_mut_ptr());
             match self.convention {
@@ -227,9 +228,10 @@ pub fn helper(convention: Convention) -> usize {
 }
 
 /// # Safety
-/// `frame` has four parts: masks, arguments, results of the fast way, results.
+/// `frame` points to four parts of [`text::PART`] bytes: masks, arguments, inline results, results. A vector of `lanes` lanes of
+/// `kind` has that many bytes at most.
 unsafe extern "sysv64" fn helper_system_v(frame: *mut u8, kind: u64, lanes: u64) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: `flagged` has the contract of this function, with the same arguments.
     unsafe { flagged(frame, kind, lanes) };
     spoil_system_v();
 }
@@ -237,7 +239,7 @@ unsafe extern "sysv64" fn helper_system_v(frame: *mut u8, kind: u64, lanes: u64)
 /// # Safety
 /// As [`helper_system_v`].
 unsafe extern "win64" fn helper_windows(frame: *mut u8, kind: u64, lanes: u64) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: `flagged` has the contract of this function, with the same arguments.
     unsafe { flagged(frame, kind, lanes) };
     spoil_windows();
 }
@@ -248,10 +250,10 @@ unsafe fn flagged(frame: *mut u8, kind: u64, lanes: u64) {
     let lane = [Lane::I8, Lane::I16, Lane::I32, Lane::I64, Lane::F32, Lane::F64][kind as usize];
     let size = lane.bytes();
     for i in 0..lanes as usize {
-        // SAFETY: each part has room for the lanes.
+        // SAFETY: each of the four parts has `text::PART` = 64 bytes, and `lanes * size` is a vector of 64 bytes at most.
         let read = |part: usize| unsafe { read(frame.add(part * text::PART + i * size), size) };
         let result = if read(0) != 0 { rare(lane, read(1)) } else { read(2) };
-        // SAFETY: as above.
+        // SAFETY: lane `i` of the fourth part is within its 64 bytes.
         unsafe { write(frame.add(3 * text::PART + i * size), size, result) };
     }
 }
@@ -260,7 +262,7 @@ unsafe fn flagged(frame: *mut u8, kind: u64, lanes: u64) {
 /// So many bytes can be read there.
 pub unsafe fn read(from: *const u8, bytes: usize) -> u64 {
     let mut word = [0; 8];
-    // SAFETY: the caller vouches for the bytes; there are eight at most.
+    // SAFETY: `bytes` bytes are readable by this function's contract, and a lane has eight at most, which `word` holds.
     unsafe { std::ptr::copy_nonoverlapping(from, word.as_mut_ptr(), bytes) };
     u64::from_le_bytes(word)
 }
@@ -268,14 +270,14 @@ pub unsafe fn read(from: *const u8, bytes: usize) -> u64 {
 /// # Safety
 /// So many bytes can be written there.
 pub unsafe fn write(to: *mut u8, bytes: usize, value: u64) {
-    // SAFETY: as for `read`.
+    // SAFETY: `bytes` bytes are writable by this function's contract, and the eight of `value` hold a lane.
     unsafe { std::ptr::copy_nonoverlapping(value.to_le_bytes().as_ptr(), to, bytes) };
 }
 
 /// Fills every register that System V lets a function change; nothing else.
 fn spoil_system_v() {
     let all = Width::target() == Width::W512;
-    // SAFETY: each register that is written is named as lost; the instructions beyond AVX are run where they are.
+    // SAFETY: `clobber_abi` names every register that is written; the AVX-512 instructions run only where `Width::target` has them.
     unsafe {
         std::arch::asm!(
             "vcmpps ymm0, ymm0, ymm0, 15",
@@ -339,7 +341,7 @@ fn spoil_system_v() {
 /// The same for Windows, which keeps the low halves of xmm6 to xmm15, rdi and rsi.
 fn spoil_windows() {
     let all = Width::target() == Width::W512;
-    // SAFETY: as above; `vzeroupper` leaves the low halves.
+    // SAFETY: `clobber_abi` names every register that is written; `vzeroupper` keeps the low halves of xmm6 to xmm15.
     unsafe {
         std::arch::asm!(
             "vcmpps ymm0, ymm0, ymm0, 15",

@@ -1,8 +1,8 @@
-//! The back end for wide vectors, held to what CLIF and the calling conventions say.
+//! The back end for wide vectors, held to the documents of CLIF and of the calling conventions.
 //!
-//! In: functions of the emitter's shape, written as text. Out: tests. Must hold: compiled by `broadloom_wide`, put into
-//! memory and run, they give what plain loops give, leave alone what the convention protects, and touch no byte beside
-//! the arrays.
+//! Functions of the emitter's shape are written as text, compiled by `broadloom_wide` and run. They must compute what plain loops
+//! compute, preserve callee-saved registers, and touch no byte outside of the arrays. The back end's own checker verifies
+//! each register allocation.
 #![cfg(all(target_arch = "x86_64", unix))]
 
 mod carried;

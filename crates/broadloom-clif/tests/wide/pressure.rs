@@ -1,7 +1,4 @@
-//! More values than registers.
-//!
-//! In: bodies with hundreds of values, masks, constants or pointers that live at once. Out: tests. Must hold: what was
-//! put aside comes back as it was.
+//! More values than registers: hundreds of vectors, masks, constants or pointers that are live at once must survive spilling.
 
 use broadloom_wide::{Convention, Level};
 
@@ -73,7 +70,7 @@ fn hundreds_of_vectors() {
 
 /// Products with a sum whose three operands are in memory or in use again, in every combination.
 #[test]
-fn products_of_values_that_were_put_aside() {
+fn multiply_adds_of_spilled_values() {
     for lane in [Lane::F32, Lane::F64] {
         let mut program = Program::default();
         let x = program.input(lane);

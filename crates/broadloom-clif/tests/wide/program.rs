@@ -1,6 +1,4 @@
-//! Programs over lanes, and what they mean.
-//!
-//! In: nodes. Out: the value of each for one lane, in plain arithmetic. Must hold: nothing here knows of vectors.
+//! Programs over lanes, and their value for one lane in plain scalar arithmetic: nothing here knows of vectors.
 
 use broadloom_wide::Intrinsic;
 

@@ -1,7 +1,4 @@
-//! Bodies made by chance.
-//!
-//! In: a seed. Out: a program of up to 200 nodes, with last uses anywhere. Must hold: compiled code gives what the program
-//! means, or is refused; never anything else.
+//! Random bodies of up to 200 nodes with last uses anywhere: compiled code computes what the program means, or is refused.
 
 use broadloom_wide::{Convention, Intrinsic, Level};
 

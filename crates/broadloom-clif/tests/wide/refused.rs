@@ -1,7 +1,4 @@
-//! What the back end may refuse, and what it must not take for something else.
-//!
-//! In: functions that are no kernels, or of types that no register holds. Out: tests. Must hold: what can't be compiled is
-//! refused with a reason; what is compiled is right.
+//! What the back end refuses: functions that are no kernels, and types that no register holds. What it compiles is right.
 
 use broadloom_wide::{Convention, Level, compile};
 

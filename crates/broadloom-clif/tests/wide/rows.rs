@@ -1,7 +1,5 @@
-//! Rows of elements whose pages end where they do.
-//!
-//! In: a program and a shape. Out: a run over arrays, compared with the program's meaning. Must hold: an access of one
-//! byte beside an array ends the process; bytes between rows are as they were.
+//! Runs programs over rows and compares with their meaning. An access of one byte outside of an array ends the process, and bytes
+//! between rows must not change.
 
 use broadloom_wide::Unsupported;
 
@@ -31,7 +29,7 @@ impl Guarded {
         let pages = len.div_ceil(PAGE).max(1);
         let bytes = (pages + 2) * PAGE;
         let (none, both) = (libc::PROT_NONE, libc::PROT_READ | libc::PROT_WRITE);
-        // SAFETY: a new mapping; the middle of it is made accessible.
+        // SAFETY: a new anonymous mapping of `bytes` bytes; the pages made accessible are within it.
         let map = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let map = libc::mmap(std::ptr::null_mut(), bytes, none, flags, -1, 0);
@@ -40,7 +38,7 @@ impl Guarded {
             map.cast::<u8>()
         };
         let inset = if wall == Wall::Behind { pages * PAGE - len } else { 0 };
-        // SAFETY: in the accessible pages.
+        // SAFETY: `inset + len` is `pages * PAGE` at most, so the pointer stays in the accessible pages.
         let start = unsafe { map.add(PAGE + inset) };
         Guarded { map, pages, start, len }
     }
@@ -55,7 +53,7 @@ impl Guarded {
     }
 
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has them.
+        // SAFETY: `len` accessible bytes from `start` on, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 }
@@ -151,7 +149,7 @@ pub fn run(machine: &Machine, program: &Program, shape: Shape, field: Field) {
             array.bytes_mut().iter_mut().for_each(|b| *b = dice.next() as u8);
             for row in 0..rows {
                 for column in 0..columns {
-                    // SAFETY: an element of the array.
+                    // SAFETY: row and column are below the array's, so the element is within its `(rows - 1) * stride + columns * bytes` bytes.
                     unsafe {
                         let at = array.as_mut_ptr().add(row * stride(lane) + column * lane.bytes());
                         write(at, lane.bytes(), dice.element(lane));
@@ -175,12 +173,13 @@ pub fn run(machine: &Machine, program: &Program, shape: Shape, field: Field) {
         broadloom_wide::Level::Avx512 => columns,
         broadloom_wide::Level::Avx2 => columns - shape.block(),
     };
-    // SAFETY: each operand has the rows and columns, at least as many as the shape of the function asks for.
+    // SAFETY: `operands` lists an array of `rows` rows of `columns` elements for each input and output of the program that
+    // `machine` was compiled from, and at least one block of columns where the level has no masks.
     unsafe { machine.call(&operands, rows, last) };
     let element = |array: &[u8], operand: usize, row: usize, column: usize| {
         let lane = lanes[operand];
         let at = row * stride(lane) + column * lane.bytes();
-        // SAFETY: of a slice.
+        // SAFETY: the slice has `lane.bytes()` bytes.
         unsafe { read(array[at..at + lane.bytes()].as_ptr(), lane.bytes()) }
     };
     let mut expected = before.clone();

@@ -1,7 +1,5 @@
-//! Programs as CLIF, in the shape that the emitter gives to kernels.
-//!
-//! In: a [`Program`] and a [`Shape`]. Out: a function as text. Must hold: it is what CLIF's documents say it is; nothing
-//! is arranged for the back end beyond the shape of the blocks.
+//! Programs as CLIF text, in the shape that the emitter gives to kernels. Nothing beyond the shape of the blocks is arranged for
+//! the back end.
 
 use std::fmt::Write;
 

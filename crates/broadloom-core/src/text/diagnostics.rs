@@ -2,11 +2,17 @@
 //!
 //! Quoted text is truncated, so that a message is short however long the text is.
 
+use logos::Logos;
+
 use super::Span;
+use super::ast::AstKind;
+use super::built_in::built_in;
 use super::error::{TextError, syntax};
 use super::lex::{self, Token};
 use super::number::brief;
 use super::parse::{ParsedOperand, Parser, Pending, TokenAt, Waiting};
+use super::slips;
+use crate::Op;
 
 impl Parser<'_> {
     /// The text, on one line and not too long, for a message.
@@ -34,8 +40,23 @@ impl Parser<'_> {
     /// Another token was expected.
     pub(super) fn expected(&self, found: Option<&TokenAt>, what: &str) -> TextError {
         let message = format!("found {}, expected {what}", self.describe(found));
-        let help = found.and_then(|(token, _)| token.advice()).map(str::to_owned);
-        syntax(&self.place(found), message, help)
+        let end = found.map_or(self.text.trim_end().len(), |(_, span)| span.end as usize);
+        let help = slips::operator(&self.text[..end]).or(found.and_then(|(token, _)| token.advice()));
+        syntax(&self.place(found), message, help.map(str::to_owned))
+    }
+
+    /// The name that the last operand is, if it is one.
+    fn last_name(&self) -> Option<&str> {
+        let node = self.ast.nodes.last()?;
+        matches!(node.kind, AstKind::Name).then(|| self.text(&node.span))
+    }
+
+    /// Advice for an operand directly after a name.
+    fn after_name(&self, span: &Span) -> Option<String> {
+        let name = self.last_name()?;
+        let call = || format!("to call `{name}`, write `{name}({})`", self.quote(span));
+        let infix = || slips::infix(self.text(span));
+        infix().or_else(|| slips::before_operand(name)).or_else(|| built_in(name).map(|_| call()))
     }
 
     /// An operand was expected.
@@ -76,10 +97,12 @@ impl Parser<'_> {
         let help = match token {
             Token::Open => Some("to multiply, write `*`; only a name can be called"),
             Token::Name | Token::Number(_) | Token::Bool(_) => Some("to multiply, write `*`"),
-            _ => token.advice(),
+            _ => slips::operator(&self.text[..span.end as usize]).or(token.advice()),
         };
+        let is_operand = matches!(token, Token::Name | Token::Number(_) | Token::Bool(_) | Token::Open);
+        let help = self.after_name(&span).filter(|_| is_operand).or(help.map(str::to_owned));
         let message = format!("found {}, expected {expected}", self.describe(Some(&(token, span.clone()))));
-        syntax(&span, message, help.map(str::to_owned))
+        syntax(&span, message, help)
     }
 
     /// A token that is an operator in other languages.
@@ -88,7 +111,14 @@ impl Parser<'_> {
             return None;
         }
         let in_call = matches!(self.stack.last(), Some(Pending { what: Waiting::Call { .. }, .. }));
+        let is_index = |node: &super::ast::AstNode| matches!(node.kind, AstKind::Index(_));
         let help = match token {
+            Token::Assign if slips::operator(&self.text[..span.end as usize]).is_some() => {
+                slips::operator(&self.text[..span.end as usize])
+            }
+            Token::Assign if self.ast.nodes.last().is_some_and(is_index) => {
+                Some("arrays are never changed: to choose by element, write `where(condition, a, b)`")
+            }
             Token::Assign if in_call => {
                 Some("to compare, write `==`; arguments are given in order, without names")
             }
@@ -117,10 +147,110 @@ impl Parser<'_> {
         middle: &ParsedOperand,
         next: &Span,
     ) -> TextError {
-        let pair = self.quote(&(left.span.start..middle.span.end));
-        let (middle, operator) = (self.quote(&middle.span), self.text(next));
+        let operator = self.text(next);
         let message = format!("comparisons do not chain: found `{operator}` after `{}`", self.text(first));
-        syntax(next, message, Some(format!("write `({pair}) & ({middle} {operator} …)`")))
+        let right = self.operand_after(next.end);
+        let node = &self.ast[middle.id];
+        let help = match &node.kind {
+            // `a < b & c < d`: what stands between the comparisons is taken first.
+            AstKind::Operator { op: Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor, at }
+                if middle.span == node.span =>
+            {
+                let low = self.quote(&(left.span.start..at.start));
+                let high = self.quote(&(at.end..middle.span.end));
+                format!("write `({low}) {} ({high} {operator} {right})`", self.text(at))
+            }
+            _ => {
+                let pair = self.quote(&(left.span.start..middle.span.end));
+                format!("write `({pair}) & ({} {operator} {right})`", self.quote(&middle.span))
+            }
+        };
+        syntax(next, message, Some(help))
+    }
+
+    /// The text of the operand that begins at a place, up to the next operator that binds as loosely as a comparison.
+    fn operand_after(&self, start: u32) -> String {
+        let mut lexer = Token::lexer(&self.text[start as usize..]);
+        let (mut depth, mut end, mut more) = (0u32, self.text.len() as u32, false);
+        while let Some(token) = lexer.next() {
+            let Ok(token) = token else { break };
+            let closes = matches!(token, Token::Close | Token::BracketEnd);
+            let separates = match token {
+                Token::Newline => self.open == 0,
+                Token::Comma | Token::Semicolon | Token::Ampersand | Token::Bar | Token::Caret => true,
+                token => slips::compares(token),
+            };
+            if depth == 0 && (closes || separates) {
+                (end, more) = (start + lexer.span().start as u32, slips::compares(token));
+                break;
+            }
+            depth = depth.saturating_sub(u32::from(closes));
+            depth += u32::from(matches!(token, Token::Open | Token::Bracket));
+        }
+        match self.quote(&(start..end)) {
+            operand if operand.is_empty() => "…".into(),
+            operand if more => format!("{operand} …"),
+            operand => operand,
+        }
+    }
+
+    /// A comma where no arguments are separated.
+    pub(super) fn stray_comma(&self, span: &Span) -> TextError {
+        let help = match &self.stack[..] {
+            [.., Pending { what: Waiting::Call { .. }, .. }, Pending { what: Waiting::Group, span }] => {
+                self.list_of(span).map(|list| format!("a list is written in brackets: `[{list}]`"))
+            }
+            [] => Some("several results are written `return y = a, z = b`".into()),
+            _ => Some("there are no tuples: several results are written `return y = a, z = b`".into()),
+        };
+        syntax(span, "found `,`, which only separates arguments, or results of `return`", help)
+    }
+
+    /// The integers in a parenthesis, if there is nothing else in it.
+    fn list_of(&self, open: &Span) -> Option<String> {
+        let mut lexer = Token::lexer(&self.text[open.end as usize..]);
+        loop {
+            match lexer.next()?.ok()? {
+                Token::Close => break,
+                Token::Number(_) | Token::Minus | Token::Comma => {}
+                _ => return None,
+            }
+        }
+        let inside = self.quote(&(open.end..open.end + lexer.span().start as u32));
+        Some(inside.trim_end_matches([',', ' ']).to_owned())
+    }
+
+    /// An error in the brackets after an operand, with advice on what an index can't be.
+    pub(super) fn bad_index(&self, error: TextError, operand: &ParsedOperand, open: &Span) -> TextError {
+        if error.help.is_some() {
+            return error;
+        }
+        let rest = &self.text[open.end as usize..];
+        let mut lexer = Token::lexer(rest);
+        let (mut depth, mut end, mut compares, mut names, mut none) = (0u32, rest.len(), false, false, false);
+        while let Some(Ok(token)) = lexer.next() {
+            match token {
+                Token::BracketEnd if depth == 0 => {
+                    end = lexer.span().start;
+                    break;
+                }
+                Token::Open | Token::Bracket => depth += 1,
+                Token::Close | Token::BracketEnd => depth = depth.saturating_sub(1),
+                Token::Name => {
+                    names = true;
+                    none |= matches!(lexer.slice(), "None" | "newaxis");
+                }
+                token => compares |= slips::compares(token),
+            }
+        }
+        let operand = self.quote(&operand.span);
+        let inside = self.quote(&(open.end..open.end + end as u32));
+        error.with(match () {
+            () if none => Some(format!("to add an axis, write `expand_dims({operand}, 0)`")),
+            () if compares => Some(format!("to choose by element, write `where({inside}, {operand}, 0)`")),
+            () if names => Some("an index is a number: nothing is indexed by an array".into()),
+            () => None,
+        })
     }
 
     pub(super) fn bad_character(&self, start: u32) -> TextError {
@@ -132,6 +262,11 @@ impl Parser<'_> {
             character.escape_debug().to_string()
         };
         let message = format!("found the character `{shown}`, which is not part of the language");
-        syntax(&span, message, lex::instead_of(character).map(str::to_owned))
+        let (before, after) = (&self.text[..start as usize], &self.text[span.end as usize..]);
+        let help = match character {
+            '.' => Some(slips::member(before, after)),
+            _ => lex::instead_of(character).map(str::to_owned),
+        };
+        syntax(&span, message, help)
     }
 }

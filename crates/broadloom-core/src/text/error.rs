@@ -4,8 +4,10 @@
 
 use std::fmt;
 
-use super::Span;
 use crate::error::{Error, ErrorKind};
+
+/// A range of bytes of a text.
+pub type Span = std::ops::Range<u32>;
 
 /// An error in a text, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]

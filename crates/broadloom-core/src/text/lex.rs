@@ -144,8 +144,23 @@ pub(super) fn instead_of(character: char) -> Option<&'static str> {
         '≥' => "write `>=`",
         '≠' => "write `!=`",
         '∞' => "write `inf`",
-        '\'' | '"' => "there are no strings; a dtype is written without quotes: `astype(x, float32)`",
-        '.' => "there are no methods; write `abs(x)` for `x.abs()`",
+        '\'' | '"' | '‘' | '’' | '“' | '”' => {
+            "there are no strings; a dtype is written without quotes: `astype(x, float32)`"
+        }
+        '?' => "to choose by element, write `where(condition, a, b)`",
+        '@' => "there is no matrix product yet: functions work element by element",
+        '{' | '}' => "there are no blocks: group with parentheses",
+        '²' => "write `x ** 2`",
+        '³' => "write `x ** 3`",
+        '√' => "write `sqrt(x)`",
+        'π' => "write `3.141592653589793`",
+        '∧' => "write `&`",
+        '∨' => "write `|`",
+        '¬' => "write `~`",
+        '⊕' => "write `^`",
+        '`' => "names are written without quotes",
+        '$' => "names have letters, digits and `_`",
+        '\\' => "inside parentheses a line may end anywhere",
         _ => return None,
     })
 }

@@ -184,7 +184,10 @@ impl Parser<'_> {
         let mut end = open.end;
         let mut rest = false;
         loop {
-            let item = self.item()?;
+            let item = match self.item() {
+                Ok(item) => item,
+                Err(error) => return Err(self.bad_index(error, operand, open)),
+            };
             if item == Item::Rest && std::mem::replace(&mut rest, true) {
                 return Err(syntax(open, "found a second `...` among these indices", None));
             }
@@ -192,7 +195,8 @@ impl Parser<'_> {
             if self.ast.items.len() - first > MAX_RANK {
                 return Err(limit(open, format!("an array has at most {MAX_RANK} axes")));
             }
-            if !self.another(&mut end, "an index")? {
+            let more = self.another(&mut end, "an index");
+            if !more.map_err(|error| self.bad_index(error, operand, open))? {
                 break;
             }
         }

@@ -11,6 +11,7 @@ use super::built_in::{ASTYPE, built_in_names};
 use super::error::{TextError, limit};
 use super::module::{Input, Module};
 use super::number::brief;
+use super::slips;
 use super::source::{Def, Function, Reference, Source, ViewName};
 use super::suggestions::nearest;
 use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
@@ -301,7 +302,12 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         let (operands, uses_names) = self.operands(args.len())?;
         match self.meaning.apply(op, &operands) {
             Ok(value) => Ok((value, uses_names)),
-            Err(error) => Err(self.refused(&error, ast, at, args, &operands, uses_names)),
+            Err(error) => {
+                let refused = self.refused(&error, ast, at, args, &operands, uses_names);
+                let is_about_types = matches!(error.kind(), ErrorKind::DType | ErrorKind::Literal);
+                let help = slips::operands(ast.at(at)).filter(|_| is_about_types);
+                Err(help.map_or(refused.clone(), |help| refused.with_help(help)))
+            }
         }
     }
 
@@ -428,7 +434,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         } else {
             Some(format!("`{name}` is a function: write its arguments after it, in parentheses"))
         };
-        let help = help.or_else(|| match &candidates[..] {
+        let help = slips::name(name).or(help).or_else(|| match &candidates[..] {
             [] => Some("no names are known".to_owned()),
             known if known.len() <= 8 => {
                 let known: Vec<_> = known.iter().map(|name| brief(name)).collect();

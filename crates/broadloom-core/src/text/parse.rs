@@ -57,7 +57,7 @@ pub(super) struct Parser<'a> {
     /// Operands whose operator or call is incomplete.
     pub(super) operands: Vec<ParsedOperand>,
     /// How many parentheses are open: inside them a line may end anywhere.
-    open: u32,
+    pub(super) open: u32,
     pub(super) ast: Ast,
 }
 
@@ -254,10 +254,6 @@ impl<'a> Parser<'a> {
                 },
             };
         }
-    }
-
-    pub(super) fn stray_comma(&self, span: &Span) -> TextError {
-        syntax(span, "found `,`, which only separates arguments, or results of `return`", None)
     }
 
     /// Completes an operand at a `)`.

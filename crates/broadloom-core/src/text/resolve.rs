@@ -12,6 +12,7 @@ use super::built_in::{ASTYPE, built_in, built_in_names, signature, view_signatur
 use super::error::TextError;
 use super::library::Library;
 use super::number::brief;
+use super::slips;
 use super::source::{Def, Function, Reference, Source, ViewName};
 use super::suggestions::nearest;
 use crate::{DType, ErrorKind};
@@ -64,7 +65,8 @@ impl<'t> Resolver<'t> {
         let text = self.ast.at(name);
         if let Some(earlier) = self.free.get(text) {
             let message = format!("`{}` is used before it has a value", brief(text));
-            return Err(TextError::new(ErrorKind::Name, &self.ast[*earlier].span, message));
+            let error = TextError::new(ErrorKind::Name, &self.ast[*earlier].span, message);
+            return Err(error.with_help("a name is bound once: give the new value another name"));
         }
         let number = self.slots.len() as u32;
         match self.slots.insert(text, number) {
@@ -174,7 +176,7 @@ impl<'t> Resolver<'t> {
         let own = self.def_of.get(text).map(|number| Reference::Function(Function::Own(*number)));
         let library = || self.library.function(text).map(Reference::Function);
         let Some(reference) = own.or_else(library).or_else(|| built_in(text)) else {
-            return Err(self.unknown_function(text, name, def));
+            return Err(self.unknown_function(text, name, def, args.len()));
         };
         let (words, takes) = match reference {
             Reference::Op(op) => (signature(op).to_owned(), op.operands()),
@@ -189,7 +191,9 @@ impl<'t> Resolver<'t> {
             let plural = if takes == 1 { "" } else { "s" };
             let (text, given) = (brief(text), args.len());
             let message = format!("`{text}({words})` takes {takes} argument{plural}, but is given {given}");
-            return Err(TextError::new(ErrorKind::Arity, name, message));
+            let is_ours = !matches!(reference, Reference::Function(_));
+            let help = slips::arity(&text, given).filter(|_| is_ours).map(str::to_owned);
+            return Err(TextError::new(ErrorKind::Arity, name, message).with(help));
         }
         self.check_syntax(reference, args, text)?;
         Ok(reference)
@@ -237,7 +241,8 @@ impl<'t> Resolver<'t> {
         let (message, help) = match &node.kind {
             AstKind::Name => {
                 let name = self.ast.at(&node.span);
-                let help = nearest(name, all.clone()).map(|other| format!("did you mean `{other}`?"));
+                let near = || nearest(name, all.clone()).map(|other| format!("did you mean `{other}`?"));
+                let help = slips::dtype(name).or_else(near);
                 (format!("`{}` is not a dtype", brief(name)), help)
             }
             _ => (format!("the second argument of `{ASTYPE}` must be a dtype"), None),
@@ -246,7 +251,7 @@ impl<'t> Resolver<'t> {
         TextError::new(ErrorKind::Name, &node.span, message).with_help(help)
     }
 
-    fn unknown_function(&self, text: &str, name: &Span, def: Option<&Span>) -> TextError {
+    fn unknown_function(&self, text: &str, name: &Span, def: Option<&Span>, arguments: usize) -> TextError {
         let help = if self.slots.contains_key(text) || self.free.contains_key(text) {
             Some(format!("`{}` is an array; to multiply, write `*`", brief(text)))
         } else if def.is_some_and(|def| self.ast.at(def) == text) {
@@ -254,7 +259,8 @@ impl<'t> Resolver<'t> {
         } else {
             // Functions of the text in their order, then the library's, then the language's.
             let own = self.defs.iter().map(|def| self.ast.at(&def.name));
-            similar_function(text, own.chain(self.library.names()))
+            let similar = || similar_function(text, own.chain(self.library.names()));
+            slips::function(text, arguments).or_else(similar)
         };
         let message = format!("there is no function `{}`", brief(text));
         TextError::new(ErrorKind::Name, name, message).with(help)

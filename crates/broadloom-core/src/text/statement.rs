@@ -8,6 +8,7 @@ use super::error::{TextError, limit, syntax};
 use super::lex::Token;
 use super::number::Number;
 use super::parse::Parser;
+use super::slips;
 use super::suggestions::nearest;
 use crate::DType;
 use crate::shape::MAX_RANK;
@@ -138,10 +139,10 @@ impl Parser<'_> {
                 None => {
                     let names = || DType::ALL.iter().map(|dtype| dtype.name());
                     let name = self.text(&span);
-                    let help = match nearest(name, names()) {
+                    let help = slips::dtype(name).unwrap_or_else(|| match nearest(name, names()) {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => format!("dtypes are {}", names().collect::<Vec<_>>().join(", ")),
-                    };
+                    });
                     return Err(syntax(&span, format!("`{}` is not a dtype", self.quote(&span)), Some(help)));
                 }
             },
@@ -209,7 +210,11 @@ impl Parser<'_> {
         let parameters = first..self.ast.parameters.len() as u32;
         match self.take()? {
             Some((Token::Assign, _)) => {}
-            found => return Err(self.expected(found.as_ref(), "`=` and what the function is")),
+            found => {
+                let mut error = self.expected(found.as_ref(), "`=` and what the function is");
+                error.help = Some("a function is `def f(x) = x * 2`".into());
+                return Err(error);
+            }
         }
         let body = self.expression()?;
         self.ast.statements.push(Statement::Def { name, parameters, body });

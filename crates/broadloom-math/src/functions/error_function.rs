@@ -73,8 +73,12 @@ fn erf_near<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let square = o.mul::<f64>(u.hi, u.hi);
     let rest = o.polynomial(u.hi, &ERF_FULL[1..]);
     let small = o.fma::<f64>(square, rest, small);
-    let q = o.add::<f64>(q.hi, small);
-    o.fma::<f64>(a, q, a)
+    // q's first part is at most a quarter: the sum orders itself.
+    let product = o.two_product(a, q.hi);
+    let y = o.fast_two_sum(a, product.hi);
+    let small = o.fma::<f64>(a, small, product.lo);
+    let small = o.add::<f64>(small, y.lo);
+    o.add::<f64>(y.hi, small)
 }
 
 /// erf(a) for a from 1 on: 1 less a sixth and less. From 6 on the result rounds to 1.

@@ -139,7 +139,6 @@ const GROWS: Option<Ordering> = Some(Ordering::Greater);
 const FALLS: Option<Ordering> = Some(Ordering::Less);
 const INFINITY: f64 = f64::INFINITY;
 
-
 macro_rules! functions {
     ($($name:ident $model:expr;)*) => {
         /// A function that is not computed exactly (and the square root, which is).
@@ -167,7 +166,12 @@ functions! {
         exact: &[(1.0, 0.0)],
         libraries: Some([pxfm::f_acos, f64::acos]),
         speed: speed!([x: -1.0, 1.0] x.acos()),
-        ..Model::one("acos", |x, _| beyond_one(x).or(at(x, 1.0, 0.0)), elementary::acos, |e| e.value(|c, x, k| c.acos(x, k)))
+        ..Model::one(
+            "acos",
+            |x, _| beyond_one(x).or(at(x, 1.0, 0.0)),
+            elementary::acos,
+            |e| e.value(|c, x, k| c.acos(x, k)),
+        )
     };
     Acosh Model {
         order: GROWS,
@@ -177,7 +181,12 @@ functions! {
         exact: &[(1.0, 0.0)],
         libraries: Some([pxfm::f_acosh, f64::acosh]),
         speed: speed!([x: 1.0, 10.0] x.acosh()),
-        ..Model::one("acosh", |x, _| (x < 1.0).then_some(Nan).or(infinite(x)).or(at(x, 1.0, 0.0)), elementary::acosh, |e| e.value(|c, x, k| c.acosh(x, k)))
+        ..Model::one(
+            "acosh",
+            |x, _| (x < 1.0).then_some(Nan).or(infinite(x)).or(at(x, 1.0, 0.0)),
+            elementary::acosh,
+            |e| e.value(|c, x, k| c.acosh(x, k)),
+        )
     };
     Asin Model {
         order: GROWS,
@@ -188,7 +197,12 @@ functions! {
         exact: &[(0.0, 0.0)],
         libraries: Some([pxfm::f_asin, f64::asin]),
         speed: speed!([x: -1.0, 1.0] x.asin()),
-        ..Model::one("asin", |x, _| beyond_one(x).or(zero(x)), elementary::asin, |e| e.value(|c, x, k| c.asin(x, k)))
+        ..Model::one(
+            "asin",
+            |x, _| beyond_one(x).or(zero(x)),
+            elementary::asin,
+            |e| e.value(|c, x, k| c.asin(x, k)),
+        )
     };
     Asinh Model {
         order: GROWS,
@@ -199,7 +213,12 @@ functions! {
         exact: &[(0.0, 0.0)],
         libraries: Some([pxfm::f_asinh, f64::asinh]),
         speed: speed!([x: -10.0, 10.0] x.asinh()),
-        ..Model::one("asinh", |x, _| infinite(x).or(zero(x)), elementary::asinh, |e| e.value(|c, x, k| c.asinh(x, k)))
+        ..Model::one(
+            "asinh",
+            |x, _| infinite(x).or(zero(x)),
+            elementary::asinh,
+            |e| e.value(|c, x, k| c.asinh(x, k)),
+        )
     };
     Atan Model {
         order: GROWS,
@@ -225,7 +244,12 @@ functions! {
         exact: &[(0.0, 0.0), (1.0, INFINITY), (-1.0, -INFINITY)],
         libraries: Some([pxfm::f_atanh, f64::atanh]),
         speed: speed!([x: -1.0, 1.0] x.atanh()),
-        ..Model::one("atanh", |x, _| beyond_one(x).or((x.abs() == 1.0).then_some(Infinite(x < 0.0))).or(zero(x)), elementary::atanh, |e| e.value(|c, x, k| c.atanh(x, k)))
+        ..Model::one(
+            "atanh",
+            |x, _| beyond_one(x).or((x.abs() == 1.0).then_some(Infinite(x < 0.0))).or(zero(x)),
+            elementary::atanh,
+            |e| e.value(|c, x, k| c.atanh(x, k)),
+        )
     };
     Cbrt Model {
         edition: Edition::None,
@@ -235,7 +259,12 @@ functions! {
         intervals: &[(0.5, 4.0), (-8.0, 8.0), (-1e3, 1e3)],
         libraries: Some([pxfm::f_cbrt, f64::cbrt]),
         speed: speed!([x: -100.0, 100.0] x.cbrt()),
-        ..Model::one("cbrt", |x, _| infinite(x).or(zero(x)), elementary::cbrt, |e| e.value(|c, x, _| c.cbrt(x)))
+        ..Model::one(
+            "cbrt",
+            |x, _| infinite(x).or(zero(x)),
+            elementary::cbrt,
+            |e| e.value(|c, x, _| c.cbrt(x)),
+        )
     };
     Cos Model {
         symmetry: Symmetry::Even,
@@ -243,7 +272,12 @@ functions! {
         exact: &[(0.0, 1.0)],
         libraries: Some([pxfm::f_cos, f64::cos]),
         speed: speed!([x: -100.0, 100.0] x.cos()),
-        ..Model::angle("cos", |x, _| x.is_infinite().then_some(Nan).or(at(x, 0.0, 1.0)), elementary::cos, |e| e.value(|c, x, k| c.cos(x, k)))
+        ..Model::angle(
+            "cos",
+            |x, _| x.is_infinite().then_some(Nan).or(at(x, 0.0, 1.0)),
+            elementary::cos,
+            |e| e.value(|c, x, k| c.cos(x, k)),
+        )
     };
     Cosh Model {
         symmetry: Symmetry::Even,
@@ -253,7 +287,12 @@ functions! {
         exact: &[(0.0, 1.0)],
         libraries: Some([pxfm::f_cosh, f64::cosh]),
         speed: speed!([x: -5.0, 5.0] x.cosh()),
-        ..Model::one("cosh", |x, _| x.is_infinite().then_some(Infinite(false)).or(at(x, 0.0, 1.0)), elementary::cosh, |e| e.saturating([precise::huge, precise::huge], |c, x, k| c.cosh(x, k)))
+        ..Model::one(
+            "cosh",
+            |x, _| x.is_infinite().then_some(Infinite(false)).or(at(x, 0.0, 1.0)),
+            elementary::cosh,
+            |e| e.saturating([precise::huge, precise::huge], |c, x, k| c.cosh(x, k)),
+        )
     };
     Erf Model {
         edition: Edition::None,
@@ -265,14 +304,22 @@ functions! {
         exact: &[(0.0, 0.0), (INFINITY, 1.0), (-INFINITY, -1.0)],
         libraries: Some([pxfm::f_erf, libm::erf]),
         speed: speed!([x: -3.0, 3.0] "libm::erf(x)", libm::erff(x), libm::erf(x)),
-        ..Model::one("erf", |x, _| x.is_infinite().then_some(Exactly(x.signum())).or(zero(x)), elementary::erf, |e| e.erf())
+        ..Model::one(
+            "erf",
+            |x, _| x.is_infinite().then_some(Exactly(x.signum())).or(zero(x)),
+            elementary::erf,
+            |e| e.erf(),
+        )
     };
     Erfc Model {
         edition: Edition::None,
         order: FALLS,
         intervals: &[(-1.0, 1.0), (-6.0, 6.0), (0.0, 10.2), (0.0, 27.3)],
         exponents: (-60, 4),
-        edges: &[0.5, 1.0, 4.0, 5.863584748755168, 9.194549560546875, 10.054203033447266, 26.543258430632299, 27.226017111108366],
+        edges: &[
+            0.5, 1.0, 4.0, 5.863584748755168, 9.194549560546875, 10.054203033447266, 26.543258430632299,
+            27.226017111108366,
+        ],
         exact: &[(0.0, 1.0), (INFINITY, 0.0), (-INFINITY, 2.0)],
         libraries: Some([pxfm::f_erfc, libm::erfc]),
         speed: speed!([x: -3.0, 10.0] "libm::erfc(x)", libm::erfcf(x), libm::erfc(x)),
@@ -293,7 +340,12 @@ functions! {
         exact: &[(0.0, 1.0)],
         libraries: Some([pxfm::f_exp, f64::exp]),
         speed: speed!([x: -10.0, 10.0] x.exp()),
-        ..Model::one("exp", |x, _| at(x, -INFINITY, 0.0).or(infinite(x)).or(at(x, 0.0, 1.0)), elementary::exp, |e| e.saturating([precise::tiny, precise::huge], |c, x, k| c.exp(x, k)))
+        ..Model::one(
+            "exp",
+            |x, _| at(x, -INFINITY, 0.0).or(infinite(x)).or(at(x, 0.0, 1.0)),
+            elementary::exp,
+            |e| e.saturating([precise::tiny, precise::huge], |c, x, k| c.exp(x, k)),
+        )
     };
     Exp2 Model {
         edition: Edition::None,
@@ -301,7 +353,10 @@ functions! {
         single_keeps_order: true,
         intervals: &[(-1.0, 1.0), (-40.0, 40.0), (-1076.0, 1025.0)],
         exponents: (-60, 10),
-        edges: &[1024.0, 1022.0, 1074.0, 1075.0, 128.0, 126.0, 149.0, 150.0, 16.0, 14.0, 24.0, 25.0, 10.5, 100.5, 1000.5],
+        edges: &[
+            1024.0, 1022.0, 1074.0, 1075.0, 128.0, 126.0, 149.0, 150.0, 16.0, 14.0, 24.0, 25.0, 10.5, 100.5,
+            1000.5,
+        ],
         libraries: Some([pxfm::f_exp2, f64::exp2]),
         speed: speed!([x: -10.0, 10.0] x.exp2()),
         ..Model::one(
@@ -319,7 +374,12 @@ functions! {
         exact: &[(0.0, 0.0)],
         libraries: Some([pxfm::f_expm1, f64::exp_m1]),
         speed: speed!([x: -2.0, 2.0] x.exp_m1()),
-        ..Model::one("expm1", |x, _| at(x, -INFINITY, -1.0).or(infinite(x)).or(zero(x)), elementary::expm1, |e| e.saturating([precise::minus_one, precise::huge], |c, x, k| c.exp_m1(x, k)))
+        ..Model::one(
+            "expm1",
+            |x, _| at(x, -INFINITY, -1.0).or(infinite(x)).or(zero(x)),
+            elementary::expm1,
+            |e| e.saturating([precise::minus_one, precise::huge], |c, x, k| c.exp_m1(x, k)),
+        )
     };
     Hypot Model {
         edition: Edition::Later,
@@ -375,7 +435,12 @@ functions! {
             "m + (-(x - y).abs()).exp().ln_1p(), m = x.max(y)",
             x.max(y) + (-(x - y).abs()).exp().ln_1p(),
             x.max(y) + (-(x - y).abs()).exp().ln_1p()),
-        ..Model::two("logaddexp", special_logaddexp, |x, y| elementary::logaddexp(x.into(), y.into()), |e| e.logaddexp())
+        ..Model::two(
+            "logaddexp",
+            special_logaddexp,
+            |x, y| elementary::logaddexp(x.into(), y.into()),
+            |e| e.logaddexp(),
+        )
     };
     Pow Model {
         takes_integers: true,
@@ -388,7 +453,12 @@ functions! {
         exact: &[(0.0, 0.0)],
         libraries: Some([pxfm::f_sin, f64::sin]),
         speed: speed!([x: -100.0, 100.0] x.sin()),
-        ..Model::angle("sin", |x, _| x.is_infinite().then_some(Nan).or(zero(x)), elementary::sin, |e| e.value(|c, x, k| c.sin(x, k)))
+        ..Model::angle(
+            "sin",
+            |x, _| x.is_infinite().then_some(Nan).or(zero(x)),
+            elementary::sin,
+            |e| e.value(|c, x, k| c.sin(x, k)),
+        )
     };
     Sinh Model {
         order: GROWS,
@@ -400,14 +470,24 @@ functions! {
         exact: &[(0.0, 0.0)],
         libraries: Some([pxfm::f_sinh, f64::sinh]),
         speed: speed!([x: -5.0, 5.0] x.sinh()),
-        ..Model::one("sinh", |x, _| infinite(x).or(zero(x)), elementary::sinh, |e| e.saturating([precise::minus_huge, precise::huge], |c, x, k| c.sinh(x, k)))
+        ..Model::one(
+            "sinh",
+            |x, _| infinite(x).or(zero(x)),
+            elementary::sinh,
+            |e| e.saturating([precise::minus_huge, precise::huge], |c, x, k| c.sinh(x, k)),
+        )
     };
     Sqrt Model {
         is_nearest: true,
         order: GROWS,
         single_keeps_order: true,
         libraries: Some([elementary::sqrt_again, f64::sqrt]),
-        ..Model::one("sqrt", |x, _| (x < 0.0).then_some(Nan).or(infinite(x)).or(zero(x)), Wide::sqrt, |e| e.value(|c, x, _| c.sqrt(x)))
+        ..Model::one(
+            "sqrt",
+            |x, _| (x < 0.0).then_some(Nan).or(infinite(x)).or(zero(x)),
+            Wide::sqrt,
+            |e| e.value(|c, x, _| c.sqrt(x)),
+        )
     };
     Tan Model {
         symmetry: Symmetry::Odd,
@@ -415,7 +495,12 @@ functions! {
         exact: &[(0.0, 0.0)],
         libraries: Some([pxfm::f_tan, f64::tan]),
         speed: speed!([x: -100.0, 100.0] x.tan()),
-        ..Model::angle("tan", |x, _| x.is_infinite().then_some(Nan).or(zero(x)), elementary::tan, |e| e.value(|c, x, k| c.tan(x, k)))
+        ..Model::angle(
+            "tan",
+            |x, _| x.is_infinite().then_some(Nan).or(zero(x)),
+            elementary::tan,
+            |e| e.value(|c, x, k| c.tan(x, k)),
+        )
     };
     Tanh Model {
         order: GROWS,
@@ -427,7 +512,12 @@ functions! {
         exact: &[(0.0, 0.0), (INFINITY, 1.0), (-INFINITY, -1.0)],
         libraries: Some([pxfm::f_tanh, f64::tanh]),
         speed: speed!([x: -5.0, 5.0] x.tanh()),
-        ..Model::one("tanh", |x, _| x.is_infinite().then_some(Exactly(x.signum())).or(zero(x)), elementary::tanh, |e| e.saturating([precise::minus_one, precise::one], |c, x, k| c.tanh(x, k)))
+        ..Model::one(
+            "tanh",
+            |x, _| x.is_infinite().then_some(Exactly(x.signum())).or(zero(x)),
+            elementary::tanh,
+            |e| e.saturating([precise::minus_one, precise::one], |c, x, k| c.tanh(x, k)),
+        )
     };
 }
 

@@ -179,7 +179,7 @@ impl<'f> Checker<'f> {
     /// Whether a register may be written: it can be allocated, and is saved if it has to be.
     fn writable(&self, register: PReg, or_scratch: bool) -> Result<(), Failure> {
         let is_allocatable = is_allocatable(register, self.level == Level::Avx512);
-        if !is_allocatable && !(or_scratch && register == SCRATCH) {
+        if !(is_allocatable || or_scratch && register == SCRATCH) {
             return Err(Failure::NotAllocatable(register));
         }
         match self.allocated.written[register.class as usize] >> register.number & 1 {

@@ -2,7 +2,7 @@
 
 use iced_x86::Code;
 
-use crate::inst::VectorLength;
+use crate::length::VectorLength;
 
 /// The codes of an instruction, indexed by [`VectorLength`]; `INVALID` where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use iced_x86::{Code, OpCodeOperandKind};
 
 use super::encoding::Encoding;
 use super::table::ALL;
-use crate::inst::VectorLength;
+use crate::length::VectorLength;
 
 const LENGTHS: [VectorLength; 3] = [VectorLength::L128, VectorLength::L256, VectorLength::L512];
 

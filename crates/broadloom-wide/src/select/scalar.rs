@@ -47,30 +47,6 @@ impl Lower<'_> {
             _ if ty != types::I64 => return refuse(format!("{opcode} of {ty}")),
             _ => {}
         }
-        let two = |s: &mut Self, op: Encoding, immediate: Option<Encoding>, negate: bool| {
-            let constant =
-                s.clif.integer_constant(args[1]).map(|c| if negate { c.wrapping_neg() } else { c });
-            let constant = constant.and_then(|c| i32::try_from(c).ok());
-            let def = s.reg(result);
-            let x = s.reg(args[0]);
-            match (immediate, constant) {
-                (Some(op), Some(c)) => {
-                    s.push(
-                        VInst::new(op, VectorLength::L128, Some(def), &[VOperand::Reg(x)])
-                            .tied()
-                            .immediate(c),
-                    );
-                }
-                _ => {
-                    let y = s.reg(args[1]);
-                    s.push(
-                        VInst::new(op, VectorLength::L128, Some(def), &[VOperand::Reg(x), VOperand::Reg(y)])
-                            .tied(),
-                    );
-                }
-            }
-            Ok(())
-        };
         match opcode {
             Opcode::Select => {
                 let def = self.reg(result);
@@ -81,21 +57,50 @@ impl Lower<'_> {
                 self.push(
                     VInst::new(conditional_move(condition), VectorLength::L128, Some(def), &[y, x]).tied(),
                 );
-                Ok(())
             }
-            Opcode::Iadd => two(self, encodings::ADD, Some(encodings::ADD_I), false),
+            Opcode::Iadd => {
+                self.binary_integer(result, args, (encodings::ADD, Some(encodings::ADD_I)), false)
+            }
             Opcode::Isub if self.clif.integer_constant(args[1]).is_some() => {
-                two(self, encodings::SUB, Some(encodings::ADD_I), true)
+                self.binary_integer(result, args, (encodings::SUB, Some(encodings::ADD_I)), true)
             }
-            Opcode::Isub => two(self, encodings::SUB, None, false),
-            Opcode::Imul => two(self, encodings::IMUL, None, false),
-            Opcode::Band => two(self, encodings::AND, Some(encodings::AND_I), false),
+            Opcode::Isub => self.binary_integer(result, args, (encodings::SUB, None), false),
+            Opcode::Imul => self.binary_integer(result, args, (encodings::IMUL, None), false),
+            Opcode::Band => {
+                self.binary_integer(result, args, (encodings::AND, Some(encodings::AND_I)), false)
+            }
             Opcode::Ishl | Opcode::Ushr if self.clif.integer_constant(args[1]).is_some() => {
                 let op = if opcode == Opcode::Ishl { encodings::SHL_I } else { encodings::SHR_I };
-                two(self, op, Some(op), false)
+                self.binary_integer(result, args, (op, Some(op)), false)
             }
-            _ => refuse(format!("{opcode} of {ty}")),
+            _ => return refuse(format!("{opcode} of {ty}")),
         }
+        Ok(())
+    }
+
+    /// A tied operation on two integers; the immediate form, of the negated constant if `negate`, where the second is a short constant.
+    fn binary_integer(
+        &mut self,
+        result: Value,
+        args: &[Value],
+        (encoding, immediate): (Encoding, Option<Encoding>),
+        negate: bool,
+    ) {
+        let constant = self.clif.integer_constant(args[1]);
+        let constant = constant.map(|c| if negate { c.wrapping_neg() } else { c });
+        let constant = constant.and_then(|c| i32::try_from(c).ok());
+        let def = self.reg(result);
+        let x = VOperand::Reg(self.reg(args[0]));
+        let inst = match (immediate, constant) {
+            (Some(encoding), Some(c)) => {
+                VInst::new(encoding, VectorLength::L128, Some(def), &[x]).immediate(c)
+            }
+            _ => {
+                let y = VOperand::Reg(self.reg(args[1]));
+                VInst::new(encoding, VectorLength::L128, Some(def), &[x, y])
+            }
+        };
+        self.push(inst.tied());
     }
 }
 

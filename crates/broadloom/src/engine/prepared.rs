@@ -330,7 +330,8 @@ impl PreparedStage {
 
 /// The loops of a stage, where inputs are in memory as their layouts say and outputs are contiguous.
 fn loops(stage: &Stage) -> std::result::Result<LoopPlan, LoopPlanError> {
-    let mut operands: SmallVec<[(DType, isize, SmallVec<[isize; 6]>); 8]> = SmallVec::new();
+    type InBytes = (DType, isize, SmallVec<[isize; 6]>);
+    let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();
     let contiguous = Layout::contiguous(stage.shape.clone());
     let inputs = stage.inputs.iter().map(|input| &input.layout).zip(stage.kernel.inputs.iter().copied());
     let outputs = stage.kernel.output_dtypes().map(|dtype| (&contiguous, dtype));

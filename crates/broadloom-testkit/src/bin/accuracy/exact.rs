@@ -37,7 +37,9 @@ pub fn cases(function: Function, format: Format) -> Vec<Case> {
         Function::Log10 => {
             (0..38).filter_map(|k| Some(([n(10_i128.pow(k), 0)?, 0.0], f64::from(k)))).collect()
         }
-        Function::Exp2 => powers(format).filter_map(|k| Some(([n(i128::from(k), 0)?, 0.0], n(1, k)?))).collect(),
+        Function::Exp2 => {
+            powers(format).filter_map(|k| Some(([n(i128::from(k), 0)?, 0.0], n(1, k)?))).collect()
+        }
         Function::Cbrt => cubes(format),
         Function::Sqrt => squares(format),
         Function::Atan2 => {

@@ -182,8 +182,7 @@ impl Row {
     /// Whether its neighbours may not be out of order.
     pub fn must_be_monotonic(&self) -> bool {
         self.dtype == "float16" && self.breaks.is_some()
-            || self.dtype == "float32"
-                && self.model().is_some_and(|model| model.single_keeps_order)
+            || self.dtype == "float32" && self.model().is_some_and(|model| model.single_keeps_order)
     }
 }
 

@@ -1,0 +1,430 @@
+//! Advice for spellings of other languages and libraries: names and operators of NumPy, Python, C and Rust, with the ones
+//! of this language, or the reason why there is none.
+//!
+//! The tables are data. The parser, the resolver and the evaluator look up what they have refused already, so that a row
+//! never changes what a text means, and a name that the language gains makes its row unused.
+
+use super::lex::Token;
+
+/// Advice for a name.
+#[derive(Clone, Copy)]
+enum Advice {
+    /// The name in this language.
+    Is(&'static str),
+    /// What to write instead.
+    Write(&'static str),
+    /// Why it is missing.
+    Missing(&'static str),
+}
+use Advice::{Is, Missing, Write};
+
+impl Advice {
+    fn text(self) -> String {
+        match self {
+            Is(name) => format!("did you mean `{name}`?"),
+            Write(text) => format!("write {text}"),
+            Missing(why) => why.to_owned(),
+        }
+    }
+}
+
+type Row = (&'static [&'static str], Advice);
+
+const REDUCTIONS: Advice = Missing("there are no reductions yet: functions work element by element");
+const PRODUCTS: Advice = Missing("there is no matrix product yet: functions work element by element");
+const JOINS: Advice = Missing("arrays can't be joined: functions work element by element");
+const GENERATORS: Advice = Missing("arrays are inputs: none is generated in a text; a number broadcasts");
+const ORDERING: Advice = Missing("there is no sorting or searching: functions work element by element");
+const LOOPS: Advice = Missing("there are no loops: functions apply to every element of an array");
+const SHAPES: Advice = Missing("a text can't ask for extents: they are known when it is run");
+const SPECIAL: Advice = Missing("it is not among the functions of the Array API standard");
+const COMPLEX: Advice = Missing("there are no complex dtypes");
+
+/// Functions of other libraries.
+const FUNCTIONS: &[Row] = &[
+    // Arithmetic.
+    (&["plus"], Is("add")),
+    (&["sub", "minus"], Is("subtract")),
+    (&["mul", "times"], Is("multiply")),
+    (&["div", "true_divide", "truediv"], Is("divide")),
+    (&["floordiv", "floor_div", "intdiv", "idiv", "quotient", "quo"], Is("floor_divide")),
+    (&["mod", "modulo", "modulus", "rem"], Is("remainder")),
+    (&["fmod"], Missing("`remainder` (`%`) has the sign of the divisor, not of the dividend")),
+    (&["divmod"], Write("`x // y` and `x % y`, as two results")),
+    (&["neg", "opposite"], Is("negative")),
+    (&["inv", "recip", "rcp", "inverse"], Is("reciprocal")),
+    (&["power", "float_power", "powf", "powi", "expt"], Is("pow")),
+    (&["fabs", "absolute", "magnitude"], Is("abs")),
+    (&["sgn", "signum"], Is("sign")),
+    (&["sqr"], Is("square")),
+    (&["cube"], Write("`x ** 3`")),
+    (&["rsqrt", "inversesqrt"], Write("`1 / sqrt(x)`")),
+    (&["fma", "mad", "muladd"], Write("`x * y + z`, which rounds twice")),
+    (&["fmin"], Write("`minimum(x1, x2)`, which is NaN if an operand is")),
+    (&["fmax"], Write("`maximum(x1, x2)`, which is NaN if an operand is")),
+    (&["clamp", "bound"], Is("clip")),
+    (&["saturate", "clamp01"], Write("`clip(x, 0, 1)`")),
+    // Rounding.
+    (&["rint", "nearbyint", "around", "round_", "roundeven"], Is("round")),
+    (&["fix", "truncate", "to_int"], Is("trunc")),
+    (&["ceiling", "roundup"], Is("ceil")),
+    (&["fract", "frac"], Write("`x - floor(x)`")),
+    (&["modf"], Write("`trunc(x)` and `x - trunc(x)`, as two results")),
+    // Exponentials, logarithms, angles.
+    (&["ln", "loge", "log_e", "logn"], Is("log")),
+    (&["lg"], Write("`log2(x)` or `log10(x)`")),
+    (&["lb"], Is("log2")),
+    (&["ln_1p", "lnp1"], Is("log1p")),
+    (&["exp_m1"], Is("expm1")),
+    (&["exp10", "pow10"], Write("`10.0 ** x`")),
+    (&["arcsin"], Is("asin")),
+    (&["arccos"], Is("acos")),
+    (&["arctan"], Is("atan")),
+    (&["arctan2"], Is("atan2")),
+    (&["arcsinh", "arsinh"], Is("asinh")),
+    (&["arccosh", "arcosh"], Is("acosh")),
+    (&["arctanh", "artanh"], Is("atanh")),
+    (&["radians", "deg2rad"], Write("`x * 0.017453292519943295`")),
+    (&["degrees", "rad2deg"], Write("`x * 57.29577951308232`")),
+    (&["gamma", "tgamma", "lgamma", "gammaln", "erfinv", "beta", "j0", "j1", "i0", "zeta"], SPECIAL),
+    (&["sinc"], Write("`where(x == 0, 1, sin(x) / x)`")),
+    // Formulas with a name.
+    (&["sigmoid", "logistic", "expit"], Write("`1 / (1 + exp(-x))`")),
+    (&["relu"], Write("`maximum(x, 0)`")),
+    (&["softplus"], Write("`logaddexp(x, 0)`")),
+    (&["lerp", "mix"], Write("`x1 + (x2 - x1) * t`")),
+    (&["heaviside", "step"], Write("`where(x < 0, 0, 1)`")),
+    (&["nan_to_num"], Write("`where(isnan(x), 0, x)`")),
+    // Comparisons, logic, bits.
+    (&["eq", "isequal"], Is("equal")),
+    (&["ne", "neq"], Is("not_equal")),
+    (&["lt"], Is("less")),
+    (&["le"], Is("less_equal")),
+    (&["gt"], Is("greater")),
+    (&["ge"], Is("greater_equal")),
+    (&["isclose", "allclose"], Write("`abs(x1 - x2) < 1e-6`, with a bound of your own")),
+    (&["isna", "isnull", "is_nan"], Is("isnan")),
+    (&["select", "choose", "ifelse", "if_else", "iif", "cond", "ternary"], Is("where")),
+    (&["xor"], Is("bitwise_xor")),
+    (&["bitand", "band"], Is("bitwise_and")),
+    (&["bitor", "bor"], Is("bitwise_or")),
+    (&["bitxor", "bxor"], Is("bitwise_xor")),
+    (&["invert", "bitwise_not", "bitnot", "bnot"], Is("bitwise_invert")),
+    (&["left_shift", "lshift", "shl", "shift_left"], Is("bitwise_left_shift")),
+    (&["right_shift", "rshift", "shr", "shift_right"], Is("bitwise_right_shift")),
+    (&["conj", "conjugate", "real", "imag", "angle", "arg"], COMPLEX),
+    // Shapes.
+    (&["transpose", "swapaxes", "moveaxis", "permute"], Write("`permute_dims(x, [1, 0])`")),
+    (&["flatten", "ravel"], Write("`reshape(x, [-1])`")),
+    (&["unsqueeze"], Is("expand_dims")),
+    (&["flipud"], Write("`flip(x, 0)`")),
+    (&["fliplr"], Write("`flip(x, 1)`")),
+    (&["broadcast", "expand", "tile", "repeat"], Is("broadcast_to")),
+    (&["take", "gather", "slice"], Write("`x[1:5]`, with numbers; nothing is indexed by an array")),
+    (&["roll", "rot90", "pad", "diff"], Write("`x[1:] - x[:-1]` and the like: views of one array")),
+    (&["len", "shape", "size", "ndim", "numel"], SHAPES),
+    (&["cast", "convert", "as_type", "to", "view"], Is("astype")),
+    // What is not here.
+    (
+        &[
+            "sum",
+            "prod",
+            "mean",
+            "average",
+            "median",
+            "std",
+            "var",
+            "amin",
+            "amax",
+            "nansum",
+            "cumsum",
+            "cumprod",
+            "any",
+            "all",
+            "argmin",
+            "argmax",
+            "norm",
+            "count_nonzero",
+            "softmax",
+            "logsumexp",
+            "ptp",
+            "trapz",
+            "percentile",
+            "quantile",
+            "histogram",
+        ],
+        REDUCTIONS,
+    ),
+    (&["dot", "matmul", "einsum", "inner", "tensordot", "vdot", "cross", "kron", "conv"], PRODUCTS),
+    (&["outer"], Write("`expand_dims(x1, 1) * x2`")),
+    (&["concatenate", "concat", "stack", "hstack", "vstack", "append", "split"], JOINS),
+    (
+        &[
+            "zeros",
+            "ones",
+            "full",
+            "empty",
+            "arange",
+            "linspace",
+            "eye",
+            "identity",
+            "rand",
+            "random",
+            "randn",
+            "meshgrid",
+            "array",
+            "zeros_like",
+            "ones_like",
+            "full_like",
+        ],
+        GENERATORS,
+    ),
+    (&["sort", "argsort", "unique", "searchsorted", "nonzero", "in1d", "isin"], ORDERING),
+    (&["range", "enumerate", "map", "zip", "filter", "reduce", "for_each", "vectorize"], LOOPS),
+    (&["print", "printf", "println", "display"], Missing("the last expression of a text is its result")),
+    (
+        &["load", "open", "read", "loadtxt", "read_csv"],
+        Missing("a text can't read files: arrays are bound to its names"),
+    ),
+    (&["eval", "exec", "apply", "call"], Missing("functions are called by their names: `sqrt(x)`")),
+];
+
+/// Names of values in other languages.
+const NAMES: &[Row] = &[
+    (&["pi", "PI", "Pi", "M_PI", "π"], Write("`3.141592653589793`")),
+    (&["tau", "TAU", "M_TAU"], Write("`6.283185307179586`")),
+    (&["e", "E", "M_E"], Write("`2.718281828459045`, or `exp(x)` for its powers")),
+    (&["NaN", "NAN", "Nan"], Write("`nan`")),
+    (&["Inf", "INF", "Infinity", "infinity", "INFINITY", "oo"], Write("`inf`")),
+    (&["TRUE", "YES"], Write("`true`")),
+    (&["FALSE", "NO"], Write("`false`")),
+    (
+        &["None", "null", "nil", "NULL", "nullptr"],
+        Missing("every element has a value: `nan` is one for floats"),
+    ),
+    (&["newaxis"], Write("`expand_dims(x, 0)`")),
+    (&["else", "elif", "then"], Write("`where(condition, a, b)` to choose by element")),
+];
+
+/// Words that begin a statement in other languages.
+const STATEMENTS: &[Row] = &[
+    (
+        &["let", "var", "const", "auto", "mut", "val", "set", "local"],
+        Write("a binding without a keyword: `y = x * 2`"),
+    ),
+    (
+        &["import", "from", "use", "include", "using", "require"],
+        Missing("there are no modules: every function is known by its name"),
+    ),
+    (&["fn", "func", "function", "lambda", "fun", "proc"], Missing("a function is `def f(x) = x * 2`")),
+    (&["for", "while", "loop", "do", "foreach"], LOOPS),
+    (&["print", "echo", "puts"], Missing("the last expression of a text is its result")),
+    (
+        &["class", "struct", "type", "enum", "trait"],
+        Missing("there are no types but dtypes with extents, such as `float32[n, 3]`"),
+    ),
+    (
+        &["assert", "raise", "throw", "try", "panic"],
+        Missing("a text can't fail on purpose: give a result that says so"),
+    ),
+    (
+        &["else", "elif", "then", "elseif", "switch", "match", "case"],
+        Write("`where(condition, a, b)` to choose by element"),
+    ),
+];
+
+/// Words between two operands in other languages.
+const INFIXES: &[Row] = &[
+    (&["is", "eq", "equals"], Write("`==` to compare")),
+    (&["isnt", "ne"], Write("`!=` to compare")),
+    (&["in", "of"], ORDERING),
+    (&["mod", "rem", "modulo"], Write("`%`")),
+    (&["div"], Write("`//`")),
+    (&["xor"], Write("`^`")),
+    (&["shl"], Write("`<<`")),
+    (&["shr"], Write("`>>`")),
+    (&["as", "to"], Write("`astype(x, float32)` to convert")),
+    (&["else", "elif", "then"], Write("`where(condition, a, b)` to choose by element")),
+];
+
+/// Names of element types in other languages.
+const DTYPES: &[Row] = &[
+    (&["int", "integer", "Integer", "signed"], Write("`int32` or `int64`")),
+    (&["uint", "unsigned"], Write("`uint32` or `uint64`")),
+    (&["float", "Float", "real", "number", "num"], Write("`float32` or `float64`")),
+    (&["double", "f64", "float_", "Double"], Write("`float64`")),
+    (&["single", "f32"], Write("`float32`")),
+    (&["half", "f16"], Write("`float16`")),
+    (&["bfloat16", "bf16", "float8"], Missing("the narrow floats are `float16` and `float32`")),
+    (&["float128", "f128", "longdouble", "quad", "float80"], Missing("the widest float is `float64`")),
+    (&["complex", "complex64", "complex128"], COMPLEX),
+    (&["i8", "int8_t"], Write("`int8`")),
+    (&["i16", "short", "int16_t"], Write("`int16`")),
+    (&["i32", "int32_t", "intc"], Write("`int32`")),
+    (&["i64", "long", "longlong", "int64_t", "isize", "intp", "ptrdiff_t"], Write("`int64`")),
+    (&["i128", "u128", "int128", "uint128"], Missing("the widest integers are `int64` and `uint64`")),
+    (&["u8", "byte", "char", "uchar", "ubyte", "uint8_t"], Write("`uint8`")),
+    (&["u16", "ushort", "uint16_t"], Write("`uint16`")),
+    (&["u32", "uint32_t"], Write("`uint32`")),
+    (&["u64", "ulong", "uint64_t", "usize", "size_t", "uintp"], Write("`uint64`")),
+    (&["boolean", "bool_", "Bool", "Boolean", "logical"], Write("`bool`")),
+    (&["str", "string", "String", "object", "bytes"], Missing("there are no strings")),
+    (
+        &["datetime64", "timedelta64", "date", "datetime"],
+        Missing("there are no dates: use `int64` or `float64`"),
+    ),
+];
+
+/// Modules whose functions other languages call through a `.`.
+const MODULES: &[&str] = &[
+    "np", "numpy", "math", "cmath", "cupy", "cp", "jnp", "jax", "torch", "tf", "xp", "scipy", "std", "Math",
+];
+
+/// Operators of other languages, by the text up to the character that is refused.
+const OPERATORS: &[(&str, &str)] = &[
+    ("=>", "greater or equal is `>=`; a function is `def f(x) = x * 2`"),
+    ("=<", "less or equal is `<=`"),
+    ("<>", "not equal is `!=`"),
+    ("===", "equal is `==`"),
+    ("!==", "not equal is `!=`"),
+    ("->", "a function is `def f(x) = x * 2`"),
+    (":=", "a binding is `y = x * 2`"),
+    ("::", "there are no modules: every function is known by its name"),
+    ("++", "there is no increment: write `x + 1`"),
+    ("+=", ONCE),
+    ("-=", ONCE),
+    ("*=", ONCE),
+    ("/=", ONCE),
+    ("%=", ONCE),
+    ("&=", ONCE),
+    ("|=", ONCE),
+    ("^=", ONCE),
+];
+const ONCE: &str = "a name is bound once: write `y = x + 1`, with a name of its own";
+
+/// Calls with another number of arguments than a function has: the function, the least number, and the advice.
+const ARITIES: &[(&str, usize, &str)] = &[
+    ("log", 2, "for another base, write `log(x) / log(base)`"),
+    ("atan", 2, "of two arguments it is `atan2(x1, x2)`"),
+    ("round", 2, "it rounds to integers; for two digits, write `round(x * 100) / 100`"),
+    ("where", 1, "it chooses by element: `where(condition, a, b)`"),
+    ("reshape", 3, "the shape is one list: `reshape(x, [2, 3])`"),
+    ("permute_dims", 1, "the axes are one list: `permute_dims(x, [1, 0])`"),
+    ("broadcast_to", 3, "the shape is one list: `broadcast_to(x, [2, 3])`"),
+    ("squeeze", 1, "give the axis: `squeeze(x, 0)`"),
+    ("flip", 1, "give the axis: `flip(x, 0)`"),
+    ("expand_dims", 1, "give the axis: `expand_dims(x, 0)`"),
+    ("pow", 1, "for powers of e, write `exp(x)`"),
+    ("subtract", 1, "for the opposite sign, write `-x`"),
+    ("maximum", 3, "of three, write `maximum(maximum(a, b), c)`"),
+    ("minimum", 3, "of three, write `minimum(minimum(a, b), c)`"),
+    ("maximum", 1, "there are no reductions yet; of two arrays it is `maximum(x1, x2)`"),
+    ("minimum", 1, "there are no reductions yet; of two arrays it is `minimum(x1, x2)`"),
+    ("add", 3, "of three, write `a + b + c`"),
+    ("multiply", 3, "of three, write `a * b * c`"),
+];
+
+fn find(rows: &[Row], name: &str) -> Option<String> {
+    rows.iter().find(|(names, _)| names.contains(&name)).map(|(_, advice)| advice.text())
+}
+
+/// Advice for a call of a function that does not exist.
+pub(super) fn function(name: &str, arguments: usize) -> Option<String> {
+    match (name, arguments) {
+        ("min" | "max", 0 | 1) => Some(REDUCTIONS.text()),
+        ("min", _) => Some(Is("minimum").text()),
+        ("max", _) => Some(Is("maximum").text()),
+        ("arctan", 2) => Some(Is("atan2").text()),
+        _ => {
+            let conversion = || conversion(name);
+            find(FUNCTIONS, name).or_else(conversion).or_else(|| find(STATEMENTS, name))
+        }
+    }
+}
+
+/// Advice for a call of a dtype of another language.
+fn conversion(name: &str) -> Option<String> {
+    let (_, advice) = DTYPES.iter().find(|(names, _)| names.contains(&name))?;
+    Some(match advice {
+        Write(dtypes) => {
+            format!("to convert, write `astype(x, {})`", dtypes.split('`').nth(1).unwrap_or("float64"))
+        }
+        advice => advice.text(),
+    })
+}
+
+/// Advice for a name that is not bound.
+pub(super) fn name(name: &str) -> Option<String> {
+    let module = || MODULES.contains(&name).then(|| "there are no modules: write `sqrt(x)`".to_owned());
+    find(NAMES, name).or_else(module)
+}
+
+/// Advice for a word that another operand follows, as a keyword or a type would be.
+pub(super) fn before_operand(word: &str) -> Option<String> {
+    let typed = || dtype(word).map(|_| "a binding has no type before its name: write `y = x * 2`".to_owned());
+    find(STATEMENTS, word).or_else(typed)
+}
+
+/// Advice for a word between two operands.
+pub(super) fn infix(word: &str) -> Option<String> {
+    find(INFIXES, word)
+}
+
+/// Advice for a name in place of a dtype.
+pub(super) fn dtype(name: &str) -> Option<String> {
+    find(DTYPES, name)
+}
+
+/// Advice for a call of a function with a wrong number of arguments.
+pub(super) fn arity(function: &str, arguments: usize) -> Option<&'static str> {
+    let row = |(name, least, _): &&(&str, usize, &str)| *name == function && *least <= arguments;
+    ARITIES.iter().find(row).map(|(.., advice)| *advice)
+}
+
+/// Advice for text that ends in an operator of another language.
+pub(super) fn operator(text: &str) -> Option<&'static str> {
+    // Longer ones first: `!==` ends in `==`.
+    let row = |(ending, _): &&(&str, &str)| text.ends_with(ending);
+    OPERATORS.iter().find(row).map(|(_, advice)| *advice)
+}
+
+/// Advice for a `.` between the text before it and the text after it.
+pub(super) fn member(before: &str, after: &str) -> String {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let owner = &before[before.trim_end_matches(is_letter).len()..];
+    let member = &after[..after.len() - after.trim_start_matches(is_letter).len()];
+    let call = if member.is_empty() || member.len() > 30 { "abs" } else { member };
+    match member {
+        "T" | "mT" | "t" => "there are no methods: write `permute_dims(x, [1, 0])`".to_owned(),
+        "astype" => "there are no methods: write `astype(x, float32)`".to_owned(),
+        "shape" | "size" | "ndim" | "len" => SHAPES.text(),
+        _ if MODULES.contains(&owner) => match find(NAMES, member) {
+            Some(advice) => format!("there are no modules: {advice}"),
+            None => match function(member, 2) {
+                Some(advice) => format!("there are no modules; of `{member}`: {advice}"),
+                None => format!("there are no modules: write `{call}(…)`"),
+            },
+        },
+        _ => match find(FUNCTIONS, member) {
+            Some(advice) => format!("there are no methods; of `{member}`: {advice}"),
+            None => format!("there are no methods: write `{call}(x)`"),
+        },
+    }
+}
+
+/// Advice for an operator whose operands have the wrong dtypes.
+pub(super) fn operands(operator: &str) -> Option<&'static str> {
+    Some(match operator {
+        "^" => "for a power, write `**`",
+        "&" => "it takes integers and bools; comparisons beside it need parentheses: `(a < b) & (c < d)`",
+        "|" => "it takes integers and bools; comparisons beside it need parentheses: `(a < b) | (c < d)`",
+        "<<" | ">>" => "for a float, multiply by a power of 2: `x * 2.0 ** n`",
+        _ => return None,
+    })
+}
+
+/// Whether a token compares.
+pub(super) fn compares(token: Token) -> bool {
+    use Token::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+    matches!(token, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+}
