@@ -110,7 +110,7 @@ impl Constants {
         bytes.chunks_exact_mut(lane.len()).for_each(|place| place.copy_from_slice(lane));
         // Zero is made without memory.
         let v = match (self.base, bytes.first_chunk()) {
-            (Some(base), Some(&bytes)) if bits != 0 => self.from_table(builder, base, ty, bytes),
+            (Some(base), Some(&bytes)) if bits != 0 => self.load_from_table(builder, base, ty, bytes),
             _ => {
                 let v = self.in_register(builder, ty, &bytes[..ty.bytes() as usize]);
                 self.defined.insert((ty, bits), v);
@@ -129,7 +129,7 @@ impl Constants {
         bytes: [u8; VECTOR as usize],
     ) -> Value {
         match self.base {
-            Some(base) => self.from_table(builder, base, ty, bytes),
+            Some(base) => self.load_from_table(builder, base, ty, bytes),
             None => self.in_register(builder, ty, &bytes),
         }
     }
@@ -157,7 +157,7 @@ impl Constants {
         new
     }
 
-    fn from_table(
+    fn load_from_table(
         &mut self,
         builder: &mut FunctionBuilder<'_>,
         base: Value,

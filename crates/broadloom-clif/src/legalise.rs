@@ -5,9 +5,9 @@
 //! the same bits as the primitive that it stands for, and is itself recorded, so that its parts take part in GVN and LICM.
 
 use broadloom_ir::DType;
-use broadloom_math::functions::{float_to_half_by_bits, half_to_float_by_bits};
 use broadloom_math::record::{Inst, Primitive, Recorder, Sink, Var};
 use broadloom_math::{Cmp, Float, Int, Num, Ops, through};
+use broadloom_math::{float_to_half_by_bits, half_to_float_by_bits};
 
 use crate::width::Width;
 

@@ -1,9 +1,8 @@
 //! The element-wise functions of broadloom, each written once.
 //!
-//! In: nothing but element types. Out: [`Ops`], the trait of IEEE-exact primitives; the functions as
-//! generic definitions over it ([`functions`]); and the two host instances of the trait, [`Scalar`] and
-//! [`Lanes`]. Must hold: every primitive is exact in every instance, so that all instances give the same
-//! bits by construction.
+//! The functions are generic definitions ([`functions`]) over [`Ops`], the trait of IEEE-exact primitives. The trait has
+//! two instances for this machine, [`Scalar`] and [`Lanes`], and one that [records](record) a function as SSA for
+//! compilers. Every primitive is exact in every instance, so that all instances give the same bits by construction.
 //!
 //! ```
 //! use broadloom_math::{Binary, Scalar, functions::FloorDivide};
@@ -22,4 +21,6 @@ pub mod through;
 
 pub use dtype::{DType, DTypeVisitor, Elem, Float, Int, Kind, Num, Real, f16};
 pub use host::{Lanes, Scalar};
-pub use ops::{Binary, CastTo, Cmp, Ops, Rare2, Ternary, Unary};
+pub use ops::{
+    Binary, CastTo, Cmp, Ops, Rare2, Ternary, Unary, float_to_half_by_bits, half_to_float_by_bits,
+};

@@ -4,7 +4,6 @@
 //! calls a value; so all instances give the same bits. Any NaN is as good as any other, everything else is bits.
 
 use crate::dtype::{Elem, Float, Int, Num, Real, f16};
-use crate::functions::{float_to_half_by_bits, half_to_float_by_bits};
 
 /// A comparison. All but `Ne` are false where an operand is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -175,4 +174,69 @@ pub trait CastTo<U: Elem>: Elem {
 pub trait Rare2<T: Num> {
     /// The function.
     fn call(a: T, b: T) -> T;
+}
+
+/// [`Ops::half_to_float`] on the bits, for instances that have no instruction for it.
+#[inline(always)]
+pub fn half_to_float_by_bits<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
+    let bits = o.bits::<f16>(x);
+    let bits = o.int_resize::<u16, u32>(bits);
+    let low = o.splat(0x7fffu32);
+    let magnitude = o.and(bits, low);
+    // Exponent and significand in their float32 places are the value times 2^−112, subnormals included.
+    let shifted = o.shl_const(magnitude, 13);
+    let scaled = o.of_bits::<f32>(shifted);
+    let two_to_112 = o.splat(f32::from_bits((127 + 112) << 23));
+    let finite = o.mul(scaled, two_to_112);
+    // Infinities and NaNs: the exponent becomes all ones.
+    let finite = o.bits::<f32>(finite);
+    let ones = o.splat(0x7f80_0000u32);
+    let special = o.or(shifted, ones);
+    let threshold = o.splat(0x7c00u32);
+    let is_special = o.cmp(Cmp::Ge, magnitude, threshold);
+    let value = o.select(is_special, special, finite);
+    let sign = o.xor(bits, magnitude);
+    let sign = o.shl_const(sign, 16);
+    let value = o.or(value, sign);
+    o.of_bits::<f32>(value)
+}
+
+/// [`Ops::float_to_half`] on the bits, for instances that have no instruction for it.
+#[inline(always)]
+pub fn float_to_half_by_bits<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
+    let bits = o.bits::<f32>(x);
+    let low = o.splat(f32::MAGNITUDE);
+    let magnitude = o.and(bits, low);
+    // Normal: rebias, add just under half an ulp and the bit that makes ties even, drop 13 bits. A carry out
+    // of the significand is the next exponent, and out of the last exponent it is infinity.
+    let dropped = o.shr_const(magnitude, 13);
+    let one = o.splat(1u32);
+    let odd = o.and(dropped, one);
+    let rebias = o.splat(0xfffu32.wrapping_sub(112 << 23));
+    let normal = o.add(magnitude, rebias);
+    let normal = o.add(normal, odd);
+    let normal = o.shr_const(normal, 13);
+    // Subnormal: adding 1/2 rounds at 2^−24, the unit of float16's subnormals, and leaves it in the low bits.
+    let half = o.splat(0.5f32);
+    let value = o.of_bits::<f32>(magnitude);
+    let sum = o.add(value, half);
+    let sum = o.bits::<f32>(sum);
+    let half = o.bits::<f32>(half);
+    let subnormal = o.sub(sum, half);
+    let least_normal = o.splat(0x3880_0000u32);
+    let small = o.cmp(Cmp::Lt, magnitude, least_normal);
+    let rounded = o.select(small, subnormal, normal);
+    let overflow = o.splat(0x477f_f000u32);
+    let large = o.cmp(Cmp::Ge, magnitude, overflow);
+    let infinity = o.splat(0x7c00u32);
+    let rounded = o.select(large, infinity, rounded);
+    let float_infinity = o.splat(<f32 as Real>::INFINITY);
+    let nan = o.cmp(Cmp::Gt, magnitude, float_infinity);
+    let quiet = o.splat(0x7e00u32);
+    let rounded = o.select(nan, quiet, rounded);
+    let sign = o.xor(bits, magnitude);
+    let sign = o.shr_const(sign, 16);
+    let rounded = o.or(rounded, sign);
+    let rounded = o.int_resize::<u32, u16>(rounded);
+    o.of_bits::<f16>(rounded)
 }

@@ -116,6 +116,7 @@ pub mod functions;
 mod inspect;
 #[cfg(feature = "ndarray")]
 mod interop;
+mod jit;
 mod kernel;
 mod lower;
 mod number;

@@ -29,9 +29,6 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-use broadloom_core::text::Module;
-use broadloom_mem::FloatEnv;
-
 use crate::array::Array;
 
 pub use broadloom_core::text::{ParseOptions, Span, TextError, is_name, signature};
@@ -122,10 +119,4 @@ impl Expression {
         let internal = || TextError::new(crate::ErrorKind::Internal, &(0..0), "no result");
         results.pop().ok_or_else(internal)
     }
-}
-
-/// Parses and resolves, whatever the application has set: reading a decimal may multiply by a power of ten.
-fn module(text: &str, library: &Library, options: &ParseOptions) -> Result<Module, TextError> {
-    let _ieee = FloatEnv::ieee();
-    Module::parse(text, &library.names, options)
 }

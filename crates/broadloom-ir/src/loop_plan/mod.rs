@@ -20,6 +20,11 @@ mod tiles;
 
 use smallvec::SmallVec;
 
+/// Elements of a unit of work, about: some microseconds for a short body.
+const UNIT: usize = 16 << 10;
+/// Elements of a tile: of a copy of an input that is an output as well, and of the others the measure.
+const TILE: usize = 4096;
+
 pub use reach::{injective, reach};
 
 /// How an executor reads an input, in every block that it is handed.
@@ -226,9 +231,9 @@ impl LoopPlan {
             operands: SmallVec::new(),
             inputs,
             elements: 0,
-            unit: tiles::UNIT,
+            unit: UNIT,
             units: 0,
-            tile: (1, tiles::TILE),
+            tile: (1, TILE),
             mode: LoopMode::Direct,
         }
     }

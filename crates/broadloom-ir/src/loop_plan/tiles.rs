@@ -3,14 +3,10 @@
 //! A unit is a few thousand elements, so that threads have shares of the same size; a tile is what its packed operands
 //! leave room for in a first-level cache. The sizes come from measurements, which stand beside them.
 
-use super::{AccessClass, LoopMode, LoopOperand, LoopPlan};
+use super::{AccessClass, LoopMode, LoopOperand, LoopPlan, TILE, UNIT};
 
-/// Elements of a unit of work, about: some microseconds for a short body.
-pub(super) const UNIT: usize = 16 << 10;
 /// Rows up to this length are not cut in direct mode.
 const LONG_ROW: usize = 32 << 10;
-/// Elements of a tile: of a copy of an input that is an output as well, and of the others the measure.
-pub(super) const TILE: usize = 4096;
 /// Bytes of a packed operand in a tile whose rows are as long as can be. Measured on sums of every second element, of
 /// reversed ones and of every third, float32 and float64: 4 to 8 KiB, so that the tile and what it meets stay in a
 /// first-level cache of 48 KiB, are up to 1.3 × faster than 16 to 32 KiB; 2 KiB is slower again.

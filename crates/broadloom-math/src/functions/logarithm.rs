@@ -4,7 +4,7 @@
 //! terms e·ln 2 and f enter the last addition without rounding. Source: the series in s = f/(2 + f) is that of
 //! W. J. Cody and W. Waite (1980); the split into f and a small rest is K. C. Ng's (fdlibm, 1993).
 
-use crate::dtype::{Float, Num};
+use crate::dtype::Float;
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E, LOG10_2, LOG10_E};
 use crate::functions::compare::magnitude;
 use crate::functions::exponential::{exp_of_reduced, precise_exp_of_reduced, reduce};
@@ -12,6 +12,7 @@ use crate::functions::float64::{
     Float64, Full, MAGIC_EXPONENT, Precision, Sum, from_work, power_of_two, scale, scale_sum,
     through_float64, to_work,
 };
+use crate::functions::logarithm_ends::special;
 use crate::functions::{function, single};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2, Unary};
@@ -193,32 +194,6 @@ fn log_to_base<O: Ops, P: Precision>(
         lo = o.add::<f64>(lo, more);
     }
     o.add::<f64>(sum.hi, lo)
-}
-
-/// The logarithm of 0, infinity and NaN: what is added to `y` there is infinite or NaN, and 0 elsewhere.
-#[inline(always)]
-pub(crate) fn ends<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
-    let zero = o.splat(T::ZERO);
-    let infinity = o.splat(T::of_bits(T::INFINITY));
-    let finite = o.cmp::<T>(Cmp::Lt, x, infinity);
-    let above = o.select::<T>(finite, zero, x);
-    let minus_infinity = o.splat(T::from_f64(f64::NEG_INFINITY));
-    let is_zero = o.cmp::<T>(Cmp::Eq, x, zero);
-    let below = o.select::<T>(is_zero, minus_infinity, zero);
-    let y = o.add::<T>(y, above);
-    o.add::<T>(y, below)
-}
-
-/// The same, and NaN below 0.
-#[inline(always)]
-pub(crate) fn special<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
-    let y = ends::<O, T>(o, x, y);
-    let zero = o.splat(T::ZERO);
-    // All ones are a NaN.
-    let nan = o.splat(T::of_bits(<T::Bits as Num>::MINUS_ONE));
-    let negative = o.cmp::<T>(Cmp::Lt, x, zero);
-    let nan = o.select::<T>(negative, nan, zero);
-    o.add::<T>(y, nan)
 }
 
 #[inline(always)]

@@ -16,6 +16,7 @@ mod half;
 mod hyperbolic;
 mod inverse_trigonometric;
 mod logarithm;
+mod logarithm_ends;
 mod power;
 mod root;
 mod rounding;
@@ -40,9 +41,7 @@ pub use select::*;
 pub use sign::*;
 pub use trigonometric::{Cos, Sin, Tan};
 
-pub use self::half::{
-    HalfBinary, HalfPath, HalfUnary, IntoHalf, float_to_half_by_bits, half_path, half_to_float_by_bits,
-};
+pub use self::half::{HalfBinary, HalfPath, HalfUnary, IntoHalf, half_path};
 pub(crate) use self::half::{narrow, narrow_f64, to_odd, widen};
 
 /// Declares a function type.

@@ -7,7 +7,8 @@ use crate::dtype::{Float, Int, Num};
 use crate::functions::coefficients::{ATANH_REST_FULL, LN2, LN2_DD, LOG2_E, TWO_THIRDS};
 use crate::functions::exponential::exp_of_reduced;
 use crate::functions::float64::{Float64, MAGIC, Precision, Sum, from_work, scale, through_float64, to_work};
-use crate::functions::logarithm::{self, Split, log_of_split, split};
+use crate::functions::logarithm::{Split, log_of_split, split};
+use crate::functions::logarithm_ends;
 use crate::functions::{compare, function};
 use crate::ops::{Binary, Cmp, Ops, Rare2};
 
@@ -111,7 +112,7 @@ fn precise_log<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Sum<O> {
 #[inline(always)]
 fn power_of_magnitude<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let l = precise_log::<O, P>(o, a);
-    let l = Sum::<O> { hi: logarithm::ends::<O, f64>(o, a, l.hi), lo: l.lo };
+    let l = Sum::<O> { hi: logarithm_ends::ends::<O, f64>(o, a, l.hi), lo: l.lo };
     // y·log a, held where its exponential is 0 or infinite already.
     let (least, most) = if P::FULL { (-800.0, 800.0) } else { (-200.0, 200.0) };
     let product = o.mul::<f64>(y, l.hi);

@@ -10,8 +10,7 @@ use crate::functions::coefficients::{
 };
 use crate::functions::compare::magnitude;
 use crate::functions::float64::polynomial;
-use crate::functions::logarithm;
-use crate::functions::trigonometric::{WideCos, WideSin};
+use crate::functions::logarithm_ends::special;
 use crate::ops::{Cmp, Ops, Rare2};
 
 type F<O> = <O as Ops>::V<f32>;
@@ -112,7 +111,7 @@ pub(crate) fn log<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let lo = o.fma::<f32>(e, tail, lo);
     let rest = log_rest(o, f, lo);
     let y = o.add::<f32>(hi, rest);
-    logarithm::special::<O, f32>(o, x, y)
+    special::<O, f32>(o, x, y)
 }
 
 /// log2 x
@@ -133,7 +132,7 @@ pub(crate) fn log2<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let lost = o.sub::<f32>(product, kept);
     let lo = o.add::<f32>(lo, lost);
     let y = o.add::<f32>(hi, lo);
-    logarithm::special::<O, f32>(o, x, y)
+    special::<O, f32>(o, x, y)
 }
 
 /// 1.5 · 2^23: added to a number below 2^22 it leaves the nearest integer in the low bits.
@@ -225,21 +224,21 @@ fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, q: &Quarter<O>, y: F<O>, sign: O::V<
     o.rare2::<W, f32>(wide, q.x, q.x, y)
 }
 
-/// sin x
+/// sin x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
 #[inline(always)]
-pub(crate) fn sin<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+pub(crate) fn sin<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let q = quarter(o, x);
     let odd = is_odd(o, q.quadrant);
     let y = o.select::<f32>(odd, q.cosine, q.sine);
     let sign = o.shl_const::<u32>(q.quadrant, 30);
     let bits = o.bits::<f32>(x);
     let sign = o.xor::<u32>(sign, bits);
-    finish::<WideSin, O>(o, &q, y, sign)
+    finish::<Wide, O>(o, &q, y, sign)
 }
 
-/// cos x
+/// cos x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
 #[inline(always)]
-pub(crate) fn cos<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+pub(crate) fn cos<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let q = quarter(o, x);
     let odd = is_odd(o, q.quadrant);
     let y = o.select::<f32>(odd, q.sine, q.cosine);
@@ -247,7 +246,7 @@ pub(crate) fn cos<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let one = o.splat(1u32);
     let next = o.add::<u32>(q.quadrant, one);
     let sign = o.shl_const::<u32>(next, 30);
-    finish::<WideCos, O>(o, &q, y, sign)
+    finish::<Wide, O>(o, &q, y, sign)
 }
 
 /// 1.5 · 2^23 and float16's least exponent: n plus this has n + 14 in its low bits.

@@ -28,7 +28,7 @@ impl Unary<f32> for Sin {
     type Out = f32;
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
-        single::sin(o, x)
+        single::sin::<WideSin, O>(o, x)
     }
 }
 
@@ -36,7 +36,7 @@ impl Unary<f32> for Cos {
     type Out = f32;
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
-        single::cos(o, x)
+        single::cos::<WideCos, O>(o, x)
     }
 }
 
@@ -217,7 +217,7 @@ fn tan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 /// sin of a float32 that float32 arithmetic doesn't reduce.
-pub(crate) struct WideSin;
+struct WideSin;
 
 impl Rare2<f32> for WideSin {
     fn call(x: f32, _: f32) -> f32 {
@@ -226,7 +226,7 @@ impl Rare2<f32> for WideSin {
 }
 
 /// cos of a float32 that float32 arithmetic doesn't reduce.
-pub(crate) struct WideCos;
+struct WideCos;
 
 impl Rare2<f32> for WideCos {
     fn call(x: f32, _: f32) -> f32 {

@@ -6,6 +6,7 @@
 
 mod closure;
 mod pointer;
+mod tile;
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -18,17 +19,10 @@ use broadloom_math::DType;
 
 pub use closure::HostClosure;
 pub use pointer::HostPointer;
+pub use tile::HostTile;
 
 /// Elements of one call that has to make bools of bytes first.
 const CHUNK: usize = 256;
-
-/// A function over tiles: the number of elements, the first element of each operand, the first of the result, and the
-/// context that it was registered with.
-///
-/// It reads `elements` elements of each operand and writes as many of the result; all lie side by side, aligned for their
-/// dtype, and the result overlaps no operand. A bool is a byte, a float16 its 16 bits.
-pub type HostTile =
-    unsafe extern "C" fn(elements: usize, inputs: *const *const u8, output: *mut u8, context: *const c_void);
 
 /// A function of the host program, element by element, for use in expressions.
 ///
@@ -104,8 +98,8 @@ impl HostFunction {
     /// # Ok::<(), broadloom_mem::HostError>(())
     /// ```
     pub unsafe fn scalar<S: HostPointer>(name: &str, pointer: S::Pointer) -> Result<HostFunction, HostError> {
-        // SAFETY: `register` has this function's contract for the same pointer.
-        unsafe { S::register(name, pointer) }
+        // SAFETY: `closure` asks of the pointer what this function asks of its caller, word for word.
+        HostFunction::new(name, unsafe { S::closure(pointer) })
     }
 
     /// Registers a pointer to a function over tiles, with the dtypes of its operands and of its result.

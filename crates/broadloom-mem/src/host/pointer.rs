@@ -6,9 +6,10 @@ use std::ffi::c_void;
 
 use broadloom_math::{DType, Elem};
 
-use super::{HostError, HostFunction, HostTile};
+use super::closure::HostClosure;
+use super::tile::HostTile;
 
-/// A signature that [`HostFunction::scalar`] takes: `fn(A) -> R`, `fn(A, B) -> R` or `fn(A, B, C) -> R` of element types.
+/// A signature that [`HostFunction::scalar`](super::HostFunction::scalar) takes: `fn(A) -> R`, `fn(A, B) -> R` or `fn(A, B, C) -> R` of element types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the signature of a function of 1 to 3 elements",
     note = "write it as `fn(f32, f32) -> bool`"
@@ -17,34 +18,38 @@ pub trait HostPointer {
     /// The pointer: `extern "C"`, of the same types but for bool, which is `u8`.
     type Pointer;
 
-    /// Registers the pointer.
-    ///
-    /// # Errors
-    /// [`HostError::Name`].
+    /// The operands, as [`HostClosure`] takes them.
+    #[doc(hidden)]
+    type Args: 'static;
+
+    /// The pointer as a closure.
     ///
     /// # Safety
-    /// As [`HostFunction::scalar`].
+    /// As [`HostFunction::scalar`](super::HostFunction::scalar).
     #[doc(hidden)]
-    unsafe fn register(name: &str, pointer: Self::Pointer) -> Result<HostFunction, HostError>;
+    unsafe fn closure(pointer: Self::Pointer) -> impl HostClosure<Self::Args>;
 }
 
 macro_rules! pointers {
     ($(($($t:ident $x:ident),*))*) => {$(
         impl<R: Elem, $($t: Elem),*> HostPointer for fn($($t),*) -> R {
             type Pointer = unsafe extern "C" fn($($t::Store),*) -> R::Store;
+            type Args = ($($t,)*);
 
-            unsafe fn register(name: &str, pointer: Self::Pointer) -> Result<HostFunction, HostError> {
-                // SAFETY: ABIs that differ in whether a function may unwind are one for its caller.
+            unsafe fn closure(pointer: Self::Pointer) -> impl HostClosure<Self::Args> {
+                // SAFETY: the two types differ in whether the function may unwind, which its caller alone has to know:
+                // the call is of one that may.
                 let pointer = unsafe {
                     std::mem::transmute::<
                         Self::Pointer,
                         unsafe extern "C-unwind" fn($($t::Store),*) -> R::Store,
                     >(pointer)
                 };
-                HostFunction::new(name, move |$($x: $t),*| -> R {
-                    // SAFETY: whoever registered it vouches for the signature, any arguments and any thread.
+                move |$($x: $t),*| -> R {
+                    // SAFETY: `HostFunction::scalar` asks that a function of this signature may be called with any
+                    // arguments, on any thread, for as long as the process runs.
                     R::load(unsafe { pointer($($x.store()),*) })
-                })
+                }
             }
         }
     )*};

@@ -17,10 +17,10 @@ use smallvec::SmallVec;
 
 use crate::engine::choice::State;
 use crate::engine::cost;
-use crate::engine::jit::Compiled;
 use crate::engine::prepared::{PreparedStage, Runner};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
+use crate::jit::Compiled;
 
 impl PreparedStage {
     /// Runs the stage over slices: for each input the memory that its layout is over, for each output its elements.

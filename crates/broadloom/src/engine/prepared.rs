@@ -19,9 +19,9 @@ use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
 use crate::engine::cost::{self, Estimate, RunCost, Traffic};
-use crate::engine::jit::Compiled;
 use crate::engine::options::Executor;
 use crate::engine::runtime::{KernelKey, Request, ThreadMode};
+use crate::jit::Compiled;
 
 /// See the module's head.
 pub struct PreparedStage {

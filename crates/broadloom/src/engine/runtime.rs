@@ -11,9 +11,9 @@ use broadloom_mem::{Access, HostFunction, Stores};
 use smallvec::SmallVec;
 
 use crate::engine::cache::Cache;
-use crate::engine::jit::{Compiled, Compiler};
 use crate::engine::options::{Limits, Options, Profiling};
 use crate::engine::workers;
+use crate::jit::{Compiled, Compiler};
 
 /// See the module's head.
 pub struct Runtime {

@@ -11,7 +11,7 @@ use broadloom_core::{DType, Shape};
 use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::AccessClass;
 
-use crate::engine::jit::Listing;
+use crate::jit::Listing;
 
 /// How expressions would be evaluated: the typed graph, what rewriting made of it, the kernels and why it was cut into
 /// these, who would run each and why, what they move and compute; on request their code.

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use broadloom_core::text::{self, Module};
+use broadloom_core::text::{self, Module, ParseOptions, Span, TextError};
 use broadloom_core::{DType, Dim, Error, ErrorKind};
 use broadloom_mem::FloatEnv;
 use broadloom_mem::HostFunction;
 
+use super::library::Library;
 use super::meaning::Arrays;
-use super::{Library, ParseOptions, Span, TextError};
 use crate::array::Array;
 use crate::engine::Options;
 use crate::kernel::Kernel;
@@ -90,7 +90,7 @@ impl Program {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn parse_with(text: &str, library: &Library, options: &ParseOptions) -> Result<Program, TextError> {
-        Ok(Program { module: super::module(text, library, options)?, functions: library.functions.clone() })
+        Ok(Program { module: parse_module(text, library, options)?, functions: library.functions.clone() })
     }
 
     /// The inputs: those that are declared, in their order, then the names that are only used, each once.
@@ -244,4 +244,10 @@ impl Kernel {
     pub fn parse_with(text: &str, library: &Library, options: &Options) -> Result<Kernel, TextError> {
         Program::parse_with(text, library, &ParseOptions::default())?.kernel(options)
     }
+}
+
+/// Parses and resolves, whatever the application has set: reading a decimal may multiply by a power of ten.
+fn parse_module(text: &str, library: &Library, options: &ParseOptions) -> Result<Module, TextError> {
+    let _ieee = FloatEnv::ieee();
+    Module::parse(text, &library.names, options)
 }
