@@ -51,7 +51,8 @@ fn every_function_takes_the_dtypes_of_its_class_and_no_others() {
     for signature in SIGNATURES.iter() {
         let name = signature.name;
         let op = Op::from_name(name).expect("an op");
-        for (dtype, mode) in DTYPES.into_iter().flat_map(|d| [(d, Promotion::Strict), (d, Promotion::NumPy)]) {
+        for (dtype, mode) in DTYPES.into_iter().flat_map(|d| [(d, Promotion::Strict), (d, Promotion::NumPy)])
+        {
             let mut operands = vec![Array::zeros(&[3], dtype.0).expect("small"); signature.arity];
             if name == "where" {
                 operands[0] = Array::zeros(&[3], DType::Bool).expect("small");

@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn regret_adds_up_to_compiling() {
         let (mut state, mut facts, mut runs) = (State::default(), facts(1.0, 21.0), 0);
-        loop {
+        while runs < 100 {
             let choice = choose(Executor::Auto, None, state, &facts);
             state = choice.state;
             if choice.jit {
