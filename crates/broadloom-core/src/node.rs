@@ -50,6 +50,18 @@ impl<A> Args<A> {
         self.0.iter().flatten()
     }
 
+    /// Others in their places.
+    #[inline]
+    fn try_map<'n, B, E>(&'n self, mut to: impl FnMut(&'n A) -> Result<B, E>) -> Result<Args<B>, E> {
+        let [first, second, third] = &self.0;
+        // PERF: without an iterator, since this is done for each node of a cached evaluation.
+        Ok(Args([
+            first.as_ref().map(&mut to).transpose()?,
+            second.as_ref().map(&mut to).transpose()?,
+            third.as_ref().map(&mut to).transpose()?,
+        ]))
+    }
+
     /// An operand.
     pub fn get(&self, i: usize) -> Option<&A> {
         self.0.get(i)?.as_ref()
@@ -159,12 +171,9 @@ impl<A, L, F> NodeKind<A, L, F> {
     ) -> Result<NodeKind<B, M, G>, E> {
         Ok(match self {
             NodeKind::Leaf(of) => NodeKind::Leaf(leaf(of)?),
-            NodeKind::Apply { op, args } => {
-                NodeKind::Apply { op: *op, args: args.iter().map(operand).collect::<Result<_, E>>()? }
-            }
+            NodeKind::Apply { op, args } => NodeKind::Apply { op: *op, args: args.try_map(operand)? },
             NodeKind::Host { function: of, args } => {
-                let args = args.iter().map(operand).collect::<Result<_, E>>()?;
-                NodeKind::Host { function: function(of), args }
+                NodeKind::Host { args: args.try_map(operand)?, function: function(of) }
             }
             NodeKind::Cast { arg, to } => NodeKind::Cast { arg: operand(arg)?, to: *to },
             NodeKind::View { arg, view } => NodeKind::View { arg: operand(arg)?, view: view.clone() },
