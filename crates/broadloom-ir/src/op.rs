@@ -352,7 +352,7 @@ mod tests {
     }
 
     /// Zeros, units, ends, infinities, NaNs of both signs, and numbers between.
-    fn spicy(dtype: DType) -> Vec<Scalar> {
+    fn edge_cases(dtype: DType) -> Vec<Scalar> {
         let width = 8 * dtype.size() as u32;
         let (ones, top) = (u64::MAX >> (64 - width), 1u64 << (width - 1));
         let starts: Vec<u64> = match dtype {
@@ -385,7 +385,7 @@ mod tests {
         for op in Op::ALL.iter().copied().filter(|op| op.arity() == Arity::Binary) {
             let mut commutes = true;
             for &dtype in op.dtypes() {
-                let values = spicy(dtype);
+                let values = edge_cases(dtype);
                 for (i, &a) in values.iter().enumerate() {
                     for &b in &values[i..] {
                         let [x, y] = [[a, b], [b, a]].map(|pair| fold::apply(op, &pair).expect("takes both"));
@@ -409,7 +409,7 @@ mod tests {
             assert!(!op.has(Law::Moves) && !op.has(Law::ReadsSign) && !op.has(Law::Faults), "{op}");
             for dtype in [DType::Float16, DType::Float32, DType::Float64] {
                 assert_eq!(op.result(dtype), Some(dtype), "{op}");
-                let values = spicy(dtype);
+                let values = edge_cases(dtype);
                 let flip = |x: Scalar| match x.is_nan() {
                     true => Scalar { bits: x.bits ^ 1 << (8 * dtype.size() - 1), ..x },
                     false => x,

@@ -1,8 +1,7 @@
 //! Conversions between dtypes.
 //!
-//! In: a value and the name of a dtype. Out: the value of that dtype.
-//! Must hold: total, and rounded at most once, straight from the exact source value to the target format.
-//! Floats truncate and saturate into integers, NaN is 0 there, integers wrap, and all but zeros are true.
+//! A conversion is total and rounds at most once, straight from the exact source value to the target format. Floats
+//! truncate and saturate into integers, NaN becomes 0 there, integers wrap, and everything but a zero is true.
 
 use super::exact::{Real, Toward};
 use super::{Outcome, integers, store};

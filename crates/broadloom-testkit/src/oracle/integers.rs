@@ -1,9 +1,7 @@
 //! The functions of integers, computed in `i128` and wrapped once at the end.
 //!
-//! In: arguments as mathematical integers, and the range of their dtype. Out: the mathematical result modulo
-//! 2^128, which is enough to wrap to any dtype.
-//! Must hold: total. A division or remainder by zero is 0, a shift by fewer than 0 or by all bits or more
-//! shifts everything out.
+//! Every function is total: a division or a remainder by zero is 0, and a shift by fewer than 0 bits or by the width or
+//! more shifts everything out. Results are right modulo 2^128, which is enough to wrap to any dtype.
 
 use super::Outcome;
 use crate::value::Int;

@@ -1,8 +1,8 @@
-//! Where each element of a view comes from.
+//! Where each element of a view comes from: an [`Affine`] has the view's shape and, for each of its elements, the
+//! position of the source's element in row-major order.
 //!
-//! In: a view, and the shape that it is taken of. Out: an [`Affine`]: the view's shape, and for each of its elements
-//! the position of the source's element in row-major order. Must hold: written from the Array API's and Python's
-//! documentation of indexing, not from `broadloom-core`.
+//! It is written from the Array API's and Python's documentation of indexing, not from `broadloom-core`, so that the two
+//! can be held against each other.
 
 use super::program::{PySlice, View};
 use super::typing;

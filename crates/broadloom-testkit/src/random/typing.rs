@@ -1,7 +1,7 @@
-//! The dtypes and shapes of a program's steps.
+//! The dtypes and shapes of a program's steps: a [`Type`] for each, or why it has none.
 //!
-//! In: steps, and how dtypes of different kinds meet. Out: a [`Type`] for each, or why it has none. Must hold:
-//! written from the Array API standard's promotion tables and NumPy 2's, not from `broadloom-core`.
+//! It is written from the Array API standard's promotion tables and NumPy 2's, not from `broadloom-core`, so that the two
+//! can be held against each other.
 
 use broadloom_core::{DType, Kind, Literal, Op, Promotion};
 

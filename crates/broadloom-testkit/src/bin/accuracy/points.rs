@@ -1,8 +1,7 @@
-//! Where a function is measured.
+//! Where a function is measured: blocks of arguments, by number.
 //!
-//! In: a function, a format and how many points. Out: blocks of arguments, by number. Must hold: a block depends on
-//! its number and the seed only, so that threads may take any; float16 and float32 functions of one argument get
-//! their whole format, in order, each block opening with the last point of the one before.
+//! A block depends on its number and the seed only, so that threads may take any. float16 and float32 functions of one
+//! argument get their whole format, in order, each block opening with the last point of the one before.
 
 mod hard;
 mod one;
@@ -14,7 +13,7 @@ use broadloom_testkit::reference::{Format, Function};
 
 use crate::format::{at_place, round, step, width};
 
-pub use hard::spicy;
+pub use hard::edge_cases;
 
 /// Points of a block.
 const BLOCK: u64 = 1 << 15;

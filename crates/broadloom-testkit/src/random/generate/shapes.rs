@@ -1,7 +1,5 @@
-//! Random shapes, layouts and views.
-//!
-//! In: the generator's random numbers, and shapes. Out: shapes around vector widths, ways to lay an array out, and
-//! views that fit an array. Must hold: a layout's views give exactly the wanted shape.
+//! Random shapes around vector widths, ways to lay an array out, and views that fit an array. The views of a layout give
+//! exactly the wanted shape.
 
 use std::collections::BTreeMap;
 
