@@ -84,6 +84,7 @@ const NO_CYCLES_OF_FOLDERS: &[&str] = &[
     "broadloom-ir",
     "broadloom-math",
     "broadloom-mem",
+    "broadloom-testkit",
     "broadloom-wide",
 ];
 

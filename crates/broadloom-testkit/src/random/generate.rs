@@ -1,8 +1,8 @@
-//! Random programs that type.
+//! Random programs over all ops, dtypes, conversions, literals and views, with steps that several others use and several
+//! roots.
 //!
-//! In: a seed and a size. Out: a [`Program`] over all ops, dtypes, conversions, literals and views, with steps that
-//! several others use and several roots. Must hold: it types in its promotion mode; what each array holds is drawn
-//! from the values at which implementations go wrong, from random bits, or both.
+//! A generated program types in its promotion mode. Its arrays hold values at which implementations go wrong, random bits,
+//! or both.
 
 use std::sync::OnceLock;
 
@@ -10,24 +10,16 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::op::Law;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
-use super::affine::broadcast;
 use super::program::{Arg, Program, PySlice, Step, Tensor, View};
 use super::rng::Rng;
+use super::shape::broadcast;
 use super::typing::{self, Type};
 use crate::{Value, oracle, spicy};
 
 mod shapes;
+mod size;
 
-/// How large the arrays of a program are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// At most some hundred elements, of any shape.
-    Small,
-    /// Tens of thousands of elements, so that work is shared between threads.
-    Large,
-    /// Few elements and thousands of steps, more than one kernel takes.
-    Long,
-}
+pub use size::Size;
 
 /// The program of a seed.
 ///

@@ -1,14 +1,14 @@
-//! Random arguments of functions of two.
+//! Random arguments of functions of two, as pairs that the format holds.
 //!
-//! In: a function, a format and a generator. Out: a pair that the format holds. Must hold: besides pairs of any
-//! bits, every function gets pairs whose result is in range, at its limits, next to numbers that are exact, and
-//! where its parts cancel.
+//! Besides pairs of any bits, every function gets pairs whose result is in range, at its limits, next to numbers that are
+//! exact, and where its parts cancel.
 
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::{Format, Function};
 
+use super::draw::{any, least, near, scaled, uniform};
 use super::hard::spicy;
-use super::{any, least, near, round, scaled, step, uniform};
+use crate::format::{round, step};
 
 /// A pair of arguments.
 pub fn draw(function: Function, format: Format, rng: &mut Rng) -> [f64; 2] {
