@@ -9,6 +9,7 @@ mod generate;
 mod program;
 mod reference;
 mod rng;
+mod shape;
 mod shrink;
 mod text;
 mod typing;

@@ -6,7 +6,8 @@
 use std::cmp::Ordering;
 
 use super::exact::{Real, Toward};
-use super::{Outcome, transcendental};
+use super::outcome::Outcome;
+use super::transcendental;
 use crate::value::Format;
 use Real::{Finite, Infinite, Nan};
 

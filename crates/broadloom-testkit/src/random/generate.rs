@@ -10,24 +10,16 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::op::Law;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
-use super::affine::broadcast;
 use super::program::{Arg, Program, PySlice, Step, Tensor, View};
 use super::rng::Rng;
+use super::shape::broadcast;
 use super::typing::{self, Type};
 use crate::{Value, edge_cases, oracle};
 
 mod shapes;
+mod size;
 
-/// How large the arrays of a program are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// At most some hundred elements, of any shape.
-    Small,
-    /// Tens of thousands of elements, so that work is shared between threads.
-    Large,
-    /// Few elements and thousands of steps, more than one kernel takes.
-    Long,
-}
+pub use size::Size;
 
 /// The program of a seed.
 ///

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::Size;
+use super::size::Size;
 use crate::random::program::{Program, PySlice, Step, View};
 use crate::random::rng::Rng;
-use crate::random::typing;
+use crate::random::shape;
 
 /// The shape that a program is about.
 pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
@@ -76,7 +76,7 @@ pub fn resized(rng: &mut Rng, program: &Program, most: usize) -> Option<Program>
         match step {
             Step::Input(x) => {
                 x.shape.iter_mut().for_each(|e| *e = to(*e));
-                let elements = typing::elements(&x.shape).ok().filter(|&elements| elements <= most)?;
+                let elements = shape::elements(&x.shape).ok().filter(|&elements| elements <= most)?;
                 x.bits = vec![0; elements];
             }
             Step::View(_, View::BroadcastTo(shape)) => shape.iter_mut().for_each(|e| *e = to(*e)),

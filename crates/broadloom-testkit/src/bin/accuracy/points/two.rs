@@ -6,8 +6,9 @@
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::{Format, Function};
 
+use super::draw::{any, least, near, scaled, uniform};
 use super::hard::edge_cases;
-use super::{any, least, near, round, scaled, step, uniform};
+use crate::format::{round, step};
 
 /// A pair of arguments.
 pub fn draw(function: Function, format: Format, rng: &mut Rng) -> [f64; 2] {
