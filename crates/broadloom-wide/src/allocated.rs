@@ -140,6 +140,10 @@ pub(crate) enum RegMove {
 
 /// An allocated instruction, or a point where control flow parts or meets.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    not(debug_assertions),
+    expect(dead_code, reason = "the checker reads what was allocated for which instruction, in debug builds")
+)]
 pub(crate) enum AInst {
     Op {
         id: InstId,
