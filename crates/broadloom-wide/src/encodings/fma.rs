@@ -25,7 +25,10 @@ const ORDERS: [[Encoding; 3]; 4] = [
     [FNMADD132PD, FNMADD213PD, FNMADD231PD],
 ];
 
-#[cfg_attr(not(debug_assertions), expect(dead_code, reason = "the checker computes with them, in debug builds"))]
+#[cfg_attr(
+    not(debug_assertions),
+    expect(dead_code, reason = "the checker computes with them, in debug builds")
+)]
 impl FmaOrder {
     pub(crate) const ALL: [FmaOrder; 3] = [FmaOrder::O132, FmaOrder::O213, FmaOrder::O231];
 
