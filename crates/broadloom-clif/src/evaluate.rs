@@ -634,7 +634,7 @@ fn zero_divisors_of_the_row_only() {
     }
 }
 
-/// With stores past the caches: whole blocks, each element once, where outputs begin with a line.
+/// With non-temporal stores: whole blocks, each element once, where outputs begin with a line.
 #[test]
 fn whole_blocks_past_the_caches() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};

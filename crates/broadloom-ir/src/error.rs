@@ -1,7 +1,6 @@
-//! The one error of the project.
-//!
-//! In: what went wrong, with the op, the types, the axis or the place. Out: an opaque [`Error`] with a
-//! [`ErrorKind`] to branch on and a message to show. Must hold: a message names what the user wrote.
+//! The error type of the workspace: an opaque [`Error`] with an [`ErrorKind`] to branch on and a message to show. A
+//! message names what the user wrote (the op, the types, the axis), never an internal value, so that it can be
+//! shown as it is.
 
 use std::fmt;
 

@@ -1,9 +1,7 @@
-//! The waist: a kernel is the only program that an executor sees.
-//!
-//! In: a body in SSA over typed element values, built by fusion. Out: the same to every executor. Must
-//! hold: operands are defined before they are used and have the types that the code takes
-//! ([`crate::verify::kernel`]). Extents, strides and parameter values are not part of a kernel; they are given
-//! when it runs.
+//! The kernel IR: the only program that an executor sees. Fusion builds it as a body in SSA over typed element
+//! values, in which each operand is defined before it is used and has the type that the instruction takes
+//! ([`crate::verify::kernel`]). A kernel contains no extents, strides or parameter values: they are given when it
+//! runs, so that one kernel serves every layout.
 
 use std::fmt;
 
@@ -231,7 +229,7 @@ impl Kernel {
         Code::Host(Callee { function: place as u32, signature: function.signature() })
     }
 
-    /// A hash of the content, the same in every process and on every host for one version of this crate.
+    /// A hash of the content, the same in every process and on every target for one version of this crate.
     ///
     /// It covers the body and the dtypes, and neither parameter values nor anything of the host: of a host function its
     /// name and its dtypes.

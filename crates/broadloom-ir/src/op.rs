@@ -1,8 +1,7 @@
-//! The op table: one row per function. Everything that lists functions is made from it.
-//!
-//! In: the rows of [`for_each_op!`](crate::for_each_op). Out: the enum [`Op`], its properties, and [`dispatch`],
-//! which turns an op and a dtype into the generic function of `broadloom-math` for an executor's visitor. Must hold:
-//! an op without a function, or a function that an executor can't take, does not compile.
+//! The op table, with one row per function. The rows of [`for_each_op!`](crate::for_each_op) generate everything
+//! that lists functions: the enum [`Op`], its properties, and [`dispatch`], which maps an op and a dtype to the
+//! generic function of `broadloom-math` for an executor's visitor. An op without a function, or a function that
+//! some executor cannot instantiate, is a compile error.
 
 use std::fmt;
 
@@ -352,7 +351,7 @@ mod tests {
     }
 
     /// Zeros, units, ends, infinities, NaNs of both signs, and numbers between.
-    fn spicy(dtype: DType) -> Vec<Scalar> {
+    fn edge_cases(dtype: DType) -> Vec<Scalar> {
         let width = 8 * dtype.size() as u32;
         let (ones, top) = (u64::MAX >> (64 - width), 1u64 << (width - 1));
         let starts: Vec<u64> = match dtype {
@@ -385,7 +384,7 @@ mod tests {
         for op in Op::ALL.iter().copied().filter(|op| op.arity() == Arity::Binary) {
             let mut commutes = true;
             for &dtype in op.dtypes() {
-                let values = spicy(dtype);
+                let values = edge_cases(dtype);
                 for (i, &a) in values.iter().enumerate() {
                     for &b in &values[i..] {
                         let [x, y] = [[a, b], [b, a]].map(|pair| fold::apply(op, &pair).expect("takes both"));
@@ -409,7 +408,7 @@ mod tests {
             assert!(!op.has(Law::Moves) && !op.has(Law::ReadsSign) && !op.has(Law::Faults), "{op}");
             for dtype in [DType::Float16, DType::Float32, DType::Float64] {
                 assert_eq!(op.result(dtype), Some(dtype), "{op}");
-                let values = spicy(dtype);
+                let values = edge_cases(dtype);
                 let flip = |x: Scalar| match x.is_nan() {
                     true => Scalar { bits: x.bits ^ 1 << (8 * dtype.size() - 1), ..x },
                     false => x,

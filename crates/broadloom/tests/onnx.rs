@@ -135,7 +135,7 @@ fn truncated(dtype: DType, a: u64, b: u64) -> u64 {
 fn integers_of_every_dtype() {
     for dtype in INTEGERS {
         let width = 8 * dtype.size();
-        let spicy: Vec<u64> = if width == 8 {
+        let edge_cases: Vec<u64> = if width == 8 {
             (0..256).collect()
         } else {
             spicy::values(dtype).into_iter().map(|x| x.bits).collect()
@@ -143,7 +143,7 @@ fn integers_of_every_dtype() {
         let mut rng = Rng::new(width as u64);
         let mut number = |_| rng.next() >> rng.below(64) & (u64::MAX >> (64 - width));
         let random: Vec<(u64, u64)> = (0..20_000).map(|i| (number(i), number(i))).collect();
-        let pairs = spicy.iter().flat_map(|&a| spicy.iter().map(move |&b| (a, b))).chain(random);
+        let pairs = edge_cases.iter().flat_map(|&a| edge_cases.iter().map(move |&b| (a, b))).chain(random);
         let (a, b): (Vec<u64>, Vec<u64>) = pairs.unzip();
         let want: Vec<u64> = a.iter().zip(&b).map(|(&a, &b)| truncated(dtype, a, b)).collect();
         let got = divide(dtype, &[a.len()], &a, &b);
@@ -170,7 +170,7 @@ fn the_least_integer_by_minus_one_wraps() {
 }
 
 #[test]
-fn null_divisors_of_integers_follow_the_option() {
+fn division_by_zero_of_integers_follows_the_option() {
     for dtype in INTEGERS {
         for at in [0, 1, 16, 36] {
             let (a, mut b) = (ints(dtype, &[7; 37]), ints(dtype, &[2; 37]));
@@ -189,7 +189,7 @@ fn null_divisors_of_integers_follow_the_option() {
                 assert!(error.to_string().starts_with("trunc_divide"), "{error}");
             }
         }
-        // 0 / 0 is no exception; a float's null divisor is none under either option.
+        // 0 / 0 is no exception; a float's division by zero is none under either option.
         let zeros = Array::zeros(&[2], dtype).expect("small");
         assert!(elements::bits(&onnx::div(&zeros, &zeros).expect("alike")) == Ok(vec![0; 2]));
     }
@@ -342,13 +342,14 @@ impl Format {
     }
 }
 
-/// Operands: all pairs of spicy ones, random bits, and such that the quotient lies where it overflows, is subnormal, or
+/// Operands: all pairs of edge-case values, random bits, and such that the quotient lies where it overflows, is subnormal, or
 /// is next to a float or to the middle between two.
 fn operands(format: Format) -> Vec<(u64, u64)> {
     let width = 8 * format.dtype.size();
     let (mask, stored) = (u64::MAX >> (64 - width), format.precision - 1);
-    let spicy: Vec<u64> = spicy::values(format.dtype).into_iter().map(|x| x.bits).collect();
-    let mut pairs: Vec<(u64, u64)> = spicy.iter().flat_map(|&a| spicy.iter().map(move |&b| (a, b))).collect();
+    let edge_cases: Vec<u64> = spicy::values(format.dtype).into_iter().map(|x| x.bits).collect();
+    let mut pairs: Vec<(u64, u64)> =
+        edge_cases.iter().flat_map(|&a| edge_cases.iter().map(move |&b| (a, b))).collect();
     let mut rng = Rng::new(width as u64);
     let bias = format.emax as u64;
     for i in 0..60_000 {

@@ -59,13 +59,13 @@ pub(crate) struct Step {
     /// Bytes read and written.
     pub read: usize,
     pub written: usize,
-    /// Who runs it; `None` for a stage without elements.
+    /// Its chosen executor; `None` for a stage without elements.
     pub run: Option<Run>,
     /// Its code, or why there is none, if it was asked for.
     pub code: Option<Result<Listing, String>>,
 }
 
-/// Who runs a stage.
+/// The chosen executor of a stage.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub jit: bool,
