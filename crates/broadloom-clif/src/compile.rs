@@ -1,8 +1,8 @@
 //! Compiles kernels to machine code that can be called: the emitter's CLIF goes to Cranelift, or above 128 bits to
 //! `broadloom-wide`, and the code into a JIT module of the kernel's own.
 //!
-//! Pages are written before they are executable. What the back end for wide vectors does not take is compiled for narrower
-//! ones.
+//! Pages are written before they are executable. A kernel that the back end for wide vectors does not
+//! support is compiled for narrower ones.
 
 use std::fmt;
 use std::mem::ManuallyDrop;

@@ -1,5 +1,5 @@
-//! sin, cos and tan of angles in radians, in float64 (`single` has sin and cos of float32). The reduction x = n·π/2
-//! + r leaves |r| at most slightly above π/4, with r carried to 2^−70 of itself or better. Angles above [`LARGE`]
+//! sin, cos and tan of angles in radians, in float64 (`single` has sin and cos of float32). The reduction
+//! x = n·π/2 + r leaves |r| at most slightly above π/4, with r carried to 2^−70 of itself or better. Angles above [`LARGE`]
 //! take the slow path through `rare`, with the reduction of M. Payne and R. Hanek (1983).
 
 use crate::functions::coefficients::{

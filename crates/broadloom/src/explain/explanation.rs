@@ -1,4 +1,4 @@
-//! What an evaluation would do: the data that text and page are made of.
+//! The data of an explanation, from which its text and its page are made.
 //!
 //! An [`Explanation`] is the same on one machine for one state of the engine: it has no addresses, no measured times, and
 //! one order.

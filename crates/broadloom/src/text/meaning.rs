@@ -1,4 +1,4 @@
-//! What texts mean as arrays.
+//! Evaluates texts to arrays.
 //!
 //! The parts of a program become arrays. An array for an input has the dtype and the extents that the text declares, and
 //! a symbol is one number throughout.
