@@ -11,10 +11,11 @@ use broadloom_fuzz::steps::{Build, step};
 use broadloom_testkit::differential::{ALONE, difference};
 use libfuzzer_sys::fuzz_target;
 
-/// The most steps of a program.
+/// The maximum number of steps of a program.
 const STEPS: usize = 10;
 
-/// The most elements of a step that is evaluated: inputs are tried by the thousand, and shapes are `views`' subject.
+/// The maximum number of elements of a step that is evaluated: inputs are tried by the thousand, and shapes are the
+/// subject of the target `views`.
 const ELEMENTS: usize = 80;
 
 fuzz_target!(|data: &[u8]| {

@@ -33,19 +33,24 @@ thread_local! {
     static MOST: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every pointer comes from `System.alloc` and goes back to `System.dealloc` with the layout unchanged, so the
+// contract of `GlobalAlloc` holds because `System` keeps it. Counting writes two `Cell`s that are const-initialised and
+// have no destructor, so it neither allocates nor panics. `realloc` and `alloc_zeroed` are the trait's defaults, which
+// call the two methods here.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.get().wrapping_add(layout.size());
         HELD.set(held);
         MOST.set(MOST.get().max(held));
-        // SAFETY: the caller's promise.
+        // SAFETY: `System.alloc` requires a layout of a size other than 0. `GlobalAlloc::alloc` makes that a precondition
+        // of this method too, and `layout` is passed on unchanged.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         HELD.set(HELD.get().wrapping_sub(layout.size()));
-        // SAFETY: the caller's promise.
+        // SAFETY: this method may only be called with a block of this allocator and its layout, and every block of this
+        // allocator is one that `System.alloc` above returned for the same layout.
         unsafe { System.dealloc(at, layout) }
     }
 }

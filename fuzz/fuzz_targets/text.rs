@@ -9,10 +9,10 @@ use broadloom::text::{Expression, Library, ParseOptions, Printed, Program as Tex
 use broadloom::{Array, DType, ErrorKind, Executor, Options, Promotion, with_promotion};
 use broadloom_core::rewrite::Rules;
 use broadloom_testkit::random::Program;
-use broadloom_testkit::{elements, spicy};
+use broadloom_testkit::{edge_cases, elements};
 use libfuzzer_sys::fuzz_target;
 
-/// The most names that an expression has for it to be evaluated.
+/// The maximum number of names that an expression has for it to be evaluated.
 const NAMES: usize = 4;
 
 /// The longest text that is evaluated: compiling takes longer than anything else here.
@@ -67,9 +67,9 @@ fn expression(text: &str) {
     }
 }
 
-/// An array of values at which implementations go wrong.
+/// An array of edge-case values.
 fn array(dtype: DType, shape: &[usize]) -> Array<'static> {
-    let all = spicy::values(dtype);
+    let all = edge_cases::values(dtype);
     let n = shape.iter().product::<usize>();
     let bits: Vec<u64> = (0..n).map(|i| all[(7 + i * 13) % all.len()].bits).collect();
     elements::array(dtype, shape, &bits)

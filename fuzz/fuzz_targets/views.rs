@@ -17,7 +17,7 @@ use broadloom_testkit::elements;
 use broadloom_testkit::random::{Arg, Step};
 use libfuzzer_sys::fuzz_target;
 
-/// The most views in a chain.
+/// The maximum number of views in a chain.
 const CHAIN: usize = 24;
 
 /// The maximum number of elements that are evaluated, or compared one by one.
@@ -53,7 +53,7 @@ fn chain(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A number that may be anything, but is small or extreme more often than not.
+/// Any number, but more often than not a small one, one near the minimum or maximum, or a power of two.
 fn number(u: &mut Unstructured<'_>) -> Result<isize> {
     Ok(match u.arbitrary::<u8>()? {
         small @ 0..=199 => small as isize / 4 - 24,

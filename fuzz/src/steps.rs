@@ -11,7 +11,7 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Literal, Op, Promotion, Scalar};
 use broadloom_testkit::differential::array;
 use broadloom_testkit::random::{Arg, Program, PySlice, Step, Tensor, Type, View, type_of};
-use broadloom_testkit::{elements, spicy};
+use broadloom_testkit::{edge_cases, elements};
 
 /// A program of well-typed steps, and facts about them.
 pub struct Build {
@@ -71,14 +71,14 @@ pub fn input(u: &mut Unstructured<'_>, most: usize) -> Result<Step> {
     Ok(Step::Input(Tensor { dtype, shape, bits }))
 }
 
-/// An element: one at which implementations go wrong, or any.
+/// An element: an edge-case value, or any bits.
 fn element(u: &mut Unstructured<'_>, dtype: DType) -> Result<u64> {
-    static SPICY: LazyLock<Vec<Vec<Scalar>>> =
-        LazyLock::new(|| DType::ALL.iter().map(|&dtype| spicy::values(dtype)).collect());
-    let spicy = &SPICY[DType::ALL.iter().position(|&d| d == dtype).unwrap_or(0)];
+    static EDGE_CASES: LazyLock<Vec<Vec<Scalar>>> =
+        LazyLock::new(|| DType::ALL.iter().map(|&dtype| edge_cases::values(dtype)).collect());
+    let edge_cases = &EDGE_CASES[DType::ALL.iter().position(|&d| d == dtype).unwrap_or(0)];
     let byte: u8 = u.arbitrary()?;
     Ok(match byte {
-        0..=239 => spicy[byte as usize % spicy.len()].bits,
+        0..=239 => edge_cases[byte as usize % edge_cases.len()].bits,
         _ if dtype == DType::Bool => u.arbitrary::<u64>()? & 1,
         _ => u.arbitrary::<u64>()? & (u64::MAX >> (64 - 8 * dtype.size())),
     })
@@ -124,7 +124,7 @@ fn apply(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
             Arg::Step(u.choose_index(types.len())?)
         });
     }
-    // Of literals alone the library makes a literal, which a program has no word for.
+    // Of literals alone the library makes a literal, which a program can't express.
     if args.iter().skip((op == Op::Where) as usize).all(|arg| matches!(arg, Arg::Literal(_))) {
         args[arity - 1] = Arg::Step(u.choose_index(types.len())?);
     }

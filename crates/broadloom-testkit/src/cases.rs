@@ -1,10 +1,9 @@
 //! Case files: calls with their one right result, one a line, for one dtype or several, below the rule that they
 //! follow from.
 //!
-//! In: the text of a file. Out: one [`Case`] per row and dtype, each with its [`Rule`].
-//! Must hold: every row stands below a rule, and every rule has a row. A row can be read for each of its dtypes, or
-//! it is an error: literals that overflow or vanish, and hexadecimal ones that the dtype does not hold exactly, are
-//! refused.
+//! Every row stands below a rule, and every rule has a row, so that each expected result is traced to its source. A
+//! row is read for each of its dtypes as a [`Case`], or it is an error: literals that overflow or vanish, and
+//! hexadecimal ones that the dtype does not hold exactly, are refused.
 //!
 //! ```text
 //! # a comment
@@ -23,8 +22,8 @@
 //!
 //! Values: `true false`, `nan -nan` (the latter, with its sign bit set, as an argument only), `inf`, decimal
 //! and `0x1.8p-3` literals, and names that depend on the dtype. Of every number dtype: `max`. Of integers:
-//! `min`. Of floats: `tiny` the least normal, `sub` and `subx` the least and the largest subnormal, `one+`
-//! and `one-` the neighbours of 1, `bigint` the least power of two whose successor is no float. Names of
+//! `min`. Of floats: `tiny` the smallest normal, `sub` and `subx` the smallest and the largest subnormal, `one+`
+//! and `one-` the neighbours of 1, `bigint` the smallest power of two whose successor is no float. Names of
 //! floats, and `max` of signed integers, take a minus sign. An operand of another dtype says so: `true:bool`.
 
 use std::collections::BTreeMap;

@@ -1,8 +1,9 @@
-//! Every row of the case files in every place where it could make a difference.
+//! Compares every row of the case files in every place where its operands could make a difference: in constants, at
+//! every lane, strided, broadcast, in text.
 //!
-//! In: the rows of tests/cases/spec, and a way to apply a function to arrays. Out: for each rule, how often its rows
-//! were compared and where they were wrong. Must hold: what is compared is what the row says, bit for bit; what stands
-//! beside it in an array is the oracle's to say.
+//! A row's elements are compared with the result that the row states, bit for bit; the expected values of the other
+//! elements in its array are the oracle's. For each rule, the account has how often its rows were compared and where
+//! they were wrong.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,7 +58,8 @@ impl Place {
 
 type Way = (Executor, Option<VectorWidth>, Rules);
 
-/// A host that lacks a width tries the widest that it has once more: the number of comparisons is the same everywhere.
+/// A target that lacks a width tries the widest that it has once more, so that the number of comparisons is the same
+/// everywhere.
 const WAYS: [Way; 6] = [
     (Executor::Interp, None, Rules::Off),
     (Executor::Interp, None, Rules::On),
@@ -373,7 +375,7 @@ impl Trial<'_> {
         }
     }
 
-    /// What stands off the diagonal is the oracle's to say, which the case files hold to account.
+    /// The expected values off the diagonal are the oracle's, which the case files test.
     fn broadcast(&mut self) {
         let batch = self.batch;
         let n = batch.rows.len();
@@ -399,7 +401,7 @@ impl Trial<'_> {
             let rows: Vec<usize> = (0..n * n).map(|at| at / n).collect();
             let x = (self.apply)(&batch.function, &operands);
             self.check_array(x, &WAYS, &place, &rows, &want);
-            // The diagonal's are the rows'.
+            // The rows have the expected values on the diagonal.
             self.compared.iter_mut().for_each(|compared| *compared += WAYS.len() as u64);
         }
     }

@@ -1,8 +1,7 @@
-//! A program through every way of evaluating it, against the reference, bit for bit.
+//! Evaluates a [`Program`] in several [`Way`]s and compares each with the reference, bit for bit.
 //!
-//! In: a [`Program`], and the [`Way`]s to try. Out: nothing, or the first [`Difference`]. Must hold: the reference
-//! decides what is right, not a majority of executors; no way is given memory in which another has left the right
-//! values; a panic is a difference too.
+//! The reference decides what is right, not a majority of executors, and a panic is a difference too. Results are
+//! kept until every way has run, so that no way is given memory in which another has left the right values.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -23,7 +22,7 @@ pub use expression::MOST_ELEMENTS;
 pub use expression::{check, program_of};
 pub use search::{Finding, Search, Summary, program_of_seed};
 
-/// What is wrong with what a way gave, in words.
+/// What is wrong with the result of a way, in words.
 pub type Difference = String;
 
 /// One way of evaluating.
@@ -31,11 +30,11 @@ pub type Difference = String;
 pub struct Way {
     /// Whether rewrite rules apply.
     pub rules: Rules,
-    /// Who runs the kernels.
+    /// The executor of the kernels.
     pub executor: Executor,
     /// How wide the vectors of machine code are.
     pub width: Option<VectorWidth>,
-    /// The most threads.
+    /// The maximum number of threads.
     pub threads: Option<usize>,
 }
 
@@ -76,7 +75,7 @@ pub const SHARED: &[Way] = &[
 /// The arrays that a program's steps stand for, none of them evaluated.
 ///
 /// # Errors
-/// What the array functions say, for a program that does not type.
+/// The array functions' error for a program that does not type.
 pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
     with_promotion(program.promotion, || {
         let mut arrays: Vec<Array<'static>> = Vec::new();
@@ -91,7 +90,7 @@ pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
 /// The array that a step stands for after these, in this thread's promotion mode.
 ///
 /// # Errors
-/// What the array functions say, for a step that does not type.
+/// The array functions' error for a step that does not type.
 pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
     match step {
         Step::Input(x) => Ok(elements::array(x.dtype, &x.shape, &x.bits)),

@@ -1,7 +1,6 @@
 //! Arrays from the bits of their elements, and back.
 //!
-//! In: a dtype and bits, or an array. Out: the other. Must hold: no element changes on the way; only NaNs count as
-//! equal where bits differ.
+//! No conversion changes a bit of an element. In a comparison, NaNs alone count as equal where their bits differ.
 
 use broadloom::{Array, DType, Element, In, Literal, Out, Result};
 use broadloom_math::Elem;

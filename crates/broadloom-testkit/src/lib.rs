@@ -1,8 +1,8 @@
-//! What broadloom's executors are held to, and nothing that they are built from.
+//! The test kit that broadloom's executors are held to: an oracle of every function's right results, case files,
+//! random programs and a suite for executors.
 //!
-//! In: a function's name and plain values, or a case file's text. Out: the one right result, or rows to run.
-//! Must hold: the oracle shares no code with the crates it judges, and does its arithmetic in exact integers,
-//! so that it cannot inherit their mistakes (nor the host's floating-point unit).
+//! The oracle shares no code with the crates that it judges and computes in exact integers, so that it inherits
+//! neither their mistakes nor those of the target's floating-point unit.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -12,6 +12,7 @@ pub mod cases;
 pub mod conformance;
 #[cfg(feature = "check")]
 pub mod differential;
+pub mod edge_cases;
 #[cfg(feature = "check")]
 pub mod elements;
 pub mod oracle;
@@ -19,7 +20,6 @@ pub mod random;
 pub mod reference;
 #[cfg(feature = "check")]
 mod runner;
-pub mod spicy;
 #[cfg(feature = "check")]
 pub mod stages;
 pub mod suite;

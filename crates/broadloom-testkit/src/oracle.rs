@@ -6,10 +6,12 @@
 //! exact integer arithmetic that rounds once; what is not exact comes to 100 bits from
 //! [`reference`](crate::reference), which no executor is made from either.
 
+mod bits;
 mod casts;
 mod exact;
 mod floats;
 mod integers;
+mod outcome;
 mod transcendental;
 
 use std::cmp::Ordering;
@@ -19,6 +21,7 @@ use crate::reference::{Edition, Function};
 use crate::value::Kind;
 pub use crate::value::Value;
 use exact::Real;
+use outcome::{Outcome, store};
 
 pub use casts::cast;
 pub(crate) use exact::{Dyadic, Real as ExactReal};
@@ -163,13 +166,6 @@ impl Signature {
     }
 }
 
-/// What a function on numbers gives, before it is stored in a dtype.
-enum Outcome {
-    Truth(bool),
-    Integer(i128),
-    Real(Real),
-}
-
 /// The result of a function on single values, or nothing if it isn't defined for their dtypes or their
 /// number.
 ///
@@ -211,7 +207,7 @@ pub fn apply(function: &str, args: &[Value]) -> Option<Value> {
         Kind::Bool => on_bools(function, &args.iter().map(|x| x.raw() == 1).collect::<Vec<_>>()),
         Kind::Int(int) => integers::apply(
             function,
-            &args.iter().map(|x| integers::decode(x.raw(), int)).collect::<Vec<_>>(),
+            &args.iter().map(|x| bits::decode(x.raw(), int)).collect::<Vec<_>>(),
             int,
         ),
         Kind::Float(format) => floats::apply(
@@ -278,19 +274,6 @@ fn may_be_off(function: &str, args: &[Value]) -> bool {
         },
         _ => Signature::of(function).is_some_and(|s| s.is_approximate),
     }
-}
-
-/// Puts a result into its dtype: integers wrap, reals are rounded.
-fn store(outcome: Outcome, kind: Kind) -> Value {
-    let raw = match (outcome, kind) {
-        (Outcome::Truth(truth), _) => u64::from(truth),
-        (Outcome::Integer(x), Kind::Int(int)) => integers::encode(x, int),
-        (Outcome::Real(x), Kind::Float(format)) => x.encode(format),
-        (Outcome::Integer(_) | Outcome::Real(_), _) => {
-            unreachable!("a number was computed for a result of {kind:?}")
-        }
-    };
-    Value::from_raw(kind, raw)
 }
 
 fn on_bools(function: &str, args: &[bool]) -> Option<Outcome> {

@@ -1,14 +1,15 @@
 //! Random programs of array operations, what they must give, and how to make a failing one small.
 //!
-//! In: a seed. Out: a [`Program`] that types, over every op, dtype, conversion and view; [`Program::run`] gives
-//! what it must compute. Must hold: one seed is one program, on every host; the reference shares no code with the
-//! crates it judges, but for the names of ops and dtypes, and the scalar instance of functions that are approximate.
+//! A seed gives one [`Program`], the same on every target, and it types; [`Program::run`] gives what it must compute. The
+//! reference shares no code with the crates that it judges but the names of ops and dtypes and the scalar instance of
+//! approximate functions.
 
 mod affine;
 mod generate;
 mod program;
 mod reference;
 mod rng;
+mod shape;
 mod shrink;
 mod text;
 mod typing;

@@ -4,6 +4,8 @@
 //! clear of a rounding edge by more than that; the rest goes to correctly rounded arithmetic of any precision
 //! (`precise`). Nothing here comes from the crates that are judged.
 
+mod arguments;
+mod declaration;
 mod elementary;
 mod functions;
 mod multiples;
@@ -15,34 +17,13 @@ use std::cmp::Ordering;
 
 use broadloom_core::DType;
 
+pub use declaration::{Edition, Special};
 use functions::Quick;
 pub use functions::{Function, Model, Symmetry};
 pub use multiples::near_multiples_of_half_pi;
 use precise::Big;
 pub use speed::Speed;
 use wide::Wide;
-
-/// Where a function comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edition {
-    /// The edition of the Array API standard that the special cases are written from.
-    Standard,
-    /// A later edition.
-    Later,
-    /// No edition: C's or ONNX's function.
-    None,
-}
-
-/// A value at a special argument.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Special {
-    /// Not a number.
-    Nan,
-    /// An infinity; the field says whether it is the negative one.
-    Infinite(bool),
-    /// Exactly this number. The sign of a zero is not judged in ulps.
-    Exactly(f64),
-}
 
 impl Function {
     /// The value where it is not special, and how many bits cancelled in its last sum: it is within
@@ -54,16 +35,11 @@ impl Function {
             Quick::Two(function) => function(x, y),
         }
     }
-}
 
-/// The second argument of atan2; ±1 for a zero where the first is a zero too.
-fn abscissa(y: f64, x: f64) -> f64 {
-    if x == 0.0 && y == 0.0 { x.signum() } else { x }
-}
-
-/// Whether it is an odd integer.
-fn is_odd(y: f64) -> bool {
-    y.abs() < 9_007_199_254_740_992.0 && y.fract() == 0.0 && y as i64 & 1 == 1
+    /// The value where it is not special, to `bits` bits; unary functions don't read `y`.
+    fn precise(self, x: f64, y: f64, bits: usize) -> Big {
+        precise::at(x, y, bits, self.model().precise)
+    }
 }
 
 /// A floating format of IEEE 754.
@@ -178,7 +154,7 @@ pub fn judge_precisely(function: Function, format: Format, x: f64, y: f64, got: 
     if got.is_nan() {
         return Judgement::Wrong;
     }
-    let value = precise::at(function, x, y, 400);
+    let value = function.precise(x, y, 400);
     let exponent = precise::to_wide(&value).exponent();
     let beyond = |negative: bool| {
         let value = precise::power_of_two(format.beyond() as isize);
@@ -202,7 +178,7 @@ pub fn judge_precisely(function: Function, format: Format, x: f64, y: f64, got: 
 /// fewer comes out exact.
 pub(crate) fn value(function: Function, x: f64, y: f64) -> (bool, u128, i32) {
     let (estimate, cancelled) = function.estimate(x, y);
-    let value = if cancelled < 8 { estimate } else { precise::to_wide(&precise::at(function, x, y, 200)) };
+    let value = if cancelled < 8 { estimate } else { precise::to_wide(&function.precise(x, y, 200)) };
     value.parts(100)
 }
 
@@ -219,7 +195,7 @@ pub fn hardness(function: Function, format: Format, x: f64, y: f64) -> f64 {
     if function.special(x, y).is_some() {
         return 0.0;
     }
-    let value = precise::at(function, x, y, 400);
+    let value = function.precise(x, y, 400);
     let halves = value.clone() << (1 - format.ulp(precise::to_wide(&value).exponent())) as isize;
     let distance = precise::to_wide(&(halves.clone() - halves.round()));
     if distance.is_zero() { f64::INFINITY } else { -f64::from(distance.exponent()) - 1.0 }
@@ -235,7 +211,7 @@ pub fn disagreement(function: Function, x: f64, y: f64) -> Option<f64> {
     if cancelled > 80 {
         return None;
     }
-    let precise = precise::to_wide(&precise::at(function, x, y, 160));
+    let precise = precise::to_wide(&function.precise(x, y, 160));
     // Values of astronomic size are not computed but replaced, by each reference in its way.
     let replaced = |x: Wide| x.exponent().abs() > 1 << 14;
     if replaced(estimate) && replaced(precise) && estimate.exponent().signum() == precise.exponent().signum()

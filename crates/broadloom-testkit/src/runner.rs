@@ -1,7 +1,6 @@
-//! Who may run kernels.
+//! The executors and vector widths of this target, for tests that go over all of them.
 //!
-//! In: the host. Out: [`Runner`]s, for tests that go over all of them. Must hold: the options of two runners differ in
-//! nothing that changes bits.
+//! The options of two [`Runner`]s differ in nothing that changes bits.
 
 use std::fmt;
 
@@ -10,7 +9,7 @@ use broadloom::{Executor, Options, VectorWidth};
 /// An executor, and how wide the vectors are if it is machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Runner {
-    /// Who runs the kernels.
+    /// The executor of the kernels.
     pub executor: Executor,
     /// How wide the vectors of machine code are at most.
     pub width: Option<VectorWidth>,
@@ -19,12 +18,12 @@ pub struct Runner {
 impl Runner {
     /// The interpreter.
     pub const INTERP: Runner = Runner { executor: Executor::Interp, width: None };
-    /// Machine code on vectors as wide as the host's.
+    /// Machine code on vectors as wide as the target's.
     pub const JIT: Runner = Runner { executor: Executor::Jit, width: None };
     /// The engine's choice.
     pub const AUTO: Runner = Runner { executor: Executor::Auto, width: None };
 
-    /// The interpreter, and machine code of each width that the host has.
+    /// The interpreter, and machine code of each width that the target has.
     ///
     /// ```
     /// use broadloom_testkit::Runner;

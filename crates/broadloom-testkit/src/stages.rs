@@ -1,7 +1,7 @@
 //! Case files: a program, and what each stage makes of it.
 //!
-//! In: the text of a file. Out: [`CaseFile`], with what is expected of each stage that the file asks for, and what the
-//! stage gives. Must hold: what the stage `run` gives is computed by the reference, not by broadloom.
+//! A [`CaseFile`] has the expected text of each stage that the file asks for. What the stage `run` gives is computed
+//! by the reference, not by broadloom, so that a wrong result can't become the expected one.
 //!
 //! ```text
 //! # What the case shows, or what was wrong.
@@ -28,7 +28,7 @@ use broadloom_core::rewrite::{self, Rules};
 use crate::differential;
 use crate::random::{Program, Tensor, element, type_text};
 
-/// What can be asked for.
+/// A stage whose text a case file can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The typed graph.
@@ -95,7 +95,7 @@ fn rewritten(typed: &TypedGraph<'_>) -> Result<(Graph, Vec<NodeId>), String> {
     rewrite::run(&typed.graph, &typed.roots, Rules::On).map_err(|e| e.to_string())
 }
 
-/// What the reference says.
+/// The values that the reference gives.
 fn run(program: &Program) -> Result<String, String> {
     let outcome = program.run()?;
     let mut out = String::new();

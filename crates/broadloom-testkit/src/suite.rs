@@ -1,7 +1,7 @@
 //! One suite for every executor: a new one is held to all of it by implementing [`Executor`].
 //!
-//! In: an executor. Out: nothing, or a panic that names the op, the operands and both results. Must hold: results
-//! are compared bit for bit (any NaN equals any NaN) with the scalar instance, which the oracle judges.
+//! Results are compared bit for bit (any NaN equals any NaN) with those of the scalar instance, which the oracle
+//! judges. A difference panics with the op, the operands and both results.
 
 mod host;
 mod integers;
@@ -12,7 +12,7 @@ use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op, Scalar, fold};
 use broadloom_mem::{Access, AliasPolicy, Block, HostFunction, Nest, Scratch, View, ViewMut};
 
-use crate::spicy;
+use crate::edge_cases;
 
 pub use host::{host_functions_among_ops, host_functions_of_every_dtype};
 pub use integers::{conversions_next_to_the_middle, quotients_next_to_integers, shifts_by_every_count};
@@ -55,7 +55,7 @@ fn as_bytes(words: &[u64], len: usize) -> &[u8] {
     &broadloom_mem::bytes_of(words)[..len]
 }
 
-/// Runs a one-instruction kernel on columns of operands; the operands named in `splat` are one value for all.
+/// Runs a one-instruction kernel on columns of operands; the operands marked in `splat` are uniform.
 fn run(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[bool]) -> Vec<Scalar> {
     let mut args = [ValueId(0); 3];
     (0..columns.len()).for_each(|i| args[i] = ValueId(i as u32));
@@ -123,9 +123,9 @@ fn expected(code: Code, args: &[Scalar]) -> Scalar {
     }
 }
 
-/// All pairs (a stride through the triples) of spicy values.
+/// All pairs (a stride through the triples) of edge-case values.
 fn columns(code: Code) -> Vec<Vec<Scalar>> {
-    let lists: Vec<Vec<Scalar>> = (0..code.operands()).map(|i| spicy::values(code.operand(i))).collect();
+    let lists: Vec<Vec<Scalar>> = (0..code.operands()).map(|i| edge_cases::values(code.operand(i))).collect();
     let total: usize = lists.iter().map(Vec::len).product();
     let step = (total / 12_000).max(1) | 1;
     let mut columns = vec![Vec::new(); lists.len()];
@@ -148,7 +148,7 @@ fn check(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[
     }
 }
 
-/// Every op × dtype and every conversion, on all pairs of spicy values.
+/// Every op × dtype and every conversion, on all pairs of edge-case values.
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.
@@ -159,7 +159,7 @@ pub fn every_code_gives_the_scalar_instances_bits(executor: &dyn Executor) {
     }
 }
 
-/// Operands that have one element for a whole row.
+/// Uniform operands, which have one element for a whole row.
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.
@@ -209,7 +209,7 @@ fn pair(executor: &dyn Executor, dtype: DType, first: Op, (second, args): (Op, &
     let inputs = if args.len() == 3 { 4 } else { 3 };
     let id = |args: &[u32]| std::array::from_fn(|i| ValueId(args.get(i).copied().unwrap_or(0)));
     let inst = |op, args: &[u32]| Inst { code: Code::Apply(op, dtype), args: id(args) };
-    let values = spicy::values(dtype);
+    let values = edge_cases::values(dtype);
     // Prime steps, so that each value meets many others.
     let columns: Vec<Vec<Scalar>> = [1, 7, 11, 29][..inputs]
         .iter()
@@ -239,7 +239,7 @@ fn pair(executor: &dyn Executor, dtype: DType, first: Op, (second, args): (Op, &
     }
 }
 
-/// Any byte but 0 is true, and is written as 1, whether it is computed with or only moved.
+/// Any byte but 0 is true, and is written as 1, whether it is computed with or only copied.
 ///
 /// # Panics
 /// Where another byte is written.

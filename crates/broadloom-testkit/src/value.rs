@@ -1,8 +1,7 @@
-//! One value of any dtype, and its passage to and from plain bits.
+//! One value of any dtype, and its conversion to and from plain bits, from which the oracle starts.
 //!
-//! In: a Rust number. Out: its dtype, its kind and its bits, from which the oracle starts.
-//! Must hold: `Value::from_raw(v.kind(), v.raw())` is `v`, bit for bit. The table at the end is the only list
-//! of dtypes.
+//! `Value::from_raw(v.kind(), v.raw())` is `v`, bit for bit. The table at the end is the only list of dtypes; `Value`,
+//! `DTYPES` and the conversions are generated from it.
 
 use half::f16;
 
@@ -31,7 +30,7 @@ pub(crate) struct Format {
     pub emax: i32,
 }
 
-/// Declares `Value`, `DTYPES` and the passage to and from bits from one table of dtypes.
+/// Declares `Value`, `DTYPES` and the conversion to and from bits from one table of dtypes.
 macro_rules! values {
     ($($variant:ident($type:ty) $name:literal $kind:expr, $x:ident => $to:expr, $raw:ident => $from:expr;)*) => {
         /// One element of an array, with its dtype.

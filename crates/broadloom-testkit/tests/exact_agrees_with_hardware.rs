@@ -1,4 +1,4 @@
-//! The oracle's exact arithmetic against the host's floating-point unit, on values chosen for their
+//! The oracle's exact arithmetic against the target's floating-point unit, on values chosen for their
 //! difficulty and on many random ones. float16 is held against float64 arithmetic rounded once: with 53 ≥
 //! 2·11 + 2 bits that is correctly rounded.
 
@@ -18,7 +18,7 @@ impl Random {
 
 /// Bits of floats around every place where something changes, `fraction` and `width` being those of the
 /// format.
-fn spicy(fraction: u32, width: u32) -> Vec<u64> {
+fn edge_cases(fraction: u32, width: u32) -> Vec<u64> {
     let sign = 1u64 << (width - 1);
     let infinity = (sign - 1) & !((1 << fraction) - 1);
     let one = (infinity >> (fraction + 1)) << fraction;
@@ -42,13 +42,13 @@ fn spicy(fraction: u32, width: u32) -> Vec<u64> {
     magnitudes.iter().flat_map(|&bits| [bits, bits | sign]).collect()
 }
 
-/// Pairs of bits: all spicy pairs, then random ones, the exponents of half of which lie close together.
+/// Pairs of bits: all pairs of edge-case values, then random ones, half of them with exponents close together.
 fn pairs(fraction: u32, width: u32) -> impl Iterator<Item = (u64, u64)> {
-    let spicy = spicy(fraction, width);
-    let seconds = spicy.clone();
+    let edge_cases = edge_cases(fraction, width);
+    let seconds = edge_cases.clone();
     let mut random = Random(u64::from(width));
     let mask = u64::MAX >> (64 - width);
-    let crossed = spicy.into_iter().flat_map(move |x| seconds.clone().into_iter().map(move |y| (x, y)));
+    let crossed = edge_cases.into_iter().flat_map(move |x| seconds.clone().into_iter().map(move |y| (x, y)));
     crossed.chain((0..30_000).map(move |i| {
         let x = random.next() & mask;
         let near = x.wrapping_add((random.next() % 64) << fraction.saturating_sub(2))
@@ -110,8 +110,8 @@ macro_rules! agrees {
     };
 }
 
-agrees!(float32_agrees_with_the_host, f32, F32, u32, 23, 32);
-agrees!(float64_agrees_with_the_host, f64, F64, u64, 52, 64);
+agrees!(float32_agrees_with_the_target, f32, F32, u32, 23, 32);
+agrees!(float64_agrees_with_the_target, f64, F64, u64, 52, 64);
 
 #[test]
 fn float16_agrees_with_float64_rounded_once() {
@@ -154,20 +154,21 @@ fn every_float16_agrees_in_functions_of_one_argument() {
 }
 
 #[test]
-fn casts_agree_with_the_host() {
+fn casts_agree_with_the_target() {
     let mut random = Random(8);
     let same = |x: Value, to: &str, expected: Value| {
         let got = oracle::cast(x, to);
         assert!(got.same(&expected), "{x:?} to {to} gives {got:?}, not {expected:?}");
     };
-    let doubles = spicy(52, 64)
+    let doubles = edge_cases(52, 64)
         .into_iter()
-        .chain(spicy(23, 32).into_iter().map(|x| f64::from(f32::from_bits(x as u32)).to_bits()));
-    let spicy_doubles: Vec<u64> = doubles.flat_map(|x| [x.wrapping_sub(1), x, x.wrapping_add(1)]).collect();
+        .chain(edge_cases(23, 32).into_iter().map(|x| f64::from(f32::from_bits(x as u32)).to_bits()));
+    let edge_case_doubles: Vec<u64> =
+        doubles.flat_map(|x| [x.wrapping_sub(1), x, x.wrapping_add(1)]).collect();
     // Random numbers around 1 to 2^64, where the integers lie.
     let random_doubles =
         (0..30_000).map(|_| ((1023 + random.next() % 65) << 52) | (random.next() & !(0x7ff << 52)));
-    for bits in spicy_doubles.into_iter().chain(random_doubles) {
+    for bits in edge_case_doubles.into_iter().chain(random_doubles) {
         let x = f64::from_bits(bits);
         same(F64(x), "float32", F32(x as f32));
         same(F64(x), "float16", F16(f16::from_f64(x)));

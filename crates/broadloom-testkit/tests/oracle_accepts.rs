@@ -71,7 +71,7 @@ fn what_overflows_or_vanishes() {
     let y = F32(1.2 * 2f32.powi(116));
     check("hypot", &[F32(f32::MAX), y], F32(f32::INFINITY), [false, true, true, false, false]);
     check("exp", &[F32(89.0)], F32(f32::INFINITY), NONE_BUT_IT);
-    // 0.537 of the least subnormal, and nothing of it.
+    // 0.537 of the smallest subnormal, and nothing of it.
     let x = F32(-103.9);
     let [zero, least] = [0, 1].map(|bits| Value::from_bits("float32", bits).expect("a dtype"));
     assert_eq!(

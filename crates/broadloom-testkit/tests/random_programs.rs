@@ -1,5 +1,5 @@
 //! The random programs type, reach everything, and are the same each time; the reference is right where it can be
-//! read off; the shrinker finds the least failing program.
+//! read off; the shrinker finds the smallest failing program.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
-//! The scalar instance of every function against the oracle, on all pairs of spicy values. The approximate functions,
-//! whose results the oracle lets differ by less than a unit in the last place, are held to it on ordinary numbers and
-//! around their edges, too.
+//! The scalar instance of every function against the oracle, on all pairs of edge-case values. The approximate
+//! functions, whose results the oracle lets differ by less than a unit in the last place, are held to it on ordinary
+//! numbers and around their edges, too.
 
 use std::sync::Mutex;
 
@@ -8,7 +8,7 @@ use broadloom_core::{DType, Op, Scalar, fold};
 use broadloom_testkit::oracle::{self, Signature};
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::Function;
-use broadloom_testkit::{Value, spicy};
+use broadloom_testkit::{Value, edge_cases};
 
 fn value(s: Scalar) -> Value {
     Value::from_bits(s.dtype.name(), s.bits).expect("a dtype of the oracle")
@@ -68,9 +68,9 @@ fn every_op_on_all_pairs() {
     let ops = Op::public().flat_map(|op| op.dtypes().iter().map(move |&dtype| (op, dtype)));
     check(ops.flat_map(|(op, dtype)| {
         // Integers are divided as float64: the graph converts them, so the op sees floats only.
-        let mut lists = vec![spicy::values(dtype); op.operands()];
+        let mut lists = vec![edge_cases::values(dtype); op.operands()];
         if op == Op::Where {
-            lists[0] = spicy::values(DType::Bool);
+            lists[0] = edge_cases::values(DType::Bool);
         }
         let total: usize = lists.iter().map(Vec::len).product();
         let most = if is_approximate(op, dtype) { 12_000 } else { 40_000 };
@@ -86,10 +86,10 @@ fn every_op_on_all_pairs() {
 }
 
 #[test]
-fn every_cast_of_spicy_values() {
+fn every_cast_of_edge_case_values() {
     for &from in DType::ALL {
         for &to in DType::ALL {
-            for x in spicy::values(from) {
+            for x in edge_cases::values(from) {
                 let (got, want) = (fold::cast(x, to), oracle::cast(value(x), to.name()));
                 assert!(value(got).same(&want), "astype({x:?}, {to}): got {got:?}, want {want:?}");
             }
@@ -106,7 +106,7 @@ fn narrowing_half_way_between_neighbours() {
     {
         let wide = |bits: u64| oracle::cast(value(Scalar { dtype: to, bits }), from.name()).bits();
         let mask = u64::MAX >> (64 - 8 * to.size());
-        for x in spicy::values(to) {
+        for x in edge_cases::values(to) {
             let (below, above) = (wide(x.bits), wide((x.bits + 1) & mask));
             let half_way = below / 2 + above / 2;
             for bits in [below, half_way - 1, half_way, half_way + 1] {
@@ -341,7 +341,7 @@ fn near_one(rng: &mut Rng, dtype: DType) -> Scalar {
     float(dtype, 1.0 + distance)
 }
 
-/// The precision, and the binary exponents of half the least subnormal and of the end of the finite numbers.
+/// The precision, and the binary exponents of half the smallest subnormal and of the end of the finite numbers.
 fn range(dtype: DType) -> (i32, f64, f64) {
     match dtype {
         DType::Float16 => (11, -25.0, 16.0),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use broadloom::{Array, DType, Options};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
-use broadloom_testkit::{DTYPES, Value, oracle, spicy};
+use broadloom_testkit::{DTYPES, Value, edge_cases, oracle};
 
 fn all() -> impl Iterator<Item = DType> {
     DTYPES.iter().map(|name| DType::from_name(name).expect("a dtype"))
@@ -56,7 +56,7 @@ fn integers() -> Vec<i128> {
 /// The elements of a dtype that are tried.
 fn elements(dtype: DType) -> Vec<u64> {
     let name = dtype.name();
-    let mut out: BTreeSet<u64> = spicy::values(dtype).into_iter().map(|x| x.bits).collect();
+    let mut out: BTreeSet<u64> = edge_cases::values(dtype).into_iter().map(|x| x.bits).collect();
     if name.starts_with("float") {
         let numbers = [ends(), ties()].concat();
         out.extend(numbers.into_iter().map(|x| oracle::cast(Value::F64(x), name).bits()));

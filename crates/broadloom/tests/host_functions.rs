@@ -404,7 +404,7 @@ fn random_expressions_are_the_same_everywhere() -> Result<()> {
         let mut pool: Vec<Array<'static>> = Vec::new();
         for dtype in [DType::Float32, DType::Float64, DType::Int32, DType::Int8, DType::Float16, DType::Bool]
         {
-            let values = broadloom_testkit::spicy::values(dtype);
+            let values = broadloom_testkit::edge_cases::values(dtype);
             let bits: Vec<u64> =
                 (0..rows * columns).map(|_| rng.pick(&values).map_or(0, |v| v.bits)).collect();
             pool.push(elements::array(dtype, &[rows, columns], &bits));

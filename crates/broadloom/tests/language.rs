@@ -256,7 +256,7 @@ fn user_defined_functions_and_libraries() -> Result<()> {
 fn typed_constants_of_every_dtype_print_and_read_back() {
     let mut seen = 0;
     for dtype in DType::ALL.iter().copied() {
-        for x in broadloom_testkit::spicy::values(dtype) {
+        for x in broadloom_testkit::edge_cases::values(dtype) {
             let text = broadloom_core::text::print::constant(x).to_string();
             let array = broadloom::text::expression(&text, &[]).unwrap_or_else(|e| panic!("{text}: {e}"));
             assert_eq!(print(&[("y", &array)]).expect("a name"), format!("return y = {text}\n"));

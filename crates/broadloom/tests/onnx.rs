@@ -8,7 +8,7 @@ use broadloom::prelude::*;
 use broadloom::{ErrorKind, Executor, IntDivision, Options, onnx};
 use broadloom_testkit::elements;
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::{DTYPES, Value, oracle, spicy};
+use broadloom_testkit::{DTYPES, Value, edge_cases, oracle};
 use num_bigint::BigUint;
 
 use DType::{Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
@@ -138,7 +138,7 @@ fn integers_of_every_dtype() {
         let edge_cases: Vec<u64> = if width == 8 {
             (0..256).collect()
         } else {
-            spicy::values(dtype).into_iter().map(|x| x.bits).collect()
+            edge_cases::values(dtype).into_iter().map(|x| x.bits).collect()
         };
         let mut rng = Rng::new(width as u64);
         let mut number = |_| rng.next() >> rng.below(64) & (u64::MAX >> (64 - width));
@@ -342,12 +342,12 @@ impl Format {
     }
 }
 
-/// Operands: all pairs of edge-case values, random bits, and such that the quotient lies where it overflows, is subnormal, or
-/// is next to a float or to the middle between two.
+/// Operands: all pairs of edge-case values, random bits, and such that the quotient lies where it overflows, is
+/// subnormal, or is next to a float or to the middle between two.
 fn operands(format: Format) -> Vec<(u64, u64)> {
     let width = 8 * format.dtype.size();
     let (mask, stored) = (u64::MAX >> (64 - width), format.precision - 1);
-    let edge_cases: Vec<u64> = spicy::values(format.dtype).into_iter().map(|x| x.bits).collect();
+    let edge_cases: Vec<u64> = edge_cases::values(format.dtype).into_iter().map(|x| x.bits).collect();
     let mut pairs: Vec<(u64, u64)> =
         edge_cases.iter().flat_map(|&a| edge_cases.iter().map(move |&b| (a, b))).collect();
     let mut rng = Rng::new(width as u64);

@@ -7,7 +7,7 @@ use broadloom::{ErrorKind, Op};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
-use broadloom_testkit::{DTYPES, Value, spicy};
+use broadloom_testkit::{DTYPES, Value, edge_cases};
 
 /// `--` is undefined.
 const STRICT: &str = "
@@ -152,7 +152,7 @@ fn every_pair_of_dtypes_in_functions_of_three() {
 
 /// A few values of a dtype, the ends of its range among them.
 fn some(dtype: DType) -> Vec<u64> {
-    let all: Vec<u64> = spicy::values(dtype).into_iter().map(|x| x.bits).collect();
+    let all: Vec<u64> = edge_cases::values(dtype).into_iter().map(|x| x.bits).collect();
     let most = 12;
     let mut some: Vec<u64> = all.iter().copied().step_by(all.len().div_ceil(most)).collect();
     let width = 8 * dtype.size() as u32;

@@ -11,7 +11,7 @@ use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES};
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::{Format, Function, Judgement, Symmetry, judge};
-use broadloom_testkit::{Value, spicy};
+use broadloom_testkit::{Value, edge_cases};
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
 /// The approximate functions with the dtypes that they take, integers among them.
@@ -41,7 +41,7 @@ fn sign_bit(dtype: DType) -> u64 {
 
 /// Edge-case values, random bits (most of them huge or tiny), and numbers of ordinary size.
 fn values(dtype: DType, n: usize, rng: &mut Rng) -> Vec<u64> {
-    let mut values: Vec<u64> = spicy::values(dtype).into_iter().map(|x| x.bits).collect();
+    let mut values: Vec<u64> = edge_cases::values(dtype).into_iter().map(|x| x.bits).collect();
     let mask = u64::MAX >> (64 - 8 * dtype.size());
     values.extend((0..n).map(|_| rng.next() & mask));
     values.extend((0..n).map(|_| ordinary(dtype, rng)));

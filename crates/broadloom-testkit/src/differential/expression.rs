@@ -1,7 +1,7 @@
-//! Anybody's expression, checked.
+//! Checks an expression of a user in the same way as a search checks random programs.
 //!
-//! In: arrays that are not evaluated, and seeds. Out: as of a search among random programs. Must hold: the expression
-//! is what is checked, under other values, other layouts of its inputs and, where its views allow, other extents.
+//! The expression stays as it is. The values and layouts of its inputs are drawn anew for each seed and, where its
+//! views allow, so are the extents.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
                 Step::Apply(*op, args.iter().map(|arg| Arg::Step(arg.index())).collect())
             }
             NodeKind::Host { function, .. } => {
-                let why = format!("{function} is the host's: the reference does not know what it gives");
+                let why = format!("{function} is a host function: the reference does not know what it gives");
                 return Err(Error::new(ErrorKind::Name, why));
             }
             NodeKind::Cast { arg, to } => Step::Cast(arg.index(), *to),
@@ -73,7 +73,7 @@ fn range(slice: &Slice) -> PySlice {
     PySlice { start: Some(start as isize), stop, step }
 }
 
-/// The most elements that a step has in a check, if extents can be made smaller.
+/// The maximum number of elements that a step has in a check, if extents can be made smaller.
 pub const MOST_ELEMENTS: usize = 2000;
 
 /// Evaluates an expression under random values for each seed, in every way, against the reference.

@@ -1,8 +1,7 @@
-//! Many random programs, until one goes wrong.
+//! Searches random programs for one that goes wrong, and makes it small.
 //!
-//! In: seeds, and when to stop. Out: a [`Summary`] of what was tried, or a [`Finding`], made small. Must hold: one seed
-//! is one program, so that a finding can be had again from its seed; of several findings the one of the least seed is
-//! told; an interrupted search tells what it has done.
+//! A seed determines its program, so that a [`Finding`] can be reproduced from its seed; of several findings, the one
+//! of the minimum seed is returned. An interrupted search returns the [`Summary`] of what it has tried.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -156,7 +155,7 @@ pub struct Summary {
     pub steps: u64,
     /// How many times each function was applied to operands of each dtype.
     pub applied: BTreeMap<(Op, DType), u64>,
-    /// Whether some kernel was compiled; else the interpreter stood for both executors.
+    /// Whether some kernel was compiled; otherwise the interpreter ran in place of both executors.
     pub is_compiled: bool,
     /// How long it took.
     pub time: Duration,

@@ -1,11 +1,11 @@
 //! Conversions between dtypes.
 //!
-//! In: a value and the name of a dtype. Out: the value of that dtype.
-//! Must hold: total, and rounded at most once, straight from the exact source value to the target format.
-//! Floats truncate and saturate into integers, NaN is 0 there, integers wrap, and all but zeros are true.
+//! A conversion is total and rounds at most once, straight from the exact source value to the target format. Floats
+//! truncate and saturate into integers, NaN becomes 0 there, integers wrap, and everything but a zero is true.
 
+use super::bits;
 use super::exact::{Real, Toward};
-use super::{Outcome, integers, store};
+use super::outcome::{Outcome, store};
 use crate::value::{Kind, Value, kind_of};
 
 /// The value of dtype `to` that `x` converts to.
@@ -27,7 +27,7 @@ pub fn cast(x: Value, to: &str) -> Value {
         (Kind::Bool, Kind::Int(_)) => Outcome::Integer(i128::from(x.raw())),
         (Kind::Bool, Kind::Float(_)) => Outcome::Real(Real::finite(false, u128::from(x.raw()), 0)),
         (Kind::Int(from), target) => {
-            let integer = integers::decode(x.raw(), from);
+            let integer = bits::decode(x.raw(), from);
             match target {
                 Kind::Bool => Outcome::Truth(integer != 0),
                 Kind::Int(_) => Outcome::Integer(integer),
@@ -38,7 +38,7 @@ pub fn cast(x: Value, to: &str) -> Value {
             let real = Real::decode(x.raw(), from);
             match target {
                 Kind::Bool => Outcome::Truth(!real.is_zero()),
-                Kind::Int(int) => Outcome::Integer(saturated(real, integers::range(int))),
+                Kind::Int(int) => Outcome::Integer(saturated(real, bits::range(int))),
                 Kind::Float(_) => Outcome::Real(real),
             }
         }

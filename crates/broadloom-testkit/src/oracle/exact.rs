@@ -1,9 +1,8 @@
-//! Floating point as exact integers: a number is ± magnitude × 2^exponent, and it is rounded in one place,
-//! `Real::encode`.
+//! Floating point as exact integers: a number is ± magnitude × 2^exponent, and it is rounded once, to nearest with
+//! ties to even, in one place, `Real::encode`.
 //!
-//! In: the bits of a float of any format. Out: the bits of a result, rounded once, to nearest, ties to even.
-//! Must hold: what reaches `encode` is exact, or is wider than any format by seven bits or more and has its
-//! lowest bit set where something below it was cut off, so that no tie is mistaken.
+//! What reaches `encode` is exact, or it is wider than any format by seven bits or more and its lowest bit is sticky
+//! (set where something below it was cut off), so that no tie is mistaken.
 
 use std::cmp::Ordering;
 

@@ -1,12 +1,13 @@
 //! The functions of floats, each as the Array API standard's special cases with the general case last.
 //!
-//! In: arguments taken apart, and their format. Out: a truth value, or a result that the caller rounds once.
-//! Must hold: the arms stand in the order in which the standard's cases exclude one another, NaN first.
+//! The arms stand in the order in which the standard's cases exclude one another, NaN first. A result is exact or wide
+//! enough for the caller to round it once.
 
 use std::cmp::Ordering;
 
 use super::exact::{Real, Toward};
-use super::{Outcome, transcendental};
+use super::outcome::Outcome;
+use super::transcendental;
 use crate::value::Format;
 use Real::{Finite, Infinite, Nan};
 

@@ -1,31 +1,10 @@
 //! The functions of integers, computed in `i128` and wrapped once at the end.
 //!
-//! In: arguments as mathematical integers, and the range of their dtype. Out: the mathematical result modulo
-//! 2^128, which is enough to wrap to any dtype.
-//! Must hold: total. A division or remainder by zero is 0, a shift by fewer than 0 or by all bits or more
-//! shifts everything out.
+//! Every function is total: a division or a remainder by zero is 0, and a shift by fewer than 0 bits or by the width or
+//! more shifts everything out. Results are right modulo 2^128, which is enough to wrap to any dtype.
 
-use super::Outcome;
+use super::outcome::Outcome;
 use crate::value::Int;
-
-/// The integer that the bits mean.
-pub(super) fn decode(raw: u64, int: Int) -> i128 {
-    let x = i128::from(raw);
-    if int.signed && x >= 1 << (int.bits - 1) { x - (1 << int.bits) } else { x }
-}
-
-/// The bits of the integer of the dtype that is congruent to `x` modulo 2^bits.
-pub(super) fn encode(x: i128, int: Int) -> u64 {
-    x.rem_euclid(1 << int.bits) as u64
-}
-
-/// The least and the largest integer of the dtype.
-pub(super) fn range(int: Int) -> (i128, i128) {
-    match int.signed {
-        true => (-(1 << (int.bits - 1)), (1 << (int.bits - 1)) - 1),
-        false => (0, (1 << int.bits) - 1),
-    }
-}
 
 pub(super) fn apply(function: &str, args: &[i128], int: Int) -> Option<Outcome> {
     let number = match (function, args) {

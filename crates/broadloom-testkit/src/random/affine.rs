@@ -1,11 +1,11 @@
-//! Where each element of a view comes from.
+//! Where each element of a view comes from: an [`Affine`] has the view's shape and, for each of its elements, the
+//! position of the source's element in row-major order.
 //!
-//! In: a view, and the shape that it is taken of. Out: an [`Affine`]: the view's shape, and for each of its elements
-//! the position of the source's element in row-major order. Must hold: written from the Array API's and Python's
-//! documentation of indexing, not from `broadloom-core`.
+//! It is written from the Array API's and Python's documentation of indexing, not from `broadloom-core`, so that the two
+//! can be held against each other.
 
 use super::program::{PySlice, View};
-use super::typing;
+use super::shape;
 
 /// A view of row-major elements: element (i, j, …) of it is element `offset + i·steps[0] + j·steps[1] + …`.
 pub struct Affine {
@@ -57,19 +57,19 @@ impl Affine {
                     to.iter().map(|&e| usize::try_from(e).unwrap_or(last)).collect()
                 };
                 let elements = shape.iter().product::<usize>();
-                let known = typing::elements(&with(1))?;
+                let known = shape::elements(&with(1))?;
                 let last = if open == 0 { 1 } else { elements.checked_div(known).unwrap_or(0) };
                 if known * last != elements || open == 1 && known == 0 {
                     return ill();
                 }
                 let whole = with(last);
-                typing::elements(&whole)?;
+                shape::elements(&whole)?;
                 return Ok(Affine::whole(&whole));
             }
             View::ExpandDims(axis) => {
                 let axis = axis_of(*axis, shape.len() + 1)?;
                 out.shape.insert(axis, 1);
-                typing::elements(&out.shape)?;
+                shape::elements(&out.shape)?;
                 out.steps.insert(axis, 0);
             }
             View::Squeeze(axis) => {
@@ -131,7 +131,7 @@ impl Affine {
             }
             steps.push(if have == want { self.steps[axis] } else { 0 });
         }
-        typing::elements(to)?;
+        shape::elements(to)?;
         (self.shape, self.steps) = (to.to_vec(), steps);
         Ok(())
     }
@@ -162,17 +162,4 @@ impl Affine {
 fn axis_of(axis: isize, n: usize) -> Result<usize, String> {
     let n = n as isize;
     if (-n..n).contains(&axis) { Ok(axis.rem_euclid(n) as usize) } else { Err(format!("{axis} of {n}")) }
-}
-
-/// The shape that two shapes broadcast to.
-pub fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
-    let rank = a.len().max(b.len());
-    let extent = |s: &[usize], axis: usize| (axis + s.len()).checked_sub(rank).map_or(1, |axis| s[axis]);
-    (0..rank)
-        .map(|axis| match (extent(a, axis), extent(b, axis)) {
-            (x, y) if x == y || y == 1 => Some(x),
-            (1, y) => Some(y),
-            _ => None,
-        })
-        .collect()
 }

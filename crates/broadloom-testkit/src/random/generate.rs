@@ -1,8 +1,8 @@
-//! Random programs that type.
+//! Random programs over all ops, dtypes, conversions, literals and views, with steps that several others use and several
+//! roots.
 //!
-//! In: a seed and a size. Out: a [`Program`] over all ops, dtypes, conversions, literals and views, with steps that
-//! several others use and several roots. Must hold: it types in its promotion mode; what each array holds is drawn
-//! from the values at which implementations go wrong, from random bits, or both.
+//! A generated program types in its promotion mode. Its arrays hold values at which implementations go wrong, random bits,
+//! or both.
 
 use std::sync::OnceLock;
 
@@ -10,24 +10,16 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::op::Law;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
-use super::affine::broadcast;
 use super::program::{Arg, Program, PySlice, Step, Tensor, View};
 use super::rng::Rng;
+use super::shape::broadcast;
 use super::typing::{self, Type};
-use crate::{Value, oracle, spicy};
+use crate::{Value, edge_cases, oracle};
 
 mod shapes;
+mod size;
 
-/// How large the arrays of a program are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// At most some hundred elements, of any shape.
-    Small,
-    /// Tens of thousands of elements, so that work is shared between threads.
-    Large,
-    /// Few elements and thousands of steps, more than one kernel takes.
-    Long,
-}
+pub use size::Size;
 
 /// The program of a seed.
 ///
@@ -256,7 +248,7 @@ impl Generator {
             0 if dtype != DType::Bool => self.rng.next() & (u64::MAX >> (64 - 8 * dtype.size())),
             // Small numbers, so that there is something equal, divisible and in range.
             1 | 2 => oracle::cast(Value::I8(self.rng.below(9) as i8 - 3), dtype.name()).bits(),
-            _ => self.rng.pick(spicy_values(dtype)).expect("spicy values").bits,
+            _ => self.rng.pick(edge_case_values(dtype)).expect("edge-case values").bits,
         }
     }
 
@@ -466,9 +458,9 @@ impl Generator {
 }
 
 /// The values at which implementations go wrong, listed once.
-fn spicy_values(dtype: DType) -> &'static [Scalar] {
+fn edge_case_values(dtype: DType) -> &'static [Scalar] {
     static LISTS: OnceLock<Vec<Vec<Scalar>>> = OnceLock::new();
-    &LISTS.get_or_init(|| DType::ALL.iter().map(|&d| spicy::values(d)).collect())[dtype as usize]
+    &LISTS.get_or_init(|| DType::ALL.iter().map(|&d| edge_cases::values(d)).collect())[dtype as usize]
 }
 
 fn signed(dtype: DType, bits: u64) -> i128 {

@@ -1,7 +1,6 @@
-//! A program of array operations, as plain data.
+//! A program of array operations as plain data, which a generator, a test or a parser writes down.
 //!
-//! In: what a generator or a test writes down. Out: [`Program`]. Must hold: a step refers to earlier
-//! steps only; whether it types is [`Program::run`]'s to say.
+//! A step refers to earlier steps only. A value of these types need not type: [`Program::run`] decides that.
 
 use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Literal, Op, Promotion};

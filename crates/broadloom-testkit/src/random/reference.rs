@@ -1,10 +1,9 @@
-//! What a program must give, element by element.
+//! Computes what a program must give, element by element: the elements of every step, and the divisions that fail.
 //!
-//! In: a [`Program`]. Out: an [`Outcome`]: every step's elements, and which divisions fail. Must hold: each element
-//! goes through the oracle, but for approximate functions: of several right results theirs is that of the scalar
-//! instance, which is held to the oracle one call at a time. A computed NaN is the positive quiet one; one that is
-//! loaded keeps its sign through moves (where, abs, negative, positive, copysign, views), so that signbit has one
-//! right answer.
+//! The oracle computes each element, except for approximate functions: of several right results, theirs is that of
+//! the scalar instance, which is held to the oracle one call at a time. A computed NaN is the positive quiet one. A
+//! loaded NaN keeps its sign through functions that propagate NaN bits (where, abs, negative, positive, copysign,
+//! views), so that signbit has one right answer.
 
 use std::collections::BTreeSet;
 

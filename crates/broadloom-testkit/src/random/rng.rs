@@ -1,7 +1,6 @@
-//! Random numbers that are the same on every host.
+//! Random numbers that are the same on every target.
 //!
-//! In: a seed. Out: a stream of numbers. Must hold: SplitMix64, so that the published outputs of that generator
-//! are its test.
+//! The generator is SplitMix64, whose published outputs are its test.
 
 /// A SplitMix64 generator.
 ///

@@ -1,15 +1,14 @@
-//! A failing program made small.
+//! Makes a failing program small, until no single part can be taken from it without the failure going away.
 //!
-//! In: a program that fails, and how to tell. Out: one that still fails, from which no single part can be taken.
-//! Must hold: every candidate types; each change that is kept makes the program smaller by the measure of the change
-//! (steps that compute, elements, distinct bits), so that this ends.
+//! Every candidate types. Each change that is kept makes the program smaller by the measure of that change (steps
+//! that compute, elements, distinct bits), so that shrinking terminates.
 
 use broadloom_core::Promotion;
 use broadloom_core::graph::IntDivision;
 
 use super::program::{Arg, Program, Step, View};
 
-/// The most candidates that are tried.
+/// The maximum number of candidates that are tried.
 const BUDGET: usize = 4000;
 
 /// Makes a failing program smaller while it fails.

@@ -1,8 +1,8 @@
-//! A program as text that people can read, and read back.
+//! A program as text that people can read, and its parser.
 //!
-//! In: a [`Program`], or text. Out: the other. Must hold: what is printed reads back as the same program, bit for bit;
-//! a type that is written on a line is the line's type. The grammar is the library's text language with its settings and
-//! with the values of inputs; what is particular is only that each function becomes a step.
+//! What is printed reads back as the same program, bit for bit; a type that is written on a line must be the line's
+//! type. The grammar is the library's text language with its settings and with the values of inputs; the only
+//! difference is that each function becomes a step.
 //!
 //! ```text
 //! int_division error                       optional, as `promotion numpy` is
@@ -273,7 +273,7 @@ impl Meaning for Steps {
     }
 
     fn host(&mut self, _id: u32, _args: &[Arg]) -> CoreResult<Arg> {
-        error(ErrorKind::Internal, "a program has no functions of a host")
+        error(ErrorKind::Internal, "a program has no host functions")
     }
 
     fn input(&mut self, input: &Input<'_>, data: Option<&[u64]>) -> CoreResult<Arg> {

@@ -1,12 +1,13 @@
-//! The dtypes and shapes of a program's steps.
+//! The dtypes and shapes of a program's steps: a [`Type`] for each, or why it has none.
 //!
-//! In: steps, and how dtypes of different kinds meet. Out: a [`Type`] for each, or why it has none. Must hold:
-//! written from the Array API standard's promotion tables and NumPy 2's, not from `broadloom-core`.
+//! It is written from the Array API standard's promotion tables and NumPy 2's, not from `broadloom-core`, so that the two
+//! can be held against each other.
 
 use broadloom_core::{DType, Kind, Literal, Op, Promotion};
 
-use super::affine::{Affine, broadcast};
+use super::affine::Affine;
 use super::program::{Arg, Program, Step};
+use super::shape::{broadcast, elements};
 use crate::Value;
 use crate::oracle::{self, Signature};
 
@@ -24,14 +25,6 @@ impl Type {
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }
-}
-
-/// How many elements an array of this shape has, if there can be one: the library says 64 axes at most, and an address
-/// space for elements of 8 bytes, also without the axes that are empty.
-pub fn elements(shape: &[usize]) -> Result<usize, String> {
-    let stretch = shape.iter().filter(|&&extent| extent != 0).try_fold(8usize, |n, &e| n.checked_mul(e));
-    let fits = stretch.is_some_and(|n| isize::try_from(n).is_ok()) && shape.len() <= 64;
-    if fits { Ok(shape.iter().product()) } else { Err(format!("{shape:?} exceeds a limit")) }
 }
 
 /// The types of the steps, up to the first that has none.

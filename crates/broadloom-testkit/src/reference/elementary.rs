@@ -6,7 +6,8 @@
 
 use std::sync::LazyLock;
 
-use super::precise::Constants;
+use super::arguments;
+use super::precise::{Constants, ERFC_SATURATED};
 use super::wide::{Fixed, Wide};
 
 /// No value here is further from the exact one, relatively, than 2^-104 (`pow`; the others stay below 2^-112).
@@ -15,9 +16,6 @@ pub const RELATIVE_ERROR: f64 = 4.930380657631324e-32;
 /// Beyond 2^14, the exponential and its relatives are as good as zero or infinite in every format.
 const SATURATED: i32 = 14;
 const HUGE: Wide = Wide::power_of_two(1 << 20);
-
-/// Beyond this, erfc is as good as zero in every format.
-pub(super) const ERFC_SATURATED: f64 = 40.0;
 
 pub(super) static CONSTANTS: LazyLock<Constants> = LazyLock::new(Constants::new);
 
@@ -339,7 +337,7 @@ pub fn atan2(y: Wide, x: Wide) -> Wide {
 
 /// The angle of a point of float64 coordinates, by the signs of zeros where both are.
 pub fn angle(y: f64, x: f64) -> Wide {
-    atan2(y.into(), super::abscissa(y, x).into()).with_sign(y.is_sign_negative())
+    atan2(y.into(), arguments::abscissa(y, x).into()).with_sign(y.is_sign_negative())
 }
 
 /// atan(x).
@@ -394,7 +392,7 @@ pub fn pow(x: Wide, y: Wide) -> Wide {
 
 /// x^y, for x other than 0, and an integer y if x is negative.
 pub fn signed_pow(x: f64, y: f64) -> Wide {
-    pow(x.abs().into(), y.into()).with_sign(x < 0.0 && super::is_odd(y))
+    pow(x.abs().into(), y.into()).with_sign(x < 0.0 && arguments::is_odd(y))
 }
 
 /// The square root of a float64 again, by a Newton step from the target's.

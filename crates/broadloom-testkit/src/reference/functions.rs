@@ -7,10 +7,11 @@
 
 use std::cmp::Ordering;
 
+use super::declaration::{Edition, Special};
 use super::precise::Evaluation;
 use super::speed::{Speed, speed};
 use super::wide::Wide;
-use super::{Edition, Special, elementary, precise};
+use super::{arguments, elementary, precise};
 use Special::{Exactly, Infinite, Nan};
 
 /// What holds between f(−x) and f(x).
@@ -445,7 +446,7 @@ functions! {
     Pow Model {
         takes_integers: true,
         speed: speed!([x: 0.1, 10.0; y: -10.0, 10.0] x.powf(y)),
-        ..Model::two("pow", special_pow, |x, y| (elementary::signed_pow(x, y), 0), |e| e.pow())
+        ..Model::two("pow", special_pow, |x, y| (elementary::signed_pow(x, y), 0), |e| e.pow(elementary::log))
     };
     Sin Model {
         symmetry: Symmetry::Odd,
@@ -635,6 +636,6 @@ fn special_pow(x: f64, y: f64) -> Option<Special> {
     } else {
         return None;
     };
-    let negative = x.is_sign_negative() && super::is_odd(y);
+    let negative = x.is_sign_negative() && arguments::is_odd(y);
     Some(if grows { Infinite(negative) } else { Exactly(if negative { -0.0 } else { 0.0 }) })
 }

@@ -1,7 +1,7 @@
-//! The float64 numbers that are nearest to multiples of π/2, where reducing an angle is hardest.
+//! The float64 numbers that are nearest to multiples of π/2, where argument reduction is hardest.
 //!
-//! In: nothing. Out: numbers m · 2^e with m below 2^53, for every e that a number above 1 can have. Must hold: m is
-//! the denominator of a convergent of 2^e · 2/π, so no smaller m comes nearer at that e (Lagrange).
+//! They are numbers m · 2^e with m below 2^53, for every e that a number above 1 can have. Each m is the denominator
+//! of a convergent of 2^e · 2/π, so that no smaller m comes nearer at that e (Lagrange).
 
 use num_bigint::BigUint;
 

@@ -9,8 +9,11 @@ use std::cell::RefCell;
 use dashu_float::round::mode::HalfEven;
 use dashu_float::{ConstCache, Context, FBig, FpResult, Repr};
 
-use super::Function;
+use super::arguments;
 use super::wide::{Fixed, Wide};
+
+/// Beyond this, erfc is as good as zero in every format.
+pub(super) const ERFC_SATURATED: f64 = 40.0;
 
 /// An arbitrarily precise number.
 pub(super) type Big = FBig<HalfEven, 2>;
@@ -71,9 +74,9 @@ pub(super) fn tiny() -> Big {
     power_of_two(-(1 << 20))
 }
 
-/// The function at (`x`, `y`) to `bits` bits; unary functions don't read `y`.
-pub(super) fn at(function: Function, x: f64, y: f64, bits: usize) -> Big {
-    CACHE.with_borrow_mut(|cache| (function.model().precise)(&mut Evaluation { x, y, bits, cache }))
+/// A function at (`x`, `y`) to `bits` bits; unary functions don't read `y`.
+pub(super) fn at(x: f64, y: f64, bits: usize, function: fn(&mut Evaluation<'_>) -> Big) -> Big {
+    CACHE.with_borrow_mut(|cache| function(&mut Evaluation { x, y, bits, cache }))
 }
 
 /// The evaluation of a function at one point.
@@ -86,6 +89,8 @@ pub(super) struct Evaluation<'c> {
 
 /// A function of the library.
 type Library = fn(&Context<HalfEven>, &Repr<2>, Option<&mut ConstCache>) -> FpResult<Big>;
+
+const LN: Library = |context, x, cache| context.ln(x, cache);
 
 impl Evaluation<'_> {
     /// The library's function at the first argument.
@@ -145,10 +150,10 @@ impl Evaluation<'_> {
 
     /// 1 − erf(x), with as many more bits as the difference loses.
     pub fn erfc(&mut self) -> Big {
-        if self.x > super::elementary::ERFC_SATURATED {
+        if self.x > ERFC_SATURATED {
             return tiny();
         }
-        if self.x < -super::elementary::ERFC_SATURATED {
+        if self.x < -ERFC_SATURATED {
             return Big::ONE << 1;
         }
         let lost = if self.x > 0.0 { (self.x * self.x * 1.45) as usize + 10 } else { 0 };
@@ -164,7 +169,7 @@ impl Evaluation<'_> {
     /// The angle of a point, which is odd in the first coordinate, whose zero has a sign.
     pub fn atan2(&mut self) -> Big {
         let context = Context::<HalfEven>::new(self.bits);
-        let (y, x) = (big(self.x.abs()), big(super::abscissa(self.x, self.y)));
+        let (y, x) = (big(self.x.abs()), big(arguments::abscissa(self.x, self.y)));
         let angle = value(context.atan2(y.repr(), x.repr(), Some(self.cache)));
         if self.x.is_sign_negative() { -angle } else { angle }
     }
@@ -173,11 +178,12 @@ impl Evaluation<'_> {
         value(Context::<HalfEven>::new(self.bits).hypot(big(self.x).repr(), big(self.y).repr()))
     }
 
-    /// x^y for x other than 0, and an integer y if x is negative.
-    pub fn pow(&mut self) -> Big {
+    /// x^y for x other than 0, and an integer y if x is negative. `log` tells which results
+    /// are of astronomic size and are replaced.
+    pub fn pow(&mut self, log: fn(Wide) -> Wide) -> Big {
         let (x, y) = (self.x, self.y);
-        let negative = x < 0.0 && super::is_odd(y);
-        let size = Wide::from_f64(y) * super::elementary::log(Wide::from_f64(x.abs()));
+        let negative = x < 0.0 && arguments::is_odd(y);
+        let size = Wide::from_f64(y) * log(Wide::from_f64(x.abs()));
         let magnitude = if size.exponent() >= 14 {
             if size.is_negative() { tiny() } else { huge() }
         } else {
@@ -236,41 +242,42 @@ pub(super) struct Constants {
 
 impl Constants {
     pub fn new() -> Constants {
-        let two = |function, x: f64| at(function, x, 0.0, 200);
-        let one = |function, x| to_wide(&two(function, x));
-        let ln2 = two(Function::Log, 2.0);
+        // A cache of its own: the thread's is in use where `pow` is the first to ask for the constants.
+        let mut cache = ConstCache::new();
+        let mut at = |x: f64, bits: usize, function: Library| {
+            Evaluation { x, y: 0.0, bits, cache: &mut cache }.value(function)
+        };
+        let ln2 = at(2.0, 200, LN);
         let high = ln2.clone().with_precision(107).value();
-        let pi = at(Function::Acos, -1.0, 0.0, 1600);
+        let pi = at(-1.0, 1600, |c, x, k| c.acos(x, k));
         let bits = (Big::from(2) / pi) << (64 * 22);
         let bytes = bits.to_int().value().into_parts().1.to_be_bytes();
         let mut two_over_pi = [0; 22];
         for (word, bytes) in two_over_pi.iter_mut().zip(bytes.chunks_exact(8)) {
             *word = u64::from_be_bytes(bytes.try_into().expect("eight"));
         }
-        let fixed = |function, x: f64| {
-            if x == 0.0 && function == Function::Sin { Wide::ZERO } else { one(function, x) }.to_fixed()
-        };
+        let mut one = |x: f64, function: Library| to_wide(&at(x, 200, function));
         Constants {
             ln2: to_wide(&ln2),
             ln2_high: to_wide(&high),
             ln2_low: to_wide(&(ln2 - high)),
-            ln10: one(Function::Log, 10.0),
-            half_pi: one(Function::Asin, 1.0),
+            ln10: one(10.0, LN),
+            half_pi: one(1.0, |c, x, k| c.asin(x, k)),
             two_over_root_pi: to_wide(&two_over_root_pi(200)),
             gauss: std::array::from_fn(|k| {
                 let square = Big::from((k as u32 + 1).pow(2)).with_precision(220).value();
                 let exponent = -square / Big::from(9_u32);
                 to_wide(&value(Context::new(200).exp(exponent.repr(), None)))
             }),
-            exp: std::array::from_fn(|j| one(Function::Exp, j as f64 / 32.0)),
-            log: std::array::from_fn(|j| {
-                if j == 16 { Wide::ZERO } else { one(Function::Log, (j + 48) as f64 / 64.0) }
+            exp: std::array::from_fn(|j| one(j as f64 / 32.0, |c, x, k| c.exp(x, k))),
+            log: std::array::from_fn(|j| if j == 16 { Wide::ZERO } else { one((j + 48) as f64 / 64.0, LN) }),
+            atan: std::array::from_fn(|j| {
+                if j == 0 { Wide::ZERO } else { one(j as f64 / 32.0, |c, x, k| c.atan(x, k)) }
             }),
-            atan: std::array::from_fn(
-                |j| if j == 0 { Wide::ZERO } else { one(Function::Atan, j as f64 / 32.0) },
-            ),
             sin_cos: std::array::from_fn(|j| {
-                (fixed(Function::Sin, j as f64 / 32.0), fixed(Function::Cos, j as f64 / 32.0))
+                let x = j as f64 / 32.0;
+                let sin = if j == 0 { Wide::ZERO } else { one(x, |c, x, k| c.sin(x, k)) };
+                (sin.to_fixed(), one(x, |c, x, k| c.cos(x, k)).to_fixed())
             }),
             two_over_pi,
         }

@@ -41,7 +41,7 @@ fn the_precise_reference_agrees_with_mpmath() {
         if function.special(x, y).is_some() {
             continue;
         }
-        let error = relative(&precise::at(function, x, y, 198), &exact);
+        let error = relative(&function.precise(x, y, 198), &exact);
         assert!(error < 2_f64.powi(-196), "{function:?}({x:e}, {y:e}): 2^{}", error.log2());
     }
 }

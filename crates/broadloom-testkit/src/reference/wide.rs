@@ -1,8 +1,7 @@
 //! Binary floating point with significands of 127 bits, in integer arithmetic.
 //!
-//! In: float64 values and integers. Out: sums, products, quotients and roots. Must hold: each operation is exact or
-//! within 2^-125 of the result, relatively; the difference of operands within a factor of two is exact. Exponents
-//! are wide enough that nothing over- or underflows.
+//! A sum, product, quotient or root is exact or within 2^-125 of the result, relatively; the difference of operands
+//! within a factor of two is exact. Exponents are wide enough that nothing over- or underflows.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
-//! Host functions: what they are given, and what becomes of what they give.
+//! Checks that host functions are given the right operands, and that their results reach the outputs.
 //!
-//! In: an executor. Out: nothing, or a panic that names the kernel and both results. Must hold: the expected value is the
-//! closure's own, called here for the one element; operands are compared bit for bit, NaNs too.
+//! The expected value of an element is the closure's own, called here for that element. Operands are compared bit for
+//! bit, NaNs too, since memory hands them over unchanged.
 
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op, Scalar};
@@ -9,7 +9,7 @@ use broadloom_math::{DTypeVisitor, Elem};
 use broadloom_mem::HostFunction;
 
 use super::{Executor, run_kernel};
-use crate::spicy;
+use crate::edge_cases;
 
 fn inst(code: Code, args: &[u32]) -> Inst {
     Inst { code, args: std::array::from_fn(|i| ValueId(args.get(i).copied().unwrap_or(0))) }
@@ -53,7 +53,7 @@ pub fn host_functions_of_every_dtype(executor: &dyn Executor) {
         let mut kernel = Kernel { inputs: vec![from, to], outputs: vec![ValueId(2)], ..Kernel::default() };
         let code = kernel.callee(function.declaration());
         kernel.body = vec![inst(code, &[0, 1])];
-        let values = [from, to].map(spicy::values);
+        let values = [from, to].map(edge_cases::values);
         let columns: Vec<Vec<Scalar>> = [(1, &values[0]), (3, &values[1])]
             .map(|(step, values)| (0..67).map(|i| values[(i * step) % values.len()]).collect())
             .into();
@@ -83,7 +83,7 @@ fn second(x: f64) -> bool {
 }
 
 /// Several functions in one kernel, one fed by another, between ops of other widths, in several outputs: every length from
-/// 1 to 70, and every choice of operands that serve a whole row.
+/// 1 to 70, and every choice of uniform operands.
 ///
 /// # Panics
 /// Where a bit differs from what the functions give.

@@ -1,7 +1,7 @@
 //! Integer operations that executors compute by other means than the scalar instance does.
 //!
-//! In: an executor. Out: nothing, or a panic as in the rest of the suite. Must hold: operands lie where the means
-//! could fail: quotients next to integers, counts around the width, integers next to the middle of two floats.
+//! Operands lie where those means could fail: quotients next to integers, shift counts around the width, integers
+//! next to the middle of two floats.
 
 use broadloom_core::kernel::Code;
 use broadloom_core::{DType, Kind, Op, Scalar};
@@ -33,7 +33,7 @@ fn scalar(dtype: DType, x: u64) -> Scalar {
     Scalar { dtype, bits: x & u64::MAX >> (64 - 8 * dtype.size()) }
 }
 
-/// Quotients and rests where the quotient is an integer or next to one, by divisors that differ and that serve a row.
+/// Quotients and remainders where the quotient is an integer or next to one, by varying and by uniform divisors.
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.

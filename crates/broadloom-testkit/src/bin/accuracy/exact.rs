@@ -6,7 +6,7 @@
 use broadloom_testkit::reference::{Format, Function};
 
 use crate::format::step;
-use crate::points::spicy;
+use crate::points::edge_cases;
 
 /// A case: arguments and the value.
 pub type Case = ([f64; 2], f64);
@@ -49,7 +49,7 @@ pub fn cases(function: Function, format: Format) -> Vec<Case> {
         Function::Pow => results_of_pow(format),
         Function::LogAddExp => {
             let infinity = f64::NEG_INFINITY;
-            let values = spicy(format).iter().filter(|x| !x.is_nan());
+            let values = edge_cases(format).iter().filter(|x| !x.is_nan());
             values.flat_map(|&x| [([x, infinity], x), ([infinity, x], x)]).collect()
         }
         _ => function.model().exact.iter().map(|&(x, value)| ([x, 0.0], value)).collect(),

@@ -1,8 +1,7 @@
 //! What is measured: a kernel of one function, run by the interpreter or as machine code.
 //!
-//! In: columns of arguments as float64 values that the dtype holds exactly. Out: the results, as float64 values.
-//! Must hold: the function is reached as any user's is, through a kernel over blocks of memory; the conversions
-//! to and from float64 are exact.
+//! The function is reached as any user's call reaches it, through a kernel over blocks of memory. Arguments and
+//! results are float64 values that the dtype holds exactly, so that neither conversion rounds.
 
 use std::ops::ControlFlow;
 
@@ -18,12 +17,12 @@ use broadloom_testkit::reference::Function;
 use broadloom_testkit::suite::Prepared;
 use half::f16;
 
-/// Who runs the kernel.
+/// The executor of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Which {
     /// The tile loops.
     Interpreter,
-    /// The compiler's code, on vectors as wide as the host's.
+    /// The compiler's code, on vectors as wide as the target's.
     #[cfg(feature = "jit")]
     Jit,
     /// The compiler's code on vectors of 128 bits.
@@ -120,7 +119,7 @@ impl Executor {
     /// Prepares a function.
     ///
     /// # Errors
-    /// broadloom has no function of this name, or the host no compiler.
+    /// broadloom has no function of this name, or there is no compiler for the target.
     pub fn new(which: Which, function: Function, dtype: DType) -> Result<Executor, String> {
         let name = function.name();
         let op = Op::from_name(name).ok_or_else(|| format!("{name}: no such function"))?;

@@ -1,7 +1,7 @@
-//! Numbers of a format by their place in its order.
+//! Numbers of a floating-point format by their place in its order.
 //!
-//! In: bits or places. Out: float64 values that the format holds exactly. Must hold: places order all bit patterns
-//! as the numbers are ordered, −0 before +0 and NaNs at both ends, so that a run of places crosses every seam.
+//! The order covers all bit patterns: numbers ascend, −0 stands before +0, and NaNs stand at both ends. A run of
+//! consecutive places therefore crosses every seam: binades, subnormals, zeros and infinities.
 
 use broadloom_core::DType;
 use broadloom_testkit::reference::Format;

@@ -1,7 +1,7 @@
 //! Measures the largest error of broadloom's transcendental functions, in ulps, against independent references.
 //!
-//! In: functions, dtypes and how thorough to be. Out: a line for each, and on request `docs/accuracy.json` and
-//! `docs/accuracy.md`. Must hold: with `--check`, a bound that is not met fails the command.
+//! The command prints a line for each function and dtype and, on request, writes `docs/accuracy.json` and
+//! `docs/accuracy.md`. With `--check`, an error that does not meet its bound fails the command.
 #![forbid(unsafe_code)]
 
 mod exact;

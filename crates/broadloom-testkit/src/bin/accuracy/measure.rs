@@ -1,8 +1,7 @@
-//! One function of one dtype, measured at all its points.
+//! Measures one function of one dtype at all its points, and counts what it finds in a [`Tally`].
 //!
-//! In: points, an executor for each thread, the references. Out: a [`Tally`]. Must hold: an error that is reported
-//! was confirmed by the precise reference; what the filter decides is within its margin, of which a share is
-//! checked on the way.
+//! Every error that is reported was confirmed by the precise reference. The filter decides only what is clear of its
+//! margin, and the reference rechecks a share of those points, so that an unsound filter is noticed.
 
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
@@ -51,7 +50,7 @@ impl Case {
 pub struct Tally {
     /// How many they are.
     pub points: u64,
-    /// The greatest error.
+    /// The maximum error.
     pub worst: Option<Case>,
     /// Results other than the exact value rounded to nearest.
     pub not_nearest: u64,
@@ -123,7 +122,7 @@ pub struct Run {
     pub format: Format,
     /// Where.
     pub points: Points,
-    /// By whom.
+    /// By which executor.
     pub which: Which,
 }
 
@@ -146,7 +145,7 @@ impl Run {
     /// Measures.
     ///
     /// # Errors
-    /// The executor can't be had; or a reference failed a check of itself, and its figures are worth nothing.
+    /// The executor is not available; or a reference failed a check of itself, and its figures are worth nothing.
     pub fn measure(&self, progress: &ProgressBar) -> Result<Outcome, String> {
         let executor = || Executor::new(self.which, self.function, self.format.dtype);
         let (exact, missed) = self.exact_cases(&mut executor()?);
@@ -324,11 +323,11 @@ mod tests {
         blocks.fold(Tally::default(), Tally::merge)
     }
 
-    /// On the host's float32 functions, some of which are often out by more than half an ulp.
+    /// On the target's float32 functions, some of which are often out by more than half an ulp.
     #[test]
     fn the_filter_changes_no_figure() {
-        type Host = fn(f32) -> f32;
-        let functions: [(Function, Host); 5] = [
+        type OfTarget = fn(f32) -> f32;
+        let functions: [(Function, OfTarget); 5] = [
             (Function::Exp, f32::exp),
             (Function::Tan, f32::tan),
             (Function::Acosh, f32::acosh),

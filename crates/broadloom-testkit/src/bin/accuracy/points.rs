@@ -1,9 +1,9 @@
-//! Where a function is measured.
+//! Where a function is measured: blocks of arguments, by number.
 //!
-//! In: a function, a format and how many points. Out: blocks of arguments, by number. Must hold: a block depends on
-//! its number and the seed only, so that threads may take any; float16 and float32 functions of one argument get
-//! their whole format, in order, each block opening with the last point of the one before.
+//! A block depends on its number and the seed only, so that threads may take any. float16 and float32 functions of one
+//! argument get their whole format, in order, each block opening with the last point of the one before.
 
+mod draw;
 mod hard;
 mod one;
 mod two;
@@ -12,9 +12,9 @@ use broadloom_core::DType;
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::{Format, Function};
 
-use crate::format::{at_place, round, step, width};
+use crate::format::{at_place, width};
 
-pub use hard::spicy;
+pub use hard::edge_cases;
 
 /// Points of a block.
 const BLOCK: u64 = 1 << 15;
@@ -144,39 +144,10 @@ impl Points {
     }
 }
 
-/// A number in [low, high).
-fn uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
-    low + (high - low) * ((rng.next() >> 11) as f64 / (1_u64 << 53) as f64)
-}
-
-/// A number whose exponent is any in [low, high] as likely as another, of either sign.
-fn scaled(rng: &mut Rng, low: i32, high: i32) -> f64 {
-    let exponent = low + rng.below((high - low + 1) as usize) as i32;
-    let sign = if rng.chance(1, 2) { 1.0 } else { -1.0 };
-    let (half, rest) = (exponent / 2, exponent - exponent / 2);
-    sign * uniform(rng, 1.0, 2.0) * 2_f64.powi(half) * 2_f64.powi(rest)
-}
-
-/// A neighbour of a number: often the next, at times some thousands of places away.
-fn near(rng: &mut Rng, format: Format, x: f64) -> f64 {
-    let reach = 1 << rng.below(13);
-    step(format, round(format, x), rng.below(2 * reach + 1) as i64 - reach as i64)
-}
-
-/// Any pattern of bits.
-fn any(rng: &mut Rng, format: Format) -> f64 {
-    at_place(format, rng.next() >> (64 - width(format)))
-}
-
-/// A subnormal number, or one of the least normal ones.
-fn least(rng: &mut Rng, format: Format) -> f64 {
-    let count = 2_u64 << (format.precision - 1);
-    step(format, 0.0, (rng.next() % (2 * count)) as i64 - count as i64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::round;
 
     #[test]
     fn blocks_hold_every_point_once() {

@@ -1,7 +1,6 @@
-//! `docs/accuracy.md`, written from the results.
+//! Writes `docs/accuracy.md` from the results.
 //!
-//! In: rows. Out: the page. Must hold: every figure is a row's; figures are rounded up, so that none looks better
-//! than it was.
+//! Every figure on the page is a row's. Figures are rounded up, so that none looks better than it was.
 
 use std::fmt::Write;
 

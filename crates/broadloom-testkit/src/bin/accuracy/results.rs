@@ -27,7 +27,7 @@ pub struct Row {
     pub coverage: String,
     /// How many.
     pub points: u64,
-    /// The greatest error in ulps.
+    /// The maximum error in ulps.
     pub ulps: f64,
     /// The arguments of that error, as hexadecimal floats.
     pub at: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Row {
     pub exact: u64,
     /// Those that were missed.
     pub missed: u64,
-    /// Who ran it.
+    /// The executor that ran it.
     pub executor: String,
 }
 

@@ -1,7 +1,7 @@
 //! Writes docs/conformance.md: what was tried for each sentence of the standard, and what came of it.
 //!
-//! In: the case files. Out: the page. Must hold: the page says what a run has found; one that stands in the repository
-//! is the one that a run would write, or `--check` fails.
+//! The page states only what a run over the case files has found. `--check` fails if the page in the repository is
+//! not the one that a run would write, so that it can't go out of date.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -51,7 +51,9 @@ fn run(args: &Args) -> Result<(), String> {
         }
     }
     if Engine::global().compiled_kernels() == 0 {
-        return Err("nothing was compiled on this host: the account would be the interpreter's alone".into());
+        return Err(
+            "nothing was compiled on this target: the account would be the interpreter's alone".into()
+        );
     }
     let wrong: Vec<&String> = whole.values().flat_map(|tried| &tried.wrong).collect();
     if !wrong.is_empty() {

@@ -13,12 +13,12 @@ use broadloom_testkit::{Runner, differential, elements};
 
 use crate::hash::Hash;
 
-/// The interpreter, and machine code of each width that the host has, by name.
+/// The interpreter, and machine code of each width that the target has, by name.
 pub struct Executors(Vec<(String, Runner)>);
 
 impl Executors {
-    /// Those of this host.
-    pub fn of_host() -> Executors {
+    /// Those of this target.
+    pub fn of_target() -> Executors {
         let name = |runner: Runner| match runner.width {
             None => runner.executor.name().to_owned(),
             Some(width) => format!("{}{width}", runner.executor.name()),
@@ -43,8 +43,8 @@ fn results(roots: &[&Array<'static>], int_division: IntDivision, by: Runner) -> 
     eval_many_with(roots, &Options { int_division, threads: Some(1), ..by.options() })
 }
 
-/// A hash of the arrays' values for each executor. Errors other than divisions by zero, and panics, are told under the
-/// label and hashed as such.
+/// A hash of the arrays' values for each executor. Errors other than divisions by zero, and panics, are printed under
+/// the label and hashed as such.
 pub fn hashes(
     roots: &[&Array<'static>],
     int_division: IntDivision,

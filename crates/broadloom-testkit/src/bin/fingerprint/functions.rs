@@ -8,12 +8,12 @@ use std::io::Write;
 use broadloom::{Array, DType, Op};
 use broadloom_core::graph::IntDivision;
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::{elements, spicy};
+use broadloom_testkit::{edge_cases, elements};
 
 use crate::evaluate::{Executors, hashes};
 use crate::hash::Hash;
 
-/// The most combinations of edge-case values; of more, an evenly spaced part is taken.
+/// The maximum number of combinations of edge-case values; of more, an evenly spaced part is taken.
 const MOST_CROSSED: usize = 1 << 18;
 
 /// How many pseudo-random arguments follow the edge-case values.
@@ -21,7 +21,7 @@ const RANDOM: usize = 8192;
 
 /// Prints a line for each function and dtype, and each pair of dtypes that a conversion has.
 pub fn hash_all(out: &mut impl Write) -> Result<(), String> {
-    let executors = Executors::of_host();
+    let executors = Executors::of_target();
     let mut differing = 0;
     let mut tell = |name: String, dtypes: &[DType], result: &dyn Fn(&[Array<'static>]) -> Array<'static>| {
         let columns = arguments(dtypes);
@@ -64,7 +64,7 @@ fn arguments(dtypes: &[DType]) -> Vec<Vec<u64>> {
         .map(|&dtype| match dtype {
             DType::Bool => vec![0, 1],
             narrow if dtypes.len() == 1 && narrow.size() <= 2 => (0..1 << (8 * narrow.size())).collect(),
-            _ => spicy::values(dtype).into_iter().map(|value| value.bits).collect(),
+            _ => edge_cases::values(dtype).into_iter().map(|value| value.bits).collect(),
         })
         .collect();
     let total: usize = lists.iter().map(Vec::len).product();

@@ -74,7 +74,7 @@ fn run(command: &Command) -> Result<(), String> {
     }
     // The interpreter's hashes would stand under every executor's name.
     if Engine::global().compiled_kernels() == 0 {
-        return Err("nothing was compiled on this host".into());
+        return Err("nothing was compiled on this target".into());
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ fn hash_programs(
     range: std::ops::Range<usize>,
     out: &mut impl Write,
 ) -> Result<(), String> {
-    let executors = Executors::of_host();
+    let executors = Executors::of_target();
     let (mut all, mut part) = (vec![Hash::new(); executors.count()], vec![Hash::new(); executors.count()]);
     let (mut number, mut differing) = (0, 0);
     let told = |label: &str, hashes: &[Hash], out: &mut dyn Write| {

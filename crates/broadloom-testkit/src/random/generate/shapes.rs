@@ -1,14 +1,12 @@
-//! Random shapes, layouts and views.
-//!
-//! In: the generator's random numbers, and shapes. Out: shapes around vector widths, ways to lay an array out, and
-//! views that fit an array. Must hold: a layout's views give exactly the wanted shape.
+//! Random shapes around vector widths, ways to lay an array out, and views that fit an array. The views of a layout give
+//! exactly the wanted shape.
 
 use std::collections::BTreeMap;
 
-use super::Size;
+use super::size::Size;
 use crate::random::program::{Program, PySlice, Step, View};
 use crate::random::rng::Rng;
-use crate::random::typing;
+use crate::random::shape;
 
 /// The shape that a program is about.
 pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
@@ -78,7 +76,7 @@ pub fn resized(rng: &mut Rng, program: &Program, most: usize) -> Option<Program>
         match step {
             Step::Input(x) => {
                 x.shape.iter_mut().for_each(|e| *e = to(*e));
-                let elements = typing::elements(&x.shape).ok().filter(|&elements| elements <= most)?;
+                let elements = shape::elements(&x.shape).ok().filter(|&elements| elements <= most)?;
                 x.bits = vec![0; elements];
             }
             Step::View(_, View::BroadcastTo(shape)) => shape.iter_mut().for_each(|e| *e = to(*e)),

@@ -20,11 +20,11 @@ const PAIRS: &[[f64; 2]] = &[
 
 static MULTIPLES: LazyLock<Vec<f64>> = LazyLock::new(near_multiples_of_half_pi);
 
-/// Zeros, units, extremes, neighbours of powers of two, infinities and NaNs.
-pub fn spicy(format: Format) -> &'static [f64] {
+/// The edge-case values of a format, as float64.
+pub fn edge_cases(format: Format) -> &'static [f64] {
     static VALUES: LazyLock<[Vec<f64>; 3]> = LazyLock::new(|| {
         Format::ALL.map(|format| {
-            let values = broadloom_testkit::spicy::values(format.dtype);
+            let values = broadloom_testkit::edge_cases::values(format.dtype);
             values.into_iter().map(|value| from_bits(format, value.bits)).collect()
         })
     });
@@ -37,10 +37,10 @@ pub fn spicy(format: Format) -> &'static [f64] {
 
 /// The list for a function; nothing where all of a format is measured anyway.
 pub fn list(function: Function, format: Format) -> Vec<[f64; 2]> {
-    let spicy = spicy(format);
+    let edge_cases = edge_cases(format);
     if function.arity() == 2 {
         let mut pairs: Vec<[f64; 2]> =
-            spicy.iter().flat_map(|&x| spicy.iter().map(move |&y| [x, y])).collect();
+            edge_cases.iter().flat_map(|&x| edge_cases.iter().map(move |&y| [x, y])).collect();
         if function == Function::Pow && format == Format::FLOAT64 {
             pairs.extend(PAIRS);
         }
@@ -50,7 +50,7 @@ pub fn list(function: Function, format: Format) -> Vec<[f64; 2]> {
         return Vec::new();
     }
     let model = function.model();
-    let mut points: Vec<f64> = spicy.iter().chain(model.hard).copied().collect();
+    let mut points: Vec<f64> = edge_cases.iter().chain(model.hard).copied().collect();
     points.extend(model.edges.iter().flat_map(|&x| (-8..=8).map(move |by| step(format, x, by))));
     if model.is_of_angles() {
         let neighbours = |&x: &f64| (-2..=2).map(move |by| step(format, x, by));

@@ -8,7 +8,7 @@ use std::f64::consts::{FRAC_PI_4, LN_2, LOG10_2};
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::{Format, Function};
 
-use super::{any, least, near, scaled, uniform};
+use super::draw::{any, least, near, scaled, uniform};
 
 const FORMAT: Format = Format::FLOAT64;
 

@@ -1,21 +1,21 @@
-//! Random arguments of functions of two.
+//! Random arguments of functions of two, as pairs that the format holds.
 //!
-//! In: a function, a format and a generator. Out: a pair that the format holds. Must hold: besides pairs of any
-//! bits, every function gets pairs whose result is in range, at its limits, next to numbers that are exact, and
-//! where its parts cancel.
+//! Besides pairs of any bits, every function gets pairs whose result is in range, at its limits, next to numbers that are
+//! exact, and where its parts cancel.
 
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::{Format, Function};
 
-use super::hard::spicy;
-use super::{any, least, near, round, scaled, step, uniform};
+use super::draw::{any, least, near, scaled, uniform};
+use super::hard::edge_cases;
+use crate::format::{round, step};
 
 /// A pair of arguments.
 pub fn draw(function: Function, format: Format, rng: &mut Rng) -> [f64; 2] {
     let pair = match rng.below(100) {
         0..8 => [any(rng, format), any(rng, format)],
         8..10 => {
-            let values = spicy(format);
+            let values = edge_cases(format);
             [values[rng.below(values.len())], any(rng, format)]
         }
         10..13 => [least(rng, format), scaled(rng, format.least, format.greatest)],

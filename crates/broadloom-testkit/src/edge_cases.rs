@@ -1,7 +1,7 @@
-//! Values at which implementations go wrong.
+//! Edge-case values of each dtype, at which implementations go wrong.
 //!
-//! In: a dtype. Out: scalars: zeros, units, extremes, neighbours of powers of two, halves, subnormals, infinities
-//! and NaNs of both signs. Must hold: the same list on every host.
+//! They are zeros, ones, minima and maxima, neighbours of powers of two, halves, subnormals, infinities and NaNs of
+//! both signs. The list is the same on every target, so that a failure can be reproduced on another.
 
 use broadloom_core::{DType, Kind, Scalar};
 

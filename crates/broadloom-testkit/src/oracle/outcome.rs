@@ -1,0 +1,25 @@
+//! Results of functions on mathematical numbers, and the one place where they wrap or are rounded into a dtype.
+
+use super::bits;
+use super::exact::Real;
+use crate::value::{Kind, Value};
+
+/// What a function on numbers gives, before it is stored in a dtype.
+pub(super) enum Outcome {
+    Truth(bool),
+    Integer(i128),
+    Real(Real),
+}
+
+/// Puts a result into its dtype: integers wrap, reals are rounded.
+pub(super) fn store(outcome: Outcome, kind: Kind) -> Value {
+    let raw = match (outcome, kind) {
+        (Outcome::Truth(truth), _) => u64::from(truth),
+        (Outcome::Integer(x), Kind::Int(int)) => bits::encode(x, int),
+        (Outcome::Real(x), Kind::Float(format)) => x.encode(format),
+        (Outcome::Integer(_) | Outcome::Real(_), _) => {
+            unreachable!("a number was computed for a result of {kind:?}")
+        }
+    };
+    Value::from_raw(kind, raw)
+}

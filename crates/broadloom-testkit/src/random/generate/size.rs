@@ -1,0 +1,12 @@
+//! How large generated programs are, which decides their shapes as well as their number of steps.
+
+/// How large the arrays of a program are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// At most some hundred elements, of any shape.
+    Small,
+    /// Tens of thousands of elements, so that work is shared between threads.
+    Large,
+    /// Few elements and thousands of steps, more than one kernel takes.
+    Long,
+}

@@ -1,0 +1,12 @@
+//! Questions about float64 arguments that both references and the special cases ask, defined once so that all of them
+//! treat signed zeros and odd exponents alike.
+
+/// The second argument of atan2; ±1 for a zero where the first is a zero too.
+pub(super) fn abscissa(y: f64, x: f64) -> f64 {
+    if x == 0.0 && y == 0.0 { x.signum() } else { x }
+}
+
+/// Whether a number is an odd integer.
+pub(super) fn is_odd(y: f64) -> bool {
+    y.abs() < 9_007_199_254_740_992.0 && y.fract() == 0.0 && y as i64 & 1 == 1
+}
