@@ -20,7 +20,7 @@ pub enum ErrorKind {
     Arity,
     /// Text that is not an expression.
     Syntax,
-    /// A zero divisor under the integer option `error`.
+    /// A division by zero under the integer option `error`.
     ZeroDivision,
     /// A limit was exceeded, or an allocation refused.
     Limit,

@@ -79,7 +79,7 @@ impl Code {
         }
     }
 
-    /// Whether a zero divisor can make it fail.
+    /// Whether a division by zero can make it fail.
     pub fn faults(self) -> bool {
         matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
     }
@@ -135,7 +135,7 @@ pub struct Kernel {
     pub body: Vec<Inst>,
     /// The values written, one per output array.
     pub outputs: Vec<ValueId>,
-    /// Whether a zero divisor of an integer op fails the run; otherwise the op gives 0.
+    /// Whether an integer division by zero fails the run; otherwise it gives 0.
     pub checks_division: bool,
 }
 
@@ -205,7 +205,7 @@ impl Kernel {
         self.outputs.iter().map(|&id| self.dtype(id))
     }
 
-    /// The instructions that fail the run at a zero divisor, in order; empty unless [`Kernel::checks_division`].
+    /// The instructions that fail the run at a division by zero, in order; empty unless [`Kernel::checks_division`].
     pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Op)> {
         self.body.iter().enumerate().filter(|_| self.checks_division).filter_map(|(i, inst)| {
             match inst.code {

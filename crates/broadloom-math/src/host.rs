@@ -12,7 +12,7 @@ use crate::through;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scalar;
 
-/// One element of a vectorised loop, rare lanes noted in [`Lanes::flagged`].
+/// One element of a vectorised loop, slow-path lanes recorded in [`Lanes::flagged`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lanes {
     /// Not 0 once a lane needed the slow path: what was computed since is to be computed again by
