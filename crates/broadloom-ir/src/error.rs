@@ -1,6 +1,5 @@
 //! The error type of the workspace: an opaque [`Error`] with an [`ErrorKind`] to branch on and a message to show. A
-//! message names what the user wrote (the op, the types, the axis), never an internal value, so that it can be
-//! shown as it is.
+//! message names what the user wrote (the op, the types, the axis), so that it can be shown as it is.
 
 use std::fmt;
 

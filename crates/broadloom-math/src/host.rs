@@ -1,7 +1,7 @@
 //! The instances of [`Ops`] over plain Rust values, in which a mask is a `bool`. [`Scalar`] folds constants, and
 //! tests compare the executors with it. [`Lanes`] differs only in [`Ops::rare2`], which records that a lane needs
 //! the slow path instead of calling it; a loop over it is therefore free of calls, rustc vectorises it, and its
-//! caller computes the block again with `Scalar` where a lane was recorded. Every method is `#[inline(always)]`,
+//! caller computes again with `Scalar` where a lane was recorded. Every method is `#[inline(always)]`,
 //! since a missed inline costs a factor of 50 and nothing reports it.
 
 use crate::dtype::{Elem, Float, Int, Num, Real};

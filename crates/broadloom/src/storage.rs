@@ -58,7 +58,7 @@ impl<'a> Storage<'a> {
 
     /// The caller's elements, not all of what lies between the first and the last.
     ///
-    /// The view must be nested, so that every layout derived from it is known to stay within its elements.
+    /// The view must be nested, since only then is every layout over its elements recognised as one (`mem::contain`).
     #[cfg(feature = "ndarray")]
     pub(crate) fn spread(dtype: DType, elements: View<'a>) -> Storage<'a> {
         Storage { dtype, block: Block::Spread(Arc::new(elements)) }
