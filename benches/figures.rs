@@ -225,7 +225,7 @@ fn threads(c: &mut Criterion) {
 fn compiling(c: &mut Criterion) {
     use broadloom_core::node::NodeKind;
     use broadloom_core::{Graph, Layout, Op, Shape, fuse, rewrite};
-    let compiler = broadloom_clif::Compiler::host().expect("a supported host");
+    let compiler = broadloom_clif::Compiler::host().expect("a supported target");
     let mut group = c.benchmark_group("compile");
     for ops in [10usize, 20, 100, 500, 2000] {
         let build = || {

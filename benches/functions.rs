@@ -137,7 +137,7 @@ fn summary() {
             let folder = format!("{}_{dtype}", function.name());
             let get = |what: &str| median(&format!("{folder}/{what}"));
             if let (Some(std), Some(interp), Some(jit)) = (get("std"), get("interp"), get("jit")) {
-                let verdict = |ours: f64, aim: f64| {
+                let ratio = |ours: f64, aim: f64| {
                     format!("{:.1} (≥ {aim}){}", std / ours, if std / ours < aim { " ✗" } else { "" })
                 };
                 println!(
@@ -146,9 +146,9 @@ fn summary() {
                     speed.formula,
                     std / N as f64,
                     interp / N as f64,
-                    verdict(interp, *interp_aim),
+                    ratio(interp, *interp_aim),
                     jit / N as f64,
-                    verdict(jit, *jit_aim),
+                    ratio(jit, *jit_aim),
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! What a kernel costs around its work: to be made from text, to be bound, to be run.
+//! The overhead of a kernel: to parse it from a text, to bind it, and to call it.
 //!
 //! `cargo bench --bench kernels`; the figures are in docs/embedding.md.
 

@@ -15,7 +15,7 @@ use pulp::{NullaryFnOnce, x86::V3};
 /// How long a line is measured.
 const BUDGET: Duration = Duration::from_millis(600);
 
-/// Runs a closure compiled for AVX2 and FMA, where the host has them.
+/// Runs a closure compiled for AVX2 and FMA, where the target has them.
 fn wide(f: impl FnOnce()) {
     struct Call<F>(F);
     impl<F: FnOnce()> NullaryFnOnce for Call<F> {

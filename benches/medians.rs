@@ -1,4 +1,4 @@
-//! What criterion has measured, read back for the summaries.
+//! Reads criterion's measurements back for the summaries.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the coverage-guided targets of fuzz/ one after the other, and prints a table of what they did.
-# Usage: scripts/fuzz.sh [SECONDS [TARGET…]]   60 seconds each unless told; all targets unless named.
+# Usage: scripts/fuzz.sh [SECONDS [TARGET…]]   60 seconds each by default; all targets unless named.
 # Needs a nightly toolchain and cargo-fuzz. Fails if a target found something; the input is in fuzz/artifacts then.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Breaks the sources one line at a time and sees which suite notices.
 
-In: scripts/mutations.toml: suites, and mutations of the sources, each with the suite that has to catch it. Out: a line for
-each on standard output, results in a JSON file of the target directory, and with --write a page with the table. The
-exit status is 1 if a mutation survived, is not to be applied or does not compile.
+scripts/mutations.toml lists the mutations of the sources, each with the suite that has to catch it. The script prints a line
+for each, keeps results in a JSON file of the target directory, and with --write writes a page with the table. The exit
+status is 1 if a mutation survived, is not to be applied or does not compile.
 
 Only a copy of the tree is changed: TARGET/tree, which holds what git tracks or would track. Needs Python 3.11 and cargo.
 """
@@ -56,7 +56,7 @@ class Mutation:
     """Named texts of a file, and what replaces them."""
 
     def __init__(self, row, suites):
-        self.name, self.part, self.file = row["name"], row["room"], row["file"]
+        self.name, self.part, self.file = row["name"], row["part"], row["file"]
         self.suite, self.tests = suites[row["suite"]], row.get("tests", [])
         self.edits = [(e["old"], e["new"], e.get("nth")) for e in [row, *row.get("also", [])]]
         words = json.dumps([self.file, self.edits, self.suite.args, self.suite.env, self.tests])

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests that run machine code, and those of memory, under AddressSanitizer.
-# Usage: scripts/sanitize.sh   with BROADLOOM_SEEDS random programs (3000 unless told). Needs a nightly toolchain.
+# Usage: scripts/sanitize.sh   with BROADLOOM_SEEDS random programs (3000 by default). Needs a nightly toolchain.
 # Compiled kernels are not instrumented; what calls them, allocates for them and interprets beside them is.
 set -euo pipefail
 cd "$(dirname "$0")/.."

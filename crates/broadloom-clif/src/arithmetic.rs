@@ -59,7 +59,7 @@ impl Vectors<'_> {
 
     /// Quotients of unsigned 64-bit integers, one lane after the other; 0 where the divisor is.
     ///
-    /// Through float64 as in the interpreter's lanes they take 4.7 ns an element against 2.8 (measured on an AVX-512 host
+    /// Through float64 as in the interpreter's lanes they take 4.7 ns an element against 2.8 (measured on an AVX-512 target
     /// with a fast divider; not on older ones).
     pub fn quotient(&mut self, a: Lanes, b: Lanes) -> Lanes {
         let zero = self.zero(types::I64X2);

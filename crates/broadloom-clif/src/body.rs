@@ -1,4 +1,4 @@
-//! The body of a kernel as SSA over the primitives, for a target: what is left to lower.
+//! The body of a kernel as SSA over the primitives that a target has, ready to be lowered.
 //!
 //! The recordings of the kernel's instructions are inlined one after the other. A primitive that the target has no
 //! instructions for is [legalised](crate::legalise) as it is added, equal ones become one value (GVN), operations that

@@ -13,7 +13,7 @@ use crate::code::{Entry, Inner, Operand};
 /// Bytes of the widest block of one operand that needs buffers: 32 lanes of 8 bytes, at 256 bits.
 const PAD: usize = 256;
 
-/// Room for one block of an operand.
+/// The buffer for one block of an operand.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 struct Pad(MaybeUninit<[u64; PAD / 8]>);

@@ -1,8 +1,8 @@
 //! Compiles kernels to machine code that can be called: the emitter's CLIF goes to Cranelift, or above 128 bits to
 //! `broadloom-wide`, and the code into a JIT module of the kernel's own.
 //!
-//! Pages are written before they are executable. What the back end for wide vectors does not take is compiled for narrower
-//! ones.
+//! Pages are written before they are executable. A kernel that the back end for wide vectors does not
+//! support is compiled for narrower ones.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -39,7 +39,7 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// The compiler of this host.
+    /// The compiler for this target.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] where there is none: another architecture than x86-64 with AVX and FMA, or aarch64.
@@ -118,7 +118,7 @@ impl Compiler {
         module
             .0
             .finalize_definitions()
-            .map_err(|e| Error::new(ErrorKind::Memory, format!("executable memory is not to be had: {e}")))?;
+            .map_err(|e| Error::new(ErrorKind::Memory, format!("executable memory is not available: {e}")))?;
         let code = module.0.get_finalized_function(id);
         let mut registrations = SmallVec::new();
         registrations.push(self.announce.code(&name, code, size));
@@ -154,7 +154,7 @@ impl Compiler {
         })))
     }
 
-    /// What a kernel would be compiled to for vectors of this width: the same text in every process on this host. Of
+    /// What a kernel would be compiled to for vectors of this width: the same text in every process on this target. Of
     /// code in two variants, the one with these stores.
     ///
     /// # Errors
@@ -259,7 +259,7 @@ pub struct Listing {
 }
 
 /// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same
-/// text on every host that has a back end for x86-64.
+/// text on every target that has a back end for x86-64.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] without such a back end; [`ErrorKind::Internal`] for a defect.
@@ -364,7 +364,7 @@ pub(crate) fn flags(regalloc: &str) -> Result<settings::Flags> {
 }
 
 fn host_isa(regalloc: &str) -> Result<OwnedTargetIsa> {
-    let unsupported = |why: &str| Error::new(ErrorKind::Limit, format!("no compiler for this host: {why}"));
+    let unsupported = |why: &str| Error::new(ErrorKind::Limit, format!("no compiler for this target: {why}"));
     let builder = cranelift_native::builder().map_err(unsupported)?;
     let isa = builder.finish(flags(regalloc)?).map_err(defect)?;
     let has = |name: &str| isa.isa_flags().iter().any(|f| f.name == name && f.as_bool() == Some(true));
@@ -427,7 +427,7 @@ pub(crate) mod tests {
         lowers_everything("aarch64-unknown-linux-gnu", &[]);
     }
 
-    /// The least that the host check asks for.
+    /// The minimum that the check of the target asks for.
     #[test]
     fn x86_64_with_avx_and_fma_lowers_everything() {
         lowers_everything("x86_64-unknown-linux-gnu", &X86_64_AT_LEAST);

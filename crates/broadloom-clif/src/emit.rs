@@ -98,7 +98,7 @@ pub fn function(
 }
 
 /// `(operands, params, faults, rows, last, constants)`, where `last` is the column that a row's last block begins at; at
-/// 512 bits and with stores past the caches, the number of columns.
+/// 512 bits and with non-temporal stores, the number of columns.
 pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
     let mut signature = cranelift_codegen::ir::Signature::new(call_conv);
     signature.params.extend([AbiParam::new(types::I64); 6]);

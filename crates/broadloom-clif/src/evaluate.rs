@@ -1,4 +1,4 @@
-//! An evaluator of CLIF on vectors of any width, lane by lane: what a back end for it has to give.
+//! An evaluator of CLIF on vectors of any width, lane by lane: the definition that a back end is compared with.
 //!
 //! It runs the emitter's functions in the suite of all executors, with no back end involved. Every access has to lie in
 //! memory that the function was given; an instruction that the back end for wide vectors isn't written for, or an
@@ -634,7 +634,7 @@ fn zero_divisors_of_the_row_only() {
     }
 }
 
-/// With stores past the caches: whole blocks, each element once, where outputs begin with a line.
+/// With non-temporal stores: whole blocks, each element once, where outputs begin with a line.
 #[test]
 fn whole_blocks_past_the_caches() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};

@@ -32,7 +32,7 @@ const REGISTER: u32 = 1;
 const UNREGISTER: u32 = 2;
 
 /// The debugger reads the list from here, by this name.
-// SAFETY: a process has one such symbol by the protocol; the feature is off unless a host asks for it, as it may link
+// SAFETY: a process has one such symbol by the protocol; the feature is off unless an application asks for it, as it may link
 // another compiler that has it.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]

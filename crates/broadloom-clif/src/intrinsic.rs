@@ -1,4 +1,4 @@
-//! Calls of what CLIF has no instruction for, in vectors of more than 128 bits.
+//! Calls of intrinsics, for operations that CLIF has no instruction for, in vectors of more than 128 bits.
 //!
 //! Each [`Intrinsic`] is an extern function, declared once for the types that it is called with.
 

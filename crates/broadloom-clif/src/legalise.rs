@@ -190,7 +190,7 @@ fn float_to_int<T: Float, U: Int>(o: &mut Recorder<'_>, width: Width, x: Var) ->
     }
 }
 
-/// As in the host's instance: NaN to 0, clamp, truncate, take the low bits.
+/// As in the scalar instance: NaN to 0, clamp, truncate, take the low bits.
 fn clamped<T: Float, U: Int>(o: &mut Recorder<'_>, x: Var) -> Var {
     let zero = o.splat(T::ZERO);
     let number = o.cmp::<T>(Cmp::Eq, x, x);

@@ -1,4 +1,4 @@
-//! From a primitive to instructions on vectors: what the CLIF of each is, at any width.
+//! Lowers each primitive to CLIF on vectors of any width.
 //!
 //! Every primitive that [`crate::legalise`] leaves has its instructions here, so a new one is a compile error until it has
 //! some. A slow path has control flow of its own and is [not lowered here](crate::slow_path).

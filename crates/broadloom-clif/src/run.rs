@@ -1,7 +1,7 @@
 //! Runs a compiled kernel on a block of a loop nest.
 //!
 //! Code is called only with operands of the sizes and access classes that it was compiled for, and the bytes of fault sites
-//! that met a zero divisor are set.
+//! that met a division by zero are set.
 
 use broadloom_ir::{Error, ErrorKind, Result};
 use broadloom_mem::Block;
@@ -13,7 +13,7 @@ use crate::code::{Compiled, Operand};
 impl Compiled {
     /// Computes a block.
     ///
-    /// `faults` has a byte per fault site of the kernel, in order; a site that meets a zero divisor sets its byte.
+    /// `faults` has a byte per fault site of the kernel, in order; a site that meets a division by zero sets its byte.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: the block is not of the types and access classes that the kernel was compiled for,

@@ -152,7 +152,7 @@ mod tests {
     }
 
     fn compiled() -> Compiled {
-        let compiler = Compiler::host().expect("a supported host");
+        let compiler = Compiler::host().expect("a supported target");
         let mut compiled = compiler
             .compile_with(Stores::Cached, &kernel(), &[], &[Access::Contiguous], Width::W128)
             .expect("compiles");

@@ -26,7 +26,7 @@ fn widths() -> impl Iterator<Item = Jit> {
     Width::of_target().map(|width| Jit(compiler(), width, Stores::Cached))
 }
 
-/// The same with stores past the caches, where there are such.
+/// The same with non-temporal stores, where there are such.
 fn streaming() -> impl Iterator<Item = Jit> {
     let wide = Width::of_target().filter(|&width| width > Width::W128);
     wide.map(|width| Jit(compiler(), width, Stores::Streaming))

@@ -1,4 +1,4 @@
-//! What an array expression means.
+//! Array expressions from types to kernels: inference, graphs, rewriting, fusion, and the text language.
 //!
 //! Ops on typed values make a [`Graph`], and so does a [`text`]; fusion makes of it a [`Plan`] of kernels in run order,
 //! the only programs that executors see ([`Kernel`]). The flow, top to bottom: [`infer`] → [`node`] → [`structure`] →

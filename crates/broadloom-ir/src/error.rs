@@ -1,7 +1,5 @@
-//! The one error of the project.
-//!
-//! In: what went wrong, with the op, the types, the axis or the place. Out: an opaque [`Error`] with a
-//! [`ErrorKind`] to branch on and a message to show. Must hold: a message names what the user wrote.
+//! The error type of the workspace: an opaque [`Error`] with an [`ErrorKind`] to branch on and a message to show. A
+//! message names what the user wrote (the op, the types, the axis), so that it can be shown as it is.
 
 use std::fmt;
 
@@ -21,7 +19,7 @@ pub enum ErrorKind {
     Arity,
     /// Text that is not an expression.
     Syntax,
-    /// A zero divisor under the integer option `error`.
+    /// A division by zero under the integer option `error`.
     ZeroDivision,
     /// A limit was exceeded, or an allocation refused.
     Limit,

@@ -1,8 +1,7 @@
-//! Constant folding: the functions of `broadloom-math` on single values.
-//!
-//! In: an op and typed scalars. Out: a typed scalar. Must hold: the same definition as in the executors, through
-//! the scalar instance; this is also what tests hold the executors to. A NaN that is computed, not moved, is the
-//! positive quiet one: its sign may be read later, and hosts differ in it.
+//! Constant folding: applies an op to typed scalars through the scalar instance of `broadloom-math`, the same
+//! definition that the executors instantiate. The tests compare every executor with it. A NaN that is computed,
+//! rather than propagated, is made the positive quiet one, since its sign may be read later and targets differ in
+//! it.
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Scalar as Host, Ternary, Unary};
 

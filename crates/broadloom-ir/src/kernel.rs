@@ -1,9 +1,7 @@
-//! The waist: a kernel is the only program that an executor sees.
-//!
-//! In: a body in SSA over typed element values, built by fusion. Out: the same to every executor. Must
-//! hold: operands are defined before they are used and have the types that the code takes
-//! ([`crate::verify::kernel`]). Extents, strides and parameter values are not part of a kernel; they are given
-//! when it runs.
+//! The kernel IR: the only program that an executor sees. Fusion builds it as a body in SSA over typed element
+//! values, in which each operand is defined before it is used and has the type that the instruction takes
+//! ([`crate::verify::kernel`]). A kernel contains no extents, strides or parameter values: they are given when it
+//! runs, so that one kernel serves every layout.
 
 use std::fmt;
 
@@ -81,7 +79,7 @@ impl Code {
         }
     }
 
-    /// Whether a zero divisor can make it fail.
+    /// Whether a division by zero can make it fail.
     pub fn faults(self) -> bool {
         matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
     }
@@ -137,7 +135,7 @@ pub struct Kernel {
     pub body: Vec<Inst>,
     /// The values written, one per output array.
     pub outputs: Vec<ValueId>,
-    /// Whether a zero divisor of an integer op fails the run; otherwise the op gives 0.
+    /// Whether an integer division by zero fails the run; otherwise it gives 0.
     pub checks_division: bool,
 }
 
@@ -207,7 +205,7 @@ impl Kernel {
         self.outputs.iter().map(|&id| self.dtype(id))
     }
 
-    /// The instructions that fail the run at a zero divisor, in order; empty unless [`Kernel::checks_division`].
+    /// The instructions that fail the run at a division by zero, in order; empty unless [`Kernel::checks_division`].
     pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Op)> {
         self.body.iter().enumerate().filter(|_| self.checks_division).filter_map(|(i, inst)| {
             match inst.code {
@@ -231,7 +229,7 @@ impl Kernel {
         Code::Host(Callee { function: place as u32, signature: function.signature() })
     }
 
-    /// A hash of the content, the same in every process and on every host for one version of this crate.
+    /// A hash of the content, the same in every process and on every target for one version of this crate.
     ///
     /// It covers the body and the dtypes, and neither parameter values nor anything of the host: of a host function its
     /// name and its dtypes.

@@ -1,8 +1,7 @@
-//! The op table: one row per function. Everything that lists functions is made from it.
-//!
-//! In: the rows of [`for_each_op!`](crate::for_each_op). Out: the enum [`Op`], its properties, and [`dispatch`],
-//! which turns an op and a dtype into the generic function of `broadloom-math` for an executor's visitor. Must hold:
-//! an op without a function, or a function that an executor can't take, does not compile.
+//! The op table, with one row per function. The rows of [`for_each_op!`](crate::for_each_op) generate everything
+//! that lists functions: the enum [`Op`], its properties, and [`dispatch`], which maps an op and a dtype to the
+//! generic function of `broadloom-math` for an executor's visitor. An op without a function, or a function that
+//! some executor cannot instantiate, is a compile error.
 
 use std::fmt;
 
@@ -13,7 +12,7 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions
 ///
 /// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool and two of one dtype)
 /// - dtypes that it takes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`
-/// - laws: `commutative`; `faults` (integer zero divisors); `moves` (gives a NaN operand's own bits);
+/// - laws: `commutative`; `faults` (integer division by zero); `moves` (propagates NaN bits);
 ///   `reads_sign` (of its last operand); `divides` (integers go to float64); `approximate` (a float result may not be
 ///   the nearest); `internal` (not a user's)
 #[macro_export]
@@ -113,7 +112,7 @@ pub enum Arity {
 pub enum Law {
     /// `f(a, b)` is `f(b, a)`.
     Commutative,
-    /// A zero divisor of an integer dtype can be an error.
+    /// An integer division by zero can be an error.
     Faults,
     /// A NaN result is a NaN operand's own bits (the sign apart, for abs, negative and copysign).
     Moves,
@@ -304,7 +303,7 @@ impl Op {
         dispatch(self, dtype, ResultOf)
     }
 
-    /// Whether a zero divisor among operands of `dtype` can be an error.
+    /// Whether a division by zero of operands of `dtype` can be an error.
     pub fn faults(self, dtype: DType) -> bool {
         dtype.is_integer() && self.has(Law::Faults)
     }

@@ -1,4 +1,4 @@
-//! What the functions of the op table and the conversions are made of: their bodies as SSA over the primitives.
+//! Recordings: the bodies of the functions of the op table and of the conversions, as SSA over the primitives.
 //!
 //! A body is recorded once for a process and op and dtype, when it is first asked for, by running the one generic
 //! definition in `broadloom-math` on its recording instance. Compilers lower the primitives, and an op's cost is counted

@@ -1,7 +1,6 @@
-//! Single values: typed ones, and the weak literals that take their dtype from what they meet.
-//!
-//! In: Rust numbers. Out: [`Scalar`], bits with a dtype; [`Literal`], a bool, integer or float without one.
-//! Must hold: a literal becomes a scalar only if its dtype can hold it.
+//! Single values. A [`Scalar`] is the bits of a value with its dtype; a [`Literal`] is a weak bool, integer or
+//! float that takes its dtype from the operands it meets. A literal becomes a scalar only if that dtype can hold
+//! it.
 
 use std::fmt;
 

@@ -1,7 +1,6 @@
 //! The element types, once as values ([`DType`]) and once as Rust types ([`Elem`] and its kinds).
-//!
-//! In: nothing. Out: the one list of dtypes that everything else is generated from ([`for_each_dtype!`]).
-//! Must hold: an `Elem` has no invalid bit pattern in its [`Elem::Store`], so any bytes may be viewed as it.
+//! [`for_each_dtype!`] is the only list of dtypes, and everything that ranges over them is generated from it. No
+//! bit pattern is invalid in an [`Elem::Store`], so any bytes may be viewed as elements.
 
 use std::fmt;
 

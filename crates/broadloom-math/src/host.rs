@@ -1,9 +1,8 @@
-//! The host instances of [`Ops`]: [`Scalar`] and [`Lanes`].
-//!
-//! In and out: plain Rust values, a mask being a `bool`. `Scalar` is the oracle and folds constants.
-//! `Lanes` is the same but for [`Ops::rare2`], which only notes that a lane was flagged, so that a loop over
-//! it is free of calls and rustc vectorises it; the caller of the loop repeats with `Scalar` where a flag
-//! was noted. Must hold: every method is `#[inline(always)]` (a missed inline costs 50×, silently).
+//! The instances of [`Ops`] over plain Rust values, in which a mask is a `bool`. [`Scalar`] folds constants, and
+//! tests compare the executors with it. [`Lanes`] differs only in [`Ops::rare2`], which records that a lane needs
+//! the slow path instead of calling it; a loop over it is therefore free of calls, rustc vectorises it, and its
+//! caller computes again with `Scalar` where a lane was recorded. Every method is `#[inline(always)]`,
+//! since a missed inline costs a factor of 50 and nothing reports it.
 
 use crate::dtype::{Elem, Float, Int, Num, Real};
 use crate::ops::{Cmp, Ops, Rare2};
@@ -13,10 +12,10 @@ use crate::through;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scalar;
 
-/// One element of a vectorised loop, rare lanes noted in [`Lanes::flagged`].
+/// One element of a vectorised loop, slow-path lanes recorded in [`Lanes::flagged`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lanes {
-    /// Not 0 once a lane needed the long way round: what was computed since is to be computed again by
+    /// Not 0 once a lane needed the slow path: what was computed since is to be computed again by
     /// [`Scalar`]. A word and not a bool, which would keep rustc from vectorising the loop.
     pub flagged: u32,
 }

@@ -24,12 +24,12 @@ pub enum Cmp {
 
 /// IEEE-exact primitives, over whatever stands for a value: one element, or IR that computes several.
 ///
-/// Methods take `&mut self` because an instance may be a builder. A mask says one truth per lane and is as
+/// Methods take `&mut self` because an instance may be a builder. A mask is one bool per lane and is as
 /// wide as the values it was made from.
 pub trait Ops: Sized {
     /// A value of element type `T`.
     type V<T: Elem>: Copy;
-    /// A truth per lane of a `T` value.
+    /// A mask: a bool per lane of a `T` value.
     type M<T: Elem>: Copy;
 
     /// The constant `x`.
@@ -74,7 +74,7 @@ pub trait Ops: Sized {
     fn shr<T: Int>(&mut self, x: Self::V<T>, count: Self::V<T>) -> Self::V<T>;
     /// Quotient toward zero; 0 for a zero divisor, MIN for MIN/−1.
     ///
-    /// A primitive because hosts differ most here: one element takes the machine's division, vectors go
+    /// A primitive because targets differ most here: one element takes the machine's division, vectors go
     /// through floats ([`crate::through`]).
     fn quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
     /// Quotient toward −∞; 0 for a zero divisor, MIN for MIN/−1.
@@ -98,11 +98,11 @@ pub trait Ops: Sized {
     fn mask_xor<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
     /// Not.
     fn mask_not<T: Elem>(&mut self, a: Self::M<T>) -> Self::M<T>;
-    /// The same truths, for values of another width.
+    /// The same mask, for values of another width.
     fn mask_resize<T: Elem, U: Elem>(&mut self, m: Self::M<T>) -> Self::M<U>;
-    /// The truths of a bool value.
+    /// The mask of a bool value.
     fn truth<T: Elem>(&mut self, x: Self::V<bool>) -> Self::M<T>;
-    /// The bool value of the truths.
+    /// The bool value of the mask.
     fn boolean<T: Elem>(&mut self, m: Self::M<T>) -> Self::V<bool>;
 
     /// The bits of a float.
@@ -170,7 +170,7 @@ pub trait CastTo<U: Elem>: Elem {
     fn cast<O: Ops>(o: &mut O, x: O::V<Self>) -> O::V<U>;
 }
 
-/// A scalar function for flagged lanes; see [`Ops::rare2`]. It must not panic: compiled code calls it.
+/// A scalar function for slow-path lanes; see [`Ops::rare2`]. It must not panic: compiled code calls it.
 pub trait Rare2<T: Num> {
     /// The function.
     fn call(a: T, b: T) -> T;

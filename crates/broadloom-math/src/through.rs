@@ -1,7 +1,6 @@
-//! Integer quotients and conversions through floats, for instances of [`Ops`] that compute vectors: vector units
-//! divide floats only, and few of them convert 64-bit integers.
-//!
-//! In and out: values of any instance. Must hold: exact for every operand, the null divisor included.
+//! Integer quotients and conversions by way of floats, for instances of [`Ops`] that compute vectors: vector units
+//! divide only floats, and few of them convert 64-bit integers. The results are exact for every operand, division
+//! by zero included.
 
 use crate::dtype::{Float, Int, Num, Real};
 use crate::ops::{Cmp, Ops};
@@ -104,7 +103,7 @@ pub fn low_bits<O: Ops, F: Float, T: Int>(o: &mut O, integral: O::V<F>) -> O::V<
 }
 
 /// Quotients of 64-bit integers, rounded down or toward zero, from those of their magnitudes, which `divide` computes;
-/// what it gives for a null divisor is dropped.
+/// its result of a division by zero is discarded.
 #[inline(always)]
 pub fn by_magnitudes<O: Ops, T: Int>(
     o: &mut O,

@@ -1,6 +1,7 @@
 //! Whether each element of a layout is an element of another.
 //!
-//! Yes is a proof. No is one too where the strides of the whole are nested, each stepping over all that the smaller ones span.
+//! The answer "yes" is a proof. "No" is one too where the strides of the whole are nested, so that each steps over everything
+//! that the smaller ones span; otherwise "no" means that containment was not shown.
 
 use broadloom_ir::loop_plan::reach;
 

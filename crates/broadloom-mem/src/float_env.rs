@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 /// A guard for code that computes: while it lives, the thread's floating-point environment is the IEEE
 /// default.
 ///
-/// Guards nest; they must be dropped in the reverse order of their making, as scopes do. On hosts other than
+/// Guards nest; they must be dropped in the reverse order of their making, as scopes do. On targets other than
 /// x86-64 and aarch64 the guard does nothing.
 ///
 /// ```

@@ -9,7 +9,7 @@ use broadloom_math::{CastTo, Elem, Scalar, f16};
 /// Elements that are converted together.
 pub const HALVES: usize = 16;
 
-/// The conversions of a host, for code that was compiled for them: only [`with_conversions`] hands them out.
+/// The conversions of a target, for code that was compiled for them: only [`with_conversions`] hands them out.
 pub trait Convert: Copy {
     /// The same values.
     fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES];
@@ -17,19 +17,19 @@ pub trait Convert: Copy {
     fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES];
 }
 
-/// A loop over float16, to be compiled for each level of hosts; all that it calls must be inlined into it.
+/// A loop over float16, to be compiled for each level of targets; all that it calls must be inlined into it.
 pub trait WithConversions {
     /// Runs the loop.
     fn call<C: Convert>(self, convert: C);
 }
 
-/// Whether this host converts several at once. What is here works without it, one by one and slowly.
+/// Whether this target converts several at once. What is here works without it, one by one and slowly.
 #[inline]
 pub fn converts_halves() -> bool {
     level() != Level::One
 }
 
-/// Runs a loop with the conversions of this host.
+/// Runs a loop with the conversions of this target.
 #[inline]
 pub fn with_conversions(work: impl WithConversions) {
     run(level(), work);
@@ -68,7 +68,7 @@ enum Level {
     Sixteen,
 }
 
-/// Whether the host has all of a level's features; they are more than it converts by, since loops are compiled for them.
+/// Whether the target has all of a level's features; they are more than it converts by, since loops are compiled for them.
 #[cfg(target_arch = "x86_64")]
 macro_rules! all_features {
     ($all:ident: $($feature:tt)*) => {
@@ -82,7 +82,7 @@ all_features!(has_eight: "avx2" "fma" "f16c");
 #[cfg(target_arch = "x86_64")]
 all_features!(has_sixteen: "avx2" "fma" "avx512f" "avx512bw" "avx512dq" "avx512vl");
 
-/// The widest level of this host; the standard library remembers what it found.
+/// The widest level of this target; the standard library remembers what it found.
 #[inline]
 fn level() -> Level {
     #[cfg(target_arch = "x86_64")]
@@ -97,7 +97,7 @@ fn level() -> Level {
     Level::One
 }
 
-/// Runs a loop at a level that the host has.
+/// Runs a loop at a level that the target has.
 #[inline]
 fn run(level: Level, work: impl WithConversions) {
     match level {
@@ -176,10 +176,10 @@ mod x86_64 {
 
     use super::{Convert, HALVES, WithConversions};
 
-    /// Proves that code runs on a host with F16C: only [`eight`] makes one.
+    /// Proves that code runs on a target with F16C: only [`eight`] makes one.
     #[derive(Clone, Copy)]
     pub(super) struct Eight(());
-    /// Proves that code runs on a host with AVX-512F: only [`sixteen`] makes one.
+    /// Proves that code runs on a target with AVX-512F: only [`sixteen`] makes one.
     #[derive(Clone, Copy)]
     pub(super) struct Sixteen(());
 
@@ -196,7 +196,7 @@ mod x86_64 {
     impl Convert for Eight {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: the host has F16C, of which `self` is the proof. Arrays and vectors are 32 and 64 bytes, in
+            // SAFETY: the target has F16C, of which `self` is the proof. Arrays and vectors are 32 and 64 bytes, in
             // which any bits are valid; a float16 is its 16 bits.
             unsafe {
                 let [low, high] = transmute::<[f16; HALVES], [__m128i; 2]>(*x);
@@ -219,7 +219,7 @@ mod x86_64 {
     impl Convert for Sixteen {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: the host has AVX-512F, of which `self` is the proof; arrays and vectors are 32 and 64 bytes,
+            // SAFETY: the target has AVX-512F, of which `self` is the proof; arrays and vectors are 32 and 64 bytes,
             // in which any bits are valid.
             unsafe {
                 let x = transmute::<[f16; HALVES], __m256i>(*x);
@@ -250,7 +250,7 @@ mod tests {
         run(level, Narrow(from, to));
     }
 
-    /// The levels that this host has beside the definition.
+    /// The levels that this target has beside the definition.
     fn levels() -> Vec<Level> {
         let mut levels = Vec::new();
         #[cfg(target_arch = "x86_64")]

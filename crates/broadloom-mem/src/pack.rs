@@ -7,7 +7,7 @@
 use crate::steps::{gather_columns, gather_steps};
 use crate::tile::{Item, Strided, Tile};
 
-/// Rows or columns from this length on are worth the call of a loop for the host's vectors.
+/// Rows or columns from this length on are worth the call of a loop for the target's vectors.
 const LONG: usize = 16;
 
 /// Packs `rows` × `cols` elements of memory into a tile.

@@ -82,7 +82,7 @@ impl Pool {
         })
     }
 
-    /// Hands a buffer in for later use. One that the pool can't keep is dropped; older ones make room for it.
+    /// Hands a buffer in for later use. One that the pool can't keep is dropped; older ones are evicted for it.
     pub fn give(&self, buffer: Buffer) {
         let Some(bytes) = buffer.recyclable().filter(|b| (MIN..=self.max_bytes).contains(b)) else { return };
         let (mut evicted, own) = (Vec::new(), class(bytes));
@@ -91,7 +91,7 @@ impl Pool {
             evicted.extend(kept.remove(own, 0));
         }
         while kept.bytes > self.max_bytes - bytes {
-            // Big ones first: they are what takes the room.
+            // Big ones first: they take the most memory.
             let Some(oldest) = kept.remove(1, 0).or_else(|| kept.remove(0, 0)) else { break };
             evicted.push(oldest);
         }
@@ -176,7 +176,7 @@ mod tests {
         let kept = (0..MAX_COUNT[0]).map(|_| pool.take(MIN)).collect::<Result<Vec<_>, _>>()?;
         assert!(kept.iter().any(|buffer| buffer.as_bytes().as_ptr() == last), "the newest ones are kept");
         assert_eq!((pool.bytes(), pool.take(M)?.as_bytes().as_ptr()), (M, address));
-        // Room for a big one is made by the oldest big ones first, then by small ones.
+        // A big one evicts the oldest big ones first, then by small ones.
         let pool = Pool::new(8 * M);
         for size in [MIN, 4 * M, 4 * M] {
             pool.give(Buffer::zeroed(size)?);

@@ -76,7 +76,7 @@ impl<'a> Region<'a> {
 
     /// The memory between these addresses, of which only the elements are read; the pointer is to one of them.
     ///
-    /// Must hold: these elements are borrowed for `'a`, initialised and aligned.
+    /// The elements must be borrowed for `'a`, initialised and aligned.
     pub(crate) fn of(elements: &'a dyn Elements, (low, high): (usize, usize), ptr: *const u8) -> Region<'a> {
         Region {
             start: ptr.with_addr(low),

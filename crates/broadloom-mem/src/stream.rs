@@ -14,12 +14,12 @@ pub enum Stores {
     /// As usual: through the caches.
     #[default]
     Cached,
-    /// Past the caches, where the outputs' rows are the caller's memory and not an input's: for operands that the
+    /// Non-temporal stores, where the outputs' rows are the caller's memory and not an input's: for operands that the
     /// caches can't hold. It saves reading the lines that are written.
     Streaming,
 }
 
-/// A block whose outputs are written past the caches, within [`Block::stream`].
+/// A block whose outputs are written by non-temporal stores, within [`Block::stream`].
 ///
 /// Its outputs can't be looked at: such stores are in no order for other threads until they are fenced off.
 pub struct Stream<'s, 'b> {
@@ -28,7 +28,7 @@ pub struct Stream<'s, 'b> {
 }
 
 impl<'b> Block<'b> {
-    /// Runs `work` with a writer of the outputs past the caches; none if an output is not
+    /// Runs `work` with a writer of the outputs by non-temporal stores; none if an output is not
     /// [apart](Block::is_apart). What it wrote is in order with the rest of the program when this returns, for other
     /// threads too.
     pub fn stream<R>(&mut self, work: impl FnOnce(&Stream<'_, 'b>) -> R) -> Option<R> {
@@ -73,7 +73,7 @@ impl<'s> Stream<'s, '_> {
         self.block.place(output, row).0.align_offset(LINE)
     }
 
-    /// Copies `from` to a row of an output, from a byte of it on: whole lines past the caches, what is left of lines
+    /// Copies `from` to a row of an output, from a byte of it on: whole lines by non-temporal stores, what is left of lines
     /// at the ends as usual.
     ///
     /// It is fastest where the place begins and ends with a line, and `from` is aligned as it is.
@@ -125,7 +125,7 @@ fn copy(copy_lines: CopyLines, from: &[u8], to: &mut [u8]) {
 /// Copies whole lines, to where a line begins.
 type CopyLines = fn(&[u8], &mut [u8]);
 
-/// The copy with the widest vectors of this host: with 16 bytes at a time it would take a fifth of the time that the
+/// The copy with the widest vectors of this target: with 16 bytes at a time it would take a fifth of the time that the
 /// memory takes for them.
 #[cfg(target_arch = "x86_64")]
 fn copy_lines() -> CopyLines {
@@ -150,7 +150,7 @@ fn copy_lines() -> CopyLines {
                     }
                 }
                 assert!(to.as_ptr().addr().is_multiple_of(LINE), "streamed lines");
-                // SAFETY: chosen below where the host has the feature.
+                // SAFETY: chosen below where the target has the feature.
                 unsafe { lines(from, to) }
             }
         };
@@ -172,7 +172,7 @@ fn copy_lines() -> CopyLines {
     |from, to| to.copy_from_slice(from)
 }
 
-/// Puts stores that went past the caches in order with all that follows, for other threads too.
+/// Puts non-temporal stores in order with all that follows, for other threads too.
 pub fn order_streamed() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has it; it orders stores and does nothing else.

@@ -1,4 +1,4 @@
-//! What copies are made of: elements by their size, blocks of strided memory, and tiles.
+//! The parts of copies: elements by their size, blocks of strided memory, and tiles.
 
 use crate::transpose::Transpose;
 

@@ -186,7 +186,7 @@ mod vectors {
         fn zip(self, size: usize, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
     }
 
-    /// One square, with what every host of the architecture has.
+    /// One square, with what every target of the architecture has.
     #[derive(Clone, Copy)]
     pub(super) struct Narrow;
 
@@ -268,7 +268,7 @@ mod vectors {
             }
         }
 
-        /// Calls `f` with vectors of two squares, compiled for them, where the host has such.
+        /// Calls `f` with vectors of two squares, compiled for them, where the target has such.
         #[inline]
         pub(crate) fn wide<R>(f: impl FnOnce(Wide) -> R) -> Option<R> {
             let v3 = V3::try_new()?;
@@ -282,7 +282,7 @@ mod vectors {
     #[cfg(target_arch = "x86_64")]
     pub(super) use x86::wide;
 
-    /// The same for hosts whose vectors are left to the compiler.
+    /// The same for targets whose vectors are left to the compiler.
     #[cfg(not(target_arch = "x86_64"))]
     impl Vectors for Narrow {
         type Vector = [u8; SQUARE];
@@ -311,7 +311,7 @@ mod vectors {
         }
     }
 
-    /// No host has vectors of two squares that are known here.
+    /// No target has vectors of two squares that are known here.
     #[cfg(not(target_arch = "x86_64"))]
     pub(super) fn wide<R>(_: impl FnOnce(Narrow) -> R) -> Option<R> {
         None

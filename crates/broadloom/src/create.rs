@@ -1,7 +1,5 @@
-//! Arrays from data and from rules.
-//!
-//! In: vectors, slices, values, ranges, closures. Out: arrays; a vector is moved and a slice borrowed, neither is
-//! copied. Must hold: a shape has as many elements as the data. Source: the standard's creation functions.
+//! The standard's creation functions: arrays from vectors, slices, values, ranges and closures. A vector is moved
+//! and a slice is borrowed; neither is copied. The shape has as many elements as the data.
 
 use broadloom_core::{DType, Error, ErrorKind, Kind, Layout, Literal, Result, Scalar, Shape, View, fold};
 use broadloom_math::Real;

@@ -1,8 +1,6 @@
-//! From expressions to values.
-//!
-//! In: arrays, and the memory to write to where the caller has some. Out: arrays that own contiguous data. Must
-//! hold: a handle stays what it was: nothing is kept behind it, and memory that another handle holds is not
-//! written. What computes is [`crate::engine`].
+//! Evaluation of expressions to arrays that own contiguous data, or into the caller's memory; [`crate::engine`]
+//! does the computing. Evaluation changes no handle: no result is cached behind it, and memory that another handle
+//! holds is not written.
 
 use std::sync::Arc;
 

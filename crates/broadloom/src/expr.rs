@@ -1,4 +1,4 @@
-//! Births of nodes: functions of operands, conversions, views.
+//! Builds typed nodes: functions of operands, conversions, views.
 //!
 //! Inference runs here and nowhere later: a node's operands are converted to the dtypes that its function takes, a literal
 //! becomes a constant of such a dtype, or a literal again where it meets literals only. What is built of nodes later takes

@@ -1,8 +1,8 @@
 //! The element-wise functions, with the names of the Python Array API standard; each is a method of [`Array`] too.
 //!
-//! In: arrays and numbers, as [`IntoArray`] takes them. Out: the expression. Must hold: made from the op table,
+//! They take arrays and numbers ([`IntoArray`]) and are generated from the op table,
 //! [`broadloom_core::for_each_op!`], so that a new row needs no code here. A function panics at the caller's
-//! place with the words of the error that its `try_` twin returns.
+//! location, with the message of the error that its `try_` twin returns.
 //!
 //! ```
 //! use broadloom::functions::{maximum, where_};
@@ -294,7 +294,7 @@ impl<'a> Array<'a> {
         expr::apply(op, operands.iter().map(|x| x.into()).collect())
     }
 
-    /// A function of the host program, of operands that have exactly the dtypes that it was declared with; their shapes
+    /// A host function, of operands that have exactly the dtypes that it was declared with; their shapes
     /// broadcast, and numbers become elements of those dtypes.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What an expression is, for tools that work on it.
+//! The typed graph behind arrays, for tools that work on expressions.
 //!
 //! A [`TypedGraph`] is what an evaluation begins with, before any rewriting, conversions and broadcasts written out.
 

@@ -1,8 +1,6 @@
-//! Arrays of the `ndarray` crate, in and out without a copy where that is possible (feature `ndarray`).
-//!
-//! In: `ndarray` arrays and views, to read and to write. Out: [`Array`]s over the same memory, and values where
-//! `ndarray` wants them. Must hold: a layout reaches only elements of the memory that it came with. How `ndarray`'s own
-//! idioms look here is in `docs/ndarray.md`.
+//! Conversions from and to arrays and views of the `ndarray` crate, without a copy where that is possible (feature
+//! `ndarray`). A layout reaches only elements of the memory that it came with. `docs/ndarray.md` shows `ndarray`'s
+//! idioms beside ours.
 
 use broadloom_core::layout::Strides;
 use broadloom_core::{Error, ErrorKind, Layout, Result, Shape};

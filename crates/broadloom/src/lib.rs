@@ -1,8 +1,8 @@
 //! Lazy arrays: an expression is typed when it is written, and run as one fused loop when its values are asked for.
 //!
-//! In: vectors, slices and numbers. Out: an [`Array`], a handle of what is to be computed, and on request its
-//! values. Must hold: an expression that exists is well typed; a handle means the values at the time it was built;
-//! nothing here recurses along an expression.
+//! An [`Array`] is a handle of an expression over vectors, slices and numbers. An expression that exists is well
+//! typed, and it stands for the values that its operands had when it was built. Nothing here recurses along an
+//! expression, so that chains of a million nodes need no more stack than one.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -96,7 +96,7 @@
 //!
 //! # What would happen
 //!
-//! [`Array::explain`] and [`Kernel::explain`] say what is fused, who runs it and why; [`Array::explain_html`] draws it.
+//! [`Array::explain`] and [`Kernel::explain`] say what is fused, which executor runs it and why; [`Array::explain_html`] draws it.
 //!
 //! # Further
 //!

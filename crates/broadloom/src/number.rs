@@ -104,7 +104,7 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
         };
         (left, right) = (left.max(int.len()), right.max(fraction.len()));
     }
-    // What is not finite may need more room than the numbers, counted from the end of the column.
+    // What is not finite may need more columns than the numbers, counted from the end of the column.
     let tail = if exponents { right + exponent + 3 } else { right + 1 };
     for text in shown.map(as_f64).filter(|x| !x.is_finite()).map(not_finite) {
         left = left.max(text.len().saturating_sub(tail));

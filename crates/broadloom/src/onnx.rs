@@ -1,7 +1,5 @@
-//! Operators of ONNX, where they differ from the standard's functions.
-//!
-//! In: arrays of one shape and one dtype. Out: the expression. Must hold: what ONNX requires of the operands is
-//! checked here, and neither promotion nor broadcasting takes place.
+//! Operators of ONNX where they differ from the standard's functions. They take arrays of one shape and one dtype,
+//! which is checked here, since ONNX neither promotes nor broadcasts in them.
 
 use broadloom_core::{Error, ErrorKind, Kind, Op, Result};
 use smallvec::smallvec;

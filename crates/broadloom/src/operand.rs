@@ -1,4 +1,4 @@
-//! What may stand beside an array in an operation.
+//! The operands of operations on arrays.
 //!
 //! [`IntoArray`] makes an [`Operand`] of arrays, of references to them, and of Rust numbers, which stay literals without
 //! a dtype until they meet an array.

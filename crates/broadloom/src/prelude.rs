@@ -1,4 +1,4 @@
-//! What most programs need: `use broadloom::prelude::*;`.
+//! The names that most programs need: `use broadloom::prelude::*;`.
 
 pub use crate::functions::where_;
 pub use crate::{

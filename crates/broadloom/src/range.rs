@@ -1,7 +1,5 @@
-//! Ranges of indices, as Python's slices mean them.
-//!
-//! In: start, stop and step, each of which may be left out or count from the end. Out: the indices of an axis.
-//! Must hold: like Python's `slice.indices`, nothing is out of range; only a step of 0 is an error.
+//! Ranges of indices with the meaning of Python's slices: start, stop and step may each be left out or count from
+//! the end. As in Python's `slice.indices`, no bound is out of range, and only a step of 0 is an error.
 
 use broadloom_core::layout::Slice;
 

@@ -1,8 +1,6 @@
-//! The memory behind arrays: borrowed from the caller, or owned and shared between handles.
-//!
-//! In: slices, vectors, buffers. Out: a [`Storage`]: bytes that hold elements of a dtype. Must hold: the bytes are
-//! whole elements, aligned for them; memory that someone else holds is never written; a buffer from a pool goes back
-//! to it with the last handle.
+//! The memory behind arrays, borrowed from the caller or owned and shared between handles, as a [`Storage`] of
+//! bytes with a dtype. The bytes are whole elements and aligned for them; memory that someone else holds is never
+//! written; a buffer of a pool returns to it when its last handle is dropped.
 
 use std::sync::Arc;
 
@@ -60,7 +58,7 @@ impl<'a> Storage<'a> {
 
     /// The caller's elements, not all of what lies between the first and the last.
     ///
-    /// Must hold: the view is nested; so its layouts' layouts are known to be its.
+    /// The view must be nested, since only then is every layout over its elements recognised as one (`mem::contain`).
     #[cfg(feature = "ndarray")]
     pub(crate) fn spread(dtype: DType, elements: View<'a>) -> Storage<'a> {
         Storage { dtype, block: Block::Spread(Arc::new(elements)) }

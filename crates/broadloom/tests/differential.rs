@@ -6,7 +6,7 @@ use std::ops::Range;
 use broadloom_testkit::differential::Search;
 use broadloom_testkit::random::{self, Size};
 
-/// How many seeds are run unless told: some ten seconds.
+/// How many seeds are run by default: some ten seconds.
 const DEFAULT_SEEDS: u64 = 12_000;
 
 /// The seeds to run, or one of some of them.

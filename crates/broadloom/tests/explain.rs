@@ -6,7 +6,7 @@ use std::process::Command;
 use broadloom::prelude::*;
 use broadloom::{Executor, Explanation, IntDivision, Kernel, Options};
 
-/// Who runs it depends on the host; by the interpreter everything runs anywhere.
+/// The chosen executor depends on the target; the interpreter runs everywhere.
 fn options() -> Options {
     Options { executor: Executor::Interp, threads: Some(1), ..Options::default() }
 }
@@ -19,7 +19,7 @@ fn ones(shape: &[usize]) -> Array<'static> {
     Array::ones(shape, DType::Float32).and_then(|x| x.eval()).expect("small")
 }
 
-/// Lines that do not depend on the host's lanes.
+/// Lines that do not depend on the target's lanes.
 fn portable(explanation: &Explanation) -> String {
     let text = explanation.to_string();
     text.lines().filter(|line| !line.contains("estimated")).map(|line| format!("{line}\n")).collect()
@@ -97,7 +97,7 @@ fn operations_and_bytes() {
     assert!(nothing.to_string().contains("stage 0 has no elements: nothing runs"), "{nothing}");
 }
 
-/// An expression with two kernels, a temporary, views, several uses of a node, and functions that take the long way.
+/// An expression with two kernels, a temporary, views, several uses of a node, and functions with a slow path.
 fn varied() -> Array<'static> {
     let x = ones(&[20, 10]);
     let y = (&x - ones(&[10]).sin()) / (&x + 2).pow(0.3);

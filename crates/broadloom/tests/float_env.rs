@@ -1,4 +1,4 @@
-//! A host that flushes subnormals to zero, rounds otherwise or traps on exceptions changes no bit of a result, of a
+//! An application that flushes subnormals to zero, rounds otherwise or traps on exceptions changes no bit of a result, of a
 //! folded constant or of a created array, and finds its floating-point environment as it left it, after errors and
 //! panics too.
 #![cfg(target_arch = "x86_64")]
@@ -53,7 +53,7 @@ fn set_mxcsr(word: u32) {
     unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word, options(nostack, preserves_flags)) }
 }
 
-/// Runs a closure on a thread of its own, in the host's environment, which must be found again.
+/// Runs a closure on a thread of its own, in the application's environment, which must be found again.
 fn in_environment<R: Send>(word: u32, f: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -61,7 +61,7 @@ fn in_environment<R: Send>(word: u32, f: impl FnOnce() -> R + Send) -> R {
             let result = f();
             let after = mxcsr();
             set_mxcsr(DEFAULT);
-            assert_eq!(after & CONTROL, word, "the environment is not the host's any more");
+            assert_eq!(after & CONTROL, word, "the environment is not the application's any more");
             result
         });
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -262,7 +262,7 @@ fn every_way_in() {
     }
 }
 
-/// The environment is the host's again (`in_environment` looks) after each kind of error.
+/// The environment is the application's again (`in_environment` looks) after each kind of error.
 #[test]
 fn after_an_error() {
     type Fails = fn(&Options) -> Result<()>;
@@ -316,7 +316,7 @@ impl Write for Panics {
     }
 }
 
-/// What of ours panics, or calls what may, while the environment is ours: on a thread of the host's, and in a job of a
+/// What of ours panics, or calls what may, while the environment is ours: on a thread of the application's, and in a job of a
 /// pool whose threads are hostile.
 #[test]
 fn after_a_panic() {
@@ -343,7 +343,7 @@ fn after_a_panic() {
 }
 
 /// A thread that waits for others to do their share of an evaluation runs other jobs of the pool meanwhile: in the
-/// environment that the host has given to it.
+/// environment that the application has given to it.
 #[test]
 fn jobs_of_the_host_that_run_meanwhile() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| set_mxcsr(HOSTILE));
@@ -376,7 +376,10 @@ fn jobs_of_the_host_that_run_meanwhile() {
     });
     let seen = seen.lock().expect("nobody panicked");
     assert!(seen.len() > 100, "{} jobs", seen.len());
-    assert!(seen.iter().all(|&word| word == HOSTILE), "a job of the host's ran in another environment");
+    assert!(
+        seen.iter().all(|&word| word == HOSTILE),
+        "a job of the application's ran in another environment"
+    );
 }
 
 /// The instruction does what the tests rely on.

@@ -1,4 +1,4 @@
-//! Functions of the host program in expressions: the same bits from all executors, whatever they stand among.
+//! Functions of the application in expressions: the same bits from all executors, whatever they stand among.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
 //! Every function of integers, at the ends of every integer dtype and for shift counts out of range: the oracle's
-//! results, from all executors and from folding, and no signal, whatever the option for zero divisors says.
+//! results, from all executors and from folding, and no signal, whatever the option for division by zero says.
 
 use broadloom::prelude::*;
 use broadloom::{ErrorKind, IntDivision, Op, Options};
@@ -8,8 +8,8 @@ use broadloom_testkit::Value;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, Signature};
 
-/// The ends, both sides of zero, and counts around the width, as bits.
-fn extremes(dtype: DType) -> Vec<u64> {
+/// Minimum and maximum, both sides of zero, and counts around the width, as bits.
+fn edge_values(dtype: DType) -> Vec<u64> {
     let width = 8 * dtype.size() as u64;
     let mask = u64::MAX >> (64 - width);
     let (min, max) = (mask ^ (mask >> 1), mask >> 1);
@@ -23,7 +23,7 @@ fn extremes(dtype: DType) -> Vec<u64> {
 
 /// All rows of operands: for three, each with each and with both ends.
 fn rows(dtype: DType, operands: usize) -> Vec<Vec<u64>> {
-    let all = extremes(dtype);
+    let all = edge_values(dtype);
     let few = [all[0], all[all.len() / 2], all[all.len() - 1]];
     let mut rows: Vec<Vec<u64>> = all.iter().map(|&x| vec![x]).collect();
     for operand in 1..operands {
@@ -107,7 +107,7 @@ fn no_operand_of_an_integer_function_raises_a_signal() {
 #[test]
 fn nor_does_a_literal() {
     for (op, dtype) in cases().into_iter().filter(|(op, _)| op.operands() == 2) {
-        let column = extremes(dtype);
+        let column = edge_values(dtype);
         let x = elements::array(dtype, &[column.len()], &column);
         for &y in &column {
             let want: Vec<u64> = column.iter().map(|&x| right(op, dtype, &[x, y]).bits()).collect();

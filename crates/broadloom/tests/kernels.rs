@@ -67,7 +67,7 @@ fn every_short_length() {
     );
 }
 
-/// A function with a long way round: lanes that are filled up must not take it for others.
+/// A function with a slow path: lanes that are filled up must not take it for others.
 #[test]
 fn lanes_beyond_the_end_do_nothing() {
     agrees::<f32>(|a, b| a.remainder(b), |i| if i % 5 == 0 { 1e30 } else { i as f32 + 0.5 }, 1e31);

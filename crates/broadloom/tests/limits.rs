@@ -248,7 +248,7 @@ fn a_limit_of_nodes() {
         broadloom::eval_many_with(&[&one, &(&x - 7)], &options).map(drop).map_err(|e| e.kind())
     };
     assert_eq!((both(7), both(6)), (Ok(()), Err(ErrorKind::Limit)));
-    // More than a graph can have is not to be had.
+    // More than a graph can have is refused.
     let all = Options { max_nodes: usize::MAX, max_depth: usize::MAX, ..Options::default() };
     assert_eq!(refused(&shared, &x, &all), None);
 }
@@ -259,7 +259,7 @@ fn a_limit_of_depth() {
     let chain = |n: usize| (0..n).fold(x.clone(), |y, _| y + 3);
     // The longest way counts, conversions and views with it; beside it stands a shorter one.
     let viewed = chain(7).flip(0).expect("an axis").astype(DType::Float64).astype(DType::Float32) * chain(2);
-    // Many nodes, but no long way.
+    // Many nodes, but none deep.
     let wide = (0..4).fold((0..16).map(|i| &x * (i as f32 + 3.5)).collect::<Vec<_>>(), |row, _| {
         row.chunks(2).map(|pair| &pair[0] + &pair[1]).collect()
     });

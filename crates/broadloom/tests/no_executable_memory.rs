@@ -1,4 +1,4 @@
-//! A host that refuses executable memory: every evaluation is right, by the interpreter, and `explain` says why.
+//! An operating system that refuses executable memory: every evaluation is right, by the interpreter, and `explain` says why.
 //!
 //! The test runs itself again as a child process, which asks the kernel to refuse for good.
 #![cfg(target_os = "linux")]
@@ -44,7 +44,7 @@ fn refuse_executable_memory() -> &'static str {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter, 0, 0) == 0
     };
-    assert!(done, "neither way of refusing is to be had: {}", std::io::Error::last_os_error());
+    assert!(done, "neither way of refusing is available: {}", std::io::Error::last_os_error());
     "a filter of system calls"
 }
 
@@ -142,7 +142,7 @@ fn explained() {
             let text = (x.sqrt() + 2).explain_with(&options, code).expect("explains");
             assert!(text.contains("runs on the interpreter"), "{text}");
             if cfg!(feature = "jit") {
-                assert!(text.contains("executable memory is not to be had"), "{text}");
+                assert!(text.contains("executable memory is not available"), "{text}");
             }
         }
     }

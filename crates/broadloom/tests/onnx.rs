@@ -170,7 +170,7 @@ fn the_least_integer_by_minus_one_wraps() {
 }
 
 #[test]
-fn null_divisors_of_integers_follow_the_option() {
+fn division_by_zero_of_integers_follows_the_option() {
     for dtype in INTEGERS {
         for at in [0, 1, 16, 36] {
             let (a, mut b) = (ints(dtype, &[7; 37]), ints(dtype, &[2; 37]));
@@ -189,7 +189,7 @@ fn null_divisors_of_integers_follow_the_option() {
                 assert!(error.to_string().starts_with("trunc_divide"), "{error}");
             }
         }
-        // 0 / 0 is no exception; a float's null divisor is none under either option.
+        // 0 / 0 is no exception; a float's division by zero is none under either option.
         let zeros = Array::zeros(&[2], dtype).expect("small");
         assert!(elements::bits(&onnx::div(&zeros, &zeros).expect("alike")) == Ok(vec![0; 2]));
     }

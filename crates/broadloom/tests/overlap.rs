@@ -86,7 +86,7 @@ fn interpreted(kernel: &Kernel, access: &[Access]) -> Run {
 fn compiled<const BITS: u32>(kernel: &Kernel, access: &[Access]) -> Run {
     use broadloom_clif::{Compiler, Width};
     let width = Width::ALL.into_iter().find(|width| width.bits() == BITS).expect("a width");
-    let compiler = Compiler::host().expect("a supported host");
+    let compiler = Compiler::host().expect("a supported target");
     let compiled = compiler.compile(kernel, &[], access, width).expect("compiles");
     Box::new(move |block| compiled.run(block, &[], &mut []).expect("matches"))
 }

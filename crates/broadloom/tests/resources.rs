@@ -1,4 +1,4 @@
-//! A host that refuses memory, address space or threads: a typed error or another way, nothing lost, and the same
+//! A system that refuses memory, address space or threads: a typed error or another way, nothing lost, and the same
 //! engine goes on. (`no_executable_memory.rs` has executable memory.)
 //!
 //! Each test runs itself again as a child process, which limits itself for good.
@@ -145,7 +145,7 @@ fn what_the_pool_keeps() {
     });
 }
 
-/// No piece of memory of 32 KiB is to be had: neither for the tiles of a packed operand.
+/// No block of memory of 32 KiB is available: neither for the tiles of a packed operand.
 #[test]
 fn tiles() {
     // Everything from one heap, which is grown to its limit and does not shrink.
@@ -197,7 +197,7 @@ fn threads() {
     // Stacks of 1 GiB do not fit into the address space that is left.
     in_a_child("threads", &[("RUST_MIN_STACK", "1073741824")], || {
         limit_address_space(256 * MIB);
-        assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "threads are to be had");
+        assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "threads are available");
         let n = 400_000;
         let x = Array::from_vec((0..n).collect::<Vec<i32>>());
         let y = (0..30).fold(x.clone(), |y, i| y * 3 + &x + i);

@@ -54,7 +54,7 @@ fn ordinary(dtype: DType, rng: &mut Rng) -> u64 {
     number(dtype, if rng.chance(1, 2) { magnitude } else { -magnitude })
 }
 
-/// Angles, exponents and logarithms that few elements have, for which a function may go a long way round.
+/// Angles, exponents and logarithms that few elements have, for which a function may take its slow path.
 fn rare(dtype: DType) -> Vec<u64> {
     let sign = sign_bit(dtype);
     // Infinity is all ones from below the sign down to the significand.
@@ -176,7 +176,7 @@ fn many_elements_give_the_scalar_instances_bits() {
     });
 }
 
-/// One element that goes a long way round, at each lane, between ordinary ones; and the other way about.
+/// One element that takes the slow path, at each lane, between ordinary ones; and the other way about.
 #[test]
 fn rare_elements_at_every_lane_change_no_neighbours() {
     const LENGTH: usize = 33;

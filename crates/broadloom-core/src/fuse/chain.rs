@@ -1,7 +1,7 @@
 //! Chains of views, from a node up to the loop that reads it.
 //!
 //! A reader sees a node through views of views; each distinct chain has a number, under which a leaf's layout can be
-//! asked for. Chains share their tails, so that each takes constant room.
+//! asked for. Chains share their tails, so that each takes constant space.
 
 use rustc_hash::FxHashMap;
 

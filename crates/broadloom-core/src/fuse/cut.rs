@@ -1,7 +1,7 @@
 //! Which nodes are cut off into kernels of their own, before any is built.
 //!
 //! A node is materialised for one of four reasons: a reshape of it that no strides can express, a broadcast operand that
-//! is cheaper to compute once, a node that may fail in elements that nobody reads, and a node that many different views
+//! is cheaper to compute once, a node that may fail in elements that nothing reads, and a node that many different views
 //! read. Each comes with its [`Decision`].
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! What fusion decided, and why.
+//! The decisions of fusion, with their reasons.
 //!
 //! A [`Decision`] is a line of [`crate::fuse::Plan`]. It is put into words only when it is shown, so that noting it
 //! costs an evaluation nothing.

@@ -1,4 +1,4 @@
-//! What fusion makes: kernels in run order, with what each reads and writes.
+//! The result of fusion: kernels in run order, with the inputs and outputs of each.
 
 use std::fmt;
 use std::sync::Arc;

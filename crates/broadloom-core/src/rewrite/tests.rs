@@ -493,7 +493,7 @@ fn what_replaces_arithmetic_is_canonical_where_a_nan_sign_is_read() {
     }
 }
 
-/// What a function of the host reads is fixed by the expression: elements in memory as they are, also through views; of
+/// What a host function reads is fixed by the expression: elements in memory as they are, also through views; of
 /// what is computed one NaN only, whichever rules apply.
 #[test]
 fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {

@@ -1,5 +1,4 @@
-//! How the nodes of expressions are printed, whoever holds them: handles and graphs print in one form, which the
-//! language reads back.
+//! The printed form of nodes, the same for those of handles and of graphs. The text language reads it back.
 
 use std::fmt;
 

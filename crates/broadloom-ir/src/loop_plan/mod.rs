@@ -2,8 +2,8 @@
 //!
 //! A [`LoopPlan`] says which dimensions are walked in which order, which of them are one loop, how the index space is cut
 //! into tiles and units of work, and how each operand is accessed. It knows layouts and no memory: the same plan is bound
-//! to other memory on every run, and `explain` reads it without any. Whether operands overlap is a question of memory,
-//! which whoever binds the plan answers.
+//! to other memory on every run, and `explain` reads it without any. Whether operands overlap depends on memory
+//! and is decided where the plan is bound.
 //!
 //! A plan is made in three steps: dimensions are dropped, ordered, flipped and collapsed (`normalise`), operands are
 //! classified (`classify`), and the space is cut ([`tiles`]).

@@ -32,7 +32,7 @@ pub mod half_path {
 }
 
 /// A function of float16 as what it is between conversions: its operand widened, its result before the one rounding.
-/// Where a host converts by itself, its loops call this and leave the conversions to it.
+/// Where a target converts by itself, its loops call this and leave the conversions to it.
 pub trait HalfUnary {
     /// The float32 that, rounded to float16, is the result.
     fn wide<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32>;

@@ -1,8 +1,7 @@
-//! sinh, cosh and tanh, and their inverses.
-//!
-//! In: a float64. Out: the function of it. Must hold: with |x| = n·ln 2 + r and q = 2^−2n,
-//! 2^(1−n)·sinh|x| = (1 − q)·cosh r + (1 + q)·sinh r and 2^(1−n)·cosh x = (1 + q)·cosh r + (1 − q)·sinh r, one formula
-//! from the smallest to the largest argument; the inverses are logarithms of sums of two doubles.
+//! sinh, cosh and tanh, and their inverses, computed in float64. With |x| = n·ln 2 + r and q = 2^−2n, the
+//! identities 2^(1−n)·sinh|x| = (1 − q)·cosh r + (1 + q)·sinh r and 2^(1−n)·cosh x = (1 + q)·cosh r + (1 − q)·sinh
+//! r hold from the smallest to the largest argument, so that one formula without branches serves them all. The
+//! inverses are logarithms of sums of two doubles.
 
 use crate::functions::exponential::{Reduced, even_and_odd, reciprocal_power, reduce};
 use crate::functions::float64::{Float64, Full, Precision, Sum, scale, through_float64};

@@ -1,7 +1,6 @@
-//! asin, acos, atan and atan2.
-//!
-//! In: float64. Out: an angle in radians. Must hold: the result is a multiple of π/4 as a sum, plus or minus a series in
-//! an argument of at most tan(π/8) (atan) or 1/2 (asin), so that only small terms are rounded before the last addition.
+//! asin, acos, atan and atan2, computed in float64. A result is a multiple of π/4, held as a sum of two doubles,
+//! plus or minus a series in an argument of at most tan(π/8) (atan) or 1/2 (asin); so only small terms are rounded
+//! before the last addition.
 
 use crate::functions::coefficients::{ASIN_FULL, ASIN_SHORT, ATAN_FULL, ATAN_SHORT, HALF_PI};
 use crate::functions::float64::{Float64, Precision, Sum, through_float64};

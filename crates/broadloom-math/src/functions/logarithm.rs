@@ -1,8 +1,7 @@
 //! log, log2, log10, log1p and logaddexp, and the kernel that they share with the inverse hyperbolic functions.
-//!
-//! In: a float64, or a sum of two. Out: its logarithm. Must hold: with x = 2^e·(1 + f), √½ ≤ 1 + f < √2, the leading
-//! terms e·ln 2 and f enter the last addition without rounding. Source: the series in s = f/(2 + f) is that of
-//! W. J. Cody and W. Waite (1980); the split into f and a small rest is K. C. Ng's (fdlibm, 1993).
+//! With x = 2^e·(1 + f), √½ ≤ 1 + f < √2, the leading terms e·ln 2 and f enter the last addition without rounding;
+//! the operand may itself be a sum of two doubles. The series in s = f/(2 + f) is that of W. J. Cody and W. Waite
+//! (1980), the split into f and a small rest is K. C. Ng's (fdlibm, 1993).
 
 use crate::dtype::Float;
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E, LOG10_2, LOG10_E};

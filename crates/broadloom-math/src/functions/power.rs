@@ -1,7 +1,6 @@
-//! pow, of floats and of integers, and hypot.
-//!
-//! In: two operands. Out: x1^x2, or √(x1² + x2²). Must hold: a float power is x, x·x and 1/x for the exponents 1, 2
-//! and −1 by definition; an integer power wraps, and is truncated for a negative exponent.
+//! pow of floats and of integers, and hypot. By definition a float power is x, x·x and 1/x for the exponents 1, 2
+//! and −1, so that rewriting `pow` to these is exact; an integer power wraps, and is truncated for a negative
+//! exponent.
 
 use crate::dtype::{Float, Int, Num};
 use crate::functions::coefficients::{ATANH_REST_FULL, LN2, LN2_DD, LOG2_E, TWO_THIRDS};

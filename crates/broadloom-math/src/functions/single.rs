@@ -1,7 +1,6 @@
-//! exp, log, log2, sin and cos of float32 in float32 arithmetic: the ones that are called most, at twice the lanes.
-//!
-//! In and out: float32. Must hold: the leading terms are carried exactly, so that less than half an ulp is added to the
-//! last rounding; measured over all 2^32 arguments (docs/accuracy.md). Sources as in the modules of the functions.
+//! exp, log, log2, sin and cos of float32 in float32 arithmetic, for which a vector has twice the lanes of float64.
+//! The leading terms are carried exactly, so that less than half an ulp is added to the last rounding, as measured
+//! over all 2^32 arguments (docs/accuracy.md). The modules of the functions name the sources.
 
 use crate::dtype::f16;
 use crate::functions::coefficients::{
@@ -206,7 +205,7 @@ fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u32>) -> O::M<f32> {
     o.mask_resize::<u32, f32>(odd)
 }
 
-/// `y` with its sign flipped where `sign`'s highest bit is set; wide angles the long way round.
+/// `y` with its sign flipped where `sign`'s highest bit is set; large angles by the slow path.
 #[inline(always)]
 fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, q: &Quarter<O>, y: F<O>, sign: O::V<u32>) -> F<O> {
     let mask = o.splat(1u32 << 31);

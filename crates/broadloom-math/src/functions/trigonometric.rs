@@ -1,8 +1,6 @@
-//! sin, cos and tan.
-//!
-//! In: an angle in radians, float64 here but for sin and cos of float32 (`single`). Out: the function of it. Must hold: x = n·π/2 + r with |r| at most π/4 and a little,
-//! r carried to about 2^−70 of itself and more; angles above [`LARGE`] take the long way round through `rare`. Source: the
-//! reduction of large angles is that of M. Payne and R. Hanek (1983).
+//! sin, cos and tan of angles in radians, in float64 (`single` has sin and cos of float32). The reduction
+//! x = n·π/2 + r leaves |r| at most slightly above π/4, with r carried to 2^−70 of itself or better. Angles above [`LARGE`]
+//! take the slow path through `rare`, with the reduction of M. Payne and R. Hanek (1983).
 
 use crate::functions::coefficients::{
     COS_FULL, COS_SHORT, HALF_PI, SIN_FULL, SIN_SHORT, TWO_OVER_PI, TWO_OVER_PI_BITS,

@@ -24,7 +24,7 @@ pub use tile::HostTile;
 /// Elements of one call that has to make bools of bytes first.
 const CHUNK: usize = 256;
 
-/// A function of the host program, element by element, for use in expressions.
+/// A function of the application, element by element, for use in expressions.
 ///
 /// A handle that is cheap to clone. Two handles are equal if they are of one registration: nothing else tells two
 /// functions apart, so register a function once and keep the handle. What the function owns is dropped with the last
@@ -232,17 +232,17 @@ impl HostFunction {
     #[cold]
     fn call_with_bools(&self, inputs: &[&[u8]], output: &mut [u8]) {
         let signature = self.signature();
-        let mut truths = [[0u8; CHUNK]; MAX_HOST_OPERANDS];
+        let mut bools = [[0u8; CHUNK]; MAX_HOST_OPERANDS];
         for (part, out) in output.chunks_mut(CHUNK * signature.result().size()).enumerate() {
             let (start, n) = (part * CHUNK, out.len() / signature.result().size());
             let mut chunk: [&[u8]; MAX_HOST_OPERANDS] = [&[]; MAX_HOST_OPERANDS];
-            let operands = inputs.iter().zip(signature.operands()).zip(&mut truths);
-            for (place, ((bytes, dtype), truths)) in chunk.iter_mut().zip(operands) {
+            let operands = inputs.iter().zip(signature.operands()).zip(&mut bools);
+            for (place, ((bytes, dtype), bools)) in chunk.iter_mut().zip(operands) {
                 let bytes = &bytes[start * dtype.size()..(start + n) * dtype.size()];
                 *place = bytes;
                 if *dtype == DType::Bool {
-                    truths.iter_mut().zip(bytes).for_each(|(truth, byte)| *truth = u8::from(*byte != 0));
-                    *place = &truths[..n];
+                    bools.iter_mut().zip(bytes).for_each(|(flag, byte)| *flag = u8::from(*byte != 0));
+                    *place = &bools[..n];
                 }
             }
             self.call(&chunk[..inputs.len()], out);

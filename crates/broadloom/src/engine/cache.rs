@@ -60,7 +60,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         })
     }
 
-    /// Keeps a value; those that were not used for longest make room.
+    /// Keeps a value; the least recently used ones are evicted.
     pub fn insert(&self, key: K, value: V, weight: usize) {
         // What would push everything else out is not worth keeping.
         if weight > self.max_weight / 2 {

@@ -33,7 +33,7 @@ const RATES: [Rates; 3] = [
 
 /// Nanoseconds to load or store a float32 element, whoever runs the loop, and of an instruction of a host function.
 const MOVE: f64 = 0.035;
-/// Nanoseconds of one vector instruction per float32 element in the interpreter's loops at four lanes; they have as many as the host has.
+/// Nanoseconds of one vector instruction per float32 element in the interpreter's loops at four lanes; they have as many as the target has.
 const INTERPRETED: f64 = 0.06;
 /// Nanoseconds per float32 element to load and store the tiles of one step of the interpreter.
 const PASS: f64 = 0.03;
@@ -42,22 +42,22 @@ const DISPATCH: f64 = 4.0;
 /// Nanoseconds that machine code takes to call a host function, for so many elements at least: 3 to 6 were measured.
 const CALL: f64 = 4.0;
 const HOST_LANES: u32 = 4;
-/// float16 arithmetic in nanoseconds per element: the loops convert by integer arithmetic at whatever width the host
+/// float16 arithmetic in nanoseconds per element: the loops convert by integer arithmetic at whatever width the target
 /// has, or by its own conversions.
 const INTERPRETED_HALF: f64 = 0.4;
 const CONVERTED_HALF: f64 = 0.03;
-/// What [`Code::cost`] has for the conversions of an operation: the loops do without, where the host converts.
+/// What [`Code::cost`] has for the conversions of an operation: the loops do without, where the target converts.
 const CONVERSIONS: f64 = 20.0;
 /// Nanoseconds to bind memory and set up a run in the interpreter, and in machine code.
 const CALL_INTERPRETED: f64 = 250.0;
 const CALL_COMPILED: f64 = 60.0;
 /// Nanoseconds of work below which a second thread costs more than it gives.
 const PARALLEL: f64 = 100_000.0;
-/// Estimates are within this factor of the truth, nearly always: closer ones are no reason to choose.
+/// Estimates are within this factor of the measured time, nearly always: closer ones are no reason to choose.
 const CLOSE: f64 = 4.0;
 
 /// Bytes of a stage's operands from which on the interpreter, and machine code on vectors of more than 128 bits, write
-/// by non-temporal stores. Measured with float32 and float64 sums and triads on a host with 2 MiB of L2 and a shared L3: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
+/// by non-temporal stores. Measured with float32 and float64 sums and triads on a CPU with 2 MiB of L2 and a shared L3: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
 /// and beyond, a loss within L2.
 const LARGE: usize = 64 << 20;
 

@@ -108,7 +108,7 @@ impl PreparedStage {
         if threads <= 1 {
             nest.split(chunks, policy).for_each(|part| job.part(part));
         } else {
-            // More parts than threads where the pool decides who runs; as many as allowed where the caller does.
+            // More parts than threads where the pool schedules them; as many as allowed where the caller does.
             let parts = if options.threads.is_some() { threads } else { threads * 4 };
             let parts: Vec<Part<'_>> = nest.split(parts.max(chunks), policy).collect();
             // While it waits, this thread may run others' jobs: in the environment that they expect.
@@ -172,7 +172,7 @@ impl Job<'_> {
         }
         let elements = part.elements();
         let mut part = Some(part);
-        // Not to be had while the thread ends, or while it is in use further up this thread.
+        // Not available while the thread ends, or while it is in use further up this thread.
         let _ = WORKSPACE.try_with(|workspace| {
             if let Ok(mut workspace) = workspace.try_borrow_mut()
                 && let Some(part) = part.take()

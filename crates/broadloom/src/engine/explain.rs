@@ -1,4 +1,4 @@
-//! What an evaluation would do: the same steps, and nothing run.
+//! Explains an evaluation without running it.
 //!
 //! It takes the same steps as an evaluation, so that nothing is said that does not happen, and computes nothing.
 

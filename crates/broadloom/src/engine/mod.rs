@@ -173,7 +173,7 @@ impl Engine {
         if let Some(plan) = self.plans.get(&lookup) {
             return Ok(plan);
         }
-        // Building and rewriting fold constants, and costs are estimated, whatever the host has set.
+        // Building and rewriting fold constants, and costs are estimated, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let Planned { graph, plan } = plan(expression, options)?;
         let plan = Arc::new(ExecutionPlan::new(plan, expression.functions)?);

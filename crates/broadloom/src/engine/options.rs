@@ -1,4 +1,4 @@
-//! What a caller may choose for an evaluation ([`Options`]), and the limits of an engine ([`Limits`]).
+//! The options of an evaluation ([`Options`]), and the limits of an engine ([`Limits`]).
 //!
 //! No choice changes the bits of a result, except [`IntDivision`], which is part of the meaning.
 

@@ -1,4 +1,4 @@
-//! What all runs of an engine share: compiled kernels, the compiler, the target, and how one run is asked for.
+//! The state that all runs of an engine share: compiled kernels, the compiler, the target, and how one run is asked for.
 //!
 //! The width of vectors that a call asks for is clamped here, once, to what the target has ([`Runtime::request`]): costs,
 //! states and keys of caches see the clamped one only. A compiler that is refused, or that can't be made, is not asked again.

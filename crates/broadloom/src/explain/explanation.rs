@@ -1,4 +1,4 @@
-//! What an evaluation would do: the data that text and page are made of.
+//! The data of an explanation, from which its text and its page are made.
 //!
 //! An [`Explanation`] is the same on one machine for one state of the engine: it has no addresses, no measured times, and
 //! one order.
@@ -59,13 +59,13 @@ pub(crate) struct Step {
     /// Bytes read and written.
     pub read: usize,
     pub written: usize,
-    /// Who runs it; `None` for a stage without elements.
+    /// Its chosen executor; `None` for a stage without elements.
     pub run: Option<Run>,
     /// Its code, or why there is none, if it was asked for.
     pub code: Option<Result<Listing, String>>,
 }
 
-/// Who runs a stage.
+/// The chosen executor of a stage.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub jit: bool,

@@ -126,7 +126,7 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                     p {
                         "Runs on the " b { (step.executor()) } " with " (run.threads) " " (plural(run.threads, "thread")) ": " (run.why) "."
                         @if let Some(vectors) = step.vectors() { " It has " (vectors) "." }
-                        @if run.streams { " Stores go past the caches, but where an output is an input." }
+                        @if run.streams { " Its stores are non-temporal, except where an output is an input." }
                     }
                     table class="bars" {
                         (bar("interpreter", run.interpreted, run))

@@ -1,7 +1,7 @@
-//! Where to draw the nodes of a graph: in layers, as Sugiyama, Tagawa and Toda have it.
+//! Where to draw the nodes of a graph: in layers, as Sugiyama, Tagawa and Toda describe it.
 //!
 //! Boxes come in an order in which operands are first, each in a band, with edges that go down; bands lie below each
-//! other, and boxes of a layer never overlap. The same input gives the same picture, and time and room are bounded by
+//! other, and boxes of a layer never overlap. The same input gives the same picture, and time and memory are bounded by
 //! boxes × layers.
 
 /// A box to be placed.

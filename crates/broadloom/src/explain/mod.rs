@@ -1,4 +1,4 @@
-//! What an evaluation would do, to be read: as text, and as a page with the graph drawn.
+//! Explanations of evaluations: as text, and as a page with the graph drawn.
 
 mod draw;
 mod explanation;

@@ -158,7 +158,7 @@ impl Explanation {
             let megabytes = step.read.saturating_add(step.written) / 1_000_000;
             writeln!(
                 f,
-                "stage {number} stores past the caches, but where an output is an input: its operands have {megabytes} MB"
+                "stage {number} uses non-temporal stores, except where an output is an input: its operands have {megabytes} MB"
             )?;
         }
         Ok(())

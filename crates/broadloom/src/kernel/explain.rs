@@ -1,4 +1,4 @@
-//! What a kernel would do, to be read.
+//! Explains what a run of a kernel would do.
 //!
 //! An [`Explanation`] of a kernel runs nothing and binds nothing for good: what runs have shown is looked at, not
 //! changed.

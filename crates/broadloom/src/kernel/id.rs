@@ -1,4 +1,4 @@
-//! What tells kernels apart, across processes.
+//! The identity of kernels across processes.
 //!
 //! An id is a hash of the kernel's content, of which the expressions are written as the text of their
 //! [`Structure`](broadloom_core::structure::Structure). Equal ids mean equal results for equal

@@ -1,4 +1,4 @@
-//! What is planned: a structure with what its numbers stand for, within the limits of its size.
+//! The input of planning: a structure with the arrays and literals that its numbers refer to, within the limits of its size.
 
 use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::node::NodeId;

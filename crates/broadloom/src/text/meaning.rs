@@ -1,4 +1,4 @@
-//! What texts mean as arrays.
+//! Evaluates texts to arrays.
 //!
 //! The parts of a program become arrays. An array for an input has the dtype and the extents that the text declares, and
 //! a symbol is one number throughout.
@@ -103,7 +103,7 @@ impl<'a> Meaning for Arrays<'_, 'a> {
     }
 
     fn host(&mut self, id: u32, args: &[Array<'a>]) -> Result<Array<'a>> {
-        let unknown = || Error::new(ErrorKind::Internal, "a function of the host that nobody defined");
+        let unknown = || Error::new(ErrorKind::Internal, "a host function that nobody defined");
         Array::call(self.functions.get(id as usize).ok_or_else(unknown)?, args)
     }
 
