@@ -142,7 +142,10 @@ pub(crate) enum RegMove {
 #[derive(Clone, Debug)]
 #[cfg_attr(
     not(debug_assertions),
-    expect(dead_code, reason = "the checker reads what was allocated for which instruction, in debug builds")
+    expect(
+        dead_code,
+        reason = "the checker reads what was allocated for which instruction, in debug builds"
+    )
 )]
 pub(crate) enum AInst {
     Op {
