@@ -115,10 +115,13 @@ fn bytes_that_are_moved() {
     }
 }
 
+/// Extents, the number of inputs, the strides of each operand, and why there is no plan.
+type Refusal<'r> = (&'r [usize], usize, &'r [&'r [isize]], LoopPlanError);
+
 #[test]
 fn what_is_no_layout_is_refused() {
     use LoopPlanError::{Misaligned, OutOfReach, Rank, SelfOverlap, TooLarge};
-    let rows: &[(&[usize], usize, &[&[isize]], LoopPlanError)] = &[
+    let rows: &[Refusal<'_>] = &[
         (&[4], 1, &[&[4, 4], &[4]], Rank { operand: 0 }),
         (&[4], 1, &[&[4], &[6]], Misaligned { operand: 1 }),
         (&[3, 2], 1, &[&[isize::MAX - 3, 4], &[8, 4]], OutOfReach { operand: 0 }),
