@@ -1,7 +1,7 @@
 //! The recording instance of [`Ops`]: a function as SSA over the primitives.
 //!
 //! A [`Recorder`] hands every primitive that a function calls to a [`Sink`], which decides what becomes of it: a
-//! [`Recording`] keeps them as a list, a compiler appends them to the body that it is building. The instance has one
+//! `broadloom_ir::recording::Recording` keeps them as a list, a compiler appends them to the body that it is building. The instance has one
 //! method for each method of the trait and no other behaviour, so a new primitive is a compile error here until it has
 //! a name, and code generators read the list instead of being instantiated once for each function and dtype.
 

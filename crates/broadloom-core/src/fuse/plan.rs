@@ -90,9 +90,9 @@ pub struct Plan {
     pub temps: Vec<(DType, Shape)>,
     /// The roots' types.
     pub roots: Vec<(DType, Shape)>,
-    /// Why the graph was cut as it was; of [`explain`] only.
+    /// Why the graph was cut as it was; of [`explain`](super::explain) only.
     pub decisions: Vec<Decision>,
-    /// For each stage the node behind each instruction; of [`explain`] only.
+    /// For each stage the node behind each instruction; of [`explain`](super::explain) only.
     pub computes: Vec<Vec<NodeId>>,
 }
 

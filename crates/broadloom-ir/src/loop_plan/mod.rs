@@ -6,7 +6,7 @@
 //! and is decided where the plan is bound.
 //!
 //! A plan is made in three steps: dimensions are dropped, ordered, flipped and collapsed (`normalise`), operands are
-//! classified (`classify`), and the space is cut ([`tiles`]).
+//! classified (`classify`), and the space is cut (`tiles`).
 //!
 //! # Reductions
 //!

@@ -196,7 +196,7 @@ impl Call {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] if the compiler fails. Where machine code is not available, or not wanted
-    /// ([`Options::executor`]), nothing happens.
+    /// ([`Options::executor`](crate::Options::executor)), nothing happens.
     pub fn compile(&self) -> Result<()> {
         self.bound.plan().compile(&Engine::global().request(&self.kernel.0.options))
     }
