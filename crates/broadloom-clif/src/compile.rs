@@ -8,7 +8,8 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use broadloom_ir::{Error, ErrorKind, HostDeclaration, Kernel, Result, verify};
+use broadloom_ir::kernel::Code as KernelCode;
+use broadloom_ir::{Error, ErrorKind, HostDeclaration, Kernel, Result, recording, verify};
 use broadloom_mem::{Access, HostFunction, Stores};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
@@ -27,9 +28,21 @@ use crate::symbols::{self, Announce};
 use crate::wide::{self, CODE_ALIGN, Wide};
 use crate::width::Width;
 
-/// Above so many instructions the linear-time register allocator is used. The other one gives code that is up to a
-/// fifth faster, but its time grows faster than the body does.
-const SINGLE_PASS_ABOVE: usize = 300;
+/// Above this cost, or so many primitives, the linear-time register allocator is used. The other one gives code that is up to
+/// a fifth faster, but its time grows faster than the body does: eight functions of float32 with 569 primitives, whose cost
+/// is 296, take it 1.9 ms, and the linear one 0.7 ms.
+const SINGLE_PASS_ABOVE_COST: usize = 300;
+const SINGLE_PASS_ABOVE_PRIMITIVES: usize = 500;
+
+/// How many primitives a kernel's body has before GVN.
+fn primitives(kernel: &Kernel) -> usize {
+    let of = |code: KernelCode| match code {
+        KernelCode::Apply(op, dtype) => recording::of(op, dtype).map_or(0, |body| body.insts().len()),
+        KernelCode::Cast(from, to) => recording::of_cast(from, to).insts().len(),
+        KernelCode::Host(_) => code.instructions() as usize,
+    };
+    kernel.body.iter().map(|inst| of(inst.code)).sum()
+}
 
 /// Compiles kernels for this CPU.
 pub struct Compiler {
@@ -56,8 +69,10 @@ impl Compiler {
     }
 
     fn isa_for(&self, kernel: &Kernel) -> &OwnedTargetIsa {
-        let vectors = kernel.body.len() as u64 * u64::from(emit::lanes(kernel, Width::W128)) / 4;
-        if kernel.cost().max(vectors) as usize > SINGLE_PASS_ABOVE { &self.linear } else { &self.thorough }
+        let vectors = kernel.body.len() * emit::lanes(kernel, Width::W128) as usize / 4;
+        let is_long = (kernel.cost() as usize).max(vectors) > SINGLE_PASS_ABOVE_COST
+            || primitives(kernel) > SINGLE_PASS_ABOVE_PRIMITIVES;
+        if is_long { &self.linear } else { &self.thorough }
     }
 
     /// Compiles a kernel, whose host functions are among `functions`, on vectors of this width where the CPU has them and
