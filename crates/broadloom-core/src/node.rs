@@ -38,10 +38,13 @@ impl fmt::Debug for NodeId {
     }
 }
 
+/// The most operands of a node.
+pub const MAX_OPERANDS: usize = 3;
+
 /// The operands of a function: one to three.
 // Not a `SmallVec`, whose associated type makes the lifetime of a handle's operands invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Args<A>([Option<A>; 3]);
+pub struct Args<A>([Option<A>; MAX_OPERANDS]);
 
 impl<A> Args<A> {
     /// The operands in order.
@@ -63,8 +66,15 @@ impl<A> Args<A> {
     }
 
     /// An operand.
+    #[inline]
     pub fn get(&self, i: usize) -> Option<&A> {
         self.0.get(i)?.as_ref()
+    }
+
+    /// The number of operands.
+    #[inline]
+    fn count(&self) -> usize {
+        self.0.iter().map(|arg| usize::from(arg.is_some())).sum()
     }
 
     /// The last operand: of every op it has the dtype that the op computes in.
@@ -76,7 +86,7 @@ impl<A> Args<A> {
 impl<A: Copy + Ord> Args<A> {
     /// Puts the operands in order, which a commutative function may have.
     pub fn sort(&mut self) {
-        let count = self.iter().count();
+        let count = self.count();
         self.0[..count].sort_unstable();
     }
 }
@@ -146,6 +156,28 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Cast { arg, .. } | NodeKind::View { arg, .. } => [Some(arg), None, None],
         };
         operands.into_iter().flatten()
+    }
+
+    /// The number of operands.
+    #[inline]
+    pub fn arity(&self) -> usize {
+        match self {
+            NodeKind::Leaf(_) => 0,
+            NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.count(),
+            NodeKind::Cast { .. } | NodeKind::View { .. } => 1,
+        }
+    }
+
+    /// An operand.
+    ///
+    /// PERF: a loop over numbers is cheaper than [`NodeKind::operands`] where every cached evaluation goes.
+    #[inline]
+    pub fn operand(&self, i: usize) -> Option<&A> {
+        match self {
+            NodeKind::Leaf(_) => None,
+            NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.get(i),
+            NodeKind::Cast { arg, .. } | NodeKind::View { arg, .. } => (i == 0).then_some(arg),
+        }
     }
 
     /// The operands in order, taken out.

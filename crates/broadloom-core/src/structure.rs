@@ -15,7 +15,7 @@ use broadloom_ir::{DType, Error, ErrorKind, Result, Scalar};
 
 use crate::graph::{Graph, IntDivision, Leaf};
 use crate::layout::Layout;
-use crate::node::{NodeId, NodeKind};
+use crate::node::{MAX_OPERANDS, NodeId, NodeKind};
 
 /// A layout that is borrowed where a structure is looked up, and owned where it is kept.
 #[derive(Clone, Debug)]
@@ -114,8 +114,11 @@ impl Hash for Structure<'_> {
                     7 << 8
                 }
             };
-            let operands = entry.operands().map(|arg| arg.index() as u64);
-            state.write_u64(operands.fold(what, |word, arg| word.rotate_left(20) ^ arg));
+            let operand = |word: u64, i| match entry.operand(i) {
+                Some(arg) => word.rotate_left(20) ^ arg.index() as u64,
+                None => word,
+            };
+            state.write_u64((0..MAX_OPERANDS).fold(what, operand));
         }
         self.roots.iter().for_each(|root| root.hash(state));
     }

@@ -105,7 +105,8 @@ impl<'e, 'a> Walker<'e, 'a> {
                 }
                 if !matches!(array.0.kind, NodeKind::Leaf(_)) {
                     self.pending.push((array, true));
-                    self.pending.extend(array.0.kind.operands().rev().map(|arg| (arg, false)));
+                    let operands = (0..array.0.kind.arity()).rev().filter_map(|i| array.0.kind.operand(i));
+                    operands.for_each(|arg| self.pending.push((arg, false)));
                     continue;
                 }
             }
@@ -129,11 +130,13 @@ impl<'e, 'a> Walker<'e, 'a> {
     /// The entry of a node whose operands are the last of `done`, which are taken off.
     fn entry(&mut self, array: &'e Array<'a>) -> Result<Entry<'e>> {
         let kind = &array.0.kind;
-        let first = self.done.len() - kind.operands().count();
-        let mut operands = self.done[first..].iter().copied();
-        let missing = || Error::new(ErrorKind::Internal, "an operand that was not walked");
+        let first = self.done.len() - kind.arity();
+        let mut at = first;
         let entry = kind.try_map(
-            |_| operands.next().ok_or_else(missing),
+            |_| {
+                at += 1;
+                Ok(self.done[at - 1])
+            },
             |leaf| self.leaves.leaf(array, leaf),
             |function| self.functions.declare(function),
         )?;
