@@ -76,7 +76,8 @@ pub fn lend<'w, R>(
     let work: NonNull<dyn Fn() + Sync + 'w> = NonNull::from(work);
     // SAFETY: the two types differ in a lifetime bound alone, which is not part of a pointer's representation. Only
     // `SharedJob::run` dereferences it, within 'w, as is argued there.
-    let work = unsafe { std::mem::transmute::<NonNull<dyn Fn() + Sync + 'w>, NonNull<dyn Fn() + Sync>>(work) };
+    let work =
+        unsafe { std::mem::transmute::<NonNull<dyn Fn() + Sync + 'w>, NonNull<dyn Fn() + Sync>>(work) };
     let (owner, process) = (thread::current(), std::process::id());
     let job = Arc::new(SharedJob { state: AtomicUsize::new(0), work, owner, process });
     let open = Open(&job);
@@ -207,7 +208,10 @@ mod tests {
                 std::panic::resume_unwind(Box::new("a panic of the owner"));
             })
         }));
-        assert!(caught.is_err() && out.load(Ordering::Relaxed), "the borrower was out before the owner went on");
+        assert!(
+            caught.is_err() && out.load(Ordering::Relaxed),
+            "the borrower was out before the owner went on"
+        );
         let panicked = receiver.recv().expect("a thread").join();
         assert_eq!(panicked.ok(), Some(true));
     }

@@ -300,10 +300,12 @@ fn forked_within_an_evaluation() {
             let options = Options { executor: EXECUTORS[round % 2], threads: Some(4), ..Options::default() };
             FORKS.set(true);
             let got = y.eval_with(&options);
-            let is_right = got.as_ref().is_ok_and(|y| y.as_slice::<i32>().and_then(|y| y.last()) == Some(&400_000));
+            let is_right =
+                got.as_ref().is_ok_and(|y| y.as_slice::<i32>().and_then(|y| y.last()) == Some(&400_000));
             let child = FORKED.swap(-1, Ordering::Relaxed);
             if child == 0 {
-                let is_told = got.is_err_and(|e| e.kind() == ErrorKind::Limit && e.message().contains("forked"));
+                let is_told =
+                    got.is_err_and(|e| e.kind() == ErrorKind::Limit && e.message().contains("forked"));
                 // SAFETY: nothing is run at exit.
                 unsafe { libc::_exit(if is_right || is_told { 0 } else { 1 }) };
             }

@@ -50,13 +50,13 @@ const YIELDS: usize = 50;
 /// How long a thread that may be cancelled sleeps at a time.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-impl<K: Hash + Eq, V: Clone> InFlight<K, V> {
+impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
     pub fn new() -> InFlight<K, V> {
         InFlight { attempts: ForkMutex::new(HashMap::with_hasher(FxBuildHasher)) }
     }
 
-    /// The value of a key: what another thread makes of an equal one, or what `make` gives, once `known` has found that it is
-    /// not kept by now. `None` if another thread is at it and is not waited for.
+    /// The value of a key: what another thread makes of an equal one, or what `make` gives of the owned key, once `known` has
+    /// found that it is not kept by now. `None` if another thread is at it and is not waited for.
     ///
     /// Errors: those of `make`, which each thread that asks meets itself; that the run was cancelled while it waited.
     pub fn once<Q: Hash + Equivalent<K>>(
@@ -65,18 +65,18 @@ impl<K: Hash + Eq, V: Clone> InFlight<K, V> {
         owned: impl Fn() -> K,
         meanwhile: Meanwhile<'_>,
         known: impl Fn() -> Option<V>,
-        make: impl FnOnce() -> Result<V>,
+        make: impl FnOnce(K) -> Result<V>,
     ) -> Result<Option<V>> {
         loop {
-            let Some(mut attempts) = self.attempts.lock() else { return make().map(Some) };
+            let Some(mut attempts) = self.attempts.lock() else { return make(owned()).map(Some) };
             let other = attempts.get(key).filter(|other| other.is_going_on()).cloned();
             let Some(other) = other else {
-                let attempt = Arc::new(Attempt::new());
-                attempts.insert(owned(), attempt.clone());
+                let (key, attempt) = (owned(), Arc::new(Attempt::new()));
+                attempts.insert(key.clone(), attempt.clone());
                 drop(attempts);
                 let own = Own { in_flight: self, attempt };
                 // Between the look-up and the lock another thread may have made it, and left.
-                let value = known().map_or_else(make, Ok)?;
+                let value = known().map_or_else(|| make(key), Ok)?;
                 own.attempt.end(Outcome::Made(value.clone()));
                 return Ok(Some(value));
             };
@@ -143,12 +143,12 @@ impl<V: Clone> Attempt<V> {
 }
 
 /// This thread's attempt, which ends with it: whoever waits goes on, and whoever comes later finds nothing.
-struct Own<'i, K: Hash + Eq, V: Clone> {
+struct Own<'i, K: Hash + Eq + Clone, V: Clone> {
     in_flight: &'i InFlight<K, V>,
     attempt: Arc<Attempt<V>>,
 }
 
-impl<K: Hash + Eq, V: Clone> Drop for Own<'_, K, V> {
+impl<K: Hash + Eq + Clone, V: Clone> Drop for Own<'_, K, V> {
     fn drop(&mut self) {
         self.in_flight.remove(&self.attempt);
         self.attempt.end(Outcome::Abandoned);
@@ -174,7 +174,7 @@ mod tests {
         meanwhile: Meanwhile<'_>,
         make: impl FnOnce() -> Result<u32>,
     ) -> Result<Option<u32>> {
-        values.once(&7u32, || 7, meanwhile, || None, make)
+        values.once(&7u32, || 7, meanwhile, || None, |_| make())
     }
 
     /// One thread makes a value, once `others` have begun to wait for it, or have gone on.
@@ -210,7 +210,7 @@ mod tests {
             };
             // Who comes after the first is done makes it again: nothing is kept here.
             assert!(matches!(ask(values, WAIT, make), Ok(Some(8 | 9))));
-            assert_eq!(values.once(&7, || 7, WAIT, || Some(5), || Ok(6)), Ok(Some(5)), "it is kept by now");
+            assert_eq!(values.once(&7, || 7, WAIT, || Some(5), |_| Ok(6)), Ok(Some(5)), "it is kept by now");
         };
         with_others(|| Ok(8), others);
     }
@@ -225,10 +225,13 @@ mod tests {
             };
             with_others(first, |values| assert_eq!(ask(values, WAIT, || Ok(9)), Ok(Some(9))));
         }
-        with_others(|| Ok(8), |values| {
-            let error = ask(values, WAIT, || Err(fail()));
-            assert!(matches!(error, Ok(Some(8))) || error == Err(fail()));
-        });
+        with_others(
+            || Ok(8),
+            |values| {
+                let error = ask(values, WAIT, || Err(fail()));
+                assert!(matches!(error, Ok(Some(8))) || error == Err(fail()));
+            },
+        );
     }
 
     /// Nobody waits who need not, or who was cancelled.

@@ -41,9 +41,9 @@ use crate::storage::Storage;
 pub(crate) use crate::jit::clif;
 pub(crate) use cache::Cache;
 use execution_plan::PlanRun;
-use in_flight::{InFlight, Meanwhile};
 pub(crate) use execution_plan::{ExecutionPlan, param};
 pub(crate) use explain::{Asked, Detail};
+use in_flight::{InFlight, Meanwhile};
 pub(crate) use memory::copy;
 pub(crate) use memory::view;
 pub(crate) use memory::{Destination, view_mut};
@@ -70,9 +70,9 @@ pub struct Engine {
 const WORDS_PER_NODE: usize = 4;
 
 /// A plan's identity: the structure of the expressions, and what else decides the kernels.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct PlanKey {
-    structure: OwnedStructure,
+    structure: Arc<OwnedStructure>,
     mode: (IntDivision, Rules),
 }
 
@@ -89,11 +89,7 @@ impl PlanLookup<'_> {
     }
 
     fn to_owned(&self) -> PlanKey {
-        PlanKey { structure: self.structure.to_owned(), mode: self.mode }
-    }
-
-    fn weight(&self) -> usize {
-        WORDS_PER_NODE * self.structure.nodes.len()
+        PlanKey { structure: Arc::new(self.structure.to_owned()), mode: self.mode }
     }
 }
 
@@ -104,7 +100,7 @@ impl Equivalent<PlanKey> for PlanLookup<'_> {
 }
 
 /// A [`PlanKey`] or [`PlanLookup`] with the values of the literals: plans that depend on them are equal too.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct WithLiterals<K, L> {
     key: K,
     literals: L,
@@ -266,29 +262,32 @@ impl Engine {
             return Ok(plan);
         }
         // Nobody else finds what is not kept, and copying a very long structure takes memory.
-        if !self.plans.takes(lookup.weight()) {
-            return self.make_plan(expression, options);
+        let weight = WORDS_PER_NODE * expression.structure.nodes.len();
+        if !self.plans.takes(weight) {
+            return self.make_plan(expression, options).map(|(plan, _)| plan);
         }
         let lookup = WithLiterals { key: lookup, literals: expression.literals };
         let owned = || WithLiterals { key: lookup.key.to_owned(), literals: expression.literals.into() };
-        let (known, make) = (|| self.plans.get(&lookup.key), || self.make_plan(expression, options));
-        let missing = || Error::new(ErrorKind::Internal, "a plan that was waited for is not there");
+        let known = || self.plans.get(&lookup.key);
+        let make = |owned: WithLiterals<PlanKey, _>| {
+            let (plan, depends_on_values) = self.make_plan(expression, options)?;
+            if !depends_on_values {
+                self.plans.insert(owned.key, plan.clone(), weight);
+            }
+            Ok(plan)
+        };
         let plan = self.planning.once(&lookup, owned, Meanwhile::Wait(watch), known, make)?;
-        plan.ok_or_else(missing)
+        plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan that was waited for is not there"))
     }
 
-    /// Plans expressions, and keeps the plan unless it depends on the literals' values.
-    fn make_plan(&self, expression: Expression<'_>, options: &Options) -> Result<Arc<ExecutionPlan>> {
+    /// Plans expressions; and whether the plan is one for these values of the literals only.
+    fn make_plan(&self, expression: Expression<'_>, options: &Options) -> Result<(Arc<ExecutionPlan>, bool)> {
         // Building and rewriting fold constants, and costs are estimated, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let Planned { graph, plan } = plan(expression, options)?;
         let plan = Arc::new(ExecutionPlan::new(plan, expression.functions)?);
         self.planned.fetch_add(1, Ordering::Relaxed);
-        if !graph.depends_on_values() {
-            let lookup = PlanLookup::new(expression, options);
-            self.plans.insert(lookup.to_owned(), plan.clone(), lookup.weight());
-        }
-        Ok(plan)
+        Ok((plan, graph.depends_on_values()))
     }
 
     fn evaluate(

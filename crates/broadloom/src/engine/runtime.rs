@@ -118,7 +118,7 @@ impl Runtime {
             return Ok(Compilation::Refused);
         }
         let known = || self.kernels.get(&key).map(Some);
-        let make = || self.make(&key, functions);
+        let make = |key| self.make(key, functions);
         Ok(match self.compiling.once(&key, || key.clone(), meanwhile, known, make)? {
             Some(Some(compiled)) => Compilation::Code(compiled),
             Some(None) => Compilation::Refused,
@@ -128,14 +128,14 @@ impl Runtime {
 
     /// Compiles a kernel. `None` where executable memory is refused, now and from then on, and for a kernel that is too
     /// much for the compiler.
-    fn make(&self, key: &KernelKey, functions: &[HostFunction]) -> Result<Option<Compiled>> {
+    fn make(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Compiled>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
         match compiler.compile_with(key.stores, &key.kernel, functions, &key.access, key.width) {
             Ok(compiled) => {
                 self.compilations.fetch_add(1, Ordering::Relaxed);
                 // Code takes whole pages, and what is kept beside it about as much again.
                 let weight = compiled.code_size().next_multiple_of(4096) * 2;
-                self.kernels.insert(key.clone(), compiled.clone(), weight);
+                self.kernels.insert(key, compiled.clone(), weight);
                 Ok(Some(compiled))
             }
             Err(e) if e.kind() == ErrorKind::Memory => {

@@ -56,7 +56,9 @@ pub fn share(threads: usize, work: &(dyn Fn() + Sync)) -> Result<()> {
 /// The most threads that the caller allows: by option, by the rayon pool that it is called in, or as many as there are
 /// processors.
 fn limit(options: &Options) -> usize {
-    let given = options.threads.or_else(|| rayon_core::current_thread_index().map(|_| rayon_core::current_num_threads()));
+    let given = options
+        .threads
+        .or_else(|| rayon_core::current_thread_index().map(|_| rayon_core::current_num_threads()));
     given.unwrap_or_else(default_threads).clamp(1, MOST)
 }
 
