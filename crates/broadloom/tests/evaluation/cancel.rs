@@ -34,7 +34,7 @@ fn expressions() -> [(&'static str, Array<'static>, usize); 4] {
     let x = numbers();
     let part = |from: isize| x.slice(&[Range::from(from..from + 900), (..).into()]).expect("inside");
     // No strides express it, so that it is materialised first.
-    let staged = (&x * x.t() + 1).t().reshape(&[N]).expect("as many") + 1;
+    let staged = (&x * x.t() + 1).t().reshape(&[-1]).expect("as many") + 1;
     [
         ("one loop", &x * 2 + 1, N),
         ("transposed", (&x + x.t()) * 2, N),
