@@ -31,9 +31,9 @@ use broadloom_core::{Error, ErrorKind, Result};
 #[derive(Clone, Copy, Default)]
 pub struct Control<'c> {
     /// Once it is true, the run ends with an error of kind [`Cancelled`](ErrorKind::Cancelled). It is looked at before
-    /// anything is planned and before each chunk, which is 131 072 elements at most, and so few that they are estimated to
-    /// take no more than two milliseconds; also while another thread compiles what this one waits for. Any thread may set
-    /// it, and a signal handler.
+    /// anything is planned and before each chunk, which is 131 072 elements at most, and fewer (down to some 16 384) where
+    /// they are estimated to take more than two milliseconds; also while another thread compiles what this one waits for.
+    /// Any thread may set it, and a signal handler.
     pub cancel: Option<&'c AtomicBool>,
     /// Called after each chunk, from the thread that computed it: on several threads at once, and not in order. The
     /// floating-point environment is the IEEE default. A panic of it ends the run, as soon as the chunks that have begun

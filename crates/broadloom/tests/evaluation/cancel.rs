@@ -136,7 +136,7 @@ fn every_way_is_watched() -> Result<()> {
     Ok(())
 }
 
-/// Chunks of a costly expression have fewer elements: cancelling never waits for long.
+/// Chunks of a costly expression have fewer elements, down to a unit of the loops (2^14): cancelling never waits for long.
 #[test]
 fn chunks_are_bounded_in_time() -> Result<()> {
     let x = Array::from_vec(vec![1.5f64; 1 << 17]);
@@ -145,9 +145,7 @@ fn chunks_are_bounded_in_time() -> Result<()> {
     for executor in [Executor::Interp, Executor::Jit] {
         let options = Options { executor, threads: Some(1), ..Options::default() };
         let chunks = |y: &Array<'_>| watched(|c| y.eval_watched(&options, c)).map(|(_, seen)| seen.len());
-        assert_eq!(chunks(&cheap)?, 1);
-        let many = chunks(&costly)?;
-        assert!(many >= 16, "{executor:?}: {many} chunks");
+        assert_eq!((chunks(&cheap)?, chunks(&costly)?), (1, 8), "{executor:?}");
     }
     Ok(())
 }
