@@ -202,3 +202,44 @@ fn series(x: Fixed, is_negative: bool, first: usize, last: usize) -> Fixed {
     }
     y
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By mpmath.
+    #[test]
+    fn differences_are_rounded_correctly() {
+        for (m, k, want) in [
+            (-0.2, -1.7, 0.001_414_277_130_716_508),
+            // Of the first, double-doubles leave 38 bits; the second cancels to the rest of ln 2.
+            (-4.535_906_210_002_51e-5, -10.000_923_255_011_076, 2.502_640_616_526_390_8e-26),
+            (-std::f64::consts::LN_2, -std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17),
+            (-1.064_447_259_493_656_6e-7, -16.055_640_044_919_37, 2.447_677_935_991_264_5e-33),
+            // 322.08 units of the least subnormal.
+            (-7e-322, -738.3, 1.59e-321),
+        ] {
+            let got = sum_less_one(m, k);
+            assert_eq!(got.rounded(), want, "{m:e}, {k:e}");
+            let [hi, lo] = got.parts();
+            assert!(hi + lo == want || want < f64::MIN_POSITIVE, "{m:e}, {k:e}");
+        }
+    }
+
+    /// Machine code calls this, which can't unwind: also outside of its domain it gives something.
+    #[test]
+    fn any_arguments_give_something() {
+        let edge_cases = [0.0, -1.0, -745.2, f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::INFINITY, f64::NAN];
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let bits = state ^ state >> 31;
+            if bits % 5 == 0 { edge_cases[(bits >> 8) as usize % 8] } else { f64::from_bits(bits) }
+        };
+        for _ in 0..100_000 {
+            let difference = sum_less_one(random(), -random());
+            assert!(!difference.rounded().is_nan());
+            assert!(difference.is_tiny() || difference.parts()[0] != 0.0);
+        }
+    }
+}
