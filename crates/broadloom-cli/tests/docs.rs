@@ -111,9 +111,27 @@ fn is_in_ci(command: &Command, ci: &[Command]) -> bool {
     if words == [".ci/run"] || ci.iter().any(|line| plain(line).starts_with(&words)) {
         return true;
     }
-    let is_default = !words.iter().any(|word| *word == "--features" || *word == "--no-default-features");
     // `cargo test --workspace` has every test in every package's default features; clippy checks all of them.
-    words.starts_with(&["cargo", "check"]) || words.starts_with(&["cargo", "test"]) && is_default
+    let is_test =
+        |words: &[&str]| words.starts_with(&["cargo", "test"]) && !words.contains(&"--no-default-features");
+    let is_tested_with = |line: &&Command| {
+        let line = plain(line);
+        is_test(&line) && after("-p", &line) == after("-p", &words) && {
+            let there: Vec<&str> = after("--features", &line).iter().flat_map(|all| all.split(',')).collect();
+            after("--features", &words)
+                .iter()
+                .flat_map(|all| all.split(','))
+                .all(|feature| there.contains(&feature))
+        }
+    };
+    let is_default = !words.contains(&"--features");
+    words.starts_with(&["cargo", "check"])
+        || is_test(&words) && (is_default || ci.iter().any(|line| is_tested_with(&line)))
+}
+
+/// What follows a flag.
+fn after<'w>(flag: &str, words: &[&'w str]) -> Vec<&'w str> {
+    words.windows(2).filter(|pair| pair[0] == flag).map(|pair| pair[1]).collect()
 }
 
 fn ci() -> Vec<Command> {
