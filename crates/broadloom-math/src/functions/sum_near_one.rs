@@ -3,7 +3,7 @@
 //! The difference can be as small as some 2^−107 of e^k (each of the 2^62 float64 numbers m has one nearest k, and what
 //! is left between the two is as good as random), so that a double-double would have none of its digits. The two terms
 //! are computed as fixed-point integers of 192 bits, which hold e^k to within 2^−178 of itself: a difference above
-//! 2^−125 of e^k is known to less than half an ulp. The arithmetic is total: nothing panics, whatever the arguments.
+//! 2^−124 of e^k is known to less than half an ulp. The arithmetic is total: nothing panics, whatever the arguments.
 
 use std::f64::consts::LOG2_E;
 
