@@ -4,7 +4,7 @@
 //! b comes nearest to a float64 follow from the slope modulo 1 by Euclid's algorithm: a window of 2^20 numbers costs
 //! some microseconds. The list is made anew by
 //!
-//! `BROADLOOM_WINDOWS=4000000 BROADLOOM_BLESS=1 cargo test --release -p broadloom-testkit --lib near_one`
+//! `BROADLOOM_WINDOWS=16000000 BROADLOOM_BLESS=1 cargo test -p broadloom-testkit --lib near_one`, in five minutes of a core
 
 use crate::random::Rng;
 use crate::reference::elementary;
@@ -255,8 +255,9 @@ mod tests {
         let pairs = nearest_to_one();
         assert!(pairs.len() >= 100, "{}", pairs.len());
         for [a, b, value] in pairs {
-            let distance = 2_f64.powi(-75) * b.abs();
-            assert!(value.abs() < distance * b.exp(), "logaddexp({a:e}, {b:e}) = {value:e}");
+            // 0 where that is less than any number.
+            let distance = 2_f64.powi(-90) * b.abs();
+            assert!(value.abs() <= distance * b.exp(), "logaddexp({a:e}, {b:e}) = {value:e}");
             assert!(error(a, b, value).1, "logaddexp({a:e}, {b:e}) = {value:e}");
             assert_eq!(logaddexp(a, b).to_bits(), value.to_bits(), "logaddexp({a:e}, {b:e})");
             for (a, b) in [(a.next_up(), b), (a.next_down(), b), (a, b.next_up()), (a, b.next_down())] {
