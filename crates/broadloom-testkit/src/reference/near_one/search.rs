@@ -2,15 +2,15 @@
 //!
 //! It takes windows of consecutive a in which b = ln(1 − e^a) is linear but for next to nothing, so that the arguments whose
 //! b comes nearest to a float64 follow from the slope modulo 1 by Euclid's algorithm: a window of 2^20 numbers costs
-//! some microseconds. The list is made anew by
+//! some microseconds. The list is made anew, in five minutes of a core, by
 //!
-//! `BROADLOOM_WINDOWS=16000000 BROADLOOM_BLESS=1 cargo test -p broadloom-testkit --lib near_one`, in five minutes of a core
+//! `BROADLOOM_WINDOWS=16000000 BROADLOOM_BLESS=1 cargo test -p broadloom-testkit --lib near_one`
 
 use crate::random::Rng;
 use crate::reference::elementary;
 use crate::reference::wide::Wide;
 
-/// The exponents of b. From the last on, some a are subnormal.
+/// The exponents of b. Pairs with a subnormal a, of which the last has some, are left out.
 pub const BINADES: std::ops::RangeInclusive<i32> = -1..=9;
 
 /// Two arguments of logaddexp, a above b, whose exponentials add up to nearly 1.
