@@ -10,7 +10,7 @@ use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES};
 use broadloom_testkit::random::Rng;
-use broadloom_testkit::reference::{Format, Function, Judgement, Symmetry, judge};
+use broadloom_testkit::reference::{Format, Function, Judgement, Symmetry, judge, nearest_to_one};
 use broadloom_testkit::{Value, edge_cases};
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
@@ -208,6 +208,18 @@ fn rare_elements_at_every_lane_change_no_neighbours() {
                 check(op, dtype, &columns, &expected(op, dtype, &columns));
             }
         }
+    }
+}
+
+/// Where e^x1 + e^x2 comes nearest to 1, and the doubles of a double-double cancel to nothing: the nearest floats.
+#[test]
+fn logaddexp_near_its_zero_is_the_nearest_number() {
+    let rows = nearest_to_one();
+    let column = |i: usize| rows.iter().map(|row| row[i].to_bits()).collect::<Vec<u64>>();
+    let (greater, less, want) = (column(0), column(1), column(2));
+    for columns in [[&greater[..], &less], [&less, &greater]] {
+        assert_eq!(expected(Op::LogAddExp, DType::Float64, &columns), want);
+        check(Op::LogAddExp, DType::Float64, &columns, &want);
     }
 }
 
