@@ -16,7 +16,7 @@ mod compile;
 mod constants;
 mod convert;
 mod emit;
-#[cfg(test)]
+#[cfg(all(test, feature = "capstone"))]
 mod encodings;
 #[cfg(test)]
 mod evaluate;

@@ -2,13 +2,11 @@
 //!
 //! Quoted text is truncated, so that a message is short however long the text is.
 
-use logos::Logos;
-
 use super::Span;
 use super::ast::AstKind;
 use super::built_in::built_in;
 use super::error::{TextError, syntax};
-use super::lex::{self, Token};
+use super::lex::{self, Lexer, Token};
 use super::number::brief;
 use super::parse::{ParsedOperand, Parser, Pending, TokenAt, Waiting};
 use super::slips;
@@ -170,7 +168,7 @@ impl Parser<'_> {
 
     /// The text of the operand that begins at a place, up to the next operator that binds as loosely as a comparison.
     fn operand_after(&self, start: u32) -> String {
-        let mut lexer = Token::lexer(&self.text[start as usize..]);
+        let mut lexer = Lexer::new(&self.text[start as usize..]);
         let (mut depth, mut end, mut more) = (0u32, self.text.len() as u32, false);
         while let Some(token) = lexer.next() {
             let Ok(token) = token else { break };
@@ -208,7 +206,7 @@ impl Parser<'_> {
 
     /// The integers in a parenthesis, if there is nothing else in it.
     fn list_of(&self, open: &Span) -> Option<String> {
-        let mut lexer = Token::lexer(&self.text[open.end as usize..]);
+        let mut lexer = Lexer::new(&self.text[open.end as usize..]);
         loop {
             match lexer.next()?.ok()? {
                 Token::Close => break,
@@ -226,7 +224,7 @@ impl Parser<'_> {
             return error;
         }
         let rest = &self.text[open.end as usize..];
-        let mut lexer = Token::lexer(rest);
+        let mut lexer = Lexer::new(rest);
         let (mut depth, mut end, mut compares, mut names, mut none) = (0u32, rest.len(), false, false, false);
         while let Some(Ok(token)) = lexer.next() {
             match token {

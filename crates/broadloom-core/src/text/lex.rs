@@ -1,111 +1,184 @@
 //! The tokens of the language.
 //!
-//! Tokens of other languages that this one refuses are recognised too, for specific error messages. Each byte is
-//! examined a bounded number of times, and logos generates loops, not recursion (its feature `state_machine_codegen`;
-//! the default overflows the stack on long texts in debug builds).
+//! Tokens of other languages that this one refuses are recognised too, for specific error messages. The lexer is one loop
+//! over bytes, each of which is examined a bounded number of times, so that no text makes it slow or deep.
 
-use logos::{Lexer, Logos};
+use std::ops::Range;
 
 use super::number::{self, BadNumber, Number};
 use crate::DType;
 
 /// A token of the language, or one of another language that this one refuses with advice.
-#[derive(Logos, Clone, Copy, Debug, PartialEq)]
-#[logos(skip r"[ \t\r\f]+", skip(r"#[^\n]*", allow_greedy = true))]
-#[logos(error = Option<BadNumber>)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token {
-    #[token("\n")]
     Newline,
-    #[token(";")]
     Semicolon,
-    #[token(":")]
     Colon,
-    #[token("...")]
     Rest,
-    #[token("def")]
     Def,
-    #[token("return")]
     Return,
-    #[token("(")]
     Open,
-    #[token(")")]
     Close,
-    #[token(",")]
     Comma,
-    #[token("+")]
     Plus,
-    #[token("-")]
     Minus,
-    #[token("*")]
     Star,
-    #[token("**")]
     StarStar,
-    #[token("/")]
     Slash,
-    #[token("//")]
     SlashSlash,
-    #[token("%")]
     Percent,
-    #[token("<<")]
     ShiftLeft,
-    #[token(">>")]
     ShiftRight,
-    #[token("&")]
     Ampersand,
-    #[token("^")]
     Caret,
-    #[token("|")]
     Bar,
-    #[token("~")]
     Tilde,
-    #[token("==")]
     Equal,
-    #[token("!=")]
     NotEqual,
-    #[token("<")]
     Less,
-    #[token("<=")]
     LessEqual,
-    #[token(">")]
     Greater,
-    #[token(">=")]
     GreaterEqual,
-    #[token("true", |_| true)]
-    #[token("True", |_| true)]
-    #[token("false", |_| false)]
-    #[token("False", |_| false)]
     Bool(bool),
-    #[token("nan", |_| Number::Float(f64::NAN))]
-    #[token("inf", |_| Number::Float(f64::INFINITY))]
-    #[regex(r"\.?[0-9]", number)]
     Number(Number),
-    #[regex(r"[A-Za-z_][A-Za-z0-9_]*")]
     Name,
-    #[token("and")]
-    #[token("&&")]
     And,
-    #[token("or")]
-    #[token("||")]
     Or,
-    #[token("not")]
-    #[token("!")]
     Not,
-    #[token("=")]
     Assign,
-    #[token("if")]
     If,
-    #[token("[")]
     Bracket,
-    #[token("]")]
     BracketEnd,
 }
 
-/// Consumes the rest of a number whose beginning was matched.
-fn number(lexer: &mut Lexer<'_, Token>) -> Result<Number, Option<BadNumber>> {
-    let text = &lexer.source()[lexer.span().start..];
-    let length = number::extent(text);
-    lexer.bump(length - lexer.slice().len());
-    number::value(&text[..length]).map_err(Some)
+/// The punctuation mark at the start of a text, and its length in bytes: the longest, where several begin there.
+fn mark(bytes: &[u8]) -> Option<(Token, usize)> {
+    Some(match bytes {
+        [b'.', b'.', b'.', ..] => (Token::Rest, 3),
+        [b'*', b'*', ..] => (Token::StarStar, 2),
+        [b'/', b'/', ..] => (Token::SlashSlash, 2),
+        [b'<', b'<', ..] => (Token::ShiftLeft, 2),
+        [b'<', b'=', ..] => (Token::LessEqual, 2),
+        [b'>', b'>', ..] => (Token::ShiftRight, 2),
+        [b'>', b'=', ..] => (Token::GreaterEqual, 2),
+        [b'&', b'&', ..] => (Token::And, 2),
+        [b'|', b'|', ..] => (Token::Or, 2),
+        [b'=', b'=', ..] => (Token::Equal, 2),
+        [b'!', b'=', ..] => (Token::NotEqual, 2),
+        [b'\n', ..] => (Token::Newline, 1),
+        [b';', ..] => (Token::Semicolon, 1),
+        [b':', ..] => (Token::Colon, 1),
+        [b'(', ..] => (Token::Open, 1),
+        [b')', ..] => (Token::Close, 1),
+        [b',', ..] => (Token::Comma, 1),
+        [b'+', ..] => (Token::Plus, 1),
+        [b'-', ..] => (Token::Minus, 1),
+        [b'*', ..] => (Token::Star, 1),
+        [b'/', ..] => (Token::Slash, 1),
+        [b'%', ..] => (Token::Percent, 1),
+        [b'<', ..] => (Token::Less, 1),
+        [b'>', ..] => (Token::Greater, 1),
+        [b'&', ..] => (Token::Ampersand, 1),
+        [b'^', ..] => (Token::Caret, 1),
+        [b'|', ..] => (Token::Bar, 1),
+        [b'~', ..] => (Token::Tilde, 1),
+        [b'=', ..] => (Token::Assign, 1),
+        [b'!', ..] => (Token::Not, 1),
+        [b'[', ..] => (Token::Bracket, 1),
+        [b']', ..] => (Token::BracketEnd, 1),
+        _ => return None,
+    })
+}
+
+/// The token that a word is.
+fn word(text: &str) -> Token {
+    match text {
+        "def" => Token::Def,
+        "return" => Token::Return,
+        "if" => Token::If,
+        "and" => Token::And,
+        "or" => Token::Or,
+        "not" => Token::Not,
+        "true" | "True" => Token::Bool(true),
+        "false" | "False" => Token::Bool(false),
+        "nan" => Token::Number(Number::Float(f64::NAN)),
+        "inf" => Token::Number(Number::Float(f64::INFINITY)),
+        _ => Token::Name,
+    }
+}
+
+/// Why there is no token: a malformed number, or a character that begins none.
+pub(super) type NoToken = Option<BadNumber>;
+
+/// The tokens of a text, and their places. After an error it goes on behind it.
+#[derive(Clone)]
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    span: Range<usize>,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { text, span: 0..0 }
+    }
+
+    /// The place of the last token, or of what is none.
+    pub(super) fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// The text of the last token.
+    pub(super) fn slice(&self) -> &'a str {
+        &self.text[self.span.clone()]
+    }
+
+    /// Where the next token begins: behind blanks and comments.
+    fn start(&self) -> usize {
+        let bytes = self.text.as_bytes();
+        let mut at = self.span.end;
+        loop {
+            match bytes.get(at) {
+                Some(b' ' | b'\t' | b'\r' | b'\x0c') => at += 1,
+                Some(b'#') => at += bytes[at..].iter().position(|&b| b == b'\n').unwrap_or(bytes.len() - at),
+                _ => return at,
+            }
+        }
+    }
+
+    /// The token at the start of `rest`, and its length in bytes.
+    fn token(rest: &str) -> (Result<Token, NoToken>, usize) {
+        let bytes = rest.as_bytes();
+        match bytes {
+            [b'A'..=b'Z' | b'a'..=b'z' | b'_', ..] => {
+                let is_letter = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+                let length = bytes.iter().position(|b| !is_letter(b)).unwrap_or(bytes.len());
+                (Ok(word(&rest[..length])), length)
+            }
+            [b'0'..=b'9', ..] | [b'.', b'0'..=b'9', ..] => {
+                let length = number::extent(rest);
+                (number::value(&rest[..length]).map(Token::Number).map_err(Some), length)
+            }
+            _ => match mark(bytes) {
+                Some((token, length)) => (Ok(token), length),
+                None => (Err(None), rest.chars().next().map_or(0, char::len_utf8)),
+            },
+        }
+    }
+}
+
+impl Iterator for Lexer<'_> {
+    type Item = Result<Token, NoToken>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = self.start();
+        if start == self.text.len() {
+            self.span = start..start;
+            return None;
+        }
+        let (token, length) = Lexer::token(&self.text[start..]);
+        self.span = start..start + length;
+        Some(token)
+    }
 }
 
 /// Whether a text is one name, and neither a keyword of the language nor a dtype.
@@ -116,7 +189,7 @@ fn number(lexer: &mut Lexer<'_, Token>) -> Result<Number, Option<BadNumber>> {
 /// assert!(is_name("x_1") && !is_name("1x") && !is_name("return") && !is_name("int8") && !is_name(" x"));
 /// ```
 pub fn is_name(text: &str) -> bool {
-    let mut lexer = Token::lexer(text);
+    let mut lexer = Lexer::new(text);
     lexer.next() == Some(Ok(Token::Name)) && lexer.slice() == text && DType::from_name(text).is_none()
 }
 

@@ -3,11 +3,9 @@
 //! [`statement`](super::statement) and [`literal`](super::literal) have the rest of the grammar. There is no recursion,
 //! and each token is pushed and popped at most once, so that time is linear.
 
-use logos::{Lexer, Logos};
-
 use super::ast::{Ast, AstId, AstKind, AstNode, Body, Statement};
 use super::error::{TextError, limit, syntax};
-use super::lex::Token;
+use super::lex::{Lexer, Token};
 use super::number::{Number, brief};
 use super::operator::{Binding, binary, prefix};
 use super::{ParseOptions, Span};
@@ -50,7 +48,7 @@ pub(super) type TokenAt = (Token, Span);
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) options: &'a ParseOptions,
-    pub(super) lexer: Lexer<'a, Token>,
+    pub(super) lexer: Lexer<'a>,
     /// A token that was peeked at; `Some(None)` is the end of the text.
     ahead: Option<Option<TokenAt>>,
     pub(super) stack: Vec<Pending>,
@@ -108,7 +106,7 @@ pub(super) fn parse_any(text: &str, options: &ParseOptions) -> Result<Ast, TextE
     let mut parser = Parser {
         text,
         options,
-        lexer: Token::lexer(text),
+        lexer: Lexer::new(text),
         ahead: None,
         stack: Vec::new(),
         operands: Vec::new(),
