@@ -113,7 +113,7 @@ fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -
     let node = graph.node(id);
     let kind = node.kind.try_map(
         // Operands come first, so each has its new node.
-        |&arg| Ok(new[arg.index()].unwrap_or(arg)),
+        |&arg| crate::error::Result::Ok(new[arg.index()].unwrap_or(arg)),
         |leaf: &Leaf| Ok(leaf.clone()),
         Clone::clone,
     )?;

@@ -27,9 +27,9 @@ const PART: usize = 256;
 
 /// The loop of an op, if it is among the named functions.
 macro_rules! table {
-    ($op:expr, $kind:ident[$a:ty, $b:ty $(, $nan:ty)?]: $($name:ident)*) => {
+    ($op:expr, $kind:ident[$nan:ident; $a:ty, $b:ty]: $($name:ident)*) => {
         match $op {
-            $(Op::$name => Some(vectors::<$kind<$name $(, $nan)?>, $a, $b, Nothing> as TileLoop),)*
+            $(Op::$name => Some(vectors::<$kind<$name, $nan>, $a, $b, Nothing> as TileLoop),)*
             _ => None,
         }
     };
@@ -129,7 +129,7 @@ impl<F: HalfBinary<Wide = f32> + Row> PathLoop<half_path::Short> for OfTwo<F> {
 }
 
 impl<F: HalfBinary<Wide = bool>> PathLoop<half_path::Comparison> for OfTwo<F> {
-    const TILES: Option<TileLoop> = Some(vectors::<Compared<F>, Each, Each, Nothing>);
+    const TILES: Option<TileLoop> = Some(vectors::<Compared<F, Unread>, Each, Each, Nothing>);
 }
 
 impl<F: HalfBinary<Wide = f32> + Row + Binary<f16, Out = f16>> PathLoop<half_path::Long> for OfTwo<F> {
@@ -175,14 +175,14 @@ fn short2<B: Operand>(op: Op, in_order: bool, nan: NanBits) -> Option<TileLoop> 
         Op::FloorDivide if in_order => Some(vectors::<FloorOfQuotient, Each, B, Nothing>),
         Op::Divide => Some(vectors::<Rounded2<Divide, Open>, Each, B, Nothing>),
         Op::Add | Op::Subtract | Op::Multiply if nan == NanBits::Read => {
-            table!(op, Rounded2[Each, B, Open]: Add Subtract Multiply)
+            table!(op, Rounded2[Open; Each, B]: Add Subtract Multiply)
         }
-        op => table!(op, Rounded2[Each, B, Unread]: Add Subtract Multiply Maximum Minimum),
+        op => table!(op, Rounded2[Unread; Each, B]: Add Subtract Multiply Maximum Minimum),
     }
 }
 
 fn comparison<B: Operand>(op: Op) -> Option<TileLoop> {
-    table!(op, Compared[Each, B]: Equal NotEqual Less LessEqual Greater GreaterEqual)
+    table!(op, Compared[Unread; Each, B]: Equal NotEqual Less LessEqual Greater GreaterEqual)
 }
 
 /// A vector's worth of widened elements.
@@ -337,14 +337,14 @@ impl HalfUnary for Same {
     }
 }
 
-struct Compared<F>(PhantomData<F>);
+struct Compared<F, N>(PhantomData<(F, N)>);
 
-impl<F: HalfBinary<Wide = bool>> Vector for Compared<F> {
+impl<F: HalfBinary<Wide = bool>, N: Nan> Vector for Compared<F, N> {
     type Out = bool;
 
     #[inline(always)]
     fn call<C: Convert>(_: C, [x1, x2, _]: [Wide; 3]) -> [u8; HALVES] {
-        map2::<F, Unread>(x1, x2)
+        map2::<F, N>(x1, x2)
     }
 }
 
