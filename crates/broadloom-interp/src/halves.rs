@@ -39,7 +39,9 @@ macro_rules! table {
 pub(crate) fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
     match code {
         _ if !converts_halves() => None,
-        Code::Apply(op @ (Op::Add | Op::Subtract | Op::Multiply), DType::Float16) if nan == NanBits::Unread => {
+        Code::Apply(op @ (Op::Add | Op::Subtract | Op::Multiply), DType::Float16)
+            if nan == NanBits::Unread =>
+        {
             short2::<Each>(op, true, nan)
         }
         Code::Cast(DType::Float16, DType::Float32) if nan == NanBits::Unread => {
@@ -68,13 +70,7 @@ pub(crate) fn with_uniform(op: Op, in_order: bool, nan: NanBits) -> Option<TileL
 
 /// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` where `inner` is the `side`-th operand;
 /// `uniform` is of b and c.
-pub(crate) fn pair(
-    outer: Op,
-    inner: Op,
-    side: usize,
-    uniform: [bool; 2],
-    nan: NanBits,
-) -> Option<TileLoop> {
+pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2], nan: NanBits) -> Option<TileLoop> {
     macro_rules! bits {
         ($body:ty) => {
             match uniform {
@@ -376,7 +372,9 @@ impl Vector for Clipped {
 /// `outer(inner(a, b), c)`, rounded twice.
 struct Composed<Outer, Inner, N>(PhantomData<(Outer, Inner, N)>);
 
-impl<Outer: HalfBinary<Wide = f32>, Inner: HalfBinary<Wide = f32>, N: Nan> Vector for Composed<Outer, Inner, N> {
+impl<Outer: HalfBinary<Wide = f32>, Inner: HalfBinary<Wide = f32>, N: Nan> Vector
+    for Composed<Outer, Inner, N>
+{
     type Out = f16;
 
     #[inline(always)]

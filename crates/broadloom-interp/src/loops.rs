@@ -154,8 +154,7 @@ impl<F: Row> Nan for OfOp<F> {
 }
 
 impl<T: Elem, U: Elem> Nan for OfCast<T, U> {
-    const IS_OPEN: bool =
-        T::DTYPE.is_float() && U::DTYPE.is_float() && T::DTYPE as u8 != U::DTYPE as u8;
+    const IS_OPEN: bool = T::DTYPE.is_float() && U::DTYPE.is_float() && T::DTYPE as u8 != U::DTYPE as u8;
 }
 
 /// The element; if it is a NaN that is open, the canonical one.

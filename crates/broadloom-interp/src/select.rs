@@ -129,7 +129,8 @@ impl Selection<'_> {
         }
         let per_element = !self.is_uniform(self.kernel.value(i));
         if let (Code::Apply(op, dtype), &[a, b], true) = (inst.code, inst.args(), per_element)
-            && let Some(with) = fused::with_uniform(op, dtype, [a, b].map(|v| self.is_uniform(v)), self.nan[i])
+            && let Some(with) =
+                fused::with_uniform(op, dtype, [a, b].map(|v| self.is_uniform(v)), self.nan[i])
         {
             return Ok(selected(Work::Loop(with.run), true).ordered(&with));
         }
