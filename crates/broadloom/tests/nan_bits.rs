@@ -23,7 +23,8 @@ fn format(dtype: DType) -> (u64, u64, u64) {
 fn operands(dtype: DType) -> Vec<u64> {
     let (sign, nan, infinity) = format(dtype);
     let number = |x: f64| broadloom::Literal::Float(x).to_dtype(dtype).expect("a number").bits;
-    let all = [nan, nan | 5, infinity | 1, infinity | 0x155, infinity, 0, number(0.5), number(1.0), number(2.0)];
+    let all =
+        [nan, nan | 5, infinity | 1, infinity | 0x155, infinity, 0, number(0.5), number(1.0), number(2.0)];
     all.into_iter().flat_map(|x| [x, x | sign]).collect()
 }
 
@@ -59,7 +60,8 @@ fn array(dtype: DType, bits: &[u64], lie: Lie) -> Result<Array<'static>> {
 }
 
 /// What is only moved: the name, what the engine is asked for, and the bits of an element that had these, beside another.
-type Move = (&'static str, fn(&Array<'static>, &Array<'static>) -> Result<Array<'static>>, fn(u64, u64, u64) -> u64);
+type Move =
+    (&'static str, fn(&Array<'static>, &Array<'static>) -> Result<Array<'static>>, fn(u64, u64, u64) -> u64);
 
 const MOVES: [Move; 6] = [
     ("positive", |x, _| Ok(x.positive()), |x, _, _| x),
@@ -67,11 +69,15 @@ const MOVES: [Move; 6] = [
     ("abs", |x, _| Ok(x.abs()), |x, _, sign| x & !sign),
     ("copysign(x, -1)", |x, _| Ok(x.copysign(-1.0)), |x, _, sign| x | sign),
     ("copysign(other, x)", |x, other| Ok(other.copysign(x)), |x, other, sign| other & !sign | x & sign),
-    ("flip, where, flip", |x, other| {
-        let n = x.shape()[0];
-        let turned = where_(Array::full(&[n], true)?, x.flip(0)?, other.flip(0)?);
-        turned.flip(0)
-    }, |x, _, _| x),
+    (
+        "flip, where, flip",
+        |x, other| {
+            let n = x.shape()[0];
+            let turned = where_(Array::full(&[n], true)?, x.flip(0)?, other.flip(0)?);
+            turned.flip(0)
+        },
+        |x, _, _| x,
+    ),
 ];
 
 /// Every function of floats with a float result, and every conversion between them: alone, and with moves behind it.
@@ -95,7 +101,8 @@ fn functions_give_the_scalar_definitions_nan_and_moves_keep_it() -> Result<()> {
         }
         for to in FLOATS {
             let bits = columns(dtype, 1).remove(0);
-            let want: Vec<u64> = bits.iter().map(|&bits| fold::cast(Scalar { dtype, bits }, to).bits).collect();
+            let want: Vec<u64> =
+                bits.iter().map(|&bits| fold::cast(Scalar { dtype, bits }, to).bits).collect();
             for lie in [Lie::Contiguous, Lie::EverySecond] {
                 let result = array(dtype, &bits, lie)?.astype(to);
                 checked += stored_and_moved(&format!("{dtype} to {to}, {lie:?}"), &result, &want, lie)?;
@@ -111,7 +118,8 @@ fn stored_and_moved(what: &str, result: &Array<'static>, want: &[u64], lie: Lie)
     let (dtype, mut checked) = (result.dtype(), 0);
     let (sign, _, infinity) = format(dtype);
     // A NaN, and numbers of both signs.
-    let other: Vec<u64> = (0..want.len() as u64).map(|i| (infinity + 3) >> (i % 3) | sign * (i % 2)).collect();
+    let other: Vec<u64> =
+        (0..want.len() as u64).map(|i| (infinity + 3) >> (i % 3) | sign * (i % 2)).collect();
     let beside = elements::array(dtype, &[want.len()], &other);
     let mut roots = vec![("stored", result.clone(), want.to_vec())];
     if lie != Lie::Contiguous {
