@@ -137,6 +137,7 @@ pub use broadloom_ir::VectorWidth;
 pub use broadloom_math::f16;
 pub use broadloom_mem::HostFunction;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
+pub use broadloom_mem::{HostFallibleTile, HostResult, HostStatus, HostTileClosure, HostTileResult};
 pub use broadloom_mem::{Region, ViewMut};
 pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
 pub use eval::{eval_many, eval_many_with};

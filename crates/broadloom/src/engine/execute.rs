@@ -12,7 +12,9 @@ use std::time::Instant;
 
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_interp::Tiles;
-use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, Stores};
+use broadloom_mem::{
+    Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, Stores, catch_failure, has_failed,
+};
 use smallvec::SmallVec;
 
 use crate::engine::choice::State;
@@ -71,7 +73,8 @@ impl PreparedStage {
         if self.sites > 0 {
             faults.resize(self.sites, 0);
         }
-        let done = compiled.run_slices(elements, inputs, outputs, params, &mut faults);
+        let run = || compiled.run_slices(elements, inputs, outputs, params, &mut faults);
+        let done = if self.can_fail { failing(run) } else { run() };
         if let Some(since) = since {
             self.note(request, true, since);
         }
@@ -96,7 +99,15 @@ impl PreparedStage {
         let (runner, choice) = self.runner(request, &access)?;
         let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
         let stores = self.traffic.stores();
-        let job = Job { runner: &runner, stores, params, faults: &faults, failure: OnceLock::new(), watch };
+        let job = Job {
+            runner: &runner,
+            stores,
+            params,
+            faults: &faults,
+            failure: OnceLock::new(),
+            watch,
+            can_fail: self.can_fail,
+        };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let policy = match &runner {
             Runner::Jit(_) => AliasPolicy::InPlace,
@@ -154,6 +165,14 @@ struct Job<'j> {
     /// Why a part was not run to its end, if one was not.
     failure: OnceLock<Error>,
     watch: Option<&'j Watch<'j>>,
+    /// Whether a host function may fail.
+    can_fail: bool,
+}
+
+/// Runs what calls host functions that can fail; the first failure is the error.
+fn failing(run: impl FnOnce() -> Result<()>) -> Result<()> {
+    let (done, failure) = catch_failure(run);
+    failure.map_or(done, Err)
 }
 
 thread_local! {
@@ -164,6 +183,9 @@ thread_local! {
 impl Job<'_> {
     /// Runs a part, under the default floating-point environment.
     fn part(&self, part: Part<'_>) {
+        if self.failure.get().is_some() {
+            return;
+        }
         if let Some(watch) = self.watch
             && let Err(cancelled) = watch.check()
         {
@@ -199,6 +221,7 @@ impl Job<'_> {
                 Runner::Jit(compiled) => compiled.run(block, self.params, &mut faults),
             };
             match done {
+                Ok(()) if self.can_fail && has_failed() => ControlFlow::Break(()),
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     let _ = self.failure.set(error);
@@ -206,7 +229,13 @@ impl Job<'_> {
                 }
             }
         };
-        let _ = part.run(scratch, &mut body);
+        let run = || {
+            let _ = part.run(scratch, &mut body);
+            Ok(())
+        };
+        if let Err(failure) = if self.can_fail { failing(run) } else { run() } {
+            let _ = self.failure.set(failure);
+        }
         if let Some(refused) = scratch.take_refusal() {
             let _ = self.failure.set(Error::new(ErrorKind::Limit, refused.to_string()));
         }
