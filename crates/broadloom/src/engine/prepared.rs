@@ -175,6 +175,12 @@ impl PreparedStage {
         }
     }
 
+    /// How wide the vectors of that run's machine code are; `None` where the interpreter runs it.
+    pub fn vector_width(&self, request: &Request<'_>) -> Option<VectorWidth> {
+        let access = self.access();
+        self.would_choose(request, &access).jit.then(|| self.vectors(request, &access).0)
+    }
+
     fn choose<'e>(
         &'e self,
         request: &Request<'e>,
