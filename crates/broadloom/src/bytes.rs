@@ -111,7 +111,7 @@ impl<'a> Array<'a> {
             return Err(Error::new(ErrorKind::Shape, why));
         }
         if out.as_ptr().addr().is_multiple_of(size) {
-            Engine::global().eval_into(self, Destination::Bytes(out), options)?;
+            Engine::global().eval_into(self, Destination::Bytes(out), options, None)?;
         } else {
             let missing = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
             let computed = self.eval_with(options)?;

@@ -147,8 +147,8 @@ pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, Host
 pub use broadloom_mem::{HostFallibleTile, HostResult, HostStatus, HostTileClosure, HostTileResult};
 pub use broadloom_mem::{Region, ViewMut};
 pub use conversions::{ElementVisitor, visit_dtype};
-pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
-pub use eval::{eval_many, eval_many_with};
+pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress, Statistics};
+pub use eval::{eval_many, eval_many_watched, eval_many_with};
 pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};
 #[cfg(feature = "ndarray")]
