@@ -106,6 +106,7 @@
 
 mod access;
 mod array;
+mod chunks;
 mod create;
 mod display;
 mod engine;
@@ -138,6 +139,8 @@ pub use broadloom_math::f16;
 pub use broadloom_mem::HostFunction;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_mem::{Region, ViewMut};
+pub use chunks::{Chunk, Chunks, InputPart};
+pub use display::summary;
 pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
 pub use eval::{eval_many, eval_many_with};
 pub use explain::Explanation;
