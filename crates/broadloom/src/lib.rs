@@ -108,6 +108,7 @@
 mod access;
 mod array;
 mod bytes;
+mod chunks;
 mod conversions;
 mod create;
 mod display;
@@ -146,7 +147,9 @@ pub use broadloom_mem::HostFunction;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_mem::{HostFallibleTile, HostResult, HostStatus, HostTileClosure, HostTileResult};
 pub use broadloom_mem::{Region, ViewMut};
+pub use chunks::{Chunk, Chunks, InputPart};
 pub use conversions::{ElementVisitor, visit_dtype};
+pub use display::summary;
 pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress, Statistics};
 pub use eval::{eval_many, eval_many_watched, eval_many_with};
 pub use explain::Explanation;

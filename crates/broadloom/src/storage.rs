@@ -171,6 +171,14 @@ impl<'a> Storage<'a> {
         self.dtype.visit(At(self, i))
     }
 
+    /// Consecutive elements of borrowed memory; none of memory that is shared, whose owner gives out all of it.
+    pub(crate) fn part(&self, from: usize, len: usize) -> Option<Storage<'a>> {
+        let Block::Borrowed(bytes) = &self.block else { return None };
+        let size = self.dtype.size();
+        let part = bytes.get(from * size..(from + len) * size)?;
+        Some(Storage { dtype: self.dtype, block: Block::Borrowed(part) })
+    }
+
     /// The same memory, if it is owned.
     pub(crate) fn owned(&self) -> Option<Storage<'static>> {
         match &self.block {
