@@ -8,14 +8,13 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 
-use broadloom::DType;
 use broadloom::text::Expression;
+use broadloom::{Array, DType};
 
 use crate::args::EvalArgs;
-use crate::chunk::Order;
 use crate::failure::{Failure, warn};
-use crate::input::{self, Input};
-use crate::job::{Job, Values};
+use crate::input::{self, Input, Order};
+use crate::job::{self, Job, Values};
 use crate::npy::NpyWriter;
 use crate::plot::{self, Picture, PlotError};
 use crate::progress::notice_interrupts;
@@ -27,24 +26,24 @@ use crate::target::Target;
 pub fn eval(args: &EvalArgs) -> Result<(), Failure> {
     let expression = Expression::parse(&args.expression).map_err(Failure::Text)?;
     let inputs = open(args, &expression)?;
-    let job = Job::new(expression, inputs, Settings::new(args), args.chunk_bytes.get())?;
+    let job = Job::new(&expression, inputs, Settings::new(args), args.max_bytes.get())?;
     notice_interrupts();
     let output = args.output.as_deref().map(|path| Output::begin(&job, path, args.force)).transpose()?;
     let drawing = args.plot.as_deref().map(|path| Drawing::begin(&job, path, args.force)).transpose()?;
     let order = output.as_ref().map_or(Order::C, |output| output.order);
     if args.explain {
-        print(&job.explain(order)?)?;
+        print(&job.explain(0, order)?)?;
     }
     if let Some(path) = &args.explain_html {
-        let page = job.explain_html(order, &args.expression)?;
+        let page = job.explain_html(0, order, &args.expression)?;
         let mut target = Target::create(path, args.force).map_err(|error| Failure::target(path, &error))?;
         target.write_all(page.as_bytes()).map_err(|error| Failure::file(path, error))?;
         target.finish().map_err(|error| Failure::target(path, &error))?;
     }
     if output.is_none() && drawing.is_none() {
-        return print(&format!("{}\n", job.text()?));
+        return print(&format!("{}\n", job.text(0)?));
     }
-    let written = output.map(|output| output.write(&job)).transpose()?;
+    let written = output.map(Output::write).transpose()?;
     if let Some(drawing) = drawing {
         // Drawn from the written file, so that nothing is computed twice.
         drawing.draw(written.as_ref().unwrap_or(&job), &args.expression)?;
@@ -80,32 +79,43 @@ fn open(args: &EvalArgs, expression: &Expression) -> Result<Vec<Input>, Failure>
 }
 
 /// A result file that was created and not yet written.
-struct Output<'p> {
+struct Output<'p, 'j> {
     path: &'p Path,
     writer: NpyWriter,
     order: Order,
+    values: Values<'j>,
+    job: &'j Job,
 }
 
-impl<'p> Output<'p> {
-    fn begin(job: &Job, path: &'p Path, force: bool) -> Result<Output<'p>, Failure> {
+impl<'p, 'j> Output<'p, 'j> {
+    fn begin(job: &'j Job, path: &'p Path, force: bool) -> Result<Output<'p, 'j>, Failure> {
         let order = job.order();
-        let writer = NpyWriter::create(path, job.dtype, &job.shape, order == Order::Fortran, force)
+        // Chunks beyond the limit are an error before there is a file.
+        let values = job.values("writing", &[0], order, None)?;
+        let writer = NpyWriter::create(path, job.dtype(0), job.shape(0), order == Order::Fortran, force)
             .map_err(|error| Failure::npy(path, &error))?;
-        Ok(Output { path, writer, order })
+        Ok(Output { path, writer, order, values, job })
     }
 
     /// Writes the file, and returns a job that reads it.
-    fn write(mut self, job: &Job) -> Result<Job, Failure> {
-        let mut values = job.values("writing", self.order, job.dtype)?;
-        while let Some(bytes) = values.next()? {
-            if cfg!(target_endian = "big") {
-                input::swap(bytes, job.dtype.size());
+    fn write(self) -> Result<Job, Failure> {
+        let Output { path, mut writer, mut values, job, .. } = self;
+        while let Some(results) = values.next()? {
+            for result in &results {
+                let bytes = job::bytes(result)?;
+                let written = if cfg!(target_endian = "big") {
+                    let mut swapped = bytes.to_vec();
+                    input::swap(&mut swapped, result.dtype().size());
+                    writer.write(&swapped)
+                } else {
+                    writer.write(bytes)
+                };
+                written.map_err(|error| Failure::npy(path, &error))?;
             }
-            self.writer.write(bytes).map_err(|error| Failure::npy(self.path, &error))?;
         }
         drop(values);
-        self.writer.finish().map_err(|error| Failure::npy(self.path, &error))?;
-        job.of_file(self.path)
+        writer.finish().map_err(|error| Failure::npy(path, &error))?;
+        job.of_file(path)
     }
 }
 
@@ -118,10 +128,10 @@ struct Drawing<'p> {
 impl<'p> Drawing<'p> {
     fn begin(job: &Job, path: &'p Path, force: bool) -> Result<Drawing<'p>, Failure> {
         // Errors of `plot::draw`, reported before the work instead of after it.
-        let refused = match job.shape.len() {
-            1 | 2 if !job.shape.contains(&0) => None,
-            1 | 2 => Some(PlotError::Empty { shape: job.shape.clone() }),
-            rank => Some(PlotError::Rank { rank }),
+        let refused = match job.shape(0) {
+            shape @ ([_] | [_, _]) if !shape.contains(&0) => None,
+            shape @ ([_] | [_, _]) => Some(PlotError::Empty { shape: shape.to_vec() }),
+            shape => Some(PlotError::Rank { rank: shape.len() }),
         };
         if let Some(error) = refused {
             return Err(Failure::plot(path, &error));
@@ -133,9 +143,13 @@ impl<'p> Drawing<'p> {
     /// Draws the values of a job.
     fn draw(self, job: &Job, title: &str) -> Result<(), Failure> {
         let Drawing { path, mut target } = self;
-        let values = RefCell::new(Stream::new(job.values("drawing", Order::C, DType::Float64)?));
-        let picture =
-            Picture { title, shape: &job.shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
+        let values = job.values("drawing", &[0], Order::C, Some(DType::Float64))?;
+        let values = RefCell::new(Stream::new(values));
+        let picture = Picture {
+            title,
+            shape: job.shape(0),
+            values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN),
+        };
         // Into a draft first: an evaluation may fail midway, and an incomplete picture must not appear.
         let place = tempfile::tempdir().map_err(|error| Failure::file(path, error))?;
         let draft = place.path().join("draft.png");
@@ -150,10 +164,10 @@ impl<'p> Drawing<'p> {
     }
 }
 
-/// The elements of a result one by one, in C order.
+/// The elements of a result one by one, in C order, as float64.
 struct Stream<'j> {
     values: Values<'j>,
-    chunk: Vec<f64>,
+    chunk: Option<Array<'static>>,
     at: usize,
     /// The error after which there are no more.
     failure: Option<Failure>,
@@ -161,26 +175,25 @@ struct Stream<'j> {
 
 impl<'j> Stream<'j> {
     fn new(values: Values<'j>) -> Stream<'j> {
-        Stream { values, chunk: Vec::new(), at: 0, failure: None }
+        Stream { values, chunk: None, at: 0, failure: None }
     }
 
     /// The next element; none after a failure.
     fn next(&mut self) -> Option<f64> {
-        if self.at == self.chunk.len() && self.failure.is_none() {
-            (self.at, self.chunk) = (0, Vec::new());
+        let chunk = |chunk: &Option<Array<'static>>, at: usize| {
+            chunk.as_ref().and_then(Array::as_slice::<f64>).and_then(|chunk| chunk.get(at)).copied()
+        };
+        let mut value = chunk(&self.chunk, self.at);
+        if value.is_none() && self.failure.is_none() {
+            // The last one is freed first.
+            (self.at, self.chunk) = (0, None);
             match self.values.next() {
-                Ok(bytes) => self.chunk = bytes.map(|bytes| floats(bytes)).unwrap_or_default(),
+                Ok(results) => self.chunk = results.and_then(|mut results| results.pop()),
                 Err(failure) => self.failure = Some(failure),
             }
+            value = chunk(&self.chunk, 0);
         }
-        let value = self.chunk.get(self.at).copied();
         self.at += value.is_some() as usize;
         value
     }
-}
-
-/// The float64 values that these bytes are in memory.
-fn floats(bytes: &[u8]) -> Vec<f64> {
-    let (whole, _) = bytes.as_chunks::<8>();
-    whole.iter().map(|&bytes| f64::from_ne_bytes(bytes)).collect()
 }

@@ -11,7 +11,6 @@ use clap::Parser;
 
 mod args;
 mod bench;
-mod chunk;
 mod eval;
 mod failure;
 mod fuzz;

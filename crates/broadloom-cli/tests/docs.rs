@@ -315,7 +315,8 @@ fn the_page_of_mutations_has_their_numbers() {
     let page = read("docs/mutations.md");
     let rows: Vec<&str> =
         page.lines().filter(|line| line.starts_with("| ") && line.contains(" | `")).collect();
-    assert_eq!(rows.len(), count, "rows of docs/mutations.md");
+    let again = "python3 scripts/mutations.py --list --write docs/mutations.md";
+    assert_eq!(rows.len(), count, "rows of docs/mutations.md; {again}");
     let not_run = rows.iter().filter(|row| row.contains("| not run |")).count();
     let run = count - not_run;
     for number in
@@ -323,4 +324,20 @@ fn the_page_of_mutations_has_their_numbers() {
     {
         assert!(page.replace('\n', " ").contains(&number), "{number}");
     }
+}
+
+/// `scripts/mutations.py --list` says the same, and whether a place is the only one.
+#[test]
+fn every_mutation_finds_its_place() {
+    let list = read("scripts/mutations.toml");
+    let mut faults = Vec::new();
+    for mutation in list.split("[[mutation]]").skip(1) {
+        let between = |from: &str, to: &str| Some(mutation.split_once(from)?.1.split_once(to)?.0);
+        let place = between("file = \"", "\"").zip(between("old = '''", "'''"));
+        let (file, old) = place.unwrap_or_else(|| panic!("{mutation}"));
+        if !read(file).contains(old.strip_prefix('\n').unwrap_or(old)) {
+            faults.push(format!("{file}: {old}"));
+        }
+    }
+    assert!(faults.is_empty(), "not found:\n{}", faults.join("\n"));
 }

@@ -56,12 +56,15 @@ pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperan
 pub use broadloom_ir::loop_plan::Access;
 pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
-pub use bytes::{bytes_of, bytes_of_mut, typed, typed_mut};
+pub use bytes::{BoolBytes, bytes_of, bytes_of_mut, bytes_of_stores, typed, typed_mut, with_bools_as_bytes};
 pub use float_env::FloatEnv;
 pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
 };
-pub use host::{HostClosure, HostFunction, HostPointer, HostTile};
+pub use host::{
+    HostClosure, HostFallibleTile, HostFunction, HostPointer, HostResult, HostStatus, HostTile,
+    HostTileClosure, HostTileResult, catch_failure, has_failed,
+};
 pub use job::{Forked, SharedJob, lend};
 pub use nest::{Nest, Part, Parts, SharedParts};
 pub use pool::Pool;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_mem::with_bools_as_bytes;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf};
@@ -199,16 +200,11 @@ impl Array<'_> {
             let why = format!("eval_into: {shape} has {} elements, the output {n}", self.len());
             return Err(Error::new(ErrorKind::Shape, why));
         }
+        let write =
+            |bytes: &mut [u8]| Engine::global().eval_into(self, Destination::Bytes(bytes), options, control);
         match T::bytes_mut(out) {
-            Some(bytes) => Engine::global().eval_into(self, Destination::Bytes(bytes), options, control),
-            // Not every byte is a bool: those computed become some one by one.
-            None => {
-                let computed = self.eval_controlled(options, control)?;
-                let missing = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
-                let stores = computed.in_memory().and_then(|leaf| leaf.stores::<T>()).ok_or_else(missing)?;
-                out.iter_mut().zip(stores).for_each(|(out, &x)| *out = T::load(x));
-                Ok(())
-            }
+            Ok(bytes) => write(bytes),
+            Err(bools) => with_bools_as_bytes([bools], |bytes| bytes.into_iter().try_for_each(write)),
         }
     }
 

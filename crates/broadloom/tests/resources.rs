@@ -119,7 +119,7 @@ fn address_space() {
         let zeros = Array::zeros(&[1 << 30, 1 << 20], DType::UInt8).expect("lazy");
         assert!(zeros.to_string().contains("..."), "{zeros}");
         let shown = format!("{0} {0:?}", huge_and_turned());
-        assert!(shown.contains("not shown") && shown.contains("cannot allocate"), "{shown}");
+        assert!(shown.starts_with("[1.5000e+00 2.5000e+00 3.5000e+00 ... 8.1905e+03 8.1915e+03 8.1925e+03] array("), "{shown}");
         assert!(huge_and_turned().explain().is_ok_and(|text| text.contains("stage 1")));
         small_things_are_right("printing");
     });

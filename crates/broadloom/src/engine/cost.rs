@@ -5,8 +5,8 @@
 //! to repeat them). The *regret* of a run on the interpreter is what it takes longer than machine code would have taken, and
 //! never negative: once the regret of all runs together exceeds what compiling takes, compiling would have paid.
 
-use broadloom_core::{DType, Op};
 use broadloom_core::kernel::{Code, Kernel};
+use broadloom_core::{DType, Op};
 use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::LoopPlan;
 use broadloom_mem::Stores;

@@ -14,7 +14,9 @@ use std::time::Instant;
 
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_interp::Tiles;
-use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, SharedParts, Stores};
+use broadloom_mem::{
+    Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, SharedParts, Stores, catch_failure, has_failed,
+};
 use smallvec::SmallVec;
 
 use crate::engine::choice::State;
@@ -73,7 +75,8 @@ impl PreparedStage {
         if self.sites > 0 {
             faults.resize(self.sites, 0);
         }
-        let done = compiled.run_slices(elements, inputs, outputs, params, &mut faults);
+        let run = || compiled.run_slices(elements, inputs, outputs, params, &mut faults);
+        let done = if self.can_fail { failing(run) } else { run() };
         if let Some(since) = since {
             self.note(request, true, since);
         }
@@ -97,7 +100,10 @@ impl PreparedStage {
         let access: SmallVec<[Access; 8]> = nest.accesses().collect();
         let (runner, choice) = self.runner(request, &access, watch)?;
         let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
-        let job = Job::new(&runner, self.traffic.stores(), params, &faults, watch);
+        let job = Job {
+            can_fail: self.can_fail,
+            ..Job::new(&runner, self.traffic.stores(), params, &faults, watch)
+        };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let (policy, time) = match &runner {
             Runner::Jit(_) => (AliasPolicy::InPlace, choice.cost.compiled),
@@ -152,6 +158,14 @@ struct Job<'j> {
     /// The first panic of several threads', of the caller's function that is told of the progress.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     watch: Option<&'j Watch<'j>>,
+    /// Whether a host function may fail.
+    can_fail: bool,
+}
+
+/// Runs what calls host functions that can fail; the first failure is the error.
+fn failing(run: impl FnOnce() -> Result<()>) -> Result<()> {
+    let (done, failure) = catch_failure(run);
+    failure.map_or(done, Err)
 }
 
 thread_local! {
@@ -168,7 +182,7 @@ impl<'j> Job<'j> {
         watch: Option<&'j Watch<'j>>,
     ) -> Job<'j> {
         let (stopped, failure, panic) = (AtomicBool::new(false), OnceLock::new(), Mutex::new(None));
-        Job { runner, stores, params, faults, stopped, failure, panic, watch }
+        Job { runner, stores, params, faults, stopped, failure, panic, watch, can_fail: false }
     }
 
     /// Runs parts as long as there are some, under the default floating-point environment.
@@ -233,6 +247,7 @@ impl<'j> Job<'j> {
                 Runner::Jit(compiled) => compiled.run(block, self.params, &mut faults),
             };
             match done {
+                Ok(()) if self.can_fail && has_failed() => ControlFlow::Break(()),
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     self.fail(error);
@@ -240,7 +255,13 @@ impl<'j> Job<'j> {
                 }
             }
         };
-        let _ = part.run(scratch, &mut body);
+        let run = || {
+            let _ = part.run(scratch, &mut body);
+            Ok(())
+        };
+        if let Err(failure) = if self.can_fail { failing(run) } else { run() } {
+            self.fail(failure);
+        }
         if let Some(refused) = scratch.take_refusal() {
             self.fail(Error::new(ErrorKind::Limit, refused.to_string()));
         }

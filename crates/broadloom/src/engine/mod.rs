@@ -9,6 +9,7 @@ mod choice;
 mod cost;
 mod execute;
 mod execution_plan;
+mod executors;
 mod explain;
 mod in_flight;
 mod lock;
@@ -156,6 +157,17 @@ impl Engine {
     /// Which profilers and debuggers are told of machine code.
     pub fn profiling(&self) -> Profiling {
         self.runtime.profiling
+    }
+
+    /// The widest vectors that its machine code has: those of the CPU.
+    pub fn vector_width(&self) -> VectorWidth {
+        self.runtime.request(&Options::default()).width
+    }
+
+    /// Why it makes no machine code, if that is so: the build has no compiler, the compiler does not know the CPU, or
+    /// executable memory is refused. The interpreter runs everything then.
+    pub fn no_compiler(&self) -> Option<&str> {
+        self.runtime.no_compiler()
     }
 
     /// The engine of this process, made on first use.

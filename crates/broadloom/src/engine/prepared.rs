@@ -41,6 +41,8 @@ pub struct PreparedStage {
     pub traffic: Traffic,
     /// How many of its divisions are checked.
     pub sites: usize,
+    /// Whether a host function that it calls can fail.
+    pub can_fail: bool,
     /// Machine code is done before a second thread would help, by [`VectorWidth`].
     short: [bool; 3],
     kept: Mutex<Kept>,
@@ -91,7 +93,7 @@ impl PreparedStage {
     /// Prepares a stage, whose host functions are among these.
     pub fn new(stage: Stage, functions: &[HostFunction]) -> PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
-        let functions = functions.iter().filter(called).cloned().collect();
+        let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
         let loops = loops(&stage);
         let linear = loops.as_ref().ok().filter(|loops| loops.is_linear()).and_then(|loops| {
             let inputs = loops.operands().iter().take(loops.inputs());
@@ -100,6 +102,7 @@ impl PreparedStage {
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
         PreparedStage {
+            can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             linear,
             estimate,
@@ -172,6 +175,12 @@ impl PreparedStage {
             true => Executor::Jit,
             false => Executor::Interp,
         }
+    }
+
+    /// How wide the vectors of that run's machine code are; `None` where the interpreter runs it.
+    pub fn vector_width(&self, request: &Request<'_>) -> Option<VectorWidth> {
+        let access = self.access();
+        self.would_choose(request, &access).jit.then(|| self.vectors(request, &access).0)
     }
 
     fn choose<'e>(
