@@ -119,7 +119,12 @@ fn address_space() {
         let zeros = Array::zeros(&[1 << 30, 1 << 20], DType::UInt8).expect("lazy");
         assert!(zeros.to_string().contains("..."), "{zeros}");
         let shown = format!("{0} {0:?}", huge_and_turned());
-        assert!(shown.starts_with("[1.5000e+00 2.5000e+00 3.5000e+00 ... 8.1905e+03 8.1915e+03 8.1925e+03] array("), "{shown}");
+        assert!(
+            shown.starts_with(
+                "[1.5000e+00 2.5000e+00 3.5000e+00 ... 8.1905e+03 8.1915e+03 8.1925e+03] array("
+            ),
+            "{shown}"
+        );
         assert!(huge_and_turned().explain().is_ok_and(|text| text.contains("stage 1")));
         small_things_are_right("printing");
     });
@@ -200,14 +205,14 @@ fn shared_work() -> (Array<'static>, Array<'static>, Vec<i32>) {
     (x, y, (0..n).map(step).collect())
 }
 
-/// A thread would take the last address space, and the next allocation that can't fail would end the process: it is not
-/// started, whatever there is.
+/// A thread would take the last address space: where its stack still fits and what std allocates next does not (a stack for
+/// signals), the process would end. It is not started.
 #[test]
 fn threads_at_the_limit() {
     let name = "threads_at_the_limit";
-    // In quarters of a MiB, around the size of a stack; from one heap, that grows within what is left.
-    for quarters in 6..20 {
-        let left = format!("{}", quarters * MIB / 4);
+    // KiB, around the size of a stack, in pages, and further; from one heap, that grows within what is left.
+    for left in (2040..2100).step_by(4).chain([1536, 3072, 4096, 8192]) {
+        let left = format!("{}", left << 10);
         let variables = [("BROADLOOM_TEST_LEFT", &*left), ("MALLOC_ARENA_MAX", "1"), ("RUST_BACKTRACE", "0")];
         in_a_child(name, &variables, || {
             let (_, y, want) = shared_work();

@@ -21,7 +21,8 @@ use crate::engine::options::Options;
 /// The most threads of an evaluation, the caller's included.
 const MOST: usize = 256;
 /// Bytes of address space that must be available when a thread is started. It takes 2 MiB for its stack and, with glibc, 64 MiB
-/// for a heap of its own; if these were the last, an allocation that can't fail would end the process.
+/// for a heap of its own; if these were the last, an allocation that can't fail would end the process, as the one of the stack for
+/// signals, with which std begins each thread.
 const HEADROOM: usize = 96 << 20;
 /// For how long no other thread is started after one was refused.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
