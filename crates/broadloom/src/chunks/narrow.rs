@@ -233,7 +233,7 @@ impl<'a> Nodes<'a> {
         match array.leaf() {
             Some(Leaf::Data(_)) if *window == Window::whole(array.shape()) => Ok(array.clone()),
             Some(Leaf::Data(data)) => part_of(data, window),
-            Some(Leaf::Literal(_) | Leaf::Const(_)) => Ok(array.clone()),
+            Some(Leaf::Number(_) | Leaf::Const(_)) => Ok(array.clone()),
             Some(Leaf::Input(_)) | None => Err(missing()),
         }
     }
