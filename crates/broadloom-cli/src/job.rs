@@ -4,8 +4,6 @@
 //! and by the operands that are not cut along the result's slowest axis. Only expressions with views or declared types
 //! are evaluated in one piece.
 
-use std::path::Path;
-
 use broadloom::text::Expression;
 use broadloom::{Array, DType, Error, ErrorKind, Explanation};
 use broadloom_mem::Buffer;
@@ -43,11 +41,14 @@ impl Job {
         Ok(Job { expression, inputs, settings, dtype, shape, chunk_bytes })
     }
 
-    /// A job whose result is the array in a file, with the settings of this one.
-    pub fn of_file(&self, path: &Path) -> Result<Job, Failure> {
-        let name = "result";
-        let expression = Expression::parse(name).map_err(Failure::Text)?;
-        Job::new(expression, vec![Input::open(name, path)?], self.settings.clone(), self.chunk_bytes)
+    /// The settings that it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The size of a chunk that it was made with.
+    pub fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
     }
 
     /// The order of the output file: Fortran order if every input with more than one axis has it, else C order.

@@ -3,9 +3,10 @@
 //! [`Settings`] holds the engine's options from the command line; its methods type, evaluate and explain expressions
 //! with them.
 
-use broadloom::text::Expression;
+use broadloom::text::{Expression, Program};
 use broadloom::{
-    Array, DType, Error, ErrorKind, Explanation, IntDivision, Options, Promotion, with_promotion,
+    Array, DType, Error, ErrorKind, Explanation, IntDivision, Options, Promotion, eval_many_with,
+    with_promotion,
 };
 use broadloom_mem::Buffer;
 
@@ -39,6 +40,21 @@ impl Settings {
         names: &[(&str, Array<'a>)],
     ) -> Result<Array<'a>, Failure> {
         with_promotion(self.promotion, || expression.build(names)).map_err(Failure::Text)
+    }
+
+    /// The arrays of a program's results over these arrays.
+    pub fn build_all<'a>(
+        &self,
+        program: &Program,
+        names: &[(&str, Array<'a>)],
+    ) -> Result<Vec<Array<'a>>, Failure> {
+        let results = with_promotion(self.promotion, || program.build(names)).map_err(Failure::Text)?;
+        Ok(results.into_iter().map(|(_, array)| array).collect())
+    }
+
+    /// The values of several arrays, in one pass where that is possible.
+    pub fn eval_many(&self, arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>, Failure> {
+        eval_many_with(arrays, &self.options).map_err(Failure::Eval)
     }
 
     /// Evaluates an array into the start of a buffer that is large enough.
