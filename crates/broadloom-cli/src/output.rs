@@ -92,23 +92,18 @@ impl<'c> Outputs<'c> {
         let is_drawn = |derived: &Derived| {
             derived.request.form == Form::Picture && matches!(computation, Computation::One(..))
         };
-        let needed: Vec<usize> = outputs
-            .derived
-            .iter()
-            .filter(|derived| !is_drawn(derived))
-            .flat_map(|d| d.request.results.clone())
-            .collect();
-        for result in needed {
+        let mut needed = Vec::new();
+        for derived in outputs.derived.iter().filter(|derived| !is_drawn(derived)) {
+            needed.extend(derived.request.results.iter().map(|&result| (result, derived.target.directory())));
+        }
+        for (result, directory) in needed {
             let is_there =
                 |sink: &Sink| sink.result == result && !matches!(sink.writer.to(), Store::Stream(_));
             if !outputs.sinks.iter().any(is_there) {
-                let file = tempfile::tempfile()
-                    .map_err(|error| Failure::file(Path::new("a temporary file"), error))?;
-                outputs.sink(
-                    result,
-                    Store::Scratch(BufWriter::with_capacity(64 << 10, file)),
-                    Path::new("a temporary file"),
-                )?;
+                let file = tempfile::tempfile_in(&directory);
+                let file = file.map_err(|error| Failure::file(&directory, error))?;
+                let scratch = Store::Scratch(BufWriter::with_capacity(64 << 10, file));
+                outputs.sink(result, scratch, &directory)?;
             }
         }
         Ok(outputs)

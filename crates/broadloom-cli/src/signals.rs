@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 /// How long work may take to stop by itself.
-const GRACE: Duration = Duration::from_millis(150);
+const GRACE: Duration = Duration::from_millis(60);
 
 /// The signal that the process received, 0 for none.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);

@@ -78,6 +78,11 @@ impl Target {
         &self.path
     }
 
+    /// The directory that the file will be in.
+    pub fn directory(&self) -> PathBuf {
+        directory(&self.place).to_path_buf()
+    }
+
     /// What was written, for reading; nothing may be written after.
     ///
     /// # Errors
