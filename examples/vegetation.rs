@@ -5,8 +5,8 @@
 use broadloom::prelude::*;
 
 fn main() -> Result<()> {
-    let nir = Array::from_shape_vec(&[2, 3], vec![4000_u16, 5200, 3100, 800, 4700, 900])?;
-    let red = Array::from_shape_vec(&[2, 3], vec![1000_u16, 700, 1500, 790, 650, 1200])?;
+    let nir = Array::from([[4000_u16, 5200, 3100], [800, 4700, 900]]);
+    let red = Array::from([[1000_u16, 700, 1500], [790, 650, 1200]]);
     let (nir, red) = (nir.astype(DType::Float32), red.astype(DType::Float32));
 
     let index = (&nir - &red) / (&nir + &red);

@@ -36,8 +36,9 @@ the faults one by one into a copy of the tree and runs the fault's suite alone. 
 python3 scripts/mutations.py --write docs/mutations.md
 ```
 
-{caught} of {count} were caught. A suite is what follows `cargo test`; "caught by" is the first of the tests that failed, by name,
-or how the process of the tests ended. Seconds are those of the build and the run together, on two shared cores.
+{run} of them were run, the last on {date}, and {caught} were caught; {rest} were not yet. A suite is what follows
+`cargo test`; "caught by" is the first of the tests that failed, by name, or how the process of the tests ended. Seconds
+are those of the build and the run together, on two shared cores.
 
 """
 
@@ -199,6 +200,30 @@ def table(mutations, results):
     return "\n".join(rows) + "\n"
 
 
+def of_page(path):
+    """The results that stand on a page, and the date of the last of them."""
+    text = path.read_text() if path.is_file() else ""
+    known = {}
+    for row in re.findall(r"^\| (.*?) \| [\w ]+ \| `.*?` \| (.*?) \| (\d+) \|$", text, re.M):
+        name, by, seconds = row
+        outcome = re.match(r"\*\*(.*?)\*\* ?(.*)", by)
+        result = {"outcome": CAUGHT, "by": by} if outcome is None else {"outcome": outcome[1], "by": outcome[2]}
+        known[name.replace("\\|", "|")] = result | {"seconds": float(seconds)}
+    date = re.search(r"the last on (\S+),", text)
+    return known, date[1] if date else "never"
+
+
+def write(path, every, results):
+    """Writes the page: what was run now, and what stood there of the others."""
+    known, date = of_page(path)
+    if results:
+        date = time.strftime("%Y-%m-%d", time.gmtime())
+    known = {m.name: (known | results)[m.name] for m in every if m.name in known | results}
+    caught = sum(r["outcome"] == CAUGHT for r in known.values())
+    counts = {"count": len(every), "run": len(known), "caught": caught, "rest": len(every) - len(known)}
+    path.write_text(HEAD.format(date=date, **counts) + table(every, known))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="TEXT", default="", help="mutations whose name, part or suite has this text")
@@ -207,7 +232,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=0, help="cargo's jobs")
     parser.add_argument("--timeout", type=int, default=300, help="seconds for a suite's run, the build apart")
     parser.add_argument("--target-dir", type=Path, default=ROOT / "target" / "mutations")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="the page to write")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="the page to write; with --list only new mutations are added to it")
     args = parser.parse_args()
 
     # Ended from outside, it ends what it has started, too.
@@ -224,6 +249,8 @@ def main():
                 note, bad = f"  NOT APPLICABLE: {error}", bad + 1
             say(f"{m.part:12} {m.name}  [{m.suite.shown(m.tests)}]{note}")
         say(f"{len(wanted)} mutations, {bad} not applicable")
+        if args.write:
+            write(args.write, every, {})
         return int(bad > 0)
 
     target = args.target_dir.resolve()
@@ -255,8 +282,7 @@ def main():
     known = {m.name: state["results"][m.name] for m in every if m.name in state["results"]}
     say("\n" + table(wanted, known))
     if args.write:
-        caught = sum(r["outcome"] == CAUGHT for r in known.values())
-        args.write.write_text(HEAD.format(count=len(every), caught=caught) + table(every, known))
+        write(args.write, every, known)
     bad = [m.name for m in wanted if known[m.name]["outcome"] != CAUGHT]
     say(f"{len(wanted) - len(bad)} of {len(wanted)} caught" + "".join(f"\nNOT CAUGHT: {name}" for name in bad))
     return int(bool(bad))

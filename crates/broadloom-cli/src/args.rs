@@ -95,9 +95,9 @@ pub struct EvalArgs {
     #[arg(long, value_enum, default_value_t)]
     pub int_div_zero: IntDivZeroArg,
 
-    /// The size of a chunk of the largest operand in bytes, for tests.
-    #[arg(long, value_name = "BYTES", default_value = "33554432", hide = true)]
-    pub chunk_bytes: NonZeroUsize,
+    /// The most memory that a chunk of the evaluation takes, such as 150M or 2G: parts of inputs, temporaries, results.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size, alias = "chunk-bytes")]
+    pub max_bytes: NonZeroUsize,
 }
 
 impl EvalArgs {
@@ -256,6 +256,19 @@ pub struct OpsArgs {
     /// Print the list as a page of Markdown.
     #[arg(long)]
     pub markdown: bool,
+}
+
+/// A number of bytes: the letters K, M, G and T stand for powers of 1024.
+fn size(word: &str) -> Result<NonZeroUsize, String> {
+    let letters = ["K", "M", "G", "T"].into_iter().zip((10..).step_by(10));
+    let (digits, shift) = letters
+        .filter_map(|(letter, shift)| Some((word.strip_suffix(letter)?, shift)))
+        .next()
+        .unwrap_or((word, 0));
+    let count: usize = digits.parse().map_err(|_| "write a number of bytes, such as 150M or 2G")?;
+    let bytes = count.checked_mul(1 << shift).filter(|&bytes| bytes <= isize::MAX as usize);
+    NonZeroUsize::new(bytes.ok_or("more bytes than can be addressed")?)
+        .ok_or_else(|| "0 bytes hold nothing".into())
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -443,6 +456,20 @@ mod tests {
         }
         for word in ["", "0", "-1", "1.5", "1e-1", "1e10", "inf", "nan", "ten"] {
             assert!(elements(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        for (word, bytes) in
+            [("1", 1), ("150M", 150 << 20), ("2G", 2 << 30), ("64K", 64 << 10), ("1T", 1 << 40)]
+        {
+            assert_eq!(size(word).map(NonZeroUsize::get), Ok(bytes), "{word}");
+        }
+        for word in
+            ["", "0", "0M", "M", "-1", "1.5G", "1 M", "1MM", "1g", "99999999999G", "18446744073709551616"]
+        {
+            assert!(size(word).is_err(), "{word}");
         }
     }
 

@@ -11,10 +11,9 @@ use std::path::Path;
 use broadloom::text::{ParseOptions, Program};
 
 use crate::args::EvalArgs;
-use crate::chunk::Order;
-use crate::computation::Computation;
 use crate::failure::{Failure, warn};
-use crate::input::Input;
+use crate::input::{Input, Order};
+use crate::job::Job;
 use crate::output::Outputs;
 use crate::request::requests;
 use crate::run::Settings;
@@ -71,20 +70,24 @@ fn run(args: &EvalArgs, text: &Text) -> Result<(), Failure> {
     let program = Program::parse(&text.text).map_err(Failure::Text)?;
     let requests = requests(args, &program)?;
     let inputs = open(args, &program)?;
-    let computation = Computation::new(program, inputs, Settings::new(args), args.chunk_bytes.get())?;
-    let mut outputs = Outputs::begin(&computation, &requests, args.force)?;
-    let order = if args.output.is_empty() { Order::C } else { computation.order() };
+    let job = Job::new(&program, inputs, Settings::new(args), args.max_bytes.get())?;
+    let mut outputs = Outputs::begin(&job, &requests, args.force)?;
+    let order = if args.output.is_empty() { Order::C } else { job.order() };
     if args.explain {
-        print(&computation.explain(order)?)?;
+        print(&job.explain(order)?)?;
     }
     if let Some(path) = &args.explain_html {
         let mut target = Target::create(path, args.force).map_err(|error| Failure::target(path, &error))?;
-        let page = computation.explain_html(order, &text.text)?;
+        if job.names().len() > 1 {
+            let why = "the page shows one result, and there are several; write --explain for all";
+            return Err(Failure::Usage(why.into()));
+        }
+        let page = job.explain_html(0, order, &text.text)?;
         target.write_all(page.as_bytes()).map_err(|error| Failure::file(path, error))?;
         outputs.add(target);
     }
     if requests.is_empty() {
-        print(&format!("{}\n", computation.text()?))?;
+        print(&format!("{}\n", job.texts()?))?;
     }
     outputs.write(&text.text)
 }

@@ -1,8 +1,9 @@
 //! Input files, read one part at a time.
 //!
-//! An [`Input`] gives the part of its file that a block of the result needs, as an array that broadcasts to the block.
-//! A part is mapped if the file holds it contiguously and in native byte order; otherwise it is copied through windows
-//! of bounded size, so that memory grows with the part and never with the file.
+//! An [`Input`] gives a part of its file, a range of indices along each axis, as an array. A part is mapped if the file
+//! holds it contiguously and in native byte order; otherwise it is copied through windows of bounded size, so that memory
+//! grows with the part and never with the file. A mapping ends with its part, so that pages that were touched do not add
+//! up from chunk to chunk.
 
 use std::fs::File;
 use std::ops::Range;
@@ -12,13 +13,21 @@ use broadloom::{Array, DType};
 use broadloom_mem::Buffer;
 
 use crate::advice::Given;
-use crate::chunk::Order;
 use crate::failure::Failure;
 use crate::npy::{self, NpyHeader};
 use crate::source;
 
+/// Which axis is the fastest one in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The last one.
+    C,
+    /// The first one.
+    Fortran,
+}
+
 /// How much of a file is mapped at a time while a part is copied from it.
-const WINDOW: usize = 16 << 20;
+const WINDOW: usize = 4 << 20;
 
 /// An input file whose header was read.
 #[derive(Debug)]
@@ -51,14 +60,10 @@ impl Input {
         Given { name: name.clone(), described }
     }
 
-    /// The type of the elements.
-    pub fn dtype(&self) -> DType {
-        self.header.dtype
-    }
-
-    /// A placeholder array of the file's type and shape that takes no memory.
+    /// An array of the file's type and shape that stands for it and has no values.
     pub fn placeholder(&self) -> Result<Array<'static>, Failure> {
-        Array::zeros(&self.header.shape, self.header.dtype).map_err(|error| Failure::file(&self.path, error))
+        let dims: Vec<_> = self.header.shape.iter().map(|&extent| extent.into()).collect();
+        Array::input(&self.name, self.header.dtype, &dims).map_err(|error| Failure::file(&self.path, error))
     }
 
     /// The order of the elements in the file; none if it makes no difference.
@@ -67,31 +72,18 @@ impl Input {
         is_matrix.then_some(if self.header.fortran { Order::Fortran } else { Order::C })
     }
 
-    /// All of the file.
-    pub fn whole(&self) -> Result<Part, Failure> {
-        let block: Vec<Range<usize>> = self.header.shape.iter().map(|&extent| 0..extent).collect();
-        self.part(&block, Order::C)
-    }
-
-    /// The part of the file that a block of the result needs; the block's axes are in this order, slowest first.
-    pub fn part(&self, block: &[Range<usize>], order: Order) -> Result<Part, Failure> {
-        let missing = block.len().saturating_sub(self.header.shape.len());
-        let mut extents: Vec<usize> =
-            std::iter::repeat_n(1, missing).chain(self.header.shape.iter().copied()).collect();
-        let is_other_order = self.header.fortran != (order == Order::Fortran);
-        if order == Order::Fortran {
-            extents.reverse();
-        }
-        let needed = extents.iter().zip(block).map(|(&n, range)| if n == 1 { 0..1 } else { range.clone() });
-        let mut ranges: Vec<Range<usize>> = needed.collect();
-        if is_other_order {
+    /// The part of the file that has these indices of each axis.
+    pub fn part(&self, ranges: &[Range<usize>]) -> Result<Part, Failure> {
+        let (mut extents, mut ranges) = (self.header.shape.clone(), ranges.to_vec());
+        let is_transposed = self.header.fortran;
+        if is_transposed {
             extents.reverse();
             ranges.reverse();
         }
         let pieces = Pieces::new(&extents, &ranges, self.header.dtype.size());
         let buffer = self.load(&pieces)?;
         let shape = ranges.iter().map(Range::len).collect();
-        Ok(Part { buffer, dtype: self.header.dtype, shape, is_transposed: is_other_order })
+        Ok(Part { buffer, dtype: self.header.dtype, shape, is_transposed })
     }
 
     fn load(&self, pieces: &Pieces) -> Result<Buffer, Failure> {
@@ -151,13 +143,13 @@ pub fn swap(bytes: &mut [u8], size: usize) {
     bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
 }
 
-/// The part of a file that a block needs.
+/// A part of a file.
 #[derive(Debug)]
 pub struct Part {
     buffer: Buffer,
     dtype: DType,
     shape: Vec<usize>,
-    /// Whether the file's axes are in the reverse of the block's order.
+    /// Whether the axes are in the reverse order.
     is_transposed: bool,
 }
 
@@ -178,7 +170,7 @@ macro_rules! define_array {
 broadloom_math::for_each_dtype!(define_array);
 
 impl Part {
-    /// The part as an array, its axes in the block's order.
+    /// The part as an array.
     pub fn array(&self) -> Result<Array<'_>, Failure> {
         let misfit =
             || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
@@ -287,7 +279,7 @@ mod tests {
                 input.copy(&pieces, window, &mut copied).map_err(|failure| format!("{failure:?}"))?;
                 assert_eq!(copied, expected, "{ranges:?} {window}");
             }
-            let part = input.part(&ranges, Order::C).map_err(|failure| format!("{failure:?}"))?;
+            let part = input.part(&ranges).map_err(|failure| format!("{failure:?}"))?;
             assert_eq!(part.buffer.as_bytes(), expected, "{ranges:?}");
         }
         Ok(())

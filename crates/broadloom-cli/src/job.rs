@@ -1,173 +1,274 @@
-//! An expression over input files, evaluated one chunk at a time.
+//! A program over input files, evaluated one chunk at a time.
 //!
-//! A [`Job`] is typed as a whole; its [`Values`] come in the order of the output file. Memory is bounded by the chunk
-//! and by the operands that are not cut along the result's slowest axis. Only expressions with views or declared types
-//! are evaluated in one piece.
+//! A [`Job`] is typed as a whole, over inputs that stand for the files; its [`Values`] come in the order of the output
+//! file. Which part of which file a chunk needs is the library's answer ([`Chunks`]), so that memory is bounded by
+//! `--max-bytes`, whatever views the expression has.
 
-use broadloom::text::Expression;
-use broadloom::{Array, DType, Error, ErrorKind, Explanation};
-use broadloom_mem::Buffer;
+use std::fs::File;
+use std::path::Path;
 
-use crate::chunk::{self, Chunks, Order};
+use broadloom::text::Program;
+use broadloom::{Array, Chunk, Chunks, DType, Error, ErrorKind, Explanation, summary};
+use broadloom_mem::bytes_of;
+
+use crate::advice::{self, Given};
 use crate::failure::Failure;
-use crate::input::{Input, Part};
+use crate::input::{Input, Order, Part};
 use crate::progress::Progress;
 use crate::run::Settings;
 
-/// A well-typed expression over files.
+/// A well-typed program over files.
 #[derive(Debug)]
 pub struct Job {
-    expression: Expression,
     inputs: Vec<Input>,
+    /// What stands for each input in the results.
+    placeholders: Vec<Array<'static>>,
+    results: Vec<Array<'static>>,
+    /// The names of the results.
+    names: Vec<String>,
+    is_elementwise: bool,
     settings: Settings,
-    /// The type of the result.
-    pub dtype: DType,
-    /// The extents of the result.
-    pub shape: Vec<usize>,
-    chunk_bytes: usize,
+    max_bytes: usize,
 }
 
+/// Which results of a job are computed together; they have one shape.
+pub type Group<'g> = &'g [usize];
+
 impl Job {
-    /// Types the expression. The largest operand, or the result, takes `chunk_bytes` of memory at a time.
+    /// Types a program. A chunk takes at most `max_bytes` of memory.
     pub fn new(
-        expression: Expression,
+        program: &Program,
         inputs: Vec<Input>,
         settings: Settings,
-        chunk_bytes: usize,
+        max_bytes: usize,
     ) -> Result<Job, Failure> {
-        let placeholders = inputs.iter().map(|input| Ok((&*input.name, input.placeholder()?)));
-        let whole = settings.build(&expression, &placeholders.collect::<Result<Vec<_>, Failure>>()?)?;
-        let (dtype, shape) = (whole.dtype(), whole.shape().to_vec());
-        Ok(Job { expression, inputs, settings, dtype, shape, chunk_bytes })
+        let given: Vec<Given> = inputs.iter().map(Input::given).collect();
+        if let Some(error) = advice::undeclared(program, &given) {
+            return Err(Failure::Text(error));
+        }
+        let placeholders = inputs.iter().map(Input::placeholder).collect::<Result<Vec<_>, Failure>>()?;
+        let names = inputs.iter().zip(&placeholders);
+        let names: Vec<_> = names.map(|(input, array)| (&*input.name, array.clone())).collect();
+        let results = settings.build(program, &names).map_err(|failure| match failure {
+            Failure::Text(error) => Failure::Text(advice::about(error, program, &given)),
+            failure => failure,
+        })?;
+        let names = program.outputs().map(str::to_owned).collect();
+        let is_elementwise = program.is_elementwise();
+        Ok(Job { inputs, placeholders, results, names, is_elementwise, settings, max_bytes })
     }
 
-    /// The settings that it was made with.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
+    /// A job whose result is the array in a `.npy` file that is open, with the settings of this one.
+    pub fn of_file(&self, path: &Path, file: File) -> Result<Job, Failure> {
+        let name = "result";
+        let program = Program::parse(name).map_err(Failure::Text)?;
+        // Converting it may take a little more than computing it did.
+        let max_bytes = self.max_bytes.max(1 << 20);
+        Job::new(&program, vec![Input::of_file(name, path, file)?], self.settings.clone(), max_bytes)
     }
 
-    /// The size of a chunk that it was made with.
-    pub fn chunk_bytes(&self) -> usize {
-        self.chunk_bytes
+    /// The names of the results.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
-    /// The order of the output file: Fortran order if every input with more than one axis has it, else C order.
+    /// The dtype of a result.
+    pub fn dtype(&self, result: usize) -> DType {
+        self.results[result].dtype()
+    }
+
+    /// The extents of a result.
+    pub fn shape(&self, result: usize) -> &[usize] {
+        self.results[result].shape()
+    }
+
+    /// The order of the output files: Fortran order if every input with more than one axis has it, else C order.
     pub fn order(&self) -> Order {
         let mut orders = self.inputs.iter().filter_map(Input::order).peekable();
-        if !self.expression.is_elementwise() {
+        if !self.is_elementwise {
             return Order::C;
         }
         let is_fortran = orders.peek().is_some() && orders.all(|order| order == Order::Fortran);
         if is_fortran { Order::Fortran } else { Order::C }
     }
 
-    /// How the result would be evaluated in this order.
+    /// How each result would be evaluated by itself in this order.
     pub fn explain(&self, order: Order) -> Result<String, Failure> {
-        let explained = self.of_first_chunk(order, false)?;
-        Ok(explained.map_or(String::new(), |(chunks, explanation)| format!("{chunks}\n{explanation}")))
+        let mut text = String::new();
+        for (result, name) in self.names.iter().enumerate() {
+            let (chunks, explanation) = self.of_first_chunk(result, order, false)?;
+            let name = if self.names.len() > 1 { format!("{name}: ") } else { String::new() };
+            text += &format!("{name}{chunks}\n{explanation}");
+        }
+        Ok(text)
     }
 
     /// The same as a page of HTML, with the code of the kernels.
-    pub fn explain_html(&self, order: Order, title: &str) -> Result<String, Failure> {
-        let explained = self.of_first_chunk(order, true)?;
-        let page = |(chunks, explanation): (String, Explanation)| {
-            explanation.to_html(&format!("{title} → {}", chunks.trim_end_matches("; of the first:")))
-        };
-        Ok(explained.map_or(String::new(), page))
+    pub fn explain_html(&self, result: usize, order: Order, title: &str) -> Result<String, Failure> {
+        let (chunks, explanation) = self.of_first_chunk(result, order, true)?;
+        Ok(explanation.to_html(&format!("{title} → {}", chunks.trim_end_matches("; of the first:"))))
     }
 
     /// A sentence on how many chunks the result has, and the explanation of the first.
-    fn of_first_chunk(&self, order: Order, code: bool) -> Result<Option<(String, Explanation)>, Failure> {
-        let mut chunks = self.chunks(order, self.dtype);
-        let count = chunks.total();
-        let Some(block) = chunks.next() else { return Ok(None) };
-        let extents: Vec<String> = self.shape.iter().map(usize::to_string).collect();
-        let (dtype, shape, elements) = (self.dtype, extents.join(","), chunk::elements(&block));
+    fn of_first_chunk(
+        &self,
+        result: usize,
+        order: Order,
+        code: bool,
+    ) -> Result<(String, Explanation), Failure> {
+        let chunks = self.chunks(&[result], order, None)?;
+        let extents: Vec<String> = self.shape(result).iter().map(usize::to_string).collect();
+        let (dtype, shape, count) = (self.dtype(result), extents.join(","), chunks.len());
+        let first = chunks.get(0).ok_or_else(|| internal("a result without chunks"))?;
+        let first = first.map_err(Failure::Eval)?;
+        let parts = self.parts(&first)?;
+        let results = first.results(&arrays(&parts)?).map_err(Failure::Eval)?;
+        let array = results.first().ok_or_else(|| internal("a chunk without a result"))?;
+        let elements = array.len();
         let words = match count {
             1 => format!("{dtype}[{shape}] in one chunk"),
             _ => format!("{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:"),
         };
-        let parts = self.parts(&block, order)?;
-        Ok(Some((words, self.settings.explain(&self.array(&parts)?, code)?)))
+        Ok((words, self.settings.explain(array, code)?))
     }
 
-    /// The result as text; a summary if it is large.
-    pub fn text(&self) -> Result<String, Failure> {
-        let whole: Vec<_> = self.shape.iter().map(|&extent| 0..extent).collect();
-        if self.chunks(Order::C, self.dtype).total() == 1 {
-            let parts = self.parts(&whole, Order::C)?;
-            return Ok(self.settings.eval(&self.array(&parts)?)?.to_string());
+    /// The results as text, several of them each after its name.
+    pub fn texts(&self) -> Result<String, Failure> {
+        if self.names.len() == 1 {
+            return self.text(0);
         }
+        let named = |(result, name)| Ok(format!("{name} =\n{}", self.text(result)?));
+        Ok(self.names.iter().enumerate().map(named).collect::<Result<Vec<_>, Failure>>()?.join("\n"))
+    }
+
+    /// A result as text; a summary if it is large, for which no more is computed than it shows, unless elements that it
+    /// does not show can make the evaluation fail.
+    fn text(&self, result: usize) -> Result<String, Failure> {
         if self.settings.can_fail() {
-            let mut values = self.values("computing", Order::C, self.dtype)?;
+            let mut values = self.values("computing", &[result], Order::C, None)?;
             while values.next()?.is_some() {}
         }
-        let parts = self.parts(&whole, Order::C)?;
-        Ok(self.array(&parts)?.to_string())
+        let inputs: Vec<&Array<'static>> = self.placeholders.iter().collect();
+        let mut failure = None;
+        let text = summary(&self.results[result], &inputs, |chunk| {
+            let missing = || Error::new(ErrorKind::Internal, "a chunk without a result");
+            match self.evaluate(chunk) {
+                Ok(mut values) => values.pop().ok_or_else(missing),
+                Err(error) => {
+                    failure = Some(error);
+                    Err(missing())
+                }
+            }
+        });
+        text.map_err(|error| failure.unwrap_or(Failure::Eval(error)))
     }
 
-    /// The result's elements in this order, converted to a dtype, a chunk at a time.
-    pub fn values(&self, what: &'static str, order: Order, dtype: DType) -> Result<Values<'_>, Failure> {
-        let total = self.shape.iter().product::<usize>();
-        let most = self.most(dtype).min(total);
-        let buffer = Buffer::for_overwrite(most * dtype.size())
-            .map_err(|error| Failure::Eval(Error::new(ErrorKind::Limit, error.to_string())))?;
-        let progress = Progress::new(what, total as u64 * dtype.size() as u64);
-        Ok(Values { job: self, order, dtype, chunks: self.chunks(order, dtype), buffer, progress, done: 0 })
+    /// The elements of results in this order, converted to a dtype if one is given, a chunk at a time.
+    ///
+    /// # Errors
+    /// That no chunk is within the limit, before anything is computed.
+    pub fn values(
+        &self,
+        what: &'static str,
+        group: Group<'_>,
+        order: Order,
+        dtype: Option<DType>,
+    ) -> Result<Values<'_>, Failure> {
+        let chunks = self.chunks(group, order, dtype)?;
+        let unread = chunks.unread().map_err(limit)?;
+        let bytes = |&result: &usize| {
+            let elements = self.shape(result).iter().product::<usize>() as u64;
+            elements * dtype.unwrap_or(self.dtype(result)).size() as u64
+        };
+        let progress = Progress::new(what, group.iter().map(bytes).sum());
+        Ok(Values { job: self, chunks, unread, at: 0, progress, done: 0 })
     }
 
-    fn chunks(&self, order: Order, dtype: DType) -> Chunks {
-        Chunks::new(&order.slowest_first(&self.shape), self.most(dtype))
+    /// The chunks of results, whose elements follow each other in the output files.
+    fn chunks(
+        &self,
+        group: Group<'_>,
+        order: Order,
+        dtype: Option<DType>,
+    ) -> Result<Chunks<'static>, Failure> {
+        let stored = |&result: &usize| {
+            let array = &self.results[result];
+            let array = array.astype(dtype.unwrap_or(array.dtype()));
+            // A bool is the byte that it converts to.
+            let array = if array.dtype() == DType::Bool { array.astype(DType::UInt8) } else { array };
+            if order == Order::Fortran { array.t() } else { array }
+        };
+        let results: Vec<Array<'static>> = group.iter().map(stored).collect();
+        let inputs: Vec<&Array<'static>> = self.placeholders.iter().collect();
+        self.settings.chunks(&results.iter().collect::<Vec<_>>(), &inputs, self.max_bytes).map_err(limit)
     }
 
-    /// How many elements a chunk may have.
-    fn most(&self, dtype: DType) -> usize {
-        // A chunk of the result does not correspond to a chunk of each input.
-        if !self.expression.is_elementwise() {
-            return usize::MAX;
-        }
-        let sizes = self.inputs.iter().map(|input| input.dtype().size()).chain([dtype.size()]);
-        (self.chunk_bytes / sizes.max().unwrap_or(1)).max(1)
+    /// The parts of the files that a chunk needs.
+    fn parts(&self, chunk: &Chunk<'_, 'static>) -> Result<Vec<Part>, Failure> {
+        chunk.parts().iter().map(|part| self.inputs[part.input].part(&part.ranges)).collect()
     }
 
-    fn parts(&self, block: &[std::ops::Range<usize>], order: Order) -> Result<Vec<Part>, Failure> {
-        let is_whole = !self.expression.is_elementwise();
-        self.inputs
-            .iter()
-            .map(|input| if is_whole { input.whole() } else { input.part(block, order) })
-            .collect()
-    }
-
-    /// The expression over parts of the inputs.
-    fn array<'p>(&self, parts: &'p [Part]) -> Result<Array<'p>, Failure> {
-        let names = self.inputs.iter().zip(parts).map(|(input, part)| Ok((&*input.name, part.array()?)));
-        self.settings.build(&self.expression, &names.collect::<Result<Vec<_>, Failure>>()?)
+    /// The values of a chunk.
+    fn evaluate(&self, chunk: &Chunk<'_, 'static>) -> Result<Vec<Array<'static>>, Failure> {
+        let parts = self.parts(chunk)?;
+        let results = chunk.results(&arrays(&parts)?).map_err(Failure::Eval)?;
+        self.settings.eval(&results.iter().collect::<Vec<_>>())
     }
 }
 
-/// The elements of a result, chunk by chunk.
+fn arrays(parts: &[Part]) -> Result<Vec<Array<'_>>, Failure> {
+    parts.iter().map(Part::array).collect()
+}
+
+fn internal(why: &str) -> Failure {
+    Failure::Eval(Error::new(ErrorKind::Internal, why))
+}
+
+/// The option that sets the limit has another name here.
+fn limit(error: Error) -> Failure {
+    Failure::Eval(match error.is_limit() {
+        true => Error::new(ErrorKind::Limit, error.message()).with_help("--max-bytes sets the limit"),
+        false => error,
+    })
+}
+
+/// The elements of results, chunk by chunk.
 pub struct Values<'j> {
     job: &'j Job,
-    order: Order,
-    dtype: DType,
-    chunks: Chunks,
-    /// Memory for one chunk.
-    buffer: Buffer,
+    chunks: Chunks<'static>,
+    /// What is evaluated before the first chunk, for its errors.
+    unread: Vec<Chunks<'static>>,
+    /// The next chunk.
+    at: usize,
     progress: Progress,
     done: u64,
 }
 
 impl Values<'_> {
-    /// Computes the next chunk; none at the end.
-    pub fn next(&mut self) -> Result<Option<&mut [u8]>, Failure> {
+    /// Computes the next chunk, an array for each result; none at the end.
+    pub fn next(&mut self) -> Result<Option<Vec<Array<'static>>>, Failure> {
+        for chunk in std::mem::take(&mut self.unread).iter().flat_map(Chunks::iter) {
+            self.progress.reached(self.done)?;
+            self.job.evaluate(&chunk.map_err(Failure::Eval)?)?;
+        }
         self.progress.reached(self.done)?;
-        let Some(block) = self.chunks.next() else { return Ok(None) };
-        let parts = self.job.parts(&block, self.order)?;
-        let array = self.job.array(&parts)?.astype(self.dtype);
-        self.job.settings.eval_into(&array, &mut self.buffer)?;
-        let bytes = chunk::elements(&block) * self.dtype.size();
-        self.done += bytes as u64;
-        let whole = self.buffer.as_bytes_mut().and_then(|all| all.get_mut(..bytes));
-        Ok(Some(whole.unwrap_or_default()))
+        let Some(chunk) = self.chunks.get(self.at) else { return Ok(None) };
+        let values = self.job.evaluate(&chunk.map_err(Failure::Eval)?)?;
+        self.at += 1;
+        self.done += values.iter().map(|array| (array.len() * array.dtype().size()) as u64).sum::<u64>();
+        Ok(Some(values))
     }
 }
+
+macro_rules! define_bytes {
+    ($(($variant:ident, $rust:ty, $name:literal))*) => {
+        /// The bytes of an evaluated array's elements, which are not bools.
+        pub fn bytes<'v>(array: &'v Array<'_>) -> Result<&'v [u8], Failure> {
+            let bytes = match array.dtype() {
+                $(DType::$variant => array.as_slice::<$rust>().map(bytes_of),)*
+            };
+            bytes.ok_or_else(|| internal("a chunk was not evaluated"))
+        }
+    };
+}
+broadloom_math::for_each_dtype!(define_bytes);

@@ -1,7 +1,7 @@
 //! The `broadloom` command: array expressions over files.
 //!
 //! `eval` opens its files ([`source`], [`input`]), types the whole expression, and evaluates it chunk by chunk
-//! ([`computation`], [`job`], [`several`], [`run`]) into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures
+//! ([`job`], [`run`]) into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures
 //! ([`plot`]). A request is checked completely before any work begins, and output files ([`target`]) appear whole or not
 //! at all, whatever [`signals`] come; [`failure`] defines the exit status.
 #![forbid(unsafe_code)]
@@ -13,8 +13,6 @@ use clap::{CommandFactory, Parser};
 mod advice;
 mod args;
 mod bench;
-mod chunk;
-mod computation;
 mod eval;
 mod failure;
 mod format;
@@ -29,7 +27,6 @@ mod plot;
 mod progress;
 mod request;
 mod run;
-mod several;
 mod signals;
 mod source;
 mod stdout;

@@ -9,19 +9,16 @@ use std::fs::File;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::Path;
 
-use broadloom::DType;
+use broadloom::{Array, DType};
 
-use crate::chunk::Order;
-use crate::computation::Computation;
 use crate::failure::Failure;
 use crate::format::Format;
-use crate::input;
-use crate::job::{Job, Values};
+use crate::input::{self, Order};
+use crate::job::{self, Job, Values};
 use crate::npy::{self, NpyError, NpyWriter};
 use crate::npz;
 use crate::plot::{self, Picture};
 use crate::request::{Form, Request};
-use crate::several::ResultType;
 use crate::table::{self, Column};
 use crate::target::{Target, finish_all};
 
@@ -65,7 +62,7 @@ struct Derived {
 
 /// The files of a command line: created, and not yet written.
 pub struct Outputs<'c> {
-    computation: &'c Computation,
+    job: &'c Job,
     sinks: Vec<Sink>,
     derived: Vec<Derived>,
     /// The order of each result's elements in its files.
@@ -77,34 +74,30 @@ pub struct Outputs<'c> {
 
 impl<'c> Outputs<'c> {
     /// Checks that the results can be written as they are asked for, and creates the files.
-    pub fn begin(
-        computation: &'c Computation,
-        requests: &[Request],
-        force: bool,
-    ) -> Result<Outputs<'c>, Failure> {
-        let orders = orders(computation, requests);
+    pub fn begin(job: &'c Job, requests: &[Request], force: bool) -> Result<Outputs<'c>, Failure> {
+        let orders = orders(job, requests);
         let mut outputs =
-            Outputs { computation, sinks: Vec::new(), derived: Vec::new(), orders, ready: Vec::new(), force };
-        for request in requests {
+            Outputs { job, sinks: Vec::new(), derived: Vec::new(), orders, ready: Vec::new(), force };
+        let (streams, files): (Vec<_>, Vec<_>) = requests.iter().partition(|r| r.form == Form::Stream);
+        for request in files {
             outputs.request(request)?;
         }
-        // What is made of a result needs it in a file; the picture of the only one is drawn while that is computed.
-        let is_drawn = |derived: &Derived| {
-            derived.request.form == Form::Picture && matches!(computation, Computation::One(..))
-        };
+        // Archives and tables are made of files; a picture may be drawn while its result is computed.
         let mut needed = Vec::new();
-        for derived in outputs.derived.iter().filter(|derived| !is_drawn(derived)) {
+        for derived in outputs.derived.iter().filter(|derived| derived.request.form != Form::Picture) {
             needed.extend(derived.request.results.iter().map(|&result| (result, derived.target.directory())));
         }
         for (result, directory) in needed {
-            let is_there =
-                |sink: &Sink| sink.result == result && !matches!(sink.writer.to(), Store::Stream(_));
-            if !outputs.sinks.iter().any(is_there) {
+            if !outputs.sinks.iter().any(|sink| sink.result == result) {
                 let file = tempfile::tempfile_in(&directory);
                 let file = file.map_err(|error| Failure::file(&directory, error))?;
                 let scratch = Store::Scratch(BufWriter::with_capacity(64 << 10, file));
                 outputs.sink(result, scratch, &directory)?;
             }
+        }
+        // What standard output got can't be taken back: it is the last, when nothing can be refused any more.
+        for &result in streams.iter().flat_map(|request| &request.results) {
+            outputs.sink(result, Store::Stream(io::stdout()), Path::new("standard output"))?;
         }
         Ok(outputs)
     }
@@ -112,29 +105,23 @@ impl<'c> Outputs<'c> {
     /// Creates the file of a request.
     fn request(&mut self, request: &Request) -> Result<(), Failure> {
         let path = &*request.path;
-        let results = self.computation.results();
-        let create = || Target::create(path, self.force).map_err(|error| Failure::target(path, &error));
+        let (job, force) = (self.job, self.force);
+        let create = || Target::create(path, force).map_err(|error| Failure::target(path, &error));
         match request.form {
-            Form::Stream => {
-                return request.results.iter().try_for_each(|&result| {
-                    self.sink(result, Store::Stream(io::stdout()), Path::new("standard output"))
-                });
-            }
             Form::File(Format::Npy) => {
-                return request.results.iter().try_for_each(|&result| {
-                    let target = Store::Target(
-                        Target::create(path, self.force).map_err(|error| Failure::target(path, &error))?,
-                    );
-                    self.sink(result, target, path)
-                });
+                for &result in &request.results {
+                    let target = Store::Target(create()?);
+                    self.sink(result, target, path)?;
+                }
+                return Ok(());
             }
             Form::File(Format::Csv) => {
-                let shapes: Vec<&[usize]> = request.results.iter().map(|&at| &*results[at].shape).collect();
+                let shapes: Vec<&[usize]> = request.results.iter().map(|&at| job.shape(at)).collect();
                 table::check(&shapes).map_err(|error| Failure::file(path, error))?;
             }
-            Form::File(Format::Npz) => {}
+            Form::File(Format::Npz) | Form::Stream => {}
             Form::Picture => {
-                let shape = request.results.first().map_or(&[][..], |&at| &results[at].shape);
+                let shape = request.results.first().map_or(&[][..], |&at| job.shape(at));
                 plot::check(shape).map_err(|error| Failure::file(path, error))?;
             }
         }
@@ -144,9 +131,8 @@ impl<'c> Outputs<'c> {
     }
 
     fn sink(&mut self, result: usize, store: Store, path: &Path) -> Result<(), Failure> {
-        let ResultType { dtype, shape, .. } = &self.computation.results()[result];
         let fortran = self.orders[result] == Order::Fortran;
-        let writer = NpyWriter::new(store, *dtype, shape, fortran);
+        let writer = NpyWriter::new(store, self.job.dtype(result), self.job.shape(result), fortran);
         self.sinks.push(Sink { result, writer: writer.map_err(|error| written(path, error))? });
         Ok(())
     }
@@ -167,7 +153,7 @@ impl<'c> Outputs<'c> {
                 Form::File(Format::Npz) => {
                     let mut members = Vec::new();
                     for &at in &request.results {
-                        members.push((self.computation.results()[at].name.clone(), open(&stored, at, path)?));
+                        members.push((self.job.names()[at].clone(), open(&stored, at, path)?));
                     }
                     npz::write(&mut target, &mut members).map_err(|error| failed(&error))?;
                 }
@@ -187,29 +173,28 @@ impl<'c> Outputs<'c> {
         finish_all(self.ready).map_err(|(path, error)| Failure::target(&path, &error))
     }
 
-    /// Computes what has a sink.
+    /// Computes what has a sink: results of one shape and order together.
     fn compute(&mut self) -> Result<(), Failure> {
-        let mut wanted: Vec<(usize, Order)> = Vec::new();
-        for sink in &self.sinks {
-            if !wanted.iter().any(|(result, _)| *result == sink.result) {
-                wanted.push((sink.result, self.orders[sink.result]));
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for Sink { result, .. } in &self.sinks {
+            let is_alike = |other: usize| {
+                self.job.shape(other) == self.job.shape(*result) && self.orders[other] == self.orders[*result]
+            };
+            match groups.iter_mut().find(|group| is_alike(group[0])) {
+                Some(group) if group.contains(result) => {}
+                Some(group) => group.push(*result),
+                None => groups.push(vec![*result]),
             }
         }
-        let (sinks, results) = (RefCell::new(&mut self.sinks), self.computation.results());
-        self.computation.each(&wanted, &mut |i, bytes| {
-            let result = wanted[i].0;
-            let swapped = cfg!(target_endian = "big").then(|| {
-                let mut bytes = bytes.to_vec();
-                input::swap(&mut bytes, results[result].dtype.size());
-                bytes
-            });
-            let bytes = swapped.as_deref().unwrap_or(bytes);
-            for sink in sinks.borrow_mut().iter_mut().filter(|sink| sink.result == result) {
-                let outcome = sink.writer.write(bytes);
-                outcome.map_err(|error| written(sink.writer.to().path(), error))?;
+        for group in groups {
+            let mut values = self.job.values("writing", &group, self.orders[group[0]], None)?;
+            while let Some(arrays) = values.next()? {
+                for (&result, array) in group.iter().zip(&arrays) {
+                    take(&mut self.sinks, result, array)?;
+                }
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     /// The files of the results that are written, for reading.
@@ -236,7 +221,7 @@ impl<'c> Outputs<'c> {
     fn column(&self, stored: &[(usize, File)], at: usize, path: &Path) -> Result<Column, Failure> {
         let mut file = open(stored, at, path)?;
         let header = npy::read_header(&mut file).map_err(|error| Failure::npy(path, &error))?;
-        Ok(Column { name: self.computation.results()[at].name.clone(), file, header })
+        Ok(Column { name: self.job.names()[at].clone(), file, header })
     }
 
     /// Draws a result: from its file, or as it is computed.
@@ -247,19 +232,28 @@ impl<'c> Outputs<'c> {
         path: &Path,
         title: &str,
     ) -> Result<Vec<u8>, Failure> {
-        match self.computation {
-            Computation::One(job, _) if !stored.iter().any(|(result, _)| *result == at) => {
-                draw(job, path, title)
-            }
-            computation => {
-                let title = match computation {
-                    Computation::One(..) => title,
-                    Computation::Several(several) => &several.results[at].name,
-                };
-                draw(&computation.of_file(path, open(stored, at, path)?)?, path, title)
-            }
+        let title = if self.job.names().len() > 1 { &self.job.names()[at] } else { title };
+        if !stored.iter().any(|(result, _)| *result == at) {
+            return draw(self.job, at, path, title);
         }
+        draw(&self.job.of_file(path, open(stored, at, path)?)?, 0, path, title)
     }
+}
+
+/// Writes a chunk of a result to its files.
+fn take(sinks: &mut [Sink], result: usize, array: &Array<'_>) -> Result<(), Failure> {
+    let bytes = job::bytes(array)?;
+    let swapped = cfg!(target_endian = "big").then(|| {
+        let mut bytes = bytes.to_vec();
+        input::swap(&mut bytes, array.dtype().size());
+        bytes
+    });
+    let bytes = swapped.as_deref().unwrap_or(bytes);
+    for sink in sinks.iter_mut().filter(|sink| sink.result == result) {
+        let outcome = sink.writer.write(bytes);
+        outcome.map_err(|error| written(sink.writer.to().path(), error))?;
+    }
+    Ok(())
 }
 
 impl Store {
@@ -274,11 +268,11 @@ impl Store {
 }
 
 /// The order of each result's elements: a table is read in C order.
-fn orders(computation: &Computation, requests: &[Request]) -> Vec<Order> {
+fn orders(job: &Job, requests: &[Request]) -> Vec<Order> {
     let is_table =
         |at: usize| requests.iter().any(|r| r.form == Form::File(Format::Csv) && r.results.contains(&at));
-    let fastest = computation.order();
-    (0..computation.results().len()).map(|at| if is_table(at) { Order::C } else { fastest }).collect()
+    let fastest = job.order();
+    (0..job.names().len()).map(|at| if is_table(at) { Order::C } else { fastest }).collect()
 }
 
 /// The error of a write.
@@ -296,11 +290,12 @@ fn open(stored: &[(usize, File)], at: usize, path: &Path) -> Result<File, Failur
     found.ok_or_else(missing)?.1.try_clone().map_err(|error| Failure::file(path, error))
 }
 
-/// Draws the values of a job.
-fn draw(job: &Job, path: &Path, title: &str) -> Result<Vec<u8>, Failure> {
-    let values = RefCell::new(Stream::new(job.values("drawing", Order::C, DType::Float64)?));
-    let picture =
-        Picture { title, shape: &job.shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
+/// Draws a result of a job.
+fn draw(job: &Job, result: usize, path: &Path, title: &str) -> Result<Vec<u8>, Failure> {
+    let values = job.values("drawing", &[result], Order::C, Some(DType::Float64))?;
+    let values = RefCell::new(Stream::new(values));
+    let shape = job.shape(result);
+    let picture = Picture { title, shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
     let drawn = plot::draw(&picture);
     // An evaluation may fail midway, and an incomplete picture must not appear.
     if let Some(failure) = values.into_inner().failure {
@@ -309,10 +304,10 @@ fn draw(job: &Job, path: &Path, title: &str) -> Result<Vec<u8>, Failure> {
     drawn.map_err(|error| Failure::file(path, error))
 }
 
-/// The elements of a result one by one, in C order.
+/// The elements of a result one by one, in C order, as float64.
 struct Stream<'j> {
     values: Values<'j>,
-    chunk: Vec<f64>,
+    chunk: Option<Array<'static>>,
     at: usize,
     /// The error after which there are no more.
     failure: Option<Failure>,
@@ -320,26 +315,25 @@ struct Stream<'j> {
 
 impl<'j> Stream<'j> {
     fn new(values: Values<'j>) -> Stream<'j> {
-        Stream { values, chunk: Vec::new(), at: 0, failure: None }
+        Stream { values, chunk: None, at: 0, failure: None }
     }
 
     /// The next element; none after a failure.
     fn next(&mut self) -> Option<f64> {
-        if self.at == self.chunk.len() && self.failure.is_none() {
-            (self.at, self.chunk) = (0, Vec::new());
+        let chunk = |chunk: &Option<Array<'static>>, at: usize| {
+            chunk.as_ref().and_then(Array::as_slice::<f64>).and_then(|chunk| chunk.get(at)).copied()
+        };
+        let mut value = chunk(&self.chunk, self.at);
+        if value.is_none() && self.failure.is_none() {
+            // The last one is freed first.
+            (self.at, self.chunk) = (0, None);
             match self.values.next() {
-                Ok(bytes) => self.chunk = bytes.map(|bytes| floats(bytes)).unwrap_or_default(),
+                Ok(results) => self.chunk = results.and_then(|mut results| results.pop()),
                 Err(failure) => self.failure = Some(failure),
             }
+            value = chunk(&self.chunk, 0);
         }
-        let value = self.chunk.get(self.at).copied();
         self.at += value.is_some() as usize;
         value
     }
-}
-
-/// The float64 values that these bytes are in memory.
-fn floats(bytes: &[u8]) -> Vec<f64> {
-    let (whole, _) = bytes.as_chunks::<8>();
-    whole.iter().map(|&bytes| f64::from_ne_bytes(bytes)).collect()
 }

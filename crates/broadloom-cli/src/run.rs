@@ -3,12 +3,10 @@
 //! [`Settings`] holds the engine's options from the command line; its methods type, evaluate and explain expressions
 //! with them.
 
-use broadloom::text::{Expression, Program};
+use broadloom::text::Program;
 use broadloom::{
-    Array, DType, Error, ErrorKind, Explanation, IntDivision, Options, Promotion, eval_many_with,
-    with_promotion,
+    Array, Chunks, Explanation, IntDivision, Options, Promotion, eval_many_with, with_promotion,
 };
-use broadloom_mem::Buffer;
 
 use crate::args::EvalArgs;
 use crate::failure::Failure;
@@ -33,17 +31,8 @@ impl Settings {
         Settings { options, promotion: args.promotion.into() }
     }
 
-    /// The array of an expression over these arrays.
+    /// The results of a program over these arrays.
     pub fn build<'a>(
-        &self,
-        expression: &Expression,
-        names: &[(&str, Array<'a>)],
-    ) -> Result<Array<'a>, Failure> {
-        with_promotion(self.promotion, || expression.build(names)).map_err(Failure::Text)
-    }
-
-    /// The arrays of a program's results over these arrays.
-    pub fn build_all<'a>(
         &self,
         program: &Program,
         names: &[(&str, Array<'a>)],
@@ -52,22 +41,19 @@ impl Settings {
         Ok(results.into_iter().map(|(_, array)| array).collect())
     }
 
-    /// The values of several arrays, in one pass where that is possible.
-    pub fn eval_many(&self, arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>, Failure> {
+    /// The values.
+    pub fn eval(&self, arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>, Failure> {
         eval_many_with(arrays, &self.options).map_err(Failure::Eval)
     }
 
-    /// Evaluates an array into the start of a buffer that is large enough.
-    pub fn eval_into(&self, array: &Array<'_>, out: &mut Buffer) -> Result<(), Failure> {
-        // A bool is the byte that it converts to; the engine would convert each on its own.
-        let is_bool = array.dtype() == DType::Bool;
-        let array = if is_bool { &array.astype(DType::UInt8) } else { array };
-        eval_into(array, out, &self.options).map_err(Failure::Eval)
-    }
-
-    /// The values.
-    pub fn eval(&self, array: &Array<'_>) -> Result<Array<'static>, Failure> {
-        array.eval_with(&self.options).map_err(Failure::Eval)
+    /// The chunks of results over inputs, of this many bytes at most.
+    pub fn chunks<'a>(
+        &self,
+        results: &[&Array<'a>],
+        inputs: &[&Array<'a>],
+        max_bytes: usize,
+    ) -> broadloom::Result<Chunks<'a>> {
+        Chunks::new(results, inputs, &Options { max_bytes, ..self.options.clone() })
     }
 
     /// Whether elements that are not printed can make an evaluation fail.
@@ -80,18 +66,3 @@ impl Settings {
         array.explanation(&self.options, code).map_err(Failure::Eval)
     }
 }
-
-macro_rules! define_eval_into {
-    ($(($variant:ident, $rust:ty, $name:literal))*) => {
-        fn eval_into(array: &Array<'_>, out: &mut Buffer, options: &Options) -> broadloom::Result<()> {
-            let misfit = || Error::new(ErrorKind::Internal, "the chunk's buffer does not fit");
-            match array.dtype() {
-                $(DType::$variant => {
-                    let elements = out.typed_mut::<$rust>().and_then(|all| all.get_mut(..array.len()));
-                    array.eval_into_with(elements.ok_or_else(misfit)?, options)
-                })*
-            }
-        }
-    };
-}
-broadloom_math::for_each_dtype!(define_eval_into);

@@ -49,14 +49,14 @@ fn every_dtype_order_and_endianness() {
             fortran,
             data: if fortran { transposed(&data) } else { data.clone() },
         };
-        for chunk in ["1", "33554432"] {
+        for chunk in ["32", "64M"] {
             for file in ["c", "f", "big", "bigf"] {
                 let x = format!("x={file}.npy");
-                dir.ok(&["eval", "x", &x, "-o", "out.npy", "--force", "--chunk-bytes", chunk]);
+                dir.ok(&["eval", "x", &x, "-o", "out.npy", "--force", "--max-bytes", chunk]);
                 assert_eq!(dir.read("out.npy"), result(file.ends_with('f')), "{descr} {file} {chunk}");
                 // Together with a file in C order the result has that order.
                 let call = "where(x == x, x, y)";
-                let args = ["eval", call, &x, "y=c.npy", "-o", "out.npy", "--force", "--chunk-bytes", chunk];
+                let args = ["eval", call, &x, "y=c.npy", "-o", "out.npy", "--force", "--max-bytes", chunk];
                 dir.ok(&args);
                 assert_eq!(dir.read("out.npy"), result(false), "{descr} {file} {chunk}");
             }
@@ -127,7 +127,7 @@ fn chunks_do_not_show() {
         let args = |chunk: &str, out: &str| {
             let mut args = vec!["eval".to_owned(), expression.to_owned()];
             args.extend(inputs.iter().cloned());
-            args.extend(["--chunk-bytes", chunk, "-o", out, "--force"].map(str::to_owned));
+            args.extend(["--max-bytes", chunk, "-o", out, "--force"].map(str::to_owned));
             args
         };
         let run = |chunk: &str, out: &str| {
@@ -135,11 +135,94 @@ fn chunks_do_not_show() {
             dir.ok(&args.iter().map(String::as_str).collect::<Vec<_>>());
             dir.read(out)
         };
-        let whole = run("33554432", "whole.npy");
-        for chunk in ["1", "8", "16", "23", "24", "40", "96", "97", "192", "300"] {
+        let whole = run("64M", "whole.npy");
+        for chunk in ["64", "72", "100", "150", "200", "333", "500", "1000", "1500", "2K"] {
             assert_eq!(run(chunk, "out.npy"), whole, "{expression} {chunk}");
         }
     }
+}
+
+/// Views of files in either order, byte order and alignment: every size of chunks gives the file that one chunk gives.
+#[test]
+fn chunks_do_not_show_through_views() {
+    let dir = Dir::new();
+    let counted: Vec<f64> = (0..60).map(|i| f64::from(i * i % 37) * 0.75 - 20.0).collect();
+    let bytes = f64::bytes(&counted);
+    let mut big = bytes.clone();
+    big.chunks_exact_mut(8).for_each(<[u8]>::reverse);
+    dir.array("c.npy", &[5, 12], &counted);
+    dir.npy("f.npy", "<f8", &[5, 12], true, &bytes);
+    dir.npy("big.npy", ">f8", &[5, 12], false, &big);
+    dir.write("odd.npy", &[header("<f8", &[5, 12], false, 3), bytes].concat());
+    dir.array("row.npy", &[12], &counted[..12]);
+    dir.array("mask.npy", &[12, 5], &(0..60).map(|i| i % 3 == 0).collect::<Vec<bool>>());
+    let names = ["c", "f", "big", "odd", "row", "mask"];
+    for expression in [
+        "c[1:] - c[:-1]",
+        "f[:, 1:] - f[:, :-1] + c[:, 1:]",
+        "c + c[::-1, ::-1] * big[:, ::-1]",
+        "where(permute_dims(mask, [1, 0]), c, f)[::2, ::-3]",
+        "permute_dims(odd, [1, 0]) + permute_dims(f, [1, 0])[::-1]",
+        "reshape(permute_dims(f, [1, 0]), [-1])[1:] + reshape(big, [-1])[:-1]",
+        "reshape(c, [3, 20])[:, 1:] * 2 - reshape(odd, [3, 20])[:, :-1]",
+        "d = exp(c / 50) + row; d[2:, 1:-1] - d[:-2, 2:] - d[1:-1, :-2]",
+        "row[::2] + row[1::2]",
+        "broadcast_to(row, [3, 5, 12]) < f",
+        "mask[1:, 1] | mask[:-1, 0]",
+        "c[3] + row[5] - c[4, 0]",
+        "c[5:] + row",
+        "x: float64[n, 12]; return x[1:]",
+    ] {
+        let used = names.iter().filter(|name| mentions(expression, name));
+        let mut files: Vec<String> = used.map(|name| format!("{name}={name}.npy")).collect();
+        if expression.starts_with("x:") {
+            files.push("x=c.npy".into());
+        }
+        let run = |size: &str, out: &str| {
+            let mut args = vec!["eval", expression, "--max-bytes", size, "-o", out, "--force"];
+            args.extend(files.iter().map(String::as_str));
+            dir.ok(&args);
+            dir.read(out)
+        };
+        let whole = run("64M", "whole.npy");
+        for size in ["128", "200", "500", "1K", "2K"] {
+            assert_eq!(run(size, "out.npy"), whole, "{expression} {size}");
+        }
+        // In one chunk it is what is computed when it is printed, a corner at a time or at once.
+        let args: Vec<&str> =
+            ["eval", expression].into_iter().chain(files.iter().map(String::as_str)).collect();
+        assert_eq!(dir.ok(&args), dir.ok(&["eval", "whole", "whole=whole.npy"]), "{expression}");
+    }
+}
+
+/// A division that no result reads fails the evaluation in chunks as well, before a file is there.
+#[test]
+fn divisions_that_nothing_reads() {
+    let dir = Dir::new();
+    dir.array("i.npy", &[100], &(0..100).collect::<Vec<i32>>());
+    for (expression, status) in [("(7 // i)[1:]", 1), ("(7 // i[1:])[3:]", 0)] {
+        for size in ["64", "64M"] {
+            for output in [&["-o", "out.npy", "--force"][..], &[]] {
+                let args = ["eval", expression, "i=i.npy", "--int-div-zero", "error", "--max-bytes", size];
+                let outcome = dir.run(&[&args[..], output].concat());
+                assert_eq!(outcome.status, Some(status), "{expression} {size}: {}", outcome.stderr);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_no_chunk_holds() {
+    let dir = Dir::new();
+    dir.array("x.npy", &[10], &[1.0f64; 10]);
+    let outcome = dir.run(&["eval", "x[1:] + x[:-1]", "x=x.npy", "-o", "out.npy", "--max-bytes", "20"]);
+    assert_eq!(outcome.status, Some(1));
+    assert_eq!(
+        outcome.stderr,
+        "error: the smallest chunk takes 24 bytes of memory, the limit is 20; slice [0:9:1] needs 8 bytes of float64[10]; \
+         --max-bytes sets the limit\n"
+    );
+    assert_eq!(dir.names(), ["x.npy"]);
 }
 
 fn mentions(expression: &str, name: &str) -> bool {
@@ -191,7 +274,7 @@ fn options_have_their_effect() {
         assert!(plan.starts_with("float32[3] in one chunk\n"), "{plan}");
         assert!(plan.contains("multiply") && plan.contains("stage 0"), "{plan}");
     }
-    let plan = dir.ok(&["eval", "x + 1", "x=x.npy", "--explain", "--chunk-bytes", "8"]);
+    let plan = dir.ok(&["eval", "x + 1", "x=x.npy", "--explain", "--max-bytes", "16"]);
     assert!(plan.starts_with("float32[3] in 2 chunks of 2 elements or fewer; of the first:\n"), "{plan}");
     assert!(plan.ends_with("[1.5 2.5 3.5]\n"), "{plan}");
 }
@@ -234,7 +317,7 @@ fn powers_and_transcendental_functions() {
         ("round(sin(x * 0) + cos(x * 0))", "x", "[[1. 1.]\n [1. 1.]]\n"),
     ] {
         let input = format!("{file}={file}.npy");
-        for options in [&["--executor", "interp"][..], &["--executor", "jit"], &["--chunk-bytes", "1"]] {
+        for options in [&["--executor", "interp"][..], &["--executor", "jit"], &["--max-bytes", "64"]] {
             let inputs = if file.is_empty() { vec![] } else { vec![&*input] };
             assert_eq!(dir.ok(&[&["eval", expression], &inputs[..], options].concat()), text, "{expression}");
         }
@@ -269,9 +352,9 @@ fn an_input_that_is_not_used_is_a_warning() {
 fn large_results_print_as_a_summary() {
     let dir = Dir::new();
     dir.array("x.npy", &[2000], &(0..2000).collect::<Vec<i32>>());
-    for chunk in ["33554432", "64"] {
+    for chunk in ["64M", "64"] {
         for option in ["zero", "error"] {
-            let args = ["eval", "x * 2 // 2", "x=x.npy", "--chunk-bytes", chunk, "--int-div-zero", option];
+            let args = ["eval", "x * 2 // 2", "x=x.npy", "--max-bytes", chunk, "--int-div-zero", option];
             assert_eq!(dir.ok(&args), "[   0    1    2 ... 1997 1998 1999]\n");
         }
     }
@@ -292,11 +375,11 @@ fn pictures_are_png() {
     // However it is cut, and whether it is drawn from what was written.
     dir.ok(&["eval", "f * 2", "f=f.npy", "--plot", "map.png"]);
     let map = png("map.png");
-    for chunk in ["4", "100", "1000"] {
-        dir.ok(&["eval", "f * 2", "f=f.npy", "--plot", "map.png", "--chunk-bytes", chunk, "--force"]);
+    for chunk in ["16", "100", "1000"] {
+        dir.ok(&["eval", "f * 2", "f=f.npy", "--plot", "map.png", "--max-bytes", chunk, "--force"]);
         assert_eq!(png("map.png"), map);
         let args =
-            ["eval", "f * 2", "f=f.npy", "--plot", "map.png", "-o", "o", "--chunk-bytes", chunk, "--force"];
+            ["eval", "f * 2", "f=f.npy", "--plot", "map.png", "-o", "o", "--max-bytes", chunk, "--force"];
         dir.ok(&args);
         assert_eq!(png("map.png"), map);
         assert!(dir.read("o").fortran);
@@ -340,10 +423,10 @@ fn programs_views_and_types() {
         // The other order in the file: the same array, transposed.
         ("permute_dims(f, [1, 0])[1:, 2]", "[ 6 10]\n"),
     ] {
-        // Pieces of the result are not those of the inputs: small chunks make no difference.
+        // Small chunks make no difference.
         let files: &[&str] =
             if text.contains("f[") || text.contains("(f,") { &["f=f.npy"] } else { &["x=x.npy"] };
-        let told = dir.ok(&[&["eval", text, "--chunk-bytes", "8"], files].concat());
+        let told = dir.ok(&[&["eval", text, "--max-bytes", "64"], files].concat());
         assert_eq!(told, expected, "{text}");
     }
     let wrong = dir.run(&["eval", "x: int32[n, 5]; return x", "x=x.npy"]);

@@ -261,9 +261,9 @@ fn a_zero_divisor() {
     for options in
         [&[][..], &["-o", "out.npy"], &["--plot", "out.png"], &["-o", "out.npy", "--plot", "out.png"]]
     {
-        for chunk in ["33554432", "4"] {
+        for chunk in ["64M", "16"] {
             for executor in ["interp", "jit"] {
-                let args = ["eval", "1 // i", "i=i.npy", "--int-div-zero", "error", "--chunk-bytes", chunk];
+                let args = ["eval", "1 // i", "i=i.npy", "--int-div-zero", "error", "--max-bytes", chunk];
                 let outcome = fails(&dir, &[&args[..], &["--executor", executor], options].concat());
                 assert_eq!(outcome.status, Some(1), "{}", outcome.stderr);
                 assert!(outcome.stderr.contains("floor_divide"), "{}", outcome.stderr);
@@ -280,8 +280,7 @@ fn no_room_for_the_output() {
     let dir = files();
     dir.array("wide.npy", &[1 << 16], &vec![0.5f64; 1 << 16]);
     let before = dir.names();
-    for output in
-        ["-o out.npy", "-o out.npy --chunk-bytes 1000", "--plot out.png", "-o out.npz", "-o out.csv"]
+    for output in ["-o out.npy", "-o out.npy --max-bytes 1000", "--plot out.png", "-o out.npz", "-o out.csv"]
     {
         let script = format!("ulimit -f 8; exec \"$broadloom\" eval 'wide + wide' wide=wide.npy {output}");
         let outcome = dir.shell(&script);

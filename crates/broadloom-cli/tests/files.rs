@@ -36,9 +36,9 @@ fn several_results() {
     dir.array("x.npy", &[3], &[1.0f32, 2.0, 3.0]);
     dir.array("m.npy", &[2, 2], &[1i32, 2, 3, 4]);
     let sums = "s = x + 1; return twice = s * 2, is_large = s > 2, half = s / 2";
-    for chunk in ["4", "33554432"] {
+    for chunk in ["48", "64M"] {
         let args =
-            ["eval", sums, "x=x.npy", "-o", "twice=t.npy", "-o", "is_large=l.npy", "--chunk-bytes", chunk];
+            ["eval", sums, "x=x.npy", "-o", "twice=t.npy", "-o", "is_large=l.npy", "--max-bytes", chunk];
         dir.ok(&[&args[..], &["--force"]].concat());
         assert_eq!(dir.read("t.npy"), npy(&[3], &[4.0f32, 6.0, 8.0]));
         assert_eq!(dir.read("l.npy"), npy(&[3], &[false, true, true]));
@@ -90,11 +90,14 @@ fn several_results_appear_together() {
         "b=b.npy",
         "--int-div-zero",
         "error",
-        "--chunk-bytes",
-        "4",
+        "--max-bytes",
+        "64",
     ];
     assert_eq!(dir.run(&args).status, Some(1));
     assert_eq!(dir.names(), before);
+    // Standard output gets nothing of what is refused.
+    let outcome = dir.run(&["eval", "i", "i=i.npy", "-o", "-", "-o", "there.npy"]);
+    assert_eq!((outcome.status, &*outcome.stdout), (Some(1), ""));
     for (output, words) in [
         (&["-o", "c=c.npy"][..], "there is no result `c`; the results are `a`, `b`"),
         (&["-o", "a.npy"], "write NAME=FILE for each of `a`, `b`, or one .npz file for all"),
@@ -277,8 +280,8 @@ fn tables_are_written() {
     dir.npy("f.npy", "<f8", &[2, 3], true, &f64::bytes(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.5]));
     dir.array("deep.npy", &[1, 1, 1], &[1u8]);
     let text = |name: &str| std::fs::read_to_string(dir.path(name)).expect("a table");
-    for chunk in ["8", "33554432"] {
-        let args = ["--force", "--chunk-bytes", chunk];
+    for chunk in ["96", "64M"] {
+        let args = ["--force", "--max-bytes", chunk];
         dir.ok(
             &[&["eval", "return x, i, b = i > 1", "x=x.npy", "i=i.npy", "-o", "all.csv"], &args[..]].concat()
         );

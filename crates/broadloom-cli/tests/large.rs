@@ -8,6 +8,8 @@ mod support;
 
 use std::fs::File;
 use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use support::{Dir, header};
 
@@ -42,5 +44,69 @@ fn inputs_larger_than_memory() {
         let out = dir.read("out.npy");
         assert_eq!((&out.shape[..], out.fortran), (&[rows as u64, 1024][..], fortran), "{expression}");
         assert!(out.data == vec![1; rows * 1024], "{expression}");
+    }
+}
+
+/// The most memory that the command had while it ran, in bytes; and what it printed.
+fn peak(dir: &Dir, args: &[&str]) -> (u64, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_broadloom"))
+        .args(args)
+        .current_dir(dir.path(""))
+        .env("MALLOC_ARENA_MAX", "1")
+        .env("RAYON_NUM_THREADS", "2")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut peak = 0;
+    // The system tells of a process until it ends; what it tells never falls.
+    while child.try_wait().expect("a child").is_none() {
+        let told = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = told.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib =
+            line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.parse::<u64>().ok());
+        peak = peak.max(kib.unwrap_or(0) << 10);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let output = child.wait_with_output().expect("the command ends");
+    assert!(output.status.success(), "{args:?}");
+    assert!(peak > 0, "the command ended before it was looked at");
+    (peak, String::from_utf8(output.stdout).expect("text"))
+}
+
+/// Views of 512 MiB in less than 150 MB: files are read in chunks, and pages that were read are given back.
+#[test]
+fn views_of_files_larger_than_memory() {
+    let dir = Dir::new();
+    let bytes = 512 << 20;
+    sparse(&dir, "x.npy", "<f8", &[1 << 26], false, bytes);
+    sparse(&dir, "c.npy", "<f8", &[1 << 16, 1 << 10], false, bytes);
+    for (expression, input, elements) in [
+        ("x[1:] == x[:-1]", "x=x.npy", (1 << 26) - 1),
+        ("x == x[::-1]", "x=x.npy", 1 << 26),
+        ("d = c - c[:1]; d[2:] + d[:-2] == d[1:-1]", "c=c.npy", ((1 << 16) - 2) << 10),
+        ("permute_dims(c, [1, 0]) == 0", "c=c.npy", 1 << 26),
+    ] {
+        let (peak, _) = peak(&dir, &["eval", expression, input, "-o", "out.npy", "--force"]);
+        assert!(peak <= 150_000_000, "{expression}: {peak} bytes");
+        let out = dir.read("out.npy").data;
+        assert!(out.len() == elements && out.iter().all(|&byte| byte == 1), "{expression}");
+    }
+}
+
+/// To print a summary, no more of a file is read than is shown.
+#[test]
+fn a_summary_of_files_larger_than_memory() {
+    let dir = Dir::new();
+    let bytes = 512 << 20;
+    sparse(&dir, "x.npy", ">f8", &[1 << 26], false, bytes);
+    sparse(&dir, "c.npy", ">f8", &[1 << 16, 1 << 10], false, bytes);
+    for (expression, input) in [
+        ("x[1:] - x[:-1]", "x=x.npy"),
+        ("x + x[::-1]", "x=x.npy"),
+        ("reshape(permute_dims(c + 1, [1, 0]), [-1]) - 1", "c=c.npy"),
+    ] {
+        let (peak, text) = peak(&dir, &["eval", expression, input]);
+        assert!(peak <= 100_000_000, "{expression}: {peak} bytes");
+        assert_eq!(text, "[0. 0. 0. ... 0. 0. 0.]\n", "{expression}");
     }
 }

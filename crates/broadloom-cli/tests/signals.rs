@@ -101,7 +101,7 @@ fn evaluations_end_and_leave_nothing() {
         &["eval", views, "x=x.npy", "-o", "there.npy", "--force"],
         &["eval", views, "x=x.npy", "--plot", "out.png"],
         &["eval", plain, "x=x.npy", "-o", "out.npy", "--plot", "out.png", "--explain-html", "x.html"],
-        &["eval", "x + 1", "x=x.npy", "-o", "out.npz", "--chunk-bytes", "4096"],
+        &["eval", "x + 1", "x=x.npy", "-o", "out.npz", "--max-bytes", "4096"],
         &["eval", "m + 1", "m=m.npy", "-o", "out.csv"],
         &["eval", several, "x=x.npy", "-o", "a=a.npy", "-o", "b=b.npy"],
         &["eval", plain, "x=x.npy", "--executor", "interp", "--plot", "out.png"],
@@ -202,7 +202,7 @@ fn a_killed_run_leaves_nothing() {
     sparse(&dir, "x.npy", &[1 << 28]);
     let plain = heavy("x");
     for force in [&[][..], &["--force"]] {
-        let args = [&["eval", &*plain, "x=x.npy", "-o", "out.npy", "--chunk-bytes", "4096"], force].concat();
+        let args = [&["eval", &*plain, "x=x.npy", "-o", "out.npy", "--max-bytes", "4096"], force].concat();
         let child = start(&dir, &args);
         // Something is written: to a file that is not the input.
         opened(&child, |to, length| length > 0 && to.starts_with(dir.path("")) && !to.ends_with("x.npy"));

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use broadloom_ir::DType;
@@ -63,6 +64,10 @@ impl Entry {
 
 /// A module that gives its memory back; dropping a `JITModule` keeps it for ever.
 pub(crate) struct Code(pub ManuallyDrop<JITModule>);
+
+// The module is read by nobody once its code is linked: only freed.
+impl UnwindSafe for Code {}
+impl RefUnwindSafe for Code {}
 
 impl Drop for Code {
     fn drop(&mut self) {

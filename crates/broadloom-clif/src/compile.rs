@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use broadloom_ir::kernel::Code as KernelCode;
@@ -50,6 +51,10 @@ pub struct Compiler {
     linear: OwnedTargetIsa,
     announce: Announce,
 }
+
+// A description of the target, which nothing changes; each compilation has a context of its own.
+impl UnwindSafe for Compiler {}
+impl RefUnwindSafe for Compiler {}
 
 impl Compiler {
     /// The compiler for this target.

@@ -1,7 +1,12 @@
 //! The error type of the workspace: an opaque [`Error`] with an [`ErrorKind`] to branch on and a message to show. A
-//! message names what the user wrote (the op, the types, the axis), so that it can be shown as it is.
+//! message names what the user wrote (the op, the types, the axis), so that it can be shown as it is. An error of a text
+//! knows its place, and [`Error::render`] shows the line.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+
+use crate::place::TextPlace;
 
 /// What sort of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +30,8 @@ pub enum ErrorKind {
     Limit,
     /// Memory that is too short, misaligned, or overlapping.
     Memory,
+    /// A host function failed; [`source`](std::error::Error::source) is what it failed with.
+    Host,
     /// The caller stopped the run.
     Cancelled,
     /// An error of the operating system.
@@ -34,15 +41,32 @@ pub enum ErrorKind {
 }
 
 /// An error, with a kind and a message that names the op, the types, the axis or the place.
-#[derive(Clone, PartialEq, Eq)]
+///
+/// Two are equal if they say the same; their sources don't count.
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     message: String,
     help: Option<String>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    place: Option<TextPlace>,
 }
+
+// An error does not change.
+impl UnwindSafe for Error {}
+impl RefUnwindSafe for Error {}
+
+impl PartialEq for Error {
+    fn eq(&self, other: &Error) -> bool {
+        let (a, b) = (&self.0, &other.0);
+        a.kind == b.kind && a.message == b.message && a.help == b.help && a.place == b.place
+    }
+}
+
+impl Eq for Error {}
 
 /// A result with the project's error.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -50,12 +74,24 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error of a kind with a message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { kind, message: message.into(), help: None }))
+        Error(Box::new(Inner { kind, message: message.into(), help: None, source: None, place: None }))
     }
 
     /// The same error with advice.
     pub fn with_help(mut self, help: impl Into<String>) -> Error {
         self.0.help = Some(help.into());
+        self
+    }
+
+    /// The same error with what caused it.
+    pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        self.0.source = Some(source.into().into());
+        self
+    }
+
+    /// The same error, of a place in a text.
+    pub fn with_place(mut self, place: TextPlace) -> Error {
+        self.0.place = Some(place);
         self
     }
 
@@ -74,6 +110,59 @@ impl Error {
         self.0.help.as_deref()
     }
 
+    /// The place in the text, of an error of a text.
+    pub fn place(&self) -> Option<&TextPlace> {
+        self.0.place.as_ref()
+    }
+
+    /// The bytes of the text that are at fault, of an error of a text.
+    pub fn span(&self) -> Option<std::ops::Range<u32>> {
+        self.place().map(TextPlace::span)
+    }
+
+    /// The line of the text, from 1, of an error of a text.
+    pub fn line(&self) -> Option<usize> {
+        self.place().map(TextPlace::line)
+    }
+
+    /// The character of that line, from 1, of an error of a text.
+    pub fn column(&self) -> Option<usize> {
+        self.place().map(TextPlace::column)
+    }
+
+    /// The error as a compiler shows one: over several lines, with the line of the text and a mark below the place, if it is
+    /// an error of a text, and the advice, if there is some.
+    ///
+    /// ```
+    /// use broadloom_ir::{Error, ErrorKind, TextPlace};
+    ///
+    /// let text = "a = 1\nreturn a + b";
+    /// let error = Error::new(ErrorKind::Name, "`b` is not known").with_help("known are `a`");
+    /// let error = error.with_place(TextPlace::new(text, &(17..18)));
+    /// assert_eq!((error.line(), error.column()), (Some(2), Some(12)));
+    /// assert_eq!(
+    ///     error.render(),
+    ///     "error: `b` is not known\n \
+    ///      --> line 2, column 12\n  \
+    ///       |\n\
+    ///      2 | return a + b\n  \
+    ///       |            ^\n  \
+    ///       = help: known are `a`"
+    /// );
+    /// ```
+    pub fn render(&self) -> String {
+        let mut out = format!("error: {}", self.0.message);
+        let mut margin = 0;
+        if let Some(place) = &self.0.place {
+            place.render(&mut out);
+            margin = place.line().to_string().len() + 1;
+        }
+        if let Some(help) = &self.0.help {
+            out.extend(["\n", &" ".repeat(margin.max(1)), "= help: ", help]);
+        }
+        out
+    }
+
     /// Whether the expression was at fault, not its data or the machine.
     pub fn is_type_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
@@ -84,6 +173,11 @@ impl Error {
         self.kind() == ErrorKind::ZeroDivision
     }
 
+    /// Whether a host function failed; [`source`](std::error::Error::source) is what it failed with.
+    pub fn is_host_failure(&self) -> bool {
+        self.kind() == ErrorKind::Host
+    }
+
     /// Whether a limit was exceeded.
     pub fn is_limit(&self) -> bool {
         self.kind() == ErrorKind::Limit
@@ -92,6 +186,9 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.0.place {
+            write!(f, "line {}, column {}: ", place.line(), place.column())?;
+        }
         f.write_str(&self.0.message)?;
         match &self.0.help {
             Some(help) => write!(f, "; {help}"),
@@ -106,4 +203,8 @@ impl fmt::Debug for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}

@@ -7,6 +7,7 @@
 use std::alloc::{self, Layout};
 use std::fs::File;
 use std::mem::ManuallyDrop;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::{fmt, io, slice};
@@ -288,6 +289,10 @@ pub fn zeroed_vec<T: Elem<Store = T>>(len: usize) -> Result<Vec<T>, AllocError> 
     // is its own `Store`.
     Ok(unsafe { Vec::from_raw_parts(ptr.as_ptr().cast(), len, len) })
 }
+
+// Bytes, and who owns them: a panic leaves some written and some not, each a byte.
+impl UnwindSafe for Buffer {}
+impl RefUnwindSafe for Buffer {}
 
 impl Drop for Buffer {
     fn drop(&mut self) {

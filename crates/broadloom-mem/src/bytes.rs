@@ -5,12 +5,19 @@
 use std::slice;
 
 use broadloom_math::Elem;
+use smallvec::SmallVec;
 
 /// The bytes of a slice of elements.
 pub fn bytes_of<T: Elem>(elements: &[T]) -> &[u8] {
     // SAFETY: the slice is valid for reads of its size for as long as the borrow lives, and no `Elem` has
     // padding.
     unsafe { slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
+
+/// The bytes of what memory holds for elements.
+pub fn bytes_of_stores<T: Elem>(stores: &[T::Store]) -> &[u8] {
+    // SAFETY: as in `bytes_of`; a `Store` has no padding either.
+    unsafe { slice::from_raw_parts(stores.as_ptr().cast(), size_of_val(stores)) }
 }
 
 /// The bytes of a slice of elements, for writing; `bool` is left out because not every byte is one.
@@ -40,6 +47,43 @@ pub fn typed_mut<T: Elem>(bytes: &mut [u8]) -> Option<&mut [T::Store]> {
     })
 }
 
+/// Calls a function with slices of bool as bytes for writing. Whatever it writes, any byte but 0 is true after it, also
+/// where it panics.
+///
+/// ```
+/// let mut bools = [true, false, true];
+/// broadloom_mem::with_bools_as_bytes([&mut bools[1..]], |mut bytes| bytes[0].copy_from_slice(&[7, 0]));
+/// assert_eq!(bools, [true, true, false]);
+/// ```
+pub fn with_bools_as_bytes<'b, R>(
+    bools: impl IntoIterator<Item = &'b mut [bool]>,
+    write: impl for<'s> FnOnce(BoolBytes<'s>) -> R,
+) -> R {
+    /// Makes the bytes bools again.
+    struct Normalise(SmallVec<[*mut [u8]; 2]>);
+
+    impl Drop for Normalise {
+        fn drop(&mut self) {
+            for &bytes in &self.0 {
+                // SAFETY: the memory of a slice of bool that is borrowed exclusively for `'b`, of which `write` has had the
+                // only other borrows, which have ended: they can't outlive its call, as it takes them for any lifetime.
+                let bytes = unsafe { &mut *bytes };
+                bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+            }
+        }
+    }
+
+    let bytes =
+        |bools: &mut [bool]| std::ptr::slice_from_raw_parts_mut(bools.as_mut_ptr().cast(), bools.len());
+    let guard = Normalise(bools.into_iter().map(bytes).collect());
+    // SAFETY: each slice is borrowed exclusively for `'b` and is apart from the others; a bool is an initialised byte; and
+    // no bool is read before the guard has made each byte 0 or 1.
+    write(guard.0.iter().map(|&bytes| unsafe { &mut *bytes }).collect())
+}
+
+/// Slices of bool as bytes, in their order.
+pub type BoolBytes<'s> = SmallVec<[&'s mut [u8]; 2]>;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +96,20 @@ mod tests {
         assert_eq!(typed::<f32>(bytes_of(&x)), Some(&x[..]));
         assert_eq!(bytes_of(&[true, false]), [1, 0]);
         assert_eq!(typed::<bool>(&[7u8, 0]), Some(&[7u8, 0][..]));
+    }
+
+    #[test]
+    fn bools_are_bools_after_a_panic() {
+        let (mut left, mut right) = ([false; 3], [true; 2]);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            with_bools_as_bytes([&mut left[..], &mut right[..]], |mut bytes| {
+                bytes[0].fill(0x82);
+                bytes[1][1] = 0;
+                panic!("half way");
+            })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!((left, right), ([true; 3], [true, false]));
     }
 
     #[test]

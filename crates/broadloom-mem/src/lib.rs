@@ -9,6 +9,7 @@
 //! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once |
 //! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to views or slices: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
+//! | [`lend`] | a closure that threads of longer life may run for a while |
 //! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
 //! | [`Block::stream`] | non-temporal stores, and the fence behind them |
 //! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the CPU's conversions |
@@ -32,6 +33,7 @@ mod contain;
 mod float_env;
 mod halves;
 mod host;
+mod job;
 mod linear;
 #[cfg(feature = "ndarray")]
 mod ndarray;
@@ -54,13 +56,17 @@ pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperan
 pub use broadloom_ir::loop_plan::Access;
 pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
-pub use bytes::{bytes_of, bytes_of_mut, typed, typed_mut};
+pub use bytes::{BoolBytes, bytes_of, bytes_of_mut, bytes_of_stores, typed, typed_mut, with_bools_as_bytes};
 pub use float_env::FloatEnv;
 pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
 };
-pub use host::{HostClosure, HostFunction, HostPointer, HostTile};
-pub use nest::{Nest, Part, Parts};
+pub use host::{
+    HostClosure, HostFallibleTile, HostFunction, HostPointer, HostResult, HostStatus, HostTile,
+    HostTileClosure, HostTileResult, catch_failure, has_failed,
+};
+pub use job::{Forked, SharedJob, lend};
+pub use nest::{Nest, Part, Parts, SharedParts};
 pub use pool::Pool;
 pub use region::Region;
 pub use scratch::Scratch;

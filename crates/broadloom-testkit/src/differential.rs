@@ -15,6 +15,7 @@ use broadloom_core::rewrite::Rules;
 use crate::elements::{self, Typed};
 use crate::random::{Arg, Outcome, Program, Step, View, with_other_values};
 
+mod chunks;
 mod expression;
 mod search;
 
@@ -123,7 +124,7 @@ fn view(x: &Array<'static>, view: &View) -> Result<Array<'static>> {
     }
 }
 
-/// Evaluates a program in every way, and as a [`Kernel`] compiled for other values; what is wrong, if anything is.
+/// Evaluates a program in every way, in chunks, and as a [`Kernel`] compiled for other values; what is wrong, if anything is.
 ///
 /// ```
 /// use broadloom_testkit::differential::{ALONE, difference};
@@ -225,6 +226,7 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
     if let Some(other) = failures.iter().find(|f| **f != failures[0]) {
         return Err(format!("one way gives {:?}, another {other:?}", failures[0]));
     }
+    chunks::compare(program, &outcome, &roots).map_err(|e| format!("in chunks: {e}"))?;
     if failures.first().is_some_and(String::is_empty) {
         // As many bits as some way has; of machine code, the widest.
         let width = ways.iter().map(|way| way.width).max().unwrap_or_default();

@@ -65,7 +65,7 @@ impl Array<'_> {
             return Err(Error::new(ErrorKind::Shape, format!("item: {shape} has {n} elements, not 1")));
         }
         let value = match self.leaf() {
-            Some(Leaf::Literal(x)) => x.to_dtype(T::DTYPE)?.get(),
+            Some(Leaf::Number(x)) => x.scalar()?.get(),
             Some(Leaf::Const(value)) => value.get(),
             Some(Leaf::Data(data)) => data.storage.scalar(data.layout.offset as usize).and_then(|x| x.get()),
             _ => self.to_vec()?.pop(),
@@ -97,5 +97,12 @@ impl Data<'_> {
         // An empty view's offset means nothing.
         let from = if len == 0 { 0 } else { self.layout.offset as usize };
         if self.layout.is_contiguous() { self.storage.stores::<T>(from, len) } else { None }
+    }
+
+    /// The bytes of the elements in row-major order, if they lie so.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        let len = self.layout.shape.elements();
+        let from = if len == 0 { 0 } else { self.layout.offset as usize };
+        if self.layout.is_contiguous() { self.storage.bytes_of(from, len) } else { None }
     }
 }

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use broadloom_core::infer;
 use broadloom_core::node::NodeKind;
 use broadloom_core::symbol::is_name;
-use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Literal, Result, Scalar, Shape};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
 use crate::storage::Storage;
+use crate::weak::Number;
 
 /// An array, or the expression of one: a handle that is cheap to clone and computes when it is asked for values.
 ///
@@ -57,7 +58,7 @@ pub(crate) enum Leaf<'a> {
     /// An input of kernels, by name: it has no elements.
     Input(Box<str>),
     /// A number that has met no array, 0-d. Boxed: it is the largest, and rare.
-    Literal(Box<Literal>),
+    Number(Box<Number>),
     /// A number that has, 0-d.
     Const(Scalar),
 }
@@ -68,13 +69,13 @@ pub(crate) struct Data<'a> {
     pub layout: Layout,
 }
 
-/// An operand: an array, or a literal that takes its dtype from the arrays.
+/// An operand: an array, or a number that takes its dtype from the arrays.
 #[derive(Clone, Debug)]
 pub enum Operand<'a> {
     /// An array.
     Array(Array<'a>),
-    /// A literal.
-    Literal(Literal),
+    /// A number.
+    Number(Number),
 }
 
 impl<'a> Array<'a> {
@@ -132,23 +133,25 @@ impl<'a> Array<'a> {
         Ok(Array::with_dims(Kind::Leaf(Leaf::Input(name.into())), dtype, shape, dims))
     }
 
-    /// A literal, without a dtype until it meets an array.
+    /// A number, which takes the dtype of the array that it meets.
     ///
-    /// Expressions of literals only are computed at once: in int64, float64 or bool.
+    /// Expressions of numbers only are computed at once, in their Rust types; a [`Literal`](crate::Literal) has no type,
+    /// and is int64, float64 or bool there.
     ///
     /// ```
     /// use broadloom::prelude::*;
     ///
     /// let half = Array::scalar(1.0) / 2;
+    /// assert_eq!(half.dtype(), DType::Float64);
     /// let x = Array::from_vec(vec![1.0_f32, 3.0]);
     /// assert_eq!((x * half).dtype(), DType::Float32);
     /// ```
-    pub fn scalar(x: impl Into<Literal>) -> Array<'a> {
+    pub fn scalar(x: impl Into<Number>) -> Array<'a> {
         let x = x.into();
-        Array::of(Kind::Leaf(Leaf::Literal(Box::new(x))), x.default_dtype(), Shape::scalar())
+        Array::of(Kind::Leaf(Leaf::Number(Box::new(x))), x.dtype(), Shape::scalar())
     }
 
-    /// The dtype of the elements; of a literal that has met no array, the one that it has alone.
+    /// The dtype of the elements; of a number that has met no array, the one that it has alone.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
@@ -211,9 +214,9 @@ impl<'a> Array<'a> {
     }
 
     /// The number, if this is one that has met no array.
-    pub(crate) fn literal(&self) -> Option<Literal> {
+    pub(crate) fn number(&self) -> Option<Number> {
         match self.leaf()? {
-            Leaf::Literal(x) => Some(**x),
+            Leaf::Number(x) => Some(**x),
             _ => None,
         }
     }
@@ -242,20 +245,20 @@ impl<'a> Operand<'a> {
     /// What inference knows of it.
     pub(crate) fn known(&self) -> infer::Operand<'_> {
         match self {
-            Operand::Literal(x) => infer::Operand::Literal(*x),
-            Operand::Array(array) => match (array.literal(), &array.0.dims) {
-                (Some(x), _) => infer::Operand::Literal(x),
+            Operand::Number(x) => infer::Operand::Literal(x.literal()),
+            Operand::Array(array) => match (array.number(), &array.0.dims) {
+                (Some(x), _) => infer::Operand::Literal(x.literal()),
                 (None, None) => infer::Operand::Array(array.0.dtype, &array.0.shape),
                 (None, Some(dims)) => infer::Operand::Symbolic(array.0.dtype, dims),
             },
         }
     }
 
-    /// The literal, if this is one or a handle of one.
-    pub(crate) fn literal(&self) -> Option<Literal> {
+    /// The number, if this is one or a handle of one.
+    pub(crate) fn number(&self) -> Option<Number> {
         match self {
-            Operand::Literal(x) => Some(*x),
-            Operand::Array(array) => array.literal(),
+            Operand::Number(x) => Some(*x),
+            Operand::Array(array) => array.number(),
         }
     }
 
@@ -263,7 +266,7 @@ impl<'a> Operand<'a> {
     pub(crate) fn into_array(self) -> Array<'a> {
         match self {
             Operand::Array(x) => x,
-            Operand::Literal(x) => Array::scalar(x),
+            Operand::Number(x) => Array::scalar(x),
         }
     }
 }

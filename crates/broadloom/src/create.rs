@@ -1,7 +1,7 @@
 //! The standard's creation functions: arrays from vectors, slices, values, ranges and closures. A vector is moved
 //! and a slice is borrowed; neither is copied. The shape has as many elements as the data.
 
-use broadloom_core::{DType, Error, ErrorKind, Kind, Layout, Literal, Result, Scalar, Shape, View, fold};
+use broadloom_core::{DType, Error, ErrorKind, Kind, Layout, Result, Scalar, Shape, View, fold};
 use broadloom_math::Real;
 use broadloom_mem::FloatEnv;
 
@@ -60,6 +60,58 @@ impl<'a> Array<'a> {
     pub fn from_shape_slice<T: Element>(shape: &[usize], data: &'a [T]) -> Result<Array<'a>> {
         let shape = holding("from_shape_slice", shape, data.len())?;
         Ok(Array::data(Storage::borrow(data), Layout::contiguous(shape)))
+    }
+
+    /// An array that borrows elements of the slice by strides: index 0 … 0 is the element at `offset`, and `strides` has the
+    /// elements from one index to the next along each axis, of any sign, or 0 to repeat one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for another number of strides than axes; [`ErrorKind::Memory`] if an index leads out of the
+    /// slice.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// // Red and blue of three pixels of four bytes, the last pixel first.
+    /// let rgba = [1_u8, 2, 3, 255, 4, 5, 6, 255, 7, 8, 9, 255];
+    /// let ends = Array::from_strided_slice(&[3, 2], &[-4, 2], 8, &rgba)?;
+    /// assert_eq!(ends.to_vec::<u8>()?, [7, 9, 4, 6, 1, 3]);
+    ///
+    /// let e = Array::from_strided_slice(&[4, 2], &[-4, 2], 8, &rgba).unwrap_err();
+    /// assert_eq!(e.to_string(), "from_strided_slice: [4,2] with strides [-4,2] from 8 on leads out of 12 elements");
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn from_strided_slice<T: Element>(
+        shape: &[usize],
+        strides: &[isize],
+        offset: usize,
+        data: &'a [T],
+    ) -> Result<Array<'a>> {
+        let shown = || strides.iter().map(isize::to_string).collect::<Vec<_>>().join(",");
+        let shape = Shape::new(shape)?;
+        if strides.len() != shape.rank() {
+            let (n, rank) = (strides.len(), shape.rank());
+            let why = format!("from_strided_slice: {n} strides for {shape}, which has rank {rank}");
+            return Err(Error::new(ErrorKind::Shape, why));
+        }
+        let mut layout = Layout::contiguous(shape);
+        if layout.shape.elements() > 0 {
+            // Beyond the addresses, and then out of reach too.
+            layout.offset = isize::try_from(offset).unwrap_or(isize::MAX);
+            // An extent of 1 has no next index: its stride means nothing.
+            let given = layout.strides.iter_mut().zip(strides).zip(layout.shape.iter());
+            given.filter(|(_, extent)| **extent > 1).for_each(|((stride, given), _)| *stride = *given);
+            let inside = layout.reach().is_some_and(|(low, high)| low >= 0 && (high as usize) < data.len());
+            if !inside {
+                let (shape, n) = (&layout.shape, data.len());
+                let why = format!(
+                    "from_strided_slice: {shape} with strides [{}] from {offset} on leads out of {n} elements",
+                    shown()
+                );
+                return Err(Error::new(ErrorKind::Memory, why));
+            }
+        }
+        Ok(Array::data(Storage::borrow(data), layout))
     }
 
     /// Zeros; they take no memory.
@@ -200,7 +252,7 @@ fn one_axis(len: usize) -> Shape {
 }
 
 /// The shape, if it has this many elements.
-fn holding(what: &str, shape: &[usize], len: usize) -> Result<Shape> {
+pub(crate) fn holding(what: &str, shape: &[usize], len: usize) -> Result<Shape> {
     let shape = Shape::new(shape)?;
     if shape.elements() == len {
         return Ok(shape);
@@ -239,28 +291,4 @@ fn collect<T: Element>(what: &str, len: f64, element: impl FnMut(usize) -> T) ->
     drop(sized);
     data.extend((0..n).map(element));
     Ok(data)
-}
-
-impl<T: Element> From<Vec<T>> for Array<'_> {
-    fn from(data: Vec<T>) -> Self {
-        Array::from_vec(data)
-    }
-}
-
-impl<'a, T: Element> From<&'a [T]> for Array<'a> {
-    fn from(data: &'a [T]) -> Array<'a> {
-        Array::from_slice(data)
-    }
-}
-
-impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Array<'a> {
-    fn from(data: &'a [T; N]) -> Array<'a> {
-        Array::from_slice(data)
-    }
-}
-
-impl From<Literal> for Array<'_> {
-    fn from(x: Literal) -> Self {
-        Array::scalar(x)
-    }
 }

@@ -1,19 +1,18 @@
 //! How arrays print: `Display` as NumPy's `str`, `Debug` as its `repr`, which names the dtype where the numbers
 //! don't tell it.
 //!
-//! Of an array of more than 1000 elements only three from either end of each axis are evaluated and shown. Source: NumPy
-//! 2.4's `arrayprint.py`, default options.
+//! Of an array of more than 1000 elements only three from either end of each axis are shown, and no others are evaluated,
+//! whatever views they are seen through: each corner is a chunk. Source: NumPy 2.4's `arrayprint.py`, default options.
 
 use std::fmt;
 
 use broadloom_core::layout::Slice;
-use broadloom_core::{DType, Layout, Result, Scalar, Shape, View};
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape, View};
 use broadloom_mem::FloatEnv;
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::Array;
-use crate::eval::eval_many;
-use crate::expr;
+use crate::chunks::{Chunk, Chunks, Window};
 use crate::number::{Column, alone};
 
 /// More elements than this are summarised.
@@ -35,17 +34,55 @@ const LINE: usize = 75;
 /// ```
 impl fmt::Display for Array<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Elements are compared and converted to be written, whatever the application has set.
-        let _ieee = FloatEnv::ieee();
-        let shown = match Shown::of(self) {
-            Ok(shown) => shown,
-            Err(e) => return write!(f, "<{}{} not shown: {e}>", self.dtype(), self.all_dims()),
-        };
-        match shown.bits.first() {
-            Some(&bits) if self.rank() == 0 => f.write_str(&alone(Scalar { dtype: self.dtype(), bits })),
-            _ => f.write_str(&shown.text("", " ", LINE)),
+        match summary(self, &[], evaluated) {
+            Ok(text) => f.write_str(&text),
+            Err(e) => write!(f, "<{}{} not shown: {e}>", self.dtype(), self.all_dims()),
         }
     }
+}
+
+/// The text that [`Display`](fmt::Display) gives, of an array over inputs ([`Array::input`]) that are too large to be read
+/// whole: `evaluate` computes a chunk of it, once for each part that is shown.
+///
+/// What it gives has the chunk's result, the only one, as its values.
+///
+/// # Errors
+/// As [`Chunks::new`], except that there is no limit; those of `evaluate`.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::summary;
+///
+/// let x = Array::input("x", DType::Int32, &[1_000_000_000.into()])?;
+/// let text = summary(&(&x / 2), &[&x], |chunk| {
+///     let read = |part: &broadloom::InputPart| {
+///         let rows = part.ranges[0].clone(); // three at either end
+///         Array::arange(rows.start as i32, rows.end as i32, 1)
+///     };
+///     let parts = chunk.parts().iter().map(read).collect::<Result<Vec<_>>>()?;
+///     chunk.results(&parts)?[0].eval()
+/// })?;
+/// assert_eq!(text, "[0.000000000e+00 5.000000000e-01 1.000000000e+00 ... 4.999999985e+08\n 4.999999990e+08 4.999999995e+08]");
+/// # Ok::<(), Error>(())
+/// ```
+pub fn summary<'a>(
+    array: &Array<'a>,
+    inputs: &[&Array<'a>],
+    evaluate: impl FnMut(&Chunk<'_, 'a>) -> Result<Array<'static>>,
+) -> Result<String> {
+    let shown = Shown::of(array, inputs, evaluate)?;
+    // Elements are compared and converted to be written, whatever the application has set.
+    let _ieee = FloatEnv::ieee();
+    Ok(match shown.bits.first() {
+        Some(&bits) if array.rank() == 0 => alone(Scalar { dtype: array.dtype(), bits }),
+        _ => shown.text("", " ", LINE),
+    })
+}
+
+/// The values of a chunk of one result that needs no inputs.
+fn evaluated(chunk: &Chunk<'_, '_>) -> Result<Array<'static>> {
+    let results = chunk.results(&[])?;
+    results.first().ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk without a result"))?.eval()
 }
 
 /// As NumPy's `repr` of the array: evaluates what it shows.
@@ -53,7 +90,7 @@ impl fmt::Debug for Array<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let _ieee = FloatEnv::ieee();
         let prefix = "array(";
-        let shown = match Shown::of(self) {
+        let shown = match Shown::of(self, &[], evaluated) {
             Ok(shown) => shown,
             Err(e) => {
                 return write!(
@@ -105,7 +142,11 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(array: &Array<'_>) -> Result<Shown> {
+    fn of<'a>(
+        array: &Array<'a>,
+        inputs: &[&Array<'a>],
+        mut evaluate: impl FnMut(&Chunk<'_, 'a>) -> Result<Array<'static>>,
+    ) -> Result<Shown> {
         let dtype = array.dtype();
         let edge = (array.len() > THRESHOLD).then(|| edge(array.shape()));
         let cut: SmallVec<[bool; 4]> =
@@ -118,18 +159,28 @@ impl Shown {
             .collect();
         let mut bits = vec![0; shape.iter().product()];
         let whole = Layout::contiguous(Shape::new(&shape)?);
-        let corners = corners(array.shape(), &cut, edge.unwrap_or(EDGE));
-        let parts = corners.iter().map(|(from, _)| expr::view(array, View::Slice(from.clone())));
-        let parts: Vec<Array<'_>> = parts.collect::<Result<_>>()?;
-        let values = eval_many(&parts.iter().collect::<Vec<_>>())?;
-        for ((_, to), part) in corners.iter().zip(&values) {
-            let (Some(leaf), Some(target)) = (part.in_memory(), whole.view(&View::Slice(to.clone()))) else {
-                continue;
-            };
-            // An evaluated part lies in row-major order from its offset on.
-            for (i, at) in offsets(&target).enumerate() {
-                let x = leaf.storage.scalar(leaf.layout.offset as usize + i);
-                bits[at] = x.map_or(0, |x| x.bits);
+        let chunks = Chunks::whole(&[array], inputs)?;
+        for (from, to) in corners(array.shape(), &cut, edge.unwrap_or(EDGE)) {
+            let missing = || Error::new(ErrorKind::Internal, "a corner that is not shown");
+            let target = whole.view(&View::Slice(to)).ok_or_else(missing)?;
+            let corner = Window(from);
+            for (chunk, window) in chunks.exact(&corner)? {
+                let of_corner = window.within(&corner).map(View::Slice);
+                let target = of_corner.and_then(|slices| target.view(&slices)).ok_or_else(missing)?;
+                let values = evaluate(&chunk)?;
+                let leaf = values.in_memory().filter(|_| values.shape() == &target.shape[..]);
+                let leaf =
+                    leaf.filter(|_| values.is_evaluated() && values.dtype() == dtype).ok_or_else(|| {
+                        let (of, is) = (&target.shape, values.dtype());
+                        let why =
+                            format!("summary: {dtype}{of} was to be evaluated, not {is}{}", values.0.shape);
+                        Error::new(ErrorKind::Shape, why)
+                    })?;
+                // An evaluated part lies in row-major order from its offset on.
+                for (i, at) in offsets(&target).enumerate() {
+                    let x = leaf.storage.scalar(leaf.layout.offset as usize + i);
+                    bits[at] = x.map_or(0, |x| x.bits);
+                }
             }
         }
         Ok(Shown { dtype, shape, cut, edge, bits })

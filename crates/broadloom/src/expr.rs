@@ -1,29 +1,30 @@
 //! Builds typed nodes: functions of operands, conversions, views.
 //!
-//! Inference runs here and nowhere later: a node's operands are converted to the dtypes that its function takes, a literal
-//! becomes a constant of such a dtype, or a literal again where it meets literals only. What is built of nodes later takes
+//! Inference runs here and nowhere later: a node's operands are converted to the dtypes that its function takes, a number
+//! becomes a constant of such a dtype, or a number again where it meets numbers only. What is built of nodes later takes
 //! their types over. Building and folding take bounded stack however deep an expression is.
 
 use std::sync::Arc;
 
 use broadloom_core::node::Args;
+use broadloom_core::op::Arity;
 use broadloom_core::{DType, Dims, Error, ErrorKind, Literal, Op, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
 use broadloom_mem::{FloatEnv, HostFunction};
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf, Operand};
+use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
+use crate::weak::Number;
 
 /// The op of these operands, promoted and broadcast.
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Literals are rounded and folded, whatever the application has set.
-    let _ieee = operands.iter().any(|x| x.literal().is_some()).then(FloatEnv::ieee);
-    let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
-    let signature = infer::apply(op, &known, promotion())?;
-    let literals_only = known.iter().all(|x| matches!(x, infer::Operand::Literal(_)));
-    drop(known);
-    if literals_only && let Some(folded) = fold_literals(op, &operands, &signature)? {
+    // Numbers are rounded and folded, whatever the application has set.
+    let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
+    let signature = signature(op, &operands)?;
+    let numbers_only = operands.iter().all(|x| x.number().is_some());
+    if numbers_only && let Some(folded) = fold_numbers(op, &operands, &signature)? {
         return Ok(folded);
     }
     let args = typed_operands(operands, |i| signature.operand(op, i))?;
@@ -31,10 +32,25 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     Ok(Array::with_dims(Kind::Apply { op, args }, signature.result, signature.shape, dims))
 }
 
+/// The types of an op's application. Numbers that meet no array are typed as 0-d arrays of their types, where they have
+/// types and the op takes them.
+fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {
+    let own = own_dtype(op, operands);
+    let alone = Shape::scalar();
+    let first = usize::from(op.arity() == Arity::Choice);
+    let mut known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
+    if let Some(dtype) = own {
+        known.iter_mut().skip(first).for_each(|x| *x = infer::Operand::Array(dtype, &alone));
+    }
+    let signature = infer::apply(op, &known, promotion())?;
+    own.map_or(Ok(()), |dtype| check_numbers(op, operands, dtype))?;
+    Ok(signature)
+}
+
 /// A host function of these operands, which have its dtypes, broadcast.
 pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Literals are rounded, whatever the application has set.
-    let _ieee = operands.iter().any(|x| x.literal().is_some()).then(FloatEnv::ieee);
+    // Numbers are rounded, whatever the application has set.
+    let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
     let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
     let (shape, dims) = infer::call(function.declaration(), &known)?;
     drop(known);
@@ -49,35 +65,32 @@ fn typed_operands<'a>(
     operands: SmallVec<[Operand<'a>; 3]>,
     dtype: impl Fn(usize) -> DType,
 ) -> Result<Args<Array<'a>>> {
-    let typed = operands.into_iter().enumerate().map(|(i, operand)| match operand.literal() {
-        Some(x) => Ok(constant(x.to_dtype(dtype(i))?)),
+    let typed = operands.into_iter().enumerate().map(|(i, operand)| match operand.number() {
+        Some(x) => Ok(constant(x.literal().to_dtype(dtype(i))?)),
         None => Ok(cast(operand.into_array(), dtype(i))),
     });
     typed.collect()
 }
 
-/// The literal that the op gives for literals; not where a division by zero may have to fail the evaluation.
-fn fold_literals<'a>(
+/// The number that the op gives for numbers; not where a division by zero may have to fail the evaluation.
+fn fold_numbers<'a>(
     op: Op,
     operands: &[Operand<'a>],
     signature: &infer::Signature,
 ) -> Result<Option<Array<'a>>> {
     let mut values: SmallVec<[Scalar; 3]> = SmallVec::new();
-    for (i, literal) in operands.iter().filter_map(Operand::literal).enumerate() {
-        values.push(literal.to_dtype(signature.operand(op, i))?);
+    let mut has_own = false;
+    for (i, number) in operands.iter().filter_map(Operand::number).enumerate() {
+        values.push(number.literal().to_dtype(signature.operand(op, i))?);
+        has_own |= number.own_dtype().is_some();
     }
     if op.faults(signature.operand) && values.last().is_none_or(|divisor| divisor.bits == 0) {
         return Ok(None);
     }
-    let Some(value) = fold::apply(op, &values) else {
-        return Err(Error::new(ErrorKind::Internal, format!("{op} of {values:?}")));
-    };
-    Ok(Some(match (value.get::<bool>(), value.get::<i64>(), value.get::<f64>()) {
-        (Some(x), ..) => Array::scalar(x),
-        (_, Some(x), _) => Array::scalar(x),
-        (.., Some(x)) => Array::scalar(x),
-        _ => constant(value),
-    }))
+    match fold::apply(op, &values).and_then(|value| Number::folded(value, has_own)) {
+        Some(number) => Ok(Some(Array::scalar(number))),
+        None => Err(Error::new(ErrorKind::Internal, format!("{op} of {values:?}"))),
+    }
 }
 
 /// A 0-d array of one value.
@@ -85,12 +98,12 @@ pub(crate) fn constant<'a>(value: Scalar) -> Array<'a> {
     Array::of(Kind::Leaf(Leaf::Const(value)), value.dtype, Shape::scalar())
 }
 
-/// The array converted to a dtype; the array itself if it has it, and is no literal.
+/// The array converted to a dtype; the array itself if it has it, and is no number.
 pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     match arg.leaf() {
-        Some(Leaf::Literal(x)) => {
+        Some(Leaf::Number(x)) => {
             let _ieee = FloatEnv::ieee();
-            constant(cast_literal(**x, dtype))
+            constant(cast_literal(x.literal(), dtype))
         }
         _ if arg.0.dtype == dtype => arg,
         Some(Leaf::Const(value)) => {
@@ -116,12 +129,12 @@ fn cast_literal(x: Literal, dtype: DType) -> Scalar {
     })
 }
 
-/// The array with a dtype of its own: a literal gets its default one.
+/// The array with a dtype of its own: a number gets the one that it has alone.
 ///
-/// Errors: a literal that the default dtype can't hold.
+/// Errors: a literal that its default dtype can't hold.
 pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
-    match arg.literal() {
-        Some(x) => Ok(constant(x.to_dtype(x.default_dtype())?)),
+    match arg.number() {
+        Some(x) => Ok(constant(x.scalar()?)),
         None => Ok(arg.clone()),
     }
 }
@@ -190,7 +203,7 @@ mod tests {
     #[test]
     fn literal_operations_fold_into_literals() -> Result<()> {
         let folded = |op, operands: &[Literal]| -> Result<Array<'static>> {
-            apply(op, operands.iter().map(|&x| Operand::Literal(x)).collect())
+            apply(op, operands.iter().map(|&x| Operand::Number(x.into())).collect())
         };
         for (op, operands, result) in [
             (Op::Add, &[Literal::Int(2), Literal::Int(3)][..], Some(Literal::Int(5))),
@@ -205,21 +218,21 @@ mod tests {
         ] {
             let got = folded(op, operands)?;
             match (&got.0.kind, result) {
-                (Kind::Leaf(Leaf::Literal(x)), Some(expected)) => assert_eq!(**x, expected, "{op}"),
+                (Kind::Leaf(Leaf::Number(x)), Some(expected)) => assert_eq!(**x, expected.into(), "{op}"),
                 (Kind::Apply { .. }, None) => assert_eq!(got.dtype(), DType::Int64),
                 _ => panic!("{op} of {operands:?} became something else"),
             }
         }
         let nan = folded(Op::Divide, &[Literal::Float(0.0), Literal::Float(0.0)])?;
         let sign = apply(Op::SignBit, [Operand::Array(nan)].into_iter().collect())?;
-        assert_eq!(sign.literal(), Some(Literal::Bool(false)), "a computed NaN is positive");
+        assert_eq!(sign.number(), Some(Literal::Bool(false).into()), "a computed NaN is positive");
         Ok(())
     }
 
     #[test]
     fn literals_become_constants_of_the_operand_dtype() -> Result<()> {
         let x = constant(Scalar::of(1.5f32));
-        let y = apply(Op::Add, [x.into(), Operand::Literal(Literal::Int(2))].into_iter().collect())?;
+        let y = apply(Op::Add, [x.into(), Operand::Number(Literal::Int(2).into())].into_iter().collect())?;
         let Kind::Apply { args, .. } = &y.0.kind else { panic!("not a sum") };
         let two = args.get(1).and_then(Array::leaf);
         assert!(matches!(two, Some(Leaf::Const(s)) if *s == Scalar::of(2.0f32)));

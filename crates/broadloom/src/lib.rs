@@ -25,7 +25,8 @@
 //!
 //! Two arrays of different dtypes meet as the [Python Array API standard] promotes them; what it leaves undefined
 //! is an error that names the cast to write, unless [`with_promotion`] says otherwise. A Rust number (or an
-//! [`Array::scalar`]) takes the dtype of the arrays that it meets, and must fit it.
+//! [`Array::scalar`]) takes the dtype of the arrays that it meets, and must fit it; where only numbers meet, as the choices of
+//! [`where_`](functions::where_) may, they have their Rust types.
 //!
 //! [Python Array API standard]: https://data-apis.org/array-api/latest/
 //!
@@ -47,8 +48,8 @@
 //! ```
 //! use broadloom::prelude::*;
 //!
-//! let x = Array::from_shape_vec(&[2, 3], vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
-//! let first = x.slice(&[(..).into(), (..1).into()])?; // the first column, of shape [2, 1]
+//! let x = Array::from([[1.0_f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+//! let first = x.slice((.., ..1))?; // the first column, of shape [2, 1]
 //! assert_eq!((&x / first).t().to_vec::<f32>()?, [1.0, 1.0, 2.0, 1.25, 3.0, 1.5]);
 //! # Ok::<(), Error>(())
 //! ```
@@ -106,6 +107,9 @@
 
 mod access;
 mod array;
+mod bytes;
+mod chunks;
+mod conversions;
 mod create;
 mod display;
 mod engine;
@@ -116,9 +120,12 @@ pub mod functions;
 mod inspect;
 #[cfg(feature = "ndarray")]
 mod interop;
+mod iterators;
 mod jit;
 mod kernel;
 mod lower;
+#[cfg(feature = "ndarray")]
+mod ndarray_operators;
 mod number;
 pub mod onnx;
 mod operand;
@@ -129,6 +136,7 @@ mod range;
 mod storage;
 pub mod text;
 mod views;
+mod weak;
 
 pub use array::{Array, Operand};
 pub use broadloom_core::graph::IntDivision;
@@ -137,9 +145,13 @@ pub use broadloom_ir::VectorWidth;
 pub use broadloom_math::f16;
 pub use broadloom_mem::HostFunction;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
+pub use broadloom_mem::{HostFallibleTile, HostResult, HostStatus, HostTileClosure, HostTileResult};
 pub use broadloom_mem::{Region, ViewMut};
-pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
-pub use eval::{eval_many, eval_many_with};
+pub use chunks::{Chunk, Chunks, InputPart};
+pub use conversions::{ElementVisitor, visit_dtype};
+pub use display::summary;
+pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress, Statistics};
+pub use eval::{eval_many, eval_many_watched, eval_many_with};
 pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};
 #[cfg(feature = "ndarray")]
@@ -147,8 +159,9 @@ pub use interop::{AssignLazy, Lazy, lazy};
 pub use kernel::{Call, In, Kernel, KernelId, Out, Port};
 pub use operand::IntoArray;
 pub use promote::{promotion, with_promotion};
-pub use range::Range;
+pub use range::{Bound, IntoRanges, Range, Ranges};
 pub use storage::Element;
+pub use weak::Number;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -1,12 +1,15 @@
 //! The operands of operations on arrays.
 //!
-//! [`IntoArray`] makes an [`Operand`] of arrays, of references to them, and of Rust numbers, which stay literals without
-//! a dtype until they meet an array.
+//! [`IntoArray`] makes an [`Operand`] of arrays, of references to them, and of Rust numbers. A [`Number`] takes the dtype of
+//! the arrays that it meets; it keeps its Rust type for expressions in which there are only numbers.
 
-use broadloom_core::Literal;
+use broadloom_core::infer::pair;
+use broadloom_core::op::Arity;
+use broadloom_core::{DType, Error, Literal, Op, Promotion, Result};
 use broadloom_math::f16;
 
 use crate::array::{Array, Operand};
+use crate::weak::{Number, for_each_number};
 
 /// Anything that an operation takes: an [`Array`], a reference to one, or a Rust number.
 ///
@@ -54,27 +57,65 @@ impl<'a> IntoArray<'a> for Operand<'a> {
     }
 }
 
-/// Calls `$callback!` with the Rust types that are literals.
-macro_rules! for_each_literal {
-    ($callback:ident $(, $($extra:tt)*)?) => {
-        $callback! { $($($extra)*)? bool i8 i16 i32 i64 u8 u16 u32 u64 usize f16 f32 f64 }
+/// The dtype in which an op computes where it promotes nothing but numbers, if one of the kind that decides has a dtype of
+/// its own: those promote as arrays do, but for a signed integer beside a uint64, which it has to fit; numbers of lower
+/// kinds are converted. `None` where literals decide, where there are bools among numbers, and where the op takes other
+/// dtypes.
+pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
+    let promoted = operands.get(usize::from(op.arity() == Arity::Choice)..)?;
+    let kind = |x: Number| match x.literal() {
+        Literal::Bool(_) => 0,
+        Literal::Int(_) => 1,
+        Literal::Float(_) => 2,
     };
+    let (mut met, mut highest, mut lowest) = (None, 0, 2);
+    for number in promoted.iter().map(Operand::number) {
+        // An array decides.
+        let number = number?;
+        let kind = kind(number);
+        if kind > highest {
+            (met, highest) = (None, kind);
+        }
+        lowest = lowest.min(kind);
+        if let (true, Some(own)) = (kind == highest, number.own_dtype()) {
+            let promoted = met.map_or(own, |met| pair(met, own, Promotion::Strict).unwrap_or(DType::UInt64));
+            met = Some(promoted);
+        }
+    }
+    met.filter(|dtype| (lowest > 0 || highest == 0) && op.dtypes().contains(dtype))
 }
-pub(crate) use for_each_literal;
 
-macro_rules! literals_into_array {
-    ($($t:ident)*) => {$(
+/// The numbers among the operands fit the dtype that they are to have.
+///
+/// Errors: as inference words them.
+pub(crate) fn check_numbers(op: Op, operands: &[Operand<'_>], dtype: DType) -> Result<()> {
+    let first = usize::from(op.arity() == Arity::Choice);
+    for number in operands.iter().skip(first).filter_map(Operand::number) {
+        let refused = |e: Error| Error::new(e.kind(), format!("{op}: {}", e.message()));
+        number.literal().to_dtype(dtype).map_err(refused)?;
+    }
+    Ok(())
+}
+
+macro_rules! numbers_into_array {
+    ($($t:ident $dtype:ident $literal:ident),*) => {$(
         impl<'a> IntoArray<'a> for $t {
             fn into_operand(self) -> Operand<'a> {
-                Operand::Literal(self.into())
+                Operand::Number(self.into())
             }
         }
     )*};
 }
-for_each_literal!(literals_into_array);
+for_each_number!(numbers_into_array);
+
+impl<'a> IntoArray<'a> for Number {
+    fn into_operand(self) -> Operand<'a> {
+        Operand::Number(self)
+    }
+}
 
 impl<'a> IntoArray<'a> for Literal {
     fn into_operand(self) -> Operand<'a> {
-        Operand::Literal(self)
+        Operand::Number(self.into())
     }
 }

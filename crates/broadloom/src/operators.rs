@@ -1,17 +1,25 @@
 //! Rust's operators on arrays, references to them and numbers, on either side.
 //!
 //! Each builds the expression that the function of the same meaning builds. Operators can't return errors, so an error
-//! panics with the words that the `try_` twin returns, at the place in the caller's code.
+//! panics with the words that the `try_` twin returns, at the place in the caller's code. An assigning operator lets its
+//! handle mean the result; other handles mean what they meant.
+//!
+//! On the left side a number is an `f64` or an `i32`, which is what Rust makes of literals, or an [`f16`] or a `bool`: were
+//! there operators for a second float or integer, the type of `2.0 * x` could not be inferred before a method is called on
+//! it. A number of another type goes to the right side, or through [`Array::scalar`].
 
-use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+use std::ops::{
+    Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign, Mul,
+    MulAssign, Neg, Not, Rem, RemAssign, Shl, ShlAssign, Shr, ShrAssign, Sub, SubAssign,
+};
 
 use broadloom_core::{Op, Result};
 use broadloom_math::f16;
 use smallvec::smallvec;
 
-use crate::array::{Array, Operand};
+use crate::array::Array;
 use crate::expr;
-use crate::operand::{IntoArray, for_each_literal};
+use crate::operand::IntoArray;
 
 /// The value, or a panic at the caller's caller.
 #[track_caller]
@@ -22,14 +30,40 @@ pub(crate) fn located<T>(result: Result<T>) -> T {
     }
 }
 
-macro_rules! binary {
-    ($($trait:ident $method:ident $op:ident $symbol:literal)*) => {$(
+/// The op of two operands, or a panic at the caller's caller.
+#[track_caller]
+pub(crate) fn binary<'a>(op: Op, x1: impl IntoArray<'a>, x2: impl IntoArray<'a>) -> Array<'a> {
+    located(expr::apply(op, smallvec![x1.into_operand(), x2.into_operand()]))
+}
+
+/// Calls `$callback!` with the operators of two operands: trait, method, both of the assigning one, op and symbol.
+macro_rules! for_each_binary_operator {
+    ($callback:ident) => {
+        $callback! {
+            Add add AddAssign add_assign Add "+"
+            Sub sub SubAssign sub_assign Subtract "-"
+            Mul mul MulAssign mul_assign Multiply "*"
+            Div div DivAssign div_assign Divide "/"
+            Rem rem RemAssign rem_assign Remainder "%"
+            BitAnd bitand BitAndAssign bitand_assign BitwiseAnd "&"
+            BitOr bitor BitOrAssign bitor_assign BitwiseOr "|"
+            BitXor bitxor BitXorAssign bitxor_assign BitwiseXor "^"
+            Shl shl ShlAssign shl_assign BitwiseLeftShift "<<"
+            Shr shr ShrAssign shr_assign BitwiseRightShift ">>"
+        }
+    };
+}
+#[cfg(feature = "ndarray")]
+pub(crate) use for_each_binary_operator;
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident $symbol:literal)*) => {$(
         #[doc = concat!("`x1 ", $symbol, " x2`, as [`functions`](crate::functions) define it.")]
         impl<'a, R: IntoArray<'a>> $trait<R> for Array<'a> {
             type Output = Array<'a>;
             #[track_caller]
             fn $method(self, other: R) -> Array<'a> {
-                located(expr::apply(Op::$op, smallvec![self.into(), other.into_operand()]))
+                binary(Op::$op, self, other)
             }
         }
 
@@ -38,21 +72,29 @@ macro_rules! binary {
             type Output = Array<'a>;
             #[track_caller]
             fn $method(self, other: R) -> Array<'a> {
-                located(expr::apply(Op::$op, smallvec![self.into(), other.into_operand()]))
+                binary(Op::$op, self, other)
             }
         }
 
-        for_each_literal!(number_first, $trait $method $op);
+        #[doc = concat!("`x1 = x1 ", $symbol, " x2`: the handle then means the result, of whatever dtype and shape that is.")]
+        impl<'a, R: IntoArray<'a>> $assign<R> for Array<'a> {
+            #[track_caller]
+            fn $assign_method(&mut self, other: R) {
+                *self = binary(Op::$op, &*self, other);
+            }
+        }
+
+        number_first!($trait $method $op: bool i32 f16 f64);
     )*};
 }
 
 macro_rules! number_first {
-    ($trait:ident $method:ident $op:ident $($t:ident)*) => {$(
+    ($trait:ident $method:ident $op:ident: $($t:ident)*) => {$(
         impl<'a> $trait<Array<'a>> for $t {
             type Output = Array<'a>;
             #[track_caller]
             fn $method(self, other: Array<'a>) -> Array<'a> {
-                located(expr::apply(Op::$op, smallvec![Operand::Literal(self.into()), other.into()]))
+                binary(Op::$op, self, other)
             }
         }
 
@@ -60,25 +102,13 @@ macro_rules! number_first {
             type Output = Array<'a>;
             #[track_caller]
             fn $method(self, other: &Array<'a>) -> Array<'a> {
-                located(expr::apply(Op::$op, smallvec![Operand::Literal(self.into()), other.into()]))
+                binary(Op::$op, self, other)
             }
         }
     )*};
 }
 
-binary! {
-    Add add Add "+"
-    Sub sub Subtract "-"
-    Mul mul Multiply "*"
-    Div div Divide "/"
-    Rem rem Remainder "%"
-    BitAnd bitand BitwiseAnd "&"
-    BitOr bitor BitwiseOr "|"
-    BitXor bitxor BitwiseXor "^"
-    Shl shl BitwiseLeftShift "<<"
-    Shr shr BitwiseRightShift ">>"
-}
-
+for_each_binary_operator!(operators);
 macro_rules! unary {
     ($($trait:ident $method:ident $op:ident $symbol:literal)*) => {$(
         #[doc = concat!("`", $symbol, "x`, as [`functions`](crate::functions) define it.")]

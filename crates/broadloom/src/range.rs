@@ -1,9 +1,13 @@
 //! Ranges of indices with the meaning of Python's slices: start, stop and step may each be left out or count from
 //! the end. As in Python's `slice.indices`, no bound is out of range, and only a step of 0 is an error.
+//!
+//! Rust's own ranges of any integer are such ranges, and an integer is an index, whose axis goes away; [`IntoRanges`] is what
+//! is written for all axes.
 
 use broadloom_core::layout::Slice;
+use smallvec::SmallVec;
 
-/// Indices along one axis: `start:stop:step`, as in Python.
+/// Indices along one axis: `start:stop:step`, as in Python; or one index ([`Range::at`]), without its axis.
 ///
 /// Negative bounds count from the end, bounds beyond the axis are cut to it, and a negative step walks backwards.
 ///
@@ -11,9 +15,9 @@ use broadloom_core::layout::Slice;
 /// use broadloom::prelude::*;
 ///
 /// let x = Array::from_vec(vec![0, 1, 2, 3, 4]);
-/// assert_eq!(x.slice(&[(1..-1).into()])?.to_vec::<i32>()?, [1, 2, 3]);
-/// assert_eq!(x.slice(&[Range::new(None, None, -2)])?.to_vec::<i32>()?, [4, 2, 0]);
-/// assert_eq!(x.slice(&[Range::from(1..).step(3)])?.to_vec::<i32>()?, [1, 4]);
+/// assert_eq!(x.slice(1..-1)?.to_vec::<i32>()?, [1, 2, 3]);
+/// assert_eq!(x.slice(Range::new(None, None, -2))?.to_vec::<i32>()?, [4, 2, 0]);
+/// assert_eq!(x.slice(Range::from(1..).step(3))?.to_vec::<i32>()?, [1, 4]);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,17 +25,29 @@ pub struct Range {
     start: Option<isize>,
     stop: Option<isize>,
     step: isize,
+    /// Only the index `start`, without its axis.
+    is_index: bool,
 }
 
 impl Range {
     /// `start:stop:step`; a bound that is `None` is the end of the axis that the step walks from or to.
     pub fn new(start: Option<isize>, stop: Option<isize>, step: isize) -> Range {
-        Range { start, stop, step }
+        Range { start, stop, step, is_index: false }
     }
 
-    /// The same bounds with another step.
+    /// One index, which has to be one of the axis; a negative one counts from the end. The result lacks the axis.
+    pub fn at(index: isize) -> Range {
+        Range { start: Some(index), stop: None, step: 1, is_index: true }
+    }
+
+    /// The same bounds with another step; one index stays as it is.
     pub fn step(self, step: isize) -> Range {
-        Range { step, ..self }
+        if self.is_index { self } else { Range { step, ..self } }
+    }
+
+    /// The index, if this is one.
+    pub(crate) fn index(self) -> Option<isize> {
+        self.start.filter(|_| self.is_index)
     }
 
     /// The indices on an axis of this extent; `None` for a step of 0.
@@ -58,28 +74,179 @@ impl Range {
     }
 }
 
-impl From<std::ops::Range<isize>> for Range {
-    fn from(r: std::ops::Range<isize>) -> Range {
-        Range::new(Some(r.start), Some(r.end), 1)
+/// An integer as a bound or as an index: of any type of Rust's. One beyond `isize` is beyond any axis.
+pub trait Bound: Copy + sealed::Sealed {
+    #[doc(hidden)]
+    fn bound(self) -> isize;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! bounds {
+    ($($t:ident)*) => {$(
+        impl sealed::Sealed for $t {}
+        impl Bound for $t {
+            fn bound(self) -> isize {
+                // What does not fit is large, or low where it is negative.
+                #[allow(unused_comparisons)]
+                isize::try_from(self).unwrap_or(if self < 0 { isize::MIN } else { isize::MAX })
+            }
+        }
+    )*};
+}
+bounds! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
+
+/// The bound behind a last index; none behind the last of an axis.
+fn behind(last: isize) -> Option<isize> {
+    if last == -1 { None } else { Some(last.saturating_add(1)) }
+}
+
+impl<I: Bound> From<I> for Range {
+    fn from(index: I) -> Range {
+        Range::at(index.bound())
     }
 }
 
-impl From<std::ops::RangeFrom<isize>> for Range {
-    fn from(r: std::ops::RangeFrom<isize>) -> Range {
-        Range::new(Some(r.start), None, 1)
-    }
-}
+macro_rules! ranges {
+    ($($range:ty, $r:ident => $start:expr, $stop:expr;)*) => {$(
+        impl<I: Bound> From<$range> for Range {
+            fn from($r: $range) -> Range {
+                Range::new($start, $stop, 1)
+            }
+        }
 
-impl From<std::ops::RangeTo<isize>> for Range {
-    fn from(r: std::ops::RangeTo<isize>) -> Range {
-        Range::new(None, Some(r.end), 1)
-    }
+        impl<I: Bound> IntoRanges for $range {
+            fn into_ranges(self) -> Ranges {
+                Ranges::from_iter([self])
+            }
+        }
+    )*};
+}
+ranges! {
+    std::ops::Range<I>, r => Some(r.start.bound()), Some(r.end.bound());
+    std::ops::RangeFrom<I>, r => Some(r.start.bound()), None;
+    std::ops::RangeTo<I>, r => None, Some(r.end.bound());
+    std::ops::RangeInclusive<I>, r => Some(r.start().bound()), behind(r.end().bound());
+    std::ops::RangeToInclusive<I>, r => None, behind(r.end.bound());
 }
 
 impl From<std::ops::RangeFull> for Range {
     fn from(_: std::ops::RangeFull) -> Range {
         Range::new(None, None, 1)
     }
+}
+
+/// What [`Array::slice`](crate::Array::slice) takes: a range or an index for each axis from the first on, in a tuple, an array
+/// or a slice, or one for the first axis alone.
+///
+/// Ranges are Rust's, of integers of any type, or [`Range`]s, which may have steps.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let x = Array::from([[1, 2, 3], [4, 5, 6]]);
+/// assert_eq!(x.slice(1..)?.shape(), [1, 3]);
+/// assert_eq!(x.slice((.., 1..=-1))?.to_vec::<i32>()?, [2, 3, 5, 6]);
+/// assert_eq!(x.slice((-1, ..2))?.to_vec::<i32>()?, [4, 5], "without the first axis");
+/// assert_eq!(x.slice([0, 2])?.item::<i32>()?, 3);
+/// let mirrored = [Range::from(..), Range::from(..).step(-1)];
+/// assert_eq!(x.slice(&mirrored)?.to_vec::<i32>()?, [3, 2, 1, 6, 5, 4]);
+/// # Ok::<(), Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a range, an index, or a list of them",
+    note = "write a tuple with one for each axis: `x.slice((1.., ..-1, 0))`"
+)]
+pub trait IntoRanges {
+    /// The ranges, for the axes from the first on.
+    fn into_ranges(self) -> Ranges;
+}
+
+/// Ranges for the axes of an array, from the first on: what [`IntoRanges`] makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges(pub(crate) SmallVec<[Range; 4]>);
+
+impl<R: Into<Range>> FromIterator<R> for Ranges {
+    fn from_iter<I: IntoIterator<Item = R>>(ranges: I) -> Ranges {
+        Ranges(ranges.into_iter().map(Into::into).collect())
+    }
+}
+
+impl IntoRanges for Ranges {
+    fn into_ranges(self) -> Ranges {
+        self
+    }
+}
+
+impl IntoRanges for Range {
+    fn into_ranges(self) -> Ranges {
+        Ranges::from_iter([self])
+    }
+}
+
+impl IntoRanges for std::ops::RangeFull {
+    fn into_ranges(self) -> Ranges {
+        Ranges::from_iter([self])
+    }
+}
+
+impl<I: Bound> IntoRanges for I {
+    fn into_ranges(self) -> Ranges {
+        Ranges::from_iter([self])
+    }
+}
+
+impl IntoRanges for &[Range] {
+    fn into_ranges(self) -> Ranges {
+        self.iter().copied().collect()
+    }
+}
+
+impl<const N: usize> IntoRanges for &[Range; N] {
+    fn into_ranges(self) -> Ranges {
+        self[..].into_ranges()
+    }
+}
+
+impl IntoRanges for &Vec<Range> {
+    fn into_ranges(self) -> Ranges {
+        self[..].into_ranges()
+    }
+}
+
+impl IntoRanges for Vec<Range> {
+    fn into_ranges(self) -> Ranges {
+        self[..].into_ranges()
+    }
+}
+
+impl<R: Into<Range>, const N: usize> IntoRanges for [R; N] {
+    fn into_ranges(self) -> Ranges {
+        Ranges::from_iter(self)
+    }
+}
+
+macro_rules! tuples {
+    ($(($($t:ident $i:tt),*))*) => {$(
+        impl<$($t: Into<Range>),*> IntoRanges for ($($t,)*) {
+            fn into_ranges(self) -> Ranges {
+                let ranges: [Range; _] = [$(self.$i.into()),*];
+                ranges.into_ranges()
+            }
+        }
+    )*};
+}
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ use broadloom_core::{DType, Scalar};
 use broadloom_math::{CastTo, DTypeVisitor, Elem};
 #[cfg(feature = "ndarray")]
 use broadloom_mem::View;
-use broadloom_mem::{AllocError, Buffer, Pool, Region, bytes_of, bytes_of_mut, typed, zeroed_vec};
+use broadloom_mem::{
+    AllocError, Buffer, HostResult, Pool, Region, bytes_of, bytes_of_mut, bytes_of_stores, typed, zeroed_vec,
+};
 
 /// Elements of a dtype known at run time.
 #[derive(Clone)]
@@ -47,6 +49,11 @@ impl<'a> Storage<'a> {
         Storage::from_owned(T::DTYPE, Owned { buffer: Buffer::from_vec(data), pool: None })
     }
 
+    /// Elements that a buffer has.
+    pub(crate) fn from_buffer(dtype: DType, buffer: Buffer) -> Storage<'static> {
+        Storage::from_owned(dtype, Owned { buffer, pool: None })
+    }
+
     /// A buffer that goes back to its pool when nobody needs it any more.
     pub(crate) fn from_pool(dtype: DType, buffer: Buffer, pool: &Arc<Pool>) -> Storage<'static> {
         Storage::from_owned(dtype, Owned { buffer, pool: Some(pool.clone()) })
@@ -77,6 +84,13 @@ impl<'a> Storage<'a> {
     /// The caller's elements.
     pub(crate) fn borrow<T: Elem>(data: &'a [T]) -> Storage<'a> {
         Storage { dtype: T::DTYPE, block: Block::Borrowed(bytes_of(data)) }
+    }
+
+    /// The caller's elements as bytes; `None` where they are not whole elements, or not aligned for them.
+    pub(crate) fn borrow_bytes(dtype: DType, bytes: &'a [u8]) -> Option<Storage<'a>> {
+        let size = dtype.size();
+        let fits = bytes.len().is_multiple_of(size) && bytes.as_ptr().addr().is_multiple_of(size);
+        fits.then_some(Storage { dtype, block: Block::Borrowed(bytes) })
     }
 
     /// The dtype.
@@ -119,7 +133,6 @@ impl<'a> Storage<'a> {
     }
 
     /// The elements as the vector that they came in, if `T` is their type and nobody else holds them; then none are left.
-    #[cfg(feature = "ndarray")]
     pub(crate) fn take_vec<T: Element>(&mut self) -> Option<Vec<T>> {
         let Block::Shared(owned) = &mut self.block else { return None };
         let buffer = &mut Arc::get_mut(owned).filter(|_| T::DTYPE == self.dtype)?.buffer;
@@ -148,9 +161,22 @@ impl<'a> Storage<'a> {
         }
     }
 
+    /// The bytes of elements, one after the other.
+    pub(crate) fn bytes_of(&self, from: usize, len: usize) -> Option<&[u8]> {
+        self.dtype.visit(Bytes(self, from, len))
+    }
+
     /// One element.
     pub(crate) fn scalar(&self, i: usize) -> Option<Scalar> {
         self.dtype.visit(At(self, i))
+    }
+
+    /// Consecutive elements of borrowed memory; none of memory that is shared, whose owner gives out all of it.
+    pub(crate) fn part(&self, from: usize, len: usize) -> Option<Storage<'a>> {
+        let Block::Borrowed(bytes) = &self.block else { return None };
+        let size = self.dtype.size();
+        let part = bytes.get(from * size..(from + len) * size)?;
+        Some(Storage { dtype: self.dtype, block: Block::Borrowed(part) })
     }
 
     /// The same memory, if it is owned.
@@ -164,6 +190,15 @@ impl<'a> Storage<'a> {
     }
 }
 
+struct Bytes<'s, 'a>(&'s Storage<'a>, usize, usize);
+
+impl<'s> DTypeVisitor for Bytes<'s, '_> {
+    type Out = Option<&'s [u8]>;
+    fn visit<T: Elem>(self) -> Option<&'s [u8]> {
+        self.0.stores::<T>(self.1, self.2).map(bytes_of_stores::<T>)
+    }
+}
+
 struct At<'s, 'a>(&'s Storage<'a>, usize);
 
 impl DTypeVisitor for At<'_, '_> {
@@ -174,13 +209,13 @@ impl DTypeVisitor for At<'_, '_> {
 }
 
 /// An element type of arrays: bool, the integers of 8 to 64 bits, [`f16`](crate::f16), f32 and f64.
-pub trait Element: Elem {
+pub trait Element: Elem + HostResult<Element = Self> {
     /// What memory holds, as elements; `None` for bool, as not every byte is one.
     #[doc(hidden)]
     fn values(stores: &[Self::Store]) -> Option<&[Self]>;
-    /// The elements' bytes for writing; `None` for bool.
+    /// The elements' bytes for writing; of bool the elements, since not every byte is one.
     #[doc(hidden)]
-    fn bytes_mut(values: &mut [Self]) -> Option<&mut [u8]>;
+    fn bytes_mut(values: &mut [Self]) -> Result<&mut [u8], &mut [bool]>;
     /// A vector of zeros.
     #[doc(hidden)]
     fn zeros(len: usize) -> Result<Vec<Self>, AllocError>;
@@ -211,8 +246,8 @@ macro_rules! element {
         fn values(_: &[u8]) -> Option<&[bool]> {
             None
         }
-        fn bytes_mut(_: &mut [bool]) -> Option<&mut [u8]> {
-            None
+        fn bytes_mut(values: &mut [bool]) -> Result<&mut [u8], &mut [bool]> {
+            Err(values)
         }
         fn zeros(len: usize) -> Result<Vec<bool>, AllocError> {
             let mut zeros = Vec::new();
@@ -228,8 +263,8 @@ macro_rules! element {
         fn values(stores: &[Self]) -> Option<&[Self]> {
             Some(stores)
         }
-        fn bytes_mut(values: &mut [Self]) -> Option<&mut [u8]> {
-            Some(bytes_of_mut(values))
+        fn bytes_mut(values: &mut [Self]) -> Result<&mut [u8], &mut [bool]> {
+            Ok(bytes_of_mut(values))
         }
         fn zeros(len: usize) -> Result<Vec<Self>, AllocError> {
             zeroed_vec(len)

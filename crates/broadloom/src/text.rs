@@ -28,10 +28,25 @@
 //! assert_eq!(results[0].1.to_vec::<f32>()?, [0.5, 0.0]);
 //! # Ok::<(), Error>(())
 //! ```
+//!
+//! A [`TextError`] says what an [`Error`](crate::Error) says, under the same names, and becomes one by `?`; of both,
+//! `render` shows the line of the text.
+//!
+//! ```
+//! use broadloom::prelude::*;
+//! use broadloom::text::Program;
+//!
+//! fn outputs(text: &str) -> Result<usize> {
+//!     Ok(Program::parse(text)?.outputs().len())
+//! }
+//! let error = outputs("a: float32[n]\nreturn a *").unwrap_err();
+//! assert_eq!((error.kind(), error.line(), error.column()), (broadloom::ErrorKind::Syntax, Some(2), Some(11)));
+//! assert!(error.render().ends_with("\n2 | return a *\n  |           ^"), "{}", error.render());
+//! ```
 
 use crate::array::Array;
 
-pub use broadloom_core::text::{ParseOptions, Span, TextError, is_name, signature};
+pub use broadloom_core::text::{ParseOptions, Span, TextError, TextPlace, is_name, signature};
 pub use library::Library;
 pub use print::{Printed, print};
 pub use program::{Input, Program};

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::expr;
-use crate::range::Range;
+use crate::range::{IntoRanges, Range};
 
 impl<'a> Array<'a> {
     /// The same elements in row-major order under another shape; one extent may be −1, to be worked out.
@@ -80,20 +80,23 @@ impl<'a> Array<'a> {
         expr::view(self, reversed).unwrap_or_else(|_| self.clone())
     }
 
-    /// The elements at a range of indices per axis, as Python's slices; axes without a range are taken whole.
+    /// The elements at a range of indices per axis, as Python's slices, or at one index of an axis, which the result
+    /// lacks; axes without a range are taken whole. A negative bound or index counts from the end.
     ///
     /// # Errors
-    /// For more ranges than axes, or a step of 0.
+    /// For more ranges than axes, a step of 0, or an index that is out of range.
     ///
     /// ```
     /// use broadloom::prelude::*;
     ///
-    /// let x = Array::from_shape_vec(&[2, 3], vec![1, 2, 3, 4, 5, 6])?;
-    /// let mirrored = x.slice(&[(..).into(), Range::new(None, None, -1)])?;
-    /// assert_eq!(mirrored.to_vec::<i32>()?, [3, 2, 1, 6, 5, 4]);
+    /// let x = Array::from([[1, 2, 3], [4, 5, 6]]);
+    /// assert_eq!(x.slice((1.., ..-1))?.to_vec::<i32>()?, [4, 5]);
+    /// assert_eq!(x.slice((.., 0))?.to_vec::<i32>()?, [1, 4]);
+    /// assert_eq!(x.slice((.., Range::from(..).step(-1)))?.to_vec::<i32>()?, [3, 2, 1, 6, 5, 4]);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn slice(&self, ranges: &[Range]) -> Result<Array<'a>> {
+    pub fn slice(&self, ranges: impl IntoRanges) -> Result<Array<'a>> {
+        let ranges = ranges.into_ranges().0;
         let of = &self.0.shape;
         if ranges.len() > of.rank() {
             let (n, rank) = (ranges.len(), of.rank());
@@ -105,11 +108,24 @@ impl<'a> Array<'a> {
         let whole = std::iter::repeat(Range::from(..));
         let mut slices: SmallVec<[Slice; 4]> = SmallVec::new();
         for (axis, (range, &extent)) in ranges.iter().copied().chain(whole).zip(of.iter()).enumerate() {
-            slices.push(range.on(extent).ok_or_else(|| {
-                Error::new(ErrorKind::Shape, format!("slice: the step along axis {axis} of {of} is 0"))
-            })?);
+            slices.push(match range.index() {
+                Some(index) => {
+                    self.has_known_extents("slice")?;
+                    one_index("slice", index, axis, of)?
+                }
+                None => range.on(extent).ok_or_else(|| {
+                    Error::new(ErrorKind::Shape, format!("slice: the step along axis {axis} of {of} is 0"))
+                })?,
+            });
         }
-        expr::view(self, View::Slice(slices))
+        let sliced = expr::view(self, View::Slice(slices))?;
+        if ranges.iter().all(|range| range.index().is_none()) {
+            return Ok(sliced);
+        }
+        let is_kept = |axis: &usize| ranges.get(*axis).is_none_or(|range| range.index().is_none());
+        let left: SmallVec<[usize; 4]> =
+            (0..sliced.rank()).filter(is_kept).map(|axis| sliced.shape()[axis]).collect();
+        expr::view(&sliced, View::Reshape(Shape::new(&left)?))
     }
 
     /// The elements at one index of an axis, without that axis; a negative index counts from the end.
@@ -132,17 +148,9 @@ impl<'a> Array<'a> {
         self.has_known_extents("index_axis")?;
         let of = &self.0.shape;
         let axis = self.axis("index_axis", axis)?;
-        let extent = of[axis];
-        let start = if index < 0 { index.checked_add_unsigned(extent) } else { Some(index) }
-            .and_then(|i| usize::try_from(i).ok())
-            .filter(|&i| i < extent)
-            .ok_or_else(|| {
-                let why = format!("index_axis: index {index} is out of range for axis {axis} of {of}");
-                Error::new(ErrorKind::Shape, why)
-            })?;
         let mut slices: SmallVec<[Slice; 4]> =
             of.iter().map(|&len| Slice { start: 0, step: 1, len }).collect();
-        slices[axis] = Slice { start, step: 1, len: 1 };
+        slices[axis] = one_index("index_axis", index, axis, of)?;
         expr::view(self, View::Slice(slices))?.without_axis(axis)
     }
 
@@ -200,7 +208,7 @@ impl<'a> Array<'a> {
         let axis = self.axis("flip", axis)?;
         let mut ranges = vec![Range::from(..); self.rank()];
         ranges[axis] = Range::new(None, None, -1);
-        self.slice(&ranges)
+        self.slice(ranges)
     }
 
     /// Refuses an array with dynamic dimensions, of which a view says nothing that holds for all of them.
@@ -222,6 +230,15 @@ impl<'a> Array<'a> {
     fn axis(&self, what: &str, axis: isize) -> Result<usize> {
         resolve_axis(what, axis, self.rank(), &self.0.shape)
     }
+}
+
+/// One index of an axis.
+fn one_index(what: &str, index: isize, axis: usize, of: &Shape) -> Result<Slice> {
+    let counted = if index < 0 { index.checked_add_unsigned(of[axis]) } else { Some(index) };
+    let start = counted.and_then(|i| usize::try_from(i).ok()).filter(|&i| i < of[axis]);
+    let why = || format!("{what}: index {index} is out of range for axis {axis} of {of}");
+    let start = start.ok_or_else(|| Error::new(ErrorKind::Shape, why()))?;
+    Ok(Slice { start, step: 1, len: 1 })
 }
 
 /// The axis counted from the start, of `positions` that there are.

@@ -32,7 +32,8 @@ fn numbers() {
 #[test]
 fn one_element() {
     for (x, str, repr) in [
-        (Array::scalar(2), "2", "array(2)"),
+        (Array::scalar(broadloom::Literal::Int(2)), "2", "array(2)"),
+        (Array::scalar(2), "2", "array(2, dtype=int32)"),
         (Array::scalar(2.0), "2.0", "array(2.)"),
         (Array::scalar(1e16), "1e+16", "array(1.e+16)"),
         (Array::scalar(1e15), "1000000000000000.0", "array(1.e+15)"),
@@ -43,9 +44,9 @@ fn one_element() {
         (Array::scalar(1761).astype(DType::Float16), "1.761e+03", "array(1.761e+03, dtype=float16)"),
         (Array::scalar(f64::NAN), "nan", "array(nan)"),
         (
-            Array::scalar(u64::MAX),
-            "<int64[] not shown: 18446744073709551615 cannot be represented as int64>",
-            "array(<not shown: 18446744073709551615 cannot be represented as int64>, shape=[], dtype=int64)",
+            Array::scalar(broadloom::Literal::Int(1 << 64)),
+            "<int64[] not shown: 18446744073709551616 cannot be represented as int64>",
+            "array(<not shown: 18446744073709551616 cannot be represented as int64>, shape=[], dtype=int64)",
         ),
     ] {
         assert_eq!((x.to_string().as_str(), format!("{x:?}").as_str()), (str, repr));

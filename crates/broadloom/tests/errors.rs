@@ -64,7 +64,11 @@ fn messages() {
             Limit,
             "shape [18446744073709551615,2] has more elements than memory can address",
         ),
-        (Array::scalar(u64::MAX).eval(), Literal, "18446744073709551615 cannot be represented as int64"),
+        (
+            Array::scalar(broadloom::Literal::Int(1 << 64)).eval(),
+            Literal,
+            "18446744073709551616 cannot be represented as int64",
+        ),
     ];
     for (got, kind, message) in rows {
         match got {

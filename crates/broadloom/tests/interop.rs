@@ -170,7 +170,7 @@ fn values_come_back_with_the_dimensions_asked_for() -> Result<()> {
     let x = table();
     let doubled: Array2<f32> = (x.lazy() * 2).try_into()?;
     assert_eq!(doubled, &x * 2.0);
-    let scalar: ndarray::Array0<i64> = (Array::scalar(2) + 3).try_into()?;
+    let scalar: ndarray::Array0<i64> = (Array::scalar(2_i64) + 3).try_into()?;
     assert_eq!(scalar[()], 5);
     let mask: Array2<bool> = x.lazy().greater(4.5).try_into()?;
     assert_eq!(mask, x.mapv(|x| x > 4.5));
@@ -259,4 +259,38 @@ fn what_does_not_fit_is_not_written() {
     let wrong = out.assign_lazy(&Array::from_vec(vec![1.0_f32; 3])).map_err(|e| e.to_string());
     assert!(wrong.as_ref().is_err_and(|e| e.starts_with("assign_lazy: ")), "{wrong:?}");
     assert_eq!(out, table());
+}
+
+#[test]
+fn operators_with_ndarray_on_the_left() -> Result<()> {
+    let a = ndarray::array![[1.0_f32, 2.0], [3.0, 4.0]];
+    let x = a.lazy() * 2;
+    for y in [
+        &a + &x,
+        &a + x.clone(),
+        a.view() + &x,
+        a.t().reversed_axes() + x.clone(),
+        a.slice(ndarray::s![.., ..]) + &x,
+    ] {
+        assert_eq!(y.to_ndarray::<f32>()?, (&a * 3.0).into_dyn());
+    }
+    let ints = ndarray::array![12_i32, 7];
+    let three = Array::from([3, 2]);
+    for (y, want) in [
+        (&ints - &three, [9, 5]),
+        (&ints * &three, [36, 14]),
+        (&ints % &three, [0, 1]),
+        (&ints & &three, [0, 2]),
+        (&ints | &three, [15, 7]),
+        (&ints ^ &three, [15, 5]),
+        (&ints << &three, [96, 28]),
+        (&ints >> &three, [1, 1]),
+    ] {
+        assert_eq!(y.to_vec::<i32>()?, want);
+    }
+    assert_eq!((&ints / &three).to_vec::<f64>()?, [4.0, 3.5]);
+    // What ndarray does itself is what it was.
+    let plain = &a + &a * 2.0_f32 - 1.0;
+    assert_eq!(plain, ndarray::array![[2.0_f32, 5.0], [8.0, 11.0]]);
+    Ok(())
 }

@@ -115,25 +115,25 @@ fn what_is_bound_has_the_declared_type() {
             &[2, 4][..],
             &[2, 1][..],
             &[2][..],
-            "at byte 0: `x`, declared float32[n, 3], has the shape [2,4], but axis 1 is 3",
+            "line 1, column 1: `x`, declared float32[n, 3], has the shape [2,4], but axis 1 is 3",
         ),
         (
             &[2, 3],
             &[4, 1],
             &[2],
-            "at byte 18: `y`, declared float32[n, 1], has the shape [4,1], but n (axis 0) is 2 already",
+            "line 1, column 19: `y`, declared float32[n, 1], has the shape [4,1], but n (axis 0) is 2 already",
         ),
         (
             &[2, 3],
             &[2, 1],
             &[4],
-            "at byte 36: `z`, declared float32[..., n], has the shape [4], but n (axis 0) is 2 already",
+            "line 1, column 37: `z`, declared float32[..., n], has the shape [4], but n (axis 0) is 2 already",
         ),
         (
             &[3],
             &[2, 1],
             &[2],
-            "at byte 0: `x`, declared float32[n, 3], has the shape [3], but [n,3] has rank 2",
+            "line 1, column 1: `x`, declared float32[n, 3], has the shape [3], but [n,3] has rank 2",
         ),
     ] {
         assert_eq!(build(x, y, z), Err((ErrorKind::Shape, words.to_owned())));
@@ -142,7 +142,7 @@ fn what_is_bound_has_the_declared_type() {
     let wrong = wrong.map_err(|e| e.to_string());
     assert_eq!(
         wrong,
-        Err("at byte 0: `x` is float64[2,3], not float32[n, 3]; write `astype(…, float32)`".into())
+        Err("line 1, column 1: `x` is float64[2,3], not float32[n, 3]; write `astype(…, float32)`".into())
     );
     let literal = Program::parse("r: float32; return r")
         .expect("a program")
@@ -156,13 +156,13 @@ fn names_that_do_not_go_together_are_errors() {
     let program = Program::parse("x: float32[n]; return y = x + rate").expect("a program");
     let one = || Array::from_vec(vec![1.0_f32]);
     for (bound, words) in [
-        (&["x"][..], "at byte 30: `rate` is not known; known are `x`"),
-        (&["x", "rate", "x"], "at byte 0: an array is given for `x`, and another one too"),
+        (&["x"][..], "line 1, column 31: `rate` is not known; known are `x`"),
+        (&["x", "rate", "x"], "line 1, column 1: an array is given for `x`, and another one too"),
         (
             &["x", "rat"],
-            "at byte 0: an array is given for `rat`, which the text does not use; did you mean `rate`?",
+            "line 1, column 1: an array is given for `rat`, which the text does not use; did you mean `rate`?",
         ),
-        (&["x", "rate", "q"], "at byte 0: an array is given for `q`, which the text does not use"),
+        (&["x", "rate", "q"], "line 1, column 1: an array is given for `q`, which the text does not use"),
     ] {
         let bound: Vec<(&str, Array<'_>)> = bound.iter().map(|name| (*name, one())).collect();
         let error = program.build(&bound).map(|_| ()).expect_err(words);
@@ -246,7 +246,7 @@ fn user_defined_functions_and_libraries() -> Result<()> {
     let refused = other.define("def half(x) = x / 2; return half(1)", &options).map_err(|e| e.to_string());
     assert_eq!(
         refused,
-        Err("at byte 0: a library has nothing but `def name(parameter, …) = expression`".into())
+        Err("line 1, column 1: a library has nothing but `def name(parameter, …) = expression`".into())
     );
     assert!(other.names().eq(["smooth", "twice", "zero"]));
     Ok(())

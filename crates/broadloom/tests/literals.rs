@@ -3,7 +3,7 @@
 use std::panic::catch_unwind;
 
 use broadloom::prelude::*;
-use broadloom::{functions, promotion};
+use broadloom::{Literal, functions, promotion};
 
 #[test]
 fn a_number_takes_the_dtype_that_it_meets() -> Result<()> {
@@ -15,7 +15,7 @@ fn a_number_takes_the_dtype_that_it_meets() -> Result<()> {
     ] {
         let x = Array::ones(&[2], dtype)?;
         assert_eq!((&x + 1).dtype(), sum);
-        assert_eq!((1u8 + &x + 1i64).dtype(), sum);
+        assert_eq!((1 + &x + 1i64).dtype(), sum);
         // Literals among themselves stay literals.
         assert_eq!((&x + (Array::scalar(1) + 1) * 3).dtype(), sum);
         assert_eq!((&x * -Array::scalar(1).astype(dtype).abs()).dtype(), sum);
@@ -28,20 +28,24 @@ fn a_number_takes_the_dtype_that_it_meets() -> Result<()> {
 
 #[test]
 fn all_literal_expressions_are_int64_float64_or_bool() -> Result<()> {
-    let two = Array::scalar(2u8);
+    let [half, one, two, three, four] = [0.5, 1.0, 2.0, 3.0, 4.0].map(|x| match x {
+        0.5 => Literal::Float(0.5),
+        _ => Literal::Int(x as i128),
+    });
+    let two = Array::scalar(two);
     assert_eq!((two.dtype(), two.item::<i64>()?), (DType::Int64, 2));
-    assert_eq!((&two + 0.5f32).item::<f64>()?, 2.5);
-    assert_eq!((&two / 4).item::<f64>()?, 0.5);
-    assert!(two.less(3).item::<bool>()?);
-    assert_eq!(where_(two.less(3), 1, 2).item::<i64>()?, 1);
+    assert_eq!((&two + half).item::<f64>()?, 2.5);
+    assert_eq!((&two / four).item::<f64>()?, 0.5);
+    assert!(two.less(three).item::<bool>()?);
+    assert_eq!(where_(two.less(three), one, four).item::<i64>()?, 1);
     assert_eq!(two.eval()?.to_vec::<i64>()?, [2]);
     // What may have to fail at evaluation is no literal any more, and has a dtype.
-    let quotient = Array::scalar(1).floor_divide(0);
+    let quotient = Array::scalar(one).floor_divide(Literal::Int(0));
     assert_eq!(quotient.item::<i64>()?, 0);
     assert!(quotient.try_add(Array::ones(&[1], DType::Float32)?).is_err());
     assert!(Array::scalar(7).floor_divide(2).try_add(Array::ones(&[1], DType::Float32)?).is_ok());
     // A view of a literal has a dtype.
-    assert_eq!((Array::scalar(2).broadcast_to(&[2])? + Array::from_vec(vec![1i8])).dtype(), DType::Int64);
+    assert_eq!((Array::scalar(2i16).broadcast_to(&[2])? + Array::from_vec(vec![1i8])).dtype(), DType::Int16);
     Ok(())
 }
 

@@ -1,8 +1,11 @@
 //! [`TextError`], an error with its place in a text.
 //!
-//! A span lies within the text, on character boundaries.
+//! A span lies within the text, on character boundaries. It says what an [`Error`] of the workspace says, under the same
+//! names, and becomes one; beyond that it knows the operands of a type error.
 
 use std::fmt;
+
+use broadloom_ir::TextPlace;
 
 use crate::error::{Error, ErrorKind};
 
@@ -25,6 +28,8 @@ pub struct TextError {
     pub operands: Vec<(Span, String)>,
     /// For a type error, whether an operand contains a name, so that other arrays might fit.
     pub uses_names: bool,
+    /// Line and column with the line's text: of every error that a function for texts gives.
+    pub(super) place: Option<Box<TextPlace>>,
 }
 
 impl TextError {
@@ -37,7 +42,16 @@ impl TextError {
             kind,
             operands: Vec::new(),
             uses_names: false,
+            place: None,
         }
+    }
+
+    /// The same error, of this text: then it has a line and a column, and can be rendered. An error that has a text keeps it.
+    pub fn in_text(mut self, text: &str) -> TextError {
+        if self.place.is_none() {
+            self.place = Some(Box::new(TextPlace::new(text, &self.span)));
+        }
+        self
     }
 
     /// The same error with advice.
@@ -55,6 +69,59 @@ impl TextError {
     /// An error of the library, at a place.
     pub fn of(error: &Error, span: &Span) -> TextError {
         TextError::new(error.kind(), span, error.message()).with(error.help().map(str::to_owned))
+    }
+
+    /// The kind, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What went wrong, without the advice.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do about it, where there is something to say.
+    pub fn help(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// The place in the text.
+    pub fn place(&self) -> Option<&TextPlace> {
+        self.place.as_deref()
+    }
+
+    /// The bytes of the text that are at fault.
+    pub fn span(&self) -> Option<Span> {
+        Some(self.span.clone())
+    }
+
+    /// The line of the text, from 1.
+    pub fn line(&self) -> Option<usize> {
+        self.place().map(TextPlace::line)
+    }
+
+    /// The character of that line, from 1.
+    pub fn column(&self) -> Option<usize> {
+        self.place().map(TextPlace::column)
+    }
+
+    /// The error as a compiler shows one, with the line of the text and a mark below the place: [`Error::render`].
+    ///
+    /// ```
+    /// use broadloom_core::text::{ParseOptions, parse};
+    ///
+    /// let error = parse("y = 1\nreturn y + ln", &ParseOptions::default()).and_then(|_| parse("(1", &ParseOptions::default()));
+    /// let shown = error.unwrap_err().render();
+    /// assert!(shown.ends_with("\n1 | (1\n  | ^"), "{shown}");
+    /// ```
+    pub fn render(&self) -> String {
+        Error::from(self.clone()).render()
+    }
+
+    /// Whether the expression was at fault, not its data or the machine.
+    pub fn is_type_error(&self) -> bool {
+        matches!(self.kind, ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
     }
 
     /// Whether a limit of [`ParseOptions`](super::ParseOptions) was exceeded; the text may be well formed.
@@ -80,7 +147,10 @@ impl TextError {
 
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at byte {}: {}", self.span.start, self.message)?;
+        match &self.place {
+            Some(place) => write!(f, "line {}, column {}: {}", place.line(), place.column(), self.message)?,
+            None => write!(f, "at byte {}: {}", self.span.start, self.message)?,
+        }
         match &self.help {
             Some(help) => write!(f, "; {help}"),
             None => Ok(()),
@@ -92,7 +162,10 @@ impl std::error::Error for TextError {}
 
 impl From<TextError> for Error {
     fn from(e: TextError) -> Error {
-        let error = Error::new(e.kind, format!("at byte {}: {}", e.span.start, e.message));
+        let error = match e.place {
+            Some(place) => Error::new(e.kind, e.message).with_place(*place),
+            None => Error::new(e.kind, format!("at byte {}: {}", e.span.start, e.message)),
+        };
         match e.help {
             Some(help) => error.with_help(help),
             None => error,

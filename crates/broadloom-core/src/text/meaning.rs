@@ -111,6 +111,10 @@ pub fn evaluate<M: Meaning>(
     module: &Module,
     meaning: &mut M,
 ) -> std::result::Result<Vec<M::Value>, TextError> {
+    results(module, meaning).map_err(|error| error.in_text(module.ast().text()))
+}
+
+fn results<M: Meaning>(module: &Module, meaning: &mut M) -> std::result::Result<Vec<M::Value>, TextError> {
     let ast = module.ast();
     let mut machine =
         Machine { module, meaning, values: Vec::new(), slots: Vec::new(), frames: Vec::new(), steps: 0 };

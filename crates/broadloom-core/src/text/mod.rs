@@ -31,6 +31,7 @@ mod suggestions;
 mod tests;
 
 pub use ast::{Ast, AstId, AstKind, AstNode, Body, Extent, Item, Statement, Type};
+pub use broadloom_ir::TextPlace;
 pub use built_in::{ASTYPE, signature};
 pub use error::{Span, TextError};
 pub use lex::is_name;

@@ -22,6 +22,10 @@ impl Library {
     /// # Errors
     /// If the text has other statements, or a name is in use already; the library is then unchanged.
     pub fn define(&mut self, text: &str, options: &ParseOptions) -> Result<(), TextError> {
+        self.add_defs(text, options).map_err(|error| error.in_text(text))
+    }
+
+    fn add_defs(&mut self, text: &str, options: &ParseOptions) -> Result<(), TextError> {
         let ast = parse_any(text, options)?;
         let is_def = |s: &Statement| matches!(s, Statement::Def { .. });
         if let Some(other) = ast.statements().iter().find(|s| !is_def(s)) {
@@ -134,8 +138,8 @@ impl Module {
     /// ```
     pub fn parse(text: &str, library: &Library, options: &ParseOptions) -> Result<Module, TextError> {
         let ast = super::parse(text, options)?;
-        let (source, free) = resolve(ast, library)?;
-        let outputs = outputs(&source.ast)?;
+        let (source, free) = resolve(ast, library).map_err(|error| error.in_text(text))?;
+        let outputs = outputs(&source.ast).map_err(|error| error.in_text(text))?;
         Ok(Module { source, library: library.clone(), max_nodes: options.max_nodes, free, outputs })
     }
 

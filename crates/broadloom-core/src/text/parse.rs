@@ -81,6 +81,10 @@ pub(super) struct Parser<'a> {
 /// # Ok::<(), broadloom_core::text::TextError>(())
 /// ```
 pub fn parse(text: &str, options: &ParseOptions) -> Result<Ast, TextError> {
+    parse_program(text, options).map_err(|error| error.in_text(text))
+}
+
+fn parse_program(text: &str, options: &ParseOptions) -> Result<Ast, TextError> {
     let ast = parse_any(text, options)?;
     let end = text.len() as u32..text.len() as u32;
     let found = "found the end of the text, expected";

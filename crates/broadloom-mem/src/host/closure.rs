@@ -1,14 +1,54 @@
-//! Closures over elements, as loops over tiles.
+//! Closures over elements, as loops over tiles, and closures over tiles.
 //!
 //! An element is read and written as its [`Elem::Store`], so that no byte is invalid. A panic stops at the entry and ends the
-//! process, since machine code can't be unwound through.
+//! process, since machine code can't be unwound through; a failure is left to the thread's scope (`failure`).
 
 use std::ffi::c_void;
 
 use broadloom_math::{DType, Elem};
 
+use super::failure::{self, Failure};
+
+/// What a function over elements gives: an element, or `Ok` of an element, or else the error that it fails with.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element or a `Result` of one",
+    note = "a host function gives bool, an integer or a float, or a `Result` of one whose error is a `std::error::Error`, or a text"
+)]
+pub trait HostResult {
+    /// The element type.
+    type Element: Elem;
+    /// Whether it may be a failure.
+    #[doc(hidden)]
+    const CAN_FAIL: bool;
+    #[doc(hidden)]
+    fn outcome(self) -> Result<Self::Element, Failure>;
+}
+
+macro_rules! elements {
+    ($(($variant:ident, $rust:ty, $name:literal))*) => {$(
+        impl HostResult for $rust {
+            type Element = $rust;
+            const CAN_FAIL: bool = false;
+            #[inline(always)]
+            fn outcome(self) -> Result<$rust, Failure> {
+                Ok(self)
+            }
+        }
+    )*};
+}
+broadloom_math::for_each_dtype!(elements);
+
+impl<T: Elem, E: Into<Failure>> HostResult for Result<T, E> {
+    type Element = T;
+    const CAN_FAIL: bool = true;
+    #[inline(always)]
+    fn outcome(self) -> Result<T, Failure> {
+        self.map_err(Into::into)
+    }
+}
+
 /// What [`HostFunction::new`](super::HostFunction::new) takes: `Fn(A) -> R`, `Fn(A, B) -> R` or `Fn(A, B, C) -> R` of
-/// element types, `Send + Sync + 'static`.
+/// element types, `Send + Sync + 'static`; R may be a `Result` of an element.
 ///
 /// # Safety
 /// [`HostClosure::tile`] writes every element of the result, by the dtypes that are declared, and nothing else.
@@ -24,13 +64,16 @@ pub unsafe trait HostClosure<Args>: Send + Sync + 'static {
     /// The dtype of the result.
     #[doc(hidden)]
     const RESULT: DType;
+    /// Whether it may fail.
+    #[doc(hidden)]
+    const CAN_FAIL: bool;
 
-    /// Calls the closure for each element.
+    /// Calls the closure for each element up to the first failure; results from there on are zeros.
     ///
     /// # Safety
     /// As [`HostTile`](super::HostTile) asks for, by the dtypes above.
     #[doc(hidden)]
-    unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8);
+    unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8) -> Result<(), Failure>;
 }
 
 macro_rules! closures {
@@ -39,25 +82,38 @@ macro_rules! closures {
         unsafe impl<Function, R, $($t),*> HostClosure<($($t,)*)> for Function
         where
             Function: Fn($($t),*) -> R + Send + Sync + 'static,
-            R: Elem,
+            R: HostResult,
             $($t: Elem,)*
         {
             const OPERANDS: &'static [DType] = &[$($t::DTYPE),*];
-            const RESULT: DType = R::DTYPE;
+            const RESULT: DType = <R::Element as Elem>::DTYPE;
+            const CAN_FAIL: bool = R::CAN_FAIL;
 
             #[inline]
-            unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8) {
+            unsafe fn tile(
+                &self,
+                elements: usize,
+                inputs: *const *const u8,
+                output: *mut u8,
+            ) -> Result<(), Failure> {
                 // SAFETY: `inputs` has a pointer for each operand (the contract of `tile`), and $i counts the closure's.
                 let inputs = unsafe { ($(inputs.add($i).read().cast::<$t::Store>(),)*) };
-                let output = output.cast::<R::Store>();
+                let output = output.cast::<<R::Element as Elem>::Store>();
                 for at in 0..elements {
                     // SAFETY: `at` is less than `elements`, of which each operand has as many of its declared dtype, aligned
                     // (the contract of `tile`); any bytes are a `Store`, and nobody else uses the output.
                     unsafe {
-                        let result = self($($t::load(inputs.$i.add(at).read())),*);
-                        output.add(at).write(result.store());
+                        match self($($t::load(inputs.$i.add(at).read())),*).outcome() {
+                            Ok(result) => output.add(at).write(result.store()),
+                            Err(failure) => {
+                                // Zeros are elements of every dtype.
+                                output.add(at).write_bytes(0, elements - at);
+                                return Err(failure);
+                            }
+                        }
                     }
                 }
+                Ok(())
             }
         }
     )*};
@@ -68,17 +124,164 @@ closures! {
     (A 0, B 1, C 2)
 }
 
+/// What a function over tiles gives: nothing, or `Ok(())`, or else the error that it fails with.
+pub trait HostTileResult {
+    /// Whether it may be a failure.
+    #[doc(hidden)]
+    const CAN_FAIL: bool;
+    #[doc(hidden)]
+    fn outcome(self) -> Result<(), Failure>;
+}
+
+impl HostTileResult for () {
+    const CAN_FAIL: bool = false;
+    fn outcome(self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl<E: Into<Failure>> HostTileResult for Result<(), E> {
+    const CAN_FAIL: bool = true;
+    fn outcome(self) -> Result<(), Failure> {
+        self.map_err(Into::into)
+    }
+}
+
+/// What [`HostFunction::over_tiles`](super::HostFunction::over_tiles) takes: `Fn(&[A], &mut [R])`, `Fn(&[A], &[B], &mut [R])` or
+/// `Fn(&[A], &[B], &[C], &mut [R])` of integers and floats, `Send + Sync + 'static`; it gives nothing, or a `Result<(), E>`.
+///
+/// # Safety
+/// [`HostTileClosure::tile`] writes elements of the result, by the dtypes that are declared, and nothing else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function of 1 to 3 slices and of one that it writes",
+    note = "write the types out: `|x: &[f32], out: &mut [f32]| …`",
+    note = "it must be `Fn + Send + Sync + 'static`, over integers or floats; for bools, give a function over elements"
+)]
+pub unsafe trait HostTileClosure<Args>: Send + Sync + 'static {
+    /// The dtypes of the operands.
+    #[doc(hidden)]
+    const OPERANDS: &'static [DType];
+    /// The dtype of the result.
+    #[doc(hidden)]
+    const RESULT: DType;
+    /// Whether it may fail.
+    #[doc(hidden)]
+    const CAN_FAIL: bool;
+
+    /// Calls the closure for the elements; after a failure results are unspecified elements.
+    ///
+    /// # Safety
+    /// As [`HostTile`](super::HostTile) asks for, by the dtypes above.
+    #[doc(hidden)]
+    unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8) -> Result<(), Failure>;
+}
+
+macro_rules! tile_closures {
+    ($(($($t:ident $i:tt),*))*) => {$(
+        // SAFETY: the closure gets the result as a slice, of which it can write elements only.
+        unsafe impl<Function, R, Outcome, $($t),*> HostTileClosure<($($t,)* R,)> for Function
+        where
+            Function: Fn($(&[$t],)* &mut [R]) -> Outcome + Send + Sync + 'static,
+            Outcome: HostTileResult,
+            R: Elem<Store = R>,
+            $($t: Elem<Store = $t>,)*
+        {
+            const OPERANDS: &'static [DType] = &[$($t::DTYPE),*];
+            const RESULT: DType = R::DTYPE;
+            const CAN_FAIL: bool = Outcome::CAN_FAIL;
+
+            unsafe fn tile(
+                &self,
+                elements: usize,
+                inputs: *const *const u8,
+                output: *mut u8,
+            ) -> Result<(), Failure> {
+                // SAFETY: `inputs` has a pointer for each operand, and $i counts the closure's; each leads to as many aligned
+                // elements of its declared dtype as the output, which overlaps none of them and is nobody else's (the contract
+                // of `tile`). What stands in the output is memory of a tile or of a frame, whatever it holds: any bytes are
+                // elements, as the types are their own `Store`.
+                unsafe {
+                    let output = std::slice::from_raw_parts_mut(output.cast::<R>(), elements);
+                    self($(std::slice::from_raw_parts(inputs.add($i).read().cast::<$t>(), elements),)* output).outcome()
+                }
+            }
+        }
+    )*};
+}
+tile_closures! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+}
+
+/// A function, and the name that its failures are told by.
+pub struct Named<F> {
+    pub name: Box<str>,
+    pub function: F,
+}
+
 /// The closure's entry; of this ABI, a panic ends the process where it would leave.
 ///
 /// # Safety
-/// As [`HostTile`](super::HostTile) asks for; the context is a pointer to an `F`.
+/// As [`HostTile`](super::HostTile) asks for; the context is a pointer to a `Named<F>`.
 pub unsafe extern "C" fn entry<F: HostClosure<Args>, Args>(
     elements: usize,
     inputs: *const *const u8,
     output: *mut u8,
     context: *const c_void,
 ) {
-    // SAFETY: the function is registered together with a context of type `F`, which lives as long as it does and is only
-    // read; the operands are handed on as this function's contract describes them.
-    unsafe { (*context.cast::<F>()).tile(elements, inputs, output) }
+    // SAFETY: the function is registered together with a context of this type, which lives as long as it does and is only
+    // read.
+    let Named { name, function } = unsafe { &*context.cast::<Named<F>>() };
+    // SAFETY: the operands are handed on as this function's contract describes them; the output has as many elements.
+    unsafe {
+        let call = || function.tile(elements, inputs, output);
+        if F::CAN_FAIL {
+            unless_failed(name, elements * F::RESULT.size(), output, call)
+        } else {
+            drop(call())
+        }
+    }
+}
+
+/// The entry of a closure over tiles; of this ABI, a panic ends the process where it would leave.
+///
+/// # Safety
+/// As [`HostTile`](super::HostTile) asks for; the context is a pointer to a `Named<F>`.
+pub unsafe extern "C" fn tile_entry<F: HostTileClosure<Args>, Args>(
+    elements: usize,
+    inputs: *const *const u8,
+    output: *mut u8,
+    context: *const c_void,
+) {
+    // SAFETY: as in `entry`.
+    let Named { name, function } = unsafe { &*context.cast::<Named<F>>() };
+    // SAFETY: as in `entry`.
+    unsafe {
+        let call = || function.tile(elements, inputs, output);
+        if F::CAN_FAIL {
+            unless_failed(name, elements * F::RESULT.size(), output, call)
+        } else {
+            drop(call())
+        }
+    }
+}
+
+/// Calls a function that may fail, and notes its failure; once one has failed in the thread's scope, nothing is called, and
+/// the result is zeros.
+///
+/// # Safety
+/// The output has so many bytes, and nobody else uses them.
+pub unsafe fn unless_failed(
+    name: &str,
+    bytes: usize,
+    output: *mut u8,
+    call: impl FnOnce() -> Result<(), Failure>,
+) {
+    if failure::has_failed() {
+        // SAFETY: the contract of this function.
+        unsafe { output.write_bytes(0, bytes) };
+    } else if let Err(failure) = call() {
+        failure::note(name, failure);
+    }
 }

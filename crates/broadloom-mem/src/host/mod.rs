@@ -5,6 +5,7 @@
 //! ([`HostFunction::entry`]); bools are 0 or 1 on both sides of it.
 
 mod closure;
+mod failure;
 mod pointer;
 mod tile;
 
@@ -12,14 +13,17 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use broadloom_ir::{HostDeclaration, HostError, HostSignature, MAX_HOST_OPERANDS};
 use broadloom_math::DType;
 
-pub use closure::HostClosure;
+use closure::Named;
+pub use closure::{HostClosure, HostResult, HostTileClosure, HostTileResult};
+pub use failure::{HostStatus, catch_failure, has_failed};
 pub use pointer::HostPointer;
-pub use tile::HostTile;
+pub use tile::{HostFallibleTile, HostTile};
 
 /// Elements of one call that has to make bools of bytes first.
 const CHUNK: usize = 256;
@@ -34,14 +38,26 @@ const CHUNK: usize = 256;
 /// for none, where nothing is asked for): what it gives must depend on its arguments alone. If it does not, results are
 /// unspecified values of their dtype; nothing worse can follow. A panic in it, or another unwinding out of it, ends the
 /// process.
+///
+/// A function can fail: by a closure that gives a `Result`, or by a status ([`HostFunction::fallible_tile`]). The first failure
+/// ends the evaluation with an error of kind [`Host`](broadloom_ir::ErrorKind::Host) that names the function and has its error as
+/// the source; of several elements that fail, any may be the first. No executor calls a function with arguments that are not
+/// elements of its operands, so that none fails for others.
 #[derive(Clone)]
 pub struct HostFunction(Arc<Inner>);
 
 struct Inner {
     declaration: HostDeclaration,
     entry: HostTile,
+    can_fail: bool,
     /// What the entry is called with: alive as long as the function.
     owner: Arc<dyn Any + Send + Sync>,
+}
+
+/// The way in of a function.
+struct Entry {
+    tile: HostTile,
+    can_fail: bool,
 }
 
 impl HostFunction {
@@ -51,7 +67,8 @@ impl HostFunction {
     /// Registers a Rust closure over elements, such as `|x: f32, y: f32| x.min(y)`.
     ///
     /// Operands and result are elements of any dtype: `bool`, `i8` … `u64`, [`f16`](broadloom_math::f16), `f32` and `f64`;
-    /// there are 1 to [`MAX_HOST_OPERANDS`] operands, whose types the closure must write out.
+    /// there are 1 to [`MAX_HOST_OPERANDS`] operands, whose types the closure must write out. A closure that can fail gives a
+    /// `Result` of an element, whose error is a [`std::error::Error`] or a text.
     ///
     /// # Errors
     /// [`HostError::Name`].
@@ -61,13 +78,57 @@ impl HostFunction {
     ///
     /// let collatz = HostFunction::new("collatz", |n: u64| if n % 2 == 0 { n / 2 } else { 3 * n + 1 })?;
     /// assert_eq!(collatz.to_string(), "collatz(uint64 -> uint64)");
+    ///
+    /// let root = HostFunction::new("root", |x: f64| if x < 0.0 { Err("it is negative") } else { Ok(x.sqrt()) })?;
+    /// assert!(root.can_fail());
     /// # Ok::<(), broadloom_mem::HostError>(())
     /// ```
     pub fn new<Args: 'static, F: HostClosure<Args>>(
         name: &str,
         function: F,
     ) -> Result<HostFunction, HostError> {
-        HostFunction::with(name, F::OPERANDS, F::RESULT, closure::entry::<F, Args>, Arc::new(function))
+        let entry = Entry { tile: closure::entry::<F, Args>, can_fail: F::CAN_FAIL };
+        HostFunction::with(
+            name,
+            F::OPERANDS,
+            F::RESULT,
+            entry,
+            Arc::new(Named { name: name.into(), function }),
+        )
+    }
+
+    /// Registers a Rust closure over tiles, such as `|x: &[f32], out: &mut [f32]| out.copy_from_slice(x)`: for a function that
+    /// is cheaper for many elements at once, or that checks them together.
+    ///
+    /// Operands and result are integers or floats of any width; there are 1 to [`MAX_HOST_OPERANDS`] operands and the result,
+    /// slices of one length, from 1 on. What the result holds before is unspecified. It may give a `Result<(), E>`, as
+    /// closures over elements do.
+    ///
+    /// # Errors
+    /// [`HostError::Name`].
+    ///
+    /// ```
+    /// use broadloom_mem::HostFunction;
+    ///
+    /// let gamma: Vec<f32> = (0..256).map(|i| (i as f32 / 255.0).powf(2.2)).collect();
+    /// let look_up = HostFunction::over_tiles("look_up", move |keys: &[u8], out: &mut [f32]| {
+    ///     out.iter_mut().zip(keys).for_each(|(out, key)| *out = gamma[usize::from(*key)]);
+    /// })?;
+    /// assert_eq!(look_up.to_string(), "look_up(uint8 -> float32)");
+    /// # Ok::<(), broadloom_mem::HostError>(())
+    /// ```
+    pub fn over_tiles<Args: 'static, F: HostTileClosure<Args>>(
+        name: &str,
+        function: F,
+    ) -> Result<HostFunction, HostError> {
+        let entry = Entry { tile: closure::tile_entry::<F, Args>, can_fail: F::CAN_FAIL };
+        HostFunction::with(
+            name,
+            F::OPERANDS,
+            F::RESULT,
+            entry,
+            Arc::new(Named { name: name.into(), function }),
+        )
     }
 
     /// Registers a pointer to a function over elements, its signature written as that of a Rust function:
@@ -146,7 +207,28 @@ impl HostFunction {
         context: C,
     ) -> Result<HostFunction, HostError> {
         let tile = pointer::Tile::new(function, result, context);
-        HostFunction::with(name, operands, result, pointer::entry::<C>, Arc::new(tile))
+        let entry = Entry { tile: pointer::entry::<C>, can_fail: false };
+        HostFunction::with(name, operands, result, entry, Arc::new(tile))
+    }
+
+    /// [`HostFunction::tile`] of a function that can fail: it returns 0, or another status, which becomes the
+    /// [`HostStatus`] that the evaluation's error has as its source.
+    ///
+    /// # Errors
+    /// [`HostError::Name`] and [`HostError::Operands`].
+    ///
+    /// # Safety
+    /// As [`HostFunction::tile`], but that a function that fails need not write the result.
+    pub unsafe fn fallible_tile<C: Send + Sync + 'static>(
+        name: &str,
+        operands: &[DType],
+        result: DType,
+        function: HostFallibleTile,
+        context: C,
+    ) -> Result<HostFunction, HostError> {
+        let function = pointer::FallibleTile::new(function, result, context);
+        let entry = Entry { tile: pointer::fallible_entry::<C>, can_fail: true };
+        HostFunction::with(name, operands, result, entry, Arc::new(Named { name: name.into(), function }))
     }
 
     /// The same function with another declared cost of an element, in vector instructions: an addition is one and takes
@@ -155,24 +237,32 @@ impl HostFunction {
     /// It decides how many threads share the work, and whether an operand of a broadcast is computed once and kept;
     /// never the bits of a result. It is another registration: no equal of the first.
     pub fn with_cost(self, cost: u32) -> HostFunction {
-        let Inner { declaration, entry, owner } = &*self.0;
+        let Inner { declaration, entry, can_fail, owner } = &*self.0;
         HostFunction(Arc::new(Inner {
             declaration: declaration.with_cost(cost),
             entry: *entry,
+            can_fail: *can_fail,
             owner: owner.clone(),
         }))
     }
 
-    /// `entry` takes operands and a result of these dtypes, and as its context a pointer to `owner`.
+    /// `entry` takes operands and a result of these dtypes, and as its context a pointer to what `owner` holds.
     fn with(
         name: &str,
         operands: &[DType],
         result: DType,
-        entry: HostTile,
+        entry: Entry,
         owner: Arc<dyn Any + Send + Sync>,
     ) -> Result<HostFunction, HostError> {
         let declaration = HostDeclaration::new(name, operands, result, HostFunction::DEFAULT_COST)?;
-        Ok(HostFunction(Arc::new(Inner { declaration, entry, owner })))
+        let Entry { tile, can_fail } = entry;
+        Ok(HostFunction(Arc::new(Inner { declaration, entry: tile, can_fail, owner })))
+    }
+
+    /// Whether it can fail: then whoever calls it, by [`HostFunction::call`] or by machine code, does so in a
+    /// [`catch_failure`], or a failure is lost.
+    pub fn can_fail(&self) -> bool {
+        self.0.can_fail
     }
 
     /// The function as expressions and kernels know it: its identity, name and signature.
@@ -195,7 +285,7 @@ impl HostFunction {
         self.0.declaration.signature()
     }
 
-    /// Calls the function over elements that lie side by side.
+    /// Calls the function over elements that lie side by side. From where it fails on, the output is unspecified elements.
     ///
     /// # Panics
     /// If there are not as many operands as it takes, or not as many elements in each as in the output, or one is not
@@ -262,6 +352,11 @@ impl HostFunction {
         Arc::as_ptr(&self.0.owner).cast()
     }
 }
+
+// What a function owns is only ever called, by shared reference, from any number of threads, and a panic of it ends the
+// process: no unwinding can leave it half changed.
+impl UnwindSafe for HostFunction {}
+impl RefUnwindSafe for HostFunction {}
 
 impl PartialEq for HostFunction {
     fn eq(&self, other: &HostFunction) -> bool {

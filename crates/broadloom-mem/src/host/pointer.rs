@@ -6,8 +6,9 @@ use std::ffi::c_void;
 
 use broadloom_math::{DType, Elem};
 
-use super::closure::HostClosure;
-use super::tile::HostTile;
+use super::closure::{HostClosure, HostResult, Named, unless_failed};
+use super::failure::HostStatus;
+use super::tile::{HostFallibleTile, HostTile};
 
 /// A signature that [`HostFunction::scalar`](super::HostFunction::scalar) takes: `fn(A) -> R`, `fn(A, B) -> R` or `fn(A, B, C) -> R` of element types.
 #[diagnostic::on_unimplemented(
@@ -32,7 +33,7 @@ pub trait HostPointer {
 
 macro_rules! pointers {
     ($(($($t:ident $x:ident),*))*) => {$(
-        impl<R: Elem, $($t: Elem),*> HostPointer for fn($($t),*) -> R {
+        impl<R: Elem + HostResult<Element = R>, $($t: Elem),*> HostPointer for fn($($t),*) -> R {
             type Pointer = unsafe extern "C" fn($($t::Store),*) -> R::Store;
             type Args = ($($t,)*);
 
@@ -93,12 +94,65 @@ pub unsafe extern "C" fn entry<C>(
     // contract of its registration), with the context that it was registered with.
     unsafe { (tile.function)(elements, inputs, output, (&raw const tile.context).cast()) };
     if tile.gives_bools {
-        for at in 0..elements {
-            // SAFETY: an element of the result, a byte, which the function has written.
-            unsafe {
-                let byte = output.add(at);
-                byte.write(u8::from(byte.read() != 0));
-            }
+        // SAFETY: the elements of the result, bytes, which the function has written.
+        unsafe { make_bools(elements, output) };
+    }
+}
+
+/// A function over tiles that can fail, and what it is called with.
+pub struct FallibleTile<C> {
+    function: unsafe extern "C-unwind" fn(usize, *const *const u8, *mut u8, *const c_void) -> i32,
+    result: DType,
+    context: C,
+}
+
+impl<C> FallibleTile<C> {
+    pub fn new(function: HostFallibleTile, result: DType, context: C) -> FallibleTile<C> {
+        // SAFETY: ABIs that differ in whether a function may unwind are one for its caller.
+        let function = unsafe {
+            std::mem::transmute::<HostFallibleTile, unsafe extern "C-unwind" fn(_, _, _, _) -> i32>(function)
+        };
+        FallibleTile { function, result, context }
+    }
+}
+
+/// The entry of a pointer whose function can fail; of this ABI, what unwinds ends the process where it would leave.
+///
+/// # Safety
+/// As [`HostTile`] asks for; the context is a pointer to a `Named<FallibleTile<C>>`.
+pub unsafe extern "C" fn fallible_entry<C>(
+    elements: usize,
+    inputs: *const *const u8,
+    output: *mut u8,
+    context: *const c_void,
+) {
+    // SAFETY: as in `entry`.
+    let Named { name, function: tile } = unsafe { &*context.cast::<Named<FallibleTile<C>>>() };
+    let call = || {
+        // SAFETY: as in `entry`.
+        match unsafe { (tile.function)(elements, inputs, output, (&raw const tile.context).cast()) } {
+            0 => Ok(()),
+            status => Err(HostStatus(status).into()),
+        }
+    };
+    // SAFETY: the result has so many elements of its dtype, and is nobody else's (this function's contract).
+    unsafe { unless_failed(name, elements * tile.result.size(), output, call) };
+    if tile.result == DType::Bool {
+        // SAFETY: as above; a function that has failed may have left some bytes as they were, whatever they are.
+        unsafe { make_bools(elements, output) };
+    }
+}
+
+/// Makes any byte but 0 a 1.
+///
+/// # Safety
+/// So many bytes are there, and nobody else uses them.
+unsafe fn make_bools(elements: usize, output: *mut u8) {
+    for at in 0..elements {
+        // SAFETY: the contract of this function.
+        unsafe {
+            let byte = output.add(at);
+            byte.write(u8::from(byte.read() != 0));
         }
     }
 }

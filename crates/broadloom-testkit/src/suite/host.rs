@@ -39,7 +39,10 @@ impl DTypeVisitor for Any {
 impl<T: Elem> DTypeVisitor for From<T> {
     type Out = HostFunction;
     fn visit<U: Elem>(self) -> HostFunction {
-        function("mixed", |x: T, y: U| U::from_bits64(mixed(x.to_bits64() ^ mixed(y.to_bits64()))))
+        function("mixed", |x: T, y: U| {
+            let bits = mixed(x.to_bits64() ^ mixed(y.to_bits64()));
+            Ok::<U, std::convert::Infallible>(U::from_bits64(bits))
+        })
     }
 }
 

@@ -6,6 +6,7 @@
 
 use broadloom_core::fuse::{self, ParamSource, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
+use broadloom_ir::VectorWidth;
 use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Pool, Region, View, ViewMut};
 use smallvec::SmallVec;
 
@@ -82,6 +83,12 @@ impl ExecutionPlan {
         // Estimates are computed in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         self.stages.iter().map(|prepared| prepared.executor(request)).collect()
+    }
+
+    /// How wide the vectors of each stage's machine code are, were it run now; `None` for the interpreter.
+    pub(crate) fn vector_widths(&self, request: &Request<'_>) -> Vec<Option<VectorWidth>> {
+        let _ieee = FloatEnv::ieee();
+        self.stages.iter().map(|prepared| prepared.vector_width(request)).collect()
     }
 
     /// Elements that its loops compute.

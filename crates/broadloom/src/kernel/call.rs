@@ -9,6 +9,7 @@ use std::sync::Arc;
 use broadloom_core::symbol::Binding;
 use broadloom_core::text::nearest;
 use broadloom_core::{Dim, Error, ErrorKind, Layout, Result};
+use broadloom_ir::VectorWidth;
 use broadloom_mem::Region;
 use smallvec::SmallVec;
 
@@ -220,6 +221,12 @@ impl Call {
     /// is run, since machine code has to pay for being compiled.
     pub fn executors(&self) -> Vec<Executor> {
         self.bound.executors(&self.kernel.0.options)
+    }
+
+    /// How wide the vectors of each loop's machine code are, in the order of [`Call::executors`]; `None` for a loop that the
+    /// interpreter would run.
+    pub fn vector_widths(&self) -> Vec<Option<VectorWidth>> {
+        self.bound.vector_widths(&self.kernel.0.options)
     }
 }
 

@@ -9,6 +9,7 @@ use broadloom_mem::{Region, ViewMut, bytes_of, bytes_of_mut};
 
 use crate::array::Array;
 use crate::engine::view_mut;
+use crate::storage::Element;
 
 /// An input of a run.
 ///
@@ -101,6 +102,8 @@ pub(super) enum Place<'a> {
     Formed(&'a mut [u8], Form<'a>),
     /// Memory that inputs may overlap.
     Raw(Box<ViewMut<'a>>),
+    /// As bytes, but none is written that is no bool.
+    Bools(&'a mut [bool]),
 }
 
 impl<'a, T: Elem> From<&'a [T]> for In<'a> {
@@ -168,28 +171,32 @@ impl<'a> In<'a> {
     }
 }
 
-impl<'a, T: Elem<Store = T>> From<&'a mut [T]> for Out<'a> {
+impl<'a, T: Element> From<&'a mut [T]> for Out<'a> {
     #[inline]
     fn from(data: &'a mut [T]) -> Out<'a> {
-        Out { dtype: T::DTYPE, place: Place::Bytes(bytes_of_mut(data)) }
+        let place = match T::bytes_mut(data) {
+            Ok(bytes) => Place::Bytes(bytes),
+            Err(bools) => Place::Bools(bools),
+        };
+        Out { dtype: T::DTYPE, place }
     }
 }
 
-impl<'a, T: Elem<Store = T>, const N: usize> From<&'a mut [T; N]> for Out<'a> {
+impl<'a, T: Element, const N: usize> From<&'a mut [T; N]> for Out<'a> {
     #[inline]
     fn from(data: &'a mut [T; N]) -> Out<'a> {
         Out::from(&mut data[..])
     }
 }
 
-impl<'a, T: Elem<Store = T>> From<&'a mut Vec<T>> for Out<'a> {
+impl<'a, T: Element> From<&'a mut Vec<T>> for Out<'a> {
     fn from(data: &'a mut Vec<T>) -> Out<'a> {
         Out::from(&mut data[..])
     }
 }
 
 impl<'a> Out<'a> {
-    /// A bool output as bytes, which become 0 or 1; a slice of bool is none, since not every byte is one.
+    /// A bool output as bytes, which become 0 or 1; a slice of bool is an output too, by [`From`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -244,6 +251,8 @@ impl<'a> Out<'a> {
             Place::Bytes(bytes) => view_mut(bytes, dtype, &Layout::contiguous(shape.clone())).map(Box::new),
             Place::Formed(bytes, form) => view_mut(bytes, dtype, &form.layout()?).map(Box::new),
             Place::Raw(view) => Ok(view),
+            // They have become bytes before.
+            Place::Bools(_) => Err(Error::new(ErrorKind::Internal, "bools where bytes are written")),
         }
     }
 }

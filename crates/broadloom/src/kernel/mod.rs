@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use broadloom_core::symbol::Binding;
 use broadloom_core::{Dim, Error, ErrorKind, Layout, Result};
+use broadloom_ir::VectorWidth;
 
 use crate::array::{Array, Leaf};
 use crate::engine::{Cache, Control, Executor, Options};
@@ -214,6 +215,27 @@ impl Kernel {
     /// is bound ([`Call::executors`]).
     pub fn executors(&self) -> Vec<Executor> {
         self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.executors(&self.0.options))
+    }
+
+    /// How wide the vectors of each loop's machine code are, in the order of [`Kernel::executors`]; `None` for a loop that
+    /// the interpreter would run.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Executor, Kernel, VectorWidth};
+    ///
+    /// let x = Array::input("x", DType::Float32, &[1000.into()])?;
+    /// let options = Options { executor: Executor::Jit, vector_width: Some(VectorWidth::W128), ..Options::default() };
+    /// let kernel = Kernel::new(&[&(&x * 2)], &[&x], &options)?;
+    /// let expected = match kernel.executors()[0] {
+    ///     Executor::Jit => Some(VectorWidth::W128),
+    ///     _ => None, // no compiler here
+    /// };
+    /// assert_eq!(kernel.vector_widths(), [expected]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn vector_widths(&self) -> Vec<Option<VectorWidth>> {
+        self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.vector_widths(&self.0.options))
     }
 
     /// The symbols of the inputs.

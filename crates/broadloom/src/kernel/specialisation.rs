@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
-use broadloom_mem::{Region, ViewMut};
+use broadloom_ir::VectorWidth;
+use broadloom_mem::{Region, ViewMut, with_bools_as_bytes};
 use smallvec::SmallVec;
 
 use crate::engine::{self, Control, Destination, Engine, ExecutionPlan, Executor, Options, Watch, param};
@@ -66,7 +67,7 @@ impl Specialisation {
     ) -> Result<Specialisation> {
         let literals: Box<[Scalar]> = template.literals().into();
         let nodes = template.bind(&layouts, options.size_limits())?;
-        let plan = Engine::global().execution_plan(template.expression(&nodes), options)?;
+        let plan = Engine::global().execution_plan(template.expression(&nodes), options, None)?;
         drop(nodes);
         let inputs = ports.iter().zip(layouts).map(|(port, layout)| Input {
             operand: Required::new(port.dtype, layout.shape.elements()),
@@ -96,6 +97,10 @@ impl Specialisation {
         self.plan.executors(&Engine::global().request(options))
     }
 
+    pub fn vector_widths(&self, options: &Options) -> Vec<Option<VectorWidth>> {
+        self.plan.vector_widths(&Engine::global().request(options))
+    }
+
     #[inline]
     pub fn run<'o>(
         &self,
@@ -112,6 +117,9 @@ impl Specialisation {
         }
         let mut given: SmallVec<[Out<'_>; 4]> = outputs.into_iter().collect();
         count("outputs", given.len(), self.outputs.len())?;
+        if given.iter().any(|out| matches!(out.place, Place::Bools(_))) {
+            return self.run_over_bools(options, inputs, given, control);
+        }
         for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
             are_slices &= self.check_output(i, out, wanted)?;
         }
@@ -126,6 +134,33 @@ impl Specialisation {
             return prepared.run(&Engine::global().request(options), inputs, outputs, &direct.params, None);
         }
         self.run_anywhere(options, inputs, given, control)
+    }
+
+    /// Runs with outputs of bools as outputs of bytes.
+    #[cold]
+    fn run_over_bools(
+        &self,
+        options: &Options,
+        inputs: &[In<'_>],
+        outputs: SmallVec<[Out<'_>; 4]>,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
+        let mut bools: SmallVec<[&mut [bool]; 2]> = SmallVec::new();
+        let mut others: SmallVec<[Option<Out<'_>>; 4]> = SmallVec::new();
+        for Out { dtype, place } in outputs {
+            others.push(match place {
+                Place::Bools(data) => {
+                    bools.push(data);
+                    None
+                }
+                place => Some(Out { dtype, place }),
+            });
+        }
+        with_bools_as_bytes(bools, |bytes| {
+            let mut bytes = bytes.into_iter().map(Out::bool_bytes);
+            let outputs = others.into_iter().map_while(|out| out.or_else(|| bytes.next()));
+            self.run(options, inputs, outputs.collect::<SmallVec<[Out<'_>; 4]>>(), control)
+        })
     }
 
     /// Runs over memory of any kind.
@@ -162,7 +197,10 @@ impl Specialisation {
             destinations.push(destination);
             later.push(left);
         }
-        let watch = control.map(|control| Watch::new(control, self.plan.elements()));
+        let mut watch = control.map(Watch::new);
+        if let Some(watch) = &mut watch {
+            watch.total = self.plan.elements();
+        }
         let made = Engine::global().run(
             &self.plan,
             &slots,
@@ -191,7 +229,7 @@ impl Specialisation {
         let given = match &out.place {
             Place::Raw(view) => view.shape(),
             Place::Formed(_, form) => form.shape,
-            Place::Bytes(_) => &shape[..],
+            Place::Bytes(_) | Place::Bools(_) => &shape[..],
         };
         if out.dtype != wanted.dtype {
             return Err(wanted.refuse("output", i, out.dtype, 0));

@@ -193,7 +193,7 @@ impl<'e, 'a> Leaves<'e, 'a> {
                 Err(Error::new(ErrorKind::Memory, why).with_help("build a Kernel, and run it on values"))
             }
             (Leaf::Const(value), _) => Ok(self.literal(*value)),
-            (Leaf::Literal(x), _) => Ok(self.literal(x.to_dtype(x.default_dtype())?)),
+            (Leaf::Number(x), _) => Ok(self.literal(x.scalar()?)),
         }
     }
 

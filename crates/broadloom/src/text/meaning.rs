@@ -47,7 +47,7 @@ impl<'n, 'a> Arrays<'n, 'a> {
             Some(_) => format!("{}{}", array.dtype(), array.all_dims()),
             None => Operand::from(array).known().to_string(),
         };
-        if declared.dtype().is_some_and(|dtype| dtype != array.dtype()) || array.literal().is_some() {
+        if declared.dtype().is_some_and(|dtype| dtype != array.dtype()) || array.number().is_some() {
             let error = Error::new(ErrorKind::DType, format!("`{name}` is {}, not {said}", is()));
             let dtype = declared.dtype().map_or("float64", DType::name);
             return Err(error.with_help(format!("write `astype(…, {dtype})`")));

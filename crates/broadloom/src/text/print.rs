@@ -217,9 +217,13 @@ impl<'a> Printer<'a> {
                     names.push(name.to_string());
                     continue;
                 }
-                // A literal is a root, and stays without a dtype.
-                Some(Leaf::Literal(x)) => {
-                    names.push(words::literal(**x).to_string());
+                // A number is a root; one without a type of its own stays without.
+                Some(Leaf::Number(x)) => {
+                    let typed = x.scalar().ok().filter(|_| x.dtype() != x.literal().default_dtype());
+                    names.push(typed.map_or_else(
+                        || words::literal(x.literal()).to_string(),
+                        |value| words::constant(value).to_string(),
+                    ));
                     continue;
                 }
                 Some(Leaf::Const(x)) if nodes.uses[id] == 1 => {

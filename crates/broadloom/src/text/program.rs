@@ -152,6 +152,7 @@ impl Program {
         for (name, _) in bound {
             let refuse = |why: &str| {
                 TextError::new(ErrorKind::Name, &(0..0), format!("an array is given for `{name}`, {why}"))
+                    .in_text(self.text())
             };
             if !known.insert(*name) {
                 return Err(refuse("and another one too"));
@@ -179,6 +180,7 @@ impl Program {
             if let Some(input) = undeclared {
                 let name = input.name();
                 let error = TextError::new(ErrorKind::Name, &input.span(), format!("`{name}` is not known"));
+                let error = error.in_text(self.text());
                 let declared = self.inputs().filter(|input| input.dtype().is_some());
                 return Err(error.with_help(match text::nearest(name, declared.map(|input| input.name())) {
                     Some(other) => format!("did you mean `{other}`?"),
@@ -187,6 +189,7 @@ impl Program {
             }
             let whole = |e: Error| {
                 let error = TextError::new(e.kind(), &(0..self.text().len() as u32), e.message());
+                let error = error.in_text(self.text());
                 e.help().map_or(error.clone(), |help| error.with_help(help))
             };
             let declared = self
@@ -218,7 +221,8 @@ impl Program {
             [_] => Ok(()),
             outputs => {
                 let message = format!("the text has {} results, not one", outputs.len());
-                Err(TextError::new(ErrorKind::Arity, &self.module.result_span(1), message))
+                Err(TextError::new(ErrorKind::Arity, &self.module.result_span(1), message)
+                    .in_text(self.text()))
             }
         }
     }

@@ -194,7 +194,22 @@ fn errors_have_places() {
         let end = marked.find(']').expect("a mark") as u32 - 1;
         let e = expression(&text, &names()).err().unwrap_or_else(|| panic!("{text} is no error"));
         assert_eq!((e.kind, &e.span), (kind, &(start..end)), "{text}: {e}");
-        assert_eq!(e.to_string(), format!("at byte {start}: {words}"), "{text}");
+        let (line, column) = e.position(&text);
+        assert_eq!((e.line(), e.column()), (Some(line), Some(column)), "{text}");
+        assert_eq!(e.to_string(), format!("line {line}, column {column}: {words}"), "{text}");
+        // An error of the library says the same.
+        let error = crate::Error::from(e.clone());
+        assert_eq!(
+            (error.kind(), error.message(), error.help()),
+            (e.kind(), e.message(), e.help()),
+            "{text}"
+        );
+        assert_eq!(
+            (error.place(), error.span(), error.render()),
+            (e.place(), e.span(), e.render()),
+            "{text}"
+        );
+        assert_eq!(error.to_string(), e.to_string());
         assert_eq!(Error::from(e).kind(), kind);
     }
 }

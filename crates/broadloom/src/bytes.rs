@@ -1,0 +1,125 @@
+//! Elements of a dtype that is known at run time only, as the bytes that memory holds: in this machine's order of bytes, one
+//! element after the other. A bool is a byte, 0 or another; those that come out are 0 or 1.
+
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result};
+use broadloom_mem::Buffer;
+
+use crate::array::Array;
+use crate::create::holding;
+use crate::engine::{Destination, Engine, Options};
+use crate::storage::Storage;
+
+impl<'a> Array<'a> {
+    /// An array of a dtype over bytes, row by row: borrowed where they are aligned for the dtype, which those of a file or
+    /// of an allocation are, and copied where they are not.
+    ///
+    /// # Errors
+    /// If the shape does not take exactly these bytes; for misaligned bytes, if memory for a copy is refused.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let bytes = [1.5_f32.to_ne_bytes(), (-2.0_f32).to_ne_bytes()].concat();
+    /// let dtype = DType::from_name("float32").expect("is a dtype"); // as a header says, perhaps
+    /// let x = Array::from_bytes(dtype, &[2], &bytes)?;
+    /// assert_eq!(x.abs().to_bytes()?, [1.5_f32.to_ne_bytes(), 2.0_f32.to_ne_bytes()].concat());
+    /// assert_eq!(
+    ///     Array::from_bytes(dtype, &[3], &bytes).unwrap_err().to_string(),
+    ///     "from_bytes: float32[3] has 12 bytes, there are 8"
+    /// );
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn from_bytes(dtype: DType, shape: &[usize], bytes: &'a [u8]) -> Result<Array<'a>> {
+        let elements = bytes.len() / dtype.size();
+        let shape = match holding("from_bytes", shape, elements) {
+            Ok(shape) if bytes.len().is_multiple_of(dtype.size()) => shape,
+            Err(error) if error.kind() == ErrorKind::Limit => return Err(error),
+            _ => {
+                let shape = broadloom_core::Shape::new(shape)?;
+                let (needed, n) = (shape.elements() as u128 * dtype.size() as u128, bytes.len());
+                let why = format!("from_bytes: {dtype}{shape} has {needed} bytes, there are {n}");
+                return Err(Error::new(ErrorKind::Shape, why));
+            }
+        };
+        if let Some(storage) = Storage::borrow_bytes(dtype, bytes) {
+            return Ok(Array::data(storage, Layout::contiguous(shape)));
+        }
+        let refused = |why: String| Error::new(ErrorKind::Limit, format!("from_bytes: {why}"));
+        let mut copy = Buffer::for_overwrite(bytes.len()).map_err(|e| refused(e.to_string()))?;
+        let to = copy.as_bytes_mut().ok_or_else(|| refused("a new buffer is not writable".to_owned()))?;
+        to.copy_from_slice(bytes);
+        Ok(Array::data(Storage::from_buffer(dtype, copy), Layout::contiguous(shape)))
+    }
+
+    /// The elements where they lie, if they are evaluated, in row-major order without gaps: of a bool, 0 is false and any
+    /// other byte true.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_vec(vec![1_u16, 2]);
+    /// assert_eq!(x.as_bytes(), Some(&[1_u16.to_ne_bytes(), 2_u16.to_ne_bytes()].concat()[..]));
+    /// assert_eq!((x + 1).as_bytes(), None);
+    /// ```
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        self.in_memory()?.bytes()
+    }
+
+    /// The elements' bytes in row-major order; evaluates what is not yet evaluated.
+    ///
+    /// # Errors
+    /// Those of [`Array::eval`]; if memory for the bytes is refused.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let len = self.len() * self.dtype().size();
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(len).is_err() {
+            return Err(Error::new(ErrorKind::Limit, format!("to_bytes: no memory for {len} bytes")));
+        }
+        bytes.resize(len, 0);
+        self.eval_into_bytes(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Computes into the caller's bytes, in row-major order; straight into them where they are aligned for the dtype.
+    ///
+    /// # Errors
+    /// If there are not exactly the bytes that the elements take; those of [`Array::eval`], and then the contents of `out`
+    /// are unspecified.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from([0.5_f32, 1.5]);
+    /// let mut out = [9_u8; 2];
+    /// x.greater(1).eval_into_bytes(&mut out)?;
+    /// assert_eq!(out, [0, 1]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn eval_into_bytes(&self, out: &mut [u8]) -> Result<()> {
+        self.eval_into_bytes_with(out, &Options::default())
+    }
+
+    /// [`Array::eval_into_bytes`] with options.
+    ///
+    /// # Errors
+    /// As [`Array::eval_into_bytes`] and [`Array::eval_with`].
+    pub fn eval_into_bytes_with(&self, out: &mut [u8], options: &Options) -> Result<()> {
+        let (size, dtype) = (self.dtype().size(), self.dtype());
+        if !out.len().is_multiple_of(size) || out.len() / size != self.len() {
+            let (needed, n) = (self.len() as u128 * size as u128, out.len());
+            let why = format!("eval_into_bytes: {dtype}{} has {needed} bytes, the output {n}", self.0.shape);
+            return Err(Error::new(ErrorKind::Shape, why));
+        }
+        if out.as_ptr().addr().is_multiple_of(size) {
+            Engine::global().eval_into(self, Destination::Bytes(out), options, None)?;
+        } else {
+            let missing = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
+            let computed = self.eval_with(options)?;
+            out.copy_from_slice(computed.as_bytes().ok_or_else(missing)?);
+        }
+        if dtype == DType::Bool {
+            out.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! Boxes of a shape that follow each other in row-major order.
+//!
+//! Concatenated, the boxes hold each element once, in order. There is at least one, which is empty for a shape without
+//! elements.
+
+use std::ops::Range;
+
+/// How a shape is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cuts {
+    shape: Vec<usize>,
+    /// The axis that is cut; those before it are taken index by index, those after it whole.
+    axis: usize,
+    /// Indices along it that a box takes.
+    rows: usize,
+}
+
+impl Cuts {
+    /// Nothing is cut.
+    pub fn none(shape: &[usize]) -> Cuts {
+        Cuts { shape: shape.to_vec(), axis: 0, rows: usize::MAX }
+    }
+
+    /// The largest boxes that fit, as far as a few tries find them: what holds for a box holds for smaller ones too. None
+    /// where not even a box of one index along each axis fits.
+    ///
+    /// # Errors
+    /// The first that `fits` gives.
+    pub fn largest<E>(
+        shape: &[usize],
+        mut fits: impl FnMut(&Cuts) -> Result<bool, E>,
+    ) -> Result<Option<Cuts>, E> {
+        let whole = Cuts::none(shape);
+        if shape.contains(&0) || fits(&whole)? {
+            return Ok(Some(whole));
+        }
+        for axis in 0..shape.len() {
+            let cut = |rows| Cuts { shape: shape.to_vec(), axis, rows };
+            if !fits(&cut(1))? {
+                continue;
+            }
+            // The rows that fit, and those that don't; close enough where some hundredths more don't.
+            let (mut good, mut bad) = (1, shape[axis].max(2));
+            while bad - good > good / 32 + 1 || bad - good > 1 && good < 32 {
+                // Far away first, then by halves.
+                let middle = if bad / good >= 4 { geometric_mean(good, bad) } else { good.midpoint(bad) };
+                let middle = middle.clamp(good + 1, bad - 1);
+                if fits(&cut(middle))? { good = middle } else { bad = middle }
+            }
+            return Ok(Some(cut(good)));
+        }
+        Ok(None)
+    }
+
+    /// How many boxes there are.
+    pub fn count(&self) -> usize {
+        let outer: usize = self.shape.iter().take(self.axis).product();
+        outer * self.boxes_per_index()
+    }
+
+    fn boxes_per_index(&self) -> usize {
+        self.shape.get(self.axis).map_or(1, |extent| extent.div_ceil(self.rows).max(1))
+    }
+
+    /// The ranges of a box, of those that there are.
+    pub fn get(&self, i: usize) -> Vec<Range<usize>> {
+        let per_index = self.boxes_per_index();
+        let (mut outer, at) = (i / per_index, i % per_index);
+        let mut ranges: Vec<Range<usize>> = self.shape.iter().map(|&extent| 0..extent).collect();
+        if let Some(extent) = self.shape.get(self.axis) {
+            let start = at.saturating_mul(self.rows).min(*extent);
+            ranges[self.axis] = start..start.saturating_add(self.rows).min(*extent);
+        }
+        for axis in (0..self.axis).rev() {
+            let index = outer % self.shape[axis];
+            outer /= self.shape[axis];
+            ranges[axis] = index..index + 1;
+        }
+        ranges
+    }
+}
+
+/// A number between two positive ones, about as many times the smaller as the larger is times it.
+fn geometric_mean(low: usize, high: usize) -> usize {
+    low << ((high / low).ilog2() / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn elements(ranges: &[Range<usize>]) -> usize {
+        ranges.iter().map(Range::len).product()
+    }
+
+    /// Boxes of at most so many elements.
+    fn of_at_most(shape: &[usize], most: usize) -> Option<Cuts> {
+        let fits = |cuts: &Cuts| Ok::<_, Infallible>(elements(&cuts.get(0)) <= most);
+        Cuts::largest(shape, fits).unwrap_or_else(|never| match never {})
+    }
+
+    /// The flat indices of a box's elements.
+    fn flat(shape: &[usize], ranges: &[Range<usize>]) -> Vec<usize> {
+        let mut flat = vec![0];
+        for (&extent, range) in shape.iter().zip(ranges) {
+            flat = flat.iter().flat_map(|&at| range.clone().map(move |i| at * extent + i)).collect();
+        }
+        flat
+    }
+
+    #[test]
+    fn boxes_follow_each_other() {
+        for shape in [&[][..], &[1], &[7], &[3, 4], &[2, 3, 4], &[1, 5, 1, 3], &[5, 1, 1], &[2, 2, 2, 2]] {
+            assert_eq!(of_at_most(shape, 0), None);
+            for most in 1..30 {
+                let cuts = of_at_most(shape, most).expect("one element fits");
+                let boxes: Vec<Vec<Range<usize>>> = (0..cuts.count()).map(|i| cuts.get(i)).collect();
+                let all: Vec<usize> = boxes.iter().flat_map(|ranges| flat(shape, ranges)).collect();
+                assert_eq!(all, (0..shape.iter().product()).collect::<Vec<_>>(), "{shape:?} {most}");
+                assert!(boxes.iter().all(|ranges| elements(ranges) <= most), "{shape:?} {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn boxes_are_not_needlessly_small() {
+        let count = |shape: &[usize], most| of_at_most(shape, most).map(|cuts| cuts.count());
+        assert_eq!(count(&[100, 10], 50), Some(20));
+        assert_eq!(count(&[2, 1000], 520), Some(4));
+        assert_eq!(count(&[1, 1000, 10], 5200), Some(2));
+        for extent in [1_000, 1_000_000, usize::MAX / 8] {
+            for most in [1, 10, 999, 12_345] {
+                let rows = of_at_most(&[extent], most).map(|cuts| cuts.get(0)[0].len());
+                let wanted = most.min(extent);
+                assert!(rows.is_some_and(|rows| rows + rows / 32 + 1 >= wanted), "{extent} {most} {rows:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_shape_without_elements_is_one_box() {
+        for shape in [&[0][..], &[3, 0], &[0, 3], &[usize::MAX, 0, usize::MAX]] {
+            let cuts = of_at_most(shape, 0).expect("nothing fits anywhere");
+            assert_eq!((cuts.count(), cuts.get(0)), (1, shape.iter().map(|&n| 0..n).collect()), "{shape:?}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Expressions narrowed to windows of their results.
+//!
+//! [`Nodes`] lists the nodes of expressions once. [`Nodes::windows`] goes from the results to the leaves and finds which
+//! elements of each node the wanted ones are made of; [`Nodes::build`] goes back up and makes the expressions of those
+//! elements alone. Slices dissolve on the way: a leaf has the elements that are read, and nothing else.
+
+use broadloom_core::layout::Slice;
+use broadloom_core::node::Args;
+use broadloom_core::{Error, ErrorKind, Result, View};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::reshape::{Reshaped, reshaped};
+use super::window::{Window, WindowList, indices, merged};
+use crate::array::{Array, Data, Kind, Leaf};
+use crate::expr;
+
+/// The nodes of expressions, operands first, each once.
+pub(super) struct Nodes<'a> {
+    list: Vec<Array<'a>>,
+    operands: Vec<Args<u32>>,
+    /// Which nodes an evaluation may keep in a temporary.
+    stored: Vec<bool>,
+    roots: Vec<u32>,
+}
+
+/// The windows of each node that windows of the results are made of.
+pub(super) struct Windows {
+    of: Vec<WindowList>,
+    /// Elements that are in windows only because a reshape's window begins or ends inside of a row.
+    pub excess: usize,
+}
+
+impl<'a> Nodes<'a> {
+    /// The nodes of the expressions of these roots, whose extents are known.
+    pub fn of(roots: &[&Array<'a>]) -> Result<Nodes<'a>> {
+        let mut nodes =
+            Nodes { list: Vec::new(), operands: Vec::new(), stored: Vec::new(), roots: Vec::new() };
+        let mut known: FxHashMap<*const (), u32> = FxHashMap::default();
+        let address = |array: &Array<'a>| std::sync::Arc::as_ptr(&array.0).cast::<()>();
+        for root in roots {
+            root.has_known_extents("chunks")?;
+            let mut pending = vec![(*root, false)];
+            while let Some((array, operands_done)) = pending.pop() {
+                if known.contains_key(&address(array)) {
+                    continue;
+                }
+                let operands = array.0.kind.operands();
+                if !operands_done && array.0.kind.arity() > 0 {
+                    pending.push((array, true));
+                    pending.extend(operands.rev().map(|operand| (operand, false)));
+                    continue;
+                }
+                let operands: Args<u32> = operands.filter_map(|x| known.get(&address(x)).copied()).collect();
+                known.insert(address(array), nodes.list.len() as u32);
+                nodes.push(array, operands);
+            }
+            nodes.roots.extend(known.get(&address(root)));
+        }
+        Ok(nodes)
+    }
+
+    fn push(&mut self, array: &Array<'a>, operands: Args<u32>) {
+        for &operand in operands.iter() {
+            let below = &self.list[operand as usize];
+            let is_stored = match &array.0.kind {
+                Kind::View { view, .. } if view.merges_axes(&below.0.shape) => true,
+                Kind::View { .. } => below.0.kind.is_computed(),
+                _ => below.0.shape != array.0.shape && below.0.kind.is_computed(),
+            };
+            self.stored[operand as usize] |= is_stored && below.rank() > 0;
+        }
+        self.list.push(array.clone());
+        self.operands.push(operands);
+        self.stored.push(false);
+    }
+
+    /// The roots, in their order.
+    pub fn results(&self) -> impl Iterator<Item = &Array<'a>> {
+        self.roots.iter().map(|&root| &self.list[root as usize])
+    }
+
+    /// The nodes with their numbers, operands first.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Array<'a>)> {
+        self.list.iter().enumerate()
+    }
+
+    /// The operands of a node.
+    pub fn operands(&self, node: usize) -> impl Iterator<Item = (usize, &Array<'a>)> {
+        self.operands[node].iter().map(|&operand| (operand as usize, &self.list[operand as usize]))
+    }
+
+    /// The windows that these of the roots are made of, one for each root. An input has windows without steps, and so of
+    /// elements that are read in one go.
+    pub fn windows(&self, wanted: &[Window]) -> Result<Windows> {
+        let mut of: Vec<WindowList> = vec![WindowList::new(); self.list.len()];
+        let mut excess = 0usize;
+        for (&root, window) in self.roots.iter().zip(wanted) {
+            of[root as usize].push(window.clone());
+        }
+        for node in (0..self.list.len()).rev() {
+            let array = &self.list[node];
+            let mut windows = std::mem::take(&mut of[node]);
+            if let Kind::Leaf(Leaf::Input(_)) = &array.0.kind {
+                windows.iter_mut().for_each(|window| *window = window.without_steps());
+            }
+            let windows = merged(windows);
+            for window in &windows {
+                for (operand, below) in self.operands(node) {
+                    let needed = operand_window(array, below, window)?;
+                    if let Kind::View { view, .. } = &array.0.kind
+                        && matches!(**view, View::Reshape(_))
+                    {
+                        excess += needed.elements().saturating_sub(window.elements());
+                    }
+                    if !of[operand].contains(&needed) {
+                        of[operand].push(needed);
+                    }
+                }
+            }
+            of[node] = windows;
+        }
+        Ok(Windows { of, excess })
+    }
+
+    /// The windows of a node.
+    pub fn windows_of<'w>(&self, windows: &'w Windows, node: usize) -> &'w [Window] {
+        &windows.of[node]
+    }
+
+    /// About how many bytes an evaluation of windows takes: parts of inputs, results and temporaries.
+    pub fn bytes(&self, windows: &Windows) -> usize {
+        let mut bytes = 0usize;
+        let mut computed = 0;
+        for (node, array) in self.iter() {
+            let is_input = matches!(&array.0.kind, Kind::Leaf(Leaf::Input(_)));
+            computed += usize::from(array.0.kind.is_computed());
+            let times = usize::from(is_input) + usize::from(self.stored[node]);
+            if times > 0 {
+                bytes = bytes.saturating_add(times.saturating_mul(size_of_windows(array, &windows.of[node])));
+            }
+        }
+        let results = self
+            .roots
+            .iter()
+            .map(|&root| size_of_windows(&self.list[root as usize], &windows.of[root as usize]));
+        let (sum, largest) =
+            results.fold((0usize, 0), |(sum, largest), n| (sum.saturating_add(n), largest.max(n)));
+        // A loop that is too long is cut, and values that both parts use are stored between them.
+        bytes.saturating_add(sum).saturating_add((computed / NODES_PER_LOOP).saturating_mul(largest))
+    }
+
+    /// The view that needs most of its operand, the operand, and how many bytes of it that is.
+    pub fn largest_view(&self, windows: &Windows) -> Option<(&View, &Array<'a>, usize)> {
+        let views = self.iter().filter_map(|(node, array)| {
+            let Kind::View { view, .. } = &array.0.kind else { return None };
+            let (_, below) = self.operands(node).next()?;
+            let needed = windows.of[node].iter().map(|window| operand_window(array, below, window));
+            let needed: WindowList = needed.collect::<Result<_>>().ok()?;
+            Some((&**view, below, size_of_windows(below, &needed)))
+        });
+        views.max_by_key(|&(.., bytes)| bytes)
+    }
+
+    /// The nodes that may divide by zero and of which a slice, or what has no elements, reads a part.
+    pub fn partly_read(&self) -> Vec<&Array<'a>> {
+        let mut faults = vec![false; self.list.len()];
+        let mut found = vec![false; self.list.len()];
+        for (node, array) in self.iter() {
+            faults[node] = matches!(&array.0.kind, Kind::Apply { op, args } if
+                args.last().is_some_and(|divisor| op.faults(divisor.dtype())));
+            let is_slice =
+                matches!(&array.0.kind, Kind::View { view, .. } if matches!(**view, View::Slice(_)));
+            for (operand, below) in self.operands(node) {
+                faults[node] |= faults[operand];
+                let loses_elements = is_slice || array.is_empty() && !below.is_empty();
+                found[operand] |= faults[operand] && loses_elements;
+            }
+        }
+        self.iter().filter(|(node, _)| found[*node]).map(|(_, array)| array).collect()
+    }
+
+    /// The expressions of the wanted windows, one for each root, over what `leaf` gives for a window of a leaf.
+    pub fn build<'p>(
+        &self,
+        windows: &Windows,
+        wanted: &[Window],
+        mut leaf: impl FnMut(usize, &Window) -> Result<Array<'p>>,
+    ) -> Result<Vec<Array<'p>>>
+    where
+        'a: 'p,
+    {
+        let mut built: Vec<SmallVec<[Array<'p>; 1]>> = Vec::with_capacity(self.list.len());
+        for (node, array) in self.iter() {
+            let mut made = SmallVec::new();
+            for window in &windows.of[node] {
+                made.push(match &array.0.kind {
+                    Kind::Leaf(_) => leaf(node, window)?,
+                    Kind::View { view, .. } => {
+                        let (operand, below) = self.operands(node).next().ok_or_else(missing)?;
+                        let needed = operand_window(array, below, window)?;
+                        narrowed_view(view, below, window, &pick(windows, &built, operand, &needed)?)?
+                    }
+                    kind => {
+                        let mut operands = self.operands(node);
+                        let kind: Kind<'p> = kind.try_map(
+                            |_| {
+                                let (operand, below) = operands.next().ok_or_else(missing)?;
+                                pick(windows, &built, operand, &operand_window(array, below, window)?)
+                            },
+                            |_| Err(missing()),
+                            Clone::clone,
+                        )?;
+                        Array::of(kind, array.dtype(), window.shape()?)
+                    }
+                });
+            }
+            built.push(made);
+        }
+        let roots = self.roots.iter().zip(wanted);
+        roots.map(|(&root, window)| pick(windows, &built, root as usize, window)).collect()
+    }
+
+    /// A window of an array in memory, or of a number.
+    pub fn leaf<'p>(&self, node: usize, window: &Window) -> Result<Array<'p>>
+    where
+        'a: 'p,
+    {
+        let array = &self.list[node];
+        match array.leaf() {
+            Some(Leaf::Data(_)) if *window == Window::whole(array.shape()) => Ok(array.clone()),
+            Some(Leaf::Data(data)) => part_of(data, window),
+            Some(Leaf::Number(_) | Leaf::Const(_)) => Ok(array.clone()),
+            Some(Leaf::Input(_)) | None => Err(missing()),
+        }
+    }
+}
+
+/// Instructions of a loop, at least, where it is cut.
+const NODES_PER_LOOP: usize = 1024;
+
+fn missing() -> Error {
+    Error::new(ErrorKind::Internal, "a node of a chunk has no operand")
+}
+
+fn size_of_windows(array: &Array<'_>, windows: &[Window]) -> usize {
+    let elements = windows.iter().fold(0usize, |sum, window| sum.saturating_add(window.elements()));
+    elements.saturating_mul(array.dtype().size())
+}
+
+/// The window of an operand that a window of a node is made of.
+fn operand_window(array: &Array<'_>, operand: &Array<'_>, window: &Window) -> Result<Window> {
+    let Kind::View { view, .. } = &array.0.kind else { return Ok(unbroadcast(operand.shape(), window)) };
+    Ok(match &**view {
+        View::BroadcastTo(_) => unbroadcast(operand.shape(), window),
+        View::Permute(axes) => {
+            let mut needed = window.clone();
+            for (&axis, &slice) in axes.iter().zip(&window.0) {
+                needed.0[axis as usize] = slice;
+            }
+            needed
+        }
+        View::Slice(slices) => {
+            Window(slices.iter().zip(&window.0).map(|(&taken, &wanted)| of_slice(taken, wanted).0).collect())
+        }
+        View::Reshape(shape) => reshaped(operand.shape(), shape, window)?.operand,
+    })
+}
+
+/// The window of what is broadcast: its last axes, of which one of extent 1 is taken whole.
+fn unbroadcast(operand: &[usize], window: &Window) -> Window {
+    let new = window.0.len() - operand.len();
+    let axes = operand.iter().zip(&window.0[new..]);
+    Window(axes.map(|(&extent, &slice)| if extent == 1 { indices(0, 1, 1) } else { slice }).collect())
+}
+
+/// The indices of an axis that a window of a slice of it has; and the slice of those that is the window.
+fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
+    if wanted.len == 0 {
+        return (indices(0, 1, 0), indices(0, 1, 0));
+    }
+    let first = taken.start as isize + wanted.start as isize * taken.step;
+    let step = taken.step * wanted.step;
+    let last = first + (wanted.len as isize - 1) * step;
+    let has = indices(first.min(last) as usize, step.unsigned_abs(), wanted.len);
+    let is_reversed = step < 0 && wanted.len > 1;
+    let kept = if is_reversed {
+        Slice { start: wanted.len - 1, step: -1, len: wanted.len }
+    } else {
+        indices(0, 1, wanted.len)
+    };
+    (has, kept)
+}
+
+/// The window of a view, of what it needs of its operand.
+fn narrowed_view<'p>(
+    view: &View,
+    operand: &Array<'_>,
+    window: &Window,
+    needed: &Array<'p>,
+) -> Result<Array<'p>> {
+    match view {
+        View::BroadcastTo(_) => expr::view(needed, View::BroadcastTo(window.shape()?)),
+        View::Permute(axes) => expr::view(needed, View::Permute(axes.clone())),
+        View::Slice(slices) => {
+            let kept = slices.iter().zip(&window.0).map(|(&taken, &wanted)| of_slice(taken, wanted).1);
+            expr::view(needed, View::Slice(kept.collect()))
+        }
+        View::Reshape(shape) => {
+            let Reshaped { views, .. } = reshaped(operand.shape(), shape, window)?;
+            views.into_iter().try_fold(needed.clone(), |array, view| expr::view(&array, view))
+        }
+    }
+}
+
+/// A window of a node, of those that were built.
+fn pick<'p>(
+    windows: &Windows,
+    built: &[SmallVec<[Array<'p>; 1]>],
+    node: usize,
+    wanted: &Window,
+) -> Result<Array<'p>> {
+    for (window, array) in windows.of[node].iter().zip(&built[node]) {
+        if window == wanted {
+            return Ok(array.clone());
+        }
+        if let Some(slices) = wanted.within(window) {
+            return expr::view(array, View::Slice(slices));
+        }
+    }
+    Err(missing())
+}
+
+/// A window of an array in memory. Borrowed memory that it does not reach is left out, so that equal windows at different
+/// places have equal layouts, and so one plan.
+fn part_of<'a>(data: &Data<'a>, window: &Window) -> Result<Array<'a>> {
+    let mut layout = data.layout.view(&View::Slice(window.0.clone())).ok_or_else(missing)?;
+    if let Some((low, high)) = layout.reach()
+        && let Some(storage) = data.storage.part(low as usize, (high - low) as usize + 1)
+    {
+        layout.offset -= low;
+        return Ok(Array::data(storage, layout));
+    }
+    Ok(Array::data(data.storage.clone(), layout))
+}

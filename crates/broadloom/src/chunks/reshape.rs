@@ -1,0 +1,213 @@
+//! Windows of reshapes.
+//!
+//! A window of a reshape is a range of the flat order of its elements, or lies in one. That range is a window of the operand
+//! if it is cut at the operand's rows; views take it from there to the window that is wanted.
+
+use std::ops::Range;
+
+use broadloom_core::layout::Slice;
+use broadloom_core::{Result, Shape, View};
+use smallvec::SmallVec;
+
+use super::window::{Window, indices, span};
+
+/// How a window of a reshape is made.
+pub(super) struct Reshaped {
+    /// The operand's elements that it is made of.
+    pub operand: Window,
+    /// What takes them to the window, one after the other.
+    pub views: SmallVec<[View; 4]>,
+}
+
+/// How a window of the reshape of `old` to `new` is made.
+pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<Reshaped> {
+    if window.elements() == 0 {
+        return empty(old, new, window);
+    }
+    let mut operand = SmallVec::new();
+    // Along each group of axes, the operand's elements in flat order, and which of them are wanted.
+    let (mut flat, mut wanted) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
+    let (mut rows, mut of_rows) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
+    for (olds, news) in groups(old, new) {
+        let cover = Cover::of(&new[news.clone()], &window.0[news]);
+        let (start, len) = unravel(&old[olds], cover.start, cover.len, &mut operand);
+        flat.push(len);
+        wanted.push(indices(cover.start - start, 1, cover.len));
+        rows.extend(cover.rows);
+        of_rows.extend(cover.of_rows);
+    }
+    let mut views = SmallVec::new();
+    // A single reshape merges no more axes than the original does.
+    if flat.iter().zip(&wanted).any(|(&len, wanted)| wanted.len != len) {
+        views.push(View::Reshape(Shape::new(&flat)?));
+        views.push(View::Slice(wanted));
+    }
+    views.push(View::Reshape(Shape::new(&rows)?));
+    views.push(View::Slice(of_rows));
+    Ok(Reshaped { operand: Window(operand), views })
+}
+
+/// A window without elements.
+fn empty(old: &[usize], new: &[usize], window: &Window) -> Result<Reshaped> {
+    let shape = window.shape()?;
+    if old.is_empty() {
+        // The operand has one element, and no axis to leave it out by.
+        let views = [View::Reshape(Shape::new(new)?), View::Slice(window.0.clone())];
+        return Ok(Reshaped { operand: Window::whole(old), views: views.into_iter().collect() });
+    }
+    let operand = Window(old.iter().map(|_| indices(0, 1, 0)).collect());
+    Ok(Reshaped { operand, views: [View::Reshape(shape)].into_iter().collect() })
+}
+
+/// The smallest groups of neighbouring axes that have as many elements in both shapes, which have some.
+fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
+    let mut groups = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while i < old.len() || j < new.len() {
+        let (from_i, from_j) = (i, j);
+        let (mut olds, mut news) = (1, 1);
+        if let Some(extent) = old.get(i) {
+            olds = *extent;
+            i += 1;
+        }
+        if let Some(extent) = new.get(j) {
+            news = *extent;
+            j += 1;
+        }
+        while olds != news {
+            // The rest of both shapes has as many elements, so that the one with fewer so far goes on.
+            if olds < news {
+                olds *= old[i];
+                i += 1;
+            } else {
+                news *= new[j];
+                j += 1;
+            }
+        }
+        groups.push((from_i..i, from_j..j));
+    }
+    groups
+}
+
+/// The range of the flat order that a window lies in, cut at the rows of the window's first axis of several indices.
+struct Cover {
+    start: usize,
+    len: usize,
+    /// The shape of the range under the window's axes.
+    rows: SmallVec<[usize; 4]>,
+    /// The window in it.
+    of_rows: SmallVec<[Slice; 4]>,
+}
+
+impl Cover {
+    fn of(extents: &[usize], window: &[Slice]) -> Cover {
+        let first = window.iter().position(|slice| slice.len > 1).unwrap_or(window.len());
+        let mut cover = Cover { start: 0, len: 1, rows: SmallVec::new(), of_rows: SmallVec::new() };
+        for (axis, (&extent, &slice)) in extents.iter().zip(window).enumerate() {
+            let (start, rows, of_rows) = match axis.cmp(&first) {
+                std::cmp::Ordering::Less => (slice.start, 1, indices(0, 1, 1)),
+                std::cmp::Ordering::Equal => {
+                    (slice.start, span(slice), indices(0, slice.step.unsigned_abs(), slice.len))
+                }
+                std::cmp::Ordering::Greater => (0, extent, slice),
+            };
+            cover.start = cover.start * extent + start;
+            cover.len *= rows;
+            cover.rows.push(rows);
+            cover.of_rows.push(of_rows);
+        }
+        cover
+    }
+}
+
+/// Adds the smallest window of consecutive elements that has those from `start` on, `len` of them; gives where it begins
+/// in flat order, and its elements.
+fn unravel(extents: &[usize], start: usize, len: usize, window: &mut SmallVec<[Slice; 4]>) -> (usize, usize) {
+    let mut inner: usize = extents.iter().product();
+    let (mut low, mut high) = (start, start + len - 1);
+    let (mut begin, mut elements, mut is_cut) = (0, 1, false);
+    for &extent in extents {
+        inner /= extent;
+        let slice = match is_cut {
+            true => indices(0, 1, extent),
+            false => indices(low / inner, 1, high / inner - low / inner + 1),
+        };
+        (low, high) = (low % inner, high % inner);
+        is_cut |= slice.len > 1;
+        begin = begin * extent + slice.start;
+        elements *= slice.len;
+        window.push(slice);
+    }
+    (begin, elements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_core::Layout;
+
+    /// The elements of a layout, in row-major order.
+    fn each(layout: &Layout) -> Vec<isize> {
+        let mut at = vec![layout.offset];
+        for (&extent, &stride) in layout.shape.iter().zip(&layout.strides) {
+            at = at.iter().flat_map(|at| (0..extent as isize).map(move |i| at + i * stride)).collect();
+        }
+        at
+    }
+
+    fn windows(shape: &[usize]) -> Vec<Window> {
+        let mut all = vec![Window(SmallVec::new())];
+        for &extent in shape {
+            let slices: Vec<Slice> = (0..extent)
+                .flat_map(|start| (1..=2).flat_map(move |step| (0..=3).map(move |len| (start, step, len))))
+                .filter(|(start, step, len)| *len == 0 || start + (len - 1) * step < extent)
+                .map(|(start, step, len)| indices(start, step, len))
+                .collect();
+            let longer = all.iter().flat_map(|window| {
+                slices.iter().map(|&slice| {
+                    let mut window = window.clone();
+                    window.0.push(slice);
+                    window
+                })
+            });
+            all = longer.collect();
+        }
+        all
+    }
+
+    /// Every small window of reshapes that split axes, merge them, do both, and have axes of one index.
+    #[test]
+    fn a_window_of_a_reshape_is_that_of_the_whole() -> Result<()> {
+        for (old, new) in [
+            (&[12][..], &[3, 4][..]),
+            (&[3, 4], &[12]),
+            (&[4, 3], &[2, 6]),
+            (&[2, 6], &[4, 3]),
+            (&[2, 3, 2], &[3, 4]),
+            (&[1, 6, 1], &[2, 1, 3]),
+            (&[6], &[1, 6, 1]),
+            (&[2, 3], &[2, 3]),
+            (&[], &[1, 1]),
+            (&[1], &[]),
+        ] {
+            let memory = Layout::contiguous(Shape::new(old)?);
+            let whole = memory.view(&View::Reshape(Shape::new(new)?)).expect("it is contiguous");
+            for window in windows(new) {
+                let made = reshaped(old, new, &window)?;
+                let wanted = whole.view(&View::Slice(window.0.clone())).expect("a slice");
+                // The operand's window is a copy, so that its elements lie one after the other.
+                let operand = memory.view(&View::Slice(made.operand.0.clone())).expect("a slice");
+                let copied = each(&operand);
+                let mut layout = Layout::contiguous(operand.shape.clone());
+                for view in &made.views {
+                    view.check(&layout.shape)?;
+                    layout = layout.view(view).expect("it is contiguous");
+                }
+                let got: Vec<isize> = each(&layout).iter().map(|&at| copied[at as usize]).collect();
+                assert_eq!(got, each(&wanted), "{old:?} to {new:?}: {window:?}");
+                assert_eq!(layout.shape, wanted.shape);
+            }
+        }
+        Ok(())
+    }
+}

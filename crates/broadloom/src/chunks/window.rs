@@ -1,0 +1,205 @@
+//! Windows of index spaces: which indices of each axis are wanted.
+//!
+//! Along an axis a window has the indices `start`, `start + step`, … with a positive step; a step that nothing follows is
+//! written 1, and no indices are written 0:0:1, so that equal windows have one form.
+
+use std::ops::Range;
+
+use broadloom_core::layout::Slice;
+use broadloom_core::{Result, Shape};
+use smallvec::SmallVec;
+
+/// The indices of each axis that are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Window(pub SmallVec<[Slice; 4]>);
+
+/// The windows that are wanted of one node.
+pub(crate) type WindowList = SmallVec<[Window; 1]>;
+
+/// A node has at most this many windows; of more, those are merged that cost least.
+const MAX_WINDOWS: usize = 64;
+
+/// These indices of an axis, in their one form.
+pub(super) fn indices(start: usize, step: usize, len: usize) -> Slice {
+    match len {
+        0 => Slice { start: 0, step: 1, len },
+        1 => Slice { start, step: 1, len },
+        _ => Slice { start, step: step as isize, len },
+    }
+}
+
+/// How many indices there are from the first to the last.
+pub(super) fn span(slice: Slice) -> usize {
+    if slice.len == 0 { 0 } else { (slice.len - 1) * slice.step.unsigned_abs() + 1 }
+}
+
+impl Window {
+    /// All indices.
+    pub fn whole(shape: &[usize]) -> Window {
+        Window(shape.iter().map(|&extent| indices(0, 1, extent)).collect())
+    }
+
+    /// These ranges of indices.
+    pub fn of_ranges(ranges: impl IntoIterator<Item = Range<usize>>) -> Window {
+        Window(ranges.into_iter().map(|range| indices(range.start, 1, range.len())).collect())
+    }
+
+    /// How many elements it has.
+    pub fn elements(&self) -> usize {
+        let lens = || self.0.iter().map(|slice| slice.len);
+        if lens().any(|len| len == 0) { 0 } else { lens().product() }
+    }
+
+    /// The shape of its elements.
+    pub fn shape(&self) -> Result<Shape> {
+        Shape::new(&self.0.iter().map(|slice| slice.len).collect::<SmallVec<[usize; 4]>>())
+    }
+
+    /// The same window with what lies between its indices.
+    pub fn without_steps(&self) -> Window {
+        Window(self.0.iter().map(|&slice| indices(slice.start, 1, span(slice))).collect())
+    }
+
+    /// Along each axis, the range from its first index to its last.
+    pub fn ranges(&self) -> Vec<Range<usize>> {
+        self.0.iter().map(|&slice| slice.start..slice.start + span(slice)).collect()
+    }
+
+    /// The windows of one index each of the first axis that has several; none of a window of one element.
+    pub fn indices_of_first_axis(&self) -> Vec<Window> {
+        let Some(axis) = self.0.iter().position(|slice| slice.len > 1) else { return Vec::new() };
+        let slice = self.0[axis];
+        let at = |i| {
+            let mut window = self.clone();
+            window.0[axis] = indices(slice.start + i * slice.step.unsigned_abs(), 1, 1);
+            window
+        };
+        (0..slice.len).map(at).collect()
+    }
+
+    /// The slices of another window that are this one; none if that lacks an element.
+    pub fn within(&self, outer: &Window) -> Option<SmallVec<[Slice; 4]>> {
+        self.0.iter().zip(&outer.0).map(|(&inner, &outer)| within(inner, outer)).collect()
+    }
+
+    /// The smallest window that has the elements of both.
+    fn cover(&self, other: &Window) -> Window {
+        match (self.elements(), other.elements()) {
+            (_, 0) => self.clone(),
+            (0, _) => other.clone(),
+            _ => Window(self.0.iter().zip(&other.0).map(|(&a, &b)| cover(a, b)).collect()),
+        }
+    }
+}
+
+fn within(inner: Slice, outer: Slice) -> Option<Slice> {
+    if inner.len == 0 {
+        return Some(indices(0, 1, 0));
+    }
+    let (step, unit) = (inner.step.unsigned_abs(), outer.step.unsigned_abs());
+    let first = inner.start.checked_sub(outer.start)?;
+    let is_aligned = first.is_multiple_of(unit) && (inner.len == 1 || step.is_multiple_of(unit));
+    (is_aligned && first + span(inner) <= span(outer)).then(|| indices(first / unit, step / unit, inner.len))
+}
+
+fn cover(a: Slice, b: Slice) -> Slice {
+    if within(b, a).is_some() {
+        return a;
+    }
+    if within(a, b).is_some() {
+        return b;
+    }
+    let start = a.start.min(b.start);
+    indices(start, 1, (a.start + span(a)).max(b.start + span(b)) - start)
+}
+
+/// Windows that have the elements of these. Two become one where that has no more elements than both together, as the
+/// windows of a stencil do; windows that lie apart stay apart.
+pub(super) fn merged(windows: WindowList) -> WindowList {
+    if windows.len() < 2 {
+        return windows;
+    }
+    let mut out = WindowList::new();
+    for mut window in windows {
+        let is_cheap = |a: &Window, b: &Window| a.cover(b).elements() <= a.elements() + b.elements();
+        while let Some(at) = out.iter().position(|other| is_cheap(&window, other)) {
+            window = window.cover(&out.swap_remove(at));
+        }
+        out.push(window);
+        if out.len() > MAX_WINDOWS {
+            merge_cheapest(&mut out);
+        }
+    }
+    out
+}
+
+/// Merges the two windows whose union has the fewest elements that neither has.
+fn merge_cheapest(windows: &mut WindowList) {
+    let waste = |&(i, j): &(usize, usize)| {
+        let (a, b): (&Window, &Window) = (&windows[i], &windows[j]);
+        a.cover(b).elements().saturating_sub(a.elements() + b.elements())
+    };
+    let pairs = (0..windows.len()).flat_map(|i| (i + 1..windows.len()).map(move |j| (i, j)));
+    if let Some((i, j)) = pairs.min_by_key(waste) {
+        let last = windows.swap_remove(j);
+        windows[i] = windows[i].cover(&last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(slices: &[(usize, usize, usize)]) -> Window {
+        Window(slices.iter().map(|&(start, step, len)| indices(start, step, len)).collect())
+    }
+
+    /// The indices, one by one.
+    fn each(slice: Slice) -> Vec<usize> {
+        (0..slice.len).map(|i| slice.start + i * slice.step as usize).collect()
+    }
+
+    #[test]
+    fn a_window_within_another_is_slices_of_it() {
+        let all: Vec<Slice> = (0..5)
+            .flat_map(|start| (1..4).flat_map(move |step| (0..4).map(move |len| indices(start, step, len))))
+            .collect();
+        for &outer in &all {
+            for &inner in &all {
+                let (has, wanted) = (each(outer), each(inner));
+                match within(inner, outer) {
+                    Some(slice) => {
+                        let got: Vec<usize> = each(slice).iter().map(|&i| has[i]).collect();
+                        assert_eq!(got, wanted, "{inner} of {outer}");
+                    }
+                    None => assert!(!wanted.iter().all(|i| has.contains(i)), "{inner} of {outer}"),
+                }
+                let union = each(cover(inner, outer));
+                assert!(wanted.iter().chain(&has).all(|i| union.contains(i)), "{inner} and {outer}");
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_are_merged_and_others_are_not() {
+        let list = |windows: &[Window]| windows.iter().cloned().collect::<WindowList>();
+        let stencil = [window(&[(4, 1, 10)]), window(&[(5, 1, 10)]), window(&[(3, 1, 10)])];
+        assert_eq!(merged(list(&stencil)), list(&[window(&[(3, 1, 12)])]));
+        let halves = [window(&[(0, 2, 10)]), window(&[(1, 2, 10)])];
+        assert_eq!(merged(list(&halves)), list(&[window(&[(0, 1, 20)])]));
+        let ends = [window(&[(0, 1, 10)]), window(&[(90, 1, 10)])];
+        assert_eq!(merged(list(&ends)), list(&ends));
+        let rows_and_columns = [window(&[(0, 1, 2), (0, 1, 100)]), window(&[(0, 1, 100), (0, 1, 2)])];
+        assert_eq!(merged(list(&rows_and_columns)), list(&rows_and_columns));
+        let none = [window(&[(0, 1, 0)]), window(&[(90, 1, 10)])];
+        assert_eq!(merged(list(&none)), list(&none[1..]));
+    }
+
+    #[test]
+    fn the_number_of_windows_is_bounded() {
+        let apart: WindowList = (0..200).map(|i| window(&[(i * i * 10, 1, 1)])).collect();
+        let few = merged(apart.clone());
+        assert!(few.len() <= MAX_WINDOWS);
+        assert!(apart.iter().all(|one| few.iter().any(|window| one.within(window).is_some())));
+    }
+}
