@@ -122,14 +122,16 @@ impl Job {
         let first = chunks.get(0).ok_or_else(|| internal("a result without chunks"))?;
         let first = first.map_err(Failure::Eval)?;
         let parts = self.parts(&first)?;
-        let results = first.results(&arrays(&parts)?).map_err(Failure::Eval)?;
+        let arrays = arrays(&parts)?;
+        let results = first.results(&arrays).map_err(Failure::Eval)?;
         let array = results.first().ok_or_else(|| internal("a chunk without a result"))?;
         let elements = array.len();
         let words = match count {
             1 => format!("{dtype}[{shape}] in one chunk"),
             _ => format!("{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:"),
         };
-        Ok((words, self.settings.explain(array, code)?))
+        let inputs = first.parts().iter().map(|part| &*self.inputs[part.input].name);
+        Ok((words, self.settings.explain(array, code)?.with_inputs(inputs.zip(&arrays))))
     }
 
     /// The results as text, several of them each after its name.
