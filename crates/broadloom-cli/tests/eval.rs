@@ -451,9 +451,6 @@ fn programs_views_and_types() {
         let told = dir.ok(&[&["eval", text, "--max-bytes", "64"], files].concat());
         assert_eq!(told, expected, "{text}");
     }
-    let several = dir.run(&["eval", "return a = x, b = x + 1", "x=x.npy"]);
-    assert_eq!(several.status, Some(2));
-    assert!(several.stderr.starts_with("error: the text has 2 results, not one"), "{}", several.stderr);
     let wrong = dir.run(&["eval", "x: int32[n, 5]; return x", "x=x.npy"]);
     assert!(
         wrong.stderr.contains("`x`, declared int32[n, 5], has the shape [3,4], but axis 1 is 5"),

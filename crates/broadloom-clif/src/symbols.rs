@@ -2,7 +2,7 @@
 //!
 //! They are written on request only. What can't be written or registered is left out, since no evaluation fails for it.
 
-use broadloom_ir::Kernel;
+use broadloom_ir::{Kernel, Op};
 use broadloom_ir::kernel::Code;
 
 #[cfg(feature = "gdb")]
@@ -43,6 +43,8 @@ pub(crate) fn name(kernel: &Kernel) -> String {
     let mut ops: Vec<&str> = Vec::new();
     for inst in &kernel.body {
         let op = match inst.code {
+            // No op of the user's.
+            Code::Apply(Op::CanonicalNan, _) => continue,
             Code::Apply(op, _) => op.name(),
             Code::Cast(..) => "astype",
             Code::Host(_) => "host",

@@ -16,8 +16,9 @@ const CLOSED: usize = 1;
 const INSIDE: usize = 2;
 
 /// How often the owner looks again before it sleeps until the last thread is out: some microseconds, about as long as
-/// sleeping and waking take.
+/// sleeping and waking take; the later times it lets other threads run.
 const SPINS: u32 = 200;
+const YIELDS: u32 = 50;
 
 /// A closure of another thread's that this one may run, as long as the job is open.
 pub struct SharedJob {
@@ -126,6 +127,9 @@ impl SharedJob {
             if spins < SPINS {
                 spins += 1;
                 hint::spin_loop();
+            } else if spins < SPINS + YIELDS {
+                spins += 1;
+                thread::yield_now();
             } else if std::process::id() != self.process {
                 return Err(Forked);
             } else {

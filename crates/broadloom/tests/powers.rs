@@ -18,7 +18,7 @@ fn a_power_of_every_sort_of_operand() -> Result<()> {
         assert_eq!(square.to_vec::<f32>()?, [4.0, 81.0, 0.0625]);
     }
     assert_eq!(functions::pow(2, &b).to_vec::<f32>()?[0], 8.0);
-    assert_eq!((functions::pow(2, 10).item::<i64>()?, functions::pow(4, 0.5).item::<f64>()?), (1024, 2.0));
+    assert_eq!((functions::pow(2, 10).item::<i32>()?, functions::pow(4, 0.5).item::<f64>()?), (1024, 2.0));
     let n = Array::from_vec(vec![-2i8, 3, 1]);
     assert_eq!(n.pow(n.abs()).to_vec::<i8>()?, [4, 27, 1]);
     assert_eq!(n.pow(5).to_vec::<i8>()?, [-32, -13, 1], "243 wraps");

@@ -106,3 +106,41 @@ fn operands_of_another_length_or_number_are_refused() -> Result<(), HostError> {
     assert!(refused(&[&bytes[1..5], &bytes[..2]], 4), "alignment");
     Ok(())
 }
+
+#[test]
+fn a_failure_stays_in_its_scope() -> Result<(), HostError> {
+    let next = HostFunction::new("next", |x: i32| if x < 0 { Err("negative") } else { Ok(x + 1) })?;
+    let twice = HostFunction::new("twice", |x: i32| 2 * x)?;
+    let call = |f: &HostFunction, x: [i32; 4]| {
+        let mut out = [9i32; 4];
+        f.call(&[bytes_of(&x)], bytes_of_mut(&mut out));
+        out
+    };
+    assert!(next.can_fail() && !twice.can_fail());
+    // Without a scope all that tells of it are zeros.
+    assert_eq!(call(&next, [1, -1, 2, 3]), [2, 0, 0, 0]);
+    let ((), none) = catch_failure(|| assert_eq!(call(&next, [1, 2, 3, 4]), [2, 3, 4, 5]));
+    assert!(none.is_none());
+    let (inner, error) = catch_failure(|| {
+        let ((), inner) = catch_failure(|| assert_eq!(call(&next, [-1, 2, 3, 4]), [0; 4]));
+        assert!(!has_failed(), "the inner scope's is not the outer one's");
+        assert_eq!(call(&next, [5, 6, 7, -8]), [6, 7, 8, 0]);
+        assert!(has_failed());
+        assert_eq!(call(&next, [1; 4]), [0; 4], "it is not called again");
+        assert_eq!(call(&twice, [1; 4]), [2; 4], "one that can't fail is");
+        inner
+    });
+    for error in [inner, error] {
+        let error = error.expect("a failure");
+        assert_eq!((error.kind(), error.message()), (broadloom_ir::ErrorKind::Host, "next: negative"));
+        assert_eq!(std::error::Error::source(&error).map(|e| e.to_string()).as_deref(), Some("negative"));
+    }
+    let panicked = std::panic::catch_unwind(|| {
+        catch_failure(|| {
+            call(&next, [-1; 4]);
+            panic!("of whoever runs the loops");
+        })
+    });
+    assert!(panicked.is_err() && !has_failed());
+    Ok(())
+}

@@ -25,8 +25,10 @@ const MOST: usize = 256;
 const HEADROOM: usize = 96 << 20;
 /// For how long no other thread is started after one was refused.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
-/// How often a thread that has nothing to do looks again before it sleeps.
-const YIELDS: usize = 32;
+/// How often a thread that has nothing to do looks again before it sleeps: some 20 µs, in which the next evaluation of a series
+/// begins. Measured beside rayon's scope on two processors, 60 µs to 1 ms of work: no slower with any pause between two
+/// evaluations, while 32 lost to it after a pause of 20 µs.
+const YIELDS: usize = 64;
 /// How many sleeping threads each that has found work wakes in turn: all of them soon, none by a long queue.
 const WAKES: usize = 2;
 
