@@ -40,23 +40,26 @@ typed graph (7 nodes; result n6):
   n4: float32[2,3] = n2 + n3
   n5: float32[] = float32(2.0)
   n6: float32[2,3] = n4 ** n5
-rewriting (2 rules fired):
+rewriting (3 rules fired):
   n2: x * 1 -> x, gives n0
   n6: x ** 2 -> square(x), gives n7
-graph (4 nodes after rewriting; result n7):
+  n6: computed NaN whose bits are read -> the canonical one, gives n8
+graph (5 nodes after rewriting; result n8):
   n0: float32[2,3]  # input 0
   n3: float32[3]  # input 1
   n4: float32[2,3] = n0 + n3
   n7: float32[2,3] = square(n4)
+  n8: float32[2,3] = canonical_nan(n7)
 plan (1 kernel, 0 temporaries; 60 B moved, 12 operations):
 stage 0 over [2,3]:
   v0 reads input 0, contiguous, element by element
   v1 reads input 1, strides [0, 1], packed into rows of elements
-  v3 is written to result 0
-  kernel 97caf7211b564d277ba14ab8e225d98c (v0: float32, v1: float32)
+  v4 is written to result 0
+  kernel e620398547430eecc9a9a74ee22a64bc (v0: float32, v1: float32)
     v2 = add.float32 v0, v1
     v3 = square.float32 v2
-    return v3
+    v4 = canonical_nan.float32 v3
+    return v4
   for each element 2 instructions; reads 36 B, writes 24 B, 12 operations
 "
     );

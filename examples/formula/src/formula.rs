@@ -8,7 +8,7 @@ use std::ops::Range;
 use broadloom::text::{Expression, TextError};
 use broadloom::{Array, DType, Error, ErrorKind, In, Kernel, Options, Out, Promotion, with_promotion};
 
-use crate::table::{Column, Table, Values};
+use crate::table::{Column, OddCell, Table, Values};
 
 /// An error in a formula's text, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -158,8 +158,20 @@ fn about_text(e: TextError, text: &str, table: &Table) -> Mistake {
     let mut mistake = Mistake::from(e);
     let name = text.get(mistake.span.clone()).unwrap_or("");
     if is_name && table.column(name).is_some_and(|column| column.values == Values::Text) {
-        mistake.message = format!("the column `{name}` is text");
+        mistake.message = match table.odd_cell(name) {
+            Some(OddCell { at, text, expected }) => {
+                format!("the column `{name}` is text: its cell in {at} is `{}`, not {expected}", brief(&text))
+            }
+            None => format!("the column `{name}` is text"),
+        };
         mistake.help = Some("formulas compute with numbers and truth values".to_owned());
     }
     mistake
+}
+
+/// The beginning of a cell, in one line.
+fn brief(text: &str) -> String {
+    const MOST: usize = 40;
+    let shown: String = text.chars().take(MOST).collect::<String>().escape_debug().collect();
+    if text.chars().nth(MOST).is_some() { shown + "…" } else { shown }
 }

@@ -11,4 +11,4 @@ pub mod formula;
 pub mod table;
 
 pub use formula::{Formula, FormulaError, Mistake};
-pub use table::{Column, Table, TableError, Values};
+pub use table::{Column, OddCell, Place, Table, TableError, Values};

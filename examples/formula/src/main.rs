@@ -1,7 +1,7 @@
 //! `formula data.csv 'price * quantity' --as total -o out.csv`
 //!
-//! Adds a column to a CSV file. A wrong formula ends the program with status 2 and a caret under the place, a wrong
-//! file with status 1; in both cases nothing is written.
+//! Adds a column to a CSV file. A wrong formula ends the program with status 2 and a caret under the place, a wrong option
+//! with status 2, a wrong file with status 1; then nothing is written.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -39,12 +39,18 @@ fn main() -> ExitCode {
         }
         Err(Failure::Formula(FormulaError::Run(error))) => fail(error),
         Err(Failure::File(error)) => fail(error),
+        Err(Failure::Request(error)) => {
+            fail(error);
+            ExitCode::from(2)
+        }
     }
 }
 
 enum Failure {
     Formula(FormulaError),
     File(String),
+    /// An option that does not fit the file.
+    Request(String),
 }
 
 fn fail(error: impl std::fmt::Display) -> ExitCode {
@@ -56,6 +62,8 @@ fn run(args: &Args) -> Result<(), Failure> {
     let of = |path: &PathBuf, e: &dyn std::fmt::Display| Failure::File(format!("{}: {e}", path.display()));
     let file = File::open(&args.table).map_err(|e| of(&args.table, &e))?;
     let table = Table::read(BufReader::new(file)).map_err(|e| of(&args.table, &e))?;
+    // Before the work: it would be refused when the table is written.
+    table.check_title(&args.title).map_err(|e| Failure::Request(format!("{e}: --as NAME")))?;
     let formula = Formula::new(&args.formula, &table).map_err(Failure::Formula)?;
     let added = formula.run(&table).map_err(Failure::Formula)?;
     let mut out = Vec::new();

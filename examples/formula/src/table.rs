@@ -3,26 +3,85 @@
 //! Each column has a value and a mask entry per row; where the mask is false the value has no meaning. A table read
 //! from CSV is written with its own cells unchanged.
 
+use std::fmt;
 use std::io::{Read, Write};
 
 use broadloom::{DType, In};
 
-/// Why text is not a table.
+/// Why text is not a table, or a column can't be added to one.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// Not CSV, or rows of different lengths; the message says where.
+    /// Not CSV; the message says where.
     #[error("{0}")]
     Csv(#[from] csv::Error),
+    /// A row of another length than the header.
+    #[error("{at} is not as long as the header: {cells} against {columns} cells")]
+    Ragged {
+        /// Where the row is.
+        at: Place,
+        /// How many cells it has.
+        cells: u64,
+        /// How many columns there are.
+        columns: u64,
+    },
     /// Two columns that a formula can't tell apart.
-    #[error("columns {first} and {second} are both called `{name}` in formulas")]
+    #[error(
+        "columns {first} (`{first_title}`) and {second} (`{second_title}`) are both `{name}` in formulas; rename one of them"
+    )]
     Twins {
         /// The name.
         name: String,
         /// The one column, counted from 1.
         first: usize,
+        /// Its title in the header.
+        first_title: String,
         /// The other.
         second: usize,
+        /// Its title in the header.
+        second_title: String,
     },
+    /// A new column that a formula over the written table could not tell from another.
+    #[error(
+        "the table has a column `{title}` already (column {column}, `{name}` in formulas); give the new one another name"
+    )]
+    Taken {
+        /// The title of the column that is there.
+        title: String,
+        /// Its name.
+        name: String,
+        /// Its number, counted from 1.
+        column: usize,
+    },
+}
+
+/// Where a row is in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The row, counted from 1, without the header.
+    pub row: u64,
+    /// The line that it begins in, counted from 1; 0 where that is not known.
+    pub line: u64,
+}
+
+/// `row 2 (line 3)`
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "row {}", self.row),
+            line => write!(f, "row {} (line {line})", self.row),
+        }
+    }
+}
+
+/// A cell that keeps its column from being one of numbers or truth values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OddCell {
+    /// Where its row is.
+    pub at: Place,
+    /// What is in it.
+    pub text: String,
+    /// What the cells before it are, and it is not: "a number" or "true or false".
+    pub expected: &'static str,
 }
 
 /// The values of a column, with anything where a cell is empty.
@@ -54,6 +113,8 @@ pub struct Column {
 pub struct Table {
     header: csv::StringRecord,
     rows: Vec<csv::StringRecord>,
+    /// The line that each row begins in.
+    lines: Vec<u64>,
     columns: Vec<Column>,
 }
 
@@ -71,19 +132,29 @@ impl Table {
     /// assert_eq!((&price.values, &price.valid[..]), (&Values::Float(vec![2.5, 0.0]), &[true, false][..]));
     /// # Ok::<(), broadloom_formula::TableError>(())
     /// ```
-    pub fn read(from: impl Read) -> Result<Table, TableError> {
-        let mut reader = csv::Reader::from_reader(from);
+    pub fn read(mut from: impl Read) -> Result<Table, TableError> {
+        let mut text = Vec::new();
+        from.read_to_end(&mut text).map_err(csv::Error::from)?;
+        let mut reader = csv::Reader::from_reader(&text[..]);
         let header = reader.headers()?.clone();
-        let rows = reader.records().collect::<Result<Vec<_>, _>>()?;
+        let rows = reader.records().collect::<Result<Vec<_>, _>>().map_err(|e| ragged(e, &text))?;
+        let lines = rows.iter().map(|row| row.position().map_or(0, |at| line(at, &text))).collect();
         let mut columns: Vec<Column> = Vec::with_capacity(header.len());
         for (i, title) in header.iter().enumerate() {
             let name = name(title);
             if let Some(twin) = columns.iter().position(|column| column.name == name) {
-                return Err(TableError::Twins { name, first: twin + 1, second: i + 1 });
+                let (first_title, second_title) = (header[twin].to_owned(), title.to_owned());
+                return Err(TableError::Twins {
+                    name,
+                    first: twin + 1,
+                    first_title,
+                    second: i + 1,
+                    second_title,
+                });
             }
             columns.push(Column::new(name, rows.iter().map(|row| row[i].trim())));
         }
-        Ok(Table { header, rows, columns })
+        Ok(Table { header, rows, lines, columns })
     }
 
     /// Number of rows, without the header.
@@ -101,11 +172,51 @@ impl Table {
         self.columns.iter().find(|column| column.name == name)
     }
 
+    /// Refuses a title for a new column that names one of the table's in formulas.
+    ///
+    /// # Errors
+    /// [`TableError::Taken`].
+    pub fn check_title(&self, title: &str) -> Result<(), TableError> {
+        let name = name(title);
+        let Some(i) = self.columns.iter().position(|column| column.name == name) else { return Ok(()) };
+        Err(TableError::Taken { title: self.header[i].to_owned(), name, column: i + 1 })
+    }
+
+    /// The first cell of a column that is neither empty nor what the cells before it are, if the column is text.
+    ///
+    /// ```
+    /// use broadloom_formula::Table;
+    ///
+    /// let table = Table::read("price\n2.5\n\"1,5\"\n".as_bytes())?;
+    /// let odd = table.odd_cell("price").expect("not a number");
+    /// assert_eq!((odd.at.to_string(), &*odd.text, odd.expected), ("row 2 (line 3)".into(), "1,5", "a number"));
+    /// # Ok::<(), broadloom_formula::TableError>(())
+    /// ```
+    pub fn odd_cell(&self, name: &str) -> Option<OddCell> {
+        let column = self.columns.iter().position(|column| column.name == name)?;
+        if self.columns[column].values != Values::Text {
+            return None;
+        }
+        let cells = self.rows.iter().enumerate().map(|(i, row)| (i, row[column].trim()));
+        let mut cells = cells.filter(|(_, cell)| !cell.is_empty()).peekable();
+        // Of a column that begins with a truth value, the others have to be some; else all have to be numbers.
+        let is_truth = cells.peek().is_some_and(|(_, cell)| truth(cell).is_some());
+        let fits = |cell: &str| if is_truth { truth(cell).is_some() } else { cell.parse::<f64>().is_ok() };
+        let (i, text) = cells.find(|(_, cell)| !fits(cell))?;
+        let expected = if is_truth { "true or false" } else { "a number" };
+        Some(OddCell {
+            at: Place { row: i as u64 + 1, line: self.lines[i] },
+            text: text.to_owned(),
+            expected,
+        })
+    }
+
     /// Writes the table as CSV, with one column more.
     ///
     /// # Errors
-    /// Of the writer.
+    /// [`TableError::Taken`] for the title of a column that is there, and then nothing is written; those of the writer.
     pub fn write_with(&self, title: &str, added: &Column, to: impl Write) -> Result<(), TableError> {
+        self.check_title(title)?;
         let mut writer = csv::Writer::from_writer(to);
         writer.write_record(self.header.iter().chain([title]))?;
         for (i, row) in self.rows.iter().enumerate() {
@@ -165,6 +276,23 @@ fn all<'c, T: Default>(
     value: impl Fn(&str) -> Option<T>,
 ) -> Option<Vec<T>> {
     cells.map(|cell| if cell.is_empty() { Some(T::default()) } else { value(cell) }).collect()
+}
+
+/// The line that a row begins in: the reader's position is before the empty lines that it skips.
+fn line(at: &csv::Position, text: &[u8]) -> u64 {
+    let skipped = text.iter().skip(at.byte() as usize).take_while(|byte| matches!(byte, b'\n' | b'\r'));
+    at.line() + skipped.filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// An error of the reader in words of this module, where it is about a row.
+fn ragged(error: csv::Error, text: &[u8]) -> TableError {
+    match *error.kind() {
+        csv::ErrorKind::UnequalLengths { ref pos, expected_len, len } => {
+            let (row, line) = pos.as_ref().map_or((0, 0), |pos| (pos.record(), line(pos, text)));
+            TableError::Ragged { at: Place { row, line }, cells: len, columns: expected_len }
+        }
+        _ => error.into(),
+    }
 }
 
 fn truth(cell: &str) -> Option<bool> {

@@ -174,7 +174,11 @@ fn mistakes_have_a_place() {
     let table = table("price,city,n\n1.5,x,2\n");
     for (formula, place, message) in [
         ("prize * 2", "prize", "`prize` is not known"),
-        ("price * city", "city", "the column `city` is text"),
+        (
+            "price * city",
+            "city",
+            "the column `city` is text: its cell in row 1 (line 2) is `x`, not a number",
+        ),
         ("price &  n", "&", "does not take float64"),
         ("price * (1 - ", "", ""),
         ("price price", "price", ""),
@@ -189,7 +193,61 @@ fn mistakes_have_a_place() {
         Err(TableError::Twins { first: 1, second: 2, .. })
     ));
     let ragged = Table::read("a,b\n1,2\n3\n".as_bytes()).expect_err("a short row");
-    assert!(ragged.to_string().contains("line: 3"), "{ragged}");
+    assert_eq!(ragged.to_string(), "row 2 (line 3) is not as long as the header: 1 against 2 cells");
+}
+
+/// A mistake in a cell names the column, the row and the line, which differ where cells have several lines.
+#[test]
+fn a_cell_that_makes_a_column_text_is_named() {
+    let long = "9".repeat(50) + "x";
+    for (text, place, cell, expected) in [
+        ("n\n1\n\n-\n3\n", "row 2 (line 4)", "-", "a number"),
+        ("t,n\n\"a\nb\",1\n\"c\",n/a\nd,x\n", "row 2 (line 4)", "n/a", "a number"),
+        ("n\ntrue\n1\n", "row 2 (line 3)", "1", "true or false"),
+        ("n\n1.5\ntrue\n", "row 2 (line 3)", "true", "a number"),
+        ("n\n\"1\n2\"\n", "row 1 (line 2)", "1\\n2", "a number"),
+        (&*format!("n\n{long}\n"), "row 1 (line 2)", &*format!("{}…", "9".repeat(40)), "a number"),
+    ] {
+        let Err(FormulaError::Text(mistake)) = Formula::new("n * 2", &table(text)) else { panic!("{text}") };
+        let message = format!("the column `n` is text: its cell in {place} is `{cell}`, not {expected}");
+        assert_eq!(mistake.message, message, "{text}");
+    }
+    assert_eq!(table("n\n1\n").odd_cell("n"), None);
+}
+
+#[test]
+fn columns_of_one_name_are_refused_when_they_are_read_and_when_one_is_added() {
+    for (header, message) in [
+        ("a,b,a", "columns 1 (`a`) and 3 (`a`) are both `a` in formulas; rename one of them"),
+        (
+            "unit price,unit_price",
+            "columns 1 (`unit price`) and 2 (`unit_price`) are both `unit_price` in formulas",
+        ),
+    ] {
+        let error = Table::read(format!("{header}\n").as_bytes()).expect_err(header);
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("data.csv"), "unit price,result\n2,4\n").expect("written");
+    for (title, message) in [
+        (
+            &["--as", "unit_price"][..],
+            "has a column `unit price` already (column 1, `unit_price` in formulas)",
+        ),
+        (&["--as", "unit price"], "has a column `unit price` already"),
+        (
+            &[],
+            "has a column `result` already (column 2, `result` in formulas); give the new one another name: --as NAME",
+        ),
+    ] {
+        let args = [&["data.csv", "result * 2", "-o", "out.csv"], title].concat();
+        let out = command(&args, folder.path());
+        let words = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{words}");
+        assert!(words.contains(message) && !folder.path().join("out.csv").exists(), "{words}");
+    }
+    let done = command(&["data.csv", "result * 2", "--as", "twice"], folder.path());
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "unit price,result,twice\n2,4,8\n");
 }
 
 fn command(args: &[&str], folder: &Path) -> Output {
