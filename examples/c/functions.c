@@ -31,11 +31,12 @@ struct table {
 };
 
 /* The host function: looks up each byte. It is called from several threads at a time, and only reads the table. */
-static void look_up(void *context, size_t elements, const void *const *inputs, void *output) {
+static int32_t look_up(void *context, size_t elements, const void *const *inputs, void *output) {
     const struct table *table = context;
     const uint8_t *keys = inputs[0];
     float *values = output;
     for (size_t i = 0; i < elements; i++) values[i] = table->values[keys[i]];
+    return 0;
 }
 
 static void destroy(void *context) {
@@ -130,6 +131,55 @@ static void functions(void) {
     printf("functions: %d elements looked up by each of two kernels, the table destroyed once\n", N);
 }
 
+enum { NEGATIVE = 7 };
+
+/* A host function that takes no negative numbers. */
+static int32_t root(void *context, size_t elements, const void *const *inputs, void *output) {
+    (void)context;
+    const int64_t *squares = inputs[0];
+    int64_t *roots = output;
+    for (size_t i = 0; i < elements; i++) {
+        if (squares[i] < 0) return NEGATIVE;
+        roots[i] = 0;
+        while ((roots[i] + 1) * (roots[i] + 1) <= squares[i]) roots[i]++;
+    }
+    return 0;
+}
+
+/* A function that fails ends the run with a status and a message; the kernel can be run again. */
+static void failing(void) {
+    const bl_dtype operands[] = {BL_DTYPE_INT64};
+    const bl_host_function description = {
+        .size = sizeof description,
+        .name = "root",
+        .operands = operands,
+        .operand_count = 1,
+        .result = BL_DTYPE_INT64,
+        .function = root,
+    };
+    bl_host host;
+    bl_library library;
+    bl_kernel kernel;
+    OK(bl_host_new(&description, &host));
+    OK(bl_library_new(&library));
+    OK(bl_library_register(library, host));
+    OK(bl_kernel_parse_with("x: int64[n]; return root(x) + 1", BL_NUL_TERMINATED, library, NULL, &kernel));
+    OK(bl_library_release(library));
+    OK(bl_host_release(host));
+    int64_t x[] = {0, 1, 99, 100}, out[4];
+    const size_t shape[] = {4};
+    const bl_view from = {x, shape, NULL, 1, BL_DTYPE_INT64}, to = {out, shape, NULL, 1, BL_DTYPE_INT64};
+    OK(bl_kernel_run(kernel, &from, 1, &to, 1, NULL));
+    EXPECT(out[0] == 1 && out[1] == 2 && out[2] == 10 && out[3] == 11);
+    x[2] = -1;
+    EXPECT(bl_kernel_run(kernel, &from, 1, &to, 1, NULL) == BL_HOST);
+    printf("failing: %s\n", bl_last_error());
+    x[2] = 4;
+    OK(bl_kernel_run(kernel, &from, 1, &to, 1, NULL));
+    EXPECT(out[2] == 3);
+    OK(bl_kernel_release(kernel));
+}
+
 /* The elements of a kernel without symbols, of one input x of int32[3,4] and one output. */
 static void computes(bl_builder b, bl_value value, const int32_t *want, size_t count, const char *what) {
     int32_t x[3][4], out[64];
@@ -209,6 +259,7 @@ static void views(void) {
 
 int main(void) {
     functions();
+    failing();
     views();
     return 0;
 }

@@ -23,6 +23,10 @@ static void want(bl_status status, bl_status wanted, const char *words, int line
 
 static const bl_dim N[] = {{"n", 0}};
 
+static bl_view view(void *data, bl_dtype dtype, const size_t *shape, const ptrdiff_t *strides, uint32_t rank) {
+    return (bl_view){.data = data, .shape = shape, .strides = strides, .rank = rank, .dtype = dtype};
+}
+
 static bl_kernel sum(void) {
     bl_builder b;
     bl_kernel kernel = {0};
@@ -113,9 +117,54 @@ static void destroy(void *context) {
     destroyed++;
 }
 
-static void halve(void *context, size_t elements, const void *const *inputs, void *output) {
+static int32_t halve(void *context, size_t elements, const void *const *inputs, void *output) {
     (void)context;
     for (size_t i = 0; i < elements; i++) ((float *)output)[i] = ((const float *)inputs[0])[i] / 2;
+    return 0;
+}
+
+/* Fails if the context says so, and writes nothing. */
+static int32_t refuse(void *context, size_t elements, const void *const *inputs, void *output) {
+    (void)elements, (void)inputs, (void)output;
+    return *(const int32_t *)context;
+}
+
+/* A function that fails, in every way of running it; where it fails when a kernel is built, nothing is built. */
+static void refusing(void) {
+    static int32_t number = -3;
+    const bl_dtype operands[] = {BL_DTYPE_FLOAT32};
+    const bl_host_function description = {sizeof description, "refuse", operands, 1, BL_DTYPE_FLOAT32, 0, refuse, &number, NULL};
+    bl_host host;
+    bl_builder b;
+    bl_value x, out;
+    bl_kernel kernel;
+    bl_call call;
+    OK(bl_host_new(&description, &host));
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "x", BL_DTYPE_FLOAT32, N, 1, &x));
+    OK(bl_builder_call(b, host, &x, 1, &out));
+    OK(bl_builder_output(b, "out", out));
+    OK(bl_builder_compile(b, &kernel));
+    OK(bl_builder_release(b));
+    OK(bl_host_release(host));
+    float *from = calloc(1000000, sizeof *from), *to = calloc(1000000, sizeof *to);
+    for (size_t n = 1; n <= 1000000; n *= 1000) {
+        const void *in = from;
+        void *rows = to;
+        const bl_view x_view = view(from, BL_DTYPE_FLOAT32, &n, NULL, 1), to_view = view(to, BL_DTYPE_FLOAT32, &n, NULL, 1);
+        const char *words = "refuse: the function returned status -3";
+        OK(bl_kernel_bind(kernel, (bl_extent[]){{"n", n}}, 1, &call));
+        WANT(BL_HOST, bl_kernel_run(kernel, &x_view, 1, &to_view, 1, NULL), words);
+        WANT(BL_HOST, bl_call_run(call, &in, 1, &rows, 1), words);
+        WANT(BL_HOST, bl_call_run_with(call, &in, 1, &rows, 1, NULL), words);
+        WANT(BL_HOST, bl_call_run_range(call, 0, n, &in, 1, &rows, 1), words);
+        number = 0;
+        OK(bl_call_run(call, &in, 1, &rows, 1));
+        number = -3;
+        OK(bl_call_release(call));
+    }
+    free(from), free(to);
+    OK(bl_kernel_release(kernel));
 }
 
 /* Host functions, and the libraries that texts find them in. */
@@ -230,10 +279,6 @@ static void options(void) {
     OK(bl_builder_release(b));
     longer.later = 1;
     WANT(BL_ARGUMENT, bl_builder_new(&longer.known, &b), "does not know");
-}
-
-static bl_view view(void *data, bl_dtype dtype, const size_t *shape, const ptrdiff_t *strides, uint32_t rank) {
-    return (bl_view){.data = data, .shape = shape, .strides = strides, .rank = rank, .dtype = dtype};
 }
 
 static void running(void) {
@@ -369,6 +414,7 @@ int main(void) {
     building();
     views();
     functions();
+    refusing();
     texts();
     options();
     running();

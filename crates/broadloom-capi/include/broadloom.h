@@ -160,6 +160,8 @@ enum bl_status
   BL_IO = 17,
   // A bug in broadloom; please report it.
   BL_INTERNAL = 18,
+  // A host function failed; the outputs are unspecified.
+  BL_HOST = 19,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -206,7 +208,13 @@ typedef struct bl_options {
 // for some elements more than once: what it writes must depend on what it reads alone. It may call functions of this
 // library. It must return normally: an exception ends the process, and a `longjmp` is undefined behaviour. It must leave
 // the floating-point environment as it finds it (rounding to nearest, no exception trapped).
-typedef void (*bl_host_tile)(void *context, size_t elements, const void *const *inputs, void *output);
+//
+// It returns 0, or else a number of its own: then it has failed and need not have written anything, and the run ends with BL_HOST and
+// a message that has the number.
+typedef int32_t (*bl_host_tile)(void *context,
+                                size_t elements,
+                                const void *const *inputs,
+                                void *output);
 
 // A function that is called with a context when nobody uses it any more: once, from any thread. It must return normally.
 typedef void (*bl_destructor)(void *context);
@@ -356,7 +364,7 @@ typedef struct bl_call {
 } bl_call;
 
 // Every status.
-#define bl_status_ALL { BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL, BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL, }
+#define bl_status_ALL { BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL, BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL, BL_HOST, }
 
 #ifdef __cplusplus
 extern "C" {

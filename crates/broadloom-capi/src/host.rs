@@ -30,13 +30,16 @@ pub struct bl_host {
 /// for some elements more than once: what it writes must depend on what it reads alone. It may call functions of this
 /// library. It must return normally: an exception ends the process, and a `longjmp` is undefined behaviour. It must leave
 /// the floating-point environment as it finds it (rounding to nearest, no exception trapped).
+///
+/// It returns 0, or else a number of its own: then it has failed and need not have written anything, and the run ends with BL_HOST and
+/// a message that has the number.
 pub type bl_host_tile = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
         elements: usize,
         inputs: *const *const c_void,
         output: *mut c_void,
-    ),
+    ) -> i32,
 >;
 
 /// A function that is called with a context when nobody uses it any more: once, from any thread. It must return normally.
@@ -88,7 +91,7 @@ unsafe impl Versioned for bl_host_function {
 }
 
 /// The function as it is called: it may unwind into an entry that may not.
-type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, usize, *const *const c_void, *mut c_void);
+type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, usize, *const *const c_void, *mut c_void) -> i32;
 
 /// A function of the application with its context.
 struct Owner {
@@ -121,13 +124,13 @@ impl Drop for Owner {
 /// The entry of every function of the application: the context is a pointer to an `Arc<Owner>`.
 ///
 /// # Safety
-/// As [`HostTile`](broadloom::HostTile), for the dtypes that the function was created with.
+/// As [`HostFallibleTile`](broadloom::HostFallibleTile), for the dtypes that the function was created with.
 unsafe extern "C" fn enter(
     elements: usize,
     inputs: *const *const u8,
     output: *mut u8,
     context: *const c_void,
-) {
+) -> i32 {
     // SAFETY: `bl_host_new` registers this entry together with an `Arc<Owner>`, which lives as long as the function does.
     let owner = unsafe { &*context.cast::<Arc<Owner>>() };
     // SAFETY: the operands are those of the declaration, by this function's safety section; `bl_host_new` requires that the
@@ -179,14 +182,14 @@ pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: 
         // SAFETY: the two types differ in whether the function may unwind, which its caller alone has to know.
         let function = unsafe {
             std::mem::transmute::<
-                unsafe extern "C" fn(*mut c_void, usize, *const *const c_void, *mut c_void),
+                unsafe extern "C" fn(*mut c_void, usize, *const *const c_void, *mut c_void) -> i32,
                 Unwinding,
             >(function)
         };
         let owner = Arc::new(Owner { function, context: given.context, destructor: OnceLock::new() });
         // SAFETY: `enter` passes the operands on to the application's function, of which the safety section requires what
-        // `HostFunction::tile` does.
-        let host = unsafe { HostFunction::tile(name, &operands, result, enter, owner.clone()) };
+        // `HostFunction::fallible_tile` does.
+        let host = unsafe { HostFunction::fallible_tile(name, &operands, result, enter, owner.clone()) };
         let mut host = host.map_err(broadloom::Error::from)?;
         if given.cost != 0 {
             host = host.with_cost(given.cost);

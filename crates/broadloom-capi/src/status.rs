@@ -58,12 +58,14 @@ pub enum bl_status {
     BL_IO = 17,
     /// A bug in broadloom; please report it.
     BL_INTERNAL = 18,
+    /// A host function failed; the outputs are unspecified.
+    BL_HOST = 19,
 }
 use bl_status::*;
 
 impl bl_status {
     /// Every status.
-    pub const ALL: [bl_status; 19] = [
+    pub const ALL: [bl_status; 20] = [
         BL_OK,
         BL_NULL,
         BL_MISALIGNED,
@@ -83,6 +85,7 @@ impl bl_status {
         BL_CANCELLED,
         BL_IO,
         BL_INTERNAL,
+        BL_HOST,
     ];
 
     fn name(self) -> &'static CStr {
@@ -106,6 +109,7 @@ impl bl_status {
             BL_CANCELLED => c"cancelled",
             BL_IO => c"input or output failed",
             BL_INTERNAL => c"internal error",
+            BL_HOST => c"host function failed",
         }
     }
 }
@@ -153,6 +157,7 @@ impl From<Error> for Failure {
             ErrorKind::ZeroDivision => BL_ZERO_DIVISION,
             ErrorKind::Limit => BL_LIMIT,
             ErrorKind::Memory => BL_MEMORY,
+            ErrorKind::Host => BL_HOST,
             ErrorKind::Cancelled => BL_CANCELLED,
             ErrorKind::Io => BL_IO,
             _ => BL_INTERNAL,
@@ -281,6 +286,6 @@ mod tests {
         assert_eq!(names.len(), bl_status::ALL.len());
         // SAFETY: `bl_status_name` returns a C string literal, which is zero-terminated and lives forever.
         let name = |status| unsafe { CStr::from_ptr(bl_status_name(status)) };
-        assert_eq!((name(0), name(19), name(-1)), (c"ok", c"unknown status", c"unknown status"));
+        assert_eq!((name(0), name(20), name(-1)), (c"ok", c"unknown status", c"unknown status"));
     }
 }

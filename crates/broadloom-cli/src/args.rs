@@ -1,11 +1,11 @@
 //! The command line, parsed into [`Cli`].
 //!
-//! Names of inputs are checked to be names that an expression can contain, so that an input that no expression could
+//! Names of inputs and results are checked to be names that an expression can contain, so that an input that no expression could
 //! refer to is reported here.
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use broadloom::{DType, Executor, IntDivision, Promotion, VectorWidth};
@@ -13,6 +13,8 @@ use broadloom_bench::{WORKLOADS, Workload};
 use broadloom_core::text::nearest;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::failure::Failure;
 
 /// Array expressions over .npy files, each in one fused pass.
 #[derive(Debug, Parser)]
@@ -25,35 +27,41 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Bench(BenchArgs),
+    Completions(CompletionsArgs),
     Eval(EvalArgs),
     Fuzz(FuzzArgs),
     Ops(OpsArgs),
 }
 
-/// Evaluate an expression over .npy files.
+/// Evaluate an expression, or a program of several results, over files of arrays.
 ///
-/// The result goes to a .npy file (--output), a picture (--plot), or else as text to standard output. Files are
-/// mapped, and evaluated in chunks: they may be larger than memory.
+/// Results go to files (--output), pictures (--plot), or else as text to standard output. Files are mapped, and
+/// evaluated in chunks: they may be larger than memory.
 #[derive(Debug, Args)]
 pub struct EvalArgs {
-    /// The expression, such as '(a - b) / (a + b)' or 's = a + b; where(s > 0, s, 0)'.
+    /// The expression, such as '(a - b) / (a + b)' or 's = a + b; where(s > 0, s, 0)'; left out with --file.
     ///
-    /// Python's operators, the functions that `broadloom ops` lists, astype(x, float32), numbers, true, false, nan
-    /// and inf; bindings, and functions: 'def half(x) = x / 2'. The last statement is the result.
-    #[arg(allow_hyphen_values = true)]
-    pub expression: String,
+    /// Python's operators, the functions that `broadloom ops` lists, astype(x, float32), numbers, true, false, nan,
+    /// inf, pi and e; bindings, and functions: 'def half(x) = x / 2'. The last statement is the result, or 'return'
+    /// names several.
+    #[arg(allow_hyphen_values = true, required_unless_present = "file")]
+    pub expression: Option<OsString>,
 
-    /// The file that a name of the expression stands for.
+    /// The file that a name of the expression stands for: .npy, .npz[:MEMBER], .csv[:COLUMN], or - for standard input.
     #[arg(value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(Binding::parse))]
     pub inputs: Vec<Binding>,
 
-    /// Write the result to this .npy file.
+    /// Read the expression from this file, or from standard input if it is -.
     #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub file: Option<PathBuf>,
+
+    /// Write a result to this file: .npy, .npz, .csv, or - for standard output; of several results, the one named.
+    #[arg(short, long, value_name = "[NAME=]FILE", value_parser = OsStringValueParser::new().map(Destination::parse))]
+    pub output: Vec<Destination>,
 
     /// Draw a result of one or two axes into this PNG file.
-    #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = OsStringValueParser::new().map(Destination::parse))]
+    pub plot: Vec<Destination>,
 
     /// Replace files that exist.
     #[arg(long)]
@@ -76,7 +84,7 @@ pub struct EvalArgs {
     pub vector_width: WidestVectors,
 
     /// The maximum number of threads [default: one per core].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
 
     /// How dtypes of different kinds promote: not at all, or as in NumPy 2.
@@ -90,6 +98,24 @@ pub struct EvalArgs {
     /// The most memory that a chunk of the evaluation takes, such as 150M or 2G: parts of inputs, temporaries, results.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size, alias = "chunk-bytes")]
     pub max_bytes: NonZeroUsize,
+}
+
+impl EvalArgs {
+    /// The files of the inputs.
+    pub fn bindings(&self) -> Result<Vec<Binding>, Failure> {
+        let mut bindings = Vec::new();
+        // With --file, the first argument is not the expression.
+        if let (Some(word), true) = (&self.expression, self.file.is_some()) {
+            bindings.push(Binding::parse(word.clone()).map_err(|message| {
+                Failure::Usage(format!(
+                    "the expression comes from --file, so that `{}` is an input: {message}",
+                    word.display()
+                ))
+            })?);
+        }
+        bindings.extend(self.inputs.iter().cloned());
+        Ok(bindings)
+    }
 }
 
 /// Time the workloads of a table against plain loops.
@@ -116,7 +142,7 @@ pub struct BenchArgs {
     pub sizes: Vec<usize>,
 
     /// The maximum number of threads, for expressions and for the loop.
-    #[arg(long, value_name = "T", default_value = "1")]
+    #[arg(long, value_name = "T", default_value = "1", value_parser = threads)]
     pub threads: NonZeroUsize,
 
     /// The executor; if several are given, each gets a line.
@@ -140,6 +166,12 @@ pub struct BenchArgs {
     /// Measure as briefly as possible, for tests.
     #[arg(long, hide = true)]
     pub quick: bool,
+}
+
+fn threads(word: &str) -> Result<NonZeroUsize, String> {
+    let number: usize = word.parse().map_err(|_| "not a number of threads")?;
+    NonZeroUsize::new(number)
+        .ok_or_else(|| "there is at least one thread: leave --threads out, or write 1".into())
 }
 
 fn workload(name: &str) -> Result<&'static Workload, String> {
@@ -207,6 +239,15 @@ pub struct FuzzArgs {
 fn seconds(word: &str) -> Result<Duration, String> {
     let seconds: f64 = word.parse().map_err(|_| "not a number of seconds")?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// Print the completions of the command line for a shell.
+///
+/// For bash, for example: broadloom completions bash > ~/.local/share/bash-completion/completions/broadloom
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    pub shell: clap_complete::Shell,
 }
 
 /// List the functions that expressions can call.
@@ -306,21 +347,51 @@ pub struct Binding {
 }
 
 impl Binding {
-    fn parse(word: OsString) -> Result<Binding, String> {
-        let bytes = word.as_encoded_bytes();
-        let Some(at) = bytes.iter().position(|&byte| byte == b'=') else {
-            return Err("write NAME=FILE".into());
+    pub fn parse(word: OsString) -> Result<Binding, String> {
+        let (name, path) = match split(&word) {
+            Some((name, path)) => (name, path.ok_or("the path is not UTF-8")?),
+            None => return Err(advice(&word)),
         };
-        let name = String::from_utf8_lossy(&bytes[..at]).into_owned();
         if !is_name(&name) {
             return Err(format!("`{name}` is not a name that an expression can have"));
         }
-        let path = tail(&word, at + 1).ok_or("the path is not UTF-8")?;
         if path.is_empty() {
             return Err(format!("no file is given for `{name}`"));
         }
         Ok(Binding { name, path: path.into() })
     }
+}
+
+/// What to write instead of a word that names no input.
+fn advice(word: &OsStr) -> String {
+    let stem = Path::new(word).file_stem().and_then(OsStr::to_str).filter(|stem| is_name(stem));
+    match stem {
+        Some(stem) => format!("write NAME=FILE, such as `{stem}={}`", word.display()),
+        None => "write NAME=FILE".into(),
+    }
+}
+
+/// A file for a result, and the result's name where it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    pub name: Option<String>,
+    pub path: PathBuf,
+}
+
+impl Destination {
+    fn parse(word: OsString) -> Destination {
+        match split(&word) {
+            Some((name, Some(path))) if is_name(&name) => Destination { name: Some(name), path: path.into() },
+            _ => Destination { name: None, path: word.into() },
+        }
+    }
+}
+
+/// What is before the first `=`, and what is after it.
+fn split(word: &OsStr) -> Option<(String, Option<OsString>)> {
+    let bytes = word.as_encoded_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'=')?;
+    Some((String::from_utf8_lossy(&bytes[..at]).into_owned(), tail(word, at + 1)))
 }
 
 /// Whether the text is one name and nothing else.
@@ -361,6 +432,20 @@ mod tests {
             "é=f",
         ] {
             assert!(parse(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn destinations() {
+        let parse = |word: &str| {
+            let Destination { name, path } = Destination::parse(word.into());
+            (name, path.display().to_string())
+        };
+        let named = |name: &str, path: &str| (Some(name.to_owned()), path.to_owned());
+        assert_eq!(parse("sum=b=c.npy"), named("sum", "b=c.npy"));
+        assert_eq!(parse("sum=-"), named("sum", "-"));
+        for path in ["a.npy", "./a=b.npy", "=a", "1=a", "inf=a", "-"] {
+            assert_eq!(parse(path), (None, path.to_owned()));
         }
     }
 

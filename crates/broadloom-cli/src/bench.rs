@@ -10,7 +10,7 @@ use broadloom_bench::{BenchError, Row, Settings, WORKLOADS, Workload, run};
 
 use crate::args::BenchArgs;
 use crate::failure::Failure;
-use crate::progress::{Progress, notice_interrupts};
+use crate::progress::Progress;
 
 /// The default sizes: call overhead, L1, L2, and memory.
 const SIZES: [usize; 5] = [10, 1_000, 100_000, 10_000_000, 30_000_000];
@@ -27,7 +27,6 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
         // Fails if a pool exists already, which is then used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(args.threads.get()).build_global();
     }
-    notice_interrupts();
     let mut progress = Progress::through("measuring", plan.len() as u64);
     if !args.json {
         progress.line(&heading())?;

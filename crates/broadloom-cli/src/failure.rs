@@ -1,7 +1,7 @@
 //! Errors of the command: how each is reported, and its exit status.
 //!
 //! The status is 2 if the command line or the expression is wrong whatever the files hold, 1 if the work failed with
-//! these files or on this machine, and 130 after an interrupt. Colours are used only on a terminal, and never where
+//! these files or on this machine, and 128 and the signal's number after an interrupt. Colours are used only on a terminal, and never where
 //! `NO_COLOR` is set.
 
 use std::fmt::Display;
@@ -14,8 +14,10 @@ use broadloom::ErrorKind;
 use broadloom::text::TextError;
 
 use crate::npy::NpyError;
-use crate::plot::PlotError;
+use crate::npz::NpzError;
+use crate::signals;
 use crate::target::TargetError;
+use crate::text::Text;
 
 /// Why the command failed.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub enum Failure {
     Difference(String),
     /// Standard output.
     Stdout(io::Error),
+    /// Standard output, by a reader that has seen enough: no failure of the command.
+    Closed,
     /// The process received SIGINT, SIGTERM or SIGHUP.
     Interrupted,
 }
@@ -50,6 +54,7 @@ impl Failure {
                 Failure::file(path, "the file exists already; write --force to replace it")
             }
             TargetError::NotAFile(_) => Failure::file(path, "not a regular file"),
+            TargetError::Interrupted => Failure::Interrupted,
             TargetError::Io(error) => Failure::file(path, error),
         }
     }
@@ -62,12 +67,14 @@ impl Failure {
         }
     }
 
-    /// The error of a picture.
-    pub fn plot(path: &Path, error: &PlotError) -> Failure {
-        match error {
-            PlotError::Target(error) => Failure::target(path, error),
-            error => Failure::file(path, error),
-        }
+    /// The error of an archive.
+    pub fn npz(path: &Path, error: &NpzError) -> Failure {
+        Failure::file(path, error)
+    }
+
+    /// The error of a write to standard output.
+    pub fn stdout(error: io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe { Failure::Closed } else { Failure::Stdout(error) }
     }
 
     /// The exit status.
@@ -77,17 +84,22 @@ impl Failure {
             Failure::Text(error) if is_about_the_files(error) => 1,
             Failure::Text(_) => 2,
             Failure::File(..) | Failure::Eval(_) | Failure::Difference(_) | Failure::Stdout(_) => 1,
-            Failure::Interrupted => 130,
+            Failure::Closed => 0,
+            Failure::Interrupted => signals::status().unwrap_or(130),
         }
     }
 
     /// Reports it on standard error, with the place in this expression, and returns the exit status.
-    pub fn report(&self, expression: &str) -> u8 {
+    pub fn report(&self, text: &Text) -> u8 {
+        // What fails after a signal may fail because of it, such as a pipe whose writer was interrupted as well.
+        if signals::interrupted() && !matches!(self, Failure::Interrupted) {
+            return Failure::Interrupted.report(text);
+        }
         let mut words = Vec::new();
         let colored = is_colored();
         // Writing to memory does not fail.
         let _ = match self {
-            Failure::Text(error) => caret(error, expression, colored, &mut words),
+            Failure::Text(error) => caret(error, text, colored, &mut words),
             Failure::Usage(message) | Failure::Difference(message) => plain(message, colored, &mut words),
             Failure::File(path, message) => {
                 plain(format_args!("{}: {message}", path.display()), colored, &mut words)
@@ -98,7 +110,11 @@ impl Failure {
             }
             Failure::Eval(error) => plain(error, colored, &mut words),
             Failure::Stdout(error) => plain(format_args!("standard output: {error}"), colored, &mut words),
-            Failure::Interrupted => plain("interrupted", colored, &mut words),
+            Failure::Closed => Ok(()),
+            Failure::Interrupted => {
+                signals::announce();
+                Ok(())
+            }
         };
         // If standard error is closed, nothing can be reported.
         let _ = io::stderr().write_all(&words);
@@ -128,9 +144,9 @@ fn plain(message: impl Display, colored: bool, out: &mut impl Write) -> io::Resu
 }
 
 /// Writes the error, and under it the part of the expression that it is about.
-fn caret(error: &TextError, expression: &str, colored: bool, out: &mut impl Write) -> io::Result<()> {
+fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) -> io::Result<()> {
     plain(&error.message, colored, out)?;
-    let excerpt = Excerpt::of(expression, &error.span);
+    let excerpt = Excerpt::of(text, &error.span);
     let source = &excerpt.name;
     let place = |span: &Range<u32>| (source, excerpt.place(span));
     let label =
@@ -165,9 +181,10 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    fn of(expression: &str, span: &Range<u32>) -> Excerpt {
+    fn of(text: &Text, span: &Range<u32>) -> Excerpt {
         const LONGEST: usize = 1000;
         const AROUND: usize = 60;
+        let expression = &*text.text;
         let length = expression.len();
         let (mut start, mut end) = (0, length);
         if length > LONGEST {
@@ -179,12 +196,12 @@ impl Excerpt {
         let lead = if start > 0 { "…" } else { "" };
         let trail = if end < length { "…" } else { "" };
         // The caret needs a character to stand under, also at the end.
-        let text = format!("{lead}{}{trail} ", &expression[start..end]);
+        let shown = format!("{lead}{}{trail} ", &expression[start..end]);
         let name = match start {
-            0 => "expression".into(),
-            _ => format!("expression from byte {start}"),
+            0 => text.name.clone(),
+            _ => format!("{} from byte {start}", text.name),
         };
-        Excerpt { name, text, start, end, lead: lead.len() }
+        Excerpt { name, text: shown, start, end, lead: lead.len() }
     }
 
     fn shows(&self, span: &Range<u32>) -> bool {

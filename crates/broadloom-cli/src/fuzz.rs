@@ -14,7 +14,7 @@ use broadloom_testkit::random::{Program, ProgramError, instance};
 
 use crate::args::FuzzArgs;
 use crate::failure::{Failure, warn};
-use crate::progress::{Progress, notice_interrupts};
+use crate::progress::Progress;
 use crate::stdout::print;
 use crate::target::{Target, TargetError};
 
@@ -28,7 +28,6 @@ const TOO_MANY_ELEMENTS: usize = 1 << 24;
 pub fn fuzz(args: &FuzzArgs) -> Result<(), Failure> {
     let template = args.program.as_deref().map(read).transpose()?;
     let target = args.output.as_deref().map(|path| create(path, args.force)).transpose()?;
-    notice_interrupts();
     let time = match (args.seconds, args.programs) {
         (None, None) => Some(DEFAULT_TIME),
         (seconds, _) => seconds,

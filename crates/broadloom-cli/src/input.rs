@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 use broadloom::{Array, DType};
 use broadloom_mem::Buffer;
 
+use crate::advice::Given;
 use crate::failure::Failure;
 use crate::npy::{self, NpyHeader};
+use crate::source;
 
 /// Which axis is the fastest one in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +40,24 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file and reads its header.
+    /// Opens a file, or a stream, and reads its header.
     pub fn open(name: &str, path: &Path) -> Result<Input, Failure> {
-        let mut file = File::open(path).map_err(|error| Failure::file(path, error))?;
-        // Reading a directory or a pipe would fail with a less specific message.
-        let is_file = file.metadata().map_err(|error| Failure::file(path, error))?.is_file();
-        if !is_file {
-            return Err(Failure::file(path, "not a regular file"));
-        }
+        let (file, header) = source::open(name, path)?;
+        Ok(Input { name: name.into(), path: path.into(), file, header })
+    }
+
+    /// A `.npy` file that is open; the path is for messages.
+    pub fn of_file(name: &str, path: &Path, mut file: File) -> Result<Input, Failure> {
         let header = npy::read_header(&mut file).map_err(|error| Failure::npy(path, &error))?;
         Ok(Input { name: name.into(), path: path.into(), file, header })
+    }
+
+    /// What messages about shapes say of it.
+    pub fn given(&self) -> Given {
+        let extents: Vec<String> = self.header.shape.iter().map(usize::to_string).collect();
+        let (name, path) = (&self.name, self.path.display());
+        let described = format!("`{name}` ({path}) is {}[{}]", self.header.dtype, extents.join(","));
+        Given { name: name.clone(), described }
     }
 
     /// An array of the file's type and shape that stands for it and has no values.
@@ -244,7 +254,7 @@ mod tests {
         let data: Vec<u8> = (0..48).collect();
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("x.npy");
-        let mut writer = NpyWriter::create(&path, DType::UInt16, &extents, false, false)?;
+        let mut writer = NpyWriter::new(File::create(&path)?, DType::UInt16, &extents, false)?;
         writer.write(&data)?;
         writer.finish()?;
         let input = Input::open("x", &path).map_err(|failure| format!("{failure:?}"))?;

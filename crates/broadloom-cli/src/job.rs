@@ -1,27 +1,31 @@
-//! Expressions over input files, evaluated one chunk at a time.
+//! A program over input files, evaluated one chunk at a time.
 //!
 //! A [`Job`] is typed as a whole, over inputs that stand for the files; its [`Values`] come in the order of the output
 //! file. Which part of which file a chunk needs is the library's answer ([`Chunks`]), so that memory is bounded by
 //! `--max-bytes`, whatever views the expression has.
 
+use std::fs::File;
 use std::path::Path;
 
-use broadloom::text::Expression;
+use broadloom::text::Program;
 use broadloom::{Array, Chunk, Chunks, DType, Error, ErrorKind, Explanation, summary};
 use broadloom_mem::bytes_of;
 
+use crate::advice::{self, Given};
 use crate::failure::Failure;
 use crate::input::{Input, Order, Part};
 use crate::progress::Progress;
 use crate::run::Settings;
 
-/// Well-typed expressions over files.
+/// A well-typed program over files.
 #[derive(Debug)]
 pub struct Job {
     inputs: Vec<Input>,
     /// What stands for each input in the results.
     placeholders: Vec<Array<'static>>,
     results: Vec<Array<'static>>,
+    /// The names of the results.
+    names: Vec<String>,
     is_elementwise: bool,
     settings: Settings,
     max_bytes: usize,
@@ -31,28 +35,41 @@ pub struct Job {
 pub type Group<'g> = &'g [usize];
 
 impl Job {
-    /// Types the expression. A chunk takes at most `max_bytes` of memory.
+    /// Types a program. A chunk takes at most `max_bytes` of memory.
     pub fn new(
-        expression: &Expression,
+        program: &Program,
         inputs: Vec<Input>,
         settings: Settings,
         max_bytes: usize,
     ) -> Result<Job, Failure> {
+        let given: Vec<Given> = inputs.iter().map(Input::given).collect();
+        if let Some(error) = advice::undeclared(program, &given) {
+            return Err(Failure::Text(error));
+        }
         let placeholders = inputs.iter().map(Input::placeholder).collect::<Result<Vec<_>, Failure>>()?;
         let names = inputs.iter().zip(&placeholders);
         let names: Vec<_> = names.map(|(input, array)| (&*input.name, array.clone())).collect();
-        let results = vec![settings.build(expression, &names)?];
-        let is_elementwise = expression.is_elementwise();
-        Ok(Job { inputs, placeholders, results, is_elementwise, settings, max_bytes })
+        let results = settings.build(program, &names).map_err(|failure| match failure {
+            Failure::Text(error) => Failure::Text(advice::about(error, program, &given)),
+            failure => failure,
+        })?;
+        let names = program.outputs().map(str::to_owned).collect();
+        let is_elementwise = program.is_elementwise();
+        Ok(Job { inputs, placeholders, results, names, is_elementwise, settings, max_bytes })
     }
 
-    /// A job whose result is the array in a file, with the settings of this one.
-    pub fn of_file(&self, path: &Path) -> Result<Job, Failure> {
+    /// A job whose result is the array in a `.npy` file that is open, with the settings of this one.
+    pub fn of_file(&self, path: &Path, file: File) -> Result<Job, Failure> {
         let name = "result";
-        let expression = Expression::parse(name).map_err(Failure::Text)?;
+        let program = Program::parse(name).map_err(Failure::Text)?;
         // Converting it may take a little more than computing it did.
         let max_bytes = self.max_bytes.max(1 << 20);
-        Job::new(&expression, vec![Input::open(name, path)?], self.settings.clone(), max_bytes)
+        Job::new(&program, vec![Input::of_file(name, path, file)?], self.settings.clone(), max_bytes)
+    }
+
+    /// The names of the results.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// The dtype of a result.
@@ -75,10 +92,15 @@ impl Job {
         if is_fortran { Order::Fortran } else { Order::C }
     }
 
-    /// How a result would be evaluated in this order.
-    pub fn explain(&self, result: usize, order: Order) -> Result<String, Failure> {
-        let (chunks, explanation) = self.of_first_chunk(result, order, false)?;
-        Ok(format!("{chunks}\n{explanation}"))
+    /// How each result would be evaluated by itself in this order.
+    pub fn explain(&self, order: Order) -> Result<String, Failure> {
+        let mut text = String::new();
+        for (result, name) in self.names.iter().enumerate() {
+            let (chunks, explanation) = self.of_first_chunk(result, order, false)?;
+            let name = if self.names.len() > 1 { format!("{name}: ") } else { String::new() };
+            text += &format!("{name}{chunks}\n{explanation}");
+        }
+        Ok(text)
     }
 
     /// The same as a page of HTML, with the code of the kernels.
@@ -100,19 +122,30 @@ impl Job {
         let first = chunks.get(0).ok_or_else(|| internal("a result without chunks"))?;
         let first = first.map_err(Failure::Eval)?;
         let parts = self.parts(&first)?;
-        let results = first.results(&arrays(&parts)?).map_err(Failure::Eval)?;
+        let arrays = arrays(&parts)?;
+        let results = first.results(&arrays).map_err(Failure::Eval)?;
         let array = results.first().ok_or_else(|| internal("a chunk without a result"))?;
         let elements = array.len();
         let words = match count {
             1 => format!("{dtype}[{shape}] in one chunk"),
             _ => format!("{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:"),
         };
-        Ok((words, self.settings.explain(array, code)?))
+        let inputs = first.parts().iter().map(|part| &*self.inputs[part.input].name);
+        Ok((words, self.settings.explain(array, code)?.with_inputs(inputs.zip(&arrays))))
+    }
+
+    /// The results as text, several of them each after its name.
+    pub fn texts(&self) -> Result<String, Failure> {
+        if self.names.len() == 1 {
+            return self.text(0);
+        }
+        let named = |(result, name)| Ok(format!("{name} =\n{}", self.text(result)?));
+        Ok(self.names.iter().enumerate().map(named).collect::<Result<Vec<_>, Failure>>()?.join("\n"))
     }
 
     /// A result as text; a summary if it is large, for which no more is computed than it shows, unless elements that it
     /// does not show can make the evaluation fail.
-    pub fn text(&self, result: usize) -> Result<String, Failure> {
+    fn text(&self, result: usize) -> Result<String, Failure> {
         if self.settings.can_fail() {
             let mut values = self.values("computing", &[result], Order::C, None)?;
             while values.next()?.is_some() {}

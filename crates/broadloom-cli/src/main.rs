@@ -1,35 +1,62 @@
-//! The `broadloom` command: array expressions over `.npy` files.
+//! The `broadloom` command: array expressions over files.
 //!
-//! `eval` reads the headers of its files ([`input`]), types the whole expression, and evaluates it chunk by chunk
-//! ([`job`], [`chunk`], [`run`]) into files ([`npy`]) and pictures ([`plot`]). A request is checked completely before
-//! any work begins, and output files appear whole or not at all; [`failure`] defines the exit status.
+//! `eval` opens its files ([`source`], [`input`]), types the whole expression, and evaluates it chunk by chunk
+//! ([`job`], [`run`]) into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures
+//! ([`plot`]). A request is checked completely before any work begins, and output files ([`target`]) appear whole or not
+//! at all, whatever [`signals`] come; [`failure`] defines the exit status.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
+mod advice;
 mod args;
 mod bench;
 mod eval;
 mod failure;
+mod format;
 mod fuzz;
 mod input;
 mod job;
 mod npy;
+mod npz;
 mod ops;
+mod output;
 mod plot;
 mod progress;
+mod request;
 mod run;
+mod signals;
+mod source;
 mod stdout;
+mod table;
 mod target;
+mod text;
+
+use text::Text;
 
 fn main() -> ExitCode {
+    signals::watch();
     let outcome = match args::Cli::parse().command {
-        args::Command::Bench(args) => bench::bench(&args).map_err(|failure| failure.report("")),
-        args::Command::Eval(eval) => eval::eval(&eval).map_err(|failure| failure.report(&eval.expression)),
-        args::Command::Fuzz(args) => fuzz::fuzz(&args).map_err(|failure| failure.report("")),
-        args::Command::Ops(ops) => ops::print(&ops).map_err(|failure| failure.report("")),
+        args::Command::Bench(args) => bench::bench(&args),
+        args::Command::Completions(args) => completions(args.shell),
+        // Its failures point into its expression.
+        args::Command::Eval(args) => {
+            return eval::eval(&args).map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
+        }
+        args::Command::Fuzz(args) => fuzz::fuzz(&args),
+        args::Command::Ops(args) => ops::print(&args),
     };
-    outcome.map_or_else(ExitCode::from, |()| ExitCode::SUCCESS)
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => ExitCode::from(failure.report(&Text::default())),
+    }
+}
+
+/// Prints the completions for a shell.
+fn completions(shell: clap_complete::Shell) -> Result<(), failure::Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut args::Cli::command(), "broadloom", &mut script);
+    stdout::print(&String::from_utf8_lossy(&script))
 }

@@ -1,20 +1,22 @@
-//! NumPy's `.npy` files: a reader of headers, and a writer.
+//! NumPy's `.npy` files: a reader of headers, and a [writer](NpyWriter).
 //!
 //! The reader gives an [`NpyHeader`] to map the data by. It never panics or recurses, allocates at most 64 KiB besides
-//! the shape, and checks that the file holds the data that the header promises. The writer produces what `numpy.save`
-//! would, and refuses to finish a file whose data is incomplete. The format:
+//! the shape, and checks that the file holds the data that the header promises. The format:
 //! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 
 // The reader is our own: npyz 0.9 multiplies a header's dimensions unchecked (a panic in debug builds) and parses
 // nested literals by recursion. The tests hold reader and writer against it.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::{self, Read, Seek, SeekFrom};
 
 use broadloom::{DType, Kind};
 
-use crate::target::{Target, TargetError};
+use crate::target::TargetError;
+
+mod writer;
+
+pub use writer::NpyWriter;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -48,27 +50,39 @@ impl NpyHeader {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// The file does not begin as `.npy` files do.
-    #[error("not a .npy file")]
-    NotNpy,
-    /// The file ends before its header or its data does.
-    #[error("the file is truncated: {missing} of {expected} bytes are missing")]
-    Truncated {
-        /// Bytes the file should have at least.
+    /// The file does not begin as `.npy` files do; what it begins as instead.
+    #[error("not a .npy file: {0}")]
+    NotNpy(String),
+    /// The file ends before its header does.
+    #[error("the file is truncated within its header: {missing} of {expected} bytes are missing")]
+    TruncatedHeader {
+        /// Bytes of the header, as far as they are known.
         expected: u64,
-        /// Bytes of those that it lacks.
+        /// Bytes of those that the file lacks.
+        missing: u64,
+    },
+    /// The file ends before its data does.
+    #[error("the file is truncated: {what} takes {expected} bytes, of which {missing} are missing")]
+    TruncatedData {
+        /// Type and shape.
+        what: String,
+        /// Bytes of data that the shape asks for.
+        expected: u64,
+        /// Bytes of those that the file lacks.
         missing: u64,
     },
     /// A version of the format other than 1.0, 2.0 and 3.0.
     #[error("version {0}.{1} of the .npy format is not known")]
     Version(u8, u8),
     /// Elements that no dtype describes.
-    #[error("elements of type {descr} ({what}) are not supported")]
+    #[error("elements of type {descr} ({what}) are not supported{advice}")]
     Unsupported {
         /// The type as the header has it, shortened if it is long.
         descr: String,
         /// A description of it.
         what: &'static str,
+        /// How NumPy makes elements of another type of them, after a semicolon; empty if there is no way.
+        advice: &'static str,
     },
     /// The header does not follow the format.
     #[error("the header is corrupt: {0}")]
@@ -100,46 +114,103 @@ pub enum NpyError {
 ///
 /// Any of [`NpyError`] but those about targets.
 pub fn read_header(file: &mut File) -> Result<NpyHeader, NpyError> {
-    file.seek(SeekFrom::Start(0))?;
     let length = file.metadata()?.len();
+    read_header_at(file, 0, length)
+}
+
+/// As [`read_header`], of an array that takes `length` bytes of the file from `start` on.
+///
+/// # Errors
+///
+/// As [`read_header`].
+pub fn read_header_at(file: &mut File, start: u64, length: u64) -> Result<NpyHeader, NpyError> {
+    file.seek(SeekFrom::Start(start))?;
+    let header = parse_header(&mut file.take(length))?;
+    let (data, available) = (header.data_len(), length.saturating_sub(header.data_offset));
+    if available < data {
+        let extents: Vec<String> = header.shape.iter().map(usize::to_string).collect();
+        let what = format!("{}[{}]", header.dtype, extents.join(","));
+        return Err(NpyError::TruncatedData { what, expected: data, missing: data - available });
+    }
+    Ok(NpyHeader { data_offset: start + header.data_offset, ..header })
+}
+
+/// Reads a header, and nothing after it.
+///
+/// # Errors
+///
+/// As [`read_header`], but for data that is missing.
+pub fn parse_header(from: &mut impl Read) -> Result<NpyHeader, NpyError> {
     let mut start = Vec::new();
-    file.take(12).read_to_end(&mut start)?;
+    from.take(10).read_to_end(&mut start)?;
     if start.is_empty() || !start.iter().zip(MAGIC).all(|(a, b)| a == b) {
-        return Err(NpyError::NotNpy);
+        return Err(NpyError::NotNpy(beginning(&start)));
     }
     // 1.0 has a 16-bit length and Latin-1 text; 2.0 has 32 bits; 3.0 has UTF-8 text too, which matters to names of
     // fields only.
-    let (text_offset, text_len) = match *start.get(MAGIC.len()..).unwrap_or_default() {
-        [1, 0, a, b, ..] => (10, u16::from_le_bytes([a, b]).into()),
-        [2 | 3, 0, a, b, c, d] => (12, u32::from_le_bytes([a, b, c, d])),
-        [1, 0, ..] | [1] | [] => return Err(truncated(10, length)),
-        [2 | 3, 0, ..] | [2 | 3] => return Err(truncated(12, length)),
+    let wide = match *start.get(MAGIC.len()..).unwrap_or_default() {
+        [] | [1] | [1, 0, ..] => false,
+        [2 | 3] | [2 | 3, 0, ..] => true,
         [major, minor, ..] => return Err(NpyError::Version(major, minor)),
         [major] => return Err(NpyError::Version(major, 0)),
     };
-    if text_len as usize > LONGEST_HEADER {
+    if wide {
+        from.take(2).read_to_end(&mut start)?;
+    }
+    let truncated = |expected: usize, length: usize| NpyError::TruncatedHeader {
+        expected: expected as u64,
+        missing: expected.saturating_sub(length) as u64,
+    };
+    let text_len = match (wide, &start[..]) {
+        (false, [.., a, b]) if start.len() == 10 => usize::from(u16::from_le_bytes([*a, *b])),
+        (true, [.., a, b, c, d]) if start.len() == 12 => u32::from_le_bytes([*a, *b, *c, *d]) as usize,
+        _ => return Err(truncated(if wide { 12 } else { 10 }, start.len())),
+    };
+    if text_len > LONGEST_HEADER {
         return Err(NpyError::Corrupt("it is longer than 64 KiB"));
     }
-    let data_offset = text_offset + u64::from(text_len);
-    file.seek(SeekFrom::Start(text_offset))?;
-    let mut text = Vec::with_capacity(text_len as usize);
-    file.take(text_len.into()).read_to_end(&mut text)?;
-    if text.len() < text_len as usize {
-        return Err(truncated(data_offset, length));
+    let mut text = Vec::with_capacity(text_len);
+    from.take(text_len as u64).read_to_end(&mut text)?;
+    if text.len() < text_len {
+        return Err(truncated(start.len() + text_len, start.len() + text.len()));
     }
     let Fields { descr, fortran, shape } = Literal { text: &text, at: 0 }.fields()?;
     let (dtype, big_endian) = dtype_of(&descr)?;
-    let expected = data_len(dtype, &shape)
-        .and_then(|data| data.checked_add(data_offset))
-        .ok_or(NpyError::TooLarge("its bytes do not fit in an address space"))?;
-    if length < expected {
-        return Err(truncated(expected, length));
+    let data_offset = (start.len() + text_len) as u64;
+    if data_len(dtype, &shape).is_none_or(|data| data.checked_add(data_offset).is_none()) {
+        return Err(NpyError::TooLarge("its bytes do not fit in an address space"));
     }
     Ok(NpyHeader { dtype, shape, fortran, data_offset, big_endian })
 }
 
-fn truncated(expected: u64, length: u64) -> NpyError {
-    NpyError::Truncated { expected, missing: expected.saturating_sub(length) }
+/// What a file is that begins like this, and what to do with it.
+fn beginning(start: &[u8]) -> String {
+    let known: [(&[u8], &str); 8] = [
+        (b"PK", "it is a zip archive; if it is NumPy's, give it the ending .npz"),
+        (b"\x89HDF", "it is an HDF5 file; read it with h5py, and write `numpy.save`"),
+        (b"\x1f\x8b", "it is compressed; unpack it with gunzip"),
+        (b"\x80", "it may be a pickle; load it with Python, and write `numpy.save`"),
+        (b"MATLAB", "it is a MATLAB file; read it with scipy.io.loadmat, and write `numpy.save`"),
+        (b"PAR1", "it is a Parquet file; read it with pandas, and write `numpy.save`"),
+        (b"II*\0", "it is a TIFF picture; read it with tifffile, and write `numpy.save`"),
+        (b"MM\0*", "it is a TIFF picture; read it with tifffile, and write `numpy.save`"),
+    ];
+    if start.is_empty() {
+        return "it is empty".to_owned();
+    }
+    if let Some((_, what)) = known.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return (*what).to_owned();
+    }
+    match str::from_utf8(start) {
+        Ok(text) if !text.contains(|c: char| c.is_control() && !c.is_ascii_whitespace()) => {
+            let line = text.lines().next().unwrap_or_default();
+            format!("it begins with `{line}`; if it is a table of numbers, give it the ending .csv")
+        }
+        _ => {
+            let bytes: Vec<String> = start.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+            format!("it begins with the bytes {}, not with 93 4e 55 4d 50 59", bytes.join(" "))
+        }
+    }
 }
 
 /// The bytes of an array, if they fit in an address space; that holds for the axes that are not empty, too, so that
@@ -169,30 +240,32 @@ fn descr_of(dtype: DType) -> String {
 
 /// The dtype that a descriptor means, and whether its elements are big-endian.
 fn dtype_of(descr: &Descr) -> Result<(DType, bool), NpyError> {
-    let unsupported = |what| Err(NpyError::Unsupported { descr: descr.shown(), what });
-    let Descr::Plain(descr) = descr else { return unsupported("structured") };
+    let unsupported = |(what, advice)| Err(NpyError::Unsupported { descr: descr.shown(), what, advice });
+    let Descr::Plain(descr) = descr else {
+        return unsupported(("structured", "; with NumPy, save a field by itself: `x['name']`"));
+    };
     let native = cfg!(target_endian = "big");
     let (big, kind) = match descr.as_slice() {
         [b'<', kind @ ..] => (false, kind),
         [b'>', kind @ ..] => (true, kind),
         [b'=' | b'|', kind @ ..] | kind => (native, kind),
     };
-    let Some((&first, size)) = kind.split_first() else { return unsupported("not a type") };
+    let Some((&first, size)) = kind.split_first() else { return unsupported(("not a type", "")) };
     let is_same = |dtype: &&DType| letter(**dtype) == first && dtype.size().to_string().as_bytes() == size;
     if let Some(&dtype) = DType::ALL.iter().find(is_same) {
         return Ok((dtype, big && dtype.size() > 1));
     }
     unsupported(match first {
-        b'O' => "Python objects",
-        b'c' => "complex numbers",
-        b'S' | b'a' => "byte strings",
-        b'U' | b'T' => "strings",
-        b'M' => "dates and times",
-        b'm' => "time differences",
-        b'V' => "raw bytes",
-        b'f' => "floats of another size",
-        b'i' | b'u' => "integers of another size",
-        _ => "not a type that is known",
+        b'O' => ("Python objects", "; with NumPy, save `x.astype(float)`"),
+        b'c' => ("complex numbers", "; with NumPy, save `x.real` and `x.imag`"),
+        b'S' | b'a' => ("byte strings", ""),
+        b'U' | b'T' => ("strings", "; with NumPy, save `x.astype(float)` if they are numbers"),
+        b'M' => ("dates and times", "; with NumPy, save `x.astype('int64')`"),
+        b'm' => ("time differences", "; with NumPy, save `x.astype('int64')`"),
+        b'V' => ("raw bytes", ""),
+        b'f' => ("floats of another size", "; with NumPy, save `x.astype(float)`"),
+        b'i' | b'u' => ("integers of another size", ""),
+        _ => ("not a type that is known", ""),
     })
 }
 
@@ -257,7 +330,9 @@ impl Literal<'_> {
         }
         match (descr, fortran, shape) {
             (Some(descr), Some(fortran), Some(shape)) => Ok(Fields { descr, fortran, shape }),
-            _ => Err(NpyError::Corrupt("a key is missing")),
+            (None, ..) => Err(NpyError::Corrupt("the key `descr`, the type, is missing")),
+            (_, None, _) => Err(NpyError::Corrupt("the key `fortran_order` is missing")),
+            (.., None) => Err(NpyError::Corrupt("the key `shape` is missing")),
         }
     }
 
@@ -365,89 +440,6 @@ impl Literal<'_> {
             Err(_) => Err(NpyError::Corrupt("the shape is not a tuple of integers")),
         }
     }
-}
-
-/// Writes a `.npy` file as a [`Target`]: dropped without [`NpyWriter::finish`], it leaves nothing behind.
-#[derive(Debug)]
-pub struct NpyWriter {
-    target: Target,
-    expected: u64,
-    written: u64,
-}
-
-impl NpyWriter {
-    /// Begins a file with a header of version 1.0. Little-endian elements follow, in C order, or in Fortran order if
-    /// `fortran` is set. A file that exists is replaced only with `force`.
-    ///
-    /// # Errors
-    ///
-    /// [`NpyError::TooLarge`], [`NpyError::Target`], or that of the system.
-    pub fn create(
-        path: &Path,
-        dtype: DType,
-        shape: &[usize],
-        fortran: bool,
-        force: bool,
-    ) -> Result<NpyWriter, NpyError> {
-        let header = header(dtype, shape, fortran)?;
-        let expected =
-            data_len(dtype, shape).ok_or(NpyError::TooLarge("its bytes do not fit in an address space"))?;
-        let mut target = Target::create(path, force)?;
-        target.write_all(&header)?;
-        Ok(NpyWriter { target, expected, written: 0 })
-    }
-
-    /// Writes the bytes of the next elements; they may begin and end anywhere inside an element.
-    ///
-    /// # Errors
-    ///
-    /// [`NpyError::WrongLength`] if the bytes are more than the shape asks for, or that of the system.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), NpyError> {
-        let written = self.written.saturating_add(bytes.len() as u64);
-        if written > self.expected {
-            return Err(NpyError::WrongLength { expected: self.expected, written });
-        }
-        // A part may have been written: no more can be, and the file cannot be finished.
-        self.written = u64::MAX;
-        self.target.write_all(bytes)?;
-        self.written = written;
-        Ok(())
-    }
-
-    /// Puts the file in its place.
-    ///
-    /// # Errors
-    ///
-    /// [`NpyError::WrongLength`] if bytes are missing, else as [`Target::finish`]. Nothing is left behind then.
-    pub fn finish(self) -> Result<(), NpyError> {
-        let NpyWriter { target, expected, written } = self;
-        if written != expected {
-            return Err(NpyError::WrongLength { expected, written });
-        }
-        Ok(target.finish()?)
-    }
-}
-
-/// Everything before the data, byte for byte as `numpy.save` of NumPy 2 writes it.
-fn header(dtype: DType, shape: &[usize], fortran: bool) -> Result<Vec<u8>, NpyError> {
-    const ALIGNMENT: usize = 64;
-    // NumPy reserves space for the axis that a file would be appended along to grow to this many digits.
-    const GROWTH: usize = 21;
-    let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
-    let comma = if shape.len() == 1 { "," } else { "" };
-    let mut text = format!(
-        "{{'descr': '{}', 'fortran_order': {}, 'shape': ({}{comma}), }}",
-        descr_of(dtype),
-        if fortran { "True" } else { "False" },
-        extents.join(", "),
-    );
-    let growing = if fortran { extents.last() } else { extents.first() };
-    let reserved = growing.map_or(0, |extent| GROWTH - extent.len());
-    let end = MAGIC.len() + 4 + text.len() + reserved + 1;
-    let padding = reserved + ALIGNMENT - end % ALIGNMENT;
-    text.extend(std::iter::repeat_n(' ', padding).chain(['\n']));
-    let length = u16::try_from(text.len()).map_err(|_| NpyError::TooLarge("it has too many axes"))?;
-    Ok([MAGIC.as_slice(), &[1, 0], &length.to_le_bytes(), text.as_bytes()].concat())
 }
 
 #[cfg(test)]

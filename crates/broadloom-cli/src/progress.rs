@@ -1,31 +1,39 @@
 //! Progress bars on standard error, and the check for interrupts.
 //!
 //! A bar appears only on a terminal, and only for work that takes longer than half a second; it is erased when the work
-//! ends. Each update returns [`Failure::Interrupted`] after Ctrl-C or SIGTERM, so that destructors remove partially
-//! written files.
+//! ends. Each update returns [`Failure::Interrupted`] after a signal, so that the work ends in good order.
 
-use std::io::{self, IsTerminal};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
+use crate::signals;
 use crate::stdout::print;
 
 /// How long work runs before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// From now on SIGINT, SIGTERM and SIGHUP set a flag instead of ending the process; a second signal ends it at once.
-pub fn notice_interrupts() {
-    // If no handler can be installed, a signal ends the process as before and leaves a temporary file.
-    let _ = ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
+/// Does what may have to wait for somebody else, and says on a terminal what is waited for if that takes long.
+pub fn patiently<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    if !io::stderr().is_terminal() {
+        return work();
+    }
+    let (done, waiting) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        // If no thread can be started, nothing is said.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
+            if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+                // If standard error is closed, nothing can be said.
+                let _ = writeln!(io::stderr(), "{what} …");
+            }
+        });
+        let outcome = work();
+        drop(done);
+        outcome
+    })
 }
 
 /// The template for work counted in bytes.
@@ -94,7 +102,7 @@ impl Progress {
     /// # Errors
     /// [`Failure::Interrupted`] after a signal.
     pub fn reached(&mut self, done: u64) -> Result<(), Failure> {
-        if INTERRUPTED.load(Ordering::Relaxed) {
+        if signals::interrupted() {
             return Err(Failure::Interrupted);
         }
         if self.bar.is_none() && self.began.elapsed() > PATIENCE && io::stderr().is_terminal() {

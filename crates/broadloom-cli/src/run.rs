@@ -3,7 +3,7 @@
 //! [`Settings`] holds the engine's options from the command line; its methods type, evaluate and explain expressions
 //! with them.
 
-use broadloom::text::Expression;
+use broadloom::text::Program;
 use broadloom::{
     Array, Chunks, Explanation, IntDivision, Options, Promotion, eval_many_with, with_promotion,
 };
@@ -31,13 +31,14 @@ impl Settings {
         Settings { options, promotion: args.promotion.into() }
     }
 
-    /// The array of an expression over these arrays.
+    /// The results of a program over these arrays.
     pub fn build<'a>(
         &self,
-        expression: &Expression,
+        program: &Program,
         names: &[(&str, Array<'a>)],
-    ) -> Result<Array<'a>, Failure> {
-        with_promotion(self.promotion, || expression.build(names)).map_err(Failure::Text)
+    ) -> Result<Vec<Array<'a>>, Failure> {
+        let results = with_promotion(self.promotion, || program.build(names)).map_err(Failure::Text)?;
+        Ok(results.into_iter().map(|(_, array)| array).collect())
     }
 
     /// The values.

@@ -1,21 +1,33 @@
 //! Output files that appear whole or not at all.
 //!
-//! Bytes go to a temporary file beside the output file, which [`Target::finish`] renames; until then the path is
-//! untouched, and a target that is dropped leaves nothing behind. An existing file is replaced only on request.
+//! Bytes go to a file without a name, which [`finish_all`] links to its path: whatever ends the process before, the
+//! system frees it. Where the system has no such files, they go to a named temporary file beside the output file, which
+//! a signal removes ([`Names`]); it is locked while it is written, so that a later run can tell the ones that a killed
+//! process left, and removes them. An existing file is replaced only on request, at the very end.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
-/// A file that is written under another name in the directory of its target, and renamed at the end.
-///
-/// Dropped without [`Target::finish`], it leaves nothing behind.
+use crate::signals::{self, Names};
+
+/// How temporary files with a name begin and end.
+const PREFIX: &str = ".broadloom-";
+const SUFFIX: &str = ".part";
+
+/// How many symbolic links a path may lead through.
+const MOST_LINKS: usize = 40;
+
+/// A file that comes to its path when it is complete. Dropped before [`finish_all`], it leaves nothing behind.
 #[derive(Debug)]
 pub struct Target {
-    file: BufWriter<NamedTempFile>,
+    draft: BufWriter<Draft>,
+    /// The path as it was given.
     path: PathBuf,
+    /// Where the path leads.
+    place: PathBuf,
     force: bool,
 }
 
@@ -29,56 +41,195 @@ pub enum TargetError {
     /// The target is a directory, a device or the like.
     #[error("{} is not a regular file", .0.display())]
     NotAFile(PathBuf),
+    /// The process received a signal.
+    #[error("interrupted")]
+    Interrupted,
     /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Target {
-    /// Begins a file for `path`. One that exists is replaced only with `force`; it then keeps its permissions. A
-    /// symbolic link is replaced itself, not what it points to.
+    /// Begins a file for `path`. One that exists is replaced only with `force`; it then keeps its permissions. Of a
+    /// symbolic link, what it points to is written.
     ///
     /// # Errors
     ///
     /// Any of [`TargetError`].
     pub fn create(path: &Path, force: bool) -> Result<Target, TargetError> {
-        let mut builder = tempfile::Builder::new();
-        match fs::metadata(path) {
+        let place = resolve(path)?;
+        let replaced = match fs::metadata(&place) {
             Ok(found) if !found.is_file() => return Err(TargetError::NotAFile(path.into())),
             Ok(_) if !force => return Err(TargetError::Exists(path.into())),
-            Ok(found) => permit(&mut builder, Some(found)),
-            // A link to nowhere is there as well.
-            Err(_) if !force && path.is_symlink() => return Err(TargetError::Exists(path.into())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => permit(&mut builder, None),
+            Ok(found) => Some(found.permissions()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
-        }
-        let directory = match path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
         };
-        let file = builder.prefix(".broadloom-").suffix(".part").tempfile_in(directory)?;
-        Ok(Target { file: BufWriter::with_capacity(64 << 10, file), path: path.into(), force })
+        let directory = directory(&place);
+        if !directory.exists() {
+            return Err(io::Error::other(format!("there is no directory {}", directory.display())).into());
+        }
+        let draft = Draft::create(directory, replaced, force)?;
+        Ok(Target { draft: BufWriter::with_capacity(64 << 10, draft), path: path.into(), place, force })
+    }
+
+    /// The path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory that the file will be in.
+    pub fn directory(&self) -> PathBuf {
+        directory(&self.place).to_path_buf()
+    }
+
+    /// What was written, for reading; nothing may be written after.
+    ///
+    /// # Errors
+    ///
+    /// That of the system.
+    pub fn reader(&mut self) -> io::Result<File> {
+        self.draft.flush()?;
+        self.draft.get_ref().file.try_clone()
     }
 
     /// Puts the file in its place.
     ///
     /// # Errors
     ///
-    /// [`TargetError::Exists`] if the target came to be in the meantime and is not to be replaced, or that of the
-    /// system. Nothing is left behind then.
+    /// [`TargetError::Exists`] if the target came to be in the meantime and is not to be replaced,
+    /// [`TargetError::Interrupted`], or that of the system. Nothing is left behind then.
     pub fn finish(self) -> Result<(), TargetError> {
-        let Target { file, path, force } = self;
-        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let outcome = if force { file.persist(&path) } else { file.persist_noclobber(&path) };
-        match outcome.map_err(|error| error.error) {
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(TargetError::Exists(path)),
-            Err(error) => Err(error.into()),
-        }
+        finish_all(vec![self]).map_err(|(_, error)| error)
     }
 }
 
 impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.draft.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.draft.flush()
+    }
+}
+
+/// Puts files in their places: all of them, or none and nothing is left behind. Only if the system refuses to rename a
+/// file over another one, those before it are in their places.
+///
+/// # Errors
+///
+/// As [`Target::finish`], with the path of the file.
+pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
+    let mut ready = Vec::new();
+    for Target { draft, path, place, force } in targets {
+        match draft.into_inner() {
+            Ok(draft) => ready.push((draft, path, place, force)),
+            Err(error) => return Err((path, error.into_error().into())),
+        }
+    }
+    // No signal ends the process from here on.
+    let names = Names::lock();
+    if signals::interrupted() {
+        let path = ready.first().map(|(_, path, ..)| path.clone()).unwrap_or_default();
+        drop(names);
+        return Err((path, TargetError::Interrupted));
+    }
+    let mut linked: Vec<PathBuf> = Vec::new();
+    let mut renamed: Vec<(TempPath, PathBuf, PathBuf)> = Vec::new();
+    let mut failed = None;
+    for (draft, path, place, force) in ready {
+        let outcome = match force {
+            true => draft.named(directory(&place)).map(|name| renamed.push((name, path.clone(), place))),
+            false => draft.link(&place).map(|()| linked.push(place)),
+        };
+        match outcome {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                failed = Some((path.clone(), TargetError::Exists(path)));
+                break;
+            }
+            Err(error) => {
+                failed = Some((path, error.into()));
+                break;
+            }
+        }
+    }
+    if let Some(failed) = failed {
+        // What can't be removed stays: it is complete.
+        linked.iter().for_each(|place| drop(fs::remove_file(place)));
+        return Err(failed);
+    }
+    for (name, path, place) in renamed {
+        name.persist(&place).map_err(|error| (path, error.error.into()))?;
+    }
+    drop(names);
+    Ok(())
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+struct Draft {
+    file: File,
+    /// Its name, where it has one; removed with it.
+    name: Option<TempPath>,
+}
+
+impl Draft {
+    /// Creates a file in a directory, with these permissions, or those of new files.
+    fn create(directory: &Path, replaced: Option<fs::Permissions>, force: bool) -> io::Result<Draft> {
+        if force {
+            collect(directory);
+        }
+        if let Some(file) = system::unnamed(directory) {
+            // A lock that is refused only keeps the file from being collected.
+            let _ = file.try_lock();
+            if let Some(permissions) = replaced {
+                file.set_permissions(permissions)?;
+            }
+            return Ok(Draft { file, name: None });
+        }
+        collect(directory);
+        Draft::with_name(directory, replaced.as_ref())
+    }
+
+    /// Creates a file that has a name.
+    fn with_name(directory: &Path, replaced: Option<&fs::Permissions>) -> io::Result<Draft> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).suffix(SUFFIX);
+        permit(&mut builder, replaced);
+        loop {
+            let mut names = Names::lock();
+            let (file, name) = builder.tempfile_in(directory)?.into_parts();
+            names.add(name.to_path_buf());
+            let taken = matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+            // Another process may have collected it before it was locked.
+            if !taken && name.exists() {
+                return Ok(Draft { file, name: Some(name) });
+            }
+        }
+    }
+
+    /// Gives the file a name beside its place.
+    fn named(mut self, directory: &Path) -> io::Result<TempPath> {
+        if let Some(name) = self.name.take() {
+            return Ok(name);
+        }
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).suffix(SUFFIX);
+        Ok(builder.make_in(directory, |name| system::link(&self.file, name))?.into_temp_path())
+    }
+
+    /// Puts the file to a path where nothing is.
+    fn link(mut self, place: &Path) -> io::Result<()> {
+        match self.name.take() {
+            None => system::link(&self.file, place),
+            Some(name) => name.persist_noclobber(place).map_err(|error| error.error),
+        }
+    }
+}
+
+impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -88,16 +239,100 @@ impl Write for Target {
     }
 }
 
+/// Where a path leads: through symbolic links, the last of which may point to nothing.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let mut place = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        if !place.is_symlink() {
+            return Ok(place);
+        }
+        let to = fs::read_link(&place)?;
+        place = directory(&place).join(to);
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Removes the temporary files in a directory whose process is gone: those that nobody has locked.
+fn collect(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let bytes = name.as_encoded_bytes();
+        let is_ours = bytes.starts_with(PREFIX.as_bytes()) && bytes.ends_with(SUFFIX.as_bytes());
+        // A pipe of that name would be waited for.
+        if !is_ours || !entry.file_type().is_ok_and(|found| found.is_file()) {
+            continue;
+        }
+        if let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            // What can't be removed is left to its owner.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Gives a file the permissions of the one that it replaces, or those of new files; by default, tempfile makes files that
 /// only their owner can read.
-fn permit(builder: &mut tempfile::Builder<'_, '_>, replaced: Option<fs::Metadata>) {
+fn permit(builder: &mut tempfile::Builder<'_, '_>, replaced: Option<&fs::Permissions>) {
     #[cfg(unix)]
     builder.permissions(match replaced {
-        Some(found) => found.permissions(),
+        Some(permissions) => permissions.clone(),
         None => std::os::unix::fs::PermissionsExt::from_mode(0o666),
     });
     #[cfg(not(unix))]
     let _ = (builder, replaced);
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs::{File, OpenOptions};
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, OFlags};
+
+    /// A file without a name in a directory; none if its file system has no such files, or they can't be linked.
+    pub fn unnamed(directory: &Path) -> Option<File> {
+        let flags = OFlags::TMPFILE.bits() as i32;
+        let file = OpenOptions::new().read(true).write(true).mode(0o666).custom_flags(flags).open(directory);
+        file.ok().filter(|file| std::fs::metadata(entry(file)).is_ok())
+    }
+
+    /// Links the file to a path where nothing is.
+    pub fn link(file: &File, path: &Path) -> io::Result<()> {
+        Ok(rustix::fs::linkat(CWD, entry(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    /// The path by which the process itself reaches a file that it has open.
+    fn entry(file: &File) -> String {
+        format!("/proc/self/fd/{}", file.as_raw_fd())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::fs::File;
+    use std::io;
+    use std::path::Path;
+
+    /// Files without a name can't be given one.
+    pub fn unnamed(_: &Path) -> Option<File> {
+        None
+    }
+
+    pub fn link(_: &File, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 #[cfg(test)]
@@ -157,11 +392,87 @@ mod tests {
         Target::create(&path, true)?.finish()?;
         assert_eq!(mode(&path)?, 0o600);
 
-        let link = dir.path().join("link");
-        symlink(dir.path().join("nowhere"), &link)?;
-        assert!(matches!(Target::create(&link, false), Err(TargetError::Exists(_))));
-        Target::create(&link, true)?.finish()?;
-        assert!(!link.is_symlink() && link.is_file());
+        // Links are followed, relative ones and those to nothing too.
+        for (name, to) in [("a", "pointee"), ("b", "a")] {
+            symlink(to, dir.path().join(name))?;
+        }
+        Target::create(&dir.path().join("b"), false)?.write_all(b"1")?;
+        let mut target = Target::create(&dir.path().join("b"), false)?;
+        target.write_all(b"2")?;
+        target.finish()?;
+        let pointee = dir.path().join("pointee");
+        assert!(dir.path().join("b").is_symlink() && dir.path().join("a").is_symlink());
+        assert_eq!((fs::read(&pointee)?, mode(&pointee)?), (b"2".to_vec(), mode(&plain)?));
+        assert!(matches!(Target::create(&dir.path().join("b"), false), Err(TargetError::Exists(_))));
+        Target::create(&dir.path().join("b"), true)?.finish()?;
+        assert_eq!((fs::read(&pointee)?, dir.path().join("b").is_symlink()), (Vec::new(), true));
+        symlink("round", dir.path().join("round"))?;
+        assert!(matches!(Target::create(&dir.path().join("round"), true), Err(TargetError::Io(_))));
+        Ok(())
+    }
+
+    /// Files come to their places together, or not at all.
+    #[test]
+    fn several_at_once() -> Result<(), TargetError> {
+        let dir = tempfile::tempdir()?;
+        let [a, b, c] = ["a", "b", "c"].map(|name| dir.path().join(name));
+        fs::write(&b, "old")?;
+        let all = || -> Result<Vec<Target>, TargetError> {
+            Ok(vec![Target::create(&b, true)?, Target::create(&a, false)?, Target::create(&c, false)?])
+        };
+        let late = all()?;
+        fs::write(&c, "came to be")?;
+        let refused = finish_all(late);
+        assert!(matches!(&refused, Err((path, TargetError::Exists(_))) if *path == c), "{refused:?}");
+        assert_eq!((fs::read(&b)?, names(dir.path())), (b"old".to_vec(), vec!["b".into(), "c".into()]));
+        fs::remove_file(&c)?;
+        assert!(finish_all(all()?).is_ok());
+        assert_eq!(
+            (fs::read(&b)?, names(dir.path())),
+            (Vec::new(), vec!["a".into(), "b".into(), "c".into()])
+        );
+        Ok(())
+    }
+
+    /// Where files without a name can't be had, one with a name is removed by whoever comes next.
+    #[test]
+    fn what_a_killed_process_left_is_collected() -> Result<(), TargetError> {
+        let dir = tempfile::tempdir()?;
+        let left = |name: &str| fs::write(dir.path().join(name), "");
+        [".broadloom-1.part", ".broadloom-2.part", ".broadloom-1", "x.part"]
+            .into_iter()
+            .try_for_each(left)?;
+        let held = File::open(dir.path().join(".broadloom-2.part"))?;
+        held.try_lock().map_err(|_| io::Error::other("the lock"))?;
+        let draft = Draft::with_name(dir.path(), None)?;
+        let mine = draft.name.as_ref().and_then(|name| name.file_name()).map(|name| name.to_string_lossy());
+        let mine = mine.unwrap_or_default().into_owned();
+        collect(dir.path());
+        let mut expected = vec![".broadloom-1".to_owned(), ".broadloom-2.part".into(), mine, "x.part".into()];
+        expected.sort();
+        assert_eq!(names(dir.path()), expected);
+        drop(draft);
+        assert_eq!(names(dir.path()).len(), 3);
+        Ok(())
+    }
+
+    /// The other way to write a file, which systems without unnamed files take.
+    #[test]
+    fn files_with_a_temporary_name() -> Result<(), TargetError> {
+        let dir = tempfile::tempdir()?;
+        let place = dir.path().join("x");
+        let target = |force| -> io::Result<Target> {
+            let draft = BufWriter::new(Draft::with_name(dir.path(), None)?);
+            Ok(Target { draft, path: place.clone(), place: place.clone(), force })
+        };
+        let mut first = target(false)?;
+        first.write_all(b"1")?;
+        assert_eq!(names(dir.path()).len(), 1);
+        first.finish()?;
+        assert!(matches!(target(false)?.finish(), Err(TargetError::Exists(_))));
+        assert_eq!((fs::read(&place)?, names(dir.path())), (b"1".to_vec(), vec!["x".into()]));
+        target(true)?.finish()?;
+        assert_eq!((fs::read(&place)?, names(dir.path())), (Vec::new(), vec!["x".into()]));
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ fn files() -> Dir {
     dir.array("deep.npy", &[1, 1, 1], &[1u8]);
     dir.array::<u8>("none.npy", &[0], &[]);
     dir.array("there.npy", &[1], &[1u8]);
+    dir.write("half.txt", b"x / 2\n");
     dir
 }
 
@@ -42,6 +43,7 @@ fn expressions() {
         ("0 < x < 1", 2, "comparisons do not chain"),
         ("x and y", 2, "write `&`"),
         ("x + z", 2, "`z` is not known"),
+        ("q: float32[n]; x + q", 2, "no file is given for `q`"),
         ("abd(x)", 2, "did you mean `abs`?"),
         ("x **", 2, "expected an operand after `**`"),
         ("x * * 2", 2, "expected an operand after `*`"),
@@ -163,6 +165,15 @@ fn arguments() {
         (&["eval", "x", "x="], "no file is given for `x`"),
         (&["eval", "x", "x=x.npy", "x=y.npy"], "error: two files are given for `x`\n"),
         (&["eval", "x", "x=x.npy", "-o", "a", "--plot", "a"], "can't be one file"),
+        (&["eval", "x", "x=x.npy", "-o", "a", "-o", "a"], "two results can't be one file"),
+        (&["eval", "x", "x=-", "u=-"], "only one thing is read from standard input"),
+        (&["eval", "x", "x=x.npy", "-o", "-", "-o", "-"], "only one result goes to standard output"),
+        (&["eval", "x", "x=x.npy", "-o", "-", "--explain"], "--explain prints to standard output"),
+        (&["eval", "x", "x=x.npy", "--plot", "-"], "not to standard output"),
+        (&["eval", "-f"], "a value is required"),
+        (&["eval", "@x.txt", "x=x.npy"], "write `-f x.txt`"),
+        (&["eval", "-f", "half.txt", "x"], "`x` is an input: write NAME=FILE"),
+        (&["completions", "tcsh"], "invalid value 'tcsh'"),
         (&["eval", "x", "x=x.npy", "-o", "a", "--explain-html", "a"], "a file of its own"),
     ] {
         let outcome = fails(&dir, args);
@@ -187,16 +198,16 @@ fn input_files() {
     std::fs::create_dir(dir.path("folder.npy")).expect("a directory");
     for (name, words) in [
         ("missing", "No such file"),
-        ("cut", "the file is truncated: 5 of 160 bytes are missing"),
-        ("headless", "the file is truncated"),
-        ("empty", "not a .npy file"),
-        ("text", "not a .npy file"),
+        ("cut", "the file is truncated: float64[4] takes 32 bytes, of which 5 are missing"),
+        ("headless", "the file is truncated within its header: "),
+        ("empty", "not a .npy file: it is empty"),
+        ("text", "not a .npy file: it begins with `1 2 3`; if it is a table of numbers"),
         ("object", "elements of type '|O' (Python objects) are not supported"),
         ("complex", "elements of type '<c16' (complex numbers) are not supported"),
         ("huge", "the array is too large"),
         ("deep65", "rank 65 is above the limit of 64"),
         ("corrupt", "the header is corrupt"),
-        ("folder", "not a regular file"),
+        ("folder", "a directory, not a file"),
     ] {
         let file = format!("x={name}.npy");
         let outcome = fails(&dir, &["eval", "x + 1", &file, "-o", "out.npy", "--plot", "out.png"]);
@@ -216,7 +227,7 @@ fn output_files() {
         ),
         (&["--plot", "there.npy"], "error: there.npy: the file exists already"),
         (&["-o", "new.npy", "--plot", "there.npy"], "error: there.npy: the file exists already"),
-        (&["-o", "no/new.npy"], "error: no/new.npy: No such file"),
+        (&["-o", "no/new.npy"], "error: no/new.npy: there is no directory no\n"),
         (&["-o", ".", "--force"], "error: .: not a regular file\n"),
     ] {
         let outcome = fails(&dir, &[&["eval", "x", "x=x.npy"], args].concat());
@@ -269,10 +280,9 @@ fn no_room_for_the_output() {
     let dir = files();
     dir.array("wide.npy", &[1 << 16], &vec![0.5f64; 1 << 16]);
     let before = dir.names();
-    for output in ["-o out.npy", "-o out.npy --max-bytes 1000", "--plot out.png"] {
-        let script = format!(
-            "trap '' XFSZ; ulimit -f 8; exec \"$broadloom\" eval 'wide + wide' wide=wide.npy {output}"
-        );
+    for output in ["-o out.npy", "-o out.npy --max-bytes 1000", "--plot out.png", "-o out.npz", "-o out.csv"]
+    {
+        let script = format!("ulimit -f 8; exec \"$broadloom\" eval 'wide + wide' wide=wide.npy {output}");
         let outcome = dir.shell(&script);
         assert_eq!(outcome.status, Some(1), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("File too large"), "{}", outcome.stderr);
@@ -284,7 +294,10 @@ fn no_room_for_the_output() {
 #[test]
 fn output_that_nobody_reads() {
     let dir = files();
-    let outcome = dir.shell("\"$broadloom\" ops | true; \"$broadloom\" eval x x=x.npy > /dev/full");
-    assert_eq!(outcome.status, Some(1));
-    assert!(outcome.stderr.starts_with("error: standard output: "), "{}", outcome.stderr);
+    for output in ["", "-o -"] {
+        let script = format!("\"$broadloom\" ops | true; \"$broadloom\" eval x x=x.npy {output} > /dev/full");
+        let outcome = dir.shell(&script);
+        assert_eq!(outcome.status, Some(1));
+        assert!(outcome.stderr.starts_with("error: standard output: "), "{}", outcome.stderr);
+    }
 }

@@ -112,15 +112,8 @@ impl Compiler {
         width: Width,
     ) -> Result<Compiled> {
         check(kernel, access)?;
-        if let Some(why) = symbols::perf::refused() {
-            let path = "the map for perf (PERF_BUILDID_DIR is set)";
-            return Err(Error::new(ErrorKind::Limit, format!("{path} can't be written: {why}")));
-        }
         let isa = self.isa_for(kernel);
-        let mut module = Code(ManuallyDrop::new(JITModule::new(JITBuilder::with_isa(
-            isa.clone(),
-            default_libcall_names(),
-        ))));
+        let mut module = module(isa)?;
         // Cranelift writes the name to perf's map too, where `perf record` started the process.
         let name = symbols::name(kernel);
         let Defined { id, streaming, constants, lanes, width, narrowed, size, frame } =
@@ -135,10 +128,7 @@ impl Compiler {
                 format!("the kernel would need {frame} bytes of stack, the limit is {MAX_FRAME}"),
             ));
         }
-        module
-            .0
-            .finalize_definitions()
-            .map_err(|e| Error::new(ErrorKind::Memory, format!("executable memory is not available: {e}")))?;
+        make_executable(&mut module)?;
         let code = module.0.get_finalized_function(id);
         let mut registrations = SmallVec::new();
         registrations.push(self.announce.code(&name, code, size));
@@ -174,6 +164,19 @@ impl Compiler {
         })))
     }
 
+    /// Finds out whether code can be made executable, by some that is never run.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] as [`Compiler::compile`].
+    pub fn probe(&self) -> Result<()> {
+        let isa = &self.linear;
+        let mut module = module(isa)?;
+        let signature = emit::signature(isa.default_call_conv());
+        let id = module.0.declare_function("broadloom_probe", Linkage::Local, &signature).map_err(defect)?;
+        module.0.define_function_bytes(id, CODE_ALIGN, &[0; 16], &[]).map_err(refused)?;
+        make_executable(&mut module)
+    }
+
     /// What a kernel would be compiled to for vectors of this width: the same text in every process on this target. Of
     /// code in two variants, the one with these stores.
     ///
@@ -201,6 +204,24 @@ impl Compiler {
             (None, narrowed) => explain(isa, kernel, access).map(|listing| Listing { narrowed, ..listing }),
         }
     }
+}
+
+/// A module for one kernel's code.
+///
+/// Errors: [`ErrorKind::Limit`] under `perf record` where its map can't be written, to which Cranelift would write names.
+fn module(isa: &OwnedTargetIsa) -> Result<Code> {
+    if let Some(why) = symbols::perf::refused() {
+        let path = "the map for perf (PERF_BUILDID_DIR is set)";
+        return Err(Error::new(ErrorKind::Limit, format!("{path} can't be written: {why}")));
+    }
+    let builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
+    Ok(Code(ManuallyDrop::new(JITModule::new(builder))))
+}
+
+/// Makes the defined functions executable, and their pages no longer writable.
+fn make_executable(module: &mut Code) -> Result<()> {
+    let unavailable = |e| Error::new(ErrorKind::Memory, format!("executable memory is not available: {e}"));
+    module.0.finalize_definitions().map_err(unavailable)
 }
 
 /// The functions of a kernel in a module.

@@ -82,7 +82,7 @@ macro_rules! for_each_op {
             (SignBit, "signbit", unary, floating, [reads_sign], "Whether the sign bit is set, a stored NaN's included.")
             (Sin, "sin", unary, floating, [approximate], "Sine of an angle in radians, of any size.")
             (Sinh, "sinh", unary, floating, [approximate], "Hyperbolic sine.")
-            (Sqrt, "sqrt", unary, floating, [], "Square root, correctly rounded.")
+            (Sqrt, "sqrt", unary, floating, [canonical], "Square root, correctly rounded.")
             (Square, "square", unary, numeric, [], "x·x; integers wrap.")
             (Subtract, "subtract", binary, numeric, [], "Difference; integers wrap.")
             (Tan, "tan", unary, floating, [approximate], "Tangent of an angle in radians, of any size.")

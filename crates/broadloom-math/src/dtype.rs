@@ -140,7 +140,7 @@ pub trait Elem: sealed::Sealed + Copy + PartialEq + fmt::Debug + Default + Send 
     fn to_bits64(self) -> u64;
     /// The element whose bits are the low ones of `bits`.
     fn from_bits64(bits: u64) -> Self;
-    /// The element; any NaN as the canonical one, [`Real::NAN`].
+    /// The element; any NaN as the canonical one, [`Real::NAN`]. Not of a square root, of which compilers know too much.
     #[inline(always)]
     fn canonical(self) -> Self {
         self

@@ -164,24 +164,12 @@ impl Shown {
             let missing = || Error::new(ErrorKind::Internal, "a corner that is not shown");
             let target = whole.view(&View::Slice(to)).ok_or_else(missing)?;
             let corner = Window(from);
-            for (chunk, window) in chunks.exact(&corner)? {
+            chunks.for_each_exact(&corner, |chunk, window| {
                 let of_corner = window.within(&corner).map(View::Slice);
                 let target = of_corner.and_then(|slices| target.view(&slices)).ok_or_else(missing)?;
-                let values = evaluate(&chunk)?;
-                let leaf = values.in_memory().filter(|_| values.shape() == &target.shape[..]);
-                let leaf =
-                    leaf.filter(|_| values.is_evaluated() && values.dtype() == dtype).ok_or_else(|| {
-                        let (of, is) = (&target.shape, values.dtype());
-                        let why =
-                            format!("summary: {dtype}{of} was to be evaluated, not {is}{}", values.0.shape);
-                        Error::new(ErrorKind::Shape, why)
-                    })?;
-                // An evaluated part lies in row-major order from its offset on.
-                for (i, at) in offsets(&target).enumerate() {
-                    let x = leaf.storage.scalar(leaf.layout.offset as usize + i);
-                    bits[at] = x.map_or(0, |x| x.bits);
-                }
-            }
+                let values = evaluate(chunk)?;
+                put(&values, dtype, &target, &mut bits)
+            })?;
         }
         Ok(Shown { dtype, shape, cut, edge, bits })
     }
@@ -200,6 +188,22 @@ impl Shown {
         rows.write(&mut out, 0, 0, prefix.len() + 1, width);
         out
     }
+}
+
+/// Puts the bits of values where a layout says; errors of values that are not as they were to be.
+fn put(values: &Array<'_>, dtype: DType, target: &Layout, bits: &mut [u64]) -> Result<()> {
+    let is_as_asked = values.is_evaluated() && values.dtype() == dtype && values.shape() == &target.shape[..];
+    let Some(leaf) = values.in_memory().filter(|_| is_as_asked) else {
+        let (of, is) = (&target.shape, values.dtype());
+        let why = format!("summary: {dtype}{of} was to be evaluated, not {is}{}", values.0.shape);
+        return Err(Error::new(ErrorKind::Shape, why));
+    };
+    // Evaluated values lie in row-major order from their offset on.
+    for (i, at) in offsets(target).enumerate() {
+        let x = leaf.storage.scalar(leaf.layout.offset as usize + i);
+        bits[at] = x.map_or(0, |x| x.bits);
+    }
+    Ok(())
 }
 
 /// Elements from either end of an axis, fewer where there are many axes: NumPy always shows three, which of

@@ -9,8 +9,7 @@ use broadloom_mem::with_bools_as_bytes;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf};
-use crate::engine::{self, Control, Destination, Detail, Engine, Options, Watch};
-use crate::explain::Explanation;
+use crate::engine::{self, Control, Destination, Engine, Options, Watch};
 use crate::storage::Element;
 
 /// Evaluates several arrays at once: what they have in common is computed once, in one loop where that is possible.
@@ -285,51 +284,8 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// How the expression would be evaluated, as text to read; its form may change in any version.
-    ///
-    /// # Errors
-    /// As [`Array::eval`], though nothing is computed.
-    pub fn explain(&self) -> Result<String> {
-        self.explain_with(&Options::default(), false)
-    }
-
-    /// [`Array::explain`] with options; with the CLIF and the disassembly of each kernel too, if `code` is asked for.
-    ///
-    /// # Errors
-    /// As [`Array::eval_with`], though nothing is computed.
-    pub fn explain_with(&self, options: &Options, code: bool) -> Result<String> {
-        self.explanation(options, code).map(|explanation| explanation.to_string())
-    }
-
-    /// How the expression would be evaluated, as a page with the graph drawn, its kernels and their code:
-    /// [`Explanation::to_html`].
-    ///
-    /// # Errors
-    /// As [`Array::eval`], though nothing is computed.
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    ///
-    /// let x = Array::from_vec(vec![1.0_f32, 2.0]);
-    /// assert!((&x * 2 + 1).explain_html()?.contains("<svg"));
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn explain_html(&self) -> Result<String> {
-        Ok(self.explanation(&Options::default(), true)?.to_html("broadloom"))
-    }
-
-    /// How the expression would be evaluated, to be shown as text or as a page; with the CLIF and the disassembly of
-    /// each kernel, if `code` is asked for.
-    ///
-    /// # Errors
-    /// As [`Array::eval_with`], though nothing is computed.
-    pub fn explanation(&self, options: &Options, code: bool) -> Result<Explanation> {
-        let detail = if code { Detail::Code } else { Detail::Plan };
-        Engine::global().explain(&[self], options, detail)
-    }
-
     /// The array itself, if it owns contiguous data.
-    fn settled(&self) -> Option<Array<'static>> {
+    pub(crate) fn settled(&self) -> Option<Array<'static>> {
         let leaf = self.in_memory().filter(|leaf| leaf.layout.is_contiguous())?;
         Some(Array::data(leaf.storage.owned()?, leaf.layout.clone()))
     }

@@ -59,6 +59,10 @@ mod absent {
             Err(off())
         }
 
+        pub fn probe(&self) -> Result<()> {
+            Err(off())
+        }
+
         pub fn explain(&self, _: Stores, _: &Kernel, _: &[Access], _: VectorWidth) -> Result<Listing> {
             Err(off())
         }

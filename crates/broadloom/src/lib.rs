@@ -97,7 +97,8 @@
 //!
 //! # What would happen
 //!
-//! [`Array::explain`] and [`Kernel::explain`] say what is fused, which executor runs it and why; [`Array::explain_html`] draws it.
+//! [`Array::explain`], [`explain_many`] and [`Kernel::explain`] say what is fused, which executor runs it and why;
+//! [`Array::explain_html`] draws it.
 //!
 //! # Further
 //!
@@ -115,6 +116,7 @@ mod display;
 mod engine;
 mod eval;
 mod explain;
+mod explain_arrays;
 mod expr;
 pub mod functions;
 mod inspect;
@@ -153,6 +155,7 @@ pub use display::summary;
 pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress, Statistics};
 pub use eval::{eval_many, eval_many_watched, eval_many_with};
 pub use explain::Explanation;
+pub use explain_arrays::explain_many;
 pub use inspect::{TypedGraph, typed_graph};
 #[cfg(feature = "ndarray")]
 pub use interop::{AssignLazy, Lazy, lazy};

@@ -7,7 +7,7 @@
 //!
 //! The language has Python's operators with Python's precedence, except that comparisons do not chain; the
 //! [functions](crate::functions) under the standard's names, `where(condition, x2, x3)` among them;
-//! `astype(x, float32)`; views such as `x[1:, ::-1]`; typed inputs, bindings, several results, and functions of one's
+//! `astype(x, float32)`; the constants `e` and `pi`; views such as `x[1:, ::-1]`; typed inputs, bindings, several results, and functions of one's
 //! own, which are written out where they are used. Numbers, `true`, `false`, `nan` and `inf` are literals without a
 //! dtype of their own; `float32(0.5)` has one. docs/language.md is the reference.
 //!
@@ -111,7 +111,7 @@ impl Expression {
     }
 
     /// The names that the text has, each once: the inputs that it declares, and the names that it uses without declaring
-    /// them, in the order of their first appearance.
+    /// them, in the order of their first appearance; also `e` and `pi`, for which arrays may be given.
     ///
     /// ```
     /// use broadloom::text::Expression;

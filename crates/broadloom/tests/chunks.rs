@@ -58,6 +58,8 @@ const EXPRESSIONS: &[&str] = &[
     "a = m[1:] + m[:-1]; c = a[2:] + a[:-2]; d = c[3:] + c[:-3]; d[::-1] - d",
     "none + row",
     "none * 2",
+    "reshape(none, [0]) * none[:, :1][0:0]",
+    "k = reshape(none * 2, [10, 0]); reshape(k, [1, 0]) + reshape(k[5:], [0]) * reshape(k, [1, 0])",
     "m[5:5] + row",
     "one * 2",
     "broadcast_to(one, [4, 5]) + 1",

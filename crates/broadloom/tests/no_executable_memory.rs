@@ -99,6 +99,10 @@ fn the_child() {
     }
     let how = refuse_executable_memory();
     assert_eq!(executable_memory(), (false, false), "{how} refuses nothing");
+    // Before anything was compiled, and after.
+    let why = Engine::global().no_compiler().unwrap_or_default();
+    assert!(!cfg!(feature = "jit") || why.contains("executable memory is not available"), "{why}");
+    explained();
     small_and_large();
     a_kernel();
     explained();
@@ -129,6 +133,7 @@ fn a_kernel() {
     let x = Array::from_vec(vec![0i64; 3]);
     let options = Options { executor: Executor::Jit, ..Options::default() };
     let kernel = Kernel::new(&[&(&x * 3 - 1)], &[&x], &options).expect("an expression");
+    assert_eq!(kernel.executors(), [Executor::Interp]);
     let mut out = [0i64; 3];
     kernel.run(&[(&[1i64, 2, 3]).into()], [(&mut out).into()]).expect("runs");
     assert_eq!(out, [2, 5, 8]);
@@ -143,6 +148,11 @@ fn explained() {
             assert!(text.contains("runs on the interpreter"), "{text}");
             if cfg!(feature = "jit") {
                 assert!(text.contains("executable memory is not available"), "{text}");
+                assert_eq!(
+                    text.contains("has no machine code: executable memory is not available"),
+                    code,
+                    "{text}"
+                );
             }
         }
     }

@@ -61,7 +61,7 @@ impl Formula {
     /// For a text that is not an expression, names what is not a column of numbers or truth values, or does not type.
     pub fn new(text: &str, table: &Table) -> Result<Formula, FormulaError> {
         let expression = Expression::parse(text).map_err(Mistake::from)?;
-        let names: Vec<String> = expression.names().into_iter().map(str::to_owned).collect();
+        let mut names: Vec<String> = expression.names().into_iter().map(str::to_owned).collect();
         let input = |name: &str, dtype| Array::input(name, dtype, &["rows".into()]);
         let mut known = Vec::new();
         for column in table.columns() {
@@ -71,6 +71,8 @@ impl Formula {
         }
         let value = with_promotion(Promotion::NumPy, || expression.build(&known));
         let value = value.map_err(|e| about_text(e, text, table))?;
+        // What is no column and means something is a constant.
+        names.retain(|name| known.iter().any(|column| column.0 == name));
         let used: Vec<&Array<'_>> =
             names.iter().filter_map(|name| known.iter().find(|k| k.0 == name)).map(|k| &k.1).collect();
         let masks = names.iter().map(|name| input(&format!("valid_{name}"), DType::Bool));

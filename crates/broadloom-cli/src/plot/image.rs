@@ -1,7 +1,5 @@
 //! Pixels as a PNG file, the errors of drawing, and a count of the elements that have no place in a picture.
 
-use crate::target::TargetError;
-
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -24,9 +22,6 @@ pub enum PlotError {
     /// A drawing library failed.
     #[error("drawing failed: {0}")]
     Drawing(String),
-    /// The file could not be put in its place.
-    #[error(transparent)]
-    Target(#[from] TargetError),
 }
 
 /// Pixels of a picture.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::source::{Reference, ViewName};
+use super::source::{Constant, Reference, ViewName};
 use crate::Op;
 use crate::op::Arity;
 
@@ -20,6 +20,15 @@ const VIEWS: [(&str, ViewName, &str); 7] = [
     ("flip", ViewName::Flip, "x, axis"),
     ("index_axis", ViewName::IndexAxis, "x, axis, index"),
 ];
+
+/// What a name stands for where nothing else has it: `inf` and `nan` are literals, which nothing else can be named.
+pub(super) fn constant(name: &str) -> Option<Constant> {
+    match name {
+        "e" => Some(Constant::E),
+        "pi" => Some(Constant::Pi),
+        _ => None,
+    }
+}
 
 /// The parameters of a function that changes a shape, for messages.
 pub(super) fn view_signature(view: ViewName) -> &'static str {

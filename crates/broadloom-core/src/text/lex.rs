@@ -226,7 +226,7 @@ pub(super) fn instead_of(character: char) -> Option<&'static str> {
         '²' => "write `x ** 2`",
         '³' => "write `x ** 3`",
         '√' => "write `sqrt(x)`",
-        'π' => "write `3.141592653589793`",
+        'π' => "write `pi`",
         '∧' => "write `&`",
         '∨' => "write `|`",
         '¬' => "write `~`",

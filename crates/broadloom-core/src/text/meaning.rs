@@ -7,12 +7,12 @@ use smallvec::SmallVec;
 
 use super::Span;
 use super::ast::{Ast, AstId, AstKind, AstNode, Item, Statement, Type};
-use super::built_in::{ASTYPE, built_in_names};
+use super::built_in::{ASTYPE, built_in_names, constant};
 use super::error::{TextError, limit};
 use super::module::{Input, Module};
 use super::number::brief;
 use super::slips;
-use super::source::{Def, Function, Reference, Source, ViewName};
+use super::source::{Constant, Def, Function, Reference, Source, ViewName};
 use super::suggestions::nearest;
 use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
 
@@ -258,9 +258,11 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             (Reference::Slot(slot), _) => Some(self.slots.get(slot as usize).cloned().ok_or_else(internal)?),
             (Reference::Free, _) => {
                 let name = ast.at(&node.span);
-                let value = self.meaning.free(name);
-                Some((value.ok_or_else(|| self.unknown_name(node, name))?, true))
+                let given = self.meaning.free(name).map(|value| (value, true));
+                let value = given.or_else(|| constant(name).map(|constant| self.constant(constant)));
+                Some(value.ok_or_else(|| self.unknown_name(node, name))?)
             }
+            (Reference::Constant(constant), _) => Some(self.constant(constant)),
             (Reference::Function(function), _) => return self.function(source, id, function),
             (Reference::Op(op), AstKind::Call { name }) => Some(self.apply(ast, node, name, op)?),
             (_, AstKind::Operator { op, at }) => Some(self.apply(ast, node, at, *op)?),
@@ -281,6 +283,11 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         };
         self.values.push(value);
         Ok(())
+    }
+
+    /// The value of a constant: a literal without a dtype, which depends on no name that is given.
+    fn constant(&mut self, constant: Constant) -> Held<M::Value> {
+        (self.meaning.literal(Literal::Float(constant.value())), false)
     }
 
     /// Pops the operands of a node, and whether they depend on names.

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::ast::{Ast, AstId, AstKind, Extent, Statement, Type};
+use super::built_in::constant;
 use super::error::{TextError, syntax};
 use super::library::Library;
 use super::number::brief;
@@ -79,6 +80,14 @@ impl<'m> Input<'m> {
     /// Its type as it is written, if it is declared.
     pub fn type_text(&self) -> Option<&'m str> {
         self.ty.map(|ty| self.ast.at(&ty.span))
+    }
+
+    /// What the name stands for if nothing is given for it: the value of `e` or `pi`, where that is not declared.
+    pub fn constant(&self) -> Option<f64> {
+        if self.ty.is_some() {
+            return None;
+        }
+        constant(self.name()).map(|constant| constant.value())
     }
 
     /// Its dtype, if it is declared.

@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 
 use super::Span;
 use super::ast::{Ast, AstId, AstKind, Body, Statement};
-use super::built_in::{ASTYPE, built_in, built_in_names, signature, view_signature};
+use super::built_in::{ASTYPE, built_in, built_in_names, constant, signature, view_signature};
 use super::error::TextError;
 use super::library::Library;
 use super::number::brief;
@@ -151,6 +151,9 @@ impl<'t> Resolver<'t> {
         if let Some((def, parameters)) = of {
             if let Some(number) = parameters.get(text) {
                 return Ok(Reference::Parameter(*number));
+            }
+            if let Some(constant) = constant(text) {
+                return Ok(Reference::Constant(constant));
             }
             let message = format!("`{}` is not a parameter of `{}`", brief(text), brief(self.ast.at(def)));
             let help =

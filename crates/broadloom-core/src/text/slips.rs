@@ -4,6 +4,7 @@
 //! The tables are data. The parser, the resolver and the evaluator look up what they have refused already, so that a row
 //! never changes what a text means, and a name that the language gains makes its row unused.
 
+use super::built_in::constant;
 use super::lex::Token;
 
 /// Advice for a name.
@@ -191,9 +192,9 @@ const FUNCTIONS: &[Row] = &[
 
 /// Names of values in other languages.
 const NAMES: &[Row] = &[
-    (&["pi", "PI", "Pi", "M_PI", "π"], Write("`3.141592653589793`")),
-    (&["tau", "TAU", "M_TAU"], Write("`6.283185307179586`")),
-    (&["e", "E", "M_E"], Write("`2.718281828459045`, or `exp(x)` for its powers")),
+    (&["PI", "Pi", "M_PI", "π"], Write("`pi`")),
+    (&["tau", "TAU", "M_TAU"], Write("`2 * pi`")),
+    (&["E", "M_E"], Write("`e`, or `exp(x)` for its powers")),
     (&["NaN", "NAN", "Nan"], Write("`nan`")),
     (&["Inf", "INF", "Infinity", "infinity", "INFINITY", "oo"], Write("`inf`")),
     (&["TRUE", "YES"], Write("`true`")),
@@ -398,6 +399,9 @@ pub(super) fn member(before: &str, after: &str) -> String {
         "T" | "mT" | "t" => "there are no methods: write `permute_dims(x, [1, 0])`".to_owned(),
         "astype" => "there are no methods: write `astype(x, float32)`".to_owned(),
         "shape" | "size" | "ndim" | "len" => SHAPES.text(),
+        _ if MODULES.contains(&owner) && constant(member).is_some() => {
+            format!("there are no modules: write `{member}`")
+        }
         _ if MODULES.contains(&owner) => match find(NAMES, member) {
             Some(advice) => format!("there are no modules: {advice}"),
             None => match function(member, 2) {

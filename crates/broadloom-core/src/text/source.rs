@@ -17,12 +17,30 @@ pub(super) enum Reference {
     Parameter(u32),
     /// An input or a binding, in their order.
     Slot(u32),
-    /// A name that nothing in the text declares.
+    /// A name that nothing in the text declares; one of a constant is the constant unless a value is given for it.
     Free,
+    /// A constant, in the body of a user-defined function.
+    Constant(Constant),
     Op(Op),
     Astype,
     View(ViewName),
     Function(Function),
+}
+
+/// A number with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Constant {
+    E,
+    Pi,
+}
+
+impl Constant {
+    pub(super) fn value(self) -> f64 {
+        match self {
+            Constant::E => std::f64::consts::E,
+            Constant::Pi => std::f64::consts::PI,
+        }
+    }
 }
 
 /// A user-defined function, or a host function.

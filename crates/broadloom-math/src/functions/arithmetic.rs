@@ -1,8 +1,9 @@
 //! Sums, differences, products and what is made of them.
 
 use crate::dtype::{Float, Num};
+use crate::functions::compare::magnitude;
 use crate::functions::{declare_half_path, function, through_float32};
-use crate::ops::{Binary, Ops, Unary};
+use crate::ops::{Binary, Cmp, Ops, Unary};
 
 function! {
     /// x1 + x2
@@ -65,9 +66,17 @@ impl<T: Float> Unary<T> for Reciprocal {
 
 impl<T: Float> Unary<T> for Sqrt {
     type Out = T;
+    /// With the canonical NaN, which takes no time beside a square root: LLVM takes any NaN for any other where a selection
+    /// by `isnan(√x)` follows, so that the loops of executors can't be left to put it there. Of the bits it knows nothing.
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<T> {
-        o.sqrt(x)
+        let root = o.sqrt(x);
+        let size = magnitude::<O, T>(o, root);
+        let infinity = o.splat(T::INFINITY);
+        let is_nan = o.cmp(Cmp::Gt, size, infinity);
+        let is_nan = o.mask_resize::<T::Bits, T>(is_nan);
+        let nan = o.splat(T::of_bits(T::NAN));
+        o.select(is_nan, nan, root)
     }
 }
 through_float32!(unary Square Reciprocal Sqrt);

@@ -54,15 +54,15 @@ fn in_chunks(program: &Program, root: &Array<'static>) -> Result<Vec<u64>> {
             chunks => break chunks?,
         }
     };
+    // What a chunk takes is an estimate.
+    options.max_bytes = usize::MAX;
     let mut bits = Vec::new();
     for chunk in chunks.unread()?.iter().flat_map(Chunks::iter) {
         chunk?.results(&[])?.iter().try_for_each(|x| x.eval_with(&options).map(drop))?;
     }
     for chunk in chunks.iter() {
         for result in chunk?.results(&[])? {
-            bits.extend(elements::bits(
-                &result.eval_with(&Options { max_bytes: usize::MAX, ..options.clone() })?,
-            )?);
+            bits.extend(elements::bits(&result.eval_with(&options)?)?);
         }
     }
     Ok(bits)

@@ -289,6 +289,12 @@ encodings! {
     PTERNLOGQ = ternary(evex: EVEX_Vpternlogq_xmm_k1z_xmm_xmmm128b64_imm8,
         EVEX_Vpternlogq_ymm_k1z_ymm_ymmm256b64_imm8,
         EVEX_Vpternlogq_zmm_k1z_zmm_zmmm512b64_imm8).broadcast(8);
+    FIXUPIMMPS = ternary(evex: EVEX_Vfixupimmps_xmm_k1z_xmm_xmmm128b32_imm8,
+        EVEX_Vfixupimmps_ymm_k1z_ymm_ymmm256b32_imm8,
+        EVEX_Vfixupimmps_zmm_k1z_zmm_zmmm512b32_imm8_sae).broadcast(4);
+    FIXUPIMMPD = ternary(evex: EVEX_Vfixupimmpd_xmm_k1z_xmm_xmmm128b64_imm8,
+        EVEX_Vfixupimmpd_ymm_k1z_ymm_ymmm256b64_imm8,
+        EVEX_Vfixupimmpd_zmm_k1z_zmm_zmmm512b64_imm8_sae).broadcast(8);
     PSLLW_I = plain(vex: VEX_Vpsllw_xmm_xmm_imm8, VEX_Vpsllw_ymm_ymm_imm8);
     PSLLW_KI = unary(evex: EVEX_Vpsllw_xmm_k1z_xmmm128_imm8, EVEX_Vpsllw_ymm_k1z_ymmm256_imm8,
         EVEX_Vpsllw_zmm_k1z_zmmm512_imm8);

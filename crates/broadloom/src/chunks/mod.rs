@@ -117,22 +117,30 @@ impl<'a> Chunks<'a> {
         Ok(Chunks { nodes, inputs, input_of, cuts: Cuts::none(shape), common, options: Options::default() })
     }
 
-    /// Chunks that have the elements of a window of the only result, each made of no element that it does not need; and the
-    /// window of each. They are single elements at the smallest, and not more than some hundred: of a window that would
-    /// become more some other elements are computed too.
-    pub(crate) fn exact(&self, window: &Window) -> Result<Vec<(Chunk<'_, 'a>, Window)>> {
+    /// Goes through chunks that together have the elements of a window of the only result, each with its window, and each
+    /// made of no element that it does not need. They are single elements at the smallest, and not more than some
+    /// hundred: of a window that would become more some other elements are computed too.
+    ///
+    /// # Errors
+    /// The first that `each` gives.
+    pub(crate) fn for_each_exact(
+        &self,
+        window: &Window,
+        mut each: impl FnMut(&Chunk<'_, 'a>, &Window) -> Result<()>,
+    ) -> Result<()> {
         const MAX_CHUNKS: usize = 1 << 10;
-        let (mut exact, mut waiting) = (Vec::new(), vec![window.clone()]);
+        let (mut done, mut waiting) = (0, vec![window.clone()]);
         while let Some(window) = waiting.pop() {
             let chunk = Chunk::of(self, window.ranges(), vec![window.clone()])?;
             let splits = if chunk.windows.excess > 0 { window.indices_of_first_axis() } else { Vec::new() };
-            if splits.is_empty() || exact.len() + waiting.len() + splits.len() > MAX_CHUNKS {
-                exact.push((chunk, window));
+            if splits.is_empty() || done + waiting.len() + splits.len() > MAX_CHUNKS {
+                each(&chunk, &window)?;
+                done += 1;
             } else {
                 waiting.extend(splits);
             }
         }
-        Ok(exact)
+        Ok(())
     }
 
     /// The number of chunks, of which there is at least one.

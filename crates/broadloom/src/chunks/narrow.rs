@@ -19,8 +19,8 @@ use crate::expr;
 pub(super) struct Nodes<'a> {
     list: Vec<Array<'a>>,
     operands: Vec<Args<u32>>,
-    /// Which nodes an evaluation may keep in a temporary.
-    stored: Vec<bool>,
+    /// How many temporaries an evaluation may make of a node.
+    stored: Vec<u8>,
     roots: Vec<u32>,
 }
 
@@ -63,16 +63,19 @@ impl<'a> Nodes<'a> {
     fn push(&mut self, array: &Array<'a>, operands: Args<u32>) {
         for &operand in operands.iter() {
             let below = &self.list[operand as usize];
-            let is_stored = match &array.0.kind {
-                Kind::View { view, .. } if view.merges_axes(&below.0.shape) => true,
-                Kind::View { .. } => below.0.kind.is_computed(),
-                _ => below.0.shape != array.0.shape && below.0.kind.is_computed(),
-            };
-            self.stored[operand as usize] |= is_stored && below.rank() > 0;
+            let (is_computed, is_view) =
+                (below.0.kind.is_computed(), matches!(array.0.kind, Kind::View { .. }));
+            // Seen through a view or broadcast it may be computed beforehand, and a reshape may copy it.
+            let before = is_computed && (is_view || below.0.shape != array.0.shape);
+            let copied = matches!(&array.0.kind, Kind::View { view, .. } if view.merges_axes(&below.0.shape));
+            if below.rank() > 0 {
+                let stored = &mut self.stored[operand as usize];
+                *stored = (*stored).max(u8::from(before) + u8::from(copied));
+            }
         }
         self.list.push(array.clone());
         self.operands.push(operands);
-        self.stored.push(false);
+        self.stored.push(0);
     }
 
     /// The roots, in their order.

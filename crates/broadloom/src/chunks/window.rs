@@ -84,11 +84,7 @@ impl Window {
 
     /// The smallest window that has the elements of both.
     fn cover(&self, other: &Window) -> Window {
-        match (self.elements(), other.elements()) {
-            (_, 0) => self.clone(),
-            (0, _) => other.clone(),
-            _ => Window(self.0.iter().zip(&other.0).map(|(&a, &b)| cover(a, b)).collect()),
-        }
+        Window(self.0.iter().zip(&other.0).map(|(&a, &b)| cover(a, b)).collect())
     }
 }
 
@@ -191,6 +187,11 @@ mod tests {
         assert_eq!(merged(list(&ends)), list(&ends));
         let rows_and_columns = [window(&[(0, 1, 2), (0, 1, 100)]), window(&[(0, 1, 100), (0, 1, 2)])];
         assert_eq!(merged(list(&rows_and_columns)), list(&rows_and_columns));
+        // Of windows without elements each is kept as far as it is not within another.
+        let empty = [window(&[(0, 1, 0), (0, 1, 0)]), window(&[(0, 1, 1), (0, 1, 0)])];
+        assert_eq!(merged(list(&empty)), list(&empty[1..]));
+        let crossed = [window(&[(0, 1, 0), (0, 1, 5)]), window(&[(0, 1, 3), (0, 1, 0)])];
+        assert_eq!(merged(list(&crossed)), list(&crossed));
         let none = [window(&[(0, 1, 0)]), window(&[(90, 1, 10)])];
         assert_eq!(merged(list(&none)), list(&none[1..]));
     }

@@ -58,6 +58,7 @@ pub(super) fn explain(
         stages.push(step(runtime, prepared, nodes, options, detail)?);
     }
     Ok(Explanation {
+        numbers: (0..typed_roots.len()).collect(),
         typed: (typed, typed_roots),
         graph,
         roots,
@@ -68,6 +69,8 @@ pub(super) fn explain(
         about: String::new(),
         inputs: Vec::new(),
         outputs: Vec::new(),
+        places: Vec::new(),
+        settled: Vec::new(),
     })
 }
 
@@ -89,11 +92,13 @@ fn step(
     let code = match (detail, runtime.compiler()) {
         (Detail::Plan, _) => None,
         (Detail::Code, _) if matches!(choice.why, Why::TooLong { .. }) => Some(Err(choice.why.to_string())),
-        (Detail::Code, Ok(compiler)) => {
-            let stores = traffic.stores_of(request.width);
-            Some(Ok(compiler.explain(stores, &stage.kernel, &access, request.width)?))
-        }
-        (Detail::Code, Err(why)) => Some(Err(why.to_string())),
+        (Detail::Code, compiler) => match (compiler, runtime.no_compiler()) {
+            (Ok(compiler), None) => {
+                let stores = traffic.stores_of(request.width);
+                Some(Ok(compiler.explain(stores, &stage.kernel, &access, request.width)?))
+            }
+            (Err(why), _) | (_, Some(why)) => Some(Err(why.to_string())),
+        },
     };
     let (width, narrowed) = match &code {
         Some(Ok(listing)) => (listing.width, runtime.narrowed(options).or_else(|| listing.narrowed.clone())),

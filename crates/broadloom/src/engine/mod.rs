@@ -36,7 +36,7 @@ use smallvec::SmallVec;
 
 use crate::array::{Array, Data};
 use crate::explain::Explanation;
-use crate::lower::{Expression, Lowered};
+use crate::lower::{Expression, Lowered, Place};
 use crate::storage::Storage;
 
 pub(crate) use crate::jit::clif;
@@ -167,7 +167,7 @@ impl Engine {
     /// Why it makes no machine code, if that is so: the build has no compiler, the compiler does not know the CPU, or
     /// executable memory is refused. The interpreter runs everything then.
     pub fn no_compiler(&self) -> Option<&str> {
-        self.runtime.no_compiler()
+        self.runtime.probe()
     }
 
     /// The engine of this process, made on first use.
@@ -345,7 +345,8 @@ impl Engine {
         let lowered = Lowered::new(roots, options.size_limits())?;
         let expression = lowered.expression();
         let plan = self.plans.get(&PlanLookup::new(expression, options));
-        self.explain_expression(Asked { expression, plan: plan.as_deref() }, options, detail)
+        let explained = self.explain_expression(Asked { expression, plan: plan.as_deref() }, options, detail)?;
+        Ok(Explanation { places: lowered.slots().iter().map(|data| Place::of(data)).collect(), ..explained })
     }
 
     /// Explains expressions that need not have memory, such as a kernel's.

@@ -132,8 +132,10 @@ impl PreparedStage {
 
     /// The choice for a run with inputs that are accessed so, were it made now.
     pub fn would_choose<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Choice<'e> {
-        // Whoever asks why wants to know.
-        let _ = request.runtime.no_compiler();
+        // Whoever asks why wants to know, though nothing may have been compiled yet.
+        if request.options.executor != Executor::Interp {
+            let _ = request.runtime.probe();
+        }
         let kept = self.kept.try_lock();
         let alone = Kept::default();
         let kept = kept.as_deref().unwrap_or(&alone);

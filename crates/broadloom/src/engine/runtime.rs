@@ -92,6 +92,20 @@ impl Runtime {
         self.refused.get().or_else(compiler).map(String::as_str)
     }
 
+    /// Why nothing can be compiled, if that is so, found out before anything is: that there is a compiler does not say
+    /// whether its code may be executed.
+    pub fn probe(&self) -> Option<&str> {
+        if self.refused.get().is_none()
+            && self.kernels.len() == 0
+            && let Ok(compiler) = self.compiler()
+            && let Err(e) = compiler.probe()
+            && e.kind() == ErrorKind::Memory
+        {
+            let _ = self.refused.set(e.to_string());
+        }
+        self.no_compiler()
+    }
+
     /// Why nothing can be compiled, if that is so.
     pub fn no_compiler(&self) -> Option<&str> {
         self.refused.get().map(String::as_str).or_else(|| self.compiler().err())

@@ -55,6 +55,9 @@ impl Explanation {
 /// Draws the graph, or the kernels, or says that it is too large.
 pub fn picture(e: &Explanation) -> Markup {
     let nodes = e.live().iter().filter(|live| **live).count();
+    if nodes == 0 {
+        return text_only("nothing is computed");
+    }
     let drawing = if nodes <= MAX_BOXES { graph(e) } else { kernels(e) };
     if drawing.boxes.len() > MAX_BOXES {
         let (n, k) = (nodes, e.stages.len());

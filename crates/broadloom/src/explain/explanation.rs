@@ -12,6 +12,7 @@ use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::AccessClass;
 
 use crate::jit::Listing;
+use crate::lower::Place;
 
 /// How expressions would be evaluated: the typed graph, what rewriting made of it, the kernels and why it was cut into
 /// these, who would run each and why, what they move and compute; on request their code.
@@ -43,9 +44,15 @@ pub struct Explanation {
     pub(crate) stages: Vec<Step>,
     /// What is explained, in a line; empty for arrays.
     pub(crate) about: String,
-    /// The names of inputs and results; empty where they have none.
+    /// The names of inputs, by slot, and of results, by number; empty where they have none.
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
+    /// What tells the memory of each slot apart, where it has some: [`Explanation::with_inputs`] finds it by that.
+    pub(crate) places: Vec<Place>,
+    /// The number of each root among the arrays that are explained.
+    pub(crate) numbers: Vec<usize>,
+    /// The numbers of arrays that own their values already.
+    pub(crate) settled: Vec<usize>,
 }
 
 /// A stage, and what would run it.
@@ -115,18 +122,39 @@ impl Explanation {
     }
 
     pub(super) fn source(&self, source: Source) -> String {
-        with_name(source, if let Source::Slot(s) = source { self.inputs.get(s as usize) } else { None })
+        match source {
+            Source::Slot(slot) => name_or(self.inputs.get(slot as usize), source),
+            Source::Temp(_) => source.to_string(),
+        }
     }
 
     pub(super) fn target(&self, target: Target) -> String {
-        with_name(target, if let Target::Root(r) = target { self.outputs.get(r as usize) } else { None })
+        match target {
+            Target::Root(root) => self.result(self.numbers.get(root as usize).copied().unwrap_or_default()),
+            Target::Temp(_) => target.to_string(),
+        }
+    }
+
+    /// The name of a result, or its number.
+    pub(super) fn result(&self, number: usize) -> String {
+        name_or(self.outputs.get(number), format_args!("result {number}"))
+    }
+
+    /// A line for each array that owns its values already.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        let shared = |&number: &usize| {
+            format!("{} is in memory already: it is shared, and nothing runs for it", self.result(number))
+        };
+        self.settled.iter().map(shared)
     }
 }
 
-pub(super) fn with_name(what: impl std::fmt::Display, name: Option<&String>) -> String {
+/// The name, in one line; without one, the other words.
+pub(super) fn name_or(name: Option<&String>, words: impl std::fmt::Display) -> String {
     match name {
-        Some(name) if !name.is_empty() => format!("{what} ({name})"),
-        _ => what.to_string(),
+        Some(name) if name.chars().any(char::is_control) => name.escape_debug().to_string(),
+        Some(name) if !name.is_empty() => name.clone(),
+        _ => words.to_string(),
     }
 }
 

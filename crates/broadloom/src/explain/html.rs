@@ -65,6 +65,7 @@ fn page(e: &Explanation, title: &str) -> String {
                 (listing(&fired(e), &e.rules().collect::<Vec<_>>(), true))
                 (listing(&format!("After rewriting: {} {}, {}", after.len(), plural(after.len(), "node"), results(&e.roots)), &after, false))
                 (decisions(&e.decisions))
+                @for note in e.notes() { p { (note) "." } }
                 @for (number, step) in e.stages.iter().enumerate() { (kernel(e, number, step)) }
                 footer {
                     "broadloom " (env!("CARGO_PKG_VERSION")) ". Times are estimates of the cost model, not measured; bytes and "

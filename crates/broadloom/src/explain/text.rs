@@ -9,7 +9,7 @@ use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_mem::FloatEnv;
 
-use crate::explain::explanation::{Explanation, Step, bytes, count, time, vectors, with_name};
+use crate::explain::explanation::{Explanation, Step, bytes, count, name_or, time, vectors};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -45,6 +45,7 @@ impl fmt::Display for Explanation {
             self.stage(f, number, step)?;
         }
         self.decisions.iter().try_for_each(|decision| writeln!(f, "note: {decision}"))?;
+        self.notes().try_for_each(|note| writeln!(f, "note: {note}"))?;
         for (number, step) in self.stages.iter().enumerate() {
             self.run(f, number, step)?;
         }
@@ -78,7 +79,8 @@ impl Explanation {
             let NodeKind::Leaf(Leaf::Input { slot, .. }) = graph.node(id).kind else {
                 return line.to_owned();
             };
-            with_name(line, self.inputs.get(slot as usize))
+            let number = format!("input {slot}");
+            line.replacen(&number, &name_or(self.inputs.get(slot as usize), &number), 1)
         };
         lines.map(named).collect()
     }
@@ -166,6 +168,9 @@ impl Explanation {
 }
 
 pub(super) fn results(roots: &[NodeId]) -> String {
+    if roots.is_empty() {
+        return "no result".into();
+    }
     let ids: Vec<String> = roots.iter().map(|id| format!("{id:?}")).collect();
     format!("{} {}", plural(roots.len(), "result"), ids.join(", "))
 }

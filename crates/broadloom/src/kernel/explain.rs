@@ -26,7 +26,7 @@ impl Kernel {
     ///
     /// let x = Array::input("x", DType::Float32, &["n".into()])?;
     /// let kernel = Kernel::new(&[&(&x * 2)], &[&x], &Options::default())?;
-    /// assert!(kernel.explain()?.contains("v0 reads input 0 (x), contiguous"));
+    /// assert!(kernel.explain()?.contains("v0 reads x, contiguous"));
     ///
     /// let page = kernel.bind(&[("n", 1_000_000)])?.explanation(true)?.to_html("twice");
     /// assert!(page.contains("float32[1000000]"));

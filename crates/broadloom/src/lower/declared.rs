@@ -10,8 +10,17 @@ use rustc_hash::FxHashMap;
 use crate::array::{Array, Data, Leaf};
 
 /// What tells memory apart. An address alone does not: an empty slice may have that of another.
-pub(super) fn place(data: &Data<'_>) -> (usize, usize, DType) {
-    (data.storage.address(), data.storage.len(), data.storage.dtype())
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    address: usize,
+    len: usize,
+    pub dtype: DType,
+}
+
+impl Place {
+    pub fn of(data: &Data<'_>) -> Place {
+        Place { address: data.storage.address(), len: data.storage.len(), dtype: data.storage.dtype() }
+    }
 }
 
 /// A kernel's inputs, while its expressions are walked.
@@ -19,7 +28,7 @@ pub(super) struct Declared<'e, 'a> {
     inputs: &'e [&'e Array<'a>],
     /// The inputs by name, and by memory.
     names: HashMap<&'e str, usize>,
-    places: FxHashMap<(usize, usize, DType), usize>,
+    places: FxHashMap<Place, usize>,
     pub free: Vec<bool>,
 }
 
@@ -35,7 +44,7 @@ impl<'e, 'a> Declared<'e, 'a> {
                     }
                 }
                 Some(Leaf::Data(data)) if array.is_evaluated() && data.storage.len() == array.len() => {
-                    if let Some(first) = places.insert(place(data), i)
+                    if let Some(first) = places.insert(Place::of(data), i)
                         && !array.is_empty()
                     {
                         return fail(
@@ -55,7 +64,7 @@ impl<'e, 'a> Declared<'e, 'a> {
 
     /// An array in memory, which must be an input, or a part of one.
     pub fn memory(&mut self, data: &'e Data<'a>) -> Result<KeyLeaf<'e>> {
-        let found = self.places.get(&place(data)).copied();
+        let found = self.places.get(&Place::of(data)).copied();
         let found = found.and_then(|input| Some((input, self.inputs[input].in_memory()?)));
         let dtype = data.storage.dtype();
         let Some((input, whole)) = found else {

@@ -11,6 +11,7 @@ mod memo;
 mod template;
 mod walk;
 
+pub(crate) use declared::Place;
 pub(crate) use expression::{Expression, SizeLimits};
 pub(crate) use template::Template;
 pub(crate) use walk::Lowered;

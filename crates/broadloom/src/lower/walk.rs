@@ -5,12 +5,12 @@ use std::sync::Arc;
 use broadloom_core::graph::MAX_NODES;
 use broadloom_core::node::{NodeId, NodeKind};
 use broadloom_core::structure::{Entry, KeyLayout, KeyLeaf, Structure};
-use broadloom_core::{DType, Error, ErrorKind, HostDeclaration, Result, Scalar};
+use broadloom_core::{Error, ErrorKind, HostDeclaration, Result, Scalar};
 use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Data, Leaf};
-use crate::lower::declared::{Declared, place};
+use crate::lower::declared::{Declared, Place};
 use crate::lower::expression::{Expression, SizeLimits};
 use crate::lower::memo::Memo;
 
@@ -165,7 +165,7 @@ impl Functions {
 pub(super) struct Leaves<'e, 'a> {
     slots: SmallVec<[&'e Data<'a>; 8]>,
     pub literals: SmallVec<[Scalar; 8]>,
-    slot_of: Memo<(usize, usize, DType), u32>,
+    slot_of: Memo<Place, u32>,
     literal_of: Memo<Scalar, u32>,
     /// A kernel's inputs: their order numbers the slots.
     pub declared: Option<Declared<'e, 'a>>,
@@ -198,14 +198,14 @@ impl<'e, 'a> Leaves<'e, 'a> {
     }
 
     fn memory(&mut self, data: &'e Data<'a>) -> KeyLeaf<'e> {
-        let place = place(data);
+        let place = Place::of(data);
         let slot = self.slot_of.get(&place).unwrap_or_else(|| {
             let slot = self.slots.len() as u32;
             self.slot_of.insert(place, slot);
             self.slots.push(data);
             slot
         });
-        KeyLeaf::Memory { slot, dtype: place.2, layout: KeyLayout::Borrowed(&data.layout) }
+        KeyLeaf::Memory { slot, dtype: place.dtype, layout: KeyLayout::Borrowed(&data.layout) }
     }
 
     fn literal(&mut self, value: Scalar) -> KeyLeaf<'e> {

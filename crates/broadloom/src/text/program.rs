@@ -52,6 +52,20 @@ impl<'p> Input<'p> {
         self.0.dtype()
     }
 
+    /// The value of `e` or `pi`, where that is not declared: what the name stands for if no array is given for it.
+    ///
+    /// ```
+    /// use broadloom::text::Program;
+    ///
+    /// let program = Program::parse("2 * pi * r")?;
+    /// let constants: Vec<_> = program.inputs().map(|input| input.constant()).collect();
+    /// assert_eq!(constants, [Some(std::f64::consts::PI), None]);
+    /// # Ok::<(), broadloom::text::TextError>(())
+    /// ```
+    pub fn constant(&self) -> Option<f64> {
+        self.0.constant()
+    }
+
     /// Its extents; none for a name that is used without being declared.
     pub fn dims(&self) -> Option<Vec<Dim>> {
         self.0.dims()
@@ -161,7 +175,8 @@ impl Program {
     /// limits.
     pub fn kernel(&self, options: &Options) -> Result<Kernel, TextError> {
         with_promotion(options.promotion, || {
-            let undeclared = self.inputs().find(|input| input.dtype().is_none());
+            let undeclared =
+                self.inputs().find(|input| input.dtype().is_none() && input.constant().is_none());
             if let Some(input) = undeclared {
                 let name = input.name();
                 let error = TextError::new(ErrorKind::Name, &input.span(), format!("`{name}` is not known"));
@@ -179,6 +194,7 @@ impl Program {
             };
             let declared = self
                 .inputs()
+                .filter(|input| input.dtype().is_some())
                 .map(|input| {
                     let (dtype, dims) =
                         (input.dtype().unwrap_or(DType::Float64), input.dims().unwrap_or_default());

@@ -298,3 +298,40 @@ fn what_is_printed_has_the_same_structure() -> crate::Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn constants_give_way_to_what_has_their_name() -> std::result::Result<(), TextError> {
+    use crate::engine::Options;
+    use crate::kernel::Kernel;
+    let array = |x: f64| Array::from_vec(vec![x]);
+    let text = |text: &str, names: &[(&str, Array<'static>)]| -> std::result::Result<String, TextError> {
+        let array = expression(text, names)?;
+        Ok(format!("{}{} {array}", array.dtype(), array.all_dims()))
+    };
+    assert_eq!(text("pi", &[])?, "float64[] 3.141592653589793");
+    assert_eq!(text("-e", &[])?, "float64[] -2.718281828459045");
+    // A literal: it takes the dtype of what it meets.
+    assert_eq!(text("x * pi", &[("x", Array::from_vec(vec![1.0_f32]))])?, "float32[1] [3.1415927]");
+    // An array, a binding and a parameter come first, but what is given to the text is not for its functions.
+    assert_eq!(text("e + 1", &[("e", array(1.0))])?, "float64[1] [2.]");
+    assert_eq!(text("e = 4; e + 1", &[])?, "int64[] 5");
+    assert_eq!(text("def f(e) = e + 1; f(2)", &[])?, "int64[] 3");
+    assert_eq!(text("def f(x) = x * pi; f(2) + pi", &[("pi", array(1.0))])?, "float64[1] [7.28318531]");
+    // Both come before a slip: a name that is used is not bound later.
+    assert!(text("y = e; e = 2; y", &[]).is_err());
+    let inputs = |text: &str| {
+        Program::parse(text).map(|program| {
+            program
+                .inputs()
+                .map(|input| (input.name().to_owned(), input.constant().is_some()))
+                .collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(inputs("x * pi")?, [("x".to_owned(), false), ("pi".to_owned(), true)]);
+    assert_eq!(inputs("pi: float64; pi")?, [("pi".to_owned(), false)]);
+    assert_eq!(inputs("pi = 3; pi")?, []);
+    // A kernel has no input for a constant.
+    let kernel = Kernel::parse("r: float64[n]; 2 * pi * r", &Options::default())?;
+    assert_eq!(kernel.inputs().len(), 1);
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! NumPy's `.npz` files: zip archives whose members are `.npy` files.
+//!
+//! A member that is stored is used where it lies in the archive; a deflated one is unpacked into a temporary file
+//! without a name, and its checksum compared. Archives are written without compression, as `numpy.savez` does.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+
+use flate2::read::DeflateDecoder;
+use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveWriter};
+
+use crate::npy::{self, NpyError, NpyHeader};
+
+/// Why an archive, or a member of it, could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum NpzError {
+    /// The file is no zip archive, or a damaged one.
+    #[error("not a .npz file, or a damaged one: {0}")]
+    Zip(#[from] rawzip::Error),
+    /// The archive has no such member; the ones that it has.
+    #[error("it has no array `{0}`, but {1}")]
+    NoMember(String, String),
+    /// The archive has several members, and none was asked for; the ones that it has.
+    #[error("it has several arrays: {0}; write FILE.npz:NAME for one of them")]
+    Several(String),
+    /// The archive has no members.
+    #[error("it has no arrays")]
+    Empty,
+    /// A member in a format other than stored and deflated ones.
+    #[error("`{0}` is compressed in a way that NumPy does not write")]
+    Compression(String),
+    /// A member that is no array.
+    #[error("`{0}`: {1}")]
+    Member(String, NpyError),
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// How many members a message lists.
+const LISTED: usize = 8;
+
+/// Opens a member: the one of this name, or else the only one, or else the one with the input's name.
+pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyHeader), NpzError> {
+    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
+    let archive = ZipArchive::from_file(file.try_clone()?, &mut buffer)?;
+    let mut members = Vec::new();
+    let mut entries = archive.entries(&mut buffer);
+    while let Some(entry) = entries.next_entry()? {
+        let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
+        members.push((name, entry.compression_method(), entry.wayfinder()));
+    }
+    let is = |written: &str, name: &str| written == name || written.strip_suffix(".npy") == Some(name);
+    let named = |name: &str| members.iter().find(|(written, ..)| is(written, name));
+    let listed = || {
+        let names = members.iter().take(LISTED).map(|(name, ..)| name.strip_suffix(".npy").unwrap_or(name));
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        let dots = if members.len() > LISTED { ", …" } else { "" };
+        format!("{}{dots}", names.join(", "))
+    };
+    let (name, method, wayfinder) = match (member, &members[..]) {
+        (_, []) => return Err(NpzError::Empty),
+        (Some(name), _) => named(name).ok_or_else(|| NpzError::NoMember(name.to_owned(), listed()))?,
+        (None, [only]) => only,
+        (None, _) => named(input).ok_or_else(|| NpzError::Several(listed()))?,
+    };
+    let entry = archive.get_entry(*wayfinder)?;
+    let of_member = |error| NpzError::Member(name.clone(), error);
+    match *method {
+        CompressionMethod::STORE => {
+            let (start, end) = entry.compressed_data_range();
+            // The archive says how long a member is, but the file may end before.
+            let end = end.min(file.metadata()?.len());
+            let mut file = file;
+            let header =
+                npy::read_header_at(&mut file, start, end.saturating_sub(start)).map_err(of_member)?;
+            Ok((file, header))
+        }
+        CompressionMethod::DEFLATE => {
+            let mut unpacked = tempfile::tempfile()?;
+            let mut from = entry.verifying_reader(DeflateDecoder::new(entry.reader()));
+            io::copy(&mut from, &mut unpacked).map_err(|error| of_member(error.into()))?;
+            let header = npy::read_header(&mut unpacked).map_err(of_member)?;
+            Ok((unpacked, header))
+        }
+        _ => Err(NpzError::Compression(name.clone())),
+    }
+}
+
+/// Writes an archive of these `.npy` files under their names.
+pub fn write(to: &mut impl Write, members: &mut [(String, File)]) -> Result<(), NpzError> {
+    let mut archive = ZipArchiveWriter::new(to);
+    for (name, file) in members {
+        file.seek(SeekFrom::Start(0))?;
+        let path = format!("{name}.npy");
+        let (mut entry, config) = archive.new_file(&path).start()?;
+        let mut data = config.wrap(&mut entry);
+        io::copy(file, &mut data)?;
+        let (_, descriptor) = data.finish()?;
+        entry.finish(descriptor)?;
+    }
+    archive.finish()?;
+    Ok(())
+}

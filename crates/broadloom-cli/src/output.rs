@@ -1,0 +1,339 @@
+//! The files that results are written to.
+//!
+//! A result goes chunk by chunk to each `.npy` file that is asked for. Archives and tables are made from such a file when
+//! all results are there, and so are pictures, so that nothing is computed twice. All files come to their places at the
+//! end, together.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufWriter, Stdout, Write};
+use std::path::Path;
+
+use broadloom::{Array, DType};
+
+use crate::failure::Failure;
+use crate::format::Format;
+use crate::input::{self, Order};
+use crate::job::{self, Job, Values};
+use crate::npy::{self, NpyError, NpyWriter};
+use crate::npz;
+use crate::plot::{self, Picture};
+use crate::request::{Form, Request};
+use crate::table::{self, Column};
+use crate::target::{Target, finish_all};
+
+/// Where the bytes of a `.npy` file go.
+enum Store {
+    Target(Target),
+    /// A file without a name, from which others are made.
+    Scratch(BufWriter<File>),
+    Stream(Stdout),
+}
+
+impl Write for Store {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Store::Target(target) => target.write(bytes),
+            Store::Scratch(file) => file.write(bytes),
+            Store::Stream(stdout) => stdout.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Store::Target(target) => target.flush(),
+            Store::Scratch(file) => file.flush(),
+            Store::Stream(stdout) => stdout.flush(),
+        }
+    }
+}
+
+/// A result that is being written.
+struct Sink {
+    result: usize,
+    writer: NpyWriter<Store>,
+}
+
+/// A file that is made of results once they are computed.
+struct Derived {
+    request: Request,
+    target: Target,
+}
+
+/// The files of a command line: created, and not yet written.
+pub struct Outputs<'c> {
+    job: &'c Job,
+    sinks: Vec<Sink>,
+    derived: Vec<Derived>,
+    /// The order of each result's elements in its files.
+    orders: Vec<Order>,
+    /// Files that are complete.
+    ready: Vec<Target>,
+    force: bool,
+}
+
+impl<'c> Outputs<'c> {
+    /// Checks that the results can be written as they are asked for, and creates the files.
+    pub fn begin(job: &'c Job, requests: &[Request], force: bool) -> Result<Outputs<'c>, Failure> {
+        let orders = orders(job, requests);
+        let mut outputs =
+            Outputs { job, sinks: Vec::new(), derived: Vec::new(), orders, ready: Vec::new(), force };
+        let (streams, files): (Vec<_>, Vec<_>) = requests.iter().partition(|r| r.form == Form::Stream);
+        for request in files {
+            outputs.request(request)?;
+        }
+        // Archives and tables are made of files; a picture may be drawn while its result is computed.
+        let mut needed = Vec::new();
+        for derived in outputs.derived.iter().filter(|derived| derived.request.form != Form::Picture) {
+            needed.extend(derived.request.results.iter().map(|&result| (result, derived.target.directory())));
+        }
+        for (result, directory) in needed {
+            if !outputs.sinks.iter().any(|sink| sink.result == result) {
+                let file = tempfile::tempfile_in(&directory);
+                let file = file.map_err(|error| Failure::file(&directory, error))?;
+                let scratch = Store::Scratch(BufWriter::with_capacity(64 << 10, file));
+                outputs.sink(result, scratch, &directory)?;
+            }
+        }
+        // What standard output got can't be taken back: it is the last, when nothing can be refused any more.
+        for &result in streams.iter().flat_map(|request| &request.results) {
+            outputs.sink(result, Store::Stream(io::stdout()), Path::new("standard output"))?;
+        }
+        Ok(outputs)
+    }
+
+    /// Creates the file of a request.
+    fn request(&mut self, request: &Request) -> Result<(), Failure> {
+        let path = &*request.path;
+        let (job, force) = (self.job, self.force);
+        let create = || Target::create(path, force).map_err(|error| Failure::target(path, &error));
+        match request.form {
+            Form::File(Format::Npy) => {
+                for &result in &request.results {
+                    let target = Store::Target(create()?);
+                    self.sink(result, target, path)?;
+                }
+                return Ok(());
+            }
+            Form::File(Format::Csv) => {
+                let shapes: Vec<&[usize]> = request.results.iter().map(|&at| job.shape(at)).collect();
+                table::check(&shapes).map_err(|error| Failure::file(path, error))?;
+            }
+            Form::File(Format::Npz) | Form::Stream => {}
+            Form::Picture => {
+                let shape = request.results.first().map_or(&[][..], |&at| job.shape(at));
+                plot::check(shape).map_err(|error| Failure::file(path, error))?;
+            }
+        }
+        let target = create()?;
+        self.derived.push(Derived { request: request.clone(), target });
+        Ok(())
+    }
+
+    fn sink(&mut self, result: usize, store: Store, path: &Path) -> Result<(), Failure> {
+        let fortran = self.orders[result] == Order::Fortran;
+        let writer = NpyWriter::new(store, self.job.dtype(result), self.job.shape(result), fortran);
+        self.sinks.push(Sink { result, writer: writer.map_err(|error| written(path, error))? });
+        Ok(())
+    }
+
+    /// A file of one's own, which comes to its place with the others.
+    pub fn add(&mut self, target: Target) {
+        self.ready.push(target);
+    }
+
+    /// Computes the results, and writes all files; pictures have this title.
+    pub fn write(mut self, title: &str) -> Result<(), Failure> {
+        self.compute()?;
+        let stored = self.stored()?;
+        for Derived { request, mut target } in std::mem::take(&mut self.derived) {
+            let path = &*request.path;
+            let failed = |error: &dyn std::fmt::Display| Failure::file(path, error);
+            match request.form {
+                Form::File(Format::Npz) => {
+                    let mut members = Vec::new();
+                    for &at in &request.results {
+                        members.push((self.job.names()[at].clone(), open(&stored, at, path)?));
+                    }
+                    npz::write(&mut target, &mut members).map_err(|error| failed(&error))?;
+                }
+                Form::File(Format::Csv) => {
+                    let columns = request.results.iter().map(|&at| self.column(&stored, at, path));
+                    let columns = columns.collect::<Result<Vec<_>, Failure>>()?;
+                    table::write(&mut target, columns).map_err(|error| failed(&error))?;
+                }
+                _ => {
+                    let at = request.results.first().copied().unwrap_or_default();
+                    let picture = self.picture(&stored, at, path, title)?;
+                    target.write_all(&picture).map_err(|error| failed(&error))?;
+                }
+            }
+            self.ready.push(target);
+        }
+        finish_all(self.ready).map_err(|(path, error)| Failure::target(&path, &error))
+    }
+
+    /// Computes what has a sink: results of one shape and order together.
+    fn compute(&mut self) -> Result<(), Failure> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for Sink { result, .. } in &self.sinks {
+            let is_alike = |other: usize| {
+                self.job.shape(other) == self.job.shape(*result) && self.orders[other] == self.orders[*result]
+            };
+            match groups.iter_mut().find(|group| is_alike(group[0])) {
+                Some(group) if group.contains(result) => {}
+                Some(group) => group.push(*result),
+                None => groups.push(vec![*result]),
+            }
+        }
+        for group in groups {
+            let mut values = self.job.values("writing", &group, self.orders[group[0]], None)?;
+            while let Some(arrays) = values.next()? {
+                for (&result, array) in group.iter().zip(&arrays) {
+                    take(&mut self.sinks, result, array)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of the results that are written, for reading.
+    fn stored(&mut self) -> Result<Vec<(usize, File)>, Failure> {
+        let mut stored = Vec::new();
+        for Sink { result, writer } in std::mem::take(&mut self.sinks) {
+            let path = writer.to().path().to_owned();
+            let failed = |error| written(&path, error);
+            match writer.finish().map_err(failed)? {
+                Store::Target(mut target) => {
+                    stored.push((result, target.reader().map_err(|error| failed(error.into()))?));
+                    self.ready.push(target);
+                }
+                Store::Scratch(file) => {
+                    let file = file.into_inner().map_err(|error| failed(error.into_error().into()))?;
+                    stored.push((result, file));
+                }
+                Store::Stream(_) => {}
+            }
+        }
+        Ok(stored)
+    }
+
+    fn column(&self, stored: &[(usize, File)], at: usize, path: &Path) -> Result<Column, Failure> {
+        let mut file = open(stored, at, path)?;
+        let header = npy::read_header(&mut file).map_err(|error| Failure::npy(path, &error))?;
+        Ok(Column { name: self.job.names()[at].clone(), file, header })
+    }
+
+    /// Draws a result: from its file, or as it is computed.
+    fn picture(
+        &self,
+        stored: &[(usize, File)],
+        at: usize,
+        path: &Path,
+        title: &str,
+    ) -> Result<Vec<u8>, Failure> {
+        let title = if self.job.names().len() > 1 { &self.job.names()[at] } else { title };
+        if !stored.iter().any(|(result, _)| *result == at) {
+            return draw(self.job, at, path, title);
+        }
+        draw(&self.job.of_file(path, open(stored, at, path)?)?, 0, path, title)
+    }
+}
+
+/// Writes a chunk of a result to its files.
+fn take(sinks: &mut [Sink], result: usize, array: &Array<'_>) -> Result<(), Failure> {
+    let bytes = job::bytes(array)?;
+    let swapped = cfg!(target_endian = "big").then(|| {
+        let mut bytes = bytes.to_vec();
+        input::swap(&mut bytes, array.dtype().size());
+        bytes
+    });
+    let bytes = swapped.as_deref().unwrap_or(bytes);
+    for sink in sinks.iter_mut().filter(|sink| sink.result == result) {
+        let outcome = sink.writer.write(bytes);
+        outcome.map_err(|error| written(sink.writer.to().path(), error))?;
+    }
+    Ok(())
+}
+
+impl Store {
+    /// What messages call it.
+    fn path(&self) -> &Path {
+        match self {
+            Store::Target(target) => target.path(),
+            Store::Scratch(_) => Path::new("a temporary file"),
+            Store::Stream(_) => Path::new("standard output"),
+        }
+    }
+}
+
+/// The order of each result's elements: a table is read in C order.
+fn orders(job: &Job, requests: &[Request]) -> Vec<Order> {
+    let is_table =
+        |at: usize| requests.iter().any(|r| r.form == Form::File(Format::Csv) && r.results.contains(&at));
+    let fastest = job.order();
+    (0..job.names().len()).map(|at| if is_table(at) { Order::C } else { fastest }).collect()
+}
+
+/// The error of a write.
+fn written(path: &Path, error: NpyError) -> Failure {
+    match error {
+        NpyError::Io(error) if path == Path::new("standard output") => Failure::stdout(error),
+        error => Failure::npy(path, &error),
+    }
+}
+
+/// The file of a result.
+fn open(stored: &[(usize, File)], at: usize, path: &Path) -> Result<File, Failure> {
+    let found = stored.iter().find(|(result, _)| *result == at);
+    let missing = || Failure::file(path, "the result was not written");
+    found.ok_or_else(missing)?.1.try_clone().map_err(|error| Failure::file(path, error))
+}
+
+/// Draws a result of a job.
+fn draw(job: &Job, result: usize, path: &Path, title: &str) -> Result<Vec<u8>, Failure> {
+    let values = job.values("drawing", &[result], Order::C, Some(DType::Float64))?;
+    let values = RefCell::new(Stream::new(values));
+    let shape = job.shape(result);
+    let picture = Picture { title, shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
+    let drawn = plot::draw(&picture);
+    // An evaluation may fail midway, and an incomplete picture must not appear.
+    if let Some(failure) = values.into_inner().failure {
+        return Err(failure);
+    }
+    drawn.map_err(|error| Failure::file(path, error))
+}
+
+/// The elements of a result one by one, in C order, as float64.
+struct Stream<'j> {
+    values: Values<'j>,
+    chunk: Option<Array<'static>>,
+    at: usize,
+    /// The error after which there are no more.
+    failure: Option<Failure>,
+}
+
+impl<'j> Stream<'j> {
+    fn new(values: Values<'j>) -> Stream<'j> {
+        Stream { values, chunk: None, at: 0, failure: None }
+    }
+
+    /// The next element; none after a failure.
+    fn next(&mut self) -> Option<f64> {
+        let chunk = |chunk: &Option<Array<'static>>, at: usize| {
+            chunk.as_ref().and_then(Array::as_slice::<f64>).and_then(|chunk| chunk.get(at)).copied()
+        };
+        let mut value = chunk(&self.chunk, self.at);
+        if value.is_none() && self.failure.is_none() {
+            // The last one is freed first.
+            (self.at, self.chunk) = (0, None);
+            match self.values.next() {
+                Ok(results) => self.chunk = results.and_then(|mut results| results.pop()),
+                Err(failure) => self.failure = Some(failure),
+            }
+            value = chunk(&self.chunk, 0);
+        }
+        self.at += value.is_some() as usize;
+        value
+    }
+}

@@ -1,0 +1,134 @@
+//! Which results go where: the destinations of a command line, checked against each other and against the program.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use broadloom::text::Program;
+use broadloom_core::text::nearest;
+
+use crate::args::{Destination, EvalArgs};
+use crate::failure::Failure;
+use crate::format::Format;
+use crate::source::is_stream;
+
+/// A file, or standard output, for one result or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Indices of results.
+    pub results: Vec<usize>,
+    pub path: PathBuf,
+    pub form: Form,
+}
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    File(Format),
+    /// As `.npy`, to standard output.
+    Stream,
+    Picture,
+}
+
+/// The requests of a command line.
+pub fn requests(args: &EvalArgs, program: &Program) -> Result<Vec<Request>, Failure> {
+    let mut requests = Vec::new();
+    for destination in &args.output {
+        let form = match is_stream(&destination.path) {
+            true => Form::Stream,
+            false => Form::File(Format::of(&destination.path).map_err(Failure::Usage)?),
+        };
+        let takes_all = matches!(form, Form::File(Format::Npz | Format::Csv));
+        let results = results(destination, program, takes_all)?;
+        requests.push(Request { results, path: destination.path.clone(), form });
+    }
+    for destination in &args.plot {
+        if is_stream(&destination.path) {
+            return Err(Failure::Usage("a picture is drawn into a file, not to standard output".into()));
+        }
+        let results = results(destination, program, false)?;
+        requests.push(Request { results, path: destination.path.clone(), form: Form::Picture });
+    }
+    check_paths(args, &requests)?;
+    check_streams(args, &requests)?;
+    Ok(requests)
+}
+
+/// The results that a destination stands for.
+fn results(destination: &Destination, program: &Program, takes_all: bool) -> Result<Vec<usize>, Failure> {
+    let names: Vec<&str> = program.outputs().collect();
+    let listed = || names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match &destination.name {
+        Some(name) => match names.iter().position(|other| other == name) {
+            Some(at) => Ok(vec![at]),
+            None => {
+                let near =
+                    nearest(name, names.iter().copied()).map(|near| format!("did you mean `{near}`? "));
+                let is = if names.len() == 1 { "the result is" } else { "the results are" };
+                let near = near.unwrap_or_default();
+                Err(Failure::Usage(format!("there is no result `{name}`; {near}{is} {}", listed())))
+            }
+        },
+        None if names.len() == 1 || takes_all => Ok((0..names.len()).collect()),
+        None => {
+            let path = destination.path.display();
+            Err(Failure::Usage(format!(
+                "`{path}` takes one result, and there are {}: write NAME=FILE for each of {}, or one .npz file for all",
+                names.len(),
+                listed()
+            )))
+        }
+    }
+}
+
+/// Checks that each file is written once.
+fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
+    let is_file = |request: &&Request| request.form != Form::Stream;
+    for (i, request) in requests.iter().enumerate().filter(|(_, request)| is_file(request)) {
+        let Some(other) = requests[..i].iter().filter(is_file).find(|other| other.path == request.path)
+        else {
+            continue;
+        };
+        let message = match (request.form, other.form) {
+            (Form::Picture, Form::File(_)) => "the result and its picture can't be one file".to_owned(),
+            (_, Form::File(Format::Npz)) => {
+                format!(
+                    "two results can't be one file; `-o {}` alone takes all of them",
+                    other.path.display()
+                )
+            }
+            _ => "two results can't be one file".to_owned(),
+        };
+        return Err(Failure::Usage(message));
+    }
+    let is_taken = |path: &PathBuf| requests.iter().any(|request| is_file(&request) && request.path == *path);
+    if args.explain_html.as_ref().is_some_and(is_taken) {
+        return Err(Failure::Usage("the explanation needs a file of its own".into()));
+    }
+    Ok(())
+}
+
+/// Checks that standard input and standard output are used once, and that no terminal gets binary data.
+fn check_streams(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
+    let refuse = |message: &str| Err(Failure::Usage(message.into()));
+    let written = requests.iter().filter(|request| request.form == Form::Stream).count();
+    if written > 1 {
+        return refuse("only one result goes to standard output");
+    }
+    if written == 1 && args.explain {
+        return refuse(
+            "--explain prints to standard output, where the result goes; write --explain-html FILE",
+        );
+    }
+    if written == 1 && io::stdout().is_terminal() {
+        return refuse(
+            "the result is binary, and standard output is a terminal: write it to a file or a pipe, or leave out \
+             `-o -` to print it",
+        );
+    }
+    let read = args.bindings()?.iter().filter(|binding| is_stream(&binding.path)).count();
+    let text = args.file.as_deref().is_some_and(is_stream);
+    if read + usize::from(text) > 1 {
+        return refuse("only one thing is read from standard input");
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Where the array of an input comes from: a file that can be mapped, with a header that says how.
+//!
+//! What can't be mapped as it is (a pipe, standard input, a compressed member of an archive, a table of text) is copied
+//! to a temporary file without a name first, so that it may be larger than memory and leaves nothing behind.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+
+use crate::failure::Failure;
+use crate::format::Format;
+use crate::npy::{self, NpyError, NpyHeader};
+use crate::progress::patiently;
+use crate::{npz, table};
+
+/// The path that stands for standard input and standard output.
+pub const STREAM: &str = "-";
+
+/// Whether a path stands for standard input or standard output.
+pub fn is_stream(path: &Path) -> bool {
+    path == Path::new(STREAM)
+}
+
+/// Opens the array that an input of this name stands for.
+pub fn open(name: &str, path: &Path) -> Result<(File, NpyHeader), Failure> {
+    if is_stream(path) {
+        return stdin().map_err(|error| Failure::npy(Path::new("standard input"), &error));
+    }
+    let (file, part) = Format::split_part(path);
+    let format = Format::of(&file).map_err(|message| Failure::file(&file, message))?;
+    let mut opened = patiently(&format!("opening {}", file.display()), || File::open(&file))
+        .map_err(|error| Failure::file(&file, error))?;
+    let found = opened.metadata().map_err(|error| Failure::file(&file, error))?;
+    if found.is_dir() {
+        return Err(Failure::file(&file, "a directory, not a file"));
+    }
+    let is_stream = !found.is_file();
+    match format {
+        Format::Csv => {
+            let read =
+                patiently(&format!("reading {}", file.display()), || table::read(opened, part.as_deref()));
+            read.map_err(|error| Failure::file(&file, error))
+        }
+        Format::Npz => {
+            if is_stream {
+                opened = copied(&mut opened).map_err(|error| Failure::file(&file, error))?;
+            }
+            npz::open(opened, part.as_deref(), name).map_err(|error| Failure::npz(&file, &error))
+        }
+        Format::Npy => {
+            let read = if is_stream { stream(&mut opened) } else { with_header(opened) };
+            read.map_err(|error| Failure::npy(&file, &error))
+        }
+    }
+}
+
+/// The array on standard input.
+fn stdin() -> Result<(File, NpyHeader), NpyError> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Err(io::Error::other("a terminal; redirect a .npy file or a pipe to it").into());
+    }
+    stream(&mut stdin.lock())
+}
+
+/// Copies an array of the `.npy` format, and nothing after it.
+fn stream(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
+    patiently("reading a stream", || {
+        let mut to = tempfile::tempfile()?;
+        let header = npy::parse_header(&mut Tee { from, to: &mut to })?;
+        io::copy(&mut from.take(header.data_len()), &mut to)?;
+        with_header(to)
+    })
+}
+
+fn with_header(mut file: File) -> Result<(File, NpyHeader), NpyError> {
+    let header = npy::read_header(&mut file)?;
+    Ok((file, header))
+}
+
+/// All that can be read, in a temporary file.
+fn copied(from: &mut impl Read) -> io::Result<File> {
+    patiently("reading a stream", || {
+        let mut to = tempfile::tempfile()?;
+        io::copy(from, &mut to)?;
+        Ok(to)
+    })
+}
+
+/// Copies what is read.
+struct Tee<'t, R, W> {
+    from: &'t mut R,
+    to: &'t mut W,
+}
+
+impl<R: Read, W: Write> Read for Tee<'_, R, W> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(bytes)?;
+        self.to.write_all(&bytes[..n])?;
+        Ok(n)
+    }
+}

@@ -1,0 +1,194 @@
+//! Tables of numbers as text, with commas between the columns (`.csv`).
+//!
+//! Every number that is read is a float64, so that a type never depends on what the cells happen to hold. Rows go
+//! through the table one at a time: to a temporary file without a name when it is read, and from the result's file when
+//! it is written.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+
+use broadloom::{DType, f16};
+
+use crate::npy::NpyHeader;
+
+/// Why a table could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The file does not have the form of a table, such as rows of one length.
+    #[error("not a table: {0}")]
+    Form(#[from] csv::Error),
+    /// A cell that is no number.
+    #[error("line {line}, column {column}: `{cell}` is not a number{advice}")]
+    Cell { line: u64, column: usize, cell: String, advice: &'static str },
+    /// A column that the table does not have; the ones that it has.
+    #[error("it has no column `{0}`, but {1}")]
+    NoColumn(String, String),
+    /// The results do not make a table.
+    #[error("{0}")]
+    Shape(String),
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Columns, in the order of the file.
+enum Columns {
+    /// All of them, as many as the first row has.
+    All(usize),
+    One(usize),
+}
+
+/// Reads a table, or a column of it by its name in the first row, or by its number from 0 on.
+pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), TableError> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(from);
+    let mut to = BufWriter::new(tempfile::tempfile()?);
+    let mut row = csv::ByteRecord::new();
+    let (mut columns, mut rows) = (Columns::All(0), 0);
+    let mut is_first = true;
+    while reader.read_byte_record(&mut row)? {
+        let is_head = is_first && row.iter().any(|cell| number(cell).is_none());
+        if is_first {
+            columns = chosen(&row, is_head, column)?;
+        }
+        is_first = false;
+        if is_head {
+            continue;
+        }
+        let cells = match columns {
+            Columns::All(_) => 0..row.len(),
+            Columns::One(number) => number..number + 1,
+        };
+        for at in cells {
+            let cell = row.get(at).unwrap_or_default();
+            let line = row.position().map_or(0, csv::Position::line);
+            let value = number(cell).ok_or_else(|| not_a_number(cell, line, at + 1))?;
+            to.write_all(&value.to_ne_bytes())?;
+        }
+        rows += 1;
+    }
+    let shape = match columns {
+        Columns::All(count) if count != 1 => vec![rows, count],
+        _ => vec![rows],
+    };
+    let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let big_endian = cfg!(target_endian = "big");
+    Ok((file, NpyHeader { dtype: DType::Float64, shape, fortran: false, data_offset: 0, big_endian }))
+}
+
+/// The columns that are asked for, of a table with this first row.
+fn chosen(first: &csv::ByteRecord, is_head: bool, column: Option<&str>) -> Result<Columns, TableError> {
+    let Some(name) = column else { return Ok(Columns::All(first.len())) };
+    let named = first.iter().position(|cell| is_head && cell == name.as_bytes());
+    let numbered = || name.parse().ok().filter(|number| *number < first.len());
+    named.or_else(numbered).map(Columns::One).ok_or_else(|| {
+        let names: Vec<String> =
+            first.iter().map(|cell| format!("`{}`", String::from_utf8_lossy(cell))).collect();
+        let has = if is_head { names.join(", ") } else { format!("0 to {}, and no names", first.len() - 1) };
+        TableError::NoColumn(name.to_owned(), has)
+    })
+}
+
+/// The number in a cell; NaN if it is empty.
+fn number(cell: &[u8]) -> Option<f64> {
+    match cell {
+        b"" => Some(f64::NAN),
+        b"true" | b"True" | b"TRUE" => Some(1.0),
+        b"false" | b"False" | b"FALSE" => Some(0.0),
+        _ => str::from_utf8(cell).ok()?.parse().ok(),
+    }
+}
+
+fn not_a_number(cell: &[u8], line: u64, column: usize) -> TableError {
+    let cell: String = String::from_utf8_lossy(cell).chars().take(40).collect();
+    let advice = match cell.contains([';', '\t']) {
+        true => "; columns are separated by commas",
+        false => "",
+    };
+    TableError::Cell { line, column, cell, advice }
+}
+
+/// A result that is written: its name, and its elements in C order behind a header that says what they are.
+pub struct Column {
+    pub name: String,
+    pub file: File,
+    pub header: NpyHeader,
+}
+
+/// Writes results: one as rows and columns, several as columns under their names.
+pub fn write(to: &mut impl Write, results: Vec<Column>) -> Result<(), TableError> {
+    let is_named = results.len() > 1;
+    check(&results.iter().map(|column| &column.header.shape[..]).collect::<Vec<_>>())?;
+    let rows = results.first().map_or(0, |column| match column.header.shape[..] {
+        [_, 0] => 0,
+        [rows, ..] => rows,
+        [] => 1,
+    });
+    let mut to = csv::WriterBuilder::new().flexible(true).from_writer(to);
+    if is_named {
+        to.write_record(results.iter().map(|column| column.name.as_bytes()))?;
+    }
+    let mut cells = Vec::new();
+    for Column { mut file, header, .. } in results {
+        file.seek(SeekFrom::Start(header.data_offset))?;
+        let width = if header.shape.len() == 2 { header.shape[1] } else { 1 };
+        cells.push((BufReader::new(file), header.dtype, width));
+    }
+    let (mut element, mut cell) = ([0; 8], String::new());
+    for _ in 0..rows {
+        for (from, dtype, width) in &mut cells {
+            for _ in 0..*width {
+                let bytes = &mut element[..dtype.size()];
+                from.read_exact(bytes)?;
+                cell.clear();
+                show(*dtype, bytes, &mut cell);
+                to.write_field(&cell)?;
+            }
+        }
+        to.write_record(None::<&[u8]>)?;
+    }
+    Ok(to.flush()?)
+}
+
+/// Checks that results of these shapes can be written to one table.
+pub fn check(shapes: &[&[usize]]) -> Result<(), TableError> {
+    let is_column = |shape: &&[usize]| shape.len() <= 1 && *shape == shapes[0];
+    match shapes {
+        [only] if only.len() <= 2 => Ok(()),
+        [only] => {
+            let why = format!("a table has one axis or two, not {}; write the array as .npy", only.len());
+            Err(TableError::Shape(why))
+        }
+        _ if shapes.iter().all(is_column) => Ok(()),
+        _ => {
+            let why = "the columns of a table have one axis and one length";
+            Err(TableError::Shape(format!(
+                "{why}; write these results as .npz, or each to a file of its own"
+            )))
+        }
+    }
+}
+
+/// Writes a little-endian element as the shortest text that reads back as the same number.
+fn show(dtype: DType, bytes: &[u8], out: &mut String) {
+    macro_rules! number {
+        ($rust:ty) => {
+            write!(out, "{:?}", <$rust>::from_le_bytes(bytes.try_into().unwrap_or_default()))
+        };
+    }
+    // Writing to a string does not fail.
+    let _ = match dtype {
+        DType::Bool => write!(out, "{}", u8::from(bytes != [0])),
+        DType::Int8 => number!(i8),
+        DType::Int16 => number!(i16),
+        DType::Int32 => number!(i32),
+        DType::Int64 => number!(i64),
+        DType::UInt8 => number!(u8),
+        DType::UInt16 => number!(u16),
+        DType::UInt32 => number!(u32),
+        DType::UInt64 => number!(u64),
+        DType::Float16 => number!(f16),
+        DType::Float32 => number!(f32),
+        DType::Float64 => number!(f64),
+    };
+}
