@@ -125,11 +125,10 @@ pub fn fault(command: &Command, help: &dyn Fn(&str) -> String) -> Option<String>
     let words = &command.words;
     let rest = &words[1..];
     let own = |rest: &[String]| -> Option<String> {
-        let Some(subcommand) = rest.first().filter(|word| !word.starts_with('-')) else { return None };
+        let subcommand = rest.first().filter(|word| !word.starts_with('-'))?;
         let help = help(subcommand);
         let named: Vec<&str> = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
-        let flags = rest.iter().filter(|word| is_flag(word));
-        let unknown = flags.into_iter().find(|flag| !named.contains(&&***flag));
+        let unknown = rest.iter().find(|word| is_flag(word) && !named.contains(&&***word));
         unknown.map(|flag| format!("`broadloom {subcommand}` has no {flag}"))
     };
     let variables = command.variables.iter().filter_map(|variable| variable.split_once('='));

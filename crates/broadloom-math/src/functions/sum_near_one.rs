@@ -178,8 +178,8 @@ fn product<const N: usize>(x: &Fixed, y: &Fixed) -> Fixed {
     let mut sum = [0; 2 * LIMBS];
     for i in 0..N {
         let mut carry = 0;
-        for j in 0..N {
-            let part = u128::from(x[LIMBS - N + i]) * u128::from(y[j]) + u128::from(sum[i + j]) + carry;
+        for (j, &limb) in y.iter().enumerate().take(N) {
+            let part = u128::from(x[LIMBS - N + i]) * u128::from(limb) + u128::from(sum[i + j]) + carry;
             sum[i + j] = part as u64;
             carry = part >> 64;
         }
@@ -234,7 +234,7 @@ mod tests {
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let bits = state ^ state >> 31;
-            if bits % 5 == 0 { edge_cases[(bits >> 8) as usize % 8] } else { f64::from_bits(bits) }
+            if bits.is_multiple_of(5) { edge_cases[(bits >> 8) as usize % 8] } else { f64::from_bits(bits) }
         };
         for _ in 0..100_000 {
             let difference = sum_less_one(random(), -random());
