@@ -36,8 +36,9 @@ the faults one by one into a copy of the tree and runs the fault's suite alone. 
 python3 scripts/mutations.py --write docs/mutations.md
 ```
 
-{caught} of {count} were caught. A suite is what follows `cargo test`; "caught by" is the first of the tests that failed, by name,
-or how the process of the tests ended. Seconds are those of the build and the run together, on two shared cores.
+{run} of them were run, the last on {date}, and {caught} were caught; {rest} were not yet. A suite is what follows
+`cargo test`; "caught by" is the first of the tests that failed, by name, or how the process of the tests ended. Seconds
+are those of the build and the run together, on two shared cores.
 
 """
 
@@ -256,7 +257,9 @@ def main():
     say("\n" + table(wanted, known))
     if args.write:
         caught = sum(r["outcome"] == CAUGHT for r in known.values())
-        args.write.write_text(HEAD.format(count=len(every), caught=caught) + table(every, known))
+        date = time.strftime("%Y-%m-%d", time.gmtime())
+        head = HEAD.format(count=len(every), run=len(known), caught=caught, rest=len(every) - len(known), date=date)
+        args.write.write_text(head + table(every, known))
     bad = [m.name for m in wanted if known[m.name]["outcome"] != CAUGHT]
     say(f"{len(wanted) - len(bad)} of {len(wanted)} caught" + "".join(f"\nNOT CAUGHT: {name}" for name in bad))
     return int(bool(bad))

@@ -4,7 +4,8 @@
 #   PREFIX/include/broadloom.h
 #   PREFIX/lib/libbroadloom.a, libbroadloom.so (or .dylib), pkgconfig/broadloom.pc
 #
-# PROFILE is one of cargo's: release by default. DESTDIR is put before PREFIX, but not into the .pc file.
+# PROFILE is one of cargo's: release by default, which is installed without symbols for debuggers; dev keeps them. DESTDIR is
+# put before PREFIX, but not into the .pc file. STRIP names the program that removes symbols.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { echo "usage: install.sh PREFIX [PROFILE]" >&2; exit 2; }
@@ -13,7 +14,8 @@ case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
 root=${DESTDIR:-}$prefix
 
 cd "$here/../.."
-cargo build -q -p broadloom-capi --lib --profile "$profile"
+echo "building libbroadloom ($profile); the first time that takes minutes" >&2
+cargo build -p broadloom-capi --lib --profile "$profile"
 field() { cargo metadata --no-deps --format-version 1 | sed "s/.*$1//" | cut -d'"' -f1; }
 target=$(field '"target_directory":"')
 version=$(field '"name":"broadloom-capi","version":"')
@@ -21,14 +23,28 @@ version=$(field '"name":"broadloom-capi","version":"')
 case $version in 0.*) abi=${version%.*} ;; *) abi=${version%%.*} ;; esac
 built=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
 
+# Copies a file, removes its symbols with these options of strip, and says how large it is.
+install_library() {
+  local from=$1 to=$2
+  shift 2
+  # Not in place: a program that runs has the old file.
+  cp "$from" "$to.part"
+  if [ "$profile" != dev ]; then
+    "${STRIP:-strip}" "$@" "$to.part" || echo "install.sh: ${STRIP:-strip} failed: $to keeps its symbols" >&2
+  fi
+  mv -f "$to.part" "$to"
+  echo "installed $to ($(($(wc -c < "$to") / 1000)) kB)" >&2
+}
+
 mkdir -p "$root/include" "$root/lib/pkgconfig"
 cp "$here/include/broadloom.h" "$root/include/"
-cp "$built/libbroadloom_capi.a" "$root/lib/libbroadloom.a"
+# Of the archive only what debuggers read: other symbols are what it is linked by.
+install_library "$built/libbroadloom_capi.a" "$root/lib/libbroadloom.a" -S
 if [ "$(uname)" = Darwin ]; then
-  cp "$built/libbroadloom_capi.dylib" "$root/lib/libbroadloom.$abi.dylib"
+  install_library "$built/libbroadloom_capi.dylib" "$root/lib/libbroadloom.$abi.dylib" -x
   ln -sf "libbroadloom.$abi.dylib" "$root/lib/libbroadloom.dylib"
 else
-  cp "$built/libbroadloom_capi.so" "$root/lib/libbroadloom.so.$version"
+  install_library "$built/libbroadloom_capi.so" "$root/lib/libbroadloom.so.$version" --strip-unneeded
   ln -sf "libbroadloom.so.$version" "$root/lib/libbroadloom.so.$abi"
   ln -sf "libbroadloom.so.$abi" "$root/lib/libbroadloom.so"
 fi

@@ -59,7 +59,6 @@ static void building(void) {
     WANT(BL_ARITY, bl_builder_apply(b, "add", &x, 1, &out), "takes 2 values");
     WANT(BL_DTYPE, bl_builder_apply(b, "sqrt", &x, 1, &out), "does not take int32");
     WANT(BL_DTYPE, bl_builder_cast(b, x, 99, &out), "99");
-    WANT(BL_SHAPE, bl_builder_permute(b, x, (ptrdiff_t[]){1}, 1, &out), "");
     OK(bl_builder_int(b, 3000000000, &out));
     WANT(BL_LITERAL, bl_builder_apply(b, "add", (bl_value[]){x, out}, 2, &out), "3000000000");
     OK(bl_builder_release(b));
@@ -67,6 +66,129 @@ static void building(void) {
     WANT(BL_HANDLE, bl_builder_int(b, 1, &out), "was released");
     WANT(BL_HANDLE, bl_builder_int((bl_builder){0}, 1, &out), "is 0");
     OK(bl_builder_release(other));
+}
+
+/* Views that can't be. */
+static void views(void) {
+    const bl_dim table[] = {{NULL, 3}, {NULL, 4}};
+    const bl_range all = {BL_OPEN, BL_OPEN, 1}, still = {0, 2, 0};
+    bl_builder b;
+    bl_value x, open, out;
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "x", BL_DTYPE_INT32, table, 2, &x));
+    OK(bl_builder_input(b, "open", BL_DTYPE_INT32, N, 1, &open));
+    WANT(BL_SHAPE, bl_builder_slice(b, x, (bl_range[]){all, all, all}, 3, &out), "3 ranges");
+    WANT(BL_SHAPE, bl_builder_slice(b, x, (bl_range[]){all, still}, 2, &out), "axis 1 of [3,4] is 0");
+    WANT(BL_NULL, bl_builder_slice(b, x, NULL, 1, &out), "ranges is null");
+    WANT(BL_MISALIGNED, bl_builder_slice(b, x, (const bl_range *)(const void *)((const char *)&all + 1), 1, &out), "multiple");
+    WANT(BL_NULL, bl_builder_slice(b, x, &all, 1, NULL), "value is null");
+    WANT(BL_HANDLE, bl_builder_slice(b, (bl_value){x.id + 9}, &all, 1, &out), "another builder");
+    WANT(BL_SHAPE, bl_builder_slice(b, open, &all, 1, &out), "open");
+    WANT(BL_SHAPE, bl_builder_index_axis(b, x, 0, 3, &out), "index 3 is out of range");
+    WANT(BL_SHAPE, bl_builder_index_axis(b, x, 2, 0, &out), "axis 2 is out of range");
+    WANT(BL_SHAPE, bl_builder_index_axis(b, open, 0, 0, &out), "open");
+    WANT(BL_SHAPE, bl_builder_flip(b, x, -3, &out), "axis -3 is out of range");
+    WANT(BL_SHAPE, bl_builder_permute(b, x, (ptrdiff_t[]){1}, 1, &out), "permute_dims");
+    WANT(BL_SHAPE, bl_builder_permute(b, x, (ptrdiff_t[]){1, 1}, 2, &out), "permute_dims");
+    WANT(BL_NULL, bl_builder_permute(b, x, NULL, 2, &out), "axes is null");
+    WANT(BL_HANDLE, bl_builder_transpose(b, (bl_value){0}, &out), "another builder");
+    WANT(BL_SHAPE, bl_builder_broadcast_to(b, x, (size_t[]){3, 5}, 2, &out), "broadcast");
+    WANT(BL_SHAPE, bl_builder_broadcast_to(b, x, NULL, 0, &out), "broadcast");
+    WANT(BL_LIMIT, bl_builder_broadcast_to(b, x, (size_t[]){SIZE_MAX, 3, 4}, 3, &out), "");
+    WANT(BL_SHAPE, bl_builder_reshape(b, x, (ptrdiff_t[]){5, -1}, 2, &out), "do not fill");
+    WANT(BL_SHAPE, bl_builder_reshape(b, x, (ptrdiff_t[]){-1, -1}, 2, &out), "both -1");
+    WANT(BL_SHAPE, bl_builder_reshape(b, x, (ptrdiff_t[]){-2, 6}, 2, &out), "is -2");
+    WANT(BL_NULL, bl_builder_reshape(b, x, NULL, 1, &out), "shape is null");
+    WANT(BL_SHAPE, bl_builder_expand_dims(b, x, 4, &out), "axis 4 is out of range");
+    WANT(BL_SHAPE, bl_builder_squeeze(b, x, 0, &out), "extent 3, not 1");
+    WANT(BL_SHAPE, bl_builder_squeeze(b, x, 7, &out), "axis 7 is out of range");
+    OK(bl_builder_release(b));
+    WANT(BL_HANDLE, bl_builder_flip(b, x, 0, &out), "was released");
+}
+
+static int destroyed;
+
+static void destroy(void *context) {
+    (void)context;
+    destroyed++;
+}
+
+static void halve(void *context, size_t elements, const void *const *inputs, void *output) {
+    (void)context;
+    for (size_t i = 0; i < elements; i++) ((float *)output)[i] = ((const float *)inputs[0])[i] / 2;
+}
+
+/* Host functions, and the libraries that texts find them in. */
+static void functions(void) {
+    const bl_dtype operands[] = {BL_DTYPE_FLOAT32, BL_DTYPE_FLOAT32, BL_DTYPE_FLOAT32, 12};
+    const bl_host_function good = {sizeof good, "halve", operands, 1, BL_DTYPE_FLOAT32, 0, halve, NULL, destroy};
+    bl_host_function bad = good;
+    bl_host host, twin;
+    WANT(BL_NULL, bl_host_new(NULL, &host), "the description is null");
+    WANT(BL_NULL, bl_host_new(&good, NULL), "the host function is null");
+#define BAD(status, field, value, words) \
+    bad = good, bad.field = value, want(bl_host_new(&bad, &host), status, words, __LINE__)
+    BAD(BL_ARGUMENT, size, 8, "8 bytes");
+    BAD(BL_NULL, name, NULL, "the name of the host function is null");
+    BAD(BL_UTF8, name, "\xff", "not UTF-8");
+    BAD(BL_NAME, name, "a b", "letters, digits");
+    BAD(BL_NULL, operands, NULL, "the operands is null");
+    BAD(BL_ARITY, operand_count, 0, "1 to 3 operands");
+    BAD(BL_DTYPE, operand_count, 4, "12 is not the code of a dtype");
+    BAD(BL_DTYPE, result, 12, "12 is not the code of a dtype");
+    BAD(BL_NULL, function, NULL, "the pointer to the function is null");
+    if (destroyed != 0) printf("a function that was refused does not own its context\n"), failures++;
+
+    OK(bl_host_new(&good, &host));
+    OK(bl_host_new(&good, &twin));
+    bl_builder b;
+    bl_value x, y, half, out, number;
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "x", BL_DTYPE_FLOAT32, N, 1, &x));
+    OK(bl_builder_input(b, "y", BL_DTYPE_FLOAT64, N, 1, &y));
+    OK(bl_builder_call(b, host, &x, 1, &half));
+    WANT(BL_DTYPE, bl_builder_call(b, host, &y, 1, &out), "operand 1 is float64");
+    WANT(BL_ARITY, bl_builder_call(b, host, (bl_value[]){x, x}, 2, &out), "halve");
+    WANT(BL_NULL, bl_builder_call(b, host, NULL, 1, &out), "values is null");
+    WANT(BL_HANDLE, bl_builder_call(b, (bl_host){0}, &x, 1, &out), "the host function is 0");
+    WANT(BL_HANDLE, bl_builder_call(b, (bl_host){b.id}, &x, 1, &out), "another kind");
+    OK(bl_builder_float(b, 1e300, &number));
+    WANT(BL_LITERAL, bl_builder_call(b, host, &number, 1, &out), "float32");
+
+    bl_library library;
+    bl_kernel kernel;
+    WANT(BL_NULL, bl_library_new(NULL), "null");
+    OK(bl_library_new(&library));
+    OK(bl_library_register(library, host));
+    WANT(BL_NAME, bl_library_register(library, twin), "halve");
+    WANT(BL_HANDLE, bl_library_register(library, (bl_host){library.id}), "another kind");
+    WANT(BL_NULL, bl_library_define(library, NULL, BL_NUL_TERMINATED), "the text is null");
+    WANT(BL_NAME, bl_library_define(library, "def halve(x) = x", BL_NUL_TERMINATED), "halve");
+    WANT(BL_SYNTAX, bl_library_define(library, "def f(x) = (", BL_NUL_TERMINATED), "");
+    size_t start, end;
+    OK(bl_last_error_span(&start, &end));
+    if (start != 12) printf("the place is byte %zu\n", start), failures++;
+    const char *text = "x: float32[n]; halve(x)";
+    WANT(BL_NAME, bl_kernel_parse(text, BL_NUL_TERMINATED, NULL, &kernel), "halve");
+    WANT(BL_HANDLE, bl_kernel_parse_with(text, BL_NUL_TERMINATED, (bl_library){host.id}, NULL, &kernel), "another kind");
+    OK(bl_kernel_parse_with(text, BL_NUL_TERMINATED, library, NULL, &kernel));
+    OK(bl_library_release(library));
+    WANT(BL_HANDLE, bl_kernel_parse_with(text, BL_NUL_TERMINATED, library, NULL, &kernel), "the library was released");
+    WANT(BL_HANDLE, bl_library_define(library, "def f(x) = x", BL_NUL_TERMINATED), "the library was released");
+    WANT(BL_HANDLE, bl_library_release(library), "the library was released");
+
+    OK(bl_host_retain(host));
+    OK(bl_host_release(host));
+    OK(bl_host_release(host));
+    WANT(BL_HANDLE, bl_host_release(host), "the host function was released");
+    WANT(BL_HANDLE, bl_host_retain(host), "the host function was released");
+    OK(bl_host_release(twin));
+    OK(bl_clear_caches());
+    if (destroyed != 1) printf("the twin alone is unused: %d destroyed\n", destroyed), failures++;
+    OK(bl_kernel_release(kernel));
+    OK(bl_builder_release(b));
+    OK(bl_clear_caches());
+    if (destroyed != 2) printf("nobody has the functions: %d destroyed\n", destroyed), failures++;
 }
 
 static void texts(void) {
@@ -245,6 +367,8 @@ static void racing(void) {
 
 int main(void) {
     building();
+    views();
+    functions();
     texts();
     options();
     running();

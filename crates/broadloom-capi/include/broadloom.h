@@ -13,21 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** Instead of a bound of a range: the end of the axis that the step walks from or to. */
+#define BL_OPEN PTRDIFF_MIN
+
 /** Instead of a text's length: the text ends at the first zero byte. */
 #define BL_NUL_TERMINATED SIZE_MAX
 
 
 // The version of this header: major × 10000 + minor × 100 + patch.
 #define BL_VERSION 100
-
-// An explanation as text: the graph and the plan.
-#define BL_EXPLAIN_PLAN 0
-
-// An explanation as text: the plan, and the code of each loop.
-#define BL_EXPLAIN_CODE 1
-
-// An explanation as an HTML page, with the code.
-#define BL_EXPLAIN_HTML 2
 
 // One byte, 0 or 1; in an input every byte but 0 is true.
 #define BL_DTYPE_BOOL 0
@@ -113,6 +107,15 @@
 // Any number of leading axes.
 #define BL_DIM_REST 2
 
+// An explanation as text: the graph and the plan.
+#define BL_EXPLAIN_PLAN 0
+
+// An explanation as text: the plan, and the code of each loop.
+#define BL_EXPLAIN_CODE 1
+
+// An explanation as an HTML page, with the code.
+#define BL_EXPLAIN_HTML 2
+
 // What a call returns. A number never changes its meaning; later versions may add numbers.
 enum bl_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -166,6 +169,9 @@ typedef int32_t bl_status;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// The dtype of an operand's elements: one of the BL_DTYPE constants.
+typedef uint32_t bl_dtype;
+
 // How a kernel is built and run; fill it with `bl_options_init` first.
 typedef struct bl_options {
   // sizeof(bl_options)
@@ -192,14 +198,59 @@ typedef struct bl_options {
   size_t max_compiled_cost;
 } bl_options;
 
+// A function of the application over elements that lie side by side: it reads `elements` elements of each of the `inputs`
+// and writes as many to `output`, by the dtypes that it was created with. Bools are bytes of 0 or 1; of a result any byte
+// but 0 is true.
+//
+// It is called from the threads that compute, several at a time, for any number of elements from one on, in any order, and
+// for some elements more than once: what it writes must depend on what it reads alone. It may call functions of this
+// library. It must return normally: an exception ends the process, and a `longjmp` is undefined behaviour. It must leave
+// the floating-point environment as it finds it (rounding to nearest, no exception trapped).
+typedef void (*bl_host_tile)(void *context, size_t elements, const void *const *inputs, void *output);
+
+// A function that is called with a context when nobody uses it any more: once, from any thread. It must return normally.
+typedef void (*bl_destructor)(void *context);
+
+// What a host function is created from; set `size`, and unused fields to zero.
+typedef struct bl_host_function {
+  // sizeof(bl_host_function)
+  size_t size;
+  // Its name in texts and explanations: at most 255 ASCII letters, digits and `_`, no digit first; zero-terminated.
+  const char *name;
+  // A BL_DTYPE constant for each operand.
+  const bl_dtype *operands;
+  // The number of operands: 1 to 3.
+  size_t operand_count;
+  // A BL_DTYPE constant: the dtype of its result.
+  bl_dtype result;
+  // About how long an element takes, in units of 0.04 ns (an addition is 1, a power some 140); 0 for 128. It decides how many
+  // threads share the work, never a result.
+  uint32_t cost;
+  // The function.
+  bl_host_tile function;
+  // Passed to `function` and `destructor`.
+  void *context;
+  // Called with the context in the end; null for none.
+  bl_destructor destructor;
+} bl_host_function;
+
+// A handle of a host function. 0 is no function.
+typedef struct bl_host {
+  // Opaque.
+  uint64_t id;
+} bl_host;
+
+// A handle of a library: host functions, and functions defined in the text language, for texts. 0 is no library.
+typedef struct bl_library {
+  // Opaque.
+  uint64_t id;
+} bl_library;
+
 // A handle of a builder. 0 is no builder.
 typedef struct bl_builder {
   // Opaque.
   uint64_t id;
 } bl_builder;
-
-// The dtype of an operand's elements: one of the BL_DTYPE constants.
-typedef uint32_t bl_dtype;
 
 // An extent: a number, or a symbol for one that is bound at run time.
 typedef struct bl_dim {
@@ -224,41 +275,18 @@ typedef struct bl_kernel {
   uint64_t id;
 } bl_kernel;
 
-// An extent for a symbol.
-typedef struct bl_extent {
-  // The symbol's name, zero-terminated.
-  const char *symbol;
-  // Its value.
-  size_t extent;
-} bl_extent;
-
-// A handle of a prepared call. 0 is no call.
-typedef struct bl_call {
-  // Opaque.
-  uint64_t id;
-} bl_call;
-
-// A handle of a flag. 0 is no flag.
-typedef struct bl_flag {
-  // Opaque.
-  uint64_t id;
-} bl_flag;
-
-// A function that is called with the progress of a run, counted in elements of all of its loops. It is called from the
-// threads that compute, several at a time. It must return normally: neither by `longjmp` nor by an exception.
-typedef void (*bl_progress)(void *context, uint64_t done, uint64_t total);
-
-// How a run is monitored and cancelled; set `size`, and unused fields to zero.
-typedef struct bl_control {
-  // sizeof(bl_control)
-  size_t size;
-  // Polled before each chunk of the work; 0 for none.
-  struct bl_flag cancel;
-  // Called after each chunk; null for none.
-  bl_progress progress;
-  // Passed to `progress`.
-  void *context;
-} bl_control;
+// Indices along an axis, as Python's `start:stop:step`: negative bounds count from the end, bounds beyond the axis are cut
+// to it, and a negative step walks backwards.
+//
+// Its size never changes, since arrays of it are passed.
+typedef struct bl_range {
+  // The first index, or BL_OPEN.
+  ptrdiff_t start;
+  // The index before which to stop, or BL_OPEN.
+  ptrdiff_t stop;
+  // The distance from one index to the next; not 0.
+  ptrdiff_t step;
+} bl_range;
 
 // The description of an operand; its `size` must be set.
 typedef struct bl_operand {
@@ -291,6 +319,42 @@ typedef struct bl_view {
   bl_dtype dtype;
 } bl_view;
 
+// A handle of a flag. 0 is no flag.
+typedef struct bl_flag {
+  // Opaque.
+  uint64_t id;
+} bl_flag;
+
+// A function that is called with the progress of a run, counted in elements of all of its loops. It is called from the
+// threads that compute, several at a time. It must return normally: neither by `longjmp` nor by an exception.
+typedef void (*bl_progress)(void *context, uint64_t done, uint64_t total);
+
+// How a run is monitored and cancelled; set `size`, and unused fields to zero.
+typedef struct bl_control {
+  // sizeof(bl_control)
+  size_t size;
+  // Polled before each chunk of the work; 0 for none.
+  struct bl_flag cancel;
+  // Called after each chunk; null for none.
+  bl_progress progress;
+  // Passed to `progress`.
+  void *context;
+} bl_control;
+
+// An extent for a symbol.
+typedef struct bl_extent {
+  // The symbol's name, zero-terminated.
+  const char *symbol;
+  // Its value.
+  size_t extent;
+} bl_extent;
+
+// A handle of a prepared call. 0 is no call.
+typedef struct bl_call {
+  // Opaque.
+  uint64_t id;
+} bl_call;
+
 // Every status.
 #define bl_status_ALL { BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL, BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL, }
 
@@ -304,173 +368,24 @@ uint32_t bl_version(void);
 // The version of the library as text, such as "0.1.0"; in static memory.
 const char *bl_version_string(void);
 
-// Makes an empty builder, for kernels with these options (null for the defaults).
+// A short description of a status, in static memory; never null.
+//
+// A status is an `int32_t`; a number that is not a status has the description "unknown status".
+const char *bl_status_name(int32_t status);
+
+// The message of this thread's last call that did not return BL_OK, as UTF-8; empty if there was none. Never null.
+//
+// The text is valid until the next call of this thread that does not return BL_OK.
+const char *bl_last_error(void);
+
+// Where in the program's text this thread's last error is: the first byte at fault, and the one after the last.
+//
+// BL_ARGUMENT if that error is not about a text; the error then stays the last one.
 //
 // # Safety
-// `options` is null or to as many bytes as its size says; `out` is null or valid for a write.
-bl_status bl_builder_new(const struct bl_options *options, struct bl_builder *out);
-
-// Releases a builder and its values. Kernels that it built are unaffected.
-bl_status bl_builder_release(struct bl_builder handle);
-
-// Adds an input: an array of this dtype with `rank` extents, or with none a scalar parameter. A kernel's inputs are in
-// the order of these calls.
-//
-// # Safety
-// `name` is null or ends with a zero; `extents` is null or valid for `rank` reads, their symbols likewise; `out` is null
-// or valid for a write.
-bl_status bl_builder_input(struct bl_builder handle,
-                           const char *name,
-                           bl_dtype dtype_code,
-                           const struct bl_dim *extents,
-                           size_t rank,
-                           struct bl_value *out);
-
-// Adds a bool literal: 0 is false.
-//
-// # Safety
-// `out` is null or valid for a write.
-bl_status bl_builder_bool(struct bl_builder handle, int32_t value, struct bl_value *out);
-
-// Adds an integer literal, which takes its dtype from the other operands.
-//
-// # Safety
-// `out` is null or valid for a write.
-bl_status bl_builder_int(struct bl_builder handle, int64_t value, struct bl_value *out);
-
-// Adds an integer literal beyond the range of `bl_builder_int`.
-//
-// # Safety
-// `out` is null or valid for a write.
-bl_status bl_builder_uint(struct bl_builder handle, uint64_t value, struct bl_value *out);
-
-// Adds a float literal, which takes its dtype from the other operands.
-//
-// # Safety
-// `out` is null or valid for a write.
-bl_status bl_builder_float(struct bl_builder handle, double value, struct bl_value *out);
-
-// Adds the result of a function, such as "add" or "where", for these values; docs/ops.md lists the functions.
-//
-// # Safety
-// `function` is null or ends with a zero; `values` is null or valid for `count` reads; `out` is null or valid for a write.
-bl_status bl_builder_apply(struct bl_builder handle,
-                           const char *function,
-                           const struct bl_value *values,
-                           size_t count,
-                           struct bl_value *out);
-
-// Adds a value converted to another dtype.
-//
-// # Safety
-// `out` is null or valid for a write.
-bl_status bl_builder_cast(struct bl_builder handle,
-                          struct bl_value value,
-                          bl_dtype dtype_code,
-                          struct bl_value *out);
-
-// Adds a value with its axes in another order: axis `i` of the result is axis `axes[i]`, counted from the end if
-// negative.
-//
-// # Safety
-// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
-bl_status bl_builder_permute(struct bl_builder handle,
-                             struct bl_value value,
-                             const ptrdiff_t *axes,
-                             size_t count,
-                             struct bl_value *out);
-
-// Makes a value an output; a kernel's outputs are in the order of these calls.
-//
-// # Safety
-// `name` is null or ends with a zero.
-bl_status bl_builder_output(struct bl_builder handle, const char *name, struct bl_value value);
-
-// Builds a kernel with one reference; the builder can still be used.
-//
-// # Safety
-// `out` is null or valid for a write.
-bl_status bl_builder_compile(struct bl_builder handle, struct bl_kernel *out);
-
-// Binds a kernel's symbols to extents, for contiguous row-major operands; a run then takes pointers only.
-//
-// The call keeps the kernel alive.
-//
-// # Safety
-// `extents` is null or valid for `count` reads, its symbols are null or zero-terminated; `out` is null or valid for a write.
-bl_status bl_kernel_bind(struct bl_kernel handle,
-                         const struct bl_extent *extents,
-                         size_t count,
-                         struct bl_call *out);
-
-// Adds a reference to a call.
-bl_status bl_call_retain(struct bl_call handle);
-
-// Removes a reference; after the last one the handle is invalid. Runs in progress are unaffected.
-bl_status bl_call_release(struct bl_call handle);
-
-// Compiles ahead of time what the first runs would otherwise wait for.
-bl_status bl_call_compile(struct bl_call handle);
-
-// Stores the extents of an output and its rank; BL_TOO_SMALL if `capacity` is less than the rank.
-//
-// # Safety
-// `rank` is null or valid for a write; `extents` is null or valid for `capacity` writes.
-bl_status bl_call_output_shape(struct bl_call handle,
-                               size_t index,
-                               size_t *extents,
-                               size_t capacity,
-                               size_t *rank);
-
-// Explains how the call runs, in the form of a BL_EXPLAIN constant. As `bl_kernel_explain`, for the bound extents.
-//
-// # Safety
-// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
-bl_status bl_call_explain(struct bl_call handle,
-                          uint32_t form,
-                          char *buffer,
-                          size_t capacity,
-                          size_t *length);
-
-// Runs a call: one pointer for each input and each output, in their order, to row-major memory of the bound shapes.
-//
-// An output may be an input, or overlap it; no two outputs may overlap.
-//
-// # Safety
-// `inputs` and `outputs` are null or valid for that many reads. Until the call returns, the memory of an operand is in one
-// allocation, initialised and valid for reads, that of an output also for writes; nothing else writes to it, nor reads
-// that of an output.
-bl_status bl_call_run(struct bl_call handle,
-                      const void *const *inputs,
-                      size_t input_count,
-                      void *const *outputs,
-                      size_t output_count);
-
-// Runs a call as `bl_call_run` does, with progress and cancellation.
-//
-// # Safety
-// As of `bl_call_run`; `control` is null, or to as many bytes as its size says.
-bl_status bl_call_run_with(struct bl_call handle,
-                           const void *const *inputs,
-                           size_t input_count,
-                           void *const *outputs,
-                           size_t output_count,
-                           const struct bl_control *control);
-
-// Computes rows `begin` to `end` (exclusive) of the outputs on the calling thread, for applications that divide the work
-// among threads of their own. Inputs are passed whole, outputs as the memory of these rows alone.
-//
-// BL_SHAPE for rows out of range, outputs without a common first axis, and kernels that contain views.
-//
-// # Safety
-// As of `bl_call_run`; but other threads may write to rows of inputs that are not among these.
-bl_status bl_call_run_range(struct bl_call handle,
-                            size_t begin,
-                            size_t end,
-                            const void *const *inputs,
-                            size_t input_count,
-                            void *const *outputs,
-                            size_t output_count);
+// Both pointers are null, or valid for a write.
+bl_status bl_last_error_span(size_t *start,
+                             size_t *end);
 
 // The size of an element in bytes; 0 for an unknown code.
 size_t bl_dtype_size(bl_dtype dtype_code);
@@ -484,161 +399,51 @@ const char *bl_dtype_name(bl_dtype dtype_code);
 // The pointer is null, or to as many bytes as its size says.
 bl_status bl_options_init(struct bl_options *options);
 
-// Creates a flag that is not raised.
+// Creates a host function with one reference. Each creation is a function of its own, whatever its name: create it once and
+// keep the handle, since code is compiled anew for another function.
+//
+// The context is destroyed when the function has no reference and nothing uses it: builders, libraries and kernels
+// keep the functions that they were given, and so do caches until `bl_clear_caches`. If the creation fails,
+// the context is not destroyed.
+//
+// # Safety
+// `description` is null, or to as many bytes as its size says; its name is null or ends with a zero, its operands are null
+// or valid for `operand_count` reads. The function and the destructor may be called as their types say, until the
+// destructor is called; `out` is null or valid for a write.
+bl_status bl_host_new(const struct bl_host_function *description,
+                      struct bl_host *out);
+
+// Adds a reference to a host function.
+bl_status bl_host_retain(struct bl_host handle);
+
+// Removes a reference; after the last one the handle is invalid. What uses the function keeps it.
+bl_status bl_host_release(struct bl_host handle);
+
+// Forgets all plans and machine code that no kernel or call holds, and frees pooled memory. Host functions that nothing else
+// uses are destroyed: an application calls it before it unloads the code of such functions.
+bl_status bl_clear_caches(void);
+
+// Creates an empty library.
 //
 // # Safety
 // `out` is null or valid for a write.
-bl_status bl_flag_new(struct bl_flag *out);
+bl_status bl_library_new(struct bl_library *out);
 
-// Raises a flag: runs that poll it end with BL_CANCELLED, after the chunks that they have begun.
-bl_status bl_flag_raise(struct bl_flag handle);
+// Releases a library. Kernels that were parsed with it keep its functions.
+bl_status bl_library_release(struct bl_library handle);
 
-// Lowers a flag, so that it can be used for other runs.
-bl_status bl_flag_lower(struct bl_flag handle);
+// Adds a host function under its name; BL_NAME if the name has a meaning already.
+bl_status bl_library_register(struct bl_library handle, struct bl_host host);
 
-// Releases a flag. Runs that poll it keep it until they end.
-bl_status bl_flag_release(struct bl_flag handle);
-
-// Compiles a program in the text language (docs/language.md), with options or null for the defaults.
+// Adds the functions of a text that has nothing but `def` statements, which may use what the library has already.
 //
 // `length` is the text's in bytes, or BL_NUL_TERMINATED. Where the text is wrong, `bl_last_error_span` says where.
 //
 // # Safety
-// `program` is null or valid for reads of the text; `options` is null or to as many bytes as its size says; `out` is
-// null or valid for a write.
-bl_status bl_kernel_parse(const char *program,
-                          size_t length,
-                          const struct bl_options *options,
-                          struct bl_kernel *out);
-
-// Adds a reference to a kernel.
-bl_status bl_kernel_retain(struct bl_kernel handle);
-
-// Removes a reference; after the last one the handle is invalid. Runs in progress are unaffected.
-bl_status bl_kernel_release(struct bl_kernel handle);
-
-// The kernel's identity: 32 bytes, the same for the same program and options on every machine.
-//
-// # Safety
-// `out` is null or valid for a write of 32 bytes.
-bl_status bl_kernel_id(struct bl_kernel handle, uint8_t *out);
-
-// Stores the number of inputs and of outputs.
-//
-// # Safety
-// `inputs` and `outputs` are null or valid for a write.
-bl_status bl_kernel_arity(struct bl_kernel handle, size_t *inputs, size_t *outputs);
-
-// Describes an operand, selected by BL_INPUT or BL_OUTPUT and an index.
-//
-// # Safety
-// `out` is null, or to as many bytes as its size says.
-bl_status bl_kernel_operand(struct bl_kernel handle,
-                            uint32_t side,
-                            size_t index,
-                            struct bl_operand *out);
-
-// Copies the name of an operand, zero-terminated, and stores its length without the zero.
-//
-// # Safety
-// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
-bl_status bl_kernel_operand_name(struct bl_kernel handle,
-                                 uint32_t side,
-                                 size_t index,
-                                 char *buffer,
-                                 size_t capacity,
-                                 size_t *length);
-
-// Stores a dim of an operand: its kind, its extent (0 if that is dynamic), and its text: a number, a symbol or "...".
-//
-// # Safety
-// `kind`, `extent` and `length` are null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
-bl_status bl_kernel_operand_dim(struct bl_kernel handle,
-                                uint32_t side,
-                                size_t index,
-                                size_t axis,
-                                uint32_t *kind,
-                                size_t *extent,
-                                char *buffer,
-                                size_t capacity,
-                                size_t *length);
-
-// Copies the kernel's execution plan as text, zero-terminated, and stores its length; dynamic dimensions are taken as 1000.
-// The text is meant for people: its form may change in any version, and its length from one call to the next.
-//
-// # Safety
-// `length` is null or valid for a write; `buffer` is null or valid for writes of `capacity` bytes.
-bl_status bl_kernel_explain(struct bl_kernel handle,
-                            char *buffer,
-                            size_t capacity,
-                            size_t *length);
-
-// Runs a kernel on memory with shapes: one view for each input and each output, in their order.
-//
-// Symbols take their extents from the inputs, and an output must have the resulting shape. Its memory may be that of an
-// input, element for element, or overlap inputs in another way, in which case results are computed in temporary memory. No
-// two outputs may overlap. `control` may be null.
-//
-// # Safety
-// `inputs` and `outputs` are null or valid for that many reads, and so are their shapes and strides. Until the call
-// returns, the elements of a view are in one allocation, initialised and valid for reads, those of an output also for
-// writes; nothing else writes to them, nor reads those of an output. `control` is null, or to as many bytes as its size says.
-bl_status bl_kernel_run(struct bl_kernel handle,
-                        const struct bl_view *inputs,
-                        size_t input_count,
-                        const struct bl_view *outputs,
-                        size_t output_count,
-                        const struct bl_control *control);
-
-// A short description of a status, in static memory; never null.
-//
-// A status is an `int32_t`; a number that is not a status has the description "unknown status".
-const char *bl_status_name(int32_t status);
-
-// The message of this thread's last call that did not return BL_OK, as UTF-8; empty if there was none. Never null.
-//
-// The text is valid until the next call of this thread that does not return BL_OK.
-const char *bl_last_error(void);
-
-// Where in the program's text this thread's last error is: the first byte at fault, and the one after the last.
-//
-// BL_ARGUMENT if that error is not about a text; the error then stays the last one.
-//
-// # Safety
-// Both pointers are null, or valid for a write.
-bl_status bl_last_error_span(size_t *start,
-                             size_t *end);
-
-// A short description of a status, in static memory; never null.
-//
-// A status is an `int32_t`; a number that is not a status has the description "unknown status".
-const char *bl_status_name(int32_t status);
-
-// The message of this thread's last call that did not return BL_OK, as UTF-8; empty if there was none. Never null.
-//
-// The text is valid until the next call of this thread that does not return BL_OK.
-const char *bl_last_error(void);
-
-// Where in the program's text this thread's last error is: the first byte at fault, and the one after the last.
-//
-// BL_ARGUMENT if that error is not about a text; the error then stays the last one.
-//
-// # Safety
-// Both pointers are null, or valid for a write.
-bl_status bl_last_error_span(size_t *start,
-                             size_t *end);
-
-// The size of an element in bytes; 0 for an unknown code.
-size_t bl_dtype_size(bl_dtype dtype_code);
-
-// The name of a dtype, such as "float32", in static memory; null for an unknown code.
-const char *bl_dtype_name(bl_dtype dtype_code);
-
-// Fills options with the defaults; their `size` must be set.
-//
-// # Safety
-// The pointer is null, or to as many bytes as its size says.
-bl_status bl_options_init(struct bl_options *options);
+// `definitions` is null or valid for reads of the text.
+bl_status bl_library_define(struct bl_library handle,
+                            const char *definitions,
+                            size_t length);
 
 // Makes an empty builder, for kernels with these options (null for the defaults).
 //
@@ -696,6 +501,17 @@ bl_status bl_builder_apply(struct bl_builder handle,
                            size_t count,
                            struct bl_value *out);
 
+// Adds the result of a host function for these values, which have exactly the dtypes that it was created with; literals
+// become elements of those dtypes.
+//
+// # Safety
+// `values` is null or valid for `count` reads; `out` is null or valid for a write.
+bl_status bl_builder_call(struct bl_builder handle,
+                          struct bl_host function,
+                          const struct bl_value *values,
+                          size_t count,
+                          struct bl_value *out);
+
 // Adds a value converted to another dtype.
 //
 // # Safety
@@ -704,17 +520,6 @@ bl_status bl_builder_cast(struct bl_builder handle,
                           struct bl_value value,
                           bl_dtype dtype_code,
                           struct bl_value *out);
-
-// Adds a value with its axes in another order: axis `i` of the result is axis `axes[i]`, counted from the end if
-// negative.
-//
-// # Safety
-// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
-bl_status bl_builder_permute(struct bl_builder handle,
-                             struct bl_value value,
-                             const ptrdiff_t *axes,
-                             size_t count,
-                             struct bl_value *out);
 
 // Makes a value an output; a kernel's outputs are in the order of these calls.
 //
@@ -728,6 +533,92 @@ bl_status bl_builder_output(struct bl_builder handle, const char *name, struct b
 // `out` is null or valid for a write.
 bl_status bl_builder_compile(struct bl_builder handle, struct bl_kernel *out);
 
+// Adds the elements of a value at one range of indices for each of its first `count` axes; the others are taken whole.
+//
+// # Safety
+// `ranges` is null or valid for `count` reads; `out` is null or valid for a write.
+bl_status bl_builder_slice(struct bl_builder handle,
+                           struct bl_value value,
+                           const struct bl_range *ranges,
+                           size_t count,
+                           struct bl_value *out);
+
+// Adds the elements of a value at one index of an axis, without that axis; a negative index counts from the end.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_index_axis(struct bl_builder handle,
+                                struct bl_value value,
+                                ptrdiff_t axis,
+                                ptrdiff_t index,
+                                struct bl_value *out);
+
+// Adds a value with its elements in reverse order along an axis.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_flip(struct bl_builder handle,
+                          struct bl_value value,
+                          ptrdiff_t axis,
+                          struct bl_value *out);
+
+// Adds a value with its axes in another order: axis `i` of the result is axis `axes[i]`, counted from the end if
+// negative.
+//
+// # Safety
+// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
+bl_status bl_builder_permute(struct bl_builder handle,
+                             struct bl_value value,
+                             const ptrdiff_t *axes,
+                             size_t count,
+                             struct bl_value *out);
+
+// Adds a value with its axes in reverse order: the transpose of a matrix.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_transpose(struct bl_builder handle,
+                               struct bl_value value,
+                               struct bl_value *out);
+
+// Adds a value repeated along new leading axes and along axes of extent 1, so that it has this shape.
+//
+// # Safety
+// `shape` is null or valid for `rank` reads; `out` is null or valid for a write.
+bl_status bl_builder_broadcast_to(struct bl_builder handle,
+                                  struct bl_value value,
+                                  const size_t *shape,
+                                  size_t rank,
+                                  struct bl_value *out);
+
+// Adds the elements of a value in row-major order under another shape, of which one extent may be -1: it is worked out.
+//
+// # Safety
+// `shape` is null or valid for `rank` reads; `out` is null or valid for a write.
+bl_status bl_builder_reshape(struct bl_builder handle,
+                             struct bl_value value,
+                             const ptrdiff_t *shape,
+                             size_t rank,
+                             struct bl_value *out);
+
+// Adds a value with a new axis of extent 1 at this position of the result.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_expand_dims(struct bl_builder handle,
+                                 struct bl_value value,
+                                 ptrdiff_t axis,
+                                 struct bl_value *out);
+
+// Adds a value without an axis of extent 1.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_squeeze(struct bl_builder handle,
+                             struct bl_value value,
+                             ptrdiff_t axis,
+                             struct bl_value *out);
+
 // Compiles a program in the text language (docs/language.md), with options or null for the defaults.
 //
 // `length` is the text's in bytes, or BL_NUL_TERMINATED. Where the text is wrong, `bl_last_error_span` says where.
@@ -739,6 +630,16 @@ bl_status bl_kernel_parse(const char *program,
                           size_t length,
                           const struct bl_options *options,
                           struct bl_kernel *out);
+
+// Compiles a program as `bl_kernel_parse` does, which may use the functions of a library; 0 for none.
+//
+// # Safety
+// As of `bl_kernel_parse`.
+bl_status bl_kernel_parse_with(const char *program,
+                               size_t length,
+                               struct bl_library library,
+                               const struct bl_options *options,
+                               struct bl_kernel *out);
 
 // Adds a reference to a kernel.
 bl_status bl_kernel_retain(struct bl_kernel handle);

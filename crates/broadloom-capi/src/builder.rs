@@ -10,6 +10,7 @@ use broadloom::{Array, Dim, Kernel, Literal, Op, Options, with_promotion};
 
 use crate::argument::{BL_NUL_TERMINATED, OutPtr, many, text};
 use crate::code::{bl_dtype, bl_options, dtype};
+use crate::host::bl_host;
 use crate::kernel::bl_kernel;
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_HANDLE, BL_LIMIT, BL_NAME};
 use crate::status::{Answer, Failure, answer};
@@ -46,14 +47,14 @@ static BUILDERS: Table<Builder> = Table::new(b'b');
 /// The upper half of value ids, unique to each builder, so that values of another builder are refused.
 static MARKS: AtomicU32 = AtomicU32::new(1);
 
-struct Builder {
+pub(crate) struct Builder {
     mark: u32,
     options: Options,
     parts: Mutex<Parts>,
 }
 
 #[derive(Default)]
-struct Parts {
+pub(crate) struct Parts {
     values: Vec<Array<'static>>,
     /// Which of the values are inputs, in their order.
     inputs: Vec<usize>,
@@ -76,6 +77,11 @@ impl Builder {
         let is_ours = value.id >> 32 == u64::from(self.mark) && index < parts.values.len();
         let foreign = || Failure::new(BL_HANDLE, "the value belongs to another builder");
         is_ours.then_some(index).ok_or_else(foreign)
+    }
+
+    /// A value of this builder.
+    pub(crate) fn value<'p>(&self, parts: &'p Parts, value: bl_value) -> Answer<&'p Array<'static>> {
+        Ok(&parts.values[self.find(parts, value)?])
     }
 
     /// Adds a value and returns its handle.
@@ -132,7 +138,7 @@ pub extern "C" fn bl_builder_release(handle: bl_builder) -> bl_status {
 ///
 /// # Safety
 /// `out` is null or valid for a write.
-unsafe fn add(
+pub(crate) unsafe fn add(
     handle: bl_builder,
     out: *mut bl_value,
     make: impl FnOnce(&Builder, &mut Parts) -> Answer<Array<'static>>,
@@ -250,9 +256,33 @@ pub unsafe extern "C" fn bl_builder_apply(
             let why = format!("{name} takes {} values, but got {count}", op.operands());
             return Err(Failure::new(BL_ARITY, why));
         }
-        let operand = |value: &bl_value| Ok(parts.values[builder.find(parts, *value)?].clone());
+        let operand = |value: &bl_value| builder.value(parts, *value).cloned();
         let operands = values.iter().map(operand).collect::<Answer<Vec<_>>>()?;
         Ok(Array::apply(op, &operands)?)
+    };
+    // SAFETY: `add` requires of `out` what this function's safety section says.
+    unsafe { add(handle, out, make) }
+}
+
+/// Adds the result of a host function for these values, which have exactly the dtypes that it was created with; literals
+/// become elements of those dtypes.
+///
+/// # Safety
+/// `values` is null or valid for `count` reads; `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_builder_call(
+    handle: bl_builder,
+    function: bl_host,
+    values: *const bl_value,
+    count: usize,
+    out: *mut bl_value,
+) -> bl_status {
+    let make = |builder: &Builder, parts: &mut Parts| {
+        // SAFETY: `many` accepts null; the safety section says that `count` values can be read otherwise.
+        let values = unsafe { many(values, count, "the pointer to the values") }?;
+        let operand = |value: &bl_value| builder.value(parts, *value).cloned();
+        let operands = values.iter().map(operand).collect::<Answer<Vec<_>>>()?;
+        Ok(Array::call(&*crate::host::function(function)?, operands)?)
     };
     // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }
@@ -271,29 +301,7 @@ pub unsafe extern "C" fn bl_builder_cast(
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut Parts| {
         let dtype = dtype(dtype_code)?;
-        Ok(parts.values[builder.find(parts, value)?].astype(dtype))
-    };
-    // SAFETY: `add` requires of `out` what this function's safety section says.
-    unsafe { add(handle, out, make) }
-}
-
-/// Adds a value with its axes in another order: axis `i` of the result is axis `axes[i]`, counted from the end if
-/// negative.
-///
-/// # Safety
-/// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bl_builder_permute(
-    handle: bl_builder,
-    value: bl_value,
-    axes: *const isize,
-    count: usize,
-    out: *mut bl_value,
-) -> bl_status {
-    let make = |builder: &Builder, parts: &mut Parts| {
-        // SAFETY: `many` accepts null; the safety section says that `count` axes can be read otherwise.
-        let axes = unsafe { many(axes, count, "the pointer to the axes") }?;
-        Ok(parts.values[builder.find(parts, value)?].permute_dims(axes)?)
+        Ok(builder.value(parts, value)?.astype(dtype))
     };
     // SAFETY: `add` requires of `out` what this function's safety section says.
     unsafe { add(handle, out, make) }

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::argument::{OutPtr, Versioned, fill, give, many, text, versioned};
 use crate::code::{bl_dtype, bl_options, code};
 use crate::flag::{FLAGS, bl_flag};
+use crate::library::bl_library;
 use crate::memory::{MemoryOperand, bl_view};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_ARITY, BL_DTYPE, BL_SHAPE};
 use crate::status::{Answer, Failure, answer};
@@ -54,6 +55,22 @@ pub unsafe extern "C" fn bl_kernel_parse(
     options: *const bl_options,
     out: *mut bl_kernel,
 ) -> bl_status {
+    // SAFETY: the two functions have the same safety section.
+    unsafe { bl_kernel_parse_with(program, length, bl_library { id: 0 }, options, out) }
+}
+
+/// Compiles a program as `bl_kernel_parse` does, which may use the functions of a library; 0 for none.
+///
+/// # Safety
+/// As of [`bl_kernel_parse`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_kernel_parse_with(
+    program: *const c_char,
+    length: usize,
+    library: bl_library,
+    options: *const bl_options,
+    out: *mut bl_kernel,
+) -> bl_status {
     answer(|| {
         // SAFETY: `OutPtr::new`, `text` and `code::options` accept null and require of any other pointer what the safety section
         // says of `out`, `program` and `options`.
@@ -61,7 +78,7 @@ pub unsafe extern "C" fn bl_kernel_parse(
             let out = OutPtr::new(out, "the pointer to the kernel")?;
             (out, text(program, length, "the program")?, crate::code::options(options)?)
         };
-        out.put(insert(Kernel::parse(program, &options)?)?);
+        out.put(insert(Kernel::parse_with(program, &crate::library::library(library)?, &options)?)?);
         Ok(())
     })
 }

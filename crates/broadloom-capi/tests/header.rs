@@ -1,7 +1,8 @@
-//! The header is generated from the sources by cbindgen. To regenerate it:
-//! `BROADLOOM_BLESS=1 cargo test -p broadloom-capi --test header`
+//! The header is generated from the sources by cbindgen, declares each function once, and compiles without a warning. To
+//! regenerate it: `BROADLOOM_BLESS=1 cargo test -p broadloom-capi --test header`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
@@ -17,16 +18,29 @@ const HEAD: &str = "\
 
 /// Constants that cbindgen can't translate.
 const CONSTANTS: &str = "
+/** Instead of a bound of a range: the end of the axis that the step walks from or to. */
+#define BL_OPEN PTRDIFF_MIN
+
 /** Instead of a text's length: the text ends at the first zero byte. */
 #define BL_NUL_TERMINATED SIZE_MAX
 ";
 
-/// The sources, in the order of their declarations in the header.
-const SOURCES: &[&str] = &["lib", "status", "code", "builder", "kernel", "memory", "call", "flag"];
+/// The sources, in the order of their declarations in the header. `lib` is not one of them: cbindgen would follow its modules,
+/// and declare their functions twice.
+const SOURCES: &[&str] =
+    &["version", "status", "code", "host", "library", "builder", "views", "kernel", "memory", "call", "flag"];
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn header() -> String {
+    std::fs::read_to_string(folder().join("include/broadloom.h")).expect("the header")
+}
 
 #[test]
 fn the_header_is_current() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = folder();
     let config = Config {
         language: Language::C,
         style: Style::Both,
@@ -40,7 +54,8 @@ fn the_header_is_current() {
         after_includes: Some(CONSTANTS.to_owned()),
         ..Config::default()
     };
-    let builder = Builder::new().with_config(config).exclude_item("BL_NUL_TERMINATED");
+    let builder =
+        Builder::new().with_config(config).exclude_item("BL_NUL_TERMINATED").exclude_item("BL_OPEN");
     let add = |builder: Builder, name: &&str| builder.with_src(root.join(format!("src/{name}.rs")));
     let builder = SOURCES.iter().fold(builder, add);
     let mut made = Vec::new();
@@ -51,6 +66,70 @@ fn the_header_is_current() {
     if std::env::var_os("BROADLOOM_BLESS").is_some() {
         std::fs::write(&path, &made).expect("the header is written");
     }
-    let there = std::fs::read_to_string(&path).expect("the header");
-    assert_eq!(there, made, "regenerate it: BROADLOOM_BLESS=1 cargo test -p broadloom-capi --test header");
+    assert_eq!(header(), made, "regenerate it: BROADLOOM_BLESS=1 cargo test -p broadloom-capi --test header");
+}
+
+/// The words before each opening parenthesis, of code without its comments.
+fn called(code: &str) -> Vec<&str> {
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let word =
+        |before: &'_ str| before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+    lines.flat_map(|line| line.match_indices('(').map(|(at, _)| &line[word(&line[..at])..at])).collect()
+}
+
+/// Each function of the sources is declared, and once.
+#[test]
+fn every_function_is_declared_once() {
+    let mut defined = Vec::new();
+    for entry in std::fs::read_dir(folder().join("src")).expect("the sources") {
+        let source = std::fs::read_to_string(entry.expect("a file").path()).expect("a source");
+        let exported = source.split("#[unsafe(no_mangle)]").skip(1);
+        let name =
+            |text: &str| called(text).into_iter().find(|word| word.starts_with("bl_")).map(str::to_owned);
+        defined.extend(exported.filter_map(name));
+    }
+    let header = header();
+    let mut declared: Vec<&str> =
+        called(&header).into_iter().filter(|word| word.starts_with("bl_")).collect();
+    defined.sort();
+    declared.sort_unstable();
+    assert!(defined.len() > 50, "{defined:?}");
+    assert_eq!(declared, defined);
+}
+
+/// A compiler of the system: the one that the environment names, or this one; none if it does not start.
+fn compiler(variable: &str, usual: &str) -> Option<String> {
+    let name = std::env::var(variable).unwrap_or_else(|_| usual.into());
+    Command::new(&name).arg("--version").output().is_ok_and(|out| out.status.success()).then_some(name)
+}
+
+/// The header is C99 and C++11, and what follows them; it may be included twice, and warns of nothing.
+#[cfg(unix)]
+#[test]
+fn the_header_compiles_without_warnings() {
+    const WARNINGS: &[&str] =
+        &["-Wall", "-Wextra", "-Wpedantic", "-Wredundant-decls", "-Wshadow", "-Wundef", "-Werror"];
+    const SOURCE: &str = "#include <broadloom.h>\n#include <broadloom.h>\nbl_status status(void);\n\
+                          bl_status status(void) { return bl_clear_caches(); }\n";
+    let place = std::env::temp_dir().join(format!("broadloom-header-{}", std::process::id()));
+    std::fs::create_dir_all(&place).expect("a folder");
+    let compile = |compiler: &str, language: &str, standard: &str, more: &[&str]| {
+        let source = place.join(format!("included.{language}"));
+        std::fs::write(&source, SOURCE).expect("written");
+        let mut command = Command::new(compiler);
+        command.args(WARNINGS).args(more).arg(format!("-std={standard}")).arg("-fsyntax-only");
+        let include: PathBuf = folder().join("include");
+        let out = command.arg("-I").arg(include).arg(&source).output().expect("the compiler starts");
+        assert!(out.status.success(), "{compiler} {standard}: {}", String::from_utf8_lossy(&out.stderr));
+    };
+    // Rust links with it, so that it is there.
+    let c = compiler("CC", "cc").expect("a C compiler");
+    for standard in ["c99", "c11", "gnu17"] {
+        compile(&c, "c", standard, &["-Wstrict-prototypes", "-Wmissing-prototypes"]);
+    }
+    match compiler("CXX", "c++") {
+        Some(cpp) => ["c++11", "c++17"].into_iter().for_each(|standard| compile(&cpp, "cc", standard, &[])),
+        None => println!("there is no C++ compiler: the header was compiled as C alone"),
+    }
+    std::fs::remove_dir_all(&place).expect("removed");
 }

@@ -1,10 +1,11 @@
 //! Rewriting: from a graph to a smaller one with the same bits.
 //!
 //! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping)
-//! and never drops a node that may fail. Before the rules, arithmetic whose NaN's sign would be read is made to give the
-//! positive quiet NaN, so that a rule needs to preserve no NaN's sign; host functions read every bit, so that what is
-//! computed reaches them with that NaN for any other. Rebuilding keeps the types that a node has: only what a rule newly
-//! makes is typed.
+//! and never drops a node that may fail. A computed NaN whose bits can be read is made the [canonical](nan) one, whichever
+//! rules apply, so that a rule needs to preserve no bit of it. Rebuilding keeps the types that a node has: only what a rule
+//! newly makes is typed.
+
+mod nan;
 
 use broadloom_math::{DType, Kind};
 use smallvec::SmallVec;
@@ -12,7 +13,7 @@ use smallvec::SmallVec;
 use crate::error::Result;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::View;
-use crate::op::{Law, Op};
+use crate::op::Op;
 use crate::scalar::{Class, Literal};
 
 /// Whether rules apply; what is computed is the same either way.
@@ -70,7 +71,7 @@ pub struct Firing {
 
 /// What stands in the place of a rule where the graph itself changes a node.
 const FOLDED: &str = "a function of constants -> its value";
-const CANONICAL: &str = "NaN whose sign is read -> positive NaN";
+const CANONICAL: &str = "computed NaN whose bits are read -> the canonical one";
 
 fn rewrite(
     graph: &Graph,
@@ -78,10 +79,10 @@ fn rewrite(
     rules: Rules,
     mut note: impl FnMut(Firing),
 ) -> Result<(Graph, Vec<NodeId>)> {
-    let (needed, sign_read) = mark(graph, roots);
+    let marks = nan::Marks::of(graph, roots);
     let mut out = graph.successor();
     let mut new: Vec<Option<NodeId>> = vec![None; graph.nodes().len()];
-    for id in graph.ids().filter(|id| needed[id.index()]) {
+    for id in graph.ids().filter(|id| marks.needed[id.index()]) {
         let mut rebuilt = rebuild(graph, id, &new, &mut out)?;
         let mut note = |rule, gives| note(Firing { rule, at: id, gives });
         if is_const(&out, rebuilt) && !is_const(graph, id) {
@@ -90,54 +91,17 @@ fn rewrite(
         if rules == Rules::On {
             rebuilt = simplify(&mut out, rebuilt, &mut note)?;
         }
-        if sign_read[id.index()] && makes_nan(graph, id) {
-            rebuilt = canonical(&mut out, rebuilt)?;
-            note(CANONICAL, rebuilt);
+        if marks.is_computed_and_read(graph, id) {
+            let canonical = nan::canonical(&mut out, rebuilt)?;
+            if canonical != rebuilt {
+                note(CANONICAL, canonical);
+            }
+            rebuilt = canonical;
         }
         new[id.index()] = Some(rebuilt);
     }
     let roots = roots.iter().filter_map(|r| new[r.index()]).collect();
     Ok((out, roots))
-}
-
-/// Which nodes the roots need, and of which the sign of a NaN is read. Users come after operands, so one pass
-/// from the last node to the first reaches everything.
-fn mark(graph: &Graph, roots: &[NodeId]) -> (Vec<bool>, Vec<bool>) {
-    let mut needed = vec![false; graph.nodes().len()];
-    let mut sign_read = vec![false; graph.nodes().len()];
-    roots.iter().for_each(|r| needed[r.index()] = true);
-    for id in graph.ids().rev() {
-        if !needed[id.index()] {
-            continue;
-        }
-        let node = graph.node(id);
-        node.kind.operands().for_each(|a| needed[a.index()] = true);
-        let read = sign_read[id.index()];
-        match &node.kind {
-            NodeKind::Apply { op, args } => {
-                if op.has(Law::ReadsSign) {
-                    args.last().into_iter().for_each(|a| sign_read[a.index()] = true);
-                } else if read && op.has(Law::Moves) && *op != Op::Abs {
-                    let condition = usize::from(*op == Op::Where);
-                    args.iter().skip(condition).for_each(|a| sign_read[a.index()] = true);
-                }
-            }
-            NodeKind::View { arg, .. } if read => sign_read[arg.index()] = true,
-            _ => {}
-        }
-    }
-    (needed, sign_read)
-}
-
-/// Whether the node computes a NaN of its own, with an unspecified sign.
-fn makes_nan(graph: &Graph, id: NodeId) -> bool {
-    let node = graph.node(id);
-    match &node.kind {
-        NodeKind::Apply { op, .. } => node.dtype.is_float() && !op.has(Law::Moves),
-        NodeKind::Cast { arg, .. } => node.dtype.is_float() && graph.node(*arg).dtype.is_float(),
-        NodeKind::Host { .. } => node.dtype.is_float(),
-        _ => false,
-    }
 }
 
 fn is_const(graph: &Graph, id: NodeId) -> bool {
@@ -147,38 +111,13 @@ fn is_const(graph: &Graph, id: NodeId) -> bool {
 /// The same node over the new graph's operands.
 fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
     let node = graph.node(id);
-    let is_host = matches!(node.kind, NodeKind::Host { .. });
     let kind = node.kind.try_map(
-        |&arg| {
-            // Operands come first, so each has its new node.
-            let to = new[arg.index()].unwrap_or(arg);
-            if is_host { operand_of_host(graph, arg, to, out) } else { Ok(to) }
-        },
+        // Operands come first, so each has its new node.
+        |&arg| crate::error::Result::Ok(new[arg.index()].unwrap_or(arg)),
         |leaf: &Leaf| Ok(leaf.clone()),
         Clone::clone,
     )?;
     out.insert(kind, node.dtype, node.shape.clone())
-}
-
-/// An operand as a host function may see it: elements in memory are passed as they are; a NaN that was computed, or
-/// moved by a function, has bits that neither executors nor rules agree on. So it is the node before the rules that says
-/// which it is.
-fn operand_of_host(graph: &Graph, old: NodeId, new: NodeId, out: &mut Graph) -> Result<NodeId> {
-    let mut from = graph.node(old);
-    while let NodeKind::View { arg, .. } = &from.kind {
-        from = graph.node(*arg);
-    }
-    let in_memory = matches!(from.kind, NodeKind::Leaf(_));
-    let is_done = out.node(new).kind.args_of(Op::CanonicalNan).is_some();
-    if in_memory || is_done || !from.dtype.is_float() {
-        return Ok(new);
-    }
-    canonical(out, new)
-}
-
-/// The node with the positive quiet NaN for any.
-fn canonical(graph: &mut Graph, x: NodeId) -> Result<NodeId> {
-    graph.push(NodeKind::apply(Op::CanonicalNan, [x]))
 }
 
 /// Applies rules at a node until none fits. Each rule's result is simpler, so this ends.

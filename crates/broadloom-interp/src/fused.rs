@@ -14,7 +14,9 @@ use broadloom_math::functions::{
 use broadloom_math::{Binary, Elem, Lanes, Scalar, Ternary};
 
 use crate::halves;
-use crate::loops::{Each, LoopBody, OPERANDS, Swapped, TileLoop, Two, Uniform, tile2, tile3, tile4};
+use crate::loops::{
+    Closed, Each, LoopBody, NanBits, OPERANDS, Open, Swapped, TileLoop, Two, Uniform, tile2, tile3, tile4,
+};
 
 /// A loop, and the order in which it takes the operands.
 #[derive(Clone, Copy)]
@@ -52,7 +54,7 @@ fn mirrored(op: Op) -> Op {
 }
 
 /// The loop of a function of two operands, one of which is uniform.
-pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2]) -> Option<Ordered> {
+pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBits) -> Option<Ordered> {
     let second = [0, 1, 2, 3];
     let (op, order) = match uniform {
         [false, true] => (op, second),
@@ -60,18 +62,26 @@ pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2]) -> Option<O
         _ => return None,
     };
     if dtype == DType::Float16 {
-        return Ordered::new(halves::with_uniform(op, order == second)?, order);
+        return Ordered::new(halves::with_uniform(op, order == second, nan)?, order);
     }
     macro_rules! pick {
-        (() $t:ty) => {
+        (() $t:ty) => {{
+            macro_rules! row {
+                ($body:ty) => {
+                    match nan {
+                        NanBits::Read => tile2::<Closed<$body, Open>, Each, Uniform, $t, $t>,
+                        NanBits::Unread => tile2::<$body, Each, Uniform, $t, $t>,
+                    }
+                };
+            }
             Ordered::new(
                 match op {
-                    Op::Add => tile2::<Two<Add>, Each, Uniform, $t, $t>,
-                    Op::Multiply => tile2::<Two<Multiply>, Each, Uniform, $t, $t>,
-                    Op::Subtract if order == second => tile2::<Two<Subtract>, Each, Uniform, $t, $t>,
-                    Op::Subtract => tile2::<Two<Swapped<Subtract>>, Each, Uniform, $t, $t>,
-                    Op::Divide if order == second => tile2::<Two<Divide>, Each, Uniform, $t, $t>,
-                    Op::Divide => tile2::<Two<Swapped<Divide>>, Each, Uniform, $t, $t>,
+                    Op::Add => row!(Two<Add>),
+                    Op::Multiply => row!(Two<Multiply>),
+                    Op::Subtract if order == second => row!(Two<Subtract>),
+                    Op::Subtract => row!(Two<Swapped<Subtract>>),
+                    Op::Divide if order == second => row!(Two<Divide>),
+                    Op::Divide => row!(Two<Swapped<Divide>>),
                     Op::Maximum => tile2::<Two<Maximum>, Each, Uniform, $t, $t>,
                     Op::Minimum => tile2::<Two<Minimum>, Each, Uniform, $t, $t>,
                     Op::Equal => tile2::<Two<Equal>, Each, Uniform, $t, $t>,
@@ -84,14 +94,21 @@ pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2]) -> Option<O
                 },
                 order,
             )
-        };
+        }};
     }
     by_float!(dtype, pick())
 }
 
 /// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` where `inner` is the `side`-th operand; `uniform`
 /// is of a, b and c.
-pub(crate) fn pair(outer: Op, inner: Op, side: usize, dtype: DType, uniform: [bool; 3]) -> Option<Ordered> {
+pub(crate) fn pair(
+    outer: Op,
+    inner: Op,
+    side: usize,
+    dtype: DType,
+    uniform: [bool; 3],
+    nan: NanBits,
+) -> Option<Ordered> {
     let (mut outer, mut side) = (outer, side);
     if side == 1 {
         (outer, side) = match outer {
@@ -106,17 +123,25 @@ pub(crate) fn pair(outer: Op, inner: Op, side: usize, dtype: DType, uniform: [bo
         _ => return None,
     };
     if dtype == DType::Float16 {
-        return Ordered::new(halves::pair(outer, inner, side, [b_uniform, c])?, order);
+        return Ordered::new(halves::pair(outer, inner, side, [b_uniform, c], nan)?, order);
     }
     macro_rules! pick {
         (() $t:ty) => {{
-            macro_rules! row {
+            macro_rules! bits {
                 ($body:ty) => {
                     match (b_uniform, c) {
                         (false, false) => tile3::<$body, Each, Each, Each, $t, $t>,
                         (false, true) => tile3::<$body, Each, Each, Uniform, $t, $t>,
                         (true, false) => tile3::<$body, Each, Uniform, Each, $t, $t>,
                         (true, true) => tile3::<$body, Each, Uniform, Uniform, $t, $t>,
+                    }
+                };
+            }
+            macro_rules! row {
+                ($body:ty) => {
+                    match nan {
+                        NanBits::Read => bits!(Closed<$body, Open>),
+                        NanBits::Unread => bits!($body),
                     }
                 };
             }
@@ -129,8 +154,8 @@ pub(crate) fn pair(outer: Op, inner: Op, side: usize, dtype: DType, uniform: [bo
                     (Op::Multiply, Op::Subtract, 0) => row!(Composed<Multiply, Subtract>),
                     (Op::Divide, Op::Add, 1) => row!(Composed<Swapped<Divide>, Add>),
                     (Op::Divide, Op::Subtract, 0) => row!(Composed<Divide, Subtract>),
-                    (Op::Less, Op::Multiply, 0) => row!(Composed<Less, Multiply>),
-                    (Op::Greater, Op::Multiply, 0) => row!(Composed<Greater, Multiply>),
+                    (Op::Less, Op::Multiply, 0) => bits!(Composed<Less, Multiply>),
+                    (Op::Greater, Op::Multiply, 0) => bits!(Composed<Greater, Multiply>),
                     _ => return None,
                 },
                 order,

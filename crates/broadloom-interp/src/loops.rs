@@ -3,13 +3,15 @@
 //! A loop reads tiles as bytes and writes a tile. Everything from the loop down to the primitives is inlined into the one
 //! function that is compiled for the features; a missed inline costs 50×, silently, which the interpreter's rows of the
 //! benchmarks `figures` and `functions` would show. A lane that needs the slow path of its function is flagged, and
-//! computed again by [`Scalar`].
+//! computed again by [`Scalar`]. A loop gives the canonical NaN for any that it computes, which takes two instructions;
+//! cheap functions have a second loop without, for results whose NaN has bits that nobody reads.
 
 use std::marker::PhantomData;
 
 use broadloom_ir::kernel::Code;
-use broadloom_ir::op::{self, Visitor};
-use broadloom_ir::{Error, ErrorKind, Result};
+use broadloom_ir::op::{self, Row, Visitor};
+use broadloom_ir::{DType, Error, ErrorKind, Op, Result};
+use broadloom_math::functions::{Add, Multiply, Square, Subtract};
 use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Ternary, Unary};
 use broadloom_mem::{typed, typed_mut};
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
@@ -23,17 +25,51 @@ pub(crate) const OPERANDS: usize = 4;
 /// reads one element of it.
 pub(crate) type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 
+/// Whether the bits of a NaN that a loop computes can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NanBits {
+    Read,
+    Unread,
+}
+
 /// The loop over the definition of an instruction's function.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`]: the op does not take the dtype, or the instruction calls a host function.
-pub(crate) fn defined_loop(code: Code) -> Result<TileLoop> {
+pub(crate) fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
+    if nan == NanBits::Unread
+        && let Some(short) = short_loop(code)
+    {
+        return Ok(short);
+    }
     match code {
         Code::Apply(op, dtype) => op::dispatch(op, dtype, Pick)
             .ok_or_else(|| Error::new(ErrorKind::Internal, format!("{op} does not take {dtype}"))),
         Code::Cast(from, to) => Ok(op::dispatch_cast(from, to, Pick)),
         Code::Host(_) => Err(Error::new(ErrorKind::Internal, "a host function has no loop")),
     }
+}
+
+/// The loop of a function that is little more than one instruction, without another two for the canonical NaN.
+fn short_loop(code: Code) -> Option<TileLoop> {
+    macro_rules! short {
+        ($t:ty, $op:expr) => {
+            match $op {
+                Op::Add => tile2::<Two<Add>, Each, Each, $t, $t>,
+                Op::Subtract => tile2::<Two<Subtract>, Each, Each, $t, $t>,
+                Op::Multiply => tile2::<Two<Multiply>, Each, Each, $t, $t>,
+                Op::Square => tile1::<One<Function<Square>, $t>, $t>,
+                _ => return None,
+            }
+        };
+    }
+    Some(match code {
+        Code::Apply(op, DType::Float32) => short!(f32, op),
+        Code::Apply(op, DType::Float64) => short!(f64, op),
+        Code::Cast(DType::Float32, DType::Float64) => tile1::<One<Conversion, f64>, f32>,
+        Code::Cast(DType::Float64, DType::Float32) => tile1::<One<Conversion, f32>, f64>,
+        _ => return None,
+    })
 }
 
 /// The number of float32 lanes in a vector of these loops on this machine; 1 without fused multiply-add.
@@ -69,25 +105,62 @@ struct Pick;
 impl Visitor for Pick {
     type Out = TileLoop;
 
-    fn unary<F: Unary<T>, T: Elem>(self) -> TileLoop {
-        tile1::<Function<F>, T, F::Out>
+    fn unary<F: Unary<T> + Row, T: Elem>(self) -> TileLoop {
+        tile1::<Closed<One<Function<F>, F::Out>, OfOp<F>>, T>
     }
 
-    fn binary<F: Binary<T>, T: Elem>(self) -> TileLoop {
-        tile2::<Two<F>, Each, Each, T, T>
+    fn binary<F: Binary<T> + Row, T: Elem>(self) -> TileLoop {
+        tile2::<Closed<Two<F>, OfOp<F>>, Each, Each, T, T>
     }
 
-    fn ternary<F: Ternary<T, First = T>, T: Elem>(self) -> TileLoop {
-        tile3::<Three<F>, Each, Each, Each, T, T>
+    fn ternary<F: Ternary<T, First = T> + Row, T: Elem>(self) -> TileLoop {
+        tile3::<Closed<Three<F>, OfOp<F>>, Each, Each, Each, T, T>
     }
 
-    fn choice<F: Ternary<T, First = bool>, T: Elem>(self) -> TileLoop {
-        tile3::<Three<F>, Each, Each, Each, bool, T>
+    fn choice<F: Ternary<T, First = bool> + Row, T: Elem>(self) -> TileLoop {
+        tile3::<Closed<Three<F>, OfOp<F>>, Each, Each, Each, bool, T>
     }
 
     fn cast<T: CastTo<U>, U: Elem>(self) -> TileLoop {
-        tile1::<Conversion, T, U>
+        tile1::<Closed<One<Conversion, U>, OfCast<T, U>>, T>
     }
+}
+
+/// What is known of the NaN that a function gives.
+pub(crate) trait Nan {
+    /// Whether its bits are open; see [`Code::leaves_nan_open`].
+    const IS_OPEN: bool;
+}
+
+/// Open.
+pub(crate) struct Open;
+/// Not open, or not read.
+pub(crate) struct Unread;
+/// As the op table has it of a function.
+pub(crate) struct OfOp<F>(PhantomData<F>);
+/// Of a conversion.
+pub(crate) struct OfCast<T, U>(PhantomData<(T, U)>);
+
+impl Nan for Open {
+    const IS_OPEN: bool = true;
+}
+
+impl Nan for Unread {
+    const IS_OPEN: bool = false;
+}
+
+impl<F: Row> Nan for OfOp<F> {
+    const IS_OPEN: bool = F::OP.leaves_nan_open();
+}
+
+impl<T: Elem, U: Elem> Nan for OfCast<T, U> {
+    const IS_OPEN: bool = T::DTYPE.is_float() && U::DTYPE.is_float() && T::DTYPE as u8 != U::DTYPE as u8;
+}
+
+/// The element; if it is a NaN that is open, the canonical one.
+#[inline(always)]
+pub(crate) fn closed<N: Nan, T: Elem>(x: T) -> T {
+    if N::IS_OPEN { x.canonical() } else { x }
 }
 
 /// A function or conversion of one operand.
@@ -120,6 +193,22 @@ pub(crate) trait LoopBody<Args> {
     fn lane(lanes: &mut Lanes, args: Args) -> Self::Out;
     /// By the slow path where that is needed.
     fn slow(args: Args) -> Self::Out;
+}
+
+/// What another computes, with the canonical NaN for an open one.
+pub(crate) struct Closed<F, N>(PhantomData<(F, N)>);
+
+impl<F: LoopBody<A>, N: Nan, A> LoopBody<A> for Closed<F, N> {
+    type Out = F::Out;
+
+    #[inline(always)]
+    fn lane(lanes: &mut Lanes, args: A) -> F::Out {
+        closed::<N, _>(F::lane(lanes, args))
+    }
+    #[inline(always)]
+    fn slow(args: A) -> F::Out {
+        closed::<N, _>(F::slow(args))
+    }
 }
 
 /// A function of one operand.
@@ -338,8 +427,8 @@ pub(crate) fn run<F: LoopBody<A>, A>(
 }
 
 /// The loop of a function of one operand.
-pub(crate) fn tile1<F: Map<T, U>, T: Elem, U: Elem>(arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8]) {
-    run::<One<F, U>, T>(arch, elements::<T>(args[0]), elements_mut::<U>(out));
+pub(crate) fn tile1<F: LoopBody<T>, T: Elem>(arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8]) {
+    run::<F, T>(arch, elements::<T>(args[0]), elements_mut::<F::Out>(out));
 }
 
 /// The loop of a function of two operands, read as `A` and `B` say.

@@ -1,7 +1,8 @@
 //! Loop selection: which precompiled loop computes which instructions of a kernel.
 //!
 //! An instruction takes the loop of its function, one that reads a uniform operand as a register, or, together with the
-//! only instruction that reads it, a fused loop. Selection knows nothing of memory.
+//! only instruction that reads it, a fused loop. Where that reader makes the NaN canonical, the loop of the instruction
+//! gives it at once. Selection knows nothing of memory.
 
 use broadloom_ir::kernel::{Code, Definition, Depth, Inst, Kernel, ValueId};
 use broadloom_ir::{Error, ErrorKind, Op, Result};
@@ -9,17 +10,17 @@ use broadloom_mem::HostFunction;
 
 use crate::fused::{self, Ordered};
 use crate::halves;
-use crate::loops::{OPERANDS, TileLoop, defined_loop};
+use crate::loops::{NanBits, OPERANDS, TileLoop, defined_loop};
 use crate::program::Work;
 
 /// The loop of an instruction, all operands of which have an element per column.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`]: the op does not take the dtype, which a verified kernel rules out.
-fn tile_loop(code: Code) -> Result<TileLoop> {
-    match halves::tile_loop(code) {
+fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
+    match halves::tile_loop(code, nan) {
         Some(converting) => Ok(converting),
-        None => defined_loop(code),
+        None => defined_loop(code, nan),
     }
 }
 
@@ -59,12 +60,24 @@ pub(crate) fn loops(
     let mut uses = vec![0u32; kernel.values()];
     let read = kernel.body.iter().flat_map(Inst::args).chain(&kernel.outputs);
     read.for_each(|v| uses[v.index()] += 1);
-    let mut selection = Selection { kernel, functions, depths, uses, selected: Vec::new() };
+    let mut closes = vec![None; kernel.body.len()];
+    let mut nan = vec![NanBits::Unread; kernel.body.len()];
     for (i, inst) in kernel.body.iter().enumerate() {
-        let selected = match selection.pair(i) {
-            Some(pair) => {
-                pair.inner.into_iter().for_each(|inner| selection.selected[inner] = None);
-                pair
+        if let Some(inner) = closed(kernel, &uses, inst) {
+            closes[i] = Some(inner);
+            nan[inner] = NanBits::Read;
+        }
+    }
+    let mut selection = Selection { kernel, functions, depths, uses, nan, selected: Vec::new() };
+    for (i, inst) in kernel.body.iter().enumerate() {
+        let selected = match closes[i] {
+            Some(inner) => selection.selected[inner].take(),
+            None => None,
+        };
+        let selected = match selected.or_else(|| selection.pair(i)) {
+            Some(selected) => {
+                selected.inner.into_iter().for_each(|inner| selection.selected[inner] = None);
+                selected
             }
             None => selection.single(i, inst)?,
         };
@@ -73,12 +86,23 @@ pub(crate) fn loops(
     Ok(selection.selected)
 }
 
+/// The instruction whose NaN this one makes canonical, if nothing else reads it and its loop can do as much.
+fn closed(kernel: &Kernel, uses: &[u32], inst: &Inst) -> Option<usize> {
+    let Code::Apply(Op::CanonicalNan, _) = inst.code else { return None };
+    let Definition::Inst(inner) = kernel.definition(inst.args[0]) else { return None };
+    let code = kernel.body[inner].code;
+    let has_loop = code.leaves_nan_open() && !matches!(code, Code::Host(_));
+    (has_loop && uses[inst.args[0].index()] == 1).then_some(inner)
+}
+
 struct Selection<'a> {
     kernel: &'a Kernel,
     functions: &'a [HostFunction],
     depths: &'a [Depth],
     /// How often each value is read, by instructions and outputs.
     uses: Vec<u32>,
+    /// Of each instruction.
+    nan: Vec<NanBits>,
     /// The loops of the instructions so far.
     selected: Vec<Option<Selected>>,
 }
@@ -105,11 +129,12 @@ impl Selection<'_> {
         }
         let per_element = !self.is_uniform(self.kernel.value(i));
         if let (Code::Apply(op, dtype), &[a, b], true) = (inst.code, inst.args(), per_element)
-            && let Some(with) = fused::with_uniform(op, dtype, [a, b].map(|v| self.is_uniform(v)))
+            && let Some(with) =
+                fused::with_uniform(op, dtype, [a, b].map(|v| self.is_uniform(v)), self.nan[i])
         {
             return Ok(selected(Work::Loop(with.run), true).ordered(&with));
         }
-        Ok(selected(Work::Loop(tile_loop(inst.code)?), false))
+        Ok(selected(Work::Loop(tile_loop(inst.code, self.nan[i])?), false))
     }
 
     /// The loop of an instruction and of one operand that nothing else reads, if there is one for both.
@@ -142,7 +167,8 @@ impl Selection<'_> {
                 // `square` is defined as this product.
                 let (inner_op, b) = if inner_op == Op::Square { (Op::Multiply, a) } else { (inner_op, b) };
                 let c = outer.args[1 - side];
-                let with = fused::pair(op, inner_op, side, dtype, [a, b, c].map(|v| self.is_uniform(v)))?;
+                let uniform = [a, b, c].map(|v| self.is_uniform(v));
+                let with = fused::pair(op, inner_op, side, dtype, uniform, self.nan[i])?;
                 (with, [(a, true), (b, true), (c, true), (ValueId(0), false)], 3)
             };
             Some(Selected { work: Work::Loop(with.run), args, operands, inner: Some(inner) }.ordered(&with))

@@ -1,11 +1,10 @@
 //! Constant folding: applies an op to typed scalars through the scalar instance of `broadloom-math`, the same
-//! definition that the executors instantiate. The tests compare every executor with it. A NaN that is computed,
-//! rather than propagated, is made the positive quiet one, since its sign may be read later and targets differ in
-//! it.
+//! definition that the executors instantiate. The tests compare every executor with it. A NaN that is computed, rather
+//! than moved, is the positive quiet one without payload: its bits may be read later, and CPUs differ in them.
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Scalar as Host, Ternary, Unary};
 
-use crate::op::{self, Law, Op, Visitor};
+use crate::op::{self, Op, Visitor};
 use crate::scalar::Scalar;
 
 /// The op of the operands; `None` where it does not take them.
@@ -15,7 +14,7 @@ pub fn apply(op: Op, operands: &[Scalar]) -> Option<Scalar> {
         return None;
     }
     let value = op::dispatch(op, dtype, Fold(operands)).flatten()?;
-    Some(if op.has(Law::Moves) { value } else { canonical(value) })
+    Some(if op.leaves_nan_open() { canonical(value) } else { value })
 }
 
 /// The value converted to another dtype.

@@ -85,6 +85,15 @@ impl Code {
         matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
     }
 
+    /// Whether a NaN that it gives is computed, of bits that are open until [`Op::CanonicalNan`] has replaced them.
+    pub fn leaves_nan_open(self) -> bool {
+        match self {
+            Code::Apply(op, dtype) => op.leaves_nan_open() && op.result(dtype).is_some_and(DType::is_float),
+            Code::Cast(from, to) => from.is_float() && to.is_float() && from != to,
+            Code::Host(callee) => callee.signature.result().is_float(),
+        }
+    }
+
     /// What an element costs, in the time of one vector instruction, roughly: counted from the [recording].
     pub fn cost(self) -> u32 {
         match self {

@@ -4,6 +4,7 @@
 //! some executor cannot instantiate, is a compile error.
 
 use std::fmt;
+use std::ops::Range;
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions};
 
@@ -12,9 +13,9 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions
 ///
 /// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool and two of one dtype)
 /// - dtypes that it takes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`
-/// - laws: `commutative`; `faults` (integer division by zero); `moves` (propagates NaN bits);
-///   `reads_sign` (of its last operand); `divides` (integers go to float64); `approximate` (a float result may not be
-///   the nearest); `internal` (not a user's)
+/// - laws: `commutative`; `faults` (integer division by zero); `moves` (propagates NaN bits); `canonical` (names the
+///   canonical NaN by its bits); `reads_sign` (of its last operand); `divides` (integers go to float64); `approximate` (a
+///   float result may not be the nearest); `internal` (not a user's)
 #[macro_export]
 macro_rules! for_each_op {
     ($callback:ident) => {
@@ -36,7 +37,7 @@ macro_rules! for_each_op {
             (BitwiseXor, "bitwise_xor", binary, bitlike, [commutative], "Bitwise exclusive or.")
             (Cbrt, "cbrt", unary, floating, [approximate], "Cube root.")
             (Ceil, "ceil", unary, numeric, [], "The least integral value not less than x.")
-            (Clip, "clip", ternary, numeric, [], "minimum(maximum(x, lo), hi); NaN in any operand gives NaN.")
+            (Clip, "clip", ternary, numeric, [canonical], "minimum(maximum(x, lo), hi); NaN in any operand gives NaN.")
             (CopySign, "copysign", binary, floating, [moves, reads_sign], "x1 with the sign bit of x2, a stored NaN's included.")
             (Cos, "cos", unary, floating, [approximate], "Cosine of an angle in radians, of any size.")
             (Cosh, "cosh", unary, floating, [approximate], "Hyperbolic cosine.")
@@ -66,18 +67,18 @@ macro_rules! for_each_op {
             (LogicalNot, "logical_not", unary, boolean, [], "Not.")
             (LogicalOr, "logical_or", binary, boolean, [commutative], "Either.")
             (LogicalXor, "logical_xor", binary, boolean, [commutative], "One but not both.")
-            (Maximum, "maximum", binary, numeric, [commutative], "The greater; NaN propagates, −0 < +0.")
-            (Minimum, "minimum", binary, numeric, [commutative], "The less; NaN propagates, −0 < +0.")
+            (Maximum, "maximum", binary, numeric, [commutative, canonical], "The greater; NaN propagates, −0 < +0.")
+            (Minimum, "minimum", binary, numeric, [commutative, canonical], "The less; NaN propagates, −0 < +0.")
             (Multiply, "multiply", binary, numeric, [commutative], "Product; integers wrap.")
             (Negative, "negative", unary, numeric, [moves], "−x; integers wrap.")
-            (NextAfter, "nextafter", binary, floating, [], "The next value of the dtype after x1 towards x2; x2 where they are equal.")
+            (NextAfter, "nextafter", binary, floating, [canonical], "The next value of the dtype after x1 towards x2; x2 where they are equal.")
             (NotEqual, "not_equal", binary, any, [commutative], "x1 != x2.")
             (Positive, "positive", unary, numeric, [moves], "x.")
             (Pow, "pow", binary, numeric, [approximate], "x1 to the power x2. Integers wrap; a negative integer exponent gives the exact value truncated, and 0 for base 0.")
             (Reciprocal, "reciprocal", unary, floating, [], "1/x.")
             (Remainder, "remainder", binary, numeric, [faults], "Remainder with the sign of x2, as Python's %. Integer x%0 is 0, MIN%−1 is 0.")
             (Round, "round", unary, numeric, [], "The nearest integral value, ties to even.")
-            (Sign, "sign", unary, numeric, [], "−1, 0 or 1; NaN for NaN.")
+            (Sign, "sign", unary, numeric, [canonical], "−1, 0 or 1; NaN for NaN.")
             (SignBit, "signbit", unary, floating, [reads_sign], "Whether the sign bit is set, a stored NaN's included.")
             (Sin, "sin", unary, floating, [approximate], "Sine of an angle in radians, of any size.")
             (Sinh, "sinh", unary, floating, [approximate], "Hyperbolic sine.")
@@ -89,7 +90,7 @@ macro_rules! for_each_op {
             (TruncDivide, "trunc_divide", binary, integer, [faults], "Quotient without its fraction (ONNX Div on integers); x/0 is 0, MIN/−1 wraps.")
             (Trunc, "trunc", unary, numeric, [], "The integer part, toward zero.")
             (Where, "where", choice, any, [moves], "x2 where the condition holds, else x3.")
-            (CanonicalNan, "canonical_nan", unary, floating, [internal], "x, any NaN made the positive quiet one: put after arithmetic whose NaN's sign would be read.")
+            (CanonicalNan, "canonical_nan", unary, floating, [canonical, internal], "x, any NaN made the positive quiet one without payload: put after arithmetic whose NaN's bits can be read.")
         }
     };
 }
@@ -116,6 +117,8 @@ pub enum Law {
     Faults,
     /// A NaN result is a NaN operand's own bits (the sign apart, for abs, negative and copysign).
     Moves,
+    /// The definition gives the canonical NaN for any: positive, quiet, without payload.
+    Canonical,
     /// Reads the sign bit of its last operand.
     ReadsSign,
     /// Integer operands are converted to float64.
@@ -150,6 +153,9 @@ macro_rules! law {
     };
     (moves) => {
         Law::Moves
+    };
+    (canonical) => {
+        Law::Canonical
     };
     (reads_sign) => {
         Law::ReadsSign
@@ -228,6 +234,10 @@ macro_rules! define_ops {
             }
         }
 
+        $(impl Row for functions::$op {
+            const OP: Op = Op::$op;
+        })*
+
         /// Calls the visitor with the generic function of an op and the Rust type of a dtype.
         ///
         /// `None` where the op doesn't take the dtype.
@@ -240,18 +250,24 @@ macro_rules! define_ops {
 }
 for_each_op!(define_ops);
 
+/// The type of a function of the table.
+pub trait Row {
+    /// Its op.
+    const OP: Op;
+}
+
 /// What an executor does with a function, by arity; see [`dispatch`].
 pub trait Visitor {
     /// What a visit gives.
     type Out;
     /// A function of one operand.
-    fn unary<F: Unary<T>, T: Elem>(self) -> Self::Out;
+    fn unary<F: Unary<T> + Row, T: Elem>(self) -> Self::Out;
     /// A function of two operands.
-    fn binary<F: Binary<T>, T: Elem>(self) -> Self::Out;
+    fn binary<F: Binary<T> + Row, T: Elem>(self) -> Self::Out;
     /// A function of three operands.
-    fn ternary<F: Ternary<T, First = T>, T: Elem>(self) -> Self::Out;
+    fn ternary<F: Ternary<T, First = T> + Row, T: Elem>(self) -> Self::Out;
     /// A function of a bool and two operands.
-    fn choice<F: Ternary<T, First = bool>, T: Elem>(self) -> Self::Out;
+    fn choice<F: Ternary<T, First = bool> + Row, T: Elem>(self) -> Self::Out;
     /// A conversion.
     fn cast<T: CastTo<U>, U: Elem>(self) -> Self::Out;
 }
@@ -284,8 +300,29 @@ impl Op {
     }
 
     /// Whether it has the property.
-    pub fn has(self, law: Law) -> bool {
-        self.laws().contains(&law)
+    pub const fn has(self, law: Law) -> bool {
+        let (laws, mut i) = (self.laws(), 0);
+        while i < laws.len() {
+            if laws[i] as u8 == law as u8 {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+
+    /// The operands whose NaN bits the result can have, of an op that moves.
+    pub fn moved(self) -> Range<usize> {
+        match self.arity() {
+            Arity::Choice => 1..3,
+            _ => 0..1,
+        }
+    }
+
+    /// Whether a NaN that it gives is computed and its bits are left open by the definition: executors that let them be
+    /// read make it the canonical one.
+    pub const fn leaves_nan_open(self) -> bool {
+        !self.has(Law::Moves) && !self.has(Law::Canonical)
     }
 
     /// The op of this name, if a user may call it.
@@ -388,16 +425,57 @@ mod tests {
                 for (i, &a) in values.iter().enumerate() {
                     for &b in &values[i..] {
                         let [x, y] = [[a, b], [b, a]].map(|pair| fold::apply(op, &pair).expect("takes both"));
-                        let same = x.same(y);
                         assert!(
-                            same || !op.has(Law::Commutative),
+                            x == y || !op.has(Law::Commutative),
                             "{op} of {a:?} and {b:?}: {x:?} and {y:?}"
                         );
-                        commutes &= same;
+                        commutes &= x == y;
                     }
                 }
             }
             assert_eq!(commutes, op.has(Law::Commutative), "{op}");
+        }
+    }
+
+    /// Of quiet and signalling NaNs of both signs, what is canonical gives one NaN by its definition alone, and what moves
+    /// gives the operand's but for the sign.
+    #[test]
+    fn what_is_canonical_names_its_nan_and_what_moves_keeps_an_operands() {
+        for op in Op::ALL.iter().copied().filter(|op| op.has(Law::Canonical) || op.has(Law::Moves)) {
+            for dtype in [DType::Float16, DType::Float32, DType::Float64] {
+                let (nan, sign): (u64, u64) = match dtype {
+                    DType::Float16 => (0x7e00, 0x8000),
+                    DType::Float32 => (0x7fc0_0000, 1 << 31),
+                    _ => (0x7ff8_0000_0000_0000, 1 << 63),
+                };
+                let quiet = nan & nan.wrapping_neg();
+                let payloads = [nan | 5, (nan ^ quiet) | 3].into_iter().flat_map(|x| [x, x | sign]);
+                let infinity = Scalar { dtype, bits: nan ^ quiet };
+                for x in payloads.map(|bits| Scalar { dtype, bits }) {
+                    assert!(x.is_nan() && !infinity.is_nan(), "{x:?}");
+                    let gives = |args: &[Scalar]| fold::apply(op, args).expect("takes floats");
+                    let (yes, no) = (Scalar::of(true), Scalar::of(false));
+                    let results = match op.arity() {
+                        Arity::Unary => vec![gives(&[x])],
+                        Arity::Binary if op.has(Law::Moves) => vec![gives(&[x, infinity])],
+                        Arity::Binary => vec![gives(&[x, infinity]), gives(&[infinity, x]), gives(&[x, x])],
+                        Arity::Ternary => {
+                            [[x, infinity, infinity], [infinity, x, infinity], [infinity, infinity, x]]
+                                .map(|a| gives(&a))
+                                .to_vec()
+                        }
+                        Arity::Choice => vec![gives(&[yes, x, infinity]), gives(&[no, infinity, x])],
+                    };
+                    for got in results {
+                        let moved = got.bits & !sign == x.bits & !sign;
+                        assert!(
+                            if op.has(Law::Moves) { moved } else { got.bits == nan },
+                            "{op} of {x:?}: {:#x}",
+                            got.bits
+                        );
+                    }
+                }
+            }
         }
     }
 
@@ -417,7 +495,7 @@ mod tests {
                     for &b in &values[..if op.operands() == 1 { 1 } else { values.len() }] {
                         let [there, back] = [[a, b], [flip(a), flip(b)]]
                             .map(|args| fold::apply(op, &args[..op.operands()]).expect("takes both"));
-                        assert!(there.same(back), "{op} of {a:?} and {b:?}");
+                        assert_eq!(there, back, "{op} of {a:?} and {b:?}");
                     }
                 }
             }

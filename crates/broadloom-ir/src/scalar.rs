@@ -28,11 +28,6 @@ impl Scalar {
         (T::DTYPE == self.dtype).then(|| T::from_bits64(self.bits))
     }
 
-    /// Equal bits, or both NaN of one dtype.
-    pub fn same(self, other: Scalar) -> bool {
-        self.dtype == other.dtype && (self.bits == other.bits || self.is_nan() && other.is_nan())
-    }
-
     /// Whether this is a NaN.
     pub fn is_nan(self) -> bool {
         match self.dtype {
@@ -188,6 +183,7 @@ impl DTypeVisitor for ToDType {
             (Literal::Float(x), Kind::Float) => {
                 let s = match T::DTYPE {
                     DType::Float64 => Scalar::of(x),
+                    _ if x.is_nan() => narrowed_nan(x, T::DTYPE),
                     DType::Float32 => Scalar::of(x as f32),
                     _ => Scalar::of(to_float16(x)),
                 };
@@ -197,6 +193,34 @@ impl DTypeVisitor for ToDType {
             _ => cannot(),
         }
     }
+}
+
+/// Bits of a significand, without the hidden one.
+const FRACTION64: u32 = 52;
+
+fn fraction_bits(dtype: DType) -> u32 {
+    match dtype {
+        DType::Float16 => 10,
+        DType::Float32 => 23,
+        _ => FRACTION64,
+    }
+}
+
+/// The NaN of a literal in a shorter dtype: its sign and the upper bits of its payload, quiet if those are 0.
+fn narrowed_nan(x: f64, dtype: DType) -> Scalar {
+    let (kept, width) = (fraction_bits(dtype), 8 * dtype.size() as u32);
+    let sign = x.to_bits() >> 63 << (width - 1);
+    let exponent = ((1 << (width - 1 - kept)) - 1) << kept;
+    let fraction = (x.to_bits() & ((1 << FRACTION64) - 1)) >> (FRACTION64 - kept);
+    let fraction = if fraction == 0 { 1 << (kept - 1) } else { fraction };
+    Scalar { dtype, bits: sign | exponent | fraction }
+}
+
+/// The float64 literal that [`narrowed_nan`] makes this NaN of again.
+fn widened_nan(x: Scalar) -> f64 {
+    let (kept, width) = (fraction_bits(x.dtype), 8 * x.dtype.size() as u32);
+    let fraction = (x.bits & ((1 << kept) - 1)) << (FRACTION64 - kept);
+    f64::from_bits(x.bits >> (width - 1) << 63 | 0x7ff << FRACTION64 | fraction)
 }
 
 /// Rounded once, as astype rounds.
@@ -223,8 +247,20 @@ macro_rules! literal_from {
 }
 literal_from! {
     bool => Bool, i8 => Int, i16 => Int, i32 => Int, i64 => Int, u8 => Int, u16 => Int, u32 => Int, u64 => Int,
-    f16 => Float, f32 => Float, f64 => Float,
+    f64 => Float,
 }
+
+macro_rules! literal_from_short_float {
+    ($($t:ty)*) => {$(
+        impl From<$t> for Literal {
+            fn from(x: $t) -> Literal {
+                // Not by the CPU, which makes a signalling NaN quiet.
+                Literal::Float(if x.is_nan() { widened_nan(Scalar::of(x)) } else { x.into() })
+            }
+        }
+    )*};
+}
+literal_from_short_float!(f16 f32);
 
 impl From<usize> for Literal {
     fn from(x: usize) -> Literal {

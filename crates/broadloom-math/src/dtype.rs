@@ -140,6 +140,11 @@ pub trait Elem: sealed::Sealed + Copy + PartialEq + fmt::Debug + Default + Send 
     fn to_bits64(self) -> u64;
     /// The element whose bits are the low ones of `bits`.
     fn from_bits64(bits: u64) -> Self;
+    /// The element; any NaN as the canonical one, [`Real::NAN`].
+    #[inline(always)]
+    fn canonical(self) -> Self {
+        self
+    }
 }
 
 /// An element type with arithmetic of its own: the integers (which wrap), float32 and float64.
@@ -199,7 +204,7 @@ pub trait Real: Elem {
     const MAGNITUDE: Self::Bits;
     /// The magnitude of infinity; a NaN's is greater.
     const INFINITY: Self::Bits;
-    /// The positive quiet NaN.
+    /// The canonical NaN: positive, quiet, without payload.
     const NAN: Self::Bits;
     /// The bits of the value.
     fn bits(self) -> Self::Bits;
@@ -329,6 +334,8 @@ macro_rules! real_elem {
             fn store(self) -> $t { self }
             fn to_bits64(self) -> u64 { self.to_bits() as u64 }
             fn from_bits64(bits: u64) -> $t { <$t>::from_bits(bits as $bits) }
+            #[inline(always)]
+            fn canonical(self) -> $t { if self.is_nan() { <$t>::from_bits($nan) } else { self } }
         }
         impl Real for $t {
             type Bits = $bits;

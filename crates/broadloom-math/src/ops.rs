@@ -1,7 +1,10 @@
 //! The primitives that the functions are written over.
 //!
 //! Each method of [`Ops`] has exactly one result for each operand, on every CPU and in every instance, whatever an instance
-//! calls a value; so all instances give the same bits. Any NaN is as good as any other, everything else is bits.
+//! calls a value; so all instances give the same bits, but for those of a NaN that floating-point arithmetic or a rounding
+//! conversion gives, which CPUs choose differently. A function gives the canonical NaN where it names that by its bits
+//! ([`Real::NAN`]); after every other one the executors put [`CanonicalNan`](crate::functions::CanonicalNan), wherever
+//! the bits can be read. Loads, selections and operations on bits keep every bit of a NaN.
 
 use crate::dtype::{Elem, Float, Int, Num, Real, f16};
 

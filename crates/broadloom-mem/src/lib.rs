@@ -9,6 +9,7 @@
 //! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once |
 //! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to views or slices: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
+//! | [`lend`] | a closure that threads of longer life may run for a while |
 //! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
 //! | [`Block::stream`] | non-temporal stores, and the fence behind them |
 //! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the CPU's conversions |
@@ -32,6 +33,7 @@ mod contain;
 mod float_env;
 mod halves;
 mod host;
+mod job;
 mod linear;
 #[cfg(feature = "ndarray")]
 mod ndarray;
@@ -60,7 +62,8 @@ pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
 };
 pub use host::{HostClosure, HostFunction, HostPointer, HostTile};
-pub use nest::{Nest, Part, Parts};
+pub use job::{Forked, SharedJob, lend};
+pub use nest::{Nest, Part, Parts, SharedParts};
 pub use pool::Pool;
 pub use region::Region;
 pub use scratch::Scratch;

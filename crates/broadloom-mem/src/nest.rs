@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom_ir::loop_plan::{Access, LoopPlan};
 
@@ -156,7 +157,7 @@ unsafe impl Send for Shared<'_> {}
 // SAFETY: as for `Send`: it is `Copy`, so that a reference is no more than a copy.
 unsafe impl Sync for Shared<'_> {}
 
-/// The parts of a nest: an iterator, to be collected or handed out one by one.
+/// The parts of a nest: an iterator, to be collected, handed out one by one, or [shared](Parts::shared).
 pub struct Parts<'n> {
     shared: Shared<'n>,
     policy: AliasPolicy,
@@ -189,6 +190,33 @@ impl<'n> Iterator for Parts<'n> {
 
 impl ExactSizeIterator for Parts<'_> {}
 
+impl<'n> Parts<'n> {
+    /// The parts that are left, to be taken by any number of threads.
+    pub fn shared(self) -> SharedParts<'n> {
+        SharedParts { parts: self, taken: AtomicUsize::new(0) }
+    }
+}
+
+/// The parts of a nest, each of which goes to whichever thread asks first.
+pub struct SharedParts<'n> {
+    parts: Parts<'n>,
+    /// How many of them are taken.
+    taken: AtomicUsize,
+}
+
+impl<'n> SharedParts<'n> {
+    /// The next part; none if all are taken.
+    pub fn take(&self) -> Option<Part<'n>> {
+        let Parts { shared, policy, parts, share, more, next } = self.parts;
+        let take = |taken: usize| (taken < parts).then_some(taken + 1);
+        let i = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+        // As many units before it as the iterator hands out with its first `i` parts: each number is given once, so that parts
+        // do not overlap.
+        let start = |i: usize| next + i * share + i.min(more);
+        Some(Part { shared, policy, units: start(i)..start(i + 1) })
+    }
+}
+
 /// Some units of a nest's work, which only this part can run, once, on any thread.
 pub struct Part<'n> {
     shared: Shared<'n>,
@@ -210,7 +238,8 @@ impl Part<'_> {
     pub fn run(self, scratch: &mut Scratch, body: Body<'_>) -> ControlFlow<()> {
         let Shared { plan, operands } = self.shared;
         // SAFETY: the operands are borrowed for longer than `self`, which borrows the nest. No other part has these units:
-        // `Parts`, for which the nest is borrowed exclusively, hands each unit out once, and this part is used up.
+        // `Parts`, for which the nest is borrowed exclusively, hands each unit out once, itself or as the `SharedParts` that it
+        // has become, and this part is used up.
         unsafe { walk::run(plan, operands, self.units, self.policy, scratch, body) }
     }
 }

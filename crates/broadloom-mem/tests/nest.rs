@@ -254,7 +254,15 @@ fn run(
     for (kind, access) in kinds.inputs.iter_mut().zip(nest.accesses()) {
         kind.1 = access;
     }
-    let all: Vec<Part<'_>> = nest.split(parts, policy).collect();
+    let parts_left = nest.split(parts, policy);
+    // As they come, or as several threads take them.
+    let all: Vec<Part<'_>> = match way {
+        Way::Safe => parts_left.collect(),
+        Way::Raw => {
+            let shared = parts_left.shared();
+            std::iter::from_fn(|| shared.take()).collect()
+        }
+    };
     assert_eq!(all.len(), parts.min(units));
     assert_eq!(all.iter().map(Part::elements).sum::<usize>(), elements);
     assert!(all.iter().all(|part| part.elements() > 0), "{mode:?}: an empty part");

@@ -20,7 +20,7 @@
 //! A rule names its [`Source`], then its condition and its result, in our own words. It holds up to the next rule;
 //! dtypes hold up to the next `@` line, beyond the rule that they stand below.
 //!
-//! Values: `true false`, `nan -nan` (the latter, with its sign bit set, as an argument only), `inf`, decimal
+//! Values: `true false`, `nan -nan` (quiet, without payload; the latter with its sign bit set), `inf`, decimal
 //! and `0x1.8p-3` literals, and names that depend on the dtype. Of every number dtype: `max`. Of integers:
 //! `min`. Of floats: `tiny` the smallest normal, `sub` and `subx` the smallest and the largest subnormal, `one+`
 //! and `one-` the neighbours of 1, `bigint` the smallest power of two whose successor is no float. Names of
@@ -236,10 +236,7 @@ impl<'t> Row<'t> {
             let (text, dtype) = token.split_once(':').unwrap_or((*token, dtype));
             value(text, dtype)
         });
-        let expected = match expected.trim() {
-            "-nan" => return Err("the sign of a NaN result is unspecified: expect nan".to_owned()),
-            expected => value(expected, result_dtype)?,
-        };
+        let expected = value(expected.trim(), result_dtype)?;
         Ok(Row { function, args: args.collect::<Result<_, _>>()?, cast_to, expected })
     }
 }

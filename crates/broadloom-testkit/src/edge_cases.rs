@@ -1,7 +1,7 @@
 //! Edge-case values of each dtype, at which implementations go wrong.
 //!
-//! They are zeros, ones, minima and maxima, neighbours of powers of two, halves, subnormals, infinities and NaNs of
-//! both signs. The list is the same on every target, so that a failure can be reproduced on another.
+//! They are zeros, ones, minima and maxima, neighbours of powers of two, halves, subnormals, infinities, and of
+//! both signs NaNs that are quiet, carry a payload, or signal. The list is the same on every target, so that a failure can be reproduced on another.
 
 use broadloom_core::{DType, Kind, Scalar};
 
@@ -39,7 +39,8 @@ fn floats(fraction: u32, exponent: u32) -> Vec<u64> {
     let one = bias << fraction;
     let infinity = ((1u64 << exponent) - 1) << fraction;
     let unit = 1u64 << fraction;
-    let mut out = vec![0, 1, 2, unit - 1, unit, unit + 1, infinity - 1, infinity, infinity + (unit >> 1)];
+    let (signalling, quiet) = (infinity + 1, infinity + (unit >> 1));
+    let mut out = vec![0, 1, 2, unit - 1, unit, unit + 1, infinity - 1, infinity, quiet, quiet + 5, signalling];
     // Around 2^e, and halves and thirds above it.
     let exponents = [-8i64, -4, -2, -1, 0, 1, 2, 3, 5, 7, 8, 11, 15];
     let precision = i64::from(fraction);

@@ -1,6 +1,6 @@
 //! Arrays from the bits of their elements, and back.
 //!
-//! No conversion changes a bit of an element. In a comparison, NaNs alone count as equal where their bits differ.
+//! No conversion changes a bit of an element, and a comparison is of bits.
 
 use broadloom::{Array, DType, Element, In, Literal, Out, Result};
 use broadloom_math::Elem;
@@ -82,23 +82,13 @@ pub fn values<T: Element>(bits: &[u64]) -> Vec<T> {
     bits.iter().map(|&b| T::from_bits64(b)).collect()
 }
 
-/// Whether the bits of an element are a NaN's.
-pub fn is_nan(dtype: DType, bits: u64) -> bool {
-    match dtype {
-        DType::Float16 => bits & 0x7fff > 0x7c00,
-        DType::Float32 => bits & 0x7fff_ffff > 0x7f80_0000,
-        DType::Float64 => bits << 1 > 0x7ff0_0000_0000_0000 << 1,
-        _ => false,
-    }
-}
-
-/// Where two lists of elements first differ, any NaN being equal to any other.
+/// Where two lists of elements of a dtype first differ in a bit.
 pub fn difference(dtype: DType, got: &[u64], want: &[u64]) -> Option<String> {
     if got.len() != want.len() {
         return Some(format!("{} elements, not {}", got.len(), want.len()));
     }
-    let same = |g: u64, w: u64| g == w || is_nan(dtype, g) && is_nan(dtype, w);
-    let at = got.iter().zip(want).position(|(&g, &w)| !same(g, w))?;
-    let wrong = got.iter().zip(want).filter(|&(&g, &w)| !same(g, w)).count();
-    Some(format!("element {at} is {:#x}, not {:#x} ({wrong} of {} are wrong)", got[at], want[at], got.len()))
+    let at = got.iter().zip(want).position(|(g, w)| g != w)?;
+    let wrong = got.iter().zip(want).filter(|(g, w)| g != w).count();
+    let (n, got, want) = (got.len(), got[at], want[at]);
+    Some(format!("element {at} of {dtype} is {got:#x}, not {want:#x} ({wrong} of {n} are wrong)"))
 }

@@ -9,6 +9,7 @@ mod declaration;
 mod elementary;
 mod functions;
 mod multiples;
+mod near_one;
 mod precise;
 mod speed;
 mod wide;
@@ -21,6 +22,7 @@ pub use declaration::{Edition, Special};
 use functions::Quick;
 pub use functions::{Function, Model, Symmetry};
 pub use multiples::near_multiples_of_half_pi;
+pub use near_one::nearest_to_one;
 use precise::Big;
 pub use speed::Speed;
 use wide::Wide;
@@ -131,9 +133,14 @@ pub fn judge(function: Function, format: Format, x: f64, y: f64, got: f64) -> Ju
     Judgement::Off { ulps, nearest: ulps < 0.5 }
 }
 
+/// Whether a result, as float64, is the NaN that every function gives: positive, quiet, without payload.
+pub fn is_canonical_nan(got: f64) -> bool {
+    got.to_bits() == 0x7ff8_0000_0000_0000
+}
+
 fn judge_special(special: Special, format: Format, got: f64) -> Judgement {
     let right = match special {
-        Special::Nan => got.is_nan(),
+        Special::Nan => is_canonical_nan(got),
         Special::Infinite(negative) => got.is_infinite() && (got < 0.0) == negative,
         Special::Exactly(value) if got.is_nan() || got.is_infinite() != value.is_infinite() => false,
         Special::Exactly(value) if got == value => true,

@@ -125,18 +125,18 @@ impl Value {
 
     /// Whether two results count as equal: the same dtype and the same bits, so that −0 is not +0.
     ///
-    /// Any NaN is the same as any other NaN of its dtype, since the sign and payload of a result that is NaN
-    /// are unspecified.
+    /// So a NaN is the same as itself, and as no other.
     ///
     /// ```
     /// use broadloom_testkit::Value;
     ///
-    /// assert!(Value::F32(f32::NAN).same(&Value::F32(-f32::NAN)));
+    /// assert!(Value::F32(f32::NAN).same(&Value::F32(f32::NAN)));
+    /// assert!(!Value::F32(f32::NAN).same(&Value::F32(-f32::NAN)));
     /// assert!(!Value::F32(0.0).same(&Value::F32(-0.0)));
     /// assert!(!Value::I8(1).same(&Value::I16(1)));
     /// ```
     pub fn same(&self, other: &Value) -> bool {
-        self.kind() == other.kind() && (self.raw() == other.raw() || (self.is_nan() && other.is_nan()))
+        self.kind() == other.kind() && self.raw() == other.raw()
     }
 
     /// Whether the value is a NaN.

@@ -57,8 +57,20 @@ fn pairs(fraction: u32, width: u32) -> impl Iterator<Item = (u64, u64)> {
     }))
 }
 
+/// What the target computed; of its NaNs, which have any bits, the one that every function gives.
+fn computed(x: Value) -> Value {
+    match x {
+        x if !x.is_nan() => x,
+        F16(_) => F16(f16::from_bits(0x7e00)),
+        F32(_) => F32(f32::from_bits(0x7fc0_0000)),
+        _ => F64(f64::from_bits(0x7ff8_0000_0000_0000)),
+    }
+}
+
 #[track_caller]
 fn check(function: &str, args: &[Value], expected: Value) {
+    let moves = ["abs", "negative", "copysign"].contains(&function);
+    let expected = if moves { expected } else { computed(expected) };
     let got = oracle::apply(function, args);
     assert!(got.is_some_and(|got| got.same(&expected)), "{function}{args:?} gives {got:?}, not {expected:?}");
 }
@@ -147,7 +159,9 @@ fn every_float16_agrees_in_functions_of_one_argument() {
         check("trunc", &[F16(half)], F16(f16::from_f64(x.trunc())));
         check("round", &[F16(half)], F16(f16::from_f64(x.round_ties_even())));
         for to in DTYPES {
-            let through_float64 = oracle::cast(F64(x), to);
+            // A NaN of the same dtype is moved.
+            let moved = half.is_nan() && *to == "float16";
+            let through_float64 = if moved { F16(half) } else { computed(oracle::cast(F64(x), to)) };
             assert!(oracle::cast(F16(half), to).same(&through_float64), "{half:?} to {to}");
         }
     }
@@ -157,7 +171,7 @@ fn every_float16_agrees_in_functions_of_one_argument() {
 fn casts_agree_with_the_target() {
     let mut random = Random(8);
     let same = |x: Value, to: &str, expected: Value| {
-        let got = oracle::cast(x, to);
+        let (got, expected) = (oracle::cast(x, to), computed(expected));
         assert!(got.same(&expected), "{x:?} to {to} gives {got:?}, not {expected:?}");
     };
     let doubles = edge_cases(52, 64)

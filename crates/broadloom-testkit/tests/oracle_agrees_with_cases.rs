@@ -104,10 +104,10 @@ fn every_dtype_that_a_function_takes_has_cases() {
 #[test]
 fn a_wrong_row_is_noticed() {
     let text =
-        "> decided: one wrong, one right -> noticed\n@ float32\nadd(0.0, 0.0) = -0.0\nabs(-nan) = nan\n";
+        "> decided: two wrong, one right -> noticed\n@ float32\nadd(0.0, 0.0) = -0.0\nabs(-nan) = nan\nsqrt(-nan) = -nan\n";
     let cases = cases::parse("wrong.txt", text).expect("well-formed rows");
     let agrees = |case: &Case| result(case).is_some_and(|got| got.same(&case.expected));
-    assert_eq!(cases.iter().map(agrees).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(cases.iter().map(agrees).collect::<Vec<_>>(), [false, true, false]);
 }
 
 #[test]
@@ -125,7 +125,6 @@ fn malformed_rows_are_refused() {
         ("@ float16\nabs(1e-9) = 0.0", "1e-9 is not a value of float16"),
         ("@ float32\nabs(0x1.000001p0) = 1", "0x1.000001p0 is not a value of float32"),
         ("@ float32\nabs(infinity) = inf", "infinity is not a value of float32"),
-        ("@ float32\nabs(nan) = -nan", "unspecified"),
         ("@ float32\nisnan(nan) = 1", "1 is not a value of bool"),
         ("@ bool\nastype(true, int4) = 1", "no dtype is called int4"),
     ] {

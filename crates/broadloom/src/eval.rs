@@ -8,7 +8,7 @@ use broadloom_core::{Error, ErrorKind, Result};
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf};
-use crate::engine::{self, Destination, Detail, Engine, Options};
+use crate::engine::{self, Control, Destination, Detail, Engine, Options, Watch};
 use crate::explain::Explanation;
 use crate::storage::Element;
 
@@ -36,10 +36,49 @@ pub fn eval_many(arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>> {
 /// # Errors
 /// As [`Array::eval_with`]; then there is no result for any.
 pub fn eval_many_with(arrays: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
+    many(arrays, options, None)
+}
+
+/// [`eval_many_with`], watched: it can be cancelled, and says how far it is.
+///
+/// # Errors
+/// As [`Array::eval_watched`]; then there is no result for any.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use broadloom::prelude::*;
+/// use broadloom::{Control, Options, Progress, eval_many_watched};
+///
+/// let x = Array::from_vec(vec![0.5_f64; 1_000_000]);
+/// let most = AtomicUsize::new(0);
+/// let note = |progress: Progress| drop(most.fetch_max(progress.done, Ordering::Relaxed));
+/// let control = Control { progress: Some(&note), ..Control::default() };
+/// let results = eval_many_watched(&[&x.exp(), &(&x + 1)], &Options::default(), &control)?;
+/// assert_eq!((results.len(), most.into_inner()), (2, 1_000_000)); // one loop for both
+/// # Ok::<(), Error>(())
+/// ```
+pub fn eval_many_watched(
+    arrays: &[&Array<'_>],
+    options: &Options,
+    control: &Control<'_>,
+) -> Result<Vec<Array<'static>>> {
+    many(arrays, options, Some(control))
+}
+
+fn many(
+    arrays: &[&Array<'_>],
+    options: &Options,
+    control: Option<&Control<'_>>,
+) -> Result<Vec<Array<'static>>> {
+    // Also where there is nothing to compute.
+    control.map_or(Ok(()), |control| Watch::new(control).check())?;
     let settled: SmallVec<[Option<Array<'static>>; 2]> = arrays.iter().map(|x| x.settled()).collect();
     let open: SmallVec<[&Array<'_>; 2]> =
         arrays.iter().zip(&settled).filter(|(_, s)| s.is_none()).map(|(x, _)| *x).collect();
-    let computed = if open.is_empty() { Vec::new() } else { Engine::global().eval_many(&open, options)? };
+    let computed = match open.is_empty() {
+        true => Vec::new(),
+        false => Engine::global().eval_many_controlled(&open, options, control)?,
+    };
     let mut computed = computed.into_iter();
     let missing = || Error::new(ErrorKind::Internal, "the engine gave fewer arrays than asked for");
     settled.into_iter().map(|s| s.or_else(|| computed.next()).ok_or_else(missing)).collect()
@@ -71,8 +110,34 @@ impl Array<'_> {
     /// # Errors
     /// As [`Array::eval`]; an integer divided by zero, if the options make that an error.
     pub fn eval_with(&self, options: &Options) -> Result<Array<'static>> {
+        self.eval_controlled(options, None)
+    }
+
+    /// [`Array::eval_with`], watched: it can be cancelled, and says how far it is.
+    ///
+    /// # Errors
+    /// As [`Array::eval_with`]; [`ErrorKind::Cancelled`] once the control's flag is set.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Control, ErrorKind, Options, Progress};
+    ///
+    /// let x = Array::from_vec(vec![0.5_f64; 1_000_000]);
+    /// let stop = AtomicBool::new(false); // any thread's or a signal handler's to set
+    /// let half = |progress: Progress| stop.store(2 * progress.done >= progress.total, Ordering::Relaxed);
+    /// let control = Control { cancel: Some(&stop), progress: Some(&half) };
+    /// let e = x.exp().eval_watched(&Options::default(), &control).unwrap_err();
+    /// assert_eq!(e.kind(), ErrorKind::Cancelled);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn eval_watched(&self, options: &Options, control: &Control<'_>) -> Result<Array<'static>> {
+        self.eval_controlled(options, Some(control))
+    }
+
+    fn eval_controlled(&self, options: &Options, control: Option<&Control<'_>>) -> Result<Array<'static>> {
         let missing = || Error::new(ErrorKind::Internal, "the engine gave no array");
-        eval_many_with(&[self], options)?.pop().ok_or_else(missing)
+        many(&[self], options, control)?.pop().ok_or_else(missing)
     }
 
     /// Computes into the caller's memory, in row-major order.
@@ -99,6 +164,29 @@ impl Array<'_> {
     /// # Errors
     /// As [`Array::eval_into`] and [`Array::eval_with`].
     pub fn eval_into_with<T: Element>(&self, out: &mut [T], options: &Options) -> Result<()> {
+        self.eval_into_controlled(out, options, None)
+    }
+
+    /// [`Array::eval_into_with`], watched: it can be cancelled, and says how far it is.
+    ///
+    /// # Errors
+    /// As [`Array::eval_into_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, and then the contents of
+    /// `out` are unspecified.
+    pub fn eval_into_watched<T: Element>(
+        &self,
+        out: &mut [T],
+        options: &Options,
+        control: &Control<'_>,
+    ) -> Result<()> {
+        self.eval_into_controlled(out, options, Some(control))
+    }
+
+    fn eval_into_controlled<T: Element>(
+        &self,
+        out: &mut [T],
+        options: &Options,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
         if T::DTYPE != self.dtype() {
             let (is, given) = (self.dtype(), T::DTYPE);
             return Err(Error::new(
@@ -112,10 +200,10 @@ impl Array<'_> {
             return Err(Error::new(ErrorKind::Shape, why));
         }
         match T::bytes_mut(out) {
-            Some(bytes) => Engine::global().eval_into(self, Destination::Bytes(bytes), options),
+            Some(bytes) => Engine::global().eval_into(self, Destination::Bytes(bytes), options, control),
             // Not every byte is a bool: those computed become some one by one.
             None => {
-                let computed = self.eval_with(options)?;
+                let computed = self.eval_controlled(options, control)?;
                 let missing = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
                 let stores = computed.in_memory().and_then(|leaf| leaf.stores::<T>()).ok_or_else(missing)?;
                 out.iter_mut().zip(stores).for_each(|(out, &x)| *out = T::load(x));
@@ -154,6 +242,29 @@ impl Array<'_> {
     /// # Errors
     /// As [`Array::eval_into_array`] and [`Array::eval_with`].
     pub fn eval_into_array_with(&self, out: &mut Array<'static>, options: &Options) -> Result<()> {
+        self.eval_into_array_controlled(out, options, None)
+    }
+
+    /// [`Array::eval_into_array_with`], watched: it can be cancelled, and says how far it is.
+    ///
+    /// # Errors
+    /// As [`Array::eval_into_array_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, and then the values
+    /// of `out` are unspecified.
+    pub fn eval_into_array_watched(
+        &self,
+        out: &mut Array<'static>,
+        options: &Options,
+        control: &Control<'_>,
+    ) -> Result<()> {
+        self.eval_into_array_controlled(out, options, Some(control))
+    }
+
+    fn eval_into_array_controlled(
+        &self,
+        out: &mut Array<'static>,
+        options: &Options,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
         let fail = |kind: ErrorKind, why: String| Err(Error::new(kind, format!("eval_into_array: {why}")));
         if out.dtype() != self.dtype() {
             let (is, given) = (self.dtype(), out.dtype());
@@ -172,9 +283,9 @@ impl Array<'_> {
             && let Kind::Leaf(Leaf::Data(leaf)) = &mut node.kind
             && leaf.storage.bytes_mut().is_some()
         {
-            return engine::evaluate_into_leaf(self, leaf, options);
+            return engine::evaluate_into_leaf(self, leaf, options, control);
         }
-        *out = self.eval_with(options)?;
+        *out = self.eval_controlled(options, control)?;
         Ok(())
     }
 

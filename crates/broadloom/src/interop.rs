@@ -121,7 +121,7 @@ impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
             return values.eval_into_with(out, options);
         }
         if let Some(Ok(view)) = ViewMut::of_ndarray(self.view_mut()) {
-            return Engine::global().eval_into(&values, Destination::Given(Box::new(view)), options);
+            return Engine::global().eval_into(&values, Destination::Given(Box::new(view)), options, None);
         }
         // Bool, whose bytes are not all elements; and strides that are not known to keep elements apart.
         let computed = values.eval_with(options)?.into_ndarray::<T>()?;

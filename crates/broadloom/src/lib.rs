@@ -138,8 +138,8 @@ pub use broadloom_math::f16;
 pub use broadloom_mem::HostFunction;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_mem::{Region, ViewMut};
-pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress};
-pub use eval::{eval_many, eval_many_with};
+pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress, Statistics};
+pub use eval::{eval_many, eval_many_watched, eval_many_with};
 pub use explain::Explanation;
 pub use inspect::{TypedGraph, typed_graph};
 #[cfg(feature = "ndarray")]

@@ -4,6 +4,9 @@ use broadloom::prelude::*;
 use broadloom::{Executor, Kernel, Options, Out};
 use broadloom_testkit::Runner;
 
+#[path = "evaluation/cancel.rs"]
+mod cancel;
+
 fn floats(data: &[f32]) -> Array<'static> {
     Array::from_vec(data.to_vec())
 }

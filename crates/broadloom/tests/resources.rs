@@ -191,19 +191,138 @@ fn tiles() {
     });
 }
 
-/// No thread can be had: the caller's works alone, where rayon by itself would panic.
+/// Work for several threads: its input, itself, and what it gives.
+fn shared_work() -> (Array<'static>, Array<'static>, Vec<i32>) {
+    let n = 400_000;
+    let x = Array::from_vec((0..n).collect::<Vec<i32>>());
+    let y = (0..30).fold(x.clone(), |y, i| y * 3 + &x + i);
+    let step = |x: i32| (0..30).fold(x, |y, i| y.wrapping_mul(3).wrapping_add(x).wrapping_add(i));
+    (x, y, (0..n).map(step).collect())
+}
+
+/// A thread would take the last address space, and the next allocation that can't fail would end the process: it is not
+/// started, whatever there is.
+#[test]
+fn threads_at_the_limit() {
+    let name = "threads_at_the_limit";
+    // In quarters of a MiB, around the size of a stack; from one heap, that grows within what is left.
+    for quarters in 6..20 {
+        let left = format!("{}", quarters * MIB / 4);
+        let variables = [("BROADLOOM_TEST_LEFT", &*left), ("MALLOC_ARENA_MAX", "1"), ("RUST_BACKTRACE", "0")];
+        in_a_child(name, &variables, || {
+            let (_, y, want) = shared_work();
+            for executor in EXECUTORS {
+                y.eval_with(&options(executor)).expect("on one thread");
+            }
+            let left = std::env::var("BROADLOOM_TEST_LEFT").ok().and_then(|left| left.parse().ok());
+            limit_address_space(left.expect("a number"));
+            for executor in EXECUTORS {
+                let options = Options { executor, threads: Some(4), ..Options::default() };
+                let got = y.eval_with(&options);
+                assert!(got.is_ok_and(|y| y.as_slice::<i32>() == Some(&want[..])), "{executor:?}");
+            }
+        });
+        if std::env::var(CHILD).is_ok() {
+            return;
+        }
+    }
+}
+
+/// Runs a closure in a process that is forked from this one, which must end well within a minute.
+fn in_a_fork(body: impl FnOnce()) {
+    // SAFETY: the child runs what any thread of a forked process may, broadloom's claim being tested, and ends by `_exit`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "{}", std::io::Error::last_os_error());
+    if child == 0 {
+        // SAFETY: ends this process after a minute, should it hang.
+        unsafe { libc::alarm(60) };
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+        // SAFETY: nothing is run at exit.
+        unsafe { libc::_exit(if done.is_ok() { 0 } else { 1 }) };
+    }
+    await_child(child);
+}
+
+fn await_child(child: libc::pid_t) {
+    let mut status = 0;
+    // SAFETY: writes to an integer that lives until the call returns.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((waited, status), (child, 0), "the forked process hung or failed");
+}
+
+/// The threads stay with the parent: a child works alone, and its children too.
+#[test]
+fn threads_and_fork() {
+    in_a_child("threads_and_fork", &[], || {
+        let (_, y, want) = shared_work();
+        let is_right = |threads: Option<usize>| {
+            for executor in EXECUTORS {
+                let options = Options { executor, threads, ..Options::default() };
+                let got = y.eval_with(&options);
+                assert!(got.is_ok_and(|y| y.as_slice::<i32>() == Some(&want[..])), "{executor:?}");
+            }
+        };
+        is_right(Some(4));
+        in_a_fork(|| {
+            is_right(Some(4));
+            is_right(None);
+            let engine = Engine::new(broadloom::Limits::default());
+            assert!(engine.eval_many(&[&y], &Options::default()).is_ok());
+            in_a_fork(|| is_right(Some(4)));
+        });
+        is_right(Some(4));
+    });
+}
+
+/// The process is forked by a host function: in the child, what other threads had begun stays undone, which is an error; or
+/// nobody had begun, and the child computes everything.
+#[test]
+fn forked_within_an_evaluation() {
+    in_a_child("forked_within_an_evaluation", &[], || {
+        use std::sync::atomic::{AtomicI32, Ordering};
+        thread_local! { static FORKS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) }; }
+        static FORKED: AtomicI32 = AtomicI32::new(-1);
+        let fork = |x: i32| {
+            // Once, on the thread that evaluates.
+            if FORKS.replace(false) {
+                // SAFETY: as in `in_a_fork`.
+                FORKED.store(unsafe { libc::fork() }, Ordering::Relaxed);
+                if FORKED.load(Ordering::Relaxed) == 0 {
+                    // SAFETY: as in `in_a_fork`.
+                    unsafe { libc::alarm(60) };
+                }
+            }
+            x + 1
+        };
+        let fork = broadloom::HostFunction::new("fork", fork).expect("a name").with_cost(1000);
+        let y = Array::call(&fork, [&Array::from_vec((0..400_000).collect::<Vec<i32>>())]).expect("typed");
+        for round in 0..20 {
+            let options = Options { executor: EXECUTORS[round % 2], threads: Some(4), ..Options::default() };
+            FORKS.set(true);
+            let got = y.eval_with(&options);
+            let is_right =
+                got.as_ref().is_ok_and(|y| y.as_slice::<i32>().and_then(|y| y.last()) == Some(&400_000));
+            let child = FORKED.swap(-1, Ordering::Relaxed);
+            if child == 0 {
+                let is_told =
+                    got.is_err_and(|e| e.kind() == ErrorKind::Limit && e.message().contains("forked"));
+                // SAFETY: nothing is run at exit.
+                unsafe { libc::_exit(if is_right || is_told { 0 } else { 1 }) };
+            }
+            assert!(child > 0 && is_right);
+            await_child(child);
+        }
+    });
+}
+
+/// No thread can be had: the caller's works alone.
 #[test]
 fn threads() {
     // Stacks of 1 GiB do not fit into the address space that is left.
     in_a_child("threads", &[("RUST_MIN_STACK", "1073741824")], || {
         limit_address_space(256 * MIB);
         assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "threads are available");
-        let n = 400_000;
-        let x = Array::from_vec((0..n).collect::<Vec<i32>>());
-        let y = (0..30).fold(x.clone(), |y, i| y * 3 + &x + i);
-        let want: Vec<i32> = (0..n)
-            .map(|x| (0..30).fold(x, |y, i| y.wrapping_mul(3).wrapping_add(x).wrapping_add(i)))
-            .collect();
+        let (x, y, want) = shared_work();
         for executor in EXECUTORS {
             for threads in [None, Some(4)] {
                 let options = Options { executor, threads, ..Options::default() };
@@ -214,8 +333,8 @@ fn threads() {
             }
         }
         let kernel = Kernel::new(&[&y], &[&x], &Options::default()).expect("an expression");
-        let mut out = vec![0i32; n as usize];
-        let input: Vec<i32> = (0..n).collect();
+        let mut out = vec![0i32; want.len()];
+        let input: Vec<i32> = (0..400_000).collect();
         kernel.run(&[(&input[..]).into()], [(&mut out[..]).into()]).expect("runs");
         assert!(out == want);
     });

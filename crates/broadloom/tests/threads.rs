@@ -13,6 +13,9 @@ use broadloom::{Engine, Kernel, Limits, Options};
 use broadloom_testkit::Runner;
 use broadloom_testkit::random::Rng;
 
+#[path = "threads/waiting.rs"]
+mod waiting;
+
 const THREADS: usize = 8;
 
 /// How long each of the tests below goes on.

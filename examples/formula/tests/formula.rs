@@ -215,3 +215,22 @@ fn the_command_appends_a_column_or_points_at_the_mistake() {
     assert!(!folder.path().join("no.csv").exists());
     assert_eq!(command(&["absent.csv", "x"], folder.path()).status.code(), Some(1));
 }
+
+/// The page's commands, as they stand there, in a folder that has the examples.
+#[cfg(unix)]
+#[test]
+fn the_commands_of_the_readme_work() {
+    let lines = include_str!("../README.md").lines();
+    let commands: Vec<&str> =
+        lines.filter_map(|line| line.strip_prefix("cargo run --release -p broadloom-formula -- ")).collect();
+    assert!(!commands.is_empty());
+    for command in commands {
+        let folder = tempfile::tempdir().expect("a folder");
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the examples");
+        std::os::unix::fs::symlink(examples, folder.path().join("examples")).expect("a link");
+        let script = format!("'{}' {command}", env!("CARGO_BIN_EXE_formula"));
+        let done = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output();
+        let done = done.expect("it runs");
+        assert!(done.status.success() && folder.path().join("out.csv").is_file(), "{command}: {done:?}");
+    }
+}

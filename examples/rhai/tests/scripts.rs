@@ -147,3 +147,20 @@ fn files_are_those_of_the_folder_and_as_long_as_they_say() {
         assert!(printed.is_empty() && error.starts_with("Runtime error: load: "), "{error}");
     }
 }
+
+/// The page's commands, as they stand there, from the root of the repository.
+#[cfg(unix)]
+#[test]
+fn the_commands_of_the_readme_work() {
+    let lines = include_str!("../README.md").lines();
+    let commands: Vec<&str> =
+        lines.filter_map(|line| line.strip_prefix("cargo run --release -p broadloom-rhai -- ")).collect();
+    assert!(!commands.is_empty());
+    for command in commands {
+        let script = format!("'{}' {command}", env!("CARGO_BIN_EXE_broadloom-rhai"));
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let done = std::process::Command::new("sh").args(["-c", &script]).current_dir(root).output();
+        let done = done.expect("it runs");
+        assert!(done.status.success() && !done.stdout.is_empty(), "{command}: {done:?}");
+    }
+}

@@ -12,6 +12,7 @@ use crate::functions::float64::{
     through_float64, to_work,
 };
 use crate::functions::logarithm_ends::special;
+use crate::functions::sum_near_one::sum_less_one;
 use crate::functions::{function, single};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2, Unary};
@@ -348,66 +349,20 @@ fn logaddexp<O: Ops, P: Precision, T: Float>(o: &mut O, x1: O::V<T>, x2: O::V<T>
     o.select::<T>(nan, k, y)
 }
 
-/// logaddexp where the sum of the exponentials is near 1: log1p of e^x1 + e^x2 − 1, in double-doubles.
+/// logaddexp where the sum of the exponentials is near 1: log1p of e^x1 + e^x2 − 1, in fixed point.
 struct NearOne;
 
 impl Rare2<f64> for NearOne {
     fn call(a: f64, b: f64) -> f64 {
-        let o = &mut Scalar;
         let (m, k) = if a >= b { (a, b) } else { (b, a) };
-        // (e^m − 1) + e^k: of opposite signs and nearly one size.
-        let (m, k) = (expm1_slowly(m), exp_slowly(k));
-        let sum = o.two_sum(m.hi, k.hi);
-        let lows = o.two_sum(m.lo, k.lo);
-        let lo = o.two_sum(lows.hi, sum.lo);
-        let t = o.two_sum(sum.hi, lo.hi);
-        let y = log1p_of_sum::<_, Full>(o, t.hi, Some(t.lo + (lo.lo + lows.lo)));
+        let t = sum_less_one(m, k);
+        if t.is_tiny() {
+            return t.rounded();
+        }
+        let [hi, lo] = t.parts();
+        let y = log1p_of_sum::<_, Full>(&mut Scalar, hi, Some(lo));
         y.hi + y.lo
     }
-}
-
-/// x = n·ln 2 + r, r to about 2^−105.
-fn reduce_slowly(x: f64) -> (f64, Sum<Scalar>) {
-    let o = &mut Scalar;
-    let n = (x * LOG2_E[0]).round_ties_even();
-    // 32 bits times a small integer are exact, twice.
-    let first = x - n * LN2[0];
-    let r = o.two_sum(first, -n * LN2[1]);
-    (n, o.fast_two_sum(r.hi, r.lo - n * LN2[2]))
-}
-
-/// 1 + r/from·(1 + r/(from + 1)·(…)) to about 2^−104, for a reduced r.
-fn exponential_series(r: Sum<Scalar>, from: u32) -> Sum<Scalar> {
-    let o = &mut Scalar;
-    let mut y = Sum { hi: 1.0, lo: 0.0 };
-    for k in (from..28).rev() {
-        let product = o.sum_mul(r, y);
-        let k = f64::from(k);
-        let hi = product.hi / k;
-        let lo = ((-hi).mul_add(k, product.hi) + product.lo) / k;
-        let sum = o.two_sum(1.0, hi);
-        y = o.fast_two_sum(sum.hi, sum.lo + lo);
-    }
-    y
-}
-
-/// e^x for x ≤ 0, as a sum, to about 2^−103 of itself where it is far from underflow.
-fn exp_slowly(x: f64) -> Sum<Scalar> {
-    let (n, r) = reduce_slowly(x);
-    scale_sum::<_, Full>(&mut Scalar, exponential_series(r, 1), n)
-}
-
-/// e^x − 1 for −1 < x ≤ 0, as a sum, to about 2^−102 of itself.
-fn expm1_slowly(x: f64) -> Sum<Scalar> {
-    let o = &mut Scalar;
-    let (n, r) = reduce_slowly(x);
-    if n == 0.0 {
-        let y = exponential_series(r, 2);
-        return o.sum_mul(r, y);
-    }
-    let y = exp_slowly(x);
-    let sum = o.two_sum(-1.0, y.hi);
-    o.fast_two_sum(sum.hi, sum.lo + y.lo)
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod rounding;
 mod select;
 mod sign;
 mod single;
+mod sum_near_one;
 mod trigonometric;
 
 pub use arithmetic::*;

@@ -47,7 +47,7 @@ macro_rules! for_ints {
 for_ints!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 /// x1 where it compares strictly so, x2 otherwise; of equal operands (zeros) the bits joined by `$join`, and the
-/// sum where they don't compare, which is NaN.
+/// canonical NaN where they don't compare.
 macro_rules! for_floats {
     ($name:ident $how:ident $join:ident: $($t:ident)*) => {$(
         impl Binary<$t> for $name {
@@ -69,13 +69,14 @@ macro_rules! for_floats {
 for_floats!(Maximum Gt and: f32 f64);
 for_floats!(Minimum Lt or: f32 f64);
 
-/// A NaN where either operand is one, else `otherwise`.
+/// The canonical NaN where either operand is NaN, else `otherwise`.
 #[inline(always)]
 fn nan_of_either<O: Ops, T: Float>(o: &mut O, a: O::V<T>, b: O::V<T>, otherwise: O::V<T>) -> O::V<T> {
     let a_nan = o.cmp(Cmp::Ne, a, a);
     let b_nan = o.cmp(Cmp::Ne, b, b);
-    let out = o.select(a_nan, a, otherwise);
-    o.select(b_nan, b, out)
+    let either = o.mask_or::<T>(a_nan, b_nan);
+    let nan = o.splat(T::of_bits(T::NAN));
+    o.select(either, nan, otherwise)
 }
 
 super::through_float32!(binary Maximum Minimum);

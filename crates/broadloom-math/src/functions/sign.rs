@@ -19,7 +19,7 @@ function! {
     CopySign
     /// The next value of the dtype after x1 in the direction of x2
     NextAfter
-    /// x, with any NaN replaced by the positive quiet one
+    /// x, any NaN made the canonical one
     CanonicalNan
 }
 
@@ -99,7 +99,8 @@ macro_rules! for_reals {
                 let out = o.select(is_zero, zero, unit);
                 let infinity = o.splat(<$t as Real>::INFINITY);
                 let is_nan = o.cmp(Cmp::Gt, size, infinity);
-                let out = o.select(is_nan, bits, out);
+                let nan = o.splat(<$t as Real>::NAN);
+                let out = o.select(is_nan, nan, out);
                 o.of_bits::<$t>(out)
             }
         }
@@ -130,18 +131,6 @@ macro_rules! for_reals {
                 next_after::<O, $t>(o, x1, x2)
             }
         }
-        impl Unary<$t> for CanonicalNan {
-            type Out = $t;
-            #[inline(always)]
-            fn call<O: Ops>(o: &mut O, x: O::V<$t>) -> O::V<$t> {
-                let bits = o.bits::<$t>(x);
-                let size = magnitude::<O, $t>(o, x);
-                let (infinity, nan) = (o.splat(<$t as Real>::INFINITY), o.splat(<$t as Real>::NAN));
-                let is_nan = o.cmp(Cmp::Gt, size, infinity);
-                let bits = o.select(is_nan, nan, bits);
-                o.of_bits::<$t>(bits)
-            }
-        }
     )*};
 }
 for_reals! {
@@ -149,6 +138,36 @@ for_reals! {
     f32 1.0;
     f64 1.0;
 }
+
+impl Unary<f16> for CanonicalNan {
+    type Out = f16;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
+        let size = magnitude::<O, f16>(o, x);
+        // Without its sign bit it is a positive number of either sort, and not every target compares unsigned ones.
+        let size = o.int_resize::<u16, i16>(size);
+        let infinity = o.splat(f16::INFINITY.to_bits() as i16);
+        let is_nan = o.cmp(Cmp::Gt, size, infinity);
+        let is_nan = o.mask_resize::<i16, f16>(is_nan);
+        let nan = o.splat(f16::of_bits(<f16 as Real>::NAN));
+        o.select(is_nan, nan, x)
+    }
+}
+
+macro_rules! canonical_nan {
+    ($($t:ident)*) => {$(
+        impl Unary<$t> for CanonicalNan {
+            type Out = $t;
+            #[inline(always)]
+            fn call<O: Ops>(o: &mut O, x: O::V<$t>) -> O::V<$t> {
+                let nan = o.splat(<$t>::of_bits(<$t as Real>::NAN));
+                let is_nan = o.cmp(Cmp::Ne, x, x);
+                o.select(is_nan, nan, x)
+            }
+        }
+    )*};
+}
+canonical_nan!(f32 f64);
 
 /// nextafter on the bits: neighbours in magnitude are neighbours as integers.
 #[inline(always)]
@@ -177,8 +196,9 @@ fn next_after<O: Ops, T: Real>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
     let out = o.select(equal, b, stepped);
     let infinity = o.splat(T::INFINITY);
     let a_nan = o.cmp(Cmp::Gt, a_size, infinity);
-    let out = o.select(a_nan, a, out);
     let b_nan = o.cmp(Cmp::Gt, b_size, infinity);
-    let out = o.select(b_nan, b, out);
+    let either = o.mask_or::<T::Bits>(a_nan, b_nan);
+    let nan = o.splat(T::NAN);
+    let out = o.select(either, nan, out);
     o.of_bits::<T>(out)
 }

@@ -1,7 +1,8 @@
 //! Conversions between dtypes.
 //!
 //! A conversion is total and rounds at most once, straight from the exact source value to the target format. Floats
-//! truncate and saturate into integers, NaN becomes 0 there, integers wrap, and everything but a zero is true.
+//! truncate and saturate into integers, NaN becomes 0 there, integers wrap, and everything but a zero is true. In another
+//! float format a NaN is the positive quiet one; to its own dtype a value is moved.
 
 use super::bits;
 use super::exact::{Real, Toward};
@@ -22,6 +23,9 @@ use crate::value::{Kind, Value, kind_of};
 /// If `to` is not one of [`DTYPES`](crate::DTYPES).
 pub fn cast(x: Value, to: &str) -> Value {
     let Some(target) = kind_of(to) else { panic!("cast: no dtype is called {to}") };
+    if x.kind() == target {
+        return x;
+    }
     let outcome = match (x.kind(), target) {
         (Kind::Bool, Kind::Bool) => Outcome::Truth(x.raw() == 1),
         (Kind::Bool, Kind::Int(_)) => Outcome::Integer(i128::from(x.raw())),

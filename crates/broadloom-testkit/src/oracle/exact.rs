@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use crate::value::Format;
 
-/// A float taken apart. Zeros are finite and keep their sign; so do NaNs.
+/// A float taken apart. Zeros are finite and keep their sign; so do NaNs, of which nothing else is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Real {
     Nan { negative: bool },
@@ -44,7 +44,7 @@ impl Format {
         self.precision - 1
     }
 
-    fn sign_bit(self) -> u32 {
+    pub fn sign_bit(self) -> u32 {
         self.fraction_bits() + self.exponent_field(u64::MAX).count_ones()
     }
 
@@ -68,7 +68,7 @@ impl Real {
     }
 
     /// Rounds to the format. Subnormals are kept; a magnitude that rounds past the largest finite number is
-    /// infinite.
+    /// infinite; a NaN is the quiet one of its sign without payload.
     pub fn encode(self, format: Format) -> u64 {
         let infinity = format.exponent_field(u64::MAX) << format.fraction_bits();
         let unsigned = match self {

@@ -1,7 +1,7 @@
 //! The functions of floats, each as the Array API standard's special cases with the general case last.
 //!
 //! The arms stand in the order in which the standard's cases exclude one another, NaN first. A result is exact or wide
-//! enough for the caller to round it once.
+//! enough for the caller to round it once. Functions that move a NaN do so by its [bits](moved).
 
 use std::cmp::Ordering;
 
@@ -12,6 +12,19 @@ use crate::value::Format;
 use Real::{Finite, Infinite, Nan};
 
 const NAN: Real = Nan { negative: false };
+
+/// The bits that a function gives where its first argument is a NaN that it moves: abs, negative and copysign set the sign.
+pub(super) fn moved(function: &str, args: &[u64], format: Format) -> Option<u64> {
+    let sign = 1 << format.sign_bit();
+    let bits = match (function, args) {
+        ("abs", &[x]) => x & !sign,
+        ("negative", &[x]) => x ^ sign,
+        ("positive", &[x]) => x,
+        ("copysign", &[x, y]) => x & !sign | y & sign,
+        _ => return None,
+    };
+    matches!(Real::decode(args[0], format), Nan { .. }).then_some(bits)
+}
 
 pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Outcome> {
     let number = match (function, args) {

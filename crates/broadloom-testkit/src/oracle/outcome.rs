@@ -11,11 +11,14 @@ pub(super) enum Outcome {
     Real(Real),
 }
 
-/// Puts a result into its dtype: integers wrap, reals are rounded.
+/// Puts a result into its dtype: integers wrap, reals are rounded, and a NaN is the positive quiet one without payload.
 pub(super) fn store(outcome: Outcome, kind: Kind) -> Value {
     let raw = match (outcome, kind) {
         (Outcome::Truth(truth), _) => u64::from(truth),
         (Outcome::Integer(x), Kind::Int(int)) => bits::encode(x, int),
+        (Outcome::Real(Real::Nan { .. }), Kind::Float(format)) => {
+            Real::Nan { negative: false }.encode(format)
+        }
         (Outcome::Real(x), Kind::Float(format)) => x.encode(format),
         (Outcome::Integer(_) | Outcome::Real(_), _) => {
             unreachable!("a number was computed for a result of {kind:?}")

@@ -14,10 +14,6 @@ const NAN: Real = Nan { negative: false };
 /// error of nearly a whole unit could make it another.
 const NOTHING: i32 = -40;
 
-/// What is lost of a unit in the last place of the greater of two numbers that cancel, as a binary exponent: what sums of
-/// two float64 hold is 2^-98 of it.
-const CANCELLED: i32 = -46;
-
 pub(super) fn apply(function: &str, args: &[Real]) -> Option<Real> {
     let function = Function::from_name(function)?;
     let (&[x, y] | &[x, y, ..]) = &[args, args].concat()[..] else { return None };
@@ -39,9 +35,7 @@ pub(super) fn apply(function: &str, args: &[Real]) -> Option<Real> {
 
 /// Whether a result is less than a unit in the last place away from the exact one, and is right to the bit where
 /// that is special or, but for next to nothing, a float.
-///
-/// An error that is next to nothing beside `slack` is no error.
-pub(super) fn is_near(exact: Real, got: Real, format: Format, slack: Option<Dyadic>) -> bool {
+pub(super) fn is_near(exact: Real, got: Real, format: Format) -> bool {
     let nearest = exact.rounded(format);
     let is_nearest = got.encode(format) == nearest.encode(format);
     let x = match (exact, got) {
@@ -60,8 +54,7 @@ pub(super) fn is_near(exact: Real, got: Real, format: Format, slack: Option<Dyad
     if binade(x) > format.emax || error_is_below(nearest, unit(x, format) + NOTHING) {
         return is_nearest;
     }
-    let is_slack = slack.is_some_and(|slack| error_is_below(got, unit(slack, format) + CANCELLED));
-    is_slack || got.is_negative() == x.negative && error_is_below(got, unit(x, format))
+    got.is_negative() == x.negative && error_is_below(got, unit(x, format))
 }
 
 /// The binary exponent of a number that is not 0.

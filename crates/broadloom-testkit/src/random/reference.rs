@@ -1,9 +1,9 @@
 //! Computes what a program must give, element by element: the elements of every step, and the divisions that fail.
 //!
 //! The oracle computes each element, except for approximate functions: of several right results, theirs is that of
-//! the scalar instance, which is held to the oracle one call at a time. A computed NaN is the positive quiet one. A
-//! loaded NaN keeps its sign through functions that propagate NaN bits (where, abs, negative, positive, copysign,
-//! views), so that signbit has one right answer.
+//! the scalar instance, which is held to the oracle one call at a time. A computed NaN is the positive quiet one without
+//! payload. A loaded NaN keeps its bits through views and functions that move it (where, positive; abs, negative and
+//! copysign set its sign).
 
 use std::collections::BTreeSet;
 
@@ -123,9 +123,6 @@ impl Program {
 /// The functions that an integer divisor of zero can fail.
 const DIVIDE: [&str; 3] = ["floor_divide", "remainder", "trunc_divide"];
 
-/// The functions that give a NaN operand itself, with a sign that is specified.
-const MOVE: [&str; 5] = ["abs", "copysign", "negative", "positive", "where"];
-
 /// An operand's elements in a dtype, and the position of the one for each element of the result.
 fn column(
     arg: Arg,
@@ -150,22 +147,12 @@ fn cast(x: &Tensor, dtype: DType) -> Vec<u64> {
         return x.bits.clone();
     }
     let mut recent = Recent::new(x.bits.len());
-    let convert = |bits: u64| canonical(oracle::cast(value(x.dtype, bits), dtype.name()));
+    let convert = |bits: u64| oracle::cast(value(x.dtype, bits), dtype.name()).bits();
     x.bits.iter().map(|&bits| recent.get([bits, 0, 0], || convert(bits))).collect()
 }
 
 fn value(dtype: DType, bits: u64) -> Value {
     Value::from_bits(dtype.name(), bits).expect("a dtype of the oracle")
-}
-
-/// The bits of a computed value: those of the positive quiet NaN if it is one.
-fn canonical(x: Value) -> u64 {
-    match x {
-        x if !x.is_nan() => x.bits(),
-        Value::F16(_) => 0x7e00,
-        Value::F32(_) => 0x7fc0_0000,
-        _ => 0x7ff8_0000_0000_0000,
-    }
 }
 
 /// A function over bits of given dtypes.
@@ -197,10 +184,10 @@ impl Function {
                 return fold::apply(op, &args).expect("a function of floats").bits;
             }
             let args: Vec<Value> = (0..n).map(|i| value(dtype(i), key[i])).collect();
-            let got = oracle::apply(op.name(), &args)
+            oracle::apply(op.name(), &args)
                 .filter(|got| got.dtype() == result.name())
-                .unwrap_or_else(|| panic!("{op}({args:?}) is no {result} for the oracle"));
-            if MOVE.contains(&op.name()) { got.bits() } else { canonical(got) }
+                .unwrap_or_else(|| panic!("{op}({args:?}) is no {result} for the oracle"))
+                .bits()
         };
         Ok(self.recent.get(key, compute))
     }

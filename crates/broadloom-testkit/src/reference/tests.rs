@@ -150,12 +150,12 @@ fn kinds_are_told_apart() {
         (Function::Expm1, f64::NEG_INFINITY, 0.0, -1.0),
         (Function::Tanh, f64::NEG_INFINITY, 0.0, -1.0),
     ];
-    let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0];
+    let values = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0];
     for (function, x, y, right) in kinds {
         for value in values {
             let judged = judge(function, Format::FLOAT64, x, y, value);
             assert_eq!(judged, judge_precisely(function, Format::FLOAT64, x, y, value));
-            let fits = value == right || value.is_nan() && right.is_nan();
+            let fits = value == right || value.to_bits() == right.to_bits();
             assert_eq!(judged == Judgement::RIGHT, fits, "{function:?}({x}, {y}) = {value}: {judged:?}");
         }
     }

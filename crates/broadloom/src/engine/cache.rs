@@ -5,14 +5,15 @@
 //! forked.
 
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use hashbrown::{Equivalent, HashMap};
 use rustc_hash::FxBuildHasher;
 
+use crate::engine::lock::ForkMutex;
+
 /// Values by key, the least recently used dropped first.
 pub struct Cache<K, V> {
-    inner: Mutex<Inner<K, V>>,
+    inner: ForkMutex<Inner<K, V>>,
     max_count: usize,
     max_weight: usize,
 }
@@ -29,29 +30,20 @@ struct Entry<V> {
     used: u64,
 }
 
-/// How often a held lock is tried again before the cache is passed by.
-const TRIES: usize = 64;
-
 impl<K: Hash + Eq, V: Clone> Cache<K, V> {
     pub fn new(max_count: usize, max_weight: usize) -> Cache<K, V> {
         let inner = Inner { map: HashMap::with_hasher(FxBuildHasher), weight: 0, clock: 0 };
-        Cache { inner: Mutex::new(inner), max_count, max_weight }
+        Cache { inner: ForkMutex::new(inner), max_count, max_weight }
     }
 
-    fn lock(&self) -> Option<MutexGuard<'_, Inner<K, V>>> {
-        for _ in 0..TRIES {
-            match self.inner.try_lock() {
-                Ok(guard) => return Some(guard),
-                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-            }
-        }
-        None
+    /// Whether a value of this weight may be kept: what would push everything else out is not worth it.
+    pub fn takes(&self, weight: usize) -> bool {
+        weight <= self.max_weight / 2
     }
 
     /// The value of an equal key.
     pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
-        let mut inner = self.lock()?;
+        let mut inner = self.inner.lock()?;
         inner.clock += 1;
         let now = inner.clock;
         inner.map.get_mut(key).map(|entry| {
@@ -62,12 +54,11 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
 
     /// Keeps a value; the least recently used ones are evicted.
     pub fn insert(&self, key: K, value: V, weight: usize) {
-        // What would push everything else out is not worth keeping.
-        if weight > self.max_weight / 2 {
+        if !self.takes(weight) {
             return;
         }
         let mut dropped = Vec::new();
-        if let Some(mut inner) = self.lock() {
+        if let Some(mut inner) = self.inner.lock() {
             inner.clock += 1;
             let used = inner.clock;
             if let Some(old) = inner.map.insert(key, Entry { value, weight, used }) {
@@ -85,12 +76,12 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
 
     /// How many values are kept.
     pub fn len(&self) -> usize {
-        self.lock().map_or(0, |inner| inner.map.len())
+        self.inner.lock().map_or(0, |inner| inner.map.len())
     }
 
     /// Drops everything.
     pub fn clear(&self) {
-        let old = self.lock().map(|mut inner| {
+        let old = self.inner.lock().map(|mut inner| {
             inner.weight = 0;
             std::mem::take(&mut inner.map)
         });

@@ -5,7 +5,7 @@
 //! to repeat them). The *regret* of a run on the interpreter is what it takes longer than machine code would have taken, and
 //! never negative: once the regret of all runs together exceeds what compiling takes, compiling would have paid.
 
-use broadloom_core::DType;
+use broadloom_core::{DType, Op};
 use broadloom_core::kernel::{Code, Kernel};
 use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::LoopPlan;
@@ -161,15 +161,23 @@ impl Estimate {
             };
             instructions += if half { lean } else { cost } * scale;
             halves += if half { 1.0 } else { 0.0 };
-            // What an op computes is wider in the loops, but each op is also a pass over tiles.
+            // What an op computes is wider in the loops, but each op is also a pass over tiles; the canonical NaN is not,
+            // which loops give with what they compute.
+            let pass = if is_in_a_loop(inst.code) { 0.0 } else { pass };
             interpreted += pass + shown * scale * INTERPRETED * 4.0 / lanes;
         }
+        let steps = kernel.body.iter().filter(|inst| !is_in_a_loop(inst.code)).count();
         let machine = RATES.map(|rates| Machine {
             fused: instructions * rates.instruction + halves * rates.half + others,
             compile: rates.compile + rates.compile_instruction * kernel.cost() as f64,
         });
-        Estimate { interpreted, dispatch: kernel.body.len() as f64 * DISPATCH, machine }
+        Estimate { interpreted, dispatch: steps as f64 * DISPATCH, machine }
     }
+}
+
+/// Whether the interpreter's loop of the instruction before computes it.
+fn is_in_a_loop(code: Code) -> bool {
+    matches!(code, Code::Apply(Op::CanonicalNan, _))
 }
 
 /// What one run of a stage is expected to take on one thread, in nanoseconds.

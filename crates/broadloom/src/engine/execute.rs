@@ -4,22 +4,24 @@
 //! lock, no nest and no memory. Each thread computes under the default floating-point environment and gets its own back; the
 //! bits, and the error that names the op whose divisor was zero, are the same for any number of threads.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_interp::Tiles;
-use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, Stores};
+use broadloom_mem::{Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, SharedParts, Stores};
 use smallvec::SmallVec;
 
 use crate::engine::choice::State;
-use crate::engine::cost;
 use crate::engine::prepared::{PreparedStage, Runner};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
+use crate::engine::workers;
 use crate::jit::Compiled;
 
 impl PreparedStage {
@@ -91,36 +93,28 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         // Choosing estimates in floats, and so does the compiler, whatever the application has set.
-        let ieee = FloatEnv::ieee();
+        let _ieee = FloatEnv::ieee();
         let access: SmallVec<[Access; 8]> = nest.accesses().collect();
-        let (runner, choice) = self.runner(request, &access)?;
+        let (runner, choice) = self.runner(request, &access, watch)?;
         let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
-        let stores = self.traffic.stores();
-        let job = Job { runner: &runner, stores, params, faults: &faults, failure: OnceLock::new(), watch };
+        let job = Job::new(&runner, self.traffic.stores(), params, &faults, watch);
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
-        let policy = match &runner {
-            Runner::Jit(_) => AliasPolicy::InPlace,
-            Runner::Interp(_) => AliasPolicy::Copy,
+        let (policy, time) = match &runner {
+            Runner::Jit(_) => (AliasPolicy::InPlace, choice.cost.compiled),
+            Runner::Interp(_) => (AliasPolicy::Copy, choice.cost.interpreted),
         };
-        let (time, options) = (choice.time(), request.options);
-        let threads = cost::threads(time, request.runtime.threads(options, time));
-        let chunks = watch.map_or(1, |_| self.stage.shape.elements().div_ceil(Watch::CHUNK));
-        if threads <= 1 {
-            nest.split(chunks, policy).for_each(|part| job.part(part));
+        let threads = workers::threads(request.options, time);
+        // More parts than threads, since some threads come late or are slower.
+        let parts = if threads > 1 { threads * 4 } else { 1 };
+        let chunks = watch.map_or(1, |_| Watch::chunks(self.stage.shape.elements(), time));
+        let parts = nest.split(parts.max(chunks), policy).shared();
+        if threads > 1 {
+            workers::share(threads, &|| job.work_beside_others(&parts))?;
         } else {
-            // More parts than threads where the pool schedules them; as many as allowed where the caller does.
-            let parts = if options.threads.is_some() { threads } else { threads * 4 };
-            let parts: Vec<Part<'_>> = nest.split(parts.max(chunks), policy).collect();
-            // While it waits, this thread may run others' jobs: in the environment that they expect.
-            drop(ieee);
-            rayon::scope(|scope| {
-                for part in parts {
-                    scope.spawn(|_| {
-                        let _ieee = FloatEnv::ieee();
-                        job.part(part);
-                    });
-                }
-            });
+            job.work(&parts);
+        }
+        if let Some(panic) = job.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            resume_unwind(panic);
         }
         if let (Some(since), State::Trial(_)) = (since, choice.state) {
             self.note(request, matches!(&runner, Runner::Jit(_)), since);
@@ -151,8 +145,12 @@ struct Job<'j> {
     stores: Stores,
     params: &'j [u64],
     faults: &'j [AtomicU8],
-    /// Why a part was not run to its end, if one was not.
+    /// No further part is begun: one was not run to its end.
+    stopped: AtomicBool,
+    /// Why not.
     failure: OnceLock<Error>,
+    /// The first panic of several threads', of the caller's function that is told of the progress.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
     watch: Option<&'j Watch<'j>>,
 }
 
@@ -161,14 +159,47 @@ thread_local! {
     static WORKSPACE: RefCell<(Scratch, Tiles)> = RefCell::default();
 }
 
-impl Job<'_> {
+impl<'j> Job<'j> {
+    fn new(
+        runner: &'j Runner,
+        stores: Stores,
+        params: &'j [u64],
+        faults: &'j [AtomicU8],
+        watch: Option<&'j Watch<'j>>,
+    ) -> Job<'j> {
+        let (stopped, failure, panic) = (AtomicBool::new(false), OnceLock::new(), Mutex::new(None));
+        Job { runner, stores, params, faults, stopped, failure, panic, watch }
+    }
+
+    /// Runs parts as long as there are some, under the default floating-point environment.
+    fn work(&self, parts: &SharedParts<'_>) {
+        while !self.stopped.load(Ordering::Relaxed)
+            && let Some(part) = parts.take()
+        {
+            self.part(part);
+        }
+    }
+
+    /// Runs parts on one of several threads. A panic is kept for the caller's, and ends the work of all.
+    fn work_beside_others(&self, parts: &SharedParts<'_>) {
+        let _ieee = FloatEnv::ieee();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.work(parts))) {
+            self.stopped.store(true, Ordering::Relaxed);
+            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+        }
+    }
+
+    fn fail(&self, error: Error) {
+        let _ = self.failure.set(error);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
     /// Runs a part, under the default floating-point environment.
     fn part(&self, part: Part<'_>) {
         if let Some(watch) = self.watch
             && let Err(cancelled) = watch.check()
         {
-            let _ = self.failure.set(cancelled);
-            return;
+            return self.fail(cancelled);
         }
         let elements = part.elements();
         let mut part = Some(part);
@@ -184,7 +215,10 @@ impl Job<'_> {
         if let Some(part) = part {
             self.blocks(part, &mut Scratch::new(), &mut Tiles::default());
         }
-        if let Some(watch) = self.watch {
+        // Not after another thread's panic, which the application is to hear of once.
+        if let Some(watch) = self.watch
+            && !self.stopped.load(Ordering::Relaxed)
+        {
             watch.done(elements);
         }
     }
@@ -201,14 +235,14 @@ impl Job<'_> {
             match done {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
-                    let _ = self.failure.set(error);
+                    self.fail(error);
                     ControlFlow::Break(())
                 }
             }
         };
         let _ = part.run(scratch, &mut body);
         if let Some(refused) = scratch.take_refusal() {
-            let _ = self.failure.set(Error::new(ErrorKind::Limit, refused.to_string()));
+            self.fail(Error::new(ErrorKind::Limit, refused.to_string()));
         }
         for (shared, own) in self.faults.iter().zip(&faults) {
             if *own != 0 {

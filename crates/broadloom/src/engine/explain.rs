@@ -10,11 +10,11 @@ use broadloom_ir::VectorWidth;
 use broadloom_mem::{FloatEnv, Stores};
 
 use crate::engine::choice::Why;
-use crate::engine::cost;
 use crate::engine::execution_plan::ExecutionPlan;
 use crate::engine::options::Options;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::Runtime;
+use crate::engine::workers;
 use crate::explain::{Explanation, Run, Step};
 use crate::lower::Expression;
 
@@ -106,7 +106,7 @@ fn step(
         width,
         narrowed,
         why: choice.why.to_string(),
-        threads: cost::threads(choice.time(), runtime.threads(options, choice.time())),
+        threads: workers::threads(options, choice.time()),
         interpreted: choice.cost.interpreted,
         compiled: choice.cost.compiled,
         compile: choice.cost.compile,

@@ -10,6 +10,8 @@ mod cost;
 mod execute;
 mod execution_plan;
 mod explain;
+mod in_flight;
+mod lock;
 mod memory;
 mod options;
 mod prepared;
@@ -18,6 +20,7 @@ mod trial;
 mod watch;
 mod workers;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use broadloom_core::fuse;
@@ -40,6 +43,7 @@ pub(crate) use cache::Cache;
 use execution_plan::PlanRun;
 pub(crate) use execution_plan::{ExecutionPlan, param};
 pub(crate) use explain::{Asked, Detail};
+use in_flight::{InFlight, Meanwhile};
 pub(crate) use memory::copy;
 pub(crate) use memory::view;
 pub(crate) use memory::{Destination, view_mut};
@@ -55,6 +59,9 @@ pub use watch::{Control, Progress};
 /// threads; arrays belong to none.
 pub struct Engine {
     plans: Cache<PlanKey, Arc<ExecutionPlan>>,
+    /// What is being planned, with its literals.
+    planning: InFlight<WithLiterals<PlanKey, Box<[Scalar]>>, Arc<ExecutionPlan>>,
+    planned: AtomicU64,
     runtime: Runtime,
     pool: Arc<Pool>,
 }
@@ -63,9 +70,9 @@ pub struct Engine {
 const WORDS_PER_NODE: usize = 4;
 
 /// A plan's identity: the structure of the expressions, and what else decides the kernels.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct PlanKey {
-    structure: OwnedStructure,
+    structure: Arc<OwnedStructure>,
     mode: (IntDivision, Rules),
 }
 
@@ -80,12 +87,39 @@ impl PlanLookup<'_> {
     fn new<'k>(expression: Expression<'k>, options: &Options) -> PlanLookup<'k> {
         PlanLookup { structure: expression.structure, mode: (options.int_division, options.rules) }
     }
+
+    fn to_owned(&self) -> PlanKey {
+        PlanKey { structure: Arc::new(self.structure.to_owned()), mode: self.mode }
+    }
 }
 
 impl Equivalent<PlanKey> for PlanLookup<'_> {
     fn equivalent(&self, key: &PlanKey) -> bool {
         self.structure == key.structure.borrow() && self.mode == key.mode
     }
+}
+
+/// A [`PlanKey`] or [`PlanLookup`] with the values of the literals: plans that depend on them are equal too.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct WithLiterals<K, L> {
+    key: K,
+    literals: L,
+}
+
+impl Equivalent<WithLiterals<PlanKey, Box<[Scalar]>>> for WithLiterals<PlanLookup<'_>, &[Scalar]> {
+    fn equivalent(&self, other: &WithLiterals<PlanKey, Box<[Scalar]>>) -> bool {
+        *self.literals == *other.literals && self.key.equivalent(&other.key)
+    }
+}
+
+/// What an engine has made since it was made itself ([`Engine::statistics`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Execution plans: which kernels an expression becomes, over which memory.
+    pub plans: u64,
+    /// Kernels that were compiled to machine code.
+    pub compilations: u64,
 }
 
 impl Engine {
@@ -98,6 +132,8 @@ impl Engine {
     fn for_target(limits: Limits, target: VectorWidth) -> Engine {
         Engine {
             plans: Cache::new(limits.plans, limits.plan_words),
+            planning: InFlight::new(),
+            planned: AtomicU64::new(0),
             runtime: Runtime::new(&limits, target),
             pool: Arc::new(Pool::new(limits.pool_bytes)),
         }
@@ -134,8 +170,30 @@ impl Engine {
     /// [`ErrorKind::Limit`] for memory beyond the options' limit or the machine's; [`ErrorKind::ZeroDivision`] under
     /// that option.
     pub fn eval_many(&self, roots: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
+        self.eval_many_controlled(roots, options, None)
+    }
+
+    /// [`Engine::eval_many`], watched: it can be cancelled, and says how far it is.
+    ///
+    /// # Errors
+    /// Those of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set.
+    pub fn eval_many_watched(
+        &self,
+        roots: &[&Array<'_>],
+        options: &Options,
+        control: &Control<'_>,
+    ) -> Result<Vec<Array<'static>>> {
+        self.eval_many_controlled(roots, options, Some(control))
+    }
+
+    pub(crate) fn eval_many_controlled(
+        &self,
+        roots: &[&Array<'_>],
+        options: &Options,
+        control: Option<&Control<'_>>,
+    ) -> Result<Vec<Array<'static>>> {
         let destinations: SmallVec<[Destination<'_>; 2]> = roots.iter().map(|_| Destination::New).collect();
-        let made = self.evaluate(roots, options, destinations)?;
+        let made = self.evaluate(roots, options, destinations, control)?;
         Ok(made
             .into_iter()
             .zip(roots)
@@ -158,31 +216,78 @@ impl Engine {
         self.runtime.kernels.len()
     }
 
-    /// Writes an array's values into memory that may overlap the array's own inputs.
-    pub(crate) fn eval_into(&self, root: &Array<'_>, out: Destination<'_>, options: &Options) -> Result<()> {
-        self.evaluate(&[root], options, std::iter::once(out).collect()).map(drop)
+    /// How much was planned and compiled, what is no longer kept included.
+    ///
+    /// Threads that evaluate the same new expression at the same time share one plan, and one of them compiles it.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Engine, Limits, Options};
+    ///
+    /// let engine = Engine::new(Limits::default());
+    /// let y = Array::from_vec(vec![1.0_f32, 2.0]) * 3;
+    /// engine.eval_many(&[&y], &Options::default())?;
+    /// engine.eval_many(&[&y], &Options::default())?;
+    /// assert_eq!(engine.statistics().plans, 1);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn statistics(&self) -> Statistics {
+        Statistics {
+            plans: self.planned.load(Ordering::Relaxed),
+            compilations: self.runtime.compilations.load(Ordering::Relaxed),
+        }
     }
 
-    /// The plan of expressions; an earlier one of their structure where the literals' values don't matter.
+    /// Writes an array's values into memory that may overlap the array's own inputs.
+    pub(crate) fn eval_into(
+        &self,
+        root: &Array<'_>,
+        out: Destination<'_>,
+        options: &Options,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
+        self.evaluate(&[root], options, std::iter::once(out).collect(), control).map(drop)
+    }
+
+    /// The plan of expressions; an earlier one of their structure where the literals' values don't matter, or one that another
+    /// thread is making.
     pub(crate) fn execution_plan(
         &self,
         expression: Expression<'_>,
         options: &Options,
+        watch: Option<&Watch<'_>>,
     ) -> Result<Arc<ExecutionPlan>> {
         let lookup = PlanLookup::new(expression, options);
         if let Some(plan) = self.plans.get(&lookup) {
             return Ok(plan);
         }
+        // Nobody else finds what is not kept, and copying a very long structure takes memory.
+        let weight = WORDS_PER_NODE * expression.structure.nodes.len();
+        if !self.plans.takes(weight) {
+            return self.make_plan(expression, options).map(|(plan, _)| plan);
+        }
+        let lookup = WithLiterals { key: lookup, literals: expression.literals };
+        let owned = || WithLiterals { key: lookup.key.to_owned(), literals: expression.literals.into() };
+        let known = || self.plans.get(&lookup.key);
+        let make = |owned: WithLiterals<PlanKey, _>| {
+            let (plan, depends_on_values) = self.make_plan(expression, options)?;
+            if !depends_on_values {
+                self.plans.insert(owned.key, plan.clone(), weight);
+            }
+            Ok(plan)
+        };
+        let plan = self.planning.once(&lookup, owned, Meanwhile::Wait(watch), known, make)?;
+        plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan that was waited for is not there"))
+    }
+
+    /// Plans expressions; and whether the plan is one for these values of the literals only.
+    fn make_plan(&self, expression: Expression<'_>, options: &Options) -> Result<(Arc<ExecutionPlan>, bool)> {
         // Building and rewriting fold constants, and costs are estimated, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let Planned { graph, plan } = plan(expression, options)?;
         let plan = Arc::new(ExecutionPlan::new(plan, expression.functions)?);
-        if !graph.depends_on_values() {
-            let PlanLookup { structure, mode } = lookup;
-            let key = PlanKey { structure: structure.to_owned(), mode };
-            self.plans.insert(key, plan.clone(), WORDS_PER_NODE * structure.nodes.len());
-        }
-        Ok(plan)
+        self.planned.fetch_add(1, Ordering::Relaxed);
+        Ok((plan, graph.depends_on_values()))
     }
 
     fn evaluate(
@@ -190,12 +295,18 @@ impl Engine {
         roots: &[&Array<'_>],
         options: &Options,
         destinations: SmallVec<[Destination<'_>; 2]>,
+        control: Option<&Control<'_>>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
+        let mut watch = control.map(Watch::new);
+        watch.as_ref().map_or(Ok(()), Watch::check)?;
         let lowered = Lowered::new(roots, options.size_limits())?;
-        let plan = self.execution_plan(lowered.expression(), options)?;
+        let plan = self.execution_plan(lowered.expression(), options, watch.as_ref())?;
+        if let Some(watch) = &mut watch {
+            watch.total = plan.elements();
+        }
         let slots: SmallVec<[Region<'_>; 8]> =
             lowered.slots().iter().map(|data| data.storage.region()).collect();
-        self.run(&plan, &slots, lowered.literals(), options, destinations, None)
+        self.run(&plan, &slots, lowered.literals(), options, destinations, watch.as_ref())
     }
 
     /// Runs a plan over the memory of its slots.
@@ -261,12 +372,14 @@ pub(crate) fn evaluate_into_leaf(
     root: &Array<'_>,
     leaf: &mut Data<'static>,
     options: &Options,
+    control: Option<&Control<'_>>,
 ) -> Result<()> {
     let internal = || Error::new(ErrorKind::Internal, "the output's memory is held by another handle");
     let dtype = leaf.storage.dtype();
     let layout = leaf.layout.clone();
     let bytes = leaf.storage.bytes_mut().ok_or_else(internal)?;
-    Engine::global().eval_into(root, Destination::Given(Box::new(view_mut(bytes, dtype, &layout)?)), options)
+    let out = Destination::Given(Box::new(view_mut(bytes, dtype, &layout)?));
+    Engine::global().eval_into(root, out, options, control)
 }
 
 #[cfg(test)]
@@ -282,7 +395,7 @@ mod tests {
             let engine = Engine::for_target(Limits::default(), target);
             let options = |vector_width| Options { vector_width, threads: Some(1), ..Options::default() };
             let lowered = Lowered::new(&[&root], Options::default().size_limits())?;
-            let plan = engine.execution_plan(lowered.expression(), &Options::default())?;
+            let plan = engine.execution_plan(lowered.expression(), &Options::default(), None)?;
             let stage = &plan.stages[0];
             let of_target = options(Some(target));
             let wanted = stage.would_choose(&engine.request(&of_target), &stage.access()).cost;

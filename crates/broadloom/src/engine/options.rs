@@ -57,7 +57,12 @@ pub struct Options {
     /// A CPU that has no vectors of this width uses the widest that it has; so does a kernel that the compiler can't put
     /// on them. [`explanation`](crate::Array::explanation) says which are used, and why no wider ones.
     pub vector_width: Option<VectorWidth>,
-    /// The most threads to use; `None` for as many as the current rayon pool has.
+    /// The most threads to use, the calling one included. `None` for as many as the rayon pool has that the caller is a
+    /// thread of; outside of any, `RAYON_NUM_THREADS`, or as many as there are processors. Never more than 256.
+    ///
+    /// The others are threads of broadloom's own (`broadloom-1` and so on), which sleep between evaluations. The calling
+    /// thread computes too, and waits for those alone that have begun a part of its evaluation; meanwhile it runs nothing
+    /// else, so that a lock may be held around an evaluation.
     pub threads: Option<usize>,
     /// What an integer division by zero does.
     pub int_division: IntDivision,

@@ -19,8 +19,10 @@ use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
 use crate::engine::cost::{self, Estimate, RunCost, Traffic};
+use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
-use crate::engine::runtime::{KernelKey, Request, ThreadMode};
+use crate::engine::runtime::{Compilation, KernelKey, Request, ThreadMode};
+use crate::engine::watch::Watch;
 use crate::jit::Compiled;
 
 /// See the module's head.
@@ -203,8 +205,14 @@ impl PreparedStage {
         }
     }
 
-    /// The executor of a run with inputs that are accessed so, prepared.
-    pub fn runner<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Result<(Runner, Choice<'e>)> {
+    /// The executor of a run with inputs that are accessed so, prepared. Where another thread compiles the kernel, a run that
+    /// may choose is interpreted meanwhile.
+    pub fn runner<'e>(
+        &'e self,
+        request: &Request<'e>,
+        access: &[Access],
+        watch: Option<&Watch<'_>>,
+    ) -> Result<(Runner, Choice<'e>)> {
         let (width, threads) = (request.width as usize, request.threads as usize);
         // Held by another thread (or, in a forked child, by none): what that has decided is in the tags.
         let mut alone = Kept::default();
@@ -224,7 +232,11 @@ impl PreparedStage {
         if held {
             self.tags[width][threads].store(choice.state.tag(), Ordering::Relaxed);
         }
-        if choice.jit && self.make_code(request, access, kept)? {
+        let meanwhile = match request.options.executor {
+            Executor::Auto => Meanwhile::Leave,
+            Executor::Interp | Executor::Jit => Meanwhile::Wait(watch),
+        };
+        if choice.jit && self.make_code(request, access, kept, meanwhile)? {
             let code = &kept.code[width].compiled;
             if let Some(compiled) = code {
                 // Under the lock: a forked child must not wait for one that is being set.
@@ -234,9 +246,7 @@ impl PreparedStage {
                 return Ok((Runner::Jit(compiled.clone()), choice));
             }
         }
-        if !choice.jit {
-            kept.ledger.add(&choice.cost);
-        }
+        kept.ledger.add(&choice.cost);
         let program = match &kept.program {
             Some(program) => program.clone(),
             None => {
@@ -248,12 +258,22 @@ impl PreparedStage {
         Ok((Runner::Interp(program), choice))
     }
 
-    /// Sees to it that there is machine code; false where the compiler refuses it, which it is asked for once.
-    fn make_code(&self, request: &Request<'_>, access: &[Access], kept: &mut Kept) -> Result<bool> {
+    /// Sees to it that there is machine code; false where the compiler refuses it, which it is asked for once, or another
+    /// thread makes it and is not waited for.
+    fn make_code(
+        &self,
+        request: &Request<'_>,
+        access: &[Access],
+        kept: &mut Kept,
+        meanwhile: Meanwhile<'_>,
+    ) -> Result<bool> {
         let code = &mut kept.code[request.width as usize];
         if code.compiled.is_none() && !code.refused {
-            code.compiled = request.runtime.compile(self.key(request, access), &self.functions)?;
-            code.refused = code.compiled.is_none();
+            match request.runtime.compile(self.key(request, access), &self.functions, meanwhile)? {
+                Compilation::Code(compiled) => code.compiled = Some(compiled),
+                Compilation::Refused => code.refused = true,
+                Compilation::Elsewhere => {}
+            }
         }
         Ok(code.compiled.is_some())
     }
@@ -262,12 +282,16 @@ impl PreparedStage {
     pub fn compile(&self, request: &Request<'_>) -> Result<()> {
         let options = request.options;
         let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
-        let (Some(_), true, Ok(mut kept)) = (&self.linear, wanted, self.kept.try_lock()) else {
+        if self.linear.is_none() || !wanted {
             return Ok(());
-        };
+        }
+        // Where another thread has the lock, the engine keeps the code for it.
+        let mut alone = Kept::default();
+        let mut guard = self.kept.try_lock();
+        let kept = guard.as_deref_mut().unwrap_or(&mut alone);
         let access = self.access();
         kept.turn_to(&access);
-        self.make_code(request, &access, &mut kept).map(drop)
+        self.make_code(request, &access, kept, Meanwhile::Wait(None)).map(drop)
     }
 
     #[inline]

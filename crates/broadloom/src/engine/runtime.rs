@@ -1,8 +1,10 @@
 //! The state that all runs of an engine share: compiled kernels, the compiler, the target, and how one run is asked for.
 //!
 //! The width of vectors that a call asks for is clamped here, once, to what the target has ([`Runtime::request`]): costs,
-//! states and keys of caches see the clamped one only. A compiler that is refused, or that can't be made, is not asked again.
+//! states and keys of caches see the clamped one only. A compiler that is refused, or that can't be made, is not asked again;
+//! a kernel that several threads want at the same time is compiled by one of them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use broadloom_core::{ErrorKind, Kernel, Result};
@@ -11,8 +13,8 @@ use broadloom_mem::{Access, HostFunction, Stores};
 use smallvec::SmallVec;
 
 use crate::engine::cache::Cache;
+use crate::engine::in_flight::{InFlight, Meanwhile};
 use crate::engine::options::{Limits, Options, Profiling};
-use crate::engine::workers;
 use crate::jit::{Compiled, Compiler};
 
 /// See the module's head.
@@ -20,7 +22,10 @@ pub struct Runtime {
     pub kernels: Cache<KernelKey, Compiled>,
     compiler: OnceLock<std::result::Result<Compiler, String>>,
     refused: OnceLock<String>,
-    process: u32,
+    /// What is being compiled; none where the compiler does not take the kernel.
+    compiling: InFlight<KernelKey, Option<Compiled>>,
+    /// How many kernels were compiled.
+    pub compilations: AtomicU64,
     pub profiling: Profiling,
     /// The widest vectors of the CPU that is compiled for.
     target: VectorWidth,
@@ -61,7 +66,8 @@ impl Runtime {
             kernels: Cache::new(limits.kernels, limits.code_bytes),
             compiler: OnceLock::new(),
             refused: OnceLock::new(),
-            process: std::process::id(),
+            compiling: InFlight::new(),
+            compilations: AtomicU64::new(0),
             profiling: Profiling::from_env(),
             target,
         }
@@ -98,15 +104,35 @@ impl Runtime {
         compiler.as_ref().map_err(String::as_str)
     }
 
-    /// A kernel's machine code, if it is kept; else it is compiled. `None` where executable memory is refused, now and
-    /// from then on, and for a kernel that is too much for the compiler.
-    pub fn compile(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Compiled>> {
+    /// A kernel's machine code, if it is kept or another thread is making it and is waited for; else it is compiled here.
+    pub fn compile(
+        &self,
+        key: KernelKey,
+        functions: &[HostFunction],
+        meanwhile: Meanwhile<'_>,
+    ) -> Result<Compilation> {
         if let Some(compiled) = self.kernels.get(&key) {
-            return Ok(Some(compiled));
+            return Ok(Compilation::Code(compiled));
         }
+        if self.no_compiler().is_some() {
+            return Ok(Compilation::Refused);
+        }
+        let known = || self.kernels.get(&key).map(Some);
+        let make = |key| self.make(key, functions);
+        Ok(match self.compiling.once(&key, || key.clone(), meanwhile, known, make)? {
+            Some(Some(compiled)) => Compilation::Code(compiled),
+            Some(None) => Compilation::Refused,
+            None => Compilation::Elsewhere,
+        })
+    }
+
+    /// Compiles a kernel. `None` where executable memory is refused, now and from then on, and for a kernel that is too
+    /// much for the compiler.
+    fn make(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Compiled>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
         match compiler.compile_with(key.stores, &key.kernel, functions, &key.access, key.width) {
             Ok(compiled) => {
+                self.compilations.fetch_add(1, Ordering::Relaxed);
                 // Code takes whole pages, and what is kept beside it about as much again.
                 let weight = compiled.code_size().next_multiple_of(4096) * 2;
                 self.kernels.insert(key, compiled.clone(), weight);
@@ -121,9 +147,13 @@ impl Runtime {
             Err(e) => Err(e),
         }
     }
+}
 
-    /// How many threads an evaluation may use, for work of so many nanoseconds.
-    pub fn threads(&self, options: &Options, time: f64) -> usize {
-        workers::threads(options, time, self.process)
-    }
+/// What comes of asking for machine code.
+pub enum Compilation {
+    Code(Compiled),
+    /// The compiler does not take the kernel, or there is none.
+    Refused,
+    /// Another thread compiles it, and is not waited for.
+    Elsewhere,
 }

@@ -5,9 +5,9 @@
 
 use broadloom_core::fuse::{Decision, Source, Stage, Target};
 use broadloom_core::graph::{Graph, NodeId};
-use broadloom_core::kernel::Depth;
+use broadloom_core::kernel::{Code, Depth, Inst};
 use broadloom_core::rewrite::Firing;
-use broadloom_core::{DType, Shape};
+use broadloom_core::{DType, Op, Shape};
 use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::AccessClass;
 
@@ -136,7 +136,10 @@ impl Step {
         let kernel = &self.stage.kernel;
         let depths = kernel.depths(|input| self.access.get(input) == Some(&AccessClass::Uniform));
         let mut counts = [0; 3];
-        for depth in &depths[kernel.values() - kernel.body.len()..] {
+        let of_body = &depths[kernel.values() - kernel.body.len()..];
+        // The canonical NaN is part of the operation that it is put after.
+        let written = |inst: &Inst| !matches!(inst.code, Code::Apply(Op::CanonicalNan, _));
+        for (depth, _) in of_body.iter().zip(&kernel.body).filter(|(_, inst)| written(inst)) {
             counts[match depth {
                 Depth::Call => 0,
                 Depth::Row => 1,

@@ -66,7 +66,7 @@ impl Specialisation {
     ) -> Result<Specialisation> {
         let literals: Box<[Scalar]> = template.literals().into();
         let nodes = template.bind(&layouts, options.size_limits())?;
-        let plan = Engine::global().execution_plan(template.expression(&nodes), options)?;
+        let plan = Engine::global().execution_plan(template.expression(&nodes), options, None)?;
         drop(nodes);
         let inputs = ports.iter().zip(layouts).map(|(port, layout)| Input {
             operand: Required::new(port.dtype, layout.shape.elements()),
@@ -162,7 +162,10 @@ impl Specialisation {
             destinations.push(destination);
             later.push(left);
         }
-        let watch = control.map(|control| Watch::new(control, self.plan.elements()));
+        let mut watch = control.map(Watch::new);
+        if let Some(watch) = &mut watch {
+            watch.total = self.plan.elements();
+        }
         let made = Engine::global().run(
             &self.plan,
             &slots,

@@ -128,8 +128,12 @@ impl Executor {
         (0..arity).for_each(|i| args[i] = ValueId(i as u32));
         let kernel = Kernel {
             inputs: vec![dtype; arity],
-            body: vec![Inst { code: Code::Apply(op, dtype), args }],
-            outputs: vec![ValueId(arity as u32)],
+            // As every kernel that rewriting makes of the function.
+            body: vec![
+                Inst { code: Code::Apply(op, dtype), args },
+                Inst { code: Code::Apply(Op::CanonicalNan, dtype), args: [ValueId(arity as u32); 3] },
+            ],
+            outputs: vec![ValueId(arity as u32 + 1)],
             ..Kernel::default()
         };
         let access = vec![Access::Contiguous; arity];

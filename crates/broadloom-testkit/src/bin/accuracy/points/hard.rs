@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use broadloom_core::DType;
-use broadloom_testkit::reference::{Format, Function, near_multiples_of_half_pi};
+use broadloom_testkit::reference::{Format, Function, near_multiples_of_half_pi, nearest_to_one};
 
 use crate::format::{from_bits, step};
 
@@ -43,6 +43,13 @@ pub fn list(function: Function, format: Format) -> Vec<[f64; 2]> {
             edge_cases.iter().flat_map(|&x| edge_cases.iter().map(move |&y| [x, y])).collect();
         if function == Function::Pow && format == Format::FLOAT64 {
             pairs.extend(PAIRS);
+        }
+        if function == Function::LogAddExp && format == Format::FLOAT64 {
+            pairs.extend(
+                nearest_to_one()
+                    .into_iter()
+                    .flat_map(|[x, y, _]| (-2..=2).map(move |by| [x, step(format, y, by)])),
+            );
         }
         return pairs;
     }

@@ -1,0 +1,231 @@
+//! Host functions: functions of the application, called from the loops of every executor.
+//!
+//! A function is called through an entry of this library that does not unwind, with the context that it was created with.
+//! The context is destroyed once: when no handle, builder, library, kernel or cache has the function any more.
+
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, OnceLock};
+
+use broadloom::{DType, Engine, HostFunction};
+
+use crate::argument::{BL_NUL_TERMINATED, OutPtr, Versioned, many, text, versioned};
+use crate::code::{bl_dtype, dtype};
+use crate::status::bl_status::{self, BL_NULL};
+use crate::status::{Answer, Failure, answer};
+use crate::table::{Pin, Refused, Table};
+
+/// A handle of a host function. 0 is no function.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bl_host {
+    /// Opaque.
+    pub id: u64,
+}
+
+/// A function of the application over elements that lie side by side: it reads `elements` elements of each of the `inputs`
+/// and writes as many to `output`, by the dtypes that it was created with. Bools are bytes of 0 or 1; of a result any byte
+/// but 0 is true.
+///
+/// It is called from the threads that compute, several at a time, for any number of elements from one on, in any order, and
+/// for some elements more than once: what it writes must depend on what it reads alone. It may call functions of this
+/// library. It must return normally: an exception ends the process, and a `longjmp` is undefined behaviour. It must leave
+/// the floating-point environment as it finds it (rounding to nearest, no exception trapped).
+pub type bl_host_tile = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        elements: usize,
+        inputs: *const *const c_void,
+        output: *mut c_void,
+    ),
+>;
+
+/// A function that is called with a context when nobody uses it any more: once, from any thread. It must return normally.
+pub type bl_destructor = Option<unsafe extern "C" fn(context: *mut c_void)>;
+
+/// What a host function is created from; set `size`, and unused fields to zero.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bl_host_function {
+    /// sizeof(bl_host_function)
+    pub size: usize,
+    /// Its name in texts and explanations: at most 255 ASCII letters, digits and `_`, no digit first; zero-terminated.
+    pub name: *const c_char,
+    /// A BL_DTYPE constant for each operand.
+    pub operands: *const bl_dtype,
+    /// The number of operands: 1 to 3.
+    pub operand_count: usize,
+    /// A BL_DTYPE constant: the dtype of its result.
+    pub result: bl_dtype,
+    /// About how long an element takes, in units of 0.04 ns (an addition is 1, a power some 140); 0 for 128. It decides how many
+    /// threads share the work, never a result.
+    pub cost: u32,
+    /// The function.
+    pub function: bl_host_tile,
+    /// Passed to `function` and `destructor`.
+    pub context: *mut c_void,
+    /// Called with the context in the end; null for none.
+    pub destructor: bl_destructor,
+}
+
+// SAFETY: the struct is `repr(C)` and begins with `size: usize`. Its other fields are integers, pointers, and optional
+// function pointers, which C declares as nullable pointers to functions of those types; zero is a value of each.
+unsafe impl Versioned for bl_host_function {
+    const MIN_SIZE: usize = size_of::<bl_host_function>();
+
+    fn defaults() -> bl_host_function {
+        bl_host_function {
+            size: size_of::<bl_host_function>(),
+            name: std::ptr::null(),
+            operands: std::ptr::null(),
+            operand_count: 0,
+            result: 0,
+            cost: 0,
+            function: None,
+            context: std::ptr::null_mut(),
+            destructor: None,
+        }
+    }
+}
+
+/// The function as it is called: it may unwind into an entry that may not.
+type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, usize, *const *const c_void, *mut c_void);
+
+/// A function of the application with its context.
+struct Owner {
+    function: Unwinding,
+    context: *mut c_void,
+    /// Set once the application has its handle: of a function that is refused, the context stays the application's.
+    destructor: OnceLock<unsafe extern "C-unwind" fn(*mut c_void)>,
+}
+
+// SAFETY: the context is passed to the application's functions alone, which `bl_host_new` documents to be called from any
+// thread, several at a time.
+unsafe impl Send for Owner {}
+// SAFETY: as above.
+unsafe impl Sync for Owner {}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        /// The call in a function of this ABI, so that what unwinds ends the process.
+        extern "C" fn destroy(destructor: unsafe extern "C-unwind" fn(*mut c_void), context: *mut c_void) {
+            // SAFETY: `bl_host_new` documents that the destructor is called with the context, once, from any thread, when
+            // the function is not used any more: the last owner is being dropped.
+            unsafe { destructor(context) }
+        }
+        if let Some(destructor) = self.destructor.get() {
+            destroy(*destructor, self.context);
+        }
+    }
+}
+
+/// The entry of every function of the application: the context is a pointer to an `Arc<Owner>`.
+///
+/// # Safety
+/// As [`HostTile`](broadloom::HostTile), for the dtypes that the function was created with.
+unsafe extern "C" fn enter(
+    elements: usize,
+    inputs: *const *const u8,
+    output: *mut u8,
+    context: *const c_void,
+) {
+    // SAFETY: `bl_host_new` registers this entry together with an `Arc<Owner>`, which lives as long as the function does.
+    let owner = unsafe { &*context.cast::<Arc<Owner>>() };
+    // SAFETY: the operands are those of the declaration, by this function's safety section; `bl_host_new` requires that the
+    // function may be called with them and its context.
+    unsafe { (owner.function)(owner.context, elements, inputs.cast(), output.cast()) }
+}
+
+static HOSTS: Table<HostFunction> = Table::new(b'h');
+
+fn refused(why: Refused) -> Failure {
+    Failure::handle("host function", why)
+}
+
+/// The function of a handle.
+pub(crate) fn function(handle: bl_host) -> Answer<Pin<'static, HostFunction>> {
+    HOSTS.pin(handle.id).map_err(refused)
+}
+
+/// Creates a host function with one reference. Each creation is a function of its own, whatever its name: create it once and
+/// keep the handle, since code is compiled anew for another function.
+///
+/// The context is destroyed when the function has no reference and nothing uses it: builders, libraries and kernels
+/// keep the functions that they were given, and so do caches until `bl_clear_caches`. If the creation fails,
+/// the context is not destroyed.
+///
+/// # Safety
+/// `description` is null, or to as many bytes as its size says; its name is null or ends with a zero, its operands are null
+/// or valid for `operand_count` reads. The function and the destructor may be called as their types say, until the
+/// destructor is called; `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: *mut bl_host) -> bl_status {
+    answer(|| {
+        // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `out` is;
+        // `versioned` requires of the description what the safety section says.
+        let (out, given) = unsafe {
+            let out = OutPtr::new(out, "the pointer to the host function")?;
+            (out, versioned(description, "the pointer to the description")?)
+        };
+        // SAFETY: `text` and `many` accept null and require of other pointers what the safety section says of the fields.
+        let (name, operands) = unsafe {
+            let name = text(given.name, BL_NUL_TERMINATED, "the name of the host function")?;
+            (name, many(given.operands, given.operand_count, "the pointer to the operands")?)
+        };
+        let operands = operands.iter().map(|&code| dtype(code)).collect::<Answer<Vec<DType>>>()?;
+        let result = dtype(given.result)?;
+        let Some(function) = given.function else {
+            return Err(Failure::new(BL_NULL, "the pointer to the function is null"));
+        };
+        // SAFETY: the two types differ in whether the function may unwind, which its caller alone has to know.
+        let function = unsafe {
+            std::mem::transmute::<
+                unsafe extern "C" fn(*mut c_void, usize, *const *const c_void, *mut c_void),
+                Unwinding,
+            >(function)
+        };
+        let owner = Arc::new(Owner { function, context: given.context, destructor: OnceLock::new() });
+        // SAFETY: `enter` passes the operands on to the application's function, of which the safety section requires what
+        // `HostFunction::tile` does.
+        let host = unsafe { HostFunction::tile(name, &operands, result, enter, owner.clone()) };
+        let mut host = host.map_err(broadloom::Error::from)?;
+        if given.cost != 0 {
+            host = host.with_cost(given.cost);
+        }
+        let id = HOSTS.insert(host).map_err(refused)?;
+        if let Some(destructor) = given.destructor {
+            // SAFETY: as for the function above.
+            let destructor = unsafe {
+                std::mem::transmute::<
+                    unsafe extern "C" fn(*mut c_void),
+                    unsafe extern "C-unwind" fn(*mut c_void),
+                >(destructor)
+            };
+            // It is set once: the owner was made above.
+            let _ = owner.destructor.set(destructor);
+        }
+        out.put(bl_host { id });
+        Ok(())
+    })
+}
+
+/// Adds a reference to a host function.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_host_retain(handle: bl_host) -> bl_status {
+    answer(|| HOSTS.retain(handle.id).map_err(refused))
+}
+
+/// Removes a reference; after the last one the handle is invalid. What uses the function keeps it.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_host_release(handle: bl_host) -> bl_status {
+    answer(|| HOSTS.release(handle.id).map_err(refused))
+}
+
+/// Forgets all plans and machine code that no kernel or call holds, and frees pooled memory. Host functions that nothing else
+/// uses are destroyed: an application calls it before it unloads the code of such functions.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_clear_caches() -> bl_status {
+    answer(|| {
+        Engine::global().clear();
+        Ok(())
+    })
+}

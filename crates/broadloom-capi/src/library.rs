@@ -1,0 +1,86 @@
+//! Libraries: the functions that an application gives to its texts.
+//!
+//! A kernel keeps the functions that it was parsed with, whatever is added to the library later.
+
+use std::ffi::c_char;
+use std::sync::{Mutex, PoisonError};
+
+use broadloom::text::{Library, ParseOptions};
+
+use crate::argument::{OutPtr, text};
+use crate::host::{bl_host, function};
+use crate::status::bl_status;
+use crate::status::{Answer, Failure, answer};
+use crate::table::{Refused, Table};
+
+/// A handle of a library: host functions, and functions defined in the text language, for texts. 0 is no library.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bl_library {
+    /// Opaque.
+    pub id: u64,
+}
+
+static LIBRARIES: Table<Mutex<Library>> = Table::new(b'l');
+
+fn refused(why: Refused) -> Failure {
+    Failure::handle("library", why)
+}
+
+/// Works on a library; a change that fails leaves it as it was.
+fn with<T>(handle: bl_library, work: impl FnOnce(&mut Library) -> Answer<T>) -> Answer<T> {
+    let library = LIBRARIES.pin(handle.id).map_err(refused)?;
+    // A panic leaves it valid: functions are added last.
+    let mut library = library.lock().unwrap_or_else(PoisonError::into_inner);
+    work(&mut library)
+}
+
+/// The library as it is now; an empty one for a handle of 0.
+pub(crate) fn library(handle: bl_library) -> Answer<Library> {
+    if handle.id == 0 { Ok(Library::default()) } else { with(handle, |library| Ok(library.clone())) }
+}
+
+/// Creates an empty library.
+///
+/// # Safety
+/// `out` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_library_new(out: *mut bl_library) -> bl_status {
+    answer(|| {
+        // SAFETY: `OutPtr::new` accepts null and requires any other aligned pointer to be valid for a write, as `out` is.
+        let out = unsafe { OutPtr::new(out, "the pointer to the library") }?;
+        out.put(bl_library { id: LIBRARIES.insert(Mutex::default()).map_err(refused)? });
+        Ok(())
+    })
+}
+
+/// Releases a library. Kernels that were parsed with it keep its functions.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_library_release(handle: bl_library) -> bl_status {
+    answer(|| LIBRARIES.release(handle.id).map_err(refused))
+}
+
+/// Adds a host function under its name; BL_NAME if the name has a meaning already.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_library_register(handle: bl_library, host: bl_host) -> bl_status {
+    answer(|| with(handle, |library| Ok(library.register(&*function(host)?)?)))
+}
+
+/// Adds the functions of a text that has nothing but `def` statements, which may use what the library has already.
+///
+/// `length` is the text's in bytes, or BL_NUL_TERMINATED. Where the text is wrong, `bl_last_error_span` says where.
+///
+/// # Safety
+/// `definitions` is null or valid for reads of the text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bl_library_define(
+    handle: bl_library,
+    definitions: *const c_char,
+    length: usize,
+) -> bl_status {
+    answer(|| {
+        // SAFETY: `text` accepts null and requires of any other pointer what the safety section says.
+        let definitions = unsafe { text(definitions, length, "the text") }?;
+        with(handle, |library| Ok(library.define(definitions, &ParseOptions::default())?))
+    })
+}

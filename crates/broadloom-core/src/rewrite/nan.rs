@@ -1,0 +1,81 @@
+//! Where a NaN that was computed is made the canonical one: positive, quiet, without payload.
+//!
+//! Which NaN arithmetic gives differs between CPUs, executors, and orders of operands, so its bits mean nothing until
+//! [`Op::CanonicalNan`] has replaced them. That is done at the origin, where the NaN was computed, and only if its bits
+//! can be read: a root is stored, functions of the sign bit and host functions read them, through whatever only moves
+//! them. What was loaded and is only moved keeps every bit. Since it is decided before the rules apply, a rule needs to
+//! preserve no bit of a NaN that is computed.
+
+use crate::error::Result;
+use crate::graph::{Graph, Leaf, NodeId, NodeKind};
+use crate::op::{Law, Op};
+
+/// What rewriting needs to know of each node, by its id.
+pub(super) struct Marks {
+    /// Whether a root needs the node.
+    pub(super) needed: Vec<bool>,
+    /// Whether the bits of a NaN that it gives can be read.
+    read: Vec<bool>,
+}
+
+impl Marks {
+    /// Users come after operands, so one pass from the last node to the first reaches everything.
+    pub(super) fn of(graph: &Graph, roots: &[NodeId]) -> Marks {
+        let mut needed = vec![false; graph.nodes().len()];
+        roots.iter().for_each(|r| needed[r.index()] = true);
+        let mut read = needed.clone();
+        for id in graph.ids().rev() {
+            if !needed[id.index()] {
+                continue;
+            }
+            let kind = &graph.node(id).kind;
+            kind.operands().for_each(|a| needed[a.index()] = true);
+            let is_read = read[id.index()];
+            let mut reads = |a: &NodeId| read[a.index()] = true;
+            match kind {
+                NodeKind::Apply { op, args } => {
+                    if op.has(Law::ReadsSign) {
+                        args.last().into_iter().for_each(&mut reads);
+                    }
+                    if is_read && op.has(Law::Moves) {
+                        let moved = op.moved();
+                        args.iter().skip(moved.start).take(moved.len()).for_each(reads);
+                    }
+                }
+                NodeKind::View { arg, .. } if is_read => reads(arg),
+                NodeKind::Host { args, .. } => args.iter().for_each(reads),
+                _ => {}
+            }
+        }
+        Marks { needed, read }
+    }
+
+    /// Whether the node computes a NaN of its own whose bits can be read.
+    pub(super) fn is_computed_and_read(&self, graph: &Graph, id: NodeId) -> bool {
+        let node = graph.node(id);
+        self.read[id.index()]
+            && node.dtype.is_float()
+            && match &node.kind {
+                NodeKind::Apply { op, .. } => !op.has(Law::Moves),
+                NodeKind::Cast { arg, .. } => graph.node(*arg).dtype.is_float(),
+                NodeKind::Host { .. } => true,
+                NodeKind::Leaf(_) | NodeKind::View { .. } => false,
+            }
+    }
+}
+
+/// The node with the canonical NaN for any: itself, where it gives no other.
+pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
+    let mut from = id;
+    while let NodeKind::View { arg, .. } = graph.node(from).kind {
+        from = arg;
+    }
+    let is_canonical = match &graph.node(from).kind {
+        NodeKind::Apply { op, .. } => op.has(Law::Canonical),
+        NodeKind::Cast { arg, .. } => !graph.node(*arg).dtype.is_float(),
+        // A rule may put a number in the place of a function; a value that each run gives may be any NaN.
+        NodeKind::Leaf(Leaf::Const { value, slot: None }) => !value.is_nan(),
+        NodeKind::Leaf(_) | NodeKind::Host { .. } | NodeKind::View { .. } => false,
+    };
+    if is_canonical { Ok(id) } else { graph.push(NodeKind::apply(Op::CanonicalNan, [id])) }
+}

@@ -1,0 +1,251 @@
+//! A closure that is lent to other threads for a while.
+//!
+//! [`lend`] gives out a [`SharedJob`] without a lifetime, so that threads that live as long as the process can hold it, and
+//! returns when none of them is in the closure any more. Who comes after that finds the job closed. It waits for nobody who
+//! has not begun.
+
+use std::fmt;
+use std::hint;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, Thread};
+
+/// The bit of [`SharedJob::state`] that is set once nobody may begin; the number above it counts the threads in the closure.
+const CLOSED: usize = 1;
+const INSIDE: usize = 2;
+
+/// How often the owner looks again before it sleeps until the last thread is out: some microseconds, about as long as
+/// sleeping and waking take.
+const SPINS: u32 = 200;
+
+/// A closure of another thread's that this one may run, as long as the job is open.
+pub struct SharedJob {
+    state: AtomicUsize,
+    /// What [`lend`] has borrowed for longer than the job is open and a thread is inside.
+    work: NonNull<dyn Fn() + Sync>,
+    owner: Thread,
+    process: u32,
+}
+
+// SAFETY: the pointer stands for a shared borrow of a closure that is `Sync`, so that any thread may call it; `run` says why
+// the borrow is alive then. The other fields are `Send`.
+unsafe impl Send for SharedJob {}
+// SAFETY: as for `Send`: a `&SharedJob` calls the closure by reference, and changes nothing but an atomic.
+unsafe impl Sync for SharedJob {}
+
+/// The process was forked while other threads were in the closure: they are in the parent alone, and what they had begun
+/// stays undone here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forked;
+
+impl fmt::Display for Forked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the process was forked while other threads had begun a part of this evaluation")
+    }
+}
+
+impl std::error::Error for Forked {}
+
+/// Lends `work` to other threads while `with` runs on this one; whoever has the job may [run](SharedJob::run) it. Returns
+/// when `with` is done and no other thread is in `work`; also by a panic of `with`.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use broadloom_mem::lend;
+///
+/// let calls = AtomicUsize::new(0); // not 'static
+/// let work = || drop(calls.fetch_add(1, Ordering::Relaxed));
+/// let (kept, thread) = lend(&work, |job| {
+///     let (kept, lent) = (job.clone(), job.clone());
+///     work();
+///     (kept, std::thread::spawn(move || lent.run()))
+/// })?;
+/// let ran = thread.join().expect("no panic"); // in time, or not at all
+/// assert_eq!(calls.load(Ordering::Relaxed), 1 + usize::from(ran));
+/// assert!(!kept.run(), "it is closed");
+/// # Ok::<(), broadloom_mem::Forked>(())
+/// ```
+///
+/// # Errors
+/// [`Forked`] in a child process that `with` came out of, if other threads were in `work` then.
+pub fn lend<'w, R>(
+    work: &'w (dyn Fn() + Sync + 'w),
+    with: impl FnOnce(&Arc<SharedJob>) -> R,
+) -> Result<R, Forked> {
+    let work: NonNull<dyn Fn() + Sync + 'w> = NonNull::from(work);
+    // SAFETY: the two types differ in a lifetime bound alone, which is not part of a pointer's representation. Only
+    // `SharedJob::run` dereferences it, within 'w, as is argued there.
+    let work =
+        unsafe { std::mem::transmute::<NonNull<dyn Fn() + Sync + 'w>, NonNull<dyn Fn() + Sync>>(work) };
+    let (owner, process) = (thread::current(), std::process::id());
+    let job = Arc::new(SharedJob { state: AtomicUsize::new(0), work, owner, process });
+    let open = Open(&job);
+    let given = with(&job);
+    // Dropping it has closed the job, if `with` panics.
+    std::mem::forget(open);
+    job.close().map(|()| given)
+}
+
+/// A job whose closure's borrow must not end before it is closed.
+struct Open<'j>(&'j SharedJob);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.close();
+    }
+}
+
+impl SharedJob {
+    /// Runs the closure, unless the job is closed; whether it did.
+    pub fn run(&self) -> bool {
+        let enter = |state: usize| (state & CLOSED == 0).then_some(state + INSIDE);
+        if self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, enter).is_err() {
+            return false;
+        }
+        let _inside = Inside(self);
+        // SAFETY: `lend` borrows the closure until it returns, normally or by a panic, and before that it has set `CLOSED` and
+        // then seen a count of 0 (`close`). This thread has raised the count while `CLOSED` was not set, both in one atomic
+        // step, and lowers it when `_inside` drops: until then `lend` has not returned. (In a forked child `close` may return
+        // before; there this thread does not exist.)
+        unsafe { self.work.as_ref()() };
+        true
+    }
+
+    /// Whether nobody may begin any more.
+    pub fn is_closed(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    /// Lets nobody in any more, and waits until all are out.
+    fn close(&self) -> Result<(), Forked> {
+        // What the others wrote is seen: the load that finds none inside acquires what each has released by leaving.
+        let mut state = self.state.fetch_or(CLOSED, Ordering::Acquire) | CLOSED;
+        let mut spins = 0;
+        while state != CLOSED {
+            if spins < SPINS {
+                spins += 1;
+                hint::spin_loop();
+            } else if std::process::id() != self.process {
+                return Err(Forked);
+            } else {
+                // Whoever leaves last unparks this thread, before or after it sleeps; it may wake for another reason.
+                thread::park();
+            }
+            state = self.state.load(Ordering::Acquire);
+        }
+        Ok(())
+    }
+}
+
+/// A thread that is in a job's closure.
+struct Inside<'j>(&'j SharedJob);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        if self.0.state.fetch_sub(INSIDE, Ordering::Release) == (CLOSED | INSIDE) {
+            self.0.owner.unpark();
+        }
+    }
+}
+
+impl fmt::Debug for SharedJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.load(Ordering::Relaxed);
+        write!(f, "SharedJob {{ closed: {}, inside: {} }}", state & CLOSED != 0, state / INSIDE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// `lend` returns after whoever has begun, and lets in nobody else.
+    #[test]
+    fn it_waits_for_those_who_have_begun_and_for_nobody_else() {
+        let (done, begun) = (AtomicUsize::new(0), Barrier::new(2));
+        let local = vec![1usize, 2, 3];
+        let work = || {
+            begun.wait();
+            // Still borrowed, however long this takes.
+            (0..100).for_each(|_| thread::yield_now());
+            done.fetch_add(local.iter().sum(), Ordering::Relaxed);
+        };
+        let (late, threads) = lend(&work, |job| {
+            let runner = job.clone();
+            let thread = thread::spawn(move || assert!(runner.run()));
+            begun.wait();
+            (job.clone(), thread)
+        })
+        .expect("not forked");
+        assert_eq!(done.load(Ordering::Relaxed), 6, "the other thread was inside");
+        assert!(late.is_closed() && !late.run());
+        threads.join().expect("no panic");
+    }
+
+    /// The borrow ends after the others are out, by a panic on either side as well.
+    #[test]
+    fn panics_leave_nobody_inside() {
+        let (out, begun) = (AtomicBool::new(false), Barrier::new(2));
+        let work = || {
+            begun.wait();
+            (0..100).for_each(|_| thread::yield_now());
+            out.store(true, Ordering::Relaxed);
+            std::panic::resume_unwind(Box::new("a panic of the borrower"));
+        };
+        let (sender, receiver) = mpsc::channel();
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            lend(&work, |job| {
+                let runner = job.clone();
+                let run = move || catch_unwind(AssertUnwindSafe(|| runner.run())).is_err();
+                sender.send(thread::spawn(run)).expect("the receiver lives");
+                begun.wait();
+                std::panic::resume_unwind(Box::new("a panic of the owner"));
+            })
+        }));
+        assert!(
+            caught.is_err() && out.load(Ordering::Relaxed),
+            "the borrower was out before the owner went on"
+        );
+        let panicked = receiver.recv().expect("a thread").join();
+        assert_eq!(panicked.ok(), Some(true));
+    }
+
+    /// Threads that come and go while jobs open and close: each call is within its job's time.
+    #[test]
+    fn many_threads_and_jobs() {
+        let (threads, rounds) = (4, if cfg!(miri) { 20 } else { 2000 });
+        let current: std::sync::Mutex<Option<Arc<SharedJob>>> = std::sync::Mutex::default();
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        let job = current.lock().expect("not poisoned").clone();
+                        match job {
+                            Some(job) => drop(job.run()),
+                            None => thread::yield_now(),
+                        }
+                    }
+                });
+            }
+            for round in 0..rounds {
+                // Boxed: what is freed too early is noticed by a sanitizer.
+                let data = Box::new(AtomicUsize::new(round));
+                let work = || assert_eq!(data.load(Ordering::Relaxed), round);
+                lend(&work, |job| {
+                    *current.lock().expect("not poisoned") = Some(job.clone());
+                    work();
+                })
+                .expect("not forked");
+                data.store(usize::MAX, Ordering::Relaxed);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+}

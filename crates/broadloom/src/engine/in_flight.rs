@@ -1,0 +1,267 @@
+//! Values that are being made, so that threads that want the same one at the same time make it once.
+//!
+//! Whoever asks first makes it; the others wait or go on without. An attempt that ends by an error or a panic, or that stayed
+//! behind in the process that this one was forked from, is taken over by whoever asks or waits: nobody is left waiting.
+
+use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use broadloom_core::Result;
+use hashbrown::{Equivalent, HashMap};
+use rustc_hash::FxBuildHasher;
+
+use crate::engine::lock::ForkMutex;
+use crate::engine::watch::Watch;
+
+/// See the module's head.
+pub struct InFlight<K, V> {
+    attempts: ForkMutex<HashMap<K, Arc<Attempt<V>>, FxBuildHasher>>,
+}
+
+/// What to do while another thread makes the value.
+#[derive(Clone, Copy)]
+pub enum Meanwhile<'w> {
+    /// Go on without it.
+    Leave,
+    /// Wait for it, or until the run is cancelled.
+    Wait(Option<&'w Watch<'w>>),
+}
+
+/// One thread's attempt to make a value.
+struct Attempt<V> {
+    process: u32,
+    /// Whether there is an outcome: read before the lock is taken.
+    over: AtomicBool,
+    outcome: Mutex<Option<Outcome<V>>>,
+    ended: Condvar,
+}
+
+#[derive(Clone)]
+enum Outcome<V> {
+    Made(V),
+    /// By an error or a panic.
+    Abandoned,
+}
+
+/// How often a waiting thread looks again before it sleeps: a plan is often made within that time.
+const YIELDS: usize = 50;
+/// How long a thread that may be cancelled sleeps at a time.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
+    pub fn new() -> InFlight<K, V> {
+        InFlight { attempts: ForkMutex::new(HashMap::with_hasher(FxBuildHasher)) }
+    }
+
+    /// The value of a key: what another thread makes of an equal one, or what `make` gives of the owned key, once `known` has
+    /// found that it is not kept by now. `None` if another thread is at it and is not waited for.
+    ///
+    /// Errors: those of `make`, which each thread that asks meets itself; that the run was cancelled while it waited.
+    pub fn once<Q: Hash + Equivalent<K>>(
+        &self,
+        key: &Q,
+        owned: impl Fn() -> K,
+        meanwhile: Meanwhile<'_>,
+        known: impl Fn() -> Option<V>,
+        make: impl FnOnce(K) -> Result<V>,
+    ) -> Result<Option<V>> {
+        loop {
+            let Some(mut attempts) = self.attempts.lock() else { return make(owned()).map(Some) };
+            let other = attempts.get(key).filter(|other| other.is_going_on()).cloned();
+            let Some(other) = other else {
+                let (key, attempt) = (owned(), Arc::new(Attempt::new()));
+                attempts.insert(key.clone(), attempt.clone());
+                drop(attempts);
+                let own = Own { in_flight: self, attempt };
+                // Between the look-up and the lock another thread may have made it, and left.
+                let value = known().map_or_else(|| make(key), Ok)?;
+                own.attempt.end(Outcome::Made(value.clone()));
+                return Ok(Some(value));
+            };
+            drop(attempts);
+            let Meanwhile::Wait(watch) = meanwhile else { return Ok(None) };
+            if let Outcome::Made(value) = other.wait(watch)? {
+                return Ok(Some(value));
+            }
+        }
+    }
+
+    /// Forgets an attempt.
+    fn remove(&self, attempt: &Arc<Attempt<V>>) {
+        if let Some(mut attempts) = self.attempts.lock() {
+            attempts.retain(|_, other| !Arc::ptr_eq(other, attempt));
+        }
+    }
+}
+
+impl<V: Clone> Attempt<V> {
+    fn new() -> Attempt<V> {
+        Attempt {
+            process: std::process::id(),
+            over: AtomicBool::new(false),
+            outcome: Mutex::new(None),
+            ended: Condvar::new(),
+        }
+    }
+
+    /// Whether some thread of this process is at it.
+    fn is_going_on(&self) -> bool {
+        !self.over.load(Ordering::Acquire) && self.process == std::process::id()
+    }
+
+    /// Ends the attempt, if it has not ended.
+    fn end(&self, outcome: Outcome<V>) {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
+        self.over.store(true, Ordering::Release);
+        self.ended.notify_all();
+    }
+
+    fn wait(&self, watch: Option<&Watch<'_>>) -> Result<Outcome<V>> {
+        for _ in 0..YIELDS {
+            if self.over.load(Ordering::Acquire) {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(outcome) = &*outcome {
+                return Ok(outcome.clone());
+            }
+            outcome = match watch {
+                Some(watch) => {
+                    watch.check()?;
+                    let woken = self.ended.wait_timeout(outcome, PATIENCE);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.ended.wait(outcome).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}
+
+/// This thread's attempt, which ends with it: whoever waits goes on, and whoever comes later finds nothing.
+struct Own<'i, K: Hash + Eq + Clone, V: Clone> {
+    in_flight: &'i InFlight<K, V>,
+    attempt: Arc<Attempt<V>>,
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> Drop for Own<'_, K, V> {
+    fn drop(&mut self) {
+        self.in_flight.remove(&self.attempt);
+        self.attempt.end(Outcome::Abandoned);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+
+    use broadloom_core::{Error, ErrorKind};
+
+    use super::*;
+    use crate::engine::watch::Control;
+
+    const WAIT: Meanwhile<'static> = Meanwhile::Wait(None);
+
+    /// Asks for the value of a key, which is made so.
+    fn ask(
+        values: &InFlight<u32, u32>,
+        meanwhile: Meanwhile<'_>,
+        make: impl FnOnce() -> Result<u32>,
+    ) -> Result<Option<u32>> {
+        values.once(&7u32, || 7, meanwhile, || None, |_| make())
+    }
+
+    /// One thread makes a value, once `others` have begun to wait for it, or have gone on.
+    fn with_others(first: impl FnOnce() -> Result<u32> + Send, others: impl Fn(&InFlight<u32, u32>) + Sync) {
+        let (values, begun) = (InFlight::new(), Barrier::new(4));
+        std::thread::scope(|scope| {
+            let maker = scope.spawn(|| {
+                catch_unwind(AssertUnwindSafe(|| {
+                    ask(&values, WAIT, || {
+                        begun.wait();
+                        first()
+                    })
+                }))
+            });
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    begun.wait();
+                    others(&values);
+                });
+            }
+            drop(maker.join().expect("caught"));
+        });
+        assert!(values.attempts.lock().is_some_and(|attempts| attempts.is_empty()), "nothing is left");
+    }
+
+    #[test]
+    fn whoever_asks_meanwhile_gets_the_same() {
+        let made = AtomicUsize::new(0);
+        let others = |values: &InFlight<u32, u32>| {
+            let make = || {
+                made.fetch_add(1, Ordering::Relaxed);
+                Ok(9)
+            };
+            // Who comes after the first is done makes it again: nothing is kept here.
+            assert!(matches!(ask(values, WAIT, make), Ok(Some(8 | 9))));
+            assert_eq!(values.once(&7, || 7, WAIT, || Some(5), |_| Ok(6)), Ok(Some(5)), "it is kept by now");
+        };
+        with_others(|| Ok(8), others);
+    }
+
+    #[test]
+    fn an_attempt_that_fails_is_taken_over() {
+        let fail = || Error::new(ErrorKind::Limit, "no");
+        for panics in [false, true] {
+            let first = move || match panics {
+                true => std::panic::resume_unwind(Box::new(())),
+                false => Err(fail()),
+            };
+            with_others(first, |values| assert_eq!(ask(values, WAIT, || Ok(9)), Ok(Some(9))));
+        }
+        with_others(
+            || Ok(8),
+            |values| {
+                let error = ask(values, WAIT, || Err(fail()));
+                assert!(matches!(error, Ok(Some(8))) || error == Err(fail()));
+            },
+        );
+    }
+
+    /// Nobody waits who need not, or who was cancelled.
+    #[test]
+    fn going_on_without_it() {
+        let left = Barrier::new(4);
+        let first = || {
+            left.wait();
+            Ok(8)
+        };
+        with_others(first, |values| {
+            let never = || -> Result<u32> { unreachable!("another thread is at it") };
+            assert_eq!(ask(values, Meanwhile::Leave, never), Ok(None));
+            let stop = AtomicBool::new(true);
+            let control = Control { cancel: Some(&stop), ..Control::default() };
+            let watch = Watch::new(&control);
+            let cancelled = ask(values, Meanwhile::Wait(Some(&watch)), never);
+            assert_eq!(cancelled.map_err(|e| e.kind()), Err(ErrorKind::Cancelled));
+            left.wait();
+        });
+    }
+
+    /// In a forked child, nobody is at what the parent's threads were at.
+    #[test]
+    fn what_stayed_behind_is_taken_over() {
+        let values: InFlight<u32, u32> = InFlight::new();
+        let mut behind = Attempt::new();
+        behind.process = behind.process.wrapping_add(1);
+        values.attempts.lock().expect("free").insert(7, Arc::new(behind));
+        assert_eq!(ask(&values, WAIT, || Ok(9)), Ok(Some(9)));
+        assert!(values.attempts.lock().is_some_and(|attempts| attempts.is_empty()));
+    }
+}
