@@ -2,8 +2,8 @@
 //!
 //! They are written on request only. What can't be written or registered is left out, since no evaluation fails for it.
 
-use broadloom_ir::{Kernel, Op};
 use broadloom_ir::kernel::Code;
+use broadloom_ir::{Kernel, Op};
 
 #[cfg(feature = "gdb")]
 use crate::gdb;

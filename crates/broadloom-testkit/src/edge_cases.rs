@@ -40,7 +40,8 @@ fn floats(fraction: u32, exponent: u32) -> Vec<u64> {
     let infinity = ((1u64 << exponent) - 1) << fraction;
     let unit = 1u64 << fraction;
     let (signalling, quiet) = (infinity + 1, infinity + (unit >> 1));
-    let mut out = vec![0, 1, 2, unit - 1, unit, unit + 1, infinity - 1, infinity, quiet, quiet + 5, signalling];
+    let mut out =
+        vec![0, 1, 2, unit - 1, unit, unit + 1, infinity - 1, infinity, quiet, quiet + 5, signalling];
     // Around 2^e, and halves and thirds above it.
     let exponents = [-8i64, -4, -2, -1, 0, 1, 2, 3, 5, 7, 8, 11, 15];
     let precision = i64::from(fraction);

@@ -103,8 +103,7 @@ fn every_dtype_that_a_function_takes_has_cases() {
 
 #[test]
 fn a_wrong_row_is_noticed() {
-    let text =
-        "> decided: two wrong, one right -> noticed\n@ float32\nadd(0.0, 0.0) = -0.0\nabs(-nan) = nan\nsqrt(-nan) = -nan\n";
+    let text = "> decided: two wrong, one right -> noticed\n@ float32\nadd(0.0, 0.0) = -0.0\nabs(-nan) = nan\nsqrt(-nan) = -nan\n";
     let cases = cases::parse("wrong.txt", text).expect("well-formed rows");
     let agrees = |case: &Case| result(case).is_some_and(|got| got.same(&case.expected));
     assert_eq!(cases.iter().map(agrees).collect::<Vec<_>>(), [false, true, false]);

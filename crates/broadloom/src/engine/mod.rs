@@ -345,7 +345,8 @@ impl Engine {
         let lowered = Lowered::new(roots, options.size_limits())?;
         let expression = lowered.expression();
         let plan = self.plans.get(&PlanLookup::new(expression, options));
-        let explained = self.explain_expression(Asked { expression, plan: plan.as_deref() }, options, detail)?;
+        let explained =
+            self.explain_expression(Asked { expression, plan: plan.as_deref() }, options, detail)?;
         Ok(Explanation { places: lowered.slots().iter().map(|data| Place::of(data)).collect(), ..explained })
     }
 
