@@ -292,7 +292,7 @@ fn an_explanation_is_a_page() {
     assert!(page.contains("<title>where(x &lt; 1, x, x*2) → float32[3] in one chunk</title>"), "{page}");
     assert!(page.contains("<svg") && page.contains("multiply"), "{page}");
     assert!(
-        page.contains(">x</text>") && page.contains("reads x</td>") && !page.contains("input 0"),
+        page.contains(">x</text>") && page.contains("reads x</td>") && !page.contains("reads input 0"),
         "{page}"
     );
     // It is there now.

@@ -290,6 +290,11 @@ impl Trial<'_> {
             return;
         }
         for (row, r) in self.batch.rows.iter().enumerate() {
+            // A literal is taken as a value of another dtype, and not converted to it: its NaN keeps its sign.
+            let is_nan = |(&dtype, &bits): (&DType, &u64)| Scalar { dtype, bits }.is_nan();
+            if self.batch.cast_to.is_some() && self.batch.operands.iter().zip(&r.args).any(is_nan) {
+                continue;
+            }
             let dtypes = self.batch.operands.iter();
             let operands: Vec<_> =
                 dtypes.zip(&r.args).map(|(&dtype, &x)| Array::scalar(elements::literal(dtype, x))).collect();

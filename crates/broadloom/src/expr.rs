@@ -103,13 +103,7 @@ pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     match arg.leaf() {
         Some(Leaf::Number(x)) => {
             let _ieee = FloatEnv::ieee();
-            constant(match x.literal() {
-                // To another dtype than its own it is computed.
-                Literal::Float(nan) if nan.is_nan() && x.dtype() != dtype => {
-                    fold::cast(Scalar::of(nan), dtype)
-                }
-                literal => cast_literal(literal, dtype),
-            })
+            constant(cast_literal(x.literal(), dtype))
         }
         _ if arg.0.dtype == dtype => arg,
         Some(Leaf::Const(value)) => {
