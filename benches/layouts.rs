@@ -316,7 +316,7 @@ fn transposed<T: Number>(n: usize) {
 /// Every so many elements, `n` of them.
 fn part<T: Number>(v: &[T], n: usize, step: usize) -> Array<'_> {
     let whole = Array::from_slice(&v[..step * n]);
-    whole.slice(&[Range::new(None, None, step as isize)]).expect("a step")
+    whole.slice([Range::new(None, None, step as isize)]).expect("a step")
 }
 
 fn steps<T: Number>(n: usize) {

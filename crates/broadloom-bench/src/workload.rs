@@ -480,7 +480,7 @@ fn reversed<T: Float>(n: usize) -> Problem {
 fn every_second<T: Float>(n: usize) -> Problem {
     let roots: Expressions = |x| {
         let half = [Range::new(None, None, 2)];
-        let [a, b] = [0, 1].map(|i| x[i].slice(&half).expect("it has an axis"));
+        let [a, b] = [0, 1].map(|i| x[i].slice(half).expect("it has an axis"));
         smallvec![a + b]
     };
     Problem::new(&[n], roots, |x, out, at| {

@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn it_waits_for_those_who_have_begun_and_for_nobody_else() {
         let (done, begun) = (AtomicUsize::new(0), Barrier::new(2));
-        let local = vec![1usize, 2, 3];
+        let local = [1usize, 2, 3];
         let work = || {
             begun.wait();
             // Still borrowed, however long this takes.

@@ -364,7 +364,7 @@ impl Trial<'_> {
                 (0..3 * n + 2).map(|at| column[if at % 3 == 1 { at / 3 } else { at * 7 + 3 } % n]).collect();
             let every_third = Range::new(Some(1), Some(3 * n as isize - 1), 3);
             strided
-                .push(elements::array(dtype, &[3 * n + 2], &spread).slice(&[every_third]).expect("an axis"));
+                .push(elements::array(dtype, &[3 * n + 2], &spread).slice([every_third]).expect("an axis"));
             reversed.push(elements::array(dtype, &[n], &column).flip(0).expect("an axis"));
         }
         let forwards: Vec<usize> = (0..n).collect();

@@ -62,7 +62,7 @@ impl fmt::Display for Array<'_> {
 ///     let parts = chunk.parts().iter().map(read).collect::<Result<Vec<_>>>()?;
 ///     chunk.results(&parts)?[0].eval()
 /// })?;
-/// assert_eq!(text, "[0.000000000e+00 5.000000000e-01 1.000000000e+00 ... 4.999999985e+08\n 4.999999990e+08 4.999999995e+08]");
+/// assert_eq!(text, "[0.00000000e+00 5.00000000e-01 1.00000000e+00 ... 4.99999998e+08\n 4.99999999e+08 5.00000000e+08]");
 /// # Ok::<(), Error>(())
 /// ```
 pub fn summary<'a>(

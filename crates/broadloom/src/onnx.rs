@@ -19,7 +19,7 @@ use crate::operand::IntoArray;
 /// let a = Array::from_vec(vec![7_i32, -7, 7]);
 /// let b = Array::from_vec(vec![2_i32, 2, 0]);
 /// assert_eq!(broadloom::onnx::div(&a, &b)?.to_vec::<i32>()?, [3, -3, 0]);
-/// assert!(broadloom::onnx::div(&a, &b.slice(&[(..1).into()])?).is_err());
+/// assert!(broadloom::onnx::div(&a, &b.slice(..1)?).is_err());
 /// # Ok::<(), Error>(())
 /// ```
 pub fn div<'a>(a: impl IntoArray<'a>, b: impl IntoArray<'a>) -> Result<Array<'a>> {

@@ -17,7 +17,7 @@ fn a_chain_of_a_million_nodes() {
     on_a_small_stack(|| {
         let mut x = Array::from_vec(vec![1i64, 2]);
         for _ in 0..NODES {
-            x = x + 1;
+            x += 1;
         }
         assert_eq!(x.to_vec::<i64>(), Ok(vec![1 + NODES as i64, 2 + NODES as i64]));
     });
@@ -57,7 +57,7 @@ fn a_chain_dropped_from_both_ends_by_two_threads() {
         let mut x = Array::from_vec(vec![1.0f32]);
         let mut held = Vec::new();
         for i in 0..20_000 {
-            x = x + 1;
+            x += 1;
             if i % 1000 == 0 {
                 held.push(x.clone());
             }

@@ -149,7 +149,7 @@ fn several_results() -> Result<()> {
     let m = &arrays[1].1;
     let input = Array::input("m", DType::Float64, &[12.into(), 10.into()])?;
     let of = |m: &Array<'static>| -> Result<[Array<'static>; 3]> {
-        Ok([m * 2, m.index_axis(1, 3)?, m.flip(0)?.slice(&[(..).into(), (..2).into()])?])
+        Ok([m * 2, m.index_axis(1, 3)?, m.flip(0)?.slice((.., ..2))?])
     };
     let (whole, lazy) = (of(m)?, of(&input)?);
     for max_bytes in [500, 1000, 1 << 20] {
@@ -221,12 +221,12 @@ fn divisions_that_nothing_reads() -> Result<()> {
     let quotient = Array::full(&[100], 7_i32)?.try_floor_divide(&x)?;
     for (result, expected) in [
         (quotient.clone(), true),
-        (quotient.slice(&[(1..).into()])?, true),
-        (quotient.slice(&[(5..5).into()])?, true),
-        (quotient.slice(&[(1..).into()])?.reshape(&[9, 11])?.t(), true),
-        (quotient.slice(&[(50..).into()])? + x.slice(&[(50..).into()])?, true),
-        (x.slice(&[(1..).into()])?.try_floor_divide(x.slice(&[(1..).into()])?)?, false),
-        (Array::full(&[100], 7_i32)?.try_floor_divide(&x + 1)?.slice(&[(1..).into()])?, false),
+        (quotient.slice(1..)?, true),
+        (quotient.slice(5..5)?, true),
+        (quotient.slice(1..)?.reshape(&[9, 11])?.t(), true),
+        (quotient.slice(50..)? + x.slice(50..)?, true),
+        (x.slice(1..)?.try_floor_divide(x.slice(1..)?)?, false),
+        (Array::full(&[100], 7_i32)?.try_floor_divide(&x + 1)?.slice(1..)?, false),
     ] {
         assert_eq!(result.eval_with(&whole).is_err(), expected, "{result}");
         assert_eq!(fails(&result)?, expected, "{result}");
@@ -250,7 +250,7 @@ fn a_summary_computes_what_it_shows() -> Result<()> {
     let n = 1 << 24;
     let x = Array::call(&count, [&Array::full(&[n], 1.5_f32)?.try_multiply(2)?])?;
     let table = x.reshape(&[1 << 12, 1 << 12])?;
-    let window = |x: &Array<'static>, k: isize| x.slice(&[(k..k - 8).into()]);
+    let window = |x: &Array<'static>, k: isize| x.slice(k..k - 8);
     let stencil = (1..7).try_fold(window(&x, 0)?, |sum, k| sum.try_add(window(&x, k)?))?;
     for (name, array, shown) in [
         ("the function", x.clone(), 6),
@@ -261,7 +261,7 @@ fn a_summary_computes_what_it_shows() -> Result<()> {
         ("a stencil of many windows", stencil, 2 * 3 * 7),
         (
             "a slice of a flat transpose",
-            table.t().reshape(&[n as isize])?.slice(&[Range::new(Some(5), None, 7)])?,
+            table.t().reshape(&[n as isize])?.slice([Range::new(Some(5), None, 7)])?,
             6,
         ),
         ("a product of all with all", x.expand_dims(1)? * &x, 12),

@@ -1,6 +1,9 @@
 //! What a Rust user writes: numbers before arrays, ranges without conversions, assigning operators, iterators, arrays from
 //! Rust's own and back, memory by strides and by bytes.
 
+// A negative end counts from the end of the axis.
+#![allow(clippy::reversed_empty_ranges)]
+
 use std::panic::{RefUnwindSafe, UnwindSafe, catch_unwind};
 
 use broadloom::prelude::*;
@@ -97,7 +100,7 @@ fn ranges_of_every_form_in_every_list() -> Result<()> {
     assert_eq!(ints(x.slice([1.., 3..]))?, [7, 11]);
     assert_eq!(ints(x.slice([Range::from(1..).step(-1), (..).into()]))?, [4, 5, 6, 7, 0, 1, 2, 3]);
     // As before: slices and references to arrays of ranges.
-    assert_eq!(ints(x.slice(&[(..1).into(), (2..).into()]))?, [2, 3]);
+    assert_eq!(ints(x.slice((..1, 2..)))?, [2, 3]);
     let mut ranges = vec![Range::from(..); 2];
     ranges[1] = Range::new(Some(0), Some(3), 2);
     assert_eq!(ints(x.slice(&ranges))?, [0, 2, 4, 6, 8, 10]);
@@ -110,7 +113,7 @@ fn ranges_of_every_form_in_every_list() -> Result<()> {
         (x.slice([n, 0])?, &[], &[4]),
         (x.slice((1, 1..3))?, &[2], &[5, 6]),
         ((&x + 1).slice((1, 1..3))?, &[2], &[6, 7]),
-        (x.slice(&[Range::at(2), Range::from(..1)])?, &[1], &[8]),
+        (x.slice([Range::at(2), Range::from(..1)])?, &[1], &[8]),
     ] {
         assert_eq!((part.shape(), &part.to_vec::<i32>()?[..]), (shape, values));
     }

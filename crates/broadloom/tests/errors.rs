@@ -46,9 +46,9 @@ fn messages() {
         (f.permute_dims(&[0, 0]), Shape, "permute_dims: [0, 0] is not a permutation of the axes of [3,4]"),
         (f.permute_dims(&[0]), Shape, "permute_dims: 1 axes for [3,4], which has 2"),
         (f.permute_dims(&[0, 2]), Shape, "permute_dims: axis 2 is out of range for [3,4], which has rank 2"),
-        (f.slice(&[Range::from(..); 3]), Shape, "slice: 3 ranges for [3,4], which has rank 2"),
+        (f.slice([Range::from(..); 3]), Shape, "slice: 3 ranges for [3,4], which has rank 2"),
         (
-            f.slice(&[(..).into(), Range::from(..).step(0)]),
+            f.slice([(..).into(), Range::from(..).step(0)]),
             Shape,
             "slice: the step along axis 1 of [3,4] is 0",
         ),

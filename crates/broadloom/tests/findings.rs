@@ -62,7 +62,7 @@ fn views_in_long_chains_take_linear_time() {
     assert_eq!(flipped.eval().expect("runs").len(), 8);
     let half = |x: &Array<'static>, from: isize| {
         let n = x.len() as isize - 1;
-        x.slice(&[Range::from(from..from + n)]).expect("inside")
+        x.slice([Range::from(from..from + n)]).expect("inside")
     };
     let sums = (0..2000).fold(floats(2100), |x, _| half(&x, 0).maximum(half(&x, 1)));
     assert_eq!(sums.eval().expect("runs").len(), 100);
@@ -116,7 +116,7 @@ fn slices_without_elements_start_nowhere() {
         let mut x = first;
         for _ in 0..20 {
             let wide = x.reshape(&[0, isize::MAX / 8]).expect("no elements");
-            x = wide.slice(&[(..).into(), (-1..).into()]).expect("a range");
+            x = wide.slice((.., -1..)).expect("a range");
         }
         let done = x.eval().expect("runs");
         assert_eq!((done.shape(), done.len()), (&[0, 1][..], 0));

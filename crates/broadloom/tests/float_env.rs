@@ -228,8 +228,7 @@ fn every_way_in() {
         });
         let (x, y) = (Array::from_vec(xs.clone()), Array::from_vec(ys.clone()));
         let z = sensitive(&x, &y);
-        let rows =
-            z.reshape(&[-1, 5]).expect("a multiple of 5").t() + &x.slice(&[(..1).into()]).expect("some");
+        let rows = z.reshape(&[-1, 5]).expect("a multiple of 5").t() + &x.slice(..1).expect("some");
         for runner in Runner::all().chain([Runner::AUTO]) {
             let options = runner.options();
             let ways = || {

@@ -51,7 +51,7 @@ fn layouts_lengths_and_threads() -> Result<()> {
         let turned = Array::call(&f, [a.flip(0)?, b.clone()])?;
         let want: Vec<f64> = x.iter().rev().zip(&k).map(|(x, k)| fold(*x, *k)).collect();
         everywhere(&turned, &bits(&want));
-        let halved = Array::call(&f, [&a, &b])?.slice(&[Range::from(..).step(2)])?;
+        let halved = Array::call(&f, [&a, &b])?.slice([Range::from(..).step(2)])?;
         let want: Vec<f64> = x.iter().zip(&k).map(|(x, k)| fold(*x, *k)).step_by(2).collect();
         everywhere(&halved, &bits(&want));
         let same = Array::call(&f, [a.into_operand(), (-9).into_operand()])?;
@@ -255,7 +255,7 @@ fn what_stands_around_a_call_does_not_change_it() -> Result<()> {
         let strict = Options { int_division: IntDivision::Error, ..options };
         let quotient = Array::call(&f, [x.floor_divide(&x)])?;
         assert!(quotient.eval_with(&strict).is_err_and(|e| e.is_zero_division()), "{strict:?}");
-        let slice = quotient.slice(&[Range::from(1..)])?;
+        let slice = quotient.slice([Range::from(1..)])?;
         assert!(slice.eval_with(&strict).is_err_and(|e| e.is_zero_division()), "{strict:?}");
     }
     Ok(())

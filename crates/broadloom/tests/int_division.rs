@@ -9,7 +9,7 @@ fn ints<'a>(values: &[i32]) -> Array<'a> {
 }
 
 fn slice<'a>(x: &Array<'a>, from: isize, to: isize) -> Array<'a> {
-    x.slice(&[Range::from(from..to)]).expect("inside")
+    x.slice([Range::from(from..to)]).expect("inside")
 }
 
 /// An expression, and the op that its error names, if it fails.

@@ -49,7 +49,7 @@ fn views_with_gaps_are_borrowed_and_what_lies_between_is_not_read() -> Result<()
         agrees(&x.t(), view.t().into_dyn());
         agrees(&x.index_axis(0, -1)?, view.row(view.nrows() - 1).into_dyn());
         agrees(&x.reshape(&[-1])?, view.flatten().view().into_dyn());
-        agrees(&x.slice(&[Range::new(None, None, -1)])?, view.slice(s![..;-1, ..]).into_dyn());
+        agrees(&x.slice([Range::new(None, None, -1)])?, view.slice(s![..;-1, ..]).into_dyn());
         assert_eq!((&x + x.flip(1)?).to_ndarray::<f32>()?, (&view + &view.slice(s![.., ..;-1])).into_dyn());
         assert_eq!(x.index_axis(0, 0)?.index_axis(0, 0)?.item::<f32>()?, view[(0, 0)]);
         assert_eq!(x.to_string(), Array::from(view.to_owned()).to_string());
@@ -77,10 +77,10 @@ fn views_with_gaps_are_borrowed_and_what_lies_between_is_not_read() -> Result<()
 fn what_is_joined_over_a_gap_and_cut_again_is_found() -> Result<()> {
     let data = Array2::from_shape_fn((5, 12), |(i, j)| (100 * i + j) as i64);
     let view = data.slice(s![.., ..10]);
-    let joined = view.lazy().slice(&[(..).into(), Range::new(None, None, 4)])?.reshape(&[-1])?;
+    let joined = view.lazy().slice([Range::from(..), Range::new(None, None, 4)])?.reshape(&[-1])?;
     let expected: Vec<i64> = view.slice(s![.., ..;4]).iter().copied().collect();
     assert_eq!(joined.to_vec::<i64>()?, expected);
-    assert_eq!(joined.slice(&[(2..13).into()])?.to_vec::<i64>()?, expected[2..13]);
+    assert_eq!(joined.slice(2..13)?.to_vec::<i64>()?, expected[2..13]);
     Ok(())
 }
 

@@ -105,8 +105,7 @@ fn zero_divisors_are_met_at_any_length() {
 #[test]
 fn parts_of_inputs() {
     let f: Expression = |a, b| {
-        let part =
-            |x: &Array<'static>, from: isize| x.slice(&[Range::from(from..from + 20)]).expect("inside");
+        let part = |x: &Array<'static>, from: isize| x.slice([Range::from(from..from + 20)]).expect("inside");
         part(a, 3) * 2 + part(b, 11)
     };
     let (x, y): (Vec<f64>, Vec<f64>) = (0..40).map(|i| (f64::from(i), f64::from(i * i))).unzip();

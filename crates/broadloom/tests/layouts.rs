@@ -92,9 +92,9 @@ impl Lie {
             Contiguous => Ok(memory.clone()),
             Strided => {
                 let every = |axis| Range::from(1..).step(step(axis, rank) as isize);
-                memory.slice(&(0..rank).map(every).collect::<Vec<_>>())
+                memory.slice((0..rank).map(every).collect::<Vec<_>>())
             }
-            Reversed => memory.slice(&vec![backwards; rank]),
+            Reversed => memory.slice(vec![backwards; rank]),
             Mirrored if rank > 0 => memory.flip(-1),
             Mirrored => Ok(memory.clone()),
             Transposed => Ok(memory.t()),
@@ -312,10 +312,10 @@ fn every_layout_of_outputs() {
 fn into_an_array_that_is_read() {
     type View = (&'static str, fn(&Array<'static>) -> Result<Array<'static>>, fn(usize, usize) -> usize);
     const VIEWS: [View; 4] = [
-        ("the first", |x| x.slice(&[(..-1).into()]), |i, _| i),
-        ("the last", |x| x.slice(&[(1..).into()]), |i, _| i + 1),
-        ("the first, reversed", |x| x.slice(&[(..-1).into()])?.flip(0), |i, n| n - 1 - i),
-        ("one for all", |x| x.slice(&[(..1).into()])?.broadcast_to(&[x.len() - 1]), |_, _| 0),
+        ("the first", |x| x.slice(..-1), |i, _| i),
+        ("the last", |x| x.slice(1..), |i, _| i + 1),
+        ("the first, reversed", |x| x.slice(..-1)?.flip(0), |i, n| n - 1 - i),
+        ("one for all", |x| x.slice(..1)?.broadcast_to(&[x.len() - 1]), |_, _| 0),
     ];
     for n in (1..=40).chain([1000]) {
         for (what, out, out_position) in &VIEWS[..3] {

@@ -115,7 +115,7 @@ fn sums_of_neighbours_forty_times() {
             let mut x = Array::from_vec((0..100u64).map(|i| i * i).collect());
             let mut want: Vec<u64> = (0..100u64).map(|i| i * i).collect();
             for _ in 0..40 {
-                x = x.slice(&[(1..).into()]).expect("an axis") + x.slice(&[(..-1).into()]).expect("an axis");
+                x = x.slice(1..).expect("an axis") + x.slice(..-1).expect("an axis");
                 want = want.windows(2).map(|w| w[1] + w[0]).collect();
             }
             let got = x.eval_with(&options(executor)).and_then(|x| x.to_vec::<u64>());
@@ -184,7 +184,7 @@ fn more_elements_than_memory_can_address() {
     );
     limit(bytes(&[1 << 59]).and_then(|x| x.eval()));
     // A part of it can be had.
-    let part = (row + 1).slice(&[(..).into(), (7..10).into()]).and_then(|x| x.to_vec::<u8>());
+    let part = (row + 1).slice((.., 7..10)).and_then(|x| x.to_vec::<u8>());
     assert_eq!(part.as_deref(), Ok(&[2, 2, 2][..]));
 }
 

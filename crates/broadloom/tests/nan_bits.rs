@@ -119,7 +119,7 @@ fn stored_and_moved(what: &str, result: &Array<'static>, want: &[u64], lie: Lie)
     let (sign, _, infinity) = format(dtype);
     // A NaN, and numbers of both signs.
     let other: Vec<u64> =
-        (0..want.len() as u64).map(|i| (infinity + 3) >> (i % 3) | sign * (i % 2)).collect();
+        (0..want.len() as u64).map(|i| ((infinity + 3) >> (i % 3)) | (sign * (i % 2))).collect();
     let beside = elements::array(dtype, &[want.len()], &other);
     let mut roots = vec![("stored", result.clone(), want.to_vec())];
     if lie != Lie::Contiguous {
@@ -198,7 +198,8 @@ fn rules_temporaries_and_shared_values_change_no_bit_of_a_nan() -> Result<()> {
                 let nans = got.extract_if(.., |bits| *bits & 0x7fff_ffff > 0x7f80_0000).collect::<Vec<_>>();
                 let mut want = if keeps { bits[..10].to_vec() } else { vec![0x7fc0_0000; 10] };
                 let mut sorted = nans.clone();
-                (want.sort_unstable(), sorted.sort_unstable());
+                want.sort_unstable();
+                sorted.sort_unstable();
                 assert_eq!(sorted, want, "{source}, {runner:?}, {rules:?}: {nans:x?}");
             }
         }

@@ -328,13 +328,13 @@ fn outputs_that_overlap() {
 fn into_an_array_that_is_read() {
     type Part = fn(&Array<'static>) -> Result<Array<'static>>;
     const PARTS: [(&str, Part); 5] = [
-        ("the first", |x| x.slice(&[(..-1).into(), (..-1).into()])),
-        ("the last", |x| x.slice(&[(1..).into(), (1..).into()])),
-        ("the first, turned", |x| Ok(x.slice(&[(..-1).into(), (..-1).into()])?.t())),
-        ("the last, backwards", |x| x.slice(&[(1..).into(), (1..).into()])?.flip(1)),
+        ("the first", |x| x.slice((..-1, ..-1))),
+        ("the last", |x| x.slice((1.., 1..))),
+        ("the first, turned", |x| Ok(x.slice((..-1, ..-1))?.t())),
+        ("the last, backwards", |x| x.slice((1.., 1..))?.flip(1)),
         ("a row for all", |x| {
             let n = x.shape()[0] - 1;
-            x.slice(&[(1..2).into(), (1..).into()])?.broadcast_to(&[n, n])
+            x.slice((1..2, 1..))?.broadcast_to(&[n, n])
         }),
     ];
     for n in [3usize, 40, 130, 400] {

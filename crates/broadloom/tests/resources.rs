@@ -89,7 +89,7 @@ fn address_space() {
             ("one broadcast", || {
                 Array::from_vec(vec![1u8]).broadcast_to(&[1 << 45]).and_then(|x| x.eval()).map(drop)
             }),
-            ("a temporary", || huge_and_turned().slice(&[(..3).into()])?.eval().map(drop)),
+            ("a temporary", || huge_and_turned().slice(..3)?.eval().map(drop)),
             ("one of several", || eval_many(&[&huge(3), &huge(1 << 27)]).map(drop)),
             ("the second of several", || eval_many(&[&huge(8 << 20), &huge(10 << 20)]).map(drop)),
             ("to_vec", || huge(1 << 27).to_vec::<f64>().map(drop)),

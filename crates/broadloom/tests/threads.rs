@@ -80,7 +80,7 @@ fn work(engine: &Engine, seed: u64, held: &Array<'static>) -> usize {
         let runner = runners()[rng.below(runners().len())];
         let threads = [None, Some(1), Some(2)][rng.below(3)];
         let options = Options { threads, ..runner.options() };
-        let roots = [expression(choice, &x, &y), &x + held.slice(&[(..1).into()]).expect("an axis")];
+        let roots = [expression(choice, &x, &y), &x + held.slice(..1).expect("an axis")];
         // Sharing nodes with expressions that other threads evaluate and drop.
         let results = engine.eval_many(&[&roots[0], &roots[1]], &options).expect("evaluates");
         let want: Vec<i32> = xs.iter().zip(&ys).map(|(&x, &y)| modelled(choice, x, y)).collect();
@@ -142,7 +142,7 @@ fn threads_share_an_expression() {
                     assert_eq!(got.as_ref(), Ok(want), "{runner:?}");
                     // A node on top that only this thread has.
                     let top = &y + round as i32;
-                    let first = top.slice(&[(..1).into()]).and_then(|top| top.item::<u64>());
+                    let first = top.slice(..1).and_then(|top| top.item::<u64>());
                     assert_eq!(first, Ok(want[0].wrapping_add(round as u64)));
                 }
             });

@@ -38,7 +38,7 @@ pub(crate) use window::Window;
 /// // What a file holds, and how much of it is read at a time.
 /// let file: Vec<f64> = (0..1000).map(|i| f64::from(i * i)).collect();
 /// let x = Array::input("x", DType::Float64, &[1000.into()])?;
-/// let steps = x.slice(&[(1..).into()])? - x.slice(&[(..-1).into()])?;
+/// let steps = x.slice(1..)? - x.slice(..-1)?;
 ///
 /// let options = Options { max_bytes: 2000, ..Options::default() };
 /// let chunks = Chunks::new(&[&steps], &[&x], &options)?;
@@ -178,7 +178,7 @@ impl<'a> Chunks<'a> {
     /// use broadloom::{Chunks, IntDivision, Options};
     ///
     /// let x = Array::from_vec(vec![0_i32, 1, 2, 3]);
-    /// let rest = Array::scalar(6).try_floor_divide(&x)?.slice(&[(1..).into()])?;
+    /// let rest = Array::scalar(6).try_floor_divide(&x)?.slice(1..)?;
     /// let options = Options { int_division: IntDivision::Error, ..Options::default() };
     /// let chunks = Chunks::new(&[&rest], &[], &options)?;
     /// let unread = &chunks.unread()?[0];

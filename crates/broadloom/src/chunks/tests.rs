@@ -22,8 +22,8 @@ fn whole_chunks_have_one_structure() -> Result<()> {
     let memory: Vec<f32> = (0..60_000).map(|i| i as f32).collect();
     let y = Array::from_shape_slice(&[10_000, 6], &memory)?;
     for array in [&x, &y] {
-        let steps = array.slice(&[(1..).into()])? - array.slice(&[(..-1).into()])?;
-        let backwards = array.exp().flip(0)? * array.slice(&[(..).into(), (..1).into()])?;
+        let steps = array.slice(1..)? - array.slice(..-1)?;
+        let backwards = array.exp().flip(0)? * array.slice((.., ..1))?;
         let rows = array.reshape(&[-1, 3])? + 1;
         for result in [steps, backwards, rows.t(), rows] {
             let inputs: &[&Array<'_>] = if array.in_memory().is_some() { &[] } else { &[&x] };
@@ -57,7 +57,7 @@ fn parts_are_what_is_needed() -> Result<()> {
         let chunk = chunks.get(i).expect("several chunks")?;
         Ok(chunk.parts().iter().map(|part| part.ranges.clone()).collect())
     };
-    let steps = x.slice(&[(1..).into()])? - x.slice(&[(..-1).into()])?;
+    let steps = x.slice(1..)? - x.slice(..-1)?;
     let rows = Chunks::new(&[&steps], &[&x], &limited(10_000))?.get(1).expect("several")?.ranges()[0].clone();
     assert_eq!(parts(&steps, 1)?, [[rows.start..rows.end + 1, 0..8]]);
     let flipped = parts(&(&x + x.flip(0)?), 0)?;

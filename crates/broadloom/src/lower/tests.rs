@@ -48,8 +48,8 @@ fn rows() -> Vec<(&'static str, Array<'static>)> {
         ("other dtype", Array::from_vec(vec![1i32; 6])),
         ("other shape", table.clone()),
         ("other strides", x.flip(0).expect("axis 0")),
-        ("other offset", view(x.slice(&[Range::from(1..)]))),
-        ("other length and offset", view(x.slice(&[Range::from(1..5)]))),
+        ("other offset", view(x.slice([Range::from(1..)]))),
+        ("other length and offset", view(x.slice([Range::from(1..5)]))),
         ("one memory twice", &x + &x),
         ("two memories", &x + &y),
         ("one memory, two layouts", &x + view(x.flip(0))),
@@ -66,8 +66,8 @@ fn rows() -> Vec<(&'static str, Array<'static>)> {
         ("a view of an expression", view((&x + &y).reshape(&[2, 3]))),
         ("another shape of it", view((&x + &y).reshape(&[3, 2]))),
         ("broadcast", view((&x + &y).broadcast_to(&[2, 6]))),
-        ("sliced", view((&x + &y).slice(&[Range::from(..2)]))),
-        ("sliced elsewhere", view((&x + &y).slice(&[Range::from(1..3)]))),
+        ("sliced", view((&x + &y).slice([Range::from(..2)]))),
+        ("sliced elsewhere", view((&x + &y).slice([Range::from(1..3)]))),
         ("turned", (&table + 3).t()),
         ("a choice", crate::functions::where_(x.less(&y), &x, &y)),
         ("a call", call(0, [&x, &y])),
@@ -144,7 +144,7 @@ fn memory_is_told_apart_by_more_than_its_address() -> Result<()> {
     let data = [1i32, 2, 3, 4];
     let none = Array::from_slice(&data[..0]);
     let whole = Array::from_slice(&data);
-    let row = whole.slice(&[Range::from(1..2)])?;
+    let row = whole.slice([Range::from(1..2)])?;
     let sum = none.sign() + row * whole.reshape(&[4, 1])?;
     let roots = [&sum];
     let lowered = lower(&roots)?;
@@ -160,7 +160,7 @@ fn more_nodes_than_are_searched_one_by_one() -> Result<()> {
     for x in &data {
         // Each of these is shared by two.
         let y = x + 100;
-        sum = sum + &y * (&y + x.to_vec::<i32>()?[0] + 1000);
+        sum += &y * (&y + x.to_vec::<i32>()?[0] + 1000);
     }
     let roots = [&sum];
     let lowered = lower(&roots)?;

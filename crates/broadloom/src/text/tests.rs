@@ -267,7 +267,7 @@ fn what_is_printed_has_the_same_structure() -> crate::Result<()> {
     let (turned, row) = (x.t(), x.index_axis(0, -1)?);
     let two = crate::expr::constant(broadloom_core::Scalar::of(2.0_f32));
     let sum = &x + 1;
-    let lazy = (&sum * &sum).t().slice(&[crate::Range::new(None, None, -2), (..).into()])?;
+    let lazy = (&sum * &sum).t().slice([crate::Range::new(None, None, -2), crate::Range::from(..)])?;
     let rows: Vec<Vec<Array<'_>>> = vec![
         // One node used twice, and two equal nodes.
         vec![&sum * &sum, (&x + 1) * (&x + 1)],
@@ -276,8 +276,8 @@ fn what_is_printed_has_the_same_structure() -> crate::Result<()> {
         // Memory seen in several ways; the same array under two results.
         vec![&turned.t() + &row, row.clone(), row],
         vec![lazy.reshape(&[4])?.astype(DType::Int8), lazy.index_axis(1, 1)?, lazy.expand_dims(0)?],
-        vec![Array::full(&[3], 0.5_f32)?.slice(&[(1..).into()])?, Array::scalar(-1), Array::scalar(f64::NAN)],
-        vec![x.slice(&[(0..0).into(), (..).into()])? + 1, two.broadcast_to(&[2, 2])?],
+        vec![Array::full(&[3], 0.5_f32)?.slice(1..)?, Array::scalar(-1), Array::scalar(f64::NAN)],
+        vec![x.slice((0..0, ..))? + 1, two.broadcast_to(&[2, 2])?],
     ];
     for row in &rows {
         let roots: Vec<&Array<'_>> = row.iter().collect();

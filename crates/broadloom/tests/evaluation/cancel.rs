@@ -32,7 +32,7 @@ fn watched<T>(evaluate: impl FnOnce(&Control<'_>) -> Result<T>) -> Result<(T, Ve
 /// Expressions of one loop, over views, and with a stage in between; with the elements of all their loops.
 fn expressions() -> [(&'static str, Array<'static>, usize); 4] {
     let x = numbers();
-    let part = |from: isize| x.slice(&[Range::from(from..from + 900), (..).into()]).expect("inside");
+    let part = |from: isize| x.slice([Range::from(from..from + 900), (..).into()]).expect("inside");
     // No strides express it, so that it is materialised first.
     let staged = (&x * x.t() + 1).t().reshape(&[-1]).expect("as many") + 1;
     [

@@ -93,7 +93,7 @@ impl Window {
             let b = other(f64::from_bits(bits)).to_f64();
             bits >> 52 == u.to_bits() >> 52 && (b.to_bits() >> 52) as i32 - 1023 == binade
         };
-        if u < f64::MIN_POSITIVE || u > std::f64::consts::LN_2 || !ends.into_iter().all(is_within) {
+        if !(f64::MIN_POSITIVE..=std::f64::consts::LN_2).contains(&u) || !ends.into_iter().all(is_within) {
             return None;
         }
         // |b|' = −1/(e^u − 1), |b|'' = e^u/(e^u − 1)².
