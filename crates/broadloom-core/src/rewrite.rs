@@ -1,7 +1,7 @@
 //! Rewriting: from a graph to a smaller one with the same bits.
 //!
 //! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping)
-//! and never drops a node that may fail. A computed NaN whose bits can be read is made the [canonical](nan) one, whichever
+//! and never drops a node that may fail. A computed NaN whose bits can be read is made the canonical one, whichever
 //! rules apply, so that a rule needs to preserve no bit of it. Rebuilding keeps the types that a node has: only what a rule
 //! newly makes is typed.
 
