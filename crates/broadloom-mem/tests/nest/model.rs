@@ -1,0 +1,328 @@
+//! A naive model of the walk, and one case in every way that a nest can be run, held to it.
+
+use std::ops::ControlFlow;
+
+use broadloom_ir::loop_plan::{Access, LoopMode, LoopPlan, OperandLayout};
+use broadloom_mem::{
+    AliasPolicy, Block, Nest, Operand, Part, RawBlock, Scratch, View, ViewMut, bytes_of, bytes_of_mut,
+};
+
+/// A small generator (splitmix64): the same cases on every run.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+/// Memory with a layout in it.
+#[derive(Clone, Debug)]
+pub struct Array {
+    pub words: Vec<u64>,
+    pub item: usize,
+    pub offset: usize,
+    pub shape: Vec<usize>,
+    pub strides: Vec<isize>,
+}
+
+/// How an array's dimensions lie in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    pub permute: bool,
+    pub gaps: bool,
+    pub reverse: bool,
+    pub broadcast: bool,
+}
+
+pub const PLAIN: Style = Style { permute: false, gaps: false, reverse: false, broadcast: false };
+
+impl Array {
+    pub fn random(rng: &mut Rng, shape: &[usize], item: usize, style: Style) -> Array {
+        let mut order: Vec<usize> = (0..shape.len()).collect();
+        if style.permute {
+            for i in (1..order.len()).rev() {
+                order.swap(i, rng.below(i + 1));
+            }
+        }
+        let (mut step, mut offset, mut strides) = (item, 0, vec![0isize; shape.len()]);
+        for &d in order.iter().rev() {
+            if style.broadcast && rng.chance(40) {
+                continue;
+            }
+            if style.gaps && rng.chance(40) {
+                step += item * (1 + rng.below(4));
+            }
+            strides[d] = step as isize;
+            if style.reverse && rng.chance(40) {
+                offset += step * shape[d].saturating_sub(1);
+                strides[d] = -strides[d];
+            }
+            step *= shape[d].max(1);
+        }
+        let lead = item * rng.below(4);
+        let words = (0..(lead + step + item).div_ceil(8)).map(|_| rng.next()).collect();
+        Array { words, item, offset: lead + offset, shape: shape.to_vec(), strides }
+    }
+
+    pub fn view(&self) -> View<'_> {
+        View::new(bytes_of(&self.words), self.item, self.offset, &self.shape, &self.strides)
+            .expect("in bounds")
+    }
+
+    pub fn view_mut(&mut self) -> ViewMut<'_> {
+        ViewMut::new(bytes_of_mut(&mut self.words), self.item, self.offset, &self.shape, &self.strides)
+            .expect("in bounds and injective")
+    }
+
+    pub fn at(&self, index: &[usize]) -> usize {
+        let steps: isize = index.iter().zip(&self.strides).map(|(&i, &s)| i as isize * s).sum();
+        self.offset.strict_add_signed(steps)
+    }
+
+    pub fn get(&self, index: &[usize]) -> u64 {
+        let mut bytes = [0; 8];
+        bytes[..self.item].copy_from_slice(&bytes_of(&self.words)[self.at(index)..][..self.item]);
+        u64::from_le_bytes(bytes)
+    }
+
+    pub fn put(&mut self, index: &[usize], value: u64) {
+        let at = self.at(index);
+        bytes_of_mut(&mut self.words)[at..][..self.item].copy_from_slice(&value.to_le_bytes()[..self.item]);
+    }
+}
+
+/// The value of output `j`: something that depends on every input's every bit, and on which input it is.
+pub fn body(j: usize, inputs: impl Iterator<Item = u64>) -> u64 {
+    inputs.fold(j as u64 + 1, |sum, x| (sum ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
+}
+
+pub fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    let n: usize = shape.iter().product();
+    (0..n).map(move |mut linear| {
+        let mut index = vec![0; shape.len()];
+        for (i, &extent) in index.iter_mut().zip(shape).rev() {
+            (linear, *i) = (linear / extent, linear % extent);
+        }
+        index
+    })
+}
+
+pub fn model(inputs: &[Array], outputs: &mut [Array], shape: &[usize]) {
+    for index in indices(shape) {
+        let values: Vec<u64> = inputs.iter().map(|a| a.get(&index)).collect();
+        for (j, out) in outputs.iter_mut().enumerate() {
+            out.put(&index, body(j, values.iter().copied()));
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    Safe,
+    Raw,
+}
+
+pub fn safe_input(block: &Block<'_>, item: usize, i: usize, row: usize) -> Vec<u64> {
+    macro_rules! read {
+        ($t:ty) => {
+            match block.input::<$t>(i, row) {
+                Operand::Slice(row) => row.iter().map(|&x| x as u64).collect(),
+                Operand::Splat(x) => vec![x as u64; block.cols()],
+            }
+        };
+    }
+    match item {
+        1 => read!(u8),
+        2 => read!(u16),
+        4 => read!(u32),
+        _ => read!(u64),
+    }
+}
+
+pub fn safe_output(block: &mut Block<'_>, item: usize, j: usize, row: usize, values: &[u64]) {
+    macro_rules! write {
+        ($t:ty) => {
+            block.output::<$t>(j, row).iter_mut().zip(values).for_each(|(to, &x)| *to = x as $t)
+        };
+    }
+    match item {
+        1 => write!(u8),
+        2 => write!(u16),
+        4 => write!(u32),
+        _ => write!(u64),
+    }
+}
+
+pub fn raw_input(raw: RawBlock<'_>, access: Access, item: usize, i: usize, row: usize, col: usize) -> u64 {
+    let step = if access == Access::Splat { 0 } else { item };
+    let mut bytes = [0; 8];
+    let from =
+        raw.inputs[i].ptr.wrapping_offset(row as isize * raw.inputs[i].row_stride).wrapping_add(col * step);
+    assert_eq!(from.addr() % item, 0, "aligned");
+    // SAFETY: row < rows and col < cols, as `RawBlock` asks.
+    unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), item) }
+    u64::from_le_bytes(bytes)
+}
+
+pub fn raw_output(raw: RawBlock<'_>, item: usize, j: usize, row: usize, col: usize, value: u64) {
+    let to =
+        raw.outputs[j].ptr.wrapping_offset(row as isize * raw.outputs[j].row_stride).wrapping_add(col * item);
+    assert_eq!(to.addr() % item, 0, "aligned");
+    let bytes = value.to_le_bytes();
+    // SAFETY: row < rows and col < cols, as `RawBlock` asks.
+    unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, item) }
+}
+
+/// Item sizes and accesses, which a body needs besides the block.
+#[derive(Clone, Debug)]
+pub struct Kinds {
+    pub inputs: Vec<(usize, Access)>,
+    pub outputs: Vec<usize>,
+}
+
+/// Runs a part and gives how many elements it visited.
+pub fn run_part(part: Part<'_>, scratch: &mut Scratch, kinds: &Kinds, way: Way) -> usize {
+    let (expected, mut visited) = (part.elements(), 0);
+    let flow = part.run(scratch, &mut |block| {
+        visited += block.rows() * block.cols();
+        for row in 0..block.rows() {
+            match way {
+                Way::Safe => {
+                    let inputs: Vec<Vec<u64>> = kinds
+                        .inputs
+                        .iter()
+                        .enumerate()
+                        .map(|(i, k)| safe_input(block, k.0, i, row))
+                        .collect();
+                    for (j, &item) in kinds.outputs.iter().enumerate() {
+                        let values: Vec<u64> =
+                            (0..block.cols()).map(|c| body(j, inputs.iter().map(|x| x[c]))).collect();
+                        safe_output(block, item, j, row, &values);
+                    }
+                }
+                Way::Raw => {
+                    let raw = block.raw();
+                    for col in 0..raw.cols {
+                        let inputs: Vec<u64> = (kinds.inputs.iter().enumerate())
+                            .map(|(i, &(item, access))| raw_input(raw, access, item, i, row, col))
+                            .collect();
+                        for (j, &item) in kinds.outputs.iter().enumerate() {
+                            raw_output(raw, item, j, row, col, body(j, inputs.iter().copied()));
+                        }
+                    }
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(flow, ControlFlow::Continue(()));
+    assert_eq!(visited, expected);
+    visited
+}
+
+/// Runs the nest in parts, last part first, and gives its mode.
+pub fn run(
+    mut nest: Nest<'_>,
+    items: &Kinds,
+    parts: usize,
+    way: Way,
+    policy: AliasPolicy,
+    scratch: &mut Scratch,
+) -> LoopMode {
+    let plan = nest.plan();
+    let (mode, elements, units) = (plan.mode(), plan.elements(), plan.units());
+    assert_eq!(plan.extents().product::<usize>(), elements);
+    let mut kinds = items.clone();
+    for (kind, access) in kinds.inputs.iter_mut().zip(nest.accesses()) {
+        kind.1 = access;
+    }
+    let parts_left = nest.split(parts, policy);
+    // As they come, or as several threads take them.
+    let all: Vec<Part<'_>> = match way {
+        Way::Safe => parts_left.collect(),
+        Way::Raw => {
+            let shared = parts_left.shared();
+            std::iter::from_fn(|| shared.take()).collect()
+        }
+    };
+    assert_eq!(all.len(), parts.min(units));
+    assert_eq!(all.iter().map(Part::elements).sum::<usize>(), elements);
+    assert!(all.iter().all(|part| part.elements() > 0), "{mode:?}: an empty part");
+    let visited: usize = all.into_iter().rev().map(|part| run_part(part, scratch, &kinds, way)).sum();
+    assert_eq!(visited, elements);
+    mode
+}
+
+pub fn kinds(inputs: &[Array], outputs: &[Array]) -> Kinds {
+    Kinds {
+        inputs: inputs.iter().map(|a| (a.item, Access::Contiguous)).collect(),
+        outputs: outputs.iter().map(|a| a.item).collect(),
+    }
+}
+
+/// One case, in both ways, whole and in parts, as views and as slices that a plan is bound to; gives the mode.
+pub fn check(
+    rng: &mut Rng,
+    scratch: &mut Scratch,
+    shape: &[usize],
+    inputs: &[Array],
+    outputs: &[Array],
+    min_row: usize,
+) -> LoopMode {
+    let mut expected = outputs.to_vec();
+    model(inputs, &mut expected, shape);
+    let kinds = kinds(inputs, outputs);
+    let parts = 2 + rng.below(5);
+    let plan = plan(shape, inputs, outputs, min_row);
+    let mut mode = LoopMode::Direct;
+    for (way, parts) in [(Way::Safe, 1), (Way::Raw, 1), (Way::Safe, parts), (Way::Raw, parts)] {
+        let mut got = outputs.to_vec();
+        let views: Vec<View<'_>> = inputs.iter().map(Array::view).collect();
+        let policy = rng.pick(&[AliasPolicy::Copy, AliasPolicy::InPlace]);
+        let nest = match min_row == LoopPlan::MIN_ROW && rng.chance(50) {
+            true => Nest::new(shape, &views, got.iter_mut().map(Array::view_mut)),
+            false => {
+                let slices = inputs.iter().map(|a| bytes_of(&a.words));
+                Nest::bind(&plan, slices, got.iter_mut().map(|a| bytes_of_mut(&mut a.words)))
+            }
+        };
+        let nest = nest.expect("no overlap");
+        mode = run(nest, &kinds, parts, way, policy, scratch);
+        for (j, (got, expected)) in got.iter().zip(&expected).enumerate() {
+            assert!(
+                got.words == expected.words,
+                "{mode:?} {way:?}, {parts} parts, output {j} of {:?}\ninputs {:?}",
+                (&got.shape, &got.strides, got.item),
+                inputs.iter().map(|a| (&a.strides, a.item)).collect::<Vec<_>>()
+            );
+        }
+    }
+    mode
+}
+
+/// The plan for operands in slices.
+pub fn plan(shape: &[usize], inputs: &[Array], outputs: &[Array], min_row: usize) -> LoopPlan {
+    let layouts = inputs.iter().chain(outputs).map(|a| OperandLayout {
+        item: a.item,
+        offset: a.offset as isize,
+        strides: &a.strides,
+    });
+    LoopPlan::new(shape, inputs.len(), layouts, min_row).expect("layouts")
+}
