@@ -88,13 +88,7 @@ impl HostFunction {
         function: F,
     ) -> Result<HostFunction, HostError> {
         let entry = Entry { tile: closure::entry::<F, Args>, can_fail: F::CAN_FAIL };
-        HostFunction::with(
-            name,
-            F::OPERANDS,
-            F::RESULT,
-            entry,
-            Arc::new(Named { name: name.into(), function }),
-        )
+        HostFunction::named(name, F::OPERANDS, F::RESULT, entry, function)
     }
 
     /// Registers a Rust closure over tiles, such as `|x: &[f32], out: &mut [f32]| out.copy_from_slice(x)`: for a function that
@@ -122,13 +116,7 @@ impl HostFunction {
         function: F,
     ) -> Result<HostFunction, HostError> {
         let entry = Entry { tile: closure::tile_entry::<F, Args>, can_fail: F::CAN_FAIL };
-        HostFunction::with(
-            name,
-            F::OPERANDS,
-            F::RESULT,
-            entry,
-            Arc::new(Named { name: name.into(), function }),
-        )
+        HostFunction::named(name, F::OPERANDS, F::RESULT, entry, function)
     }
 
     /// Registers a pointer to a function over elements, its signature written as that of a Rust function:
@@ -228,7 +216,7 @@ impl HostFunction {
     ) -> Result<HostFunction, HostError> {
         let function = pointer::FallibleTile::new(function, result, context);
         let entry = Entry { tile: pointer::fallible_entry::<C>, can_fail: true };
-        HostFunction::with(name, operands, result, entry, Arc::new(Named { name: name.into(), function }))
+        HostFunction::named(name, operands, result, entry, function)
     }
 
     /// The same function with another declared cost of an element, in vector instructions: an addition is one and takes
@@ -244,6 +232,17 @@ impl HostFunction {
             can_fail: *can_fail,
             owner: owner.clone(),
         }))
+    }
+
+    /// `entry` takes operands and a result of these dtypes, and as its context a pointer to the [`Named`] function.
+    fn named<F: Send + Sync + 'static>(
+        name: &str,
+        operands: &[DType],
+        result: DType,
+        entry: Entry,
+        function: F,
+    ) -> Result<HostFunction, HostError> {
+        HostFunction::with(name, operands, result, entry, Arc::new(Named { name: name.into(), function }))
     }
 
     /// `entry` takes operands and a result of these dtypes, and as its context a pointer to what `owner` holds.
