@@ -158,11 +158,12 @@ impl PlanRun<'_> {
         Ok(())
     }
 
-    /// The memory of an input.
+    /// The memory of an input; of one that is generated, none.
     fn region<'m>(&'m self, source: Source, temps: &'m [Option<Buffer>]) -> Region<'m> {
         match source {
             Source::Slot(slot) => self.slots[slot as usize],
             Source::Temp(temp) => temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes).into(),
+            Source::Index => [][..].into(),
         }
     }
 
@@ -179,7 +180,10 @@ impl PlanRun<'_> {
         let since = prepared.clock(&self.request);
         let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
         for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
-            inputs.push(view(self.region(input.source, temps), dtype, &input.layout)?);
+            inputs.push(match input.source {
+                Source::Index => memory::generated(&input.layout)?,
+                source => view(self.region(source, temps), dtype, &input.layout)?,
+            });
         }
         #[expect(
             clippy::map_identity,

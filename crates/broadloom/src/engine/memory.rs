@@ -178,6 +178,12 @@ pub(crate) fn view<'v>(region: Region<'v>, dtype: DType, layout: &Layout) -> Res
         .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
 }
 
+/// The numbers of a layout, in no memory.
+pub(super) fn generated<'v>(layout: &Layout) -> Result<View<'v>> {
+    View::generated(layout.offset, &layout.shape, &layout.strides)
+        .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
+}
+
 /// A layout over memory that is written.
 pub(crate) fn view_mut<'v>(bytes: &'v mut [u8], dtype: DType, layout: &Layout) -> Result<ViewMut<'v>> {
     let (offset, strides) = in_bytes(layout, dtype)?;
