@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_core::fuse::{Stage, Target};
+use broadloom_core::fuse::{InputView, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_mem::{AliasPolicy, Buffer, Nest, Operand, Pool, Region, Scratch, View, ViewMut};
 use smallvec::SmallVec;
@@ -65,7 +65,7 @@ impl<'d> Memory<'d> {
         let mut written = Written::new();
         for (target, dtype) in stage.outputs.iter().zip(stage.kernel.output_dtypes()) {
             if let Target::Temp(t) = target {
-                written.push((*t, buffer(pool, dtype.size() * stage.shape.elements())?));
+                written.push((*t, buffer(pool, dtype.size() * stage.output_shape().elements())?));
             }
         }
         Ok(written)
@@ -152,12 +152,13 @@ pub(super) fn outputs<'m>(
     stage: &Stage,
     written: &'m mut Written,
 ) -> Result<SmallVec<[ViewMut<'m>; 4]>> {
+    let shape = stage.output_shape();
     let of_root = |root: &'m mut RootMemory<'_>, dtype| match root {
-        RootMemory::New(buffer) => contiguous_mut(buffer, dtype, &stage.shape),
-        RootMemory::Bytes(bytes) => contiguous_view(bytes, dtype, &stage.shape),
+        RootMemory::New(buffer) => contiguous_mut(buffer, dtype, &shape),
+        RootMemory::Bytes(bytes) => contiguous_view(bytes, dtype, &shape),
         RootMemory::Given(view) => Ok(view.reborrow()),
     };
-    in_order(roots, stage, written, of_root, |buffer, dtype| contiguous_mut(buffer, dtype, &stage.shape))
+    in_order(roots, stage, written, of_root, |buffer, dtype| contiguous_mut(buffer, dtype, &shape))
 }
 
 /// A layout's offset and strides in bytes.
@@ -178,8 +179,12 @@ pub(crate) fn view<'v>(region: Region<'v>, dtype: DType, layout: &Layout) -> Res
         .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
 }
 
-/// The numbers of a layout, in no memory.
-pub(super) fn generated<'v>(layout: &Layout) -> Result<View<'v>> {
+/// What a stage reads over its whole index space: in this memory, or in none where it is generated.
+pub(super) fn read<'v>(region: Region<'v>, dtype: DType, input: &InputView) -> Result<View<'v>> {
+    let InputView { source, layout } = input;
+    if *source != Source::Index {
+        return view(region, dtype, layout);
+    }
     View::generated(layout.offset, &layout.shape, &layout.strides)
         .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
 }
