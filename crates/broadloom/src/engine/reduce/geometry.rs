@@ -37,6 +37,20 @@ pub enum Form {
     Across { width: usize },
 }
 
+impl Form {
+    /// The extents of results before and behind those of the reduced dimensions.
+    pub fn around(self) -> (Option<usize>, Option<usize>) {
+        match self {
+            Form::Rows { results } => (Some(results), None),
+            Form::Across { width } => (None, Some(width).filter(|width| *width > 1)),
+        }
+    }
+
+    pub fn is_across(self) -> bool {
+        matches!(self, Form::Across { .. })
+    }
+}
+
 /// See the module's head.
 #[derive(Clone, Debug)]
 pub struct Geometry {
