@@ -26,9 +26,10 @@ use crate::engine::prepared::{PreparedStage, Runner};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
+use crate::jit::Compiled;
 
-use geometry::{Form, Run};
 pub(super) use geometry::Geometry;
+use geometry::{Form, Run};
 use tile::Tiles;
 
 /// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
@@ -106,7 +107,11 @@ impl PreparedStage {
             outcome: &outcome,
         };
         // PERF: the usual short call.
-        if elements <= SHORT && watch.is_none() && fold.is_direct() && matches!(geometry.form, Form::Rows { .. }) {
+        if elements <= SHORT
+            && watch.is_none()
+            && fold.is_direct()
+            && matches!(geometry.form, Form::Rows { .. })
+        {
             let results: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
             return fold.short(results);
         }
@@ -277,7 +282,9 @@ impl<'f> Fold<'f> {
             let (range, starts) = self.geometry.piece(piece);
             let mut of_piece = self.results_of(&mut results, range.start - first..range.end - first);
             match self.geometry.form {
-                Form::Rows { .. } if self.is_direct() => self.fold_rows(&starts, range.len(), &mut of_piece)?,
+                Form::Rows { .. } if self.is_direct() => {
+                    self.fold_rows(&starts, range.len(), &mut of_piece)?
+                }
                 Form::Rows { results: 2.. } => self.rows(&starts, range.len(), &mut of_piece, &mut tiles)?,
                 Form::Across { .. } if self.geometry.count <= LANES => {
                     self.few(&starts, range.len(), &mut of_piece, &mut tiles)?;
@@ -323,6 +330,12 @@ impl<'f> Fold<'f> {
         };
         let mut at = range.start;
         while at < range.end {
+            if let Some((compiled, rows)) = self.leaves() {
+                let run = self.geometry.run(starts, at, range.end, reduced[reduced.len() - 1].extent);
+                self.fold_leaves(&run, at, compiled, rows, &mut partials, tiles)?;
+                at += run.count;
+                continue;
+            }
             let run = self.geometry.run(starts, at, range.end, limit);
             match self.is_direct() {
                 true => self.fold_memory(&run, width, &mut partials)?,
@@ -337,6 +350,57 @@ impl<'f> Fold<'f> {
         }
         self.outcome.note_faults(&tiles.faults);
         Ok(partials)
+    }
+
+    /// The machine code that combines rows of elements before it writes them, and how many.
+    fn leaves(&self) -> Option<(&'f Compiled, usize)> {
+        match self.first {
+            Some((Runner::Jit(compiled), _))
+                if self.inputs.iter().all(|region| region.as_slice().is_some()) =>
+            {
+                Some((compiled, compiled.leaf_rows()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Computes elements that follow each other, and folds what machine code has combined them to; those before and behind its
+    /// blocks are interpreted.
+    fn fold_leaves(
+        &self,
+        run: &Run,
+        at: usize,
+        compiled: &Compiled,
+        rows: usize,
+        partials: &mut Partials,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<()> {
+        let lanes = compiled.lanes();
+        let tile = (self.geometry.tile * rows / lanes).max(1) * lanes;
+        let head = (at.next_multiple_of(lanes) - at).min(run.count);
+        let blocks = head + (run.count - head) / lanes * lanes;
+        let mut done = 0;
+        while done < run.count {
+            let (is_block, end) = match done {
+                _ if done < head => (false, head),
+                _ if done < blocks => (true, blocks.min(done + tile)),
+                _ => (false, run.count),
+            };
+            let part = self.geometry.part(run, done, end - done);
+            if is_block {
+                tiles.compute_leaves(&part, compiled, rows)?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count / rows)) {
+                    partial.push_nodes(rows.ilog2() as u8, tile);
+                }
+            } else {
+                tiles.compute(&part, Form::Across { width: 1 })?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count)) {
+                    partial.push(tile);
+                }
+            }
+            done = end;
+        }
+        Ok(())
     }
 
     /// Folds elements where they are in memory.
@@ -385,7 +449,8 @@ impl<'f> Fold<'f> {
         let mut row = first / length;
         while row < last / length {
             let count = rows.min(last / length - row).min(height - row % height);
-            let mut partials: Vec<Partials> = (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
+            let mut partials: Vec<Partials> =
+                (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
             let cols = (tile / count).max(LANES);
             for col in (0..length).step_by(cols) {
                 let cols = cols.min(length - col);
@@ -426,7 +491,8 @@ impl<'f> Fold<'f> {
             let elements = |start: isize, count: usize| {
                 let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
                 let elements = start.and_then(|start| bytes.get(start..start.checked_add(count * item)?));
-                elements.ok_or_else(|| Error::new(ErrorKind::Internal, "a reduction reads outside of its input"))
+                elements
+                    .ok_or_else(|| Error::new(ErrorKind::Internal, "a reduction reads outside of its input"))
             };
             if count == 1 && reduced.len() == 1 || self.geometry.is_neighbouring(input) {
                 let all = elements(starts[input], count * length)?;
