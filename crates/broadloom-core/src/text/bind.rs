@@ -15,7 +15,7 @@ use super::number::brief;
 use super::parameters::{Action, BuiltIn, Parameter, ParameterKind, ReductionName, ViewName};
 use super::slips;
 use super::suggestions::nearest;
-use crate::{DType, ErrorKind};
+use crate::{DType, ErrorKind, Op};
 
 /// The arguments of a call with their names and the numbers of their parameters, if they have some.
 pub(super) fn arguments<'a>(
@@ -76,7 +76,11 @@ impl Bound<'_> {
                 return Err(error(keyword, message).with_help(format!("write `{of}({})`", self.value(id))));
             }
             if self.values[number].is_some() {
-                return Err(error(keyword, format!("`{name}` of `{of}` is given twice")));
+                let help = match parameter.kind {
+                    ParameterKind::Axes => "several axes are given as one list: `axis=(0, 1)`",
+                    _ => "leave one of them out",
+                };
+                return Err(error(keyword, format!("`{name}` of `{of}` is given twice")).with_help(help));
             }
         }
         self.values[number] = Some(id);
@@ -204,8 +208,9 @@ impl Bound<'_> {
         let (name, of) = (parameter.name, self.function.name);
         let text = self.ast.at(&node.span);
         if matches!(node.kind, AstKind::Name) && slips::is_none(text) && parameter.default.is_some() {
-            let message = format!("`{name}` of `{of}` has no value `{text}`");
-            return error(&node.span, message).with_help(format!("leave `{name}` out for its default"));
+            let then = if parameter.kind == ParameterKind::Axes { ": then all axes are reduced" } else { "" };
+            let message = format!("`{name}` of `{of}` can't be `{text}`");
+            return error(&node.span, message).with_help(format!("leave `{name}` out{then}"));
         }
         let wanted = match parameter.kind {
             ParameterKind::DType => return self.not_a_dtype(node),
@@ -217,6 +222,7 @@ impl Bound<'_> {
         };
         let by_place = self.ast.arguments(self.node).any(|(keyword, arg)| arg == id && keyword.is_none());
         let help = match (parameter.kind, &node.kind) {
+            (_, AstKind::Operator { op: Op::Equal, .. }) if self.compared(text).is_some() => self.compared(text),
             (ParameterKind::Bool, AstKind::Int(x @ (0 | 1))) => Some(format!("write `{name}={}`", *x == 1)),
             (ParameterKind::List, AstKind::Int(_)) => Some(format!("write `[{}]`", self.value(id))),
             (ParameterKind::Integer, AstKind::List(_)) if self.function.is_reduction() => {
@@ -273,6 +279,7 @@ impl Bound<'_> {
             Some(format!("write `{}={}`", parameter.name, self.value(id)))
         };
         let help = match &node.kind {
+            AstKind::Operator { op: Op::Equal, .. } => self.compared(self.ast.at(&node.span)),
             AstKind::Bool(_) => named(ParameterKind::Bool),
             AstKind::DType(_) => named(ParameterKind::DType),
             AstKind::List(_) => named(ParameterKind::Axes),
@@ -281,6 +288,13 @@ impl Bound<'_> {
         };
         let help = help.or_else(|| slips::arity(of, given).map(str::to_owned));
         error(self.name, message).with(help)
+    }
+
+    /// What was meant by `axis == 0`.
+    fn compared(&self, text: &str) -> Option<String> {
+        let (name, value) = text.split_once("==")?;
+        self.function.parameter(name.trim())?;
+        Some(format!("write `{}={}`", name.trim(), brief(value.trim())))
     }
 
     fn after_keyword(&self, id: AstId, keyword: &Span) -> TextError {

@@ -98,6 +98,9 @@ impl Parser<'_> {
         };
         let help = match token {
             Token::Open => Some("to multiply, write `*`; only a name can be called"),
+            Token::Colon if matches!(opener.map(|p| &p.what), Some(Waiting::Call { .. })) => {
+                Some("an argument with a name is written `axis=0`")
+            }
             Token::Name | Token::Number(_) | Token::Bool(_) => Some("to multiply, write `*`"),
             _ => slips::operator(&self.text[..span.end as usize]).or(token.advice()),
         };

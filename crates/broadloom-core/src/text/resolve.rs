@@ -205,7 +205,8 @@ impl<'t> Resolver<'t> {
         let Some(keyword) = self.ast.arguments(node).find_map(|(keyword, _)| keyword) else { return Ok(()) };
         let name = brief(self.ast.at(keyword));
         let message = format!("`{}({words})` takes its arguments in order, without `{name}=`", brief(of));
-        Err(TextError::new(ErrorKind::Arity, keyword, message).with_help("to compare, write `==`"))
+        let help = slips::keyword(of, &name, &[]).unwrap_or_else(|| "to compare, write `==`".to_owned());
+        Err(TextError::new(ErrorKind::Arity, keyword, message).with_help(help))
     }
 
     /// The names of a function's parameters, and their number.

@@ -4,7 +4,7 @@
 //! The tables are data. The parser, the resolver and the evaluator look up what they have refused already, so that a row
 //! never changes what a text means, and a name that the language gains makes its row unused.
 
-use super::built_in::constant;
+use super::built_in::{built_in, constant};
 use super::lex::Token;
 
 /// Advice for a name.
@@ -242,6 +242,7 @@ const INFIXES: &[Row] = &[
     (&["mod", "rem", "modulo"], Write("`%`")),
     (&["div"], Write("`//`")),
     (&["xor"], Write("`^`")),
+    (&["for"], LOOPS),
     (&["shl"], Write("`<<`")),
     (&["shr"], Write("`>>`")),
     (&["as", "to"], Write("`astype(x, float32)` to convert")),
@@ -309,13 +310,13 @@ const KEYWORDS: &[Row] = &[
     (&["dim", "dims", "axes", "ax", "along"], Is("axis")),
     (&["ddof"], Is("correction")),
     (&["unbiased", "bias"], Write("`correction=1` for the variance of a sample")),
-    (&["type", "as", "to", "dt"], Is("dtype")),
+    (&["type", "dt"], Is("dtype")),
     (&["newshape", "size", "dims"], Is("shape")),
     (&["p"], Is("ord")),
     (&["initial", "prepend"], Is("include_initial")),
+    (&["initial", "start"], Write("it beside the result, as in `start + sum(x)`")),
     (&["where", "mask"], Write("`where(m, x, 0)` as the operand, with the value that changes nothing")),
     (&["weights"], Write("`sum(w * x) / sum(w)`")),
-    (&["skipna"], Write("`nansum(x)` and the like to leave NaN out")),
     (&["out"], Missing("results are new arrays: who runs the text says where they go")),
     (&["order", "copy", "casting", "subok", "device", "like"], Missing("memory is laid out by who runs the text")),
 ];
@@ -399,12 +400,15 @@ pub(super) fn arity(function: &str, arguments: usize) -> Option<&'static str> {
 /// Advice for a name of an argument that a function with these names does not have.
 pub(super) fn keyword(function: &str, name: &str, known: &[&str]) -> Option<String> {
     let is_known = |advice: &Advice| !matches!(advice, Is(name) if !known.contains(name));
+    let of_numbers = format!("nan{function}");
+    if name == "skipna" && built_in(&of_numbers).is_some() {
+        return Some(format!("to leave NaN out, write `{of_numbers}(x)`"));
+    }
     let rows = KEYWORDS.iter().filter(|(names, _)| names.contains(&name));
     let advice = rows.map(|(_, advice)| *advice).find(is_known)?;
     match advice {
         // What follows is about reductions.
         Write(_) if !known.contains(&"axis") => None,
-        Is(_) if function == "astype" && name == "to" => None,
         advice => Some(advice.text()),
     }
 }
