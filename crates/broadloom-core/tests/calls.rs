@@ -3,8 +3,8 @@
 //! A call is evaluated to its own text with every option that is not the default, so that rows show what was understood.
 
 use broadloom_core::text::{
-    Input, Library, Meaning, Module, ParameterKind, ParseOptions, ReductionCall, ReductionName, TextError,
-    View, built_ins, evaluate,
+    GeneratorCall, Input, Library, Meaning, Module, ParameterKind, ParseOptions, ReductionCall,
+    ReductionName, TextError, View, built_ins, evaluate,
 };
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Result, Scalar};
 
@@ -45,6 +45,20 @@ impl Meaning for Words {
         option(*ord == plain.ord, format!("ord={ord}"));
         option(!include_initial, "include_initial".to_owned());
         Ok(format!("{}({})", name.name(), words.join(", ")))
+    }
+    fn generate(&mut self, call: &GeneratorCall, args: &[String]) -> Result<String> {
+        let words = match call {
+            GeneratorCall::Arange { start, stop, step, dtype } => {
+                format!("arange({start}, {stop}, {step}, {dtype:?})")
+            }
+            GeneratorCall::Linspace { start, stop, num, endpoint, dtype } => {
+                format!("linspace({start}, {stop}, {num}, {endpoint}, {dtype})")
+            }
+            GeneratorCall::Eye { rows, cols, k, dtype } => format!("eye({rows}, {cols}, {k}, {dtype})"),
+            GeneratorCall::Full { shape, value, dtype } => format!("full({shape:?}, {value:?}, {dtype:?})"),
+            GeneratorCall::Indices { axis } => format!("indices({}, {axis})", args[0]),
+        };
+        Ok(words)
     }
     fn host(&mut self, _: u32, _: &[String]) -> Result<String> {
         Err(Error::new(ErrorKind::Internal, "no host function was declared"))
@@ -122,6 +136,25 @@ fn options_are_understood() {
         ("reshape(x, shape=[2, -1])", "Reshape([2, -1]) of x"),
         ("broadcast_to(x, shape=(4,))", "BroadcastTo([4]) of x"),
         ("astype(x, dtype=int8)", "astype(x, int8)"),
+        ("arange(5)", "arange(0, 5, 1, None)"),
+        ("arange(2, 5.5)", "arange(2, 5.5, 1, None)"),
+        ("arange(5, 0, -1, dtype=int8)", "arange(5, 0, -1, Some(Int8))"),
+        ("arange(0, step=2, stop=5)", "arange(0, 5, 2, None)"),
+        ("linspace(0, 1, 5)", "linspace(0, 1, 5, true, float64)"),
+        (
+            "linspace(-1.5, stop=1, num=5, endpoint=false, dtype=float32)",
+            "linspace(-1.5, 1, 5, false, float32)",
+        ),
+        ("eye(3)", "eye(3, 3, 0, float64)"),
+        ("eye(3, 4, k=-1, dtype=int8)", "eye(3, 4, -1, int8)"),
+        ("full((2, 3), 0.5)", "full([2, 3], Literal(Float(0.5)), None)"),
+        ("full(4, true)", "full([4], Literal(Bool(true)), None)"),
+        ("full([], float32(0.5), dtype=int8)", "full([], Scalar(0.5:float32), Some(Int8))"),
+        (
+            "zeros(3) + ones((1, 3), dtype=int8)",
+            "add(full([3], Literal(Int(0)), Some(Float64)), full([1, 3], Literal(Int(1)), Some(Int8)))",
+        ),
+        ("indices(a + b, axis=-1) - indices(x)", "subtract(indices(add(a, b), -1), indices(x, 0))"),
     ] {
         let got = evaluated(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(got, expected, "{text}");
@@ -153,15 +186,35 @@ fn what_does_not_fit_is_an_error_at_its_place() {
         ),
         ("mean(x, 0, true)", "mean", "takes 2 arguments without a name", "write `keepdims=true`"),
         ("max(x, (0, 1))", "max", "takes 1 argument without a name", "write `axis=(0, 1)`"),
-        ("max(a, b + 1)", "max", "takes 1 argument without a name", "of two arrays it is `maximum(a, b + 1)`"),
-        ("min(a, 0)", "min", "takes 1 argument", "write `min(a, axis=0)`; of two operands it is `minimum(a, 0)`"),
+        (
+            "max(a, b + 1)",
+            "max",
+            "takes 1 argument without a name",
+            "of two arrays it is `maximum(a, b + 1)`",
+        ),
+        (
+            "min(a, 0)",
+            "min",
+            "takes 1 argument",
+            "write `min(a, axis=0)`; of two operands it is `minimum(a, 0)`",
+        ),
         ("vector_norm(x, 1)", "vector_norm", "takes 1 argument", "write `axis=1`, or `ord=1`"),
         ("sum(a, b)", "b", "`axis` of `sum` must be an integer, or several", "of two arrays it is `a + b`"),
-        ("sum(x, axis=b)", "b", "`axis` of `sum` must be an integer, or several such as `(0, 1)`", "from 0 on"),
+        (
+            "sum(x, axis=b)",
+            "b",
+            "`axis` of `sum` must be an integer, or several such as `(0, 1)`",
+            "from 0 on",
+        ),
         ("sum(x, axis=1.0)", "1.0", "`axis` of `sum` must be an integer", "from 0 on"),
         ("sum(x, axis=0 + 1)", "0 + 1", "`axis` of `sum` must be an integer", "from 0 on"),
         ("sum(x, axis=None)", "None", "`axis` of `sum` can't be `None`", "then all axes are reduced"),
-        ("argmax(x, axis=(0, 1))", "(0, 1)", "`axis` of `argmax` must be an integer", "`argmax` takes one axis"),
+        (
+            "argmax(x, axis=(0, 1))",
+            "(0, 1)",
+            "`axis` of `argmax` must be an integer",
+            "`argmax` takes one axis",
+        ),
         ("sum(x, keepdims=1)", "1", "`keepdims` of `sum` must be `true` or `false`", "write `keepdims=true`"),
         ("sum(x, keepdims=TRUE)", "TRUE", "`keepdims` of `sum` must be `true` or `false`", "write `true`"),
         ("var(x, correction=true)", "true", "`correction` of `var` must be a number", ""),
@@ -172,10 +225,34 @@ fn what_does_not_fit_is_an_error_at_its_place() {
         ("reshape(x, 6)", "6", "`shape` of `reshape` must be a list of integers", "write `[6]`"),
         ("reshape(x, shape=x)", "x", "`shape` of `reshape` must be a list of integers, such as", ""),
         ("flip(x, axis=99999999999999999999)", "99999999999999999999", "does not fit in 64 bits", ""),
+        ("arange(n)", "n", "`start` of `arange` must be a number", "`start + step * arange(10)`"),
+        ("arange()", "arange", "`arange(start, stop=…, step=1, dtype=…)` is not given `start`", ""),
+        ("linspace(0, 1)", "linspace", "is not given `num`", ""),
+        ("linspace(0, 2 * pi, 9)", "2 * pi", "`stop` of `linspace` must be a number", "stand in the text"),
+        ("eye(2.5)", "2.5", "`n_rows` of `eye` must be an integer", "stand in the text"),
+        (
+            "zeros(n)",
+            "n",
+            "`shape` of `zeros` must be an integer, or several such as `(0, 1)`",
+            "stand in the text",
+        ),
+        ("full((2, 3), x)", "x", "`fill_value` of `full` must be a number, `true` or `false`", "broadcasts"),
+        ("ones((2, 3), int8)", "ones", "takes 1 argument without a name", "write `dtype=int8`"),
+        ("arange(5, dtype=int)", "int", "`int` is not a dtype", "`int32` or `int64`"),
         ("sqrt(x=1)", "x", "`sqrt(x)` takes its arguments in order, without `x=`", "write `==`"),
-        ("where(x=0, 1, x)", "x", "`where(condition, x2, x3)` takes its arguments in order, without `x=`", "`==`"),
+        (
+            "where(x=0, 1, x)",
+            "x",
+            "`where(condition, x2, x3)` takes its arguments in order, without `x=`",
+            "`==`",
+        ),
         ("def f(a) = a; f(a=x)", "a", "`f(a)` takes its arguments in order, without `a=`", "write `==`"),
-        ("sum(float32)", "float32", "`float32` is a dtype, which only `astype` and `dtype=` take", "astype(x"),
+        (
+            "sum(float32)",
+            "float32",
+            "`float32` is a dtype, which only `astype` and `dtype=` take",
+            "astype(x",
+        ),
         ("sum([1, 2])", "[1, 2]", "a list, which only axes and shapes can be", ""),
         ("def sum(a) = a; sum(x)", "sum", "there is a function `sum` already", "another name"),
     ] {
@@ -207,14 +284,14 @@ fn the_second_of_two_arguments_is_at_fault() {
 #[test]
 fn defaults_are_those_of_the_table() {
     let mut checked = 0;
-    for function in built_ins().filter(|function| function.is_reduction()) {
-        let operands: Vec<&str> = (function.parameters.iter())
-            .filter(|parameter| parameter.kind == ParameterKind::Operand)
-            .map(|parameter| parameter.name)
+    for function in built_ins().filter(|function| function.is_reduction() || function.is_generator()) {
+        let required = function.parameters.iter().filter(|parameter| parameter.default.is_none());
+        let arguments: Vec<&str> = required
+            .map(|parameter| if parameter.kind == ParameterKind::Operand { parameter.name } else { "2" })
             .collect();
-        let call = format!("{}({}", function.name, operands.join(", "));
+        let call = format!("{}({}", function.name, arguments.join(", "));
         let plain = evaluated(&format!("{call})")).expect(&call);
-        assert_eq!(plain, format!("{call})"));
+        assert!(function.is_generator() || plain == format!("{call})"), "{plain}");
         for parameter in function.parameters {
             let Some(default) = parameter.default.filter(|default| *default != "…") else { continue };
             let text = format!("{call}, {}={default})", parameter.name);
@@ -233,6 +310,7 @@ fn what_reduces_is_not_elementwise() {
         ("a - mean(a)", false),
         ("cumulative_sum(a)", false),
         ("flip(a, 0)", false),
+        ("a + arange(4)", false),
         ("def f(t) = max(t); f(a)", false),
     ] {
         let module = Module::parse(text, &Library::default(), &ParseOptions::default()).expect(text);

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use broadloom_core::text::{
-    Input, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, View, evaluate,
+    GeneratorCall, Input, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, View, evaluate,
 };
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Promotion, Result, Scalar, Shape, infer};
 
@@ -55,6 +55,9 @@ impl Meaning for Types {
             Value::Literal(x) => x.default_dtype(),
         };
         Ok(Value::Array(dtype, Shape::scalar()))
+    }
+    fn generate(&mut self, _: &GeneratorCall, _: &[Value]) -> Result<Value> {
+        Ok(Value::Array(DType::Int64, Shape::scalar()))
     }
     fn host(&mut self, _: u32, _: &[Value]) -> Result<Value> {
         Err(Error::new(ErrorKind::Internal, "no host function was declared"))

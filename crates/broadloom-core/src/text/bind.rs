@@ -9,13 +9,13 @@ use smallvec::SmallVec;
 
 use super::Span;
 use super::ast::{Ast, AstId, AstKind, AstNode};
-use super::call::{Call, ReductionCall};
+use super::call::{Call, Element, GeneratorCall, ReductionCall};
 use super::error::TextError;
 use super::number::brief;
-use super::parameters::{Action, BuiltIn, Parameter, ParameterKind, ReductionName, ViewName};
+use super::parameters::{Action, BuiltIn, GeneratorName, Parameter, ParameterKind, ReductionName, ViewName};
 use super::slips;
 use super::suggestions::nearest;
-use crate::{DType, ErrorKind, Op};
+use crate::{DType, ErrorKind, Literal, Op};
 
 /// The arguments of a call with their names and the numbers of their parameters, if they have some.
 pub(super) fn arguments<'a>(
@@ -77,7 +77,7 @@ impl Bound<'_> {
             }
             if self.values[number].is_some() {
                 let help = match parameter.kind {
-                    ParameterKind::Axes => "several axes are given as one list: `axis=(0, 1)`",
+                    ParameterKind::Integers => "several axes are given as one list: `axis=(0, 1)`",
                     _ => "leave one of them out",
                 };
                 return Err(error(keyword, format!("`{name}` of `{of}` is given twice")).with_help(help));
@@ -122,6 +122,7 @@ impl Bound<'_> {
             }
             Action::View(name) => self.view(name),
             Action::Reduction(name) => self.reduction(name).map(Call::Reduction),
+            Action::Generator(name) => self.generator(name).map(Call::Generator),
         }
     }
 
@@ -138,18 +139,52 @@ impl Bound<'_> {
 
     fn reduction(&self, name: ReductionName) -> Result<ReductionCall, TextError> {
         let mut call = ReductionCall::new(name);
-        if let Some((parameter, id)) = self.given("axis") {
-            call.axis = Some(match (&self.ast[id].kind, parameter.kind) {
-                (AstKind::List(list), ParameterKind::Axes) => SmallVec::from_slice(self.ast.integers(list)),
-                _ => SmallVec::from_slice(&[self.one_integer(parameter, id)?]),
-            });
-        }
+        call.axis = self.integers("axis")?.or(call.axis);
         call.keepdims = self.flag("keepdims")?.unwrap_or(call.keepdims);
         call.include_initial = self.flag("include_initial")?.unwrap_or(call.include_initial);
         call.dtype = self.dtype("dtype")?.or(call.dtype);
-        call.correction = self.number("correction")?.unwrap_or(call.correction);
-        call.ord = self.number("ord")?.unwrap_or(call.ord);
+        call.correction = self.number("correction")?.map_or(call.correction, float);
+        call.ord = self.number("ord")?.map_or(call.ord, float);
         Ok(call)
+    }
+
+    fn generator(&self, name: GeneratorName) -> Result<GeneratorCall, TextError> {
+        let dtype = self.dtype("dtype")?;
+        let float = dtype.unwrap_or(DType::Float64);
+        let start = self.number("start")?.unwrap_or(Literal::Int(0));
+        let stop = self.number("stop")?;
+        let shape = self.integers("shape")?.unwrap_or_default();
+        let full = |value| GeneratorCall::Full {
+            shape: shape.clone(),
+            value: Element::Literal(Literal::Int(value)),
+            dtype: Some(float),
+        };
+        Ok(match name {
+            GeneratorName::Arange => {
+                // Of one number, it is the end.
+                let (start, stop) = stop.map_or((Literal::Int(0), start), |stop| (start, stop));
+                let step = self.number("step")?.unwrap_or(Literal::Int(1));
+                GeneratorCall::Arange { start, stop, step, dtype }
+            }
+            GeneratorName::Linspace => GeneratorCall::Linspace {
+                start,
+                stop: stop.unwrap_or(start),
+                num: self.integer("num")?.unwrap_or_default(),
+                endpoint: self.flag("endpoint")?.unwrap_or(true),
+                dtype: float,
+            },
+            GeneratorName::Eye => {
+                let rows = self.integer("n_rows")?.unwrap_or_default();
+                let cols = self.integer("n_cols")?.unwrap_or(rows);
+                GeneratorCall::Eye { rows, cols, k: self.integer("k")?.unwrap_or_default(), dtype: float }
+            }
+            GeneratorName::Full => GeneratorCall::Full { value: self.element("fill_value")?, shape, dtype },
+            GeneratorName::Zeros => full(0),
+            GeneratorName::Ones => full(1),
+            GeneratorName::Indices => {
+                GeneratorCall::Indices { axis: self.integer("axis")?.unwrap_or_default() }
+            }
+        })
     }
 
     /// What is given for a parameter.
@@ -185,11 +220,32 @@ impl Bound<'_> {
         }
     }
 
-    fn number(&self, name: &str) -> Result<Option<f64>, TextError> {
+    /// An integer, or several where the parameter takes a list.
+    fn integers(&self, name: &str) -> Result<Option<SmallVec<[isize; 4]>>, TextError> {
+        let Some((parameter, id)) = self.given(name) else { return Ok(None) };
+        Ok(Some(match (&self.ast[id].kind, parameter.kind) {
+            (AstKind::List(list), ParameterKind::Integers) => SmallVec::from_slice(self.ast.integers(list)),
+            _ => SmallVec::from_slice(&[self.one_integer(parameter, id)?]),
+        }))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<Literal>, TextError> {
         let Some((parameter, id)) = self.given(name) else { return Ok(None) };
         match &self.ast[id].kind {
-            AstKind::Int(x) => Ok(Some(*x as f64)),
-            AstKind::Float(x) => Ok(Some(*x)),
+            AstKind::Int(x) => Ok(Some(Literal::Int(*x))),
+            AstKind::Float(x) => Ok(Some(Literal::Float(*x))),
+            _ => Err(self.wrong(parameter, id)),
+        }
+    }
+
+    /// A number or a bool, with or without a dtype.
+    fn element(&self, name: &str) -> Result<Element, TextError> {
+        let Some((parameter, id)) = self.given(name) else { return Ok(Element::Literal(Literal::Int(0))) };
+        match &self.ast[id].kind {
+            AstKind::Int(x) => Ok(Element::Literal(Literal::Int(*x))),
+            AstKind::Float(x) => Ok(Element::Literal(Literal::Float(*x))),
+            AstKind::Bool(x) => Ok(Element::Literal(Literal::Bool(*x))),
+            AstKind::Constant(x) => Ok(Element::Scalar(*x)),
             _ => Err(self.wrong(parameter, id)),
         }
     }
@@ -208,7 +264,8 @@ impl Bound<'_> {
         let (name, of) = (parameter.name, self.function.name);
         let text = self.ast.at(&node.span);
         if matches!(node.kind, AstKind::Name) && slips::is_none(text) && parameter.default.is_some() {
-            let then = if parameter.kind == ParameterKind::Axes { ": then all axes are reduced" } else { "" };
+            let is_axes = parameter.kind == ParameterKind::Integers;
+            let then = if is_axes { ": then all axes are reduced" } else { "" };
             let message = format!("`{name}` of `{of}` can't be `{text}`");
             return error(&node.span, message).with_help(format!("leave `{name}` out{then}"));
         }
@@ -216,21 +273,25 @@ impl Bound<'_> {
             ParameterKind::DType => return self.not_a_dtype(node),
             ParameterKind::Integer | ParameterKind::Operand => "an integer",
             ParameterKind::List => "a list of integers, such as `[2, 3]`",
-            ParameterKind::Axes => "an integer, or several such as `(0, 1)`",
+            ParameterKind::Integers => "an integer, or several such as `(0, 1)`",
             ParameterKind::Bool => "`true` or `false`",
             ParameterKind::Number => "a number",
+            ParameterKind::Element => "a number, `true` or `false`",
         };
         let by_place = self.ast.arguments(self.node).any(|(keyword, arg)| arg == id && keyword.is_none());
         let help = match (parameter.kind, &node.kind) {
-            (_, AstKind::Operator { op: Op::Equal, .. }) if self.compared(text).is_some() => self.compared(text),
+            (_, AstKind::Operator { op: Op::Equal, .. }) if self.compared(text).is_some() => {
+                self.compared(text)
+            }
             (ParameterKind::Bool, AstKind::Int(x @ (0 | 1))) => Some(format!("write `{name}={}`", *x == 1)),
             (ParameterKind::List, AstKind::Int(_)) => Some(format!("write `[{}]`", self.value(id))),
             (ParameterKind::Integer, AstKind::List(_)) if self.function.is_reduction() => {
                 Some(format!("`{of}` takes one axis"))
             }
             (_, AstKind::Name) if slips::name(text).is_some() => slips::name(text),
-            (ParameterKind::Axes, _) if by_place => slips::second(of, &self.operand(), &self.value(id)),
-            (ParameterKind::Integer | ParameterKind::Axes, _) => {
+            _ if self.function.is_generator() => Some(slips::generated(of).to_owned()),
+            (ParameterKind::Integers, _) if by_place => slips::second(of, &self.operand(), &self.value(id)),
+            (ParameterKind::Integer | ParameterKind::Integers, _) => {
                 Some("axes are numbered in the text, from 0 on, or from -1 backwards".to_owned())
             }
             _ => None,
@@ -282,7 +343,7 @@ impl Bound<'_> {
             AstKind::Operator { op: Op::Equal, .. } => self.compared(self.ast.at(&node.span)),
             AstKind::Bool(_) => named(ParameterKind::Bool),
             AstKind::DType(_) => named(ParameterKind::DType),
-            AstKind::List(_) => named(ParameterKind::Axes),
+            AstKind::List(_) => named(ParameterKind::Integers),
             AstKind::Int(_) => slips::named(of, &self.operand(), &self.value(id)),
             _ => slips::second(of, &self.operand(), &self.value(id)),
         };
@@ -313,6 +374,14 @@ impl Bound<'_> {
     /// The text of the first operand.
     fn operand(&self) -> String {
         self.values.first().copied().flatten().map_or_else(|| "x".to_owned(), |id| self.value(id))
+    }
+}
+
+fn float(x: Literal) -> f64 {
+    match x {
+        Literal::Int(x) => x as f64,
+        Literal::Float(x) => x,
+        Literal::Bool(x) => f64::from(u8::from(x)),
     }
 }
 

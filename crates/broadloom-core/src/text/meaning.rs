@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::Span;
 use super::ast::{Ast, AstId, AstKind, AstNode, Item, Statement, Type};
 use super::built_in::{built_in, constant};
-use super::call::{Call, ReductionCall};
+use super::call::{Call, GeneratorCall, ReductionCall};
 use super::error::{TextError, limit};
 use super::module::{Input, Module};
 use super::number::brief;
@@ -76,6 +76,12 @@ pub trait Meaning {
     /// # Errors
     /// If it does not take these operands, or has no such axes.
     fn reduce(&mut self, call: &ReductionCall, args: &[Self::Value]) -> Result<Self::Value>;
+
+    /// An array whose elements come from their indices; it has an operand if its shape is that of one.
+    ///
+    /// # Errors
+    /// If there is no such array.
+    fn generate(&mut self, call: &GeneratorCall, args: &[Self::Value]) -> Result<Self::Value>;
 
     /// The function that [`Library::declare`](super::Library::declare) gave this number.
     ///
@@ -368,13 +374,24 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
                 };
                 self.on_one(ast, node, at, |meaning, x| meaning.view(x, view))
             }
-            Call::Reduction(call) => {
-                let args = ast.args(node);
-                let (operands, uses_names) = self.operands(args.len())?;
-                let reduced = self.meaning.reduce(call, &operands);
-                let refused = |error| self.refused(&error, ast, at, args, &operands, uses_names);
-                reduced.map(|value| (value, uses_names)).map_err(refused)
-            }
+            Call::Reduction(call) => self.on_all(ast, node, at, |meaning, args| meaning.reduce(call, args)),
+            Call::Generator(call) => self.on_all(ast, node, at, |meaning, args| meaning.generate(call, args)),
+        }
+    }
+
+    /// A function of the arguments that are operands, which are the first ones.
+    fn on_all(
+        &mut self,
+        ast: &Ast,
+        node: &AstNode,
+        at: &Span,
+        apply: impl FnOnce(&mut M, &[M::Value]) -> Result<M::Value>,
+    ) -> std::result::Result<Held<M::Value>, TextError> {
+        let args = ast.args(node);
+        let (operands, uses_names) = self.operands(args.len())?;
+        match apply(self.meaning, &operands) {
+            Ok(value) => Ok((value, uses_names)),
+            Err(error) => Err(self.refused(&error, ast, at, args, &operands, uses_names)),
         }
     }
 
@@ -386,13 +403,10 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         at: &Span,
         apply: impl FnOnce(&mut M, &M::Value) -> Result<M::Value>,
     ) -> std::result::Result<Held<M::Value>, TextError> {
-        let args = ast.args(node);
-        let (operands, uses_names) = self.operands(args.len())?;
-        let [x] = &operands[..] else { return Err(internal()) };
-        match apply(self.meaning, x) {
-            Ok(value) => Ok((value, uses_names)),
-            Err(error) => Err(self.refused(&error, ast, at, &args[..1], &operands, uses_names)),
-        }
+        self.on_all(ast, node, at, |meaning, args| match args {
+            [x] => apply(meaning, x),
+            _ => Err(crate::Error::new(ErrorKind::Internal, "the text was resolved wrongly")),
+        })
     }
 
     fn function(

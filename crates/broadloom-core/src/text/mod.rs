@@ -36,7 +36,7 @@ mod tests;
 pub use ast::{Ast, AstId, AstKind, AstNode, Body, Extent, Item, Keyword, Statement, Type};
 pub use broadloom_ir::TextPlace;
 pub use built_in::signature;
-pub use call::ReductionCall;
+pub use call::{Element, GeneratorCall, ReductionCall};
 pub use error::{Span, TextError};
 pub use lex::is_name;
 pub use library::Library;

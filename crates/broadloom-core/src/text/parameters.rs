@@ -1,5 +1,5 @@
-//! The functions that take more than operands: the conversion, the changes of shape and the reductions, with their
-//! parameters in one table.
+//! The functions that take more than operands: the conversion, the changes of shape, the reductions, and those that make
+//! arrays of numbers, with their parameters in one table.
 //!
 //! The resolver, its messages, the lists of functions and the documentation are driven by the rows. Names and defaults are
 //! those of the Array API standard, 2024.12.
@@ -13,14 +13,16 @@ pub enum ParameterKind {
     Integer,
     /// A list of integers.
     List,
-    /// An integer or a list of integers.
-    Axes,
+    /// An integer or a list of integers: axes, or extents.
+    Integers,
     /// `true` or `false`.
     Bool,
     /// A dtype's name.
     DType,
     /// A number.
     Number,
+    /// A number, `true`, `false`, or one with a dtype such as `float32(0.5)`.
+    Element,
 }
 
 /// One parameter of a function.
@@ -77,12 +79,25 @@ pub(super) enum ViewName {
     IndexAxis,
 }
 
+/// A function whose elements come from their indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GeneratorName {
+    Arange,
+    Linspace,
+    Eye,
+    Full,
+    Zeros,
+    Ones,
+    Indices,
+}
+
 /// What a function does with what its parameters are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Astype,
     View(ViewName),
     Reduction(ReductionName),
+    Generator(GeneratorName),
 }
 
 /// A function that takes more than operands.
@@ -113,6 +128,11 @@ impl BuiltIn {
         matches!(self.action, Action::Reduction(_))
     }
 
+    /// Whether it makes an array of no operand, or of the indices of one.
+    pub fn is_generator(&self) -> bool {
+        matches!(self.action, Action::Generator(_))
+    }
+
     pub(super) fn parameter(&self, name: &str) -> Option<usize> {
         self.parameters.iter().position(|parameter| parameter.name == name)
     }
@@ -122,7 +142,7 @@ const X: Parameter = Parameter::operand("x");
 const X1: Parameter = Parameter::operand("x1");
 const X2: Parameter = Parameter::operand("x2");
 /// The axes that are reduced; all of them unless given.
-const NAMED_AXES: Parameter = Parameter::optional("axis", ParameterKind::Axes, "…");
+const NAMED_AXES: Parameter = Parameter::optional("axis", ParameterKind::Integers, "…");
 const AXES: Parameter = NAMED_AXES.by_place();
 /// One axis; without it all elements are taken, or there is only one axis.
 const AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "…").by_place();
@@ -133,6 +153,19 @@ const CORRECTION: Parameter = Parameter::optional("correction", ParameterKind::N
 const ORD: Parameter = Parameter::optional("ord", ParameterKind::Number, "2");
 const INITIAL: Parameter = Parameter::optional("include_initial", ParameterKind::Bool, "false");
 const COUNT_DTYPE: Parameter = Parameter::optional("dtype", ParameterKind::DType, "int64");
+const FLOAT_DTYPE: Parameter = Parameter::optional("dtype", ParameterKind::DType, "float64");
+const START: Parameter = Parameter::required("start", ParameterKind::Number);
+const STOP: Parameter = Parameter::required("stop", ParameterKind::Number);
+const LATER_STOP: Parameter = Parameter::optional("stop", ParameterKind::Number, "…").by_place();
+const STEP: Parameter = Parameter::optional("step", ParameterKind::Number, "1").by_place();
+const NUM: Parameter = Parameter::required("num", ParameterKind::Integer);
+const ENDPOINT: Parameter = Parameter::optional("endpoint", ParameterKind::Bool, "true");
+const ROWS: Parameter = Parameter::required("n_rows", ParameterKind::Integer);
+const COLS: Parameter = Parameter::optional("n_cols", ParameterKind::Integer, "…").by_place();
+const DIAGONAL: Parameter = Parameter::optional("k", ParameterKind::Integer, "0");
+const SHAPE: Parameter = Parameter::required("shape", ParameterKind::Integers);
+const VALUE: Parameter = Parameter::required("fill_value", ParameterKind::Element);
+const FIRST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "0").by_place();
 
 /// The name of the conversion.
 pub const ASTYPE: &str = "astype";
@@ -256,7 +289,38 @@ reductions! {
         "The square root of that variance.";
 }
 
-/// The functions that take more than operands: the conversion, the changes of shape, the reductions.
+macro_rules! generators {
+    ($($name:literal $variant:ident ($($parameter:ident),*) => $gives:literal $doc:literal;)*) => {
+        static GENERATORS: &[BuiltIn] = &[$(BuiltIn {
+            name: $name,
+            parameters: &[$($parameter),*],
+            takes: "",
+            gives: $gives,
+            doc: $doc,
+            action: Action::Generator(GeneratorName::$variant),
+        }),*];
+    };
+}
+
+generators! {
+    "arange" Arange (START, LATER_STOP, STEP, DTYPE) => "int64, float64"
+        "start, start + step, … up to and without stop; of one number, from 0 up to it. Element i is start + i * step.";
+    "linspace" Linspace (START, STOP, NUM, ENDPOINT, FLOAT_DTYPE) => "float64"
+        "num numbers, evenly spaced from start to stop, which is the last one if endpoint.";
+    "eye" Eye (ROWS, COLS, DIAGONAL, FLOAT_DTYPE) => "float64"
+        "A matrix with ones where the column is the row plus k, and zeros elsewhere.";
+    "full" Full (SHAPE, VALUE, DTYPE) => "int64, float64, bool"
+        "One value everywhere.";
+    "zeros" Zeros (SHAPE, FLOAT_DTYPE) => "float64"
+        "Zeros.";
+    "ones" Ones (SHAPE, FLOAT_DTYPE) => "float64"
+        "Ones.";
+    "indices" Indices (X, FIRST_AXIS) => "int64"
+        "The index of each element of x along an axis, in an array of its shape.";
+}
+
+/// The functions that take more than operands: the conversion, the changes of shape, the reductions, and those that make
+/// arrays of numbers.
 ///
 /// ```
 /// use broadloom_core::text::built_ins;
@@ -265,5 +329,5 @@ reductions! {
 /// assert_eq!(sum.as_deref(), Some("x, axis=…, dtype=…, keepdims=false"));
 /// ```
 pub fn built_ins() -> impl Iterator<Item = &'static BuiltIn> {
-    [&CONVERSION].into_iter().chain(VIEWS).chain(REDUCTIONS)
+    [&CONVERSION].into_iter().chain(VIEWS).chain(REDUCTIONS).chain(GENERATORS)
 }

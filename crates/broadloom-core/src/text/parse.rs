@@ -334,7 +334,9 @@ impl<'a> Parser<'a> {
 
     /// The name before the next token, if the value of an argument with a name is to begin.
     pub(super) fn open_keyword(&self) -> Option<&Span> {
-        let Some(Pending { what: Waiting::Call { keywords, .. }, .. }) = self.stack.last() else { return None };
+        let Some(Pending { what: Waiting::Call { keywords, .. }, .. }) = self.stack.last() else {
+            return None;
+        };
         let (name, operand) = self.keywords[*keywords as usize..].last()?;
         (*operand as usize == self.operands.len()).then_some(name)
     }

@@ -121,8 +121,10 @@ impl<'t> Resolver<'t> {
                     return Err(TextError::new(ErrorKind::Arity, &node.span, message).with_help(help));
                 }
                 AstKind::List(_) => {
-                    let message = "a list, which only axes and shapes can be: `reshape(x, [2, 3])`";
-                    return Err(TextError::new(ErrorKind::Arity, &node.span, message));
+                    let message = "a list, which only axes and shapes can be";
+                    let error = TextError::new(ErrorKind::Arity, &node.span, message);
+                    return Err(error
+                        .with_help("write one as in `reshape(x, [2, 3])`, or give its values as an input"));
                 }
                 AstKind::Name => self.name(id, of)?,
                 AstKind::Call { name, .. } => self.call(id, name, of.map(|(name, _)| name))?,

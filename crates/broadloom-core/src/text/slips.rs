@@ -31,9 +31,11 @@ impl Advice {
 
 type Row = (&'static [&'static str], Advice);
 
-const PRODUCTS: Advice = Missing("there is no matrix product; of vectors it is `vecdot(x1, x2)`, or `sum(x1 * x2)`");
-const JOINS: Advice = Missing("arrays can't be joined: a text computes new elements from those of its inputs");
-const GENERATORS: Advice = Missing("arrays are inputs: none is generated in a text; a number broadcasts");
+const PRODUCTS: Advice =
+    Missing("there is no matrix product; of vectors it is `vecdot(x1, x2)`, or `sum(x1 * x2)`");
+const JOINS: Advice =
+    Missing("arrays can't be joined: a text computes new elements from those of its inputs");
+const RANDOM: Advice = Missing("there are no random numbers: give them as an input");
 const ORDERING: Advice = Missing("there is no sorting or searching");
 const LOOPS: Advice = Missing("there are no loops: functions apply to every element of an array");
 const SHAPES: Advice = Missing("a text can't ask for extents: they are known when it is run");
@@ -144,13 +146,19 @@ const FUNCTIONS: &[Row] = &[
     (&["idxmin", "imin"], Is("argmin")),
     (&["cumsum"], Is("cumulative_sum")),
     (&["cumprod"], Is("cumulative_prod")),
-    (&["cummax", "cummin", "accumulate"], Missing("of each prefix there are `cumulative_sum` and `cumulative_prod`")),
+    (
+        &["cummax", "cummin", "accumulate"],
+        Missing("of each prefix there are `cumulative_sum` and `cumulative_prod`"),
+    ),
     (&["norm", "linalg", "l2_norm"], Write("`vector_norm(x)`, with `ord=1` or `ord=inf` for other norms")),
     (&["dot", "inner", "vdot"], Write("`vecdot(x1, x2)`, or `sum(x1 * x2)`")),
     (&["sumsq", "ssq"], Write("`sum(x * x)`")),
     (&["rms"], Write("`sqrt(mean(x * x))`")),
     (&["ptp"], Write("`max(x) - min(x)`")),
-    (&["softmax"], Write("`t = exp(x - max(x, axis=-1, keepdims=true))`, and `t / sum(t, axis=-1, keepdims=true)`")),
+    (
+        &["softmax"],
+        Write("`t = exp(x - max(x, axis=-1, keepdims=true))`, and `t / sum(t, axis=-1, keepdims=true)`"),
+    ),
     (&["logsumexp"], Write("`m + log(sum(exp(x - m)))`, with `m = max(x)`")),
     (&["trapz", "trapezoid"], Write("`sum(y[1:] + y[:-1]) * (dx / 2)`")),
     (&["nanargmax", "nanargmin"], Write("`argmax(where(isnan(x), -inf, x))` and the like")),
@@ -159,29 +167,23 @@ const FUNCTIONS: &[Row] = &[
     (&["matmul", "einsum", "tensordot", "cross", "kron", "conv"], PRODUCTS),
     (&["outer"], Write("`expand_dims(x1, 1) * x2`")),
     (&["concatenate", "concat", "stack", "hstack", "vstack", "append", "split"], JOINS),
+    // Arrays of numbers.
+    (&["rand", "random", "randn", "normal", "uniform", "randint"], RANDOM),
+    (&["empty"], Is("zeros")),
+    (&["identity"], Is("eye")),
     (
-        &[
-            "zeros",
-            "ones",
-            "full",
-            "empty",
-            "arange",
-            "linspace",
-            "eye",
-            "identity",
-            "rand",
-            "random",
-            "randn",
-            "meshgrid",
-            "array",
-            "zeros_like",
-            "ones_like",
-            "full_like",
-        ],
-        GENERATORS,
+        &["zeros_like", "ones_like", "full_like", "empty_like"],
+        Missing("a number broadcasts: `0 * x`, or the number alone"),
     ),
+    (&["meshgrid", "mgrid", "ogrid"], Write("`indices(x, axis=0)` and `indices(x, axis=1)`")),
+    (&["iota", "seq"], Is("arange")),
+    (&["logspace"], Write("`10.0 ** linspace(0, 1, 11)`")),
+    (&["geomspace"], Write("`exp(linspace(0, 1, 11))`")),
+    (&["array", "asarray"], Missing("arrays are inputs; a list is only a shape or axes")),
+    (&["tril", "triu"], Write("`where(indices(x, axis=0) >= indices(x, axis=1), x, 0)`")),
     (&["sort", "argsort", "unique", "searchsorted", "nonzero", "in1d", "isin"], ORDERING),
-    (&["range", "enumerate", "map", "zip", "filter", "reduce", "fold", "for_each", "vectorize"], LOOPS),
+    (&["range"], Is("arange")),
+    (&["enumerate", "map", "zip", "filter", "reduce", "fold", "for_each", "vectorize"], LOOPS),
     (&["print", "printf", "println", "display"], Missing("the last expression of a text is its result")),
     (
         &["load", "open", "read", "loadtxt", "read_csv"],
@@ -318,7 +320,10 @@ const KEYWORDS: &[Row] = &[
     (&["where", "mask"], Write("`where(m, x, 0)` as the operand, with the value that changes nothing")),
     (&["weights"], Write("`sum(w * x) / sum(w)`")),
     (&["out"], Missing("results are new arrays: who runs the text says where they go")),
-    (&["order", "copy", "casting", "subok", "device", "like"], Missing("memory is laid out by who runs the text")),
+    (
+        &["order", "copy", "casting", "subok", "device", "like"],
+        Missing("memory is laid out by who runs the text"),
+    ),
 ];
 
 /// Calls with another number of arguments than a function has: the function, the least number, and the advice.
@@ -330,6 +335,11 @@ const ARITIES: &[(&str, usize, &str)] = &[
     ("reshape", 3, "the shape is one list: `reshape(x, [2, 3])`"),
     ("permute_dims", 1, "the axes are one list: `permute_dims(x, [1, 0])`"),
     ("broadcast_to", 3, "the shape is one list: `broadcast_to(x, [2, 3])`"),
+    ("zeros", 2, "the shape is one list: `zeros([2, 3])`"),
+    ("ones", 2, "the shape is one list: `ones([2, 3])`"),
+    ("full", 3, "the shape is one list: `full([2, 3], 0.5)`"),
+    ("linspace", 4, "options have their names: `endpoint=false`"),
+    ("linspace", 1, "give the ends and the number of elements: `linspace(0, 1, 11)`"),
     ("squeeze", 1, "give the axis: `squeeze(x, axis=0)`"),
     ("flip", 1, "give the axis: `flip(x, axis=0)`"),
     ("expand_dims", 1, "give the axis: `expand_dims(x, axis=0)`"),
@@ -438,6 +448,17 @@ pub(super) fn named(function: &str, operand: &str, integer: &str) -> Option<Stri
         )),
         "vector_norm" => Some(format!("write `axis={integer}`, or `ord={integer}`")),
         _ => None,
+    }
+}
+
+/// Advice for an argument that is no literal, of a function that makes an array of numbers.
+pub(super) fn generated(function: &str) -> &'static str {
+    match function {
+        "full" | "zeros" | "ones" => {
+            "its numbers stand in the text; an array without axes broadcasts by itself"
+        }
+        "indices" => "axes are numbered in the text, from 0 on, or from -1 backwards",
+        _ => "its numbers stand in the text; others fit in `start + step * arange(10)`",
     }
 }
 

@@ -343,7 +343,9 @@ fn spans() {
     let under = |span: &Span| &text[span.start as usize..span.end as usize];
     let got: Vec<_> = (ast.nodes().iter())
         .map(|node| match &node.kind {
-            AstKind::Call { name: at, .. } | AstKind::Operator { at, .. } => (under(&node.span), Some(under(at))),
+            AstKind::Call { name: at, .. } | AstKind::Operator { at, .. } => {
+                (under(&node.span), Some(under(at)))
+            }
             _ => (under(&node.span), None),
         })
         .collect();

@@ -18,7 +18,7 @@ use std::str::FromStr;
 
 use broadloom_core::graph::IntDivision;
 use broadloom_core::text::{
-    self, Input, Item, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, print,
+    self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, print,
 };
 use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Result as CoreResult, Scalar};
 
@@ -276,6 +276,10 @@ impl Meaning for Steps {
 
     fn reduce(&mut self, call: &ReductionCall, _args: &[Arg]) -> CoreResult<Arg> {
         error(ErrorKind::Name, format!("{}: a program of the test kit has no reductions", call.name.name()))
+    }
+
+    fn generate(&mut self, _call: &GeneratorCall, _args: &[Arg]) -> CoreResult<Arg> {
+        error(ErrorKind::Name, "the arrays of a program of the test kit have their values in the text")
     }
 
     fn host(&mut self, _id: u32, _args: &[Arg]) -> CoreResult<Arg> {

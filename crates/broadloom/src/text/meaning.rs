@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use broadloom_core::symbol::Binding;
-use broadloom_core::text::{Input, Item, Meaning, ReductionCall, View, brief};
+use broadloom_core::text::{GeneratorCall, Input, Item, Meaning, ReductionCall, View, brief};
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
 use broadloom_mem::HostFunction;
@@ -105,6 +105,10 @@ impl<'a> Meaning for Arrays<'_, 'a> {
     fn reduce(&mut self, call: &ReductionCall, _args: &[Array<'a>]) -> Result<Array<'a>> {
         let why = format!("{}: arrays have no reductions yet", call.name.name());
         Err(Error::new(ErrorKind::Name, why))
+    }
+
+    fn generate(&mut self, _: &GeneratorCall, _: &[Array<'a>]) -> Result<Array<'a>> {
+        Err(Error::new(ErrorKind::Name, "arrays of numbers are inputs: none is generated in a text yet"))
     }
 
     fn host(&mut self, id: u32, args: &[Array<'a>]) -> Result<Array<'a>> {
