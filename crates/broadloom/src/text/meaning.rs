@@ -11,6 +11,7 @@ use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Sc
 use broadloom_math::Elem;
 use broadloom_mem::HostFunction;
 
+use super::calls;
 use crate::array::Array;
 use crate::array::Operand;
 use crate::expr;
@@ -102,9 +103,8 @@ impl<'a> Meaning for Arrays<'_, 'a> {
         }
     }
 
-    fn reduce(&mut self, call: &ReductionCall, _args: &[Array<'a>]) -> Result<Array<'a>> {
-        let why = format!("{}: arrays have no reductions yet", call.name.name());
-        Err(Error::new(ErrorKind::Name, why))
+    fn reduce(&mut self, call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
+        calls::reduce(call, args)
     }
 
     fn generate(&mut self, _: &GeneratorCall, _: &[Array<'a>]) -> Result<Array<'a>> {
