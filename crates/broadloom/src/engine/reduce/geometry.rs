@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use broadloom_core::fuse::Stage;
+use broadloom_core::fuse::{Source, Stage};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
@@ -35,6 +35,20 @@ pub enum Form {
     Rows { results: usize },
     /// So many neighbouring results at once, which follow each other for each element.
     Across { width: usize },
+}
+
+impl Form {
+    /// The extents of results before and behind those of the reduced dimensions.
+    pub fn around(self) -> (Option<usize>, Option<usize>) {
+        match self {
+            Form::Rows { results } => (Some(results), None),
+            Form::Across { width } => (None, Some(width).filter(|width| *width > 1)),
+        }
+    }
+
+    pub fn is_across(self) -> bool {
+        matches!(self, Form::Across { .. })
+    }
 }
 
 /// See the module's head.
@@ -94,7 +108,8 @@ impl Geometry {
     fn choose(&mut self, stage: &Stage, widest: usize) {
         let (kept, reduced) = self.inner();
         let follow = |dim: &Dim| dim.strides.iter().filter(|stride| **stride == 1).count();
-        let loads_only = stage.kernel.body.is_empty() && stage.kernel.params.is_empty();
+        let in_memory = stage.inputs.iter().all(|input| input.source != Source::Index);
+        let loads_only = stage.kernel.body.is_empty() && stage.kernel.params.is_empty() && in_memory;
         let across = kept.extent > 1
             && (follow(kept) > follow(reduced)
                 || self.count < SHORT && kept.extent >= SHORT.min(self.results));

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use broadloom_core::fuse::Action;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
-use broadloom_mem::{FloatEnv, Region};
+use broadloom_mem::{Access, FloatEnv, Region};
 use broadloom_reduce::Partial;
 use smallvec::SmallVec;
 
@@ -46,7 +46,8 @@ struct Fold<'f> {
     dtypes: SmallVec<[DType; 2]>,
     inputs: &'f [Region<'f>],
     params: &'f [u64],
-    runner: Option<&'f Runner>,
+    /// What runs tiles whose inputs are accessed as in the first, and how they are.
+    first: Option<(&'f Runner, &'f [Access])>,
     outcome: &'f Outcome<'f>,
 }
 
@@ -97,15 +98,13 @@ impl PreparedStage {
             dtypes,
             inputs,
             params,
-            runner: None,
+            first: None,
             outcome: &outcome,
         };
         let since = self.clock(request);
-        let chosen = match fold.is_direct() {
-            true => None,
-            false => Some(self.runner(request, &fold.first_access()?, watch)?),
-        };
-        fold.runner = chosen.as_ref().map(|(runner, _)| runner);
+        let access = if fold.is_direct() { None } else { Some(fold.first_access()?) };
+        let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
+        fold.first = chosen.as_ref().zip(access.as_deref()).map(|((runner, _), access)| (runner, access));
         let time = match &chosen {
             Some((Runner::Interp(_), choice)) => choice.cost.interpreted,
             _ => self.cost_of_run(request).compiled,
