@@ -1,4 +1,4 @@
-//! Reductions in texts: they are the methods of the same names, they print as texts that mean the same expression, and what
+//! Reductions and arrays of numbers in texts: they are the methods of the same names, they print as texts that mean the same expression, and what
 //! is wrong with them is said at its place.
 
 use broadloom::prelude::*;
@@ -80,6 +80,26 @@ fn rows() -> Vec<Row> {
         ("nanmax(gaps, axis=0)", gaps.nanmax(0)),
         ("nanvar(gaps, axis=1, correction=1)", gaps.nanvar(1, 1.0)),
         ("nanstd(gaps)", gaps.nanstd((), 0.0)),
+        ("arange(5)", Array::arange(0_i64, 5, 1)),
+        ("arange(2, 3.5)", Array::arange(2.0, 3.5, 1.0)),
+        ("arange(10, 0, -3, dtype=int8)", Array::arange(10_i8, 0, -3)),
+        ("arange(0, 1, 0.1, dtype=float32)", Array::arange(0.0, 1.0, 0.1).map(|x| x.astype(DType::Float32))),
+        ("linspace(-1, 1, 7)", Array::linspace(-1.0, 1.0, 7)),
+        ("linspace(0, 1, 4, endpoint=false)", Array::arange(0.0, 1.0, 0.25)),
+        ("linspace(0, 1, 3, dtype=float16)", Array::linspace(0.0, 1.0, 3).map(|x| x.astype(DType::Float16))),
+        ("eye(3)", Array::eye(3, 3, 0, DType::Float64)),
+        ("eye(2, 3, k=1, dtype=int8)", Array::eye(2, 3, 1, DType::Int8)),
+        ("full((2, 3), 1.5)", Array::full(&[2, 3], 1.5)),
+        ("full(3, uint8(7))", Array::full(&[3], 7_u8)),
+        ("full([], true)", Array::full(&[], true)),
+        ("full(2, 3, dtype=float32)", Array::full(&[2], 3.0_f32)),
+        ("zeros(4)", Array::zeros(&[4], DType::Float64)),
+        ("ones((2, 2), dtype=int32)", Array::ones(&[2, 2], DType::Int32)),
+        ("indices(x, axis=-1)", Array::indices(&[2, 3, 4], 2)),
+        ("sum(1 / arange(1.0, 1000) ** 2)", {
+            let squares = Array::arange(1.0, 1000.0, 1.0).map(|x| x.pow(2));
+            squares.and_then(|squares| (1.0 / squares).sum(()))
+        }),
         ("(x - mean(x, axis=-1, keepdims=true)) ** 2", {
             let mean = x.mean(Over::axis(-1).keep_dims());
             mean.map(|mean| (&x - mean).pow(2))
@@ -154,6 +174,15 @@ fn what_is_wrong_is_shown_at_its_place() {
         ("cumulative_sum(x)", "cumulative_sum: an array of rank 3 needs an axis"),
         ("vecdot(x, i)", "vecdot: "),
         ("max(x[:0])", "max: "),
+        ("arange(0, 1, 0)", "arange(0, 1, 0): the step is 0"),
+        ("arange(0, 300, dtype=int8)", "arange(0, 300, 1): 300 cannot be represented as int8"),
+        ("arange(0, 1.5, dtype=int8)", "arange(0, 1.5, 1): 1.5 cannot be represented as int8"),
+        ("arange(0, inf)", "arange(0, inf, 1): not finite"),
+        ("linspace(0, 1, 5, dtype=int8)", "linspace: does not give int8"),
+        ("linspace(0, 1, -5)", "linspace: the extent -5 is negative"),
+        ("zeros((2, -3))", "full: the extent -3 is negative"),
+        ("full(2, 300, dtype=int8)", "300 cannot be represented as int8"),
+        ("indices(x, axis=3)", "indices: axis 3 is out of range"),
     ] {
         let error = match evaluated(text) {
             Ok(x) => panic!("{text}: {x}"),

@@ -1,4 +1,4 @@
-//! The text language: expressions such as `where(x > 0, x, -x) ** 2`, and programs of them.
+//! The text language: expressions such as `sum(where(x > 0, x, -x) ** 2, axis=0)`, and programs of them.
 //!
 //! [`parse`] makes an [`Ast`] of UTF-8 text, [`Module`] resolves its names, and [`evaluate`] turns it into whatever a
 //! [`Meaning`] constructs; errors are [`TextError`]s that point into the text. [`mod@print`] and [`nodes`] write text that

@@ -107,8 +107,8 @@ impl<'a> Meaning for Arrays<'_, 'a> {
         calls::reduce(call, args)
     }
 
-    fn generate(&mut self, _: &GeneratorCall, _: &[Array<'a>]) -> Result<Array<'a>> {
-        Err(Error::new(ErrorKind::Name, "arrays of numbers are inputs: none is generated in a text yet"))
+    fn generate(&mut self, call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {
+        calls::generate(call, args)
     }
 
     fn host(&mut self, id: u32, args: &[Array<'a>]) -> Result<Array<'a>> {
