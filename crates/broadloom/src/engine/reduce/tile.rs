@@ -12,6 +12,7 @@ use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
 use broadloom_mem::{
     Access, AliasPolicy, AllocError, Block, Buffer, Nest, Region, Stores, View, ViewMut, has_failed,
 };
+use broadloom_reduce::LANES;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -55,6 +56,11 @@ impl<'f> Fold<'f> {
         let geometry = self.geometry;
         let (range, starts) = geometry.piece(0);
         let (form, limit) = match geometry.form {
+            Form::Panel { rows } => {
+                let cols = geometry.reduced.last().map_or(1, |dim| dim.extent);
+                let run = geometry.panel(&starts, 0, rows, 0, cols.min((geometry.tile / rows).max(LANES)));
+                return (run, geometry.form);
+            }
             Form::Rows { results: 2.. } => (Form::Rows { results: range.len() }, geometry.count),
             _ => (Form::Across { width: range.len() }, (geometry.tile / range.len().max(1)).max(1)),
         };
