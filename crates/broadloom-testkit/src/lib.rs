@@ -17,6 +17,7 @@ pub mod edge_cases;
 pub mod elements;
 pub mod oracle;
 pub mod random;
+pub mod reduction;
 pub mod reference;
 #[cfg(feature = "check")]
 mod runner;

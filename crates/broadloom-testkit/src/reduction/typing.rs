@@ -1,0 +1,153 @@
+//! The dtypes and shapes of reductions, as the standard has them, and what it leaves open as `docs/conformance.md` says.
+
+use broadloom_core::{DType, Promotion};
+
+use super::{Cumulative, Function, Reduction, VecDot};
+use crate::random::{broadcast, pair};
+
+/// Which axes a reduction takes away, by number.
+pub(super) fn axes(given: Option<&[isize]>, rank: usize) -> Result<Vec<bool>, String> {
+    let Some(given) = given else { return Ok(vec![true; rank]) };
+    let mut taken = vec![false; rank];
+    for &axis in given {
+        let axis = self::axis(axis, rank)?;
+        if taken[axis] {
+            return Err(format!("axis {axis} twice"));
+        }
+        taken[axis] = true;
+    }
+    Ok(taken)
+}
+
+/// An axis that may count from the last.
+pub(super) fn axis(axis: isize, rank: usize) -> Result<usize, String> {
+    let rank = rank as isize;
+    if (-rank..rank).contains(&axis) {
+        Ok(axis.rem_euclid(rank) as usize)
+    } else {
+        Err(format!("axis {axis} of {rank}"))
+    }
+}
+
+/// The dtype to which elements are converted before they are added or multiplied, which is that of the result.
+pub(super) fn of_sums(
+    dtype: DType,
+    asked: Option<DType>,
+    name: &str,
+    promotion: Promotion,
+) -> Result<DType, String> {
+    match (asked, dtype) {
+        (Some(DType::Bool), _) => Err(format!("{name} in bool")),
+        (Some(asked), _) => Ok(asked),
+        (None, DType::Bool) if promotion == Promotion::Strict => Err(format!("{name} of bool")),
+        (None, DType::Bool) => Ok(DType::Int64),
+        (None, d) if d.is_float() => Ok(d),
+        (None, d) => Ok(accumulator(d)),
+    }
+}
+
+/// The dtype in which sums and products of a numeric dtype are computed.
+pub(super) fn accumulator(dtype: DType) -> DType {
+    match dtype {
+        DType::Float16 => DType::Float32,
+        d if d.is_float() => d,
+        DType::UInt8 | DType::UInt16 | DType::UInt32 | DType::UInt64 => DType::UInt64,
+        _ => DType::Int64,
+    }
+}
+
+/// The float dtype of means, variances and norms.
+fn of_floats(dtype: DType, name: &str, promotion: Promotion) -> Result<DType, String> {
+    match dtype {
+        d if d.is_float() => Ok(d),
+        d if d.is_integer() && promotion == Promotion::NumPy => Ok(DType::Float64),
+        d => Err(format!("{name} of {d}")),
+    }
+}
+
+pub(super) fn reduced(
+    r: &Reduction,
+    dtype: DType,
+    shape: &[usize],
+    promotion: Promotion,
+) -> Result<(DType, Vec<usize>), String> {
+    let name = r.function.name();
+    let taken = axes(r.axes.as_deref(), shape.len())?;
+    if r.function.is_search() && r.axes.as_ref().is_some_and(|axes| axes.len() != 1) {
+        return Err(format!("{name} along several axes"));
+    }
+    let count: usize = (0..shape.len()).filter(|&axis| taken[axis]).map(|axis| shape[axis]).product();
+    let result = match r.function {
+        Function::Sum | Function::Prod | Function::NanSum | Function::NanProd => {
+            of_sums(dtype, r.dtype, name, promotion)?
+        }
+        Function::Any | Function::All => DType::Bool,
+        Function::CountNonzero => DType::Int64,
+        Function::Mean | Function::Var | Function::Std | Function::VectorNorm => {
+            of_floats(dtype, name, promotion)?
+        }
+        Function::NanMean | Function::NanVar | Function::NanStd => of_floats(dtype, name, promotion)?,
+        _ if !dtype.is_numeric() => return Err(format!("{name} of {dtype}")),
+        Function::ArgMax | Function::ArgMin => DType::Int64,
+        Function::Max | Function::Min | Function::NanMax | Function::NanMin => dtype,
+    };
+    let has_none = match r.function {
+        Function::Max | Function::Min | Function::NanMax | Function::NanMin => true,
+        Function::ArgMax | Function::ArgMin => true,
+        Function::VectorNorm => r.ord.is_infinite(),
+        _ => false,
+    };
+    if has_none && count == 0 {
+        return Err(format!("{name} of no elements"));
+    }
+    let mut kept = Vec::new();
+    for (axis, &extent) in shape.iter().enumerate() {
+        match taken[axis] {
+            false => kept.push(extent),
+            true if r.keepdims => kept.push(1),
+            true => {}
+        }
+    }
+    Ok((result, kept))
+}
+
+pub(super) fn scanned(
+    c: &Cumulative,
+    dtype: DType,
+    shape: &[usize],
+    promotion: Promotion,
+) -> Result<(DType, Vec<usize>), String> {
+    let axis = scan_axis(c, shape)?;
+    let mut shape = shape.to_vec();
+    shape[axis] += usize::from(c.include_initial);
+    Ok((of_sums(dtype, c.dtype, c.name(), promotion)?, shape))
+}
+
+pub(super) fn scan_axis(c: &Cumulative, shape: &[usize]) -> Result<usize, String> {
+    match c.axis {
+        None if shape.len() == 1 => Ok(0),
+        None => Err(format!("{} of {} axes without an axis", c.name(), shape.len())),
+        Some(axis) => self::axis(axis, shape.len()),
+    }
+}
+
+pub(super) fn dotted(
+    v: &VecDot,
+    (x, x_shape): (DType, &[usize]),
+    (y, y_shape): (DType, &[usize]),
+    promotion: Promotion,
+) -> Result<(DType, Vec<usize>), String> {
+    let dtype = pair(x, y, promotion).ok_or_else(|| format!("vecdot of {x} and {y}"))?;
+    let least = x_shape.len().min(y_shape.len()) as isize;
+    if !(-least..0).contains(&v.axis) {
+        return Err(format!("vecdot along axis {} of {least}", v.axis));
+    }
+    let [mut rest_x, mut rest_y] = [x_shape.to_vec(), y_shape.to_vec()];
+    let of = |shape: &[usize]| (shape.len() as isize + v.axis) as usize;
+    let [n, m] = [rest_x.remove(of(x_shape)), rest_y.remove(of(y_shape))];
+    if n != m {
+        return Err(format!("vecdot of {n} and {m} elements"));
+    }
+    let shape = broadcast(&rest_x, &rest_y).ok_or_else(|| format!("vecdot of {rest_x:?} and {rest_y:?}"))?;
+    Ok((dtype, shape))
+}
