@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use broadloom_ir::op::Law;
-use broadloom_ir::{DType, Error, ErrorKind, Op, Result, Scalar, fold};
+use broadloom_ir::{Axes, DType, Error, ErrorKind, Op, Result, Scalar, fold};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
@@ -205,6 +205,15 @@ impl Graph {
                 view.check(shape)?;
                 (*dtype, view.shape(shape))
             }
+            NodeKind::Reduce { arg, reduction, axes, keep_dims } => {
+                let (shape, _) = infer::reduce(*reduction, &self.operand(*arg), *axes, *keep_dims)?;
+                (self.node(*arg).dtype, shape)
+            }
+            NodeKind::Scan { arg, scan, axis, initial } => {
+                let (shape, _) = infer::scan(*scan, &self.operand(*arg), (*axis).into(), *initial)?;
+                (self.node(*arg).dtype, shape)
+            }
+            NodeKind::Count { to, .. } => (*to, Shape::scalar()),
         };
         self.insert(kind, dtype, shape)
     }
@@ -250,7 +259,13 @@ impl Graph {
                     kind = NodeKind::Leaf(Leaf::Input { slot: *slot, dtype, layout });
                 }
             }
-            NodeKind::Leaf(_) | NodeKind::Host { .. } => {}
+            NodeKind::Count { arg, axes, to } => {
+                let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);
+                return self.constant(fold::cast(count, *to), None);
+            }
+            // One element, combined with nothing: a NaN of it would be the canonical one.
+            NodeKind::Reduce { arg, axes: Axes::NONE, .. } if !dtype.is_float() => return Ok(*arg),
+            NodeKind::Leaf(_) | NodeKind::Host { .. } | NodeKind::Reduce { .. } | NodeKind::Scan { .. } => {}
         }
         self.intern(kind, dtype, shape)
     }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use broadloom_ir::HostDeclaration;
+use broadloom_ir::{Axes, HostDeclaration, Reduction, Scan};
 use broadloom_math::{DType, Kind};
 use smallvec::SmallVec;
 
@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::op::{Arity, Law, Op};
 use crate::scalar::Literal;
 use crate::shape::{BroadcastError, Shape};
-use crate::symbol::Dims;
+use crate::symbol::{Dim, Dims};
 
 /// How dtypes of different kinds meet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -133,6 +133,100 @@ pub fn call(function: &HostDeclaration, operands: &[Operand<'_>]) -> Result<(Sha
         }
     }
     broadcast(name, operands)
+}
+
+/// Types a reduction: the shape of the result, and its dims if the operand has symbols. Its dtype is the operand's.
+///
+/// # Errors
+/// [`ErrorKind::DType`] for a dtype that is not combined as it is; [`ErrorKind::Shape`] for axes that the operand does not
+/// have, for one of open rank, and for the minimum or maximum of nothing.
+pub fn reduce(
+    reduction: Reduction,
+    operand: &Operand<'_>,
+    axes: Axes,
+    keep_dims: bool,
+) -> Result<(Shape, Option<Dims>)> {
+    combined(reduction.name(), operand, |dtype| reduction.takes(dtype), axes)?;
+    match operand {
+        Operand::Symbolic(_, dims) => {
+            let left: SmallVec<[Dim; 4]> = axes.reduced(dims, keep_dims, Dim::Fixed(1)).collect();
+            let dims = Dims::new(&left)?;
+            let shape = dims.least_shape()?;
+            Ok((shape, if dims.is_fixed() { None } else { Some(dims) }))
+        }
+        Operand::Array(dtype, shape) => {
+            let left: SmallVec<[usize; 4]> = axes.reduced(shape, keep_dims, 1).collect();
+            let left = Shape::new(&left)?;
+            if axes.count(shape) == 0 && left.elements() > 0 && reduction.of_nothing(*dtype).is_none() {
+                let why = format!("{reduction}: {operand} has no elements along {}", spoken(axes));
+                return Err(Error::new(ErrorKind::Shape, why)
+                    .with_help("there is no minimum or maximum of nothing"));
+            }
+            Ok((left, None))
+        }
+        Operand::Literal(_) => Ok((Shape::scalar(), None)),
+    }
+}
+
+/// Types a scan, as [`reduce`] does; with the initial element the axis is longer by one.
+///
+/// # Errors
+/// As [`reduce`]; [`ErrorKind::Shape`] for the initial element along a symbolic dimension.
+pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Result<(Shape, Option<Dims>)> {
+    combined(scan.name(), operand, |dtype| scan.takes(dtype), [axis].into_iter().collect())?;
+    match operand {
+        Operand::Symbolic(_, dims) => {
+            let mut dims: SmallVec<[Dim; 4]> = dims.iter().cloned().collect();
+            match &mut dims[axis] {
+                _ if !initial => {}
+                Dim::Fixed(extent) => *extent = extent.saturating_add(1),
+                open => {
+                    let why = format!("{scan}: with the initial element the extent is {open} + 1, which has no name");
+                    return Err(Error::new(ErrorKind::Shape, why));
+                }
+            }
+            let dims = Dims::new(&dims)?;
+            Ok((dims.least_shape()?, Some(dims)))
+        }
+        Operand::Array(_, shape) => {
+            let mut extents: SmallVec<[usize; 4]> = shape[..].into();
+            extents[axis] = extents[axis].saturating_add(initial.into());
+            Ok((Shape::new(&extents)?, None))
+        }
+        Operand::Literal(_) => Ok((Shape::scalar(), None)),
+    }
+}
+
+/// Checks the operand of a reduction or scan.
+fn combined(name: &str, operand: &Operand<'_>, takes: impl Fn(DType) -> bool, axes: Axes) -> Result<()> {
+    if let Some(dtype) = operand.dtype()
+        && !takes(dtype)
+    {
+        return Err(Error::new(ErrorKind::DType, format!("{name}: does not take {dtype} as it is")));
+    }
+    let rank = match operand {
+        Operand::Array(_, shape) => shape.rank(),
+        Operand::Symbolic(_, dims) if dims.has_rest() => {
+            let why = format!("{name}: the rank of {operand} is open");
+            return Err(Error::new(ErrorKind::Shape, why).with_help("name its dimensions instead of `...`"));
+        }
+        Operand::Symbolic(_, dims) => dims.len(),
+        Operand::Literal(_) => 0,
+    };
+    if !axes.fit(rank) {
+        let why = format!("{name}: {operand} has {rank} axes, {} is not one", axes.iter().last().unwrap_or(0));
+        return Err(Error::new(ErrorKind::Shape, why));
+    }
+    Ok(())
+}
+
+/// Axes in words.
+fn spoken(axes: Axes) -> String {
+    let mut all = axes.iter();
+    match (all.next(), all.next()) {
+        (Some(axis), None) => format!("axis {axis}"),
+        _ => format!("the axes {axes}"),
+    }
 }
 
 fn plural(n: usize) -> &'static str {

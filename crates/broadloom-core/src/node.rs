@@ -9,7 +9,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use broadloom_ir::{DType, HostDeclaration, Op};
+use broadloom_ir::{Axes, DType, HostDeclaration, Op, Reduction, Scan};
 
 use crate::layout::View;
 
@@ -137,6 +137,37 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The change.
         view: Arc<View>,
     },
+    /// The elements along axes, combined to one.
+    Reduce {
+        /// The node whose elements are combined. It has the dtype that the reduction takes.
+        arg: A,
+        /// How.
+        reduction: Reduction,
+        /// Along which axes.
+        axes: Axes,
+        /// Whether the axes stay, with an extent of 1.
+        keep_dims: bool,
+    },
+    /// Along an axis, each element combined with those before it.
+    Scan {
+        /// The node whose elements are combined. It has the dtype that the scan takes.
+        arg: A,
+        /// How.
+        scan: Scan,
+        /// Along which axis.
+        axis: u8,
+        /// Whether one more element stands in front: the sum or product of nothing.
+        initial: bool,
+    },
+    /// How many elements along axes there are: a constant, once extents are known. No graph has such a node.
+    Count {
+        /// The node whose elements are counted.
+        arg: A,
+        /// Along which axes.
+        axes: Axes,
+        /// The node's dtype.
+        to: DType,
+    },
 }
 
 impl<A, L, F> NodeKind<A, L, F> {
@@ -153,7 +184,11 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => {
                 args.0.each_ref().map(Option::as_ref)
             }
-            NodeKind::Cast { arg, .. } | NodeKind::View { arg, .. } => [Some(arg), None, None],
+            NodeKind::Cast { arg, .. }
+            | NodeKind::View { arg, .. }
+            | NodeKind::Reduce { arg, .. }
+            | NodeKind::Scan { arg, .. }
+            | NodeKind::Count { arg, .. } => [Some(arg), None, None],
         };
         operands.into_iter().flatten()
     }
@@ -164,7 +199,11 @@ impl<A, L, F> NodeKind<A, L, F> {
         match self {
             NodeKind::Leaf(_) => 0,
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.count(),
-            NodeKind::Cast { .. } | NodeKind::View { .. } => 1,
+            NodeKind::Cast { .. }
+            | NodeKind::View { .. }
+            | NodeKind::Reduce { .. }
+            | NodeKind::Scan { .. }
+            | NodeKind::Count { .. } => 1,
         }
     }
 
@@ -176,7 +215,11 @@ impl<A, L, F> NodeKind<A, L, F> {
         match self {
             NodeKind::Leaf(_) => None,
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.get(i),
-            NodeKind::Cast { arg, .. } | NodeKind::View { arg, .. } => (i == 0).then_some(arg),
+            NodeKind::Cast { arg, .. }
+            | NodeKind::View { arg, .. }
+            | NodeKind::Reduce { arg, .. }
+            | NodeKind::Scan { arg, .. }
+            | NodeKind::Count { arg, .. } => (i == 0).then_some(arg),
         }
     }
 
@@ -185,7 +228,11 @@ impl<A, L, F> NodeKind<A, L, F> {
         let operands = match self {
             NodeKind::Leaf(_) => [None, None, None],
             NodeKind::Apply { args, .. } | NodeKind::Host { args, .. } => args.0,
-            NodeKind::Cast { arg, .. } | NodeKind::View { arg, .. } => [Some(arg), None, None],
+            NodeKind::Cast { arg, .. }
+            | NodeKind::View { arg, .. }
+            | NodeKind::Reduce { arg, .. }
+            | NodeKind::Scan { arg, .. }
+            | NodeKind::Count { arg, .. } => [Some(arg), None, None],
         };
         operands.into_iter().flatten()
     }
@@ -209,7 +256,24 @@ impl<A, L, F> NodeKind<A, L, F> {
             }
             NodeKind::Cast { arg, to } => NodeKind::Cast { arg: operand(arg)?, to: *to },
             NodeKind::View { arg, view } => NodeKind::View { arg: operand(arg)?, view: view.clone() },
+            NodeKind::Reduce { arg, reduction, axes, keep_dims } => NodeKind::Reduce {
+                arg: operand(arg)?,
+                reduction: *reduction,
+                axes: *axes,
+                keep_dims: *keep_dims,
+            },
+            NodeKind::Scan { arg, scan, axis, initial } => {
+                NodeKind::Scan { arg: operand(arg)?, scan: *scan, axis: *axis, initial: *initial }
+            }
+            NodeKind::Count { arg, axes, to } => {
+                NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to }
+            }
         })
+    }
+
+    /// Whether each element is computed of those at its own index, those of broadcast operands included.
+    pub fn is_element_wise(&self) -> bool {
+        matches!(self, NodeKind::Leaf(_) | NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. })
     }
 
     /// Whether elements are computed: it is neither a leaf nor a view.

@@ -113,6 +113,17 @@ impl Hash for Structure<'_> {
                     view.hash(state);
                     7 << 8
                 }
+                NodeKind::Reduce { reduction, axes, keep_dims, .. } => {
+                    state.write_u64(axes.mask());
+                    8 << 8 | *reduction as u64 | u64::from(*keep_dims) << 16
+                }
+                NodeKind::Scan { scan, axis, initial, .. } => {
+                    9 << 8 | *scan as u64 | u64::from(*initial) << 16 | u64::from(*axis) << 17
+                }
+                NodeKind::Count { axes, to, .. } => {
+                    state.write_u64(axes.mask());
+                    10 << 8 | *to as u64
+                }
             };
             let operand = |word: u64, i| match entry.operand(i) {
                 Some(arg) => word.rotate_left(20) ^ arg.index() as u64,

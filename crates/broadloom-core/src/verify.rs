@@ -6,9 +6,11 @@
 //! - a host function's operands have the dtypes of its signature, and the node that of its result
 //! - a conversion has its operand's shape, and another dtype
 //! - a view fits its operand's shape and gives the node's
+//! - a reduction or scan takes its operand's dtype, and gives it and the shape without the axes; nothing is counted any more
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
+use crate::infer::{self, Operand};
 use crate::node::Args;
 use crate::op::Arity;
 use crate::shape::Shape;
@@ -66,6 +68,19 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             view.check(&arg.shape).map_err(|e| e.to_string())?;
             expect(view.shape(&arg.shape) == node.shape && arg.dtype == node.dtype, "view of another type")
         }
+        NodeKind::Reduce { arg, reduction, axes, keep_dims } => {
+            let arg = graph.node(*arg);
+            let typed = infer::reduce(*reduction, &Operand::Array(arg.dtype, &arg.shape), *axes, *keep_dims);
+            let (shape, _) = typed.map_err(|e| e.to_string())?;
+            expect(shape == node.shape && arg.dtype == node.dtype, "reduction of another type")
+        }
+        NodeKind::Scan { arg, scan, axis, initial } => {
+            let arg = graph.node(*arg);
+            let typed = infer::scan(*scan, &Operand::Array(arg.dtype, &arg.shape), (*axis).into(), *initial);
+            let (shape, _) = typed.map_err(|e| e.to_string())?;
+            expect(shape == node.shape && arg.dtype == node.dtype, "scan of another type")
+        }
+        NodeKind::Count { .. } => Err("a count that is no constant yet".to_owned()),
     }
 }
 

@@ -171,6 +171,15 @@ impl<'a> Array<'a> {
         self.0.dims.as_deref().cloned().unwrap_or_else(|| Dims::of(&self.0.shape))
     }
 
+    /// What inference knows of it.
+    pub(crate) fn known(&self) -> infer::Operand<'_> {
+        match (self.number(), &self.0.dims) {
+            (Some(x), _) => infer::Operand::Literal(x.literal()),
+            (None, None) => infer::Operand::Array(self.0.dtype, &self.0.shape),
+            (None, Some(dims)) => infer::Operand::Symbolic(self.0.dtype, dims),
+        }
+    }
+
     /// Number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.shape.rank()
@@ -246,11 +255,7 @@ impl<'a> Operand<'a> {
     pub(crate) fn known(&self) -> infer::Operand<'_> {
         match self {
             Operand::Number(x) => infer::Operand::Literal(x.literal()),
-            Operand::Array(array) => match (array.number(), &array.0.dims) {
-                (Some(x), _) => infer::Operand::Literal(x.literal()),
-                (None, None) => infer::Operand::Array(array.0.dtype, &array.0.shape),
-                (None, Some(dims)) => infer::Operand::Symbolic(array.0.dtype, dims),
-            },
+            Operand::Array(array) => array.known(),
         }
     }
 

@@ -10,6 +10,7 @@ use broadloom_core::node::Args;
 use broadloom_core::op::Arity;
 use broadloom_core::{DType, Dims, Error, ErrorKind, Literal, Op, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
+use broadloom_ir::{Axes, Reduction, Scan};
 use broadloom_mem::{FloatEnv, HostFunction};
 use smallvec::SmallVec;
 
@@ -137,6 +138,36 @@ pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
         Some(x) => Ok(constant(x.scalar()?)),
         None => Ok(arg.clone()),
     }
+}
+
+/// The elements along axes, combined to one; they have a dtype that the reduction takes.
+pub(crate) fn reduce<'a>(
+    reduction: Reduction,
+    arg: &Array<'a>,
+    axes: Axes,
+    keep_dims: bool,
+) -> Result<Array<'a>> {
+    let arg = typed(arg)?;
+    let (shape, dims) = infer::reduce(reduction, &arg.known(), axes, keep_dims)?;
+    let dtype = arg.0.dtype;
+    Ok(Array::with_dims(Kind::Reduce { arg, reduction, axes, keep_dims }, dtype, shape, dims.map(Arc::new)))
+}
+
+/// Along an axis, each element combined with those before it; they have a dtype that the scan takes.
+pub(crate) fn scan<'a>(scan: Scan, arg: &Array<'a>, axis: usize, initial: bool) -> Result<Array<'a>> {
+    let arg = typed(arg)?;
+    let (shape, dims) = infer::scan(scan, &arg.known(), axis, initial)?;
+    let (dtype, axis) = (arg.0.dtype, axis as u8);
+    Ok(Array::with_dims(Kind::Scan { arg, scan, axis, initial }, dtype, shape, dims.map(Arc::new)))
+}
+
+/// How many elements along axes there are, as a number of this dtype: a constant, where extents are known.
+pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
+    if arg.0.dims.is_none() {
+        let _ieee = FloatEnv::ieee();
+        return constant(fold::cast(Scalar::of(axes.count(&arg.0.shape) as u64), to));
+    }
+    Array::of(Kind::Count { arg: arg.clone(), axes, to }, to, Shape::scalar())
 }
 
 /// The same elements under another shape.

@@ -11,7 +11,7 @@ use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::code;
 use crate::fuse::cut::Cuts;
 use crate::fuse::draft::{Draft, Origin, Output};
-use crate::fuse::plan::ParamSource;
+use crate::fuse::plan::{Action, ParamSource};
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
 use crate::kernel::{Inst, Kernel, ValueId};
 use crate::layout::{Layout, View};
@@ -41,8 +41,19 @@ struct Builder<'a> {
     nodes: Vec<NodeId>,
 }
 
+/// A value that a body computes.
+#[derive(Clone, Copy)]
+pub struct Member {
+    /// The node.
+    pub node: NodeId,
+    /// Where it goes, or what is made of it.
+    pub output: Output,
+    /// Whether this is the kernel that computes it: everyone else reads a node that is cut off.
+    pub own: bool,
+}
+
 /// Builds the body that computes the members, all of the given shape.
-pub fn build(graph: &Graph, shape: Shape, members: &[(NodeId, Output)], cuts: &Cuts) -> Draft {
+pub fn build(graph: &Graph, shape: Shape, members: &[Member], action: Action, cuts: &Cuts) -> Draft {
     let mut builder = Builder {
         graph,
         cuts,
@@ -58,12 +69,10 @@ pub fn build(graph: &Graph, shape: Shape, members: &[(NodeId, Output)], cuts: &C
         nodes: Vec::new(),
     };
     let mut outputs = Vec::new();
-    for &(id, output) in members {
-        // A cut node's own kernel computes it; everyone else reads it.
-        let own = matches!(output, Output::Node(_));
-        outputs.push(builder.compute(id, own));
+    for member in members {
+        outputs.push(builder.compute(member.node, member.own));
     }
-    builder.finish(outputs, members.iter().map(|m| m.1).collect())
+    builder.finish(outputs, members.iter().map(|m| m.output).collect(), action)
 }
 
 impl Builder<'_> {
@@ -191,7 +200,7 @@ impl Builder<'_> {
     }
 
     /// Numbers values for good: inputs, parameters, instructions.
-    fn finish(mut self, outputs: Vec<Early>, targets: Vec<Output>) -> Draft {
+    fn finish(mut self, outputs: Vec<Early>, targets: Vec<Output>, action: Action) -> Draft {
         let (inputs, params) = (self.kernel.inputs.len() as u32, self.kernel.params.len() as u32);
         let value = |early: Early| {
             ValueId(match early {
@@ -216,6 +225,7 @@ impl Builder<'_> {
             inputs: self.inputs,
             params: self.params,
             outputs: targets,
+            action,
             nodes: self.nodes,
         }
     }

@@ -10,6 +10,8 @@ use crate::kernel::{Callee, Code};
 pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u32) -> Option<Code> {
     match &node.kind {
         NodeKind::Leaf(_) | NodeKind::View { .. } => None,
+        // These are stages of their own; what they read is computed by a kernel.
+        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => None,
         NodeKind::Apply { op, args } => {
             let operand = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
             Some(Code::Apply(*op, operand))

@@ -73,13 +73,14 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         if cuts.contains(&id) {
             own = SmallVec::from_elem(STRAIGHT, 1);
         }
+        let combines = matches!(node.kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. });
         for &arg in node.kind.operands() {
             let shape = &graph.node(arg).shape;
             // A 0-d operand is the same through any view.
             let view = match &node.kind {
                 _ if shape.rank() == 0 => None,
                 NodeKind::View { view, .. } => Some((**view).clone()),
-                _ if *shape == node.shape => None,
+                _ if combines || *shape == node.shape => None,
                 _ => Some(View::BroadcastTo(node.shape.clone())),
             };
             for &chain in &own {
@@ -105,6 +106,10 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         }
         NodeKind::Leaf(Leaf::Const { .. }) => Leaves { flat: true, ..Leaves::default() },
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
+        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => {
+            cuts.insert(id);
+            Leaves { flat: true, layout: None, total: 0 }
+        }
         NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } => {
             let mut flat = true;
             let mut total = cost::of_node(graph, node);

@@ -1,6 +1,6 @@
 //! A kernel before its place in the plan is known.
 
-use crate::fuse::plan::ParamSource;
+use crate::fuse::plan::{Action, ParamSource};
 use crate::graph::NodeId;
 use crate::kernel::Kernel;
 use crate::layout::Layout;
@@ -20,6 +20,7 @@ pub struct Draft {
     pub inputs: Vec<(Origin, Layout)>,
     pub params: Vec<ParamSource>,
     pub outputs: Vec<Output>,
+    pub action: Action,
     /// The node behind each instruction.
     pub nodes: Vec<NodeId>,
 }

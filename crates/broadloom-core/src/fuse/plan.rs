@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use broadloom_ir::{Axes, Reduction, Scan};
 use broadloom_math::DType;
+use smallvec::SmallVec;
 
 use crate::fuse::decision::Decision;
 use crate::graph::NodeId;
@@ -66,6 +68,51 @@ pub struct InputView {
     pub layout: Layout,
 }
 
+/// What becomes of the elements that a stage's kernel computes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// They are stored: an output has the stage's shape.
+    Store,
+    /// They are combined along axes: an output has the stage's shape without these.
+    Reduce {
+        /// The axes of the stage's shape.
+        axes: Axes,
+        /// How, for each output.
+        reductions: SmallVec<[Reduction; 2]>,
+    },
+    /// Each is combined with those before it: the one output has the stage's shape, and one more along the axis with the
+    /// initial element.
+    Scan {
+        /// How.
+        scan: Scan,
+        /// The axis of the stage's shape.
+        axis: usize,
+        /// Whether the initial element stands in front.
+        initial: bool,
+    },
+}
+
+impl Action {
+    /// The shape of what is written by a stage of this shape.
+    pub fn output_shape(&self, shape: &Shape) -> Shape {
+        let extents: SmallVec<[usize; 4]> = match self {
+            Action::Store => return shape.clone(),
+            Action::Reduce { axes, .. } => axes.reduced(shape, false, 1).collect(),
+            Action::Scan { axis, initial, .. } => {
+                let longer = |(i, &extent): (usize, &usize)| extent + usize::from(*initial && i == *axis);
+                shape.iter().enumerate().map(longer).collect()
+            }
+        };
+        // Inference has made a shape of these extents before.
+        Shape::new(&extents).unwrap_or_default()
+    }
+
+    /// Whether elements are stored as they are computed.
+    pub fn is_store(&self) -> bool {
+        *self == Action::Store
+    }
+}
+
 /// A kernel with its index space, what it reads and what it writes.
 #[derive(Clone, Debug)]
 pub struct Stage {
@@ -79,6 +126,15 @@ pub struct Stage {
     pub params: Vec<ParamSource>,
     /// One per kernel output.
     pub outputs: Vec<Target>,
+    /// What becomes of the elements.
+    pub action: Action,
+}
+
+impl Stage {
+    /// The shape of its outputs.
+    pub fn output_shape(&self) -> Shape {
+        self.action.output_shape(&self.shape)
+    }
 }
 
 /// Kernels in run order, and the temporaries between them.
@@ -110,7 +166,17 @@ impl fmt::Display for Plan {
                 )?;
             }
             for (j, target) in stage.outputs.iter().enumerate() {
-                writeln!(f, "  {:?} is written to {target}", stage.kernel.outputs[j])?;
+                let value = stage.kernel.outputs[j];
+                match &stage.action {
+                    Action::Store => writeln!(f, "  {value:?} is written to {target}")?,
+                    Action::Reduce { axes, reductions } => {
+                        let reduction = reductions[j];
+                        writeln!(f, "  {reduction}({value:?}, axis={axes}) is written to {target}")?;
+                    }
+                    Action::Scan { scan, axis, .. } => {
+                        writeln!(f, "  {scan}({value:?}, axis={axis}) is written to {target}")?;
+                    }
+                }
             }
             for line in stage.kernel.to_string().lines() {
                 writeln!(f, "  {line}")?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::fuse::cost::MAX_BODY;
 use crate::fuse::decision::{Decision, Log, Why};
 use crate::fuse::draft::{Draft, Origin, Output};
-use crate::fuse::plan::{InputView, Plan, Source, Stage, Target};
+use crate::fuse::plan::{Action, InputView, Plan, Source, Stage, Target};
 use crate::graph::NodeId;
 use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
 use crate::layout::Layout;
@@ -37,21 +37,48 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
             Output::Root(i) => Target::Root(*i),
             Output::Node(id) => {
                 let temp = plan.temps.len() as u32;
-                plan.temps.push((dtype, draft.shape.clone()));
+                plan.temps.push((dtype, draft.action.output_shape(&draft.shape)));
                 placed.insert(*id, temp);
                 Target::Temp(temp)
             }
         })
         .collect();
-    let whole =
-        Stage { kernel: Arc::new(draft.kernel), shape: draft.shape, inputs, params: draft.params, outputs };
+    let (shape, params, action) = (draft.shape, draft.params, draft.action);
+    let mut whole = Stage { kernel: Arc::new(draft.kernel), shape, inputs, params, outputs, action };
     if whole.kernel.body.len() <= MAX_BODY {
         plan.stages.push(whole);
         if log.keeps() {
             plan.computes.push(draft.nodes);
         }
-    } else {
-        cut(plan, &whole, &draft.nodes, log);
+        return;
+    }
+    let last = (!whole.action.is_store()).then(|| stored(plan, &mut whole));
+    cut(plan, &whole, &draft.nodes, log);
+    if let Some(last) = last {
+        plan.stages.push(last);
+        if log.keeps() {
+            plan.computes.push(Vec::new());
+        }
+    }
+}
+
+/// Makes of a stage that combines elements one that stores them, and gives the one that combines what was stored.
+fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
+    let dtypes: Vec<_> = whole.kernel.output_dtypes().collect();
+    let mut kernel = Kernel { inputs: dtypes.clone(), ..Kernel::default() };
+    kernel.outputs = (0..dtypes.len()).map(|i| kernel.input(i)).collect();
+    let first = plan.temps.len() as u32;
+    plan.temps.extend(dtypes.into_iter().map(|dtype| (dtype, whole.shape.clone())));
+    let temps = (first..plan.temps.len() as u32).collect::<Vec<_>>();
+    let layout = Layout::contiguous(whole.shape.clone());
+    let read = |&temp: &u32| InputView { source: Source::Temp(temp), layout: layout.clone() };
+    Stage {
+        kernel: Arc::new(kernel),
+        shape: whole.shape.clone(),
+        inputs: temps.iter().map(read).collect(),
+        params: Vec::new(),
+        outputs: std::mem::replace(&mut whole.outputs, temps.iter().copied().map(Target::Temp).collect()),
+        action: std::mem::replace(&mut whole.action, Action::Store),
     }
 }
 
@@ -161,6 +188,7 @@ impl Piece<'_> {
             inputs: Vec::new(),
             params: Vec::new(),
             outputs: Vec::new(),
+            action: Action::Store,
         }
     }
 

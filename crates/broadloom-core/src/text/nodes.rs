@@ -40,6 +40,15 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
         NodeKind::Host { function: of, .. } => print::call(function(of).as_ref(), &operands).to_string(),
         NodeKind::Cast { to, .. } => print::cast(first, *to).to_string(),
         NodeKind::View { view, .. } => print::view(first, view).to_string(),
+        NodeKind::Reduce { reduction, axes, keep_dims, .. } => {
+            let keep_dims = if *keep_dims { ", keepdims=true" } else { "" };
+            format!("{reduction}({first}, axis={axes}{keep_dims})")
+        }
+        NodeKind::Scan { scan, axis, initial, .. } => {
+            let initial = if *initial { ", include_initial=true" } else { "" };
+            format!("{scan}({first}, axis={axis}{initial})")
+        }
+        NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
     })
 }
 
@@ -51,6 +60,9 @@ pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> Str
         NodeKind::Host { function: of, .. } => Some(function(of)),
         NodeKind::Cast { .. } => Some(ASTYPE.to_owned()),
         NodeKind::View { view, .. } => Some(view.to_string()),
+        NodeKind::Reduce { reduction, axes, .. } => Some(format!("{reduction} {axes}")),
+        NodeKind::Scan { scan, axis, .. } => Some(format!("{scan} {axis}")),
+        NodeKind::Count { .. } => Some("count".to_owned()),
     }
 }
 

@@ -7,6 +7,7 @@
 use broadloom_core::layout::Slice;
 use broadloom_core::node::Args;
 use broadloom_core::{Error, ErrorKind, Result, View};
+use broadloom_ir::Axes;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -106,6 +107,11 @@ impl<'a> Nodes<'a> {
             let mut windows = std::mem::take(&mut of[node]);
             if let Kind::Leaf(Leaf::Input(_)) = &array.0.kind {
                 windows.iter_mut().for_each(|window| *window = window.without_steps());
+            }
+            if let Kind::Scan { axis, .. } = array.0.kind {
+                // Each element needs all of those before it.
+                let axis = usize::from(axis);
+                windows.iter_mut().for_each(|window| window.take_whole(axis, array.shape()[axis]));
             }
             let windows = merged(windows);
             for window in &windows {
@@ -253,7 +259,19 @@ fn size_of_windows(array: &Array<'_>, windows: &[Window]) -> usize {
 
 /// The window of an operand that a window of a node is made of.
 fn operand_window(array: &Array<'_>, operand: &Array<'_>, window: &Window) -> Result<Window> {
-    let Kind::View { view, .. } = &array.0.kind else { return Ok(unbroadcast(operand.shape(), window)) };
+    let view = match &array.0.kind {
+        Kind::View { view, .. } => view,
+        Kind::Reduce { axes, keep_dims, .. } => {
+            return Ok(unreduced(operand.shape(), window, *axes, *keep_dims));
+        }
+        Kind::Scan { axis, .. } => {
+            let axis = usize::from(*axis);
+            let mut needed = window.clone();
+            needed.take_whole(axis, operand.shape()[axis]);
+            return Ok(needed);
+        }
+        _ => return Ok(unbroadcast(operand.shape(), window)),
+    };
     Ok(match &**view {
         View::BroadcastTo(_) => unbroadcast(operand.shape(), window),
         View::Permute(axes) => {
@@ -268,6 +286,17 @@ fn operand_window(array: &Array<'_>, operand: &Array<'_>, window: &Window) -> Re
         }
         View::Reshape(shape) => reshaped(operand.shape(), shape, window)?.operand,
     })
+}
+
+/// The window of what is reduced: the reduced axes whole.
+fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) -> Window {
+    let mut left = window.0.iter().copied();
+    let of_axis = |(axis, &extent): (usize, &usize)| {
+        let reduced = axes.contains(axis);
+        let kept = if reduced && !keep_dims { None } else { left.next() };
+        kept.filter(|_| !reduced).unwrap_or(indices(0, 1, extent))
+    };
+    Window(operand.iter().enumerate().map(of_axis).collect())
 }
 
 /// The window of what is broadcast: its last axes, of which one of extent 1 is taken whole.

@@ -44,6 +44,11 @@ impl Window {
         Window(ranges.into_iter().map(|range| indices(range.start, 1, range.len())).collect())
     }
 
+    /// Takes all of an axis, of this extent.
+    pub fn take_whole(&mut self, axis: usize, extent: usize) {
+        self.0[axis] = indices(0, 1, extent);
+    }
+
     /// How many elements it has.
     pub fn elements(&self) -> usize {
         let lens = || self.0.iter().map(|slice| slice.len);

@@ -34,12 +34,12 @@ impl Template {
         walker.walk(roots, limits)?;
         let undeclared = || Error::new(ErrorKind::Internal, "a walk that lost its inputs");
         let free = walker.leaves.declared.ok_or_else(undeclared)?.free;
-        let has_views = walker.nodes.iter().any(|entry| matches!(entry, NodeKind::View { .. }));
+        let is_elementwise = walker.nodes.iter().all(NodeKind::is_element_wise);
         Ok(Template {
             structure: Structure { nodes: &walker.nodes, roots: &walker.done }.to_owned(),
             literals: walker.leaves.literals[..].into(),
             functions: walker.functions.list[..].into(),
-            is_elementwise: !has_views && free.iter().all(|free| *free),
+            is_elementwise: is_elementwise && free.iter().all(|free| *free),
             free: free.into(),
         })
     }

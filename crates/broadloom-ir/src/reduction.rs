@@ -1,0 +1,216 @@
+//! Reductions and scans: what the elements along axes are combined to.
+//!
+//! Elements are numbered in C order of the reduced axes, and sums and products are combined in one order that depends on
+//! their number alone (`broadloom-reduce` has it), so that no executor, layout or number of threads changes a bit. These
+//! are the few that executors need; a mean or a norm is made of them and of ordinary functions.
+
+use std::fmt;
+
+use broadloom_math::DType;
+
+use crate::fold;
+use crate::scalar::Scalar;
+
+/// How elements are combined to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reduction {
+    /// The canonical sum.
+    Sum,
+    /// The canonical product.
+    Prod,
+    /// The maximum, as the function `maximum` has it: NaN propagates, and −0 is less than +0.
+    Max,
+    /// The minimum, likewise.
+    Min,
+    /// Whether any is true.
+    Any,
+    /// Whether all are true.
+    All,
+}
+
+impl Reduction {
+    /// All of them.
+    pub const ALL: [Reduction; 6] =
+        [Reduction::Sum, Reduction::Prod, Reduction::Max, Reduction::Min, Reduction::Any, Reduction::All];
+
+    /// The name, as the text language has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reduction::Sum => "sum",
+            Reduction::Prod => "prod",
+            Reduction::Max => "max",
+            Reduction::Min => "min",
+            Reduction::Any => "any",
+            Reduction::All => "all",
+        }
+    }
+
+    /// Whether elements of this dtype are combined as they are: sums and products have the accumulator's dtype.
+    pub fn takes(self, dtype: DType) -> bool {
+        match self {
+            Reduction::Sum | Reduction::Prod => is_accumulator(dtype),
+            Reduction::Max | Reduction::Min => dtype != DType::Bool,
+            Reduction::Any | Reduction::All => dtype == DType::Bool,
+        }
+    }
+
+    /// What no elements are combined to: the sum is +0, the product 1; there is no minimum or maximum of nothing.
+    pub fn of_nothing(self, dtype: DType) -> Option<Scalar> {
+        match self {
+            Reduction::Sum => Some(fold::cast(Scalar::of(0_u8), dtype)),
+            Reduction::Prod => Some(fold::cast(Scalar::of(1_u8), dtype)),
+            Reduction::Max | Reduction::Min => None,
+            Reduction::Any => Some(Scalar::of(false)),
+            Reduction::All => Some(Scalar::of(true)),
+        }
+    }
+}
+
+impl fmt::Display for Reduction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How each element is combined with those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scan {
+    /// The sum so far.
+    Sum,
+    /// The product so far.
+    Prod,
+}
+
+impl Scan {
+    /// The name, as the text language has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scan::Sum => "cumulative_sum",
+            Scan::Prod => "cumulative_prod",
+        }
+    }
+
+    /// Whether elements of this dtype are combined as they are.
+    pub fn takes(self, dtype: DType) -> bool {
+        is_accumulator(dtype)
+    }
+
+    /// What stands before the first element where the initial one is asked for: +0 or 1.
+    pub fn initial(self, dtype: DType) -> Scalar {
+        let initial = match self {
+            Scan::Sum => 0_u8,
+            Scan::Prod => 1,
+        };
+        fold::cast(Scalar::of(initial), dtype)
+    }
+}
+
+impl fmt::Display for Scan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The dtypes that sums and products are computed in.
+fn is_accumulator(dtype: DType) -> bool {
+    matches!(dtype, DType::Float32 | DType::Float64 | DType::Int64 | DType::UInt64)
+}
+
+/// A set of axes, each below 64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Axes(u64);
+
+impl Axes {
+    /// No axes.
+    pub const NONE: Axes = Axes(0);
+
+    /// All axes of an array of this rank, which is 64 at most.
+    pub fn all(rank: usize) -> Axes {
+        Axes(if rank >= 64 { u64::MAX } else { (1 << rank) - 1 })
+    }
+
+    /// One bit for each axis, the first axis lowest.
+    pub fn mask(self) -> u64 {
+        self.0
+    }
+
+    /// Whether the axis is one of them.
+    pub fn contains(self, axis: usize) -> bool {
+        axis < 64 && self.0 >> axis & 1 == 1
+    }
+
+    /// The axes, ascending.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = usize> + Clone {
+        (0..64).filter(move |&axis| self.contains(axis))
+    }
+
+    /// How many there are.
+    pub fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether all of them are axes of an array of this rank.
+    pub fn fit(self, rank: usize) -> bool {
+        self.0 & !Axes::all(rank).0 == 0
+    }
+
+    /// The extents without these axes; with an extent of 1 in their place, if they are kept.
+    pub fn reduced<T: Clone>(self, extents: &[T], keep_dims: bool, one: T) -> impl Iterator<Item = T> {
+        extents.iter().enumerate().filter_map(move |(axis, extent)| match (self.contains(axis), keep_dims) {
+            (false, _) => Some(extent.clone()),
+            (true, true) => Some(one.clone()),
+            (true, false) => None,
+        })
+    }
+
+    /// How many elements are combined to one.
+    pub fn count(self, extents: &[usize]) -> usize {
+        extents.iter().enumerate().filter(|(axis, _)| self.contains(*axis)).map(|(_, extent)| extent).product()
+    }
+}
+
+/// Axes from 64 on are left out.
+impl FromIterator<usize> for Axes {
+    fn from_iter<I: IntoIterator<Item = usize>>(axes: I) -> Axes {
+        Axes(axes.into_iter().filter(|&axis| axis < 64).fold(0, |mask, axis| mask | 1 << axis))
+    }
+}
+
+/// A tuple, as the text language has it: `(0, 2)`, `(1,)`, `()`.
+impl fmt::Display for Axes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axes: Vec<String> = self.iter().map(|axis| axis.to_string()).collect();
+        let comma = if axes.len() == 1 { "," } else { "" };
+        write!(f, "({}{comma})", axes.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_a_set() {
+        let axes: Axes = [2, 0, 2, 70].into_iter().collect();
+        assert_eq!((axes.iter().collect::<Vec<_>>(), axes.len(), axes.mask()), (vec![0, 2], 2, 5));
+        assert!(axes.fit(3) && !axes.fit(2) && Axes::all(64).fit(64) && !Axes::NONE.contains(64));
+        assert_eq!(axes.reduced(&[4, 5, 6], false, 1).collect::<Vec<_>>(), [5]);
+        assert_eq!(axes.reduced(&[4, 5, 6], true, 1).collect::<Vec<_>>(), [1, 5, 1]);
+        assert_eq!((axes.count(&[4, 5, 6]), Axes::NONE.count(&[4, 5])), (24, 1));
+        let texts = [Axes::NONE, Axes::all(1), axes].map(|axes| axes.to_string());
+        assert_eq!(texts, ["()", "(0,)", "(0, 2)"]);
+    }
+
+    #[test]
+    fn nothing_has_a_sum_and_no_maximum() {
+        assert_eq!(Reduction::Sum.of_nothing(DType::Float32), Some(Scalar::of(0.0_f32)));
+        assert_eq!(Reduction::Prod.of_nothing(DType::Int64), Some(Scalar::of(1_i64)));
+        assert_eq!(Reduction::All.of_nothing(DType::Bool), Some(Scalar::of(true)));
+        assert_eq!(Reduction::Max.of_nothing(DType::Float64), None);
+    }
+}
