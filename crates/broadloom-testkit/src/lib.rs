@@ -24,6 +24,7 @@ mod runner;
 #[cfg(feature = "check")]
 pub mod stages;
 pub mod suite;
+mod tensor;
 mod value;
 
 #[cfg(feature = "check")]

@@ -158,11 +158,6 @@ impl Affine {
     }
 }
 
-/// The position in an array of this shape of each element of a view of it.
-pub fn positions(view: &View, shape: &[usize]) -> Result<Vec<usize>, String> {
-    Affine::of(view, shape).map(|view| view.positions())
-}
-
 /// An axis (or an index) that may count from the end, of `n`.
 fn axis_of(axis: isize, n: usize) -> Result<usize, String> {
     let n = n as isize;

@@ -10,10 +10,11 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::op::Law;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
-use super::program::{Arg, Program, PySlice, Step, Tensor, View};
+use super::program::{Arg, Program, PySlice, Step, View};
 use super::rng::Rng;
 use super::shape::broadcast;
 use super::typing::{self, Type};
+use crate::tensor::Tensor;
 use crate::{Value, edge_cases, oracle};
 
 mod shapes;

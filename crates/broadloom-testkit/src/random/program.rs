@@ -5,16 +5,7 @@
 use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Literal, Op, Promotion};
 
-/// Elements in row-major order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
-    /// Their dtype.
-    pub dtype: DType,
-    /// The extents, outermost first.
-    pub shape: Vec<usize>,
-    /// The bits of each, zero-extended.
-    pub bits: Vec<u64>,
-}
+use crate::tensor::Tensor;
 
 /// An operand of an op.
 #[derive(Clone, Copy, Debug)]

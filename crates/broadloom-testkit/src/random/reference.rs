@@ -11,8 +11,9 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Op, Scalar, fold};
 
 use super::affine::Affine;
-use super::program::{Arg, Program, Step, Tensor, View};
+use super::program::{Arg, Program, Step, View};
 use super::typing::{self, Type};
+use crate::tensor::Tensor;
 use crate::{Value, oracle};
 
 /// What a program gives.

@@ -20,8 +20,9 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::text::{self, Input, Item, Library, Meaning, Module, ParseOptions, TextError, print};
 use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Result as CoreResult, Scalar};
 
-use super::program::{Arg, Program, PySlice, Step, Tensor, View};
+use super::program::{Arg, Program, PySlice, Step, View};
 use super::typing::{self, Type};
+use crate::tensor::Tensor;
 
 impl fmt::Display for PySlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

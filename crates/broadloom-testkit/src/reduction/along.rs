@@ -2,10 +2,11 @@
 
 use broadloom_core::{DType, Promotion};
 
+use super::call::{Cumulative, Function, Reduction, VecDot};
 use super::numbers::{Float, Number};
 use super::tree::{canonical, cumulative};
-use super::{Cumulative, Function, Reduction, VecDot, floats, typing};
-use crate::random::{Tensor, View, positions};
+use super::{floats, typing};
+use crate::tensor::Tensor;
 use crate::{Value, oracle};
 
 /// The elements of each result, in C order of the reduced axes; results in C order too.
@@ -50,11 +51,28 @@ fn is_nan(dtype: DType, bits: u64) -> bool {
     value(dtype, bits).is_nan()
 }
 
-pub(super) fn reduce(r: &Reduction, x: &Tensor, promotion: Promotion) -> Result<Tensor, String> {
-    let (dtype, shape) = r.type_of(x.dtype, &x.shape, promotion)?;
-    let taken = typing::axes(r.axes.as_deref(), x.shape.len())?;
-    let bits = groups(x, &taken).iter().map(|group| combined(r, group, x.dtype, dtype)).collect();
-    Ok(Tensor { dtype, shape, bits })
+impl Reduction {
+    /// Computes it.
+    ///
+    /// # Errors
+    /// Those of [`type_of`](Reduction::type_of).
+    ///
+    /// ```
+    /// use broadloom_core::{DType, Promotion};
+    /// use broadloom_testkit::random::Tensor;
+    /// use broadloom_testkit::reduction::{Function, Reduction};
+    ///
+    /// let x = Tensor { dtype: DType::UInt8, shape: vec![2, 2], bits: vec![200, 100, 7, 8] };
+    /// let sums = Reduction::along(Function::Sum, &[-1]).run(&x, Promotion::Strict)?;
+    /// assert_eq!((sums.dtype, sums.bits), (DType::UInt64, vec![300, 15]));
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn run(&self, x: &Tensor, promotion: Promotion) -> Result<Tensor, String> {
+        let (dtype, shape) = self.type_of(x.dtype, &x.shape, promotion)?;
+        let taken = typing::axes(self.axes.as_deref(), x.shape.len())?;
+        let bits = groups(x, &taken).iter().map(|group| combined(self, group, x.dtype, dtype)).collect();
+        Ok(Tensor { dtype, shape, bits })
+    }
 }
 
 /// One result.
@@ -163,29 +181,35 @@ fn first(beyond: &str, dtype: DType, group: &[u64]) -> u64 {
     first as u64
 }
 
-pub(super) fn scan(c: &Cumulative, x: &Tensor, promotion: Promotion) -> Result<Tensor, String> {
-    let (dtype, shape) = c.type_of(x.dtype, &x.shape, promotion)?;
-    let axis = typing::scan_axis(c, &x.shape)?;
-    let accumulator = typing::accumulator(dtype);
-    let scan = match accumulator {
-        DType::Float32 => scanned::<f32>,
-        DType::Float64 => scanned::<f64>,
-        DType::Int64 => scanned::<i64>,
-        _ => scanned::<u64>,
-    };
-    let taken: Vec<bool> = (0..x.shape.len()).map(|a| a == axis).collect();
-    let rows = groups(x, &taken);
-    let rows: Vec<Vec<u64>> = rows
-        .iter()
-        .map(|row| {
-            let row = convert(&convert(row, x.dtype, dtype), dtype, accumulator);
-            convert(&scan(&row, c), accumulator, dtype)
-        })
-        .collect();
-    let inner: usize = shape[axis + 1..].iter().product();
-    let at = |i: usize| rows[i / (inner * shape[axis]) * inner + i % inner][i / inner % shape[axis]];
-    let bits = (0..shape.iter().product()).map(at).collect();
-    Ok(Tensor { dtype, shape, bits })
+impl Cumulative {
+    /// Computes it.
+    ///
+    /// # Errors
+    /// Those of [`type_of`](Cumulative::type_of).
+    pub fn run(&self, x: &Tensor, promotion: Promotion) -> Result<Tensor, String> {
+        let (dtype, shape) = self.type_of(x.dtype, &x.shape, promotion)?;
+        let axis = typing::scan_axis(self, &x.shape)?;
+        let accumulator = typing::accumulator(dtype);
+        let scan = match accumulator {
+            DType::Float32 => scanned::<f32>,
+            DType::Float64 => scanned::<f64>,
+            DType::Int64 => scanned::<i64>,
+            _ => scanned::<u64>,
+        };
+        let taken: Vec<bool> = (0..x.shape.len()).map(|a| a == axis).collect();
+        let rows = groups(x, &taken);
+        let rows: Vec<Vec<u64>> = rows
+            .iter()
+            .map(|row| {
+                let row = convert(&convert(row, x.dtype, dtype), dtype, accumulator);
+                convert(&scan(&row, self), accumulator, dtype)
+            })
+            .collect();
+        let inner: usize = shape[axis + 1..].iter().product();
+        let at = |i: usize| rows[i / (inner * shape[axis]) * inner + i % inner][i / inner % shape[axis]];
+        let bits = (0..shape.iter().product()).map(at).collect();
+        Ok(Tensor { dtype, shape, bits })
+    }
 }
 
 fn scanned<N: Number>(row: &[u64], c: &Cumulative) -> Vec<u64> {
@@ -195,29 +219,50 @@ fn scanned<N: Number>(row: &[u64], c: &Cumulative) -> Vec<u64> {
     initial.into_iter().chain(cumulative(&row, &combine)).map(N::bits).collect()
 }
 
-pub(super) fn dot(v: &VecDot, x: &Tensor, y: &Tensor, promotion: Promotion) -> Result<Tensor, String> {
-    let (dtype, shape) = v.type_of((x.dtype, &x.shape), (y.dtype, &y.shape), promotion)?;
-    let accumulator = typing::accumulator(dtype);
-    let rows = |x: &Tensor| -> Result<Vec<Vec<u64>>, String> {
-        let axis = (x.shape.len() as isize + v.axis) as usize;
+impl VecDot {
+    /// Computes it, in the dtype that the operands' have met in.
+    ///
+    /// # Errors
+    /// Those of [`shape`](VecDot::shape).
+    pub fn run(&self, x: &Tensor, y: &Tensor, dtype: DType) -> Result<Tensor, String> {
+        let shape = self.shape(&x.shape, &y.shape)?;
+        let accumulator = typing::accumulator(dtype);
+        let dot = match accumulator {
+            DType::Float32 => dotted::<f32>,
+            DType::Float64 => dotted::<f64>,
+            DType::Int64 => dotted::<i64>,
+            _ => dotted::<u64>,
+        };
+        let [xs, ys] = [x, y].map(|x| self.rows(x, &shape, dtype));
+        let sums: Vec<u64> = xs.iter().zip(&ys).map(|(x, y)| dot(x, y)).collect();
+        Ok(Tensor { dtype, shape, bits: convert(&sums, accumulator, dtype) })
+    }
+
+    /// An operand's row for each result.
+    fn rows(&self, x: &Tensor, shape: &[usize], dtype: DType) -> Vec<Vec<u64>> {
+        let axis = (x.shape.len() as isize + self.axis) as usize;
         let taken: Vec<bool> = (0..x.shape.len()).map(|a| a == axis).collect();
-        let mut kept = x.shape.clone();
-        kept.remove(axis);
         let rows = groups(x, &taken);
-        let rows: Vec<Vec<u64>> =
-            rows.iter().map(|row| convert(&convert(row, x.dtype, dtype), dtype, accumulator)).collect();
-        let positions = positions(&View::BroadcastTo(shape.clone()), &kept)?;
-        Ok(positions.into_iter().map(|at| rows[at].clone()).collect())
-    };
-    let dot = match accumulator {
-        DType::Float32 => dotted::<f32>,
-        DType::Float64 => dotted::<f64>,
-        DType::Int64 => dotted::<i64>,
-        _ => dotted::<u64>,
-    };
-    let (x, y) = (rows(x)?, rows(y)?);
-    let sums: Vec<u64> = x.iter().zip(&y).map(|(x, y)| dot(x, y)).collect();
-    Ok(Tensor { dtype, shape: shape.clone(), bits: convert(&sums, accumulator, dtype) })
+        let mut own = x.shape.clone();
+        own.remove(axis);
+        let new = shape.len() - own.len();
+        (0..shape.iter().product())
+            .map(|at: usize| {
+                // From the last axis on: the index along each, 0 where the operand has one element.
+                let (mut rest, mut row, mut step) = (at, 0, 1);
+                for (number, &extent) in shape.iter().enumerate().rev() {
+                    let index = rest % extent;
+                    rest /= extent;
+                    if number >= new {
+                        row += if own[number - new] == 1 { 0 } else { index * step };
+                        step *= own[number - new];
+                    }
+                }
+                let row = convert(&rows[row], x.dtype, dtype);
+                convert(&row, dtype, typing::accumulator(dtype))
+            })
+            .collect()
+    }
 }
 
 fn dotted<N: Number>(x: &[u64], y: &[u64]) -> u64 {

@@ -5,7 +5,8 @@ use broadloom_core::{DType, Promotion};
 use super::exact::{bound, error_of_sum};
 use super::tree::{canonical, cumulative, pairwise};
 use super::{Cumulative, Function, Reduction, VecDot, floats};
-use crate::random::{Rng, Tensor};
+use crate::random::Rng;
+use crate::tensor::Tensor;
 
 const STRICT: Promotion = Promotion::Strict;
 
@@ -171,7 +172,19 @@ fn float16_is_rounded_once() {
     assert_eq!(of(Function::VectorNorm, &[max]), Ok((DType::Float16, max)));
     let x = Tensor { dtype: DType::Float16, shape: vec![2], bits: vec![max, max] };
     let y = Tensor { dtype: DType::Float16, shape: vec![2], bits: vec![0x4000, 0xc000] };
-    assert_eq!(VecDot { axis: -1 }.run(&x, &y, STRICT).map(|x| x.bits), Ok(vec![0]));
+    assert_eq!(VecDot { axis: -1 }.run(&x, &y, DType::Float16).map(|x| x.bits), Ok(vec![0]));
+}
+
+#[test]
+fn dots_of_broadcast_rows() {
+    let x = ints(DType::Int8, &[2, 1, 3], &[1, 2, 3, 4, 5, 100]);
+    let y = ints(DType::Int8, &[3, 2], &[1, 0, 0, 1, -1, 2]);
+    let got = VecDot { axis: -2 }.run(&ints(DType::Int8, &[2, 3, 1], &[1, 2, 3, 4, 5, 100]), &y, DType::Int8);
+    // [1 2 3]·[1 0 -1], [1 2 3]·[0 1 2]; [4 5 100]·[1 0 -1], [4 5 100]·[0 1 2] modulo 256.
+    let want = ints(DType::Int8, &[2, 2], &[-2, 8, -96, 205]);
+    assert_eq!(got, Ok(want));
+    let along = |axis| VecDot { axis }.shape(&x.shape, &y.shape);
+    assert!(along(-1).is_err() && along(0).is_err() && along(-3).is_err());
 }
 
 #[test]

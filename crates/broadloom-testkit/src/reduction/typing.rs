@@ -2,8 +2,7 @@
 
 use broadloom_core::{DType, Promotion};
 
-use super::{Cumulative, Function, Reduction, VecDot};
-use crate::random::{broadcast, pair};
+use super::call::{Cumulative, Function, Reduction, VecDot};
 
 /// Which axes a reduction takes away, by number.
 pub(super) fn axes(given: Option<&[isize]>, rank: usize) -> Result<Vec<bool>, String> {
@@ -65,7 +64,22 @@ fn of_floats(dtype: DType, name: &str, promotion: Promotion) -> Result<DType, St
     }
 }
 
-pub(super) fn reduced(
+impl Reduction {
+    /// The dtype and the shape of the result for an operand's.
+    ///
+    /// # Errors
+    /// Why there is no such result, in words.
+    pub fn type_of(
+        &self,
+        dtype: DType,
+        shape: &[usize],
+        promotion: Promotion,
+    ) -> Result<(DType, Vec<usize>), String> {
+        reduced(self, dtype, shape, promotion)
+    }
+}
+
+fn reduced(
     r: &Reduction,
     dtype: DType,
     shape: &[usize],
@@ -111,16 +125,22 @@ pub(super) fn reduced(
     Ok((result, kept))
 }
 
-pub(super) fn scanned(
-    c: &Cumulative,
-    dtype: DType,
-    shape: &[usize],
-    promotion: Promotion,
-) -> Result<(DType, Vec<usize>), String> {
-    let axis = scan_axis(c, shape)?;
-    let mut shape = shape.to_vec();
-    shape[axis] += usize::from(c.include_initial);
-    Ok((of_sums(dtype, c.dtype, c.name(), promotion)?, shape))
+impl Cumulative {
+    /// The dtype and the shape of the result for an operand's.
+    ///
+    /// # Errors
+    /// Why there is no such result, in words.
+    pub fn type_of(
+        &self,
+        dtype: DType,
+        shape: &[usize],
+        promotion: Promotion,
+    ) -> Result<(DType, Vec<usize>), String> {
+        let axis = scan_axis(self, shape)?;
+        let mut shape = shape.to_vec();
+        shape[axis] += usize::from(self.include_initial);
+        Ok((of_sums(dtype, self.dtype, self.name(), promotion)?, shape))
+    }
 }
 
 pub(super) fn scan_axis(c: &Cumulative, shape: &[usize]) -> Result<usize, String> {
@@ -131,23 +151,37 @@ pub(super) fn scan_axis(c: &Cumulative, shape: &[usize]) -> Result<usize, String
     }
 }
 
-pub(super) fn dotted(
-    v: &VecDot,
-    (x, x_shape): (DType, &[usize]),
-    (y, y_shape): (DType, &[usize]),
-    promotion: Promotion,
-) -> Result<(DType, Vec<usize>), String> {
-    let dtype = pair(x, y, promotion).ok_or_else(|| format!("vecdot of {x} and {y}"))?;
-    let least = x_shape.len().min(y_shape.len()) as isize;
-    if !(-least..0).contains(&v.axis) {
-        return Err(format!("vecdot along axis {} of {least}", v.axis));
+impl VecDot {
+    /// The shape of the result for two operands', which have met in one numeric dtype: that of the result.
+    ///
+    /// # Errors
+    /// Why there is no such result, in words.
+    pub fn shape(&self, x: &[usize], y: &[usize]) -> Result<Vec<usize>, String> {
+        let least = x.len().min(y.len()) as isize;
+        if !(-least..0).contains(&self.axis) {
+            return Err(format!("vecdot along axis {} of {least}", self.axis));
+        }
+        let of = |shape: &[usize]| (shape.len() as isize + self.axis) as usize;
+        let (mut rest_x, mut rest_y) = (x.to_vec(), y.to_vec());
+        let (n, m) = (rest_x.remove(of(x)), rest_y.remove(of(y)));
+        if n != m {
+            return Err(format!("vecdot of {n} and {m} elements"));
+        }
+        broadcast(&rest_x, &rest_y).ok_or_else(|| format!("vecdot of {rest_x:?} and {rest_y:?}"))
     }
-    let [mut rest_x, mut rest_y] = [x_shape.to_vec(), y_shape.to_vec()];
-    let of = |shape: &[usize]| (shape.len() as isize + v.axis) as usize;
-    let [n, m] = [rest_x.remove(of(x_shape)), rest_y.remove(of(y_shape))];
-    if n != m {
-        return Err(format!("vecdot of {n} and {m} elements"));
-    }
-    let shape = broadcast(&rest_x, &rest_y).ok_or_else(|| format!("vecdot of {rest_x:?} and {rest_y:?}"))?;
-    Ok((dtype, shape))
+}
+
+/// The shape that two shapes broadcast to.
+fn broadcast(x: &[usize], y: &[usize]) -> Option<Vec<usize>> {
+    let rank = x.len().max(y.len());
+    let extent = |shape: &[usize], axis: usize| {
+        if axis + shape.len() < rank { 1 } else { shape[axis + shape.len() - rank] }
+    };
+    (0..rank)
+        .map(|axis| match (extent(x, axis), extent(y, axis)) {
+            (n, m) if n == m || m == 1 => Some(n),
+            (1, m) => Some(m),
+            _ => None,
+        })
+        .collect()
 }
