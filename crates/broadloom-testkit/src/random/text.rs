@@ -17,7 +17,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use broadloom_core::graph::IntDivision;
-use broadloom_core::text::{self, Input, Item, Library, Meaning, Module, ParseOptions, TextError, print};
+use broadloom_core::text::{
+    self, Input, Item, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, print,
+};
 use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Result as CoreResult, Scalar};
 
 use super::program::{Arg, Program, PySlice, Step, View};
@@ -271,6 +273,10 @@ impl Meaning for Steps {
             text::View::IndexAxis(axis, index) => View::IndexAxis(axis, index),
         };
         self.push(Step::View(of, view))
+    }
+
+    fn reduce(&mut self, call: &ReductionCall, _args: &[Arg]) -> CoreResult<Arg> {
+        error(ErrorKind::Name, format!("{}: a program of the test kit has no reductions", call.name.name()))
     }
 
     fn host(&mut self, _id: u32, _args: &[Arg]) -> CoreResult<Arg> {

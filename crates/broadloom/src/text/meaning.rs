@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use broadloom_core::symbol::Binding;
-use broadloom_core::text::{Input, Item, Meaning, View, brief};
+use broadloom_core::text::{Input, Item, Meaning, ReductionCall, View, brief};
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
 use broadloom_mem::HostFunction;
@@ -100,6 +100,11 @@ impl<'a> Meaning for Arrays<'_, 'a> {
             View::Flip(axis) => x.flip(axis),
             View::IndexAxis(axis, index) => x.index_axis(axis, index),
         }
+    }
+
+    fn reduce(&mut self, call: &ReductionCall, _args: &[Array<'a>]) -> Result<Array<'a>> {
+        let why = format!("{}: arrays have no reductions yet", call.name.name());
+        Err(Error::new(ErrorKind::Name, why))
     }
 
     fn host(&mut self, id: u32, args: &[Array<'a>]) -> Result<Array<'a>> {
