@@ -20,6 +20,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Executors know the kernel IR and nothing of what stands above it.
     ("broadloom-interp", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
     ("broadloom-clif", &["broadloom-ir", "broadloom-math", "broadloom-mem", "broadloom-wide"]),
+    // It folds tiles, whoever computes them.
+    ("broadloom-reduce", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
     ("broadloom-wide", &[]),
     (
         "broadloom",
@@ -30,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-ir",
             "broadloom-math",
             "broadloom-mem",
+            "broadloom-reduce",
         ],
     ),
     // Its differential checker works through the face; the executors are for its command that measures accuracy.

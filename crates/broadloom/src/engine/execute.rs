@@ -4,22 +4,19 @@
 //! lock, no nest and no memory. Each thread computes under the default floating-point environment and gets its own back; the
 //! bits, and the error that names the op whose divisor was zero, are the same for any number of threads.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_interp::Tiles;
 use broadloom_mem::{
-    Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, SharedParts, Stores, catch_failure, has_failed,
+    Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, SharedParts, Stores, has_failed,
 };
 use smallvec::SmallVec;
 
 use crate::engine::choice::State;
+use crate::engine::outcome::{Outcome, failing};
 use crate::engine::prepared::{PreparedStage, Runner};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
@@ -99,11 +96,8 @@ impl PreparedStage {
         let _ieee = FloatEnv::ieee();
         let access: SmallVec<[Access; 8]> = nest.accesses().collect();
         let (runner, choice) = self.runner(request, &access, watch)?;
-        let faults: SmallVec<[AtomicU8; 8]> = (0..self.sites).map(|_| AtomicU8::new(0)).collect();
-        let job = Job {
-            can_fail: self.can_fail,
-            ..Job::new(&runner, self.traffic.stores(), params, &faults, watch)
-        };
+        let outcome = Outcome::new(self.sites, self.can_fail, watch);
+        let job = Job { runner: &runner, stores: self.traffic.stores(), params, outcome: &outcome, can_fail: self.can_fail };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let (policy, time) = match &runner {
             Runner::Jit(_) => (AliasPolicy::InPlace, choice.cost.compiled),
@@ -114,25 +108,15 @@ impl PreparedStage {
         let parts = if threads > 1 { threads * 4 } else { 1 };
         let chunks = watch.map_or(1, |_| Watch::chunks(self.stage.shape.elements(), time));
         let parts = nest.split(parts.max(chunks), policy).shared();
-        if threads > 1 {
-            workers::share(threads, &|| job.work_beside_others(&parts))?;
-        } else {
-            job.work(&parts);
-        }
-        if let Some(panic) = job.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            resume_unwind(panic);
-        }
+        outcome.share(threads, &|| job.work(&parts))?;
         if let (Some(since), State::Trial(_)) = (since, choice.state) {
             self.note(request, matches!(&runner, Runner::Jit(_)), since);
         }
-        match job.failure.into_inner() {
-            Some(error) => Err(error),
-            None => self.check(faults.iter().map(|fault| fault.load(Ordering::Relaxed) != 0)),
-        }
+        self.check(outcome.faults())
     }
 
     /// The first fault site that was met, whoever met it.
-    fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
+    pub(super) fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
         let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
         match met {
             Some((_, (_, op))) => {
@@ -150,22 +134,9 @@ struct Job<'j> {
     /// How the interpreter writes outputs.
     stores: Stores,
     params: &'j [u64],
-    faults: &'j [AtomicU8],
-    /// No further part is begun: one was not run to its end.
-    stopped: AtomicBool,
-    /// Why not.
-    failure: OnceLock<Error>,
-    /// The first panic of several threads', of the caller's function that is told of the progress.
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
-    watch: Option<&'j Watch<'j>>,
+    outcome: &'j Outcome<'j>,
     /// Whether a host function may fail.
     can_fail: bool,
-}
-
-/// Runs what calls host functions that can fail; the first failure is the error.
-fn failing(run: impl FnOnce() -> Result<()>) -> Result<()> {
-    let (done, failure) = catch_failure(run);
-    failure.map_or(done, Err)
 }
 
 thread_local! {
@@ -173,102 +144,45 @@ thread_local! {
     static WORKSPACE: RefCell<(Scratch, Tiles)> = RefCell::default();
 }
 
-impl<'j> Job<'j> {
-    fn new(
-        runner: &'j Runner,
-        stores: Stores,
-        params: &'j [u64],
-        faults: &'j [AtomicU8],
-        watch: Option<&'j Watch<'j>>,
-    ) -> Job<'j> {
-        let (stopped, failure, panic) = (AtomicBool::new(false), OnceLock::new(), Mutex::new(None));
-        Job { runner, stores, params, faults, stopped, failure, panic, watch, can_fail: false }
-    }
+/// Lends this thread's working memory; new memory where that is in use further up this thread, or the thread ends.
+pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Scratch, &mut Tiles) -> R) -> R {
+    let (mut scratch, mut tiles) = WORKSPACE.try_with(RefCell::take).unwrap_or_default();
+    let done = work(&mut scratch, &mut tiles);
+    let _ = WORKSPACE.try_with(|workspace| workspace.replace((scratch, tiles)));
+    done
+}
 
+impl Job<'_> {
     /// Runs parts as long as there are some, under the default floating-point environment.
     fn work(&self, parts: &SharedParts<'_>) {
-        while !self.stopped.load(Ordering::Relaxed)
+        while !self.outcome.has_stopped()
             && let Some(part) = parts.take()
         {
-            self.part(part);
+            self.outcome.part(part.elements(), || {
+                with_workspace(|scratch, tiles| self.blocks(part, scratch, tiles))
+            });
         }
     }
 
-    /// Runs parts on one of several threads. A panic is kept for the caller's, and ends the work of all.
-    fn work_beside_others(&self, parts: &SharedParts<'_>) {
-        let _ieee = FloatEnv::ieee();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.work(parts))) {
-            self.stopped.store(true, Ordering::Relaxed);
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
-        }
-    }
-
-    fn fail(&self, error: Error) {
-        let _ = self.failure.set(error);
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-
-    /// Runs a part, under the default floating-point environment.
-    fn part(&self, part: Part<'_>) {
-        if let Some(watch) = self.watch
-            && let Err(cancelled) = watch.check()
-        {
-            return self.fail(cancelled);
-        }
-        let elements = part.elements();
-        let mut part = Some(part);
-        // Not available while the thread ends, or while it is in use further up this thread.
-        let _ = WORKSPACE.try_with(|workspace| {
-            if let Ok(mut workspace) = workspace.try_borrow_mut()
-                && let Some(part) = part.take()
-            {
-                let (scratch, tiles) = &mut *workspace;
-                self.blocks(part, scratch, tiles);
-            }
-        });
-        if let Some(part) = part {
-            self.blocks(part, &mut Scratch::new(), &mut Tiles::default());
-        }
-        // Not after another thread's panic, which the application is to hear of once.
-        if let Some(watch) = self.watch
-            && !self.stopped.load(Ordering::Relaxed)
-        {
-            watch.done(elements);
-        }
-    }
-
-    fn blocks(&self, part: Part<'_>, scratch: &mut Scratch, tiles: &mut Tiles) {
-        let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.faults.len());
+    fn blocks(&self, part: Part<'_>, scratch: &mut Scratch, tiles: &mut Tiles) -> Result<()> {
+        let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.outcome.sites());
+        let mut failure = None;
         let mut body = |block: &mut Block<'_>| {
-            let done = match self.runner {
-                Runner::Interp(program) => {
-                    program.run_with(self.stores, block, self.params, &mut faults, tiles)
-                }
-                Runner::Jit(compiled) => compiled.run(block, self.params, &mut faults),
-            };
+            let done = self.runner.run(self.stores, block, self.params, &mut faults, tiles);
             match done {
                 Ok(()) if self.can_fail && has_failed() => ControlFlow::Break(()),
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
-                    self.fail(error);
+                    failure = Some(error);
                     ControlFlow::Break(())
                 }
             }
         };
-        let run = || {
-            let _ = part.run(scratch, &mut body);
-            Ok(())
-        };
-        if let Err(failure) = if self.can_fail { failing(run) } else { run() } {
-            self.fail(failure);
-        }
+        let _ = part.run(scratch, &mut body);
+        self.outcome.note_faults(&faults);
         if let Some(refused) = scratch.take_refusal() {
-            self.fail(Error::new(ErrorKind::Limit, refused.to_string()));
+            failure = Some(Error::new(ErrorKind::Limit, refused.to_string()));
         }
-        for (shared, own) in self.faults.iter().zip(&faults) {
-            if *own != 0 {
-                shared.store(1, Ordering::Relaxed);
-            }
-        }
+        failure.map_or(Ok(()), Err)
     }
 }

@@ -127,6 +127,9 @@ impl PlanRun<'_> {
     /// Runs a stage.
     fn stage(&self, prepared: &PreparedStage, memory: &mut Memory<'_>) -> Result<()> {
         let stage = &prepared.stage;
+        if !stage.action.is_store() {
+            return self.combine(prepared, memory);
+        }
         if stage.shape.elements() == 0 {
             return Ok(());
         }
@@ -154,6 +157,37 @@ impl PlanRun<'_> {
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
         }
+        memory.put_written(written);
+        Ok(())
+    }
+
+    /// Runs a stage that combines elements: into slices, which are copied to an output that is none.
+    fn combine(&self, prepared: &PreparedStage, memory: &mut Memory<'_>) -> Result<()> {
+        let stage = &prepared.stage;
+        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, self.literals)).collect();
+        let mut written = memory.take_written(self.pool, stage)?;
+        let Memory { roots, temps } = memory;
+        let inputs: SmallVec<[Region<'_>; 8]> =
+            stage.inputs.iter().map(|input| self.region(input.source, temps)).collect();
+        if let Some(mut outputs) = memory::slices(roots, stage, &mut written) {
+            prepared.combine(&self.request, &inputs, &mut outputs, &params, self.watch)?;
+        } else {
+            let elements = stage.output_shape().elements();
+            let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
+            for dtype in stage.kernel.output_dtypes() {
+                fresh.push((memory::buffer(self.pool, dtype.size() * elements)?, dtype));
+            }
+            let slices = fresh.iter_mut().map(|(buffer, _)| buffer.as_bytes_mut().unwrap_or(&mut []));
+            let mut slices: SmallVec<[&mut [u8]; 4]> = slices.collect();
+            let done = prepared.combine(&self.request, &inputs, &mut slices, &params, self.watch);
+            drop(slices);
+            if done.is_ok() {
+                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?, stage)?;
+            }
+            fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
+            done?;
+        }
+        drop(inputs);
         memory.put_written(written);
         Ok(())
     }
@@ -196,7 +230,7 @@ impl PlanRun<'_> {
 
 /// Copies buffers to a stage's outputs.
 fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>, stage: &Stage) -> Result<()> {
-    let layout = Layout::contiguous(stage.shape.clone());
+    let layout = Layout::contiguous(stage.output_shape());
     fresh
         .iter()
         .zip(outputs)

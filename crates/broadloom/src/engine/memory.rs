@@ -65,7 +65,7 @@ impl<'d> Memory<'d> {
         let mut written = Written::new();
         for (target, dtype) in stage.outputs.iter().zip(stage.kernel.output_dtypes()) {
             if let Target::Temp(t) = target {
-                written.push((*t, buffer(pool, dtype.size() * stage.shape.elements())?));
+                written.push((*t, buffer(pool, dtype.size() * stage.output_shape().elements())?));
             }
         }
         Ok(written)
@@ -152,12 +152,13 @@ pub(super) fn outputs<'m>(
     stage: &Stage,
     written: &'m mut Written,
 ) -> Result<SmallVec<[ViewMut<'m>; 4]>> {
+    let shape = stage.output_shape();
     let of_root = |root: &'m mut RootMemory<'_>, dtype| match root {
-        RootMemory::New(buffer) => contiguous_mut(buffer, dtype, &stage.shape),
-        RootMemory::Bytes(bytes) => contiguous_view(bytes, dtype, &stage.shape),
+        RootMemory::New(buffer) => contiguous_mut(buffer, dtype, &shape),
+        RootMemory::Bytes(bytes) => contiguous_view(bytes, dtype, &shape),
         RootMemory::Given(view) => Ok(view.reborrow()),
     };
-    in_order(roots, stage, written, of_root, |buffer, dtype| contiguous_mut(buffer, dtype, &stage.shape))
+    in_order(roots, stage, written, of_root, |buffer, dtype| contiguous_mut(buffer, dtype, &shape))
 }
 
 /// A layout's offset and strides in bytes.

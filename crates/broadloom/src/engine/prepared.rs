@@ -9,18 +9,19 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
-use broadloom_core::fuse::Stage;
+use broadloom_core::fuse::{Action, Stage};
 use broadloom_core::{DType, Layout, Result};
-use broadloom_interp::Program;
+use broadloom_interp::{Program, Tiles};
 use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError, OperandLayout};
-use broadloom_mem::{Access, FloatEnv, HostFunction};
+use broadloom_mem::{Access, Block, FloatEnv, HostFunction, Stores};
 use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
 use crate::engine::cost::{self, Estimate, RunCost, Traffic};
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
+use crate::engine::reduce::Geometry;
 use crate::engine::runtime::{Compilation, KernelKey, Request, ThreadMode};
 use crate::engine::watch::Watch;
 use crate::jit::Compiled;
@@ -29,7 +30,9 @@ use crate::jit::Compiled;
 pub struct PreparedStage {
     pub stage: Stage,
     /// The host functions that its kernel calls.
-    functions: SmallVec<[HostFunction; 1]>,
+    pub functions: SmallVec<[HostFunction; 1]>,
+    /// How a stage that reduces is walked.
+    pub geometry: Option<Geometry>,
     /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
     pub loops: std::result::Result<LoopPlan, LoopPlanError>,
     /// For each input, where its elements begin in its memory, if the loops are one over memory as it is.
@@ -89,19 +92,42 @@ pub enum Runner {
     Jit(Compiled),
 }
 
+impl Runner {
+    /// Computes a block; `stores` is how the interpreter writes.
+    pub fn run(
+        &self,
+        stores: Stores,
+        block: &mut Block<'_>,
+        params: &[u64],
+        faults: &mut [u8],
+        tiles: &mut Tiles,
+    ) -> Result<()> {
+        match self {
+            Runner::Interp(program) => program.run_with(stores, block, params, faults, tiles),
+            Runner::Jit(compiled) => compiled.run(block, params, faults),
+        }
+    }
+}
+
 impl PreparedStage {
     /// Prepares a stage, whose host functions are among these.
     pub fn new(stage: Stage, functions: &[HostFunction]) -> PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
         let loops = loops(&stage);
-        let linear = loops.as_ref().ok().filter(|loops| loops.is_linear()).and_then(|loops| {
+        let stores = stage.action.is_store();
+        let linear = loops.as_ref().ok().filter(|loops| stores && loops.is_linear()).and_then(|loops| {
             let inputs = loops.operands().iter().take(loops.inputs());
             inputs.map(|operand| usize::try_from(operand.start()).ok()).collect()
         });
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
+        let geometry = match &stage.action {
+            Action::Reduce { axes, .. } => Some(Geometry::new(&stage, *axes)),
+            Action::Store | Action::Scan { .. } => None,
+        };
         PreparedStage {
+            geometry,
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             linear,
@@ -146,6 +172,11 @@ impl PreparedStage {
             kept,
             kept.states[request.width as usize][request.threads as usize],
         )
+    }
+
+    /// What a run on one thread is expected to take.
+    pub fn cost_of_run(&self, request: &Request<'_>) -> RunCost {
+        RunCost::of(&self.estimate, request.width, self.stage.shape.elements(), self.traffic)
     }
 
     /// The machine code for these accesses, if it is kept anywhere.

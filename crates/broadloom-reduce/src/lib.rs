@@ -1,0 +1,40 @@
+//! The canonical reduction and the scan, over the tiles of any executor.
+//!
+//! Elements are numbered in C order of the reduced axes. Element i belongs to lane i mod [`LANES`]; within a lane
+//! neighbours are combined pairwise, again and again, an odd last one carried up unchanged, and then the lanes in the
+//! same way. So the bits of a sum depend on its elements and their number alone. Executors know nothing of this: an
+//! engine has them compute tiles, and pushes those into a [`Partial`]. Partials of neighbouring runs are joined by
+//! [`Partial::append`], wherever the runs were cut.
+//!
+//! ```
+//! use broadloom_ir::{DType, Reduction};
+//! use broadloom_mem::{bytes_of, bytes_of_mut};
+//! use broadloom_reduce::Partial;
+//!
+//! let elements = [0.1_f64, 0.2, 0.3, 0.4, 0.5];
+//! let mut sum = Partial::new(Reduction::Sum, DType::Float64, 1, 0)?;
+//! sum.push(bytes_of(&elements[..2]));
+//! let mut later = Partial::new(Reduction::Sum, DType::Float64, 1, 2)?;
+//! later.push(bytes_of(&elements[2..]));
+//! sum.append(later)?;
+//! let mut out = [0.0_f64];
+//! sum.finish(bytes_of_mut(&mut out));
+//! assert_eq!(out[0], ((0.1 + 0.2) + (0.3 + 0.4)) + 0.5);
+//! # Ok::<(), broadloom_ir::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod combine;
+mod free;
+mod partial;
+mod scan;
+mod state;
+mod tree;
+mod whole;
+
+pub use partial::Partial;
+pub use scan::ScanState;
+pub use whole::{reduce_each, reduce_rows};
+
+/// The number of lanes of the canonical reduction.
+pub const LANES: usize = 16;

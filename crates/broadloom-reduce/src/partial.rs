@@ -1,0 +1,167 @@
+//! A reduction that is under way, whatever its dtype.
+
+use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
+use broadloom_math::f16;
+
+use crate::combine::{All, Any, Max, Min, Prod, Sum};
+use crate::free::Free;
+use crate::state::State;
+use crate::tree::Tree;
+
+/// How the nodes of a state are made and combined.
+pub(crate) trait Method: Sync {
+    fn state(&self, width: usize, start: u64) -> Result<State>;
+    fn push(&self, state: &mut State, elements: &[u8]);
+    fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]);
+    fn append(&self, state: &mut State, later: &State);
+    fn finish(&self, state: &mut State, out: &mut [u8]);
+}
+
+/// The method of a reduction.
+///
+/// # Errors
+/// [`ErrorKind::Internal`]: it does not take the dtype.
+pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn Method> {
+    macro_rules! extreme {
+        ($extreme:ident: $($variant:ident $t:ty,)*) => {
+            match dtype {
+                $(DType::$variant => &Free::<$extreme, $t>::NEW as &'static dyn Method,)*
+                DType::Bool => return Err(refused(reduction, dtype)),
+            }
+        };
+        ($extreme:ident) => {
+            extreme!($extreme: Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32,
+                UInt64 u64, Float16 f16, Float32 f32, Float64 f64,)
+        };
+    }
+    Ok(match (reduction, dtype) {
+        (Reduction::Sum, DType::Float32) => &Tree::<Sum, f32>::NEW,
+        (Reduction::Sum, DType::Float64) => &Tree::<Sum, f64>::NEW,
+        (Reduction::Prod, DType::Float32) => &Tree::<Prod, f32>::NEW,
+        (Reduction::Prod, DType::Float64) => &Tree::<Prod, f64>::NEW,
+        (Reduction::Sum, DType::Int64) => &Free::<Sum, i64>::NEW,
+        (Reduction::Sum, DType::UInt64) => &Free::<Sum, u64>::NEW,
+        (Reduction::Prod, DType::Int64) => &Free::<Prod, i64>::NEW,
+        (Reduction::Prod, DType::UInt64) => &Free::<Prod, u64>::NEW,
+        (Reduction::Max, _) => extreme!(Max),
+        (Reduction::Min, _) => extreme!(Min),
+        (Reduction::Any, DType::Bool) => &Free::<Any, bool>::NEW,
+        (Reduction::All, DType::Bool) => &Free::<All, bool>::NEW,
+        _ => return Err(refused(reduction, dtype)),
+    })
+}
+
+fn refused(reduction: Reduction, dtype: DType) -> Error {
+    Error::new(ErrorKind::Internal, format!("{reduction} does not take {dtype}"))
+}
+
+/// What the elements of a run are combined to so far, for some outputs side by side.
+///
+/// A run may begin at any element, and any runs that follow each other are joined to the same bits. Memory is that of
+/// 16 elements for each output, times the logarithm of the number of rows of 16.
+///
+/// Elements are bytes in native order, aligned for their dtype; of a bool any byte but 0 is true.
+pub struct Partial {
+    reduction: Reduction,
+    dtype: DType,
+    method: &'static dyn Method,
+    state: State,
+}
+
+impl Partial {
+    /// Nothing yet, of `width` outputs side by side; the first element pushed is number `start`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`]: the reduction does not [take](Reduction::takes) the dtype. [`ErrorKind::Limit`]: the
+    /// outputs are more than fit memory.
+    pub fn new(reduction: Reduction, dtype: DType, width: usize, start: u64) -> Result<Partial> {
+        let method = method(reduction, dtype)?;
+        Ok(Partial { reduction, dtype, method, state: method.state(width, start)? })
+    }
+
+    /// Nothing again, of another run: memory that this one has is used again.
+    pub fn reset(&mut self, start: u64) {
+        self.state.reset(start);
+    }
+
+    /// Adds the next elements: [n][width] in C order.
+    ///
+    /// # Panics
+    /// If the bytes are not aligned for the dtype or not of whole rows of `width` elements.
+    pub fn push(&mut self, elements: &[u8]) {
+        let row = self.state.width * self.dtype.size();
+        assert!(
+            elements.is_empty() || row != 0 && elements.len().is_multiple_of(row),
+            "whole rows of elements"
+        );
+        if !elements.is_empty() {
+            self.method.push(&mut self.state, elements);
+        }
+    }
+
+    /// Adds the next `n` elements of each output, from rows that may lie apart: `row(i)` has `width` elements.
+    ///
+    /// # Panics
+    /// If the bytes of a row are not aligned for the dtype or not of `width` elements.
+    pub fn push_rows<'r>(&mut self, n: usize, row: impl Fn(usize) -> &'r [u8]) {
+        self.method.push_rows(&mut self.state, n, &row);
+    }
+
+    /// Joins the run that follows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`]: it is of another reduction, dtype or width, or does not begin where this one ends.
+    pub fn append(&mut self, later: Partial) -> Result<()> {
+        let alike = |p: &Partial| (p.reduction, p.dtype, p.state.width);
+        if alike(self) != alike(&later) || self.state.next != later.state.start {
+            let message = format!("a partial {later:?} does not follow a partial {self:?}");
+            return Err(Error::new(ErrorKind::Internal, message));
+        }
+        if self.is_empty() {
+            self.state = later.state;
+        } else if !later.is_empty() {
+            self.method.append(&mut self.state, &later.state);
+        }
+        Ok(())
+    }
+
+    /// Writes the results, one of each output, and begins again with element 0.
+    ///
+    /// Elements before the first of the run count as absent. What no elements are combined to is
+    /// [`Reduction::of_nothing`]; callers refuse the minimum and maximum of nothing, for which this gives the highest
+    /// and the lowest value.
+    ///
+    /// # Panics
+    /// If the bytes are not aligned for the dtype or not of `width` elements.
+    pub fn finish(&mut self, out: &mut [u8]) {
+        assert_eq!(out.len(), self.state.width * self.dtype.size(), "the bytes of an element of each output");
+        match self.reduction.of_nothing(self.dtype) {
+            Some(nothing) if self.is_empty() => {
+                let bytes = nothing.bits.to_le_bytes();
+                for out in out.chunks_exact_mut(self.dtype.size()) {
+                    out.copy_from_slice(&bytes[..out.len()]);
+                }
+            }
+            _ if out.is_empty() => {}
+            _ => self.method.finish(&mut self.state, out),
+        }
+        self.reset(0);
+    }
+
+    /// How many elements of each output were pushed.
+    pub fn len(&self) -> u64 {
+        self.state.next - self.state.start
+    }
+
+    /// Whether none was pushed.
+    pub fn is_empty(&self) -> bool {
+        self.state.next == self.state.start
+    }
+}
+
+impl std::fmt::Debug for Partial {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let State { width, start, next, .. } = self.state;
+        write!(f, "{} of {} [{start}..{next}][{width}]", self.reduction, self.dtype)
+    }
+}

@@ -1,0 +1,111 @@
+//! What a [`Partial`](crate::Partial) holds, whatever its dtype: nodes in words, and where its run of elements is.
+
+use broadloom_ir::{Error, ErrorKind, Result};
+use broadloom_math::Elem;
+use broadloom_mem::{typed, typed_mut};
+use smallvec::SmallVec;
+
+/// The words that are kept in place: some nodes of one output.
+const WORDS: usize = 32;
+
+/// What a run of elements is combined to so far.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// How many outputs there are side by side.
+    pub width: usize,
+    /// The lanes of a node.
+    pub lanes: usize,
+    /// The number of the first element of the run.
+    pub start: u64,
+    /// The number of the next one.
+    pub next: u64,
+    /// For each node log2 of the rows that it stands for, or [`OPEN`](crate::tree::OPEN); in order of their elements.
+    pub levels: SmallVec<[u8; 16]>,
+    /// The nodes, each [lanes][width] elements from a word on.
+    words: SmallVec<[u64; WORDS]>,
+    /// The words of a node.
+    stride: usize,
+}
+
+impl State {
+    /// Nothing yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`]: a node of this width is larger than the address space.
+    pub fn new<T: Elem>(width: usize, lanes: usize, start: u64) -> Result<State> {
+        let elements = width.checked_mul(lanes).and_then(|n| n.checked_mul(size_of::<T::Store>()));
+        let bytes = elements.filter(|&bytes| bytes <= isize::MAX as usize / 64);
+        let bytes = bytes.ok_or_else(|| {
+            Error::new(ErrorKind::Limit, format!("a reduction to {width} elements is larger than memory"))
+        })?;
+        let stride = bytes.div_ceil(8);
+        let (levels, words) = (SmallVec::new(), SmallVec::new());
+        Ok(State { width, lanes, start, next: start, levels, words, stride })
+    }
+
+    /// Nothing yet of a run that begins at another element.
+    pub fn reset(&mut self, start: u64) {
+        (self.start, self.next) = (start, start);
+        self.levels.clear();
+        self.words.clear();
+    }
+
+    /// The elements of a node.
+    pub fn node_len(&self) -> usize {
+        self.lanes * self.width
+    }
+
+    /// A node.
+    pub fn node<T: Elem>(&self, i: usize) -> &[T::Store] {
+        let words = &self.words[i * self.stride..][..self.stride];
+        &elements::<T>(broadloom_mem::bytes_of(words))[..self.node_len()]
+    }
+
+    /// A node, for writing.
+    pub fn node_mut<T: Elem>(&mut self, i: usize) -> &mut [T::Store] {
+        let (stride, len) = (self.stride, self.node_len());
+        let words = &mut self.words[i * stride..][..stride];
+        &mut elements_mut::<T>(broadloom_mem::bytes_of_mut(words))[..len]
+    }
+
+    /// The last node but one, and the last.
+    pub fn last_two<T: Elem>(&mut self) -> (&mut [T::Store], &mut [T::Store]) {
+        let (stride, len) = (self.stride, self.node_len());
+        let (below, top) = self.words.split_at_mut((self.levels.len() - 1) * stride);
+        let below = &mut below[(self.levels.len() - 2) * stride..];
+        (
+            &mut elements_mut::<T>(broadloom_mem::bytes_of_mut(below))[..len],
+            &mut elements_mut::<T>(broadloom_mem::bytes_of_mut(&mut top[..stride]))[..len],
+        )
+    }
+
+    /// Adds a node, the elements of which are those that the words held.
+    pub fn add_node(&mut self, level: u8) {
+        self.levels.push(level);
+        self.words.resize(self.levels.len() * self.stride, 0);
+    }
+
+    /// Drops the last node.
+    pub fn drop_node(&mut self) {
+        self.levels.pop();
+        self.words.truncate(self.levels.len() * self.stride);
+    }
+}
+
+/// Bytes as elements.
+///
+/// # Panics
+/// Where the address or the length does not fit the type.
+#[inline(always)]
+pub(crate) fn elements<T: Elem>(bytes: &[u8]) -> &[T::Store] {
+    typed::<T>(bytes).expect("aligned elements of the reduction's dtype")
+}
+
+/// Bytes as elements, for writing.
+///
+/// # Panics
+/// Where the address or the length does not fit the type.
+#[inline(always)]
+pub(crate) fn elements_mut<T: Elem>(bytes: &mut [u8]) -> &mut [T::Store] {
+    typed_mut::<T>(bytes).expect("aligned elements of the reduction's dtype")
+}

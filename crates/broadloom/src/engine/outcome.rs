@@ -1,0 +1,123 @@
+//! What the threads that share the work of a stage leave behind: the first failure, a panic, divisions by zero.
+//!
+//! Once one of them has failed, no further part is begun. A panic of the application's function that is told of the
+//! progress goes on in the caller's thread, after all have stopped.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use broadloom_core::{Error, Result};
+use broadloom_mem::{FloatEnv, catch_failure};
+use smallvec::SmallVec;
+
+use crate::engine::watch::Watch;
+use crate::engine::workers;
+
+/// See the module's head.
+pub(super) struct Outcome<'o> {
+    /// A byte for each division that is checked.
+    faults: SmallVec<[AtomicU8; 8]>,
+    /// No further part is begun: one was not run to its end.
+    stopped: AtomicBool,
+    /// Why not.
+    failure: OnceLock<Error>,
+    /// The first panic.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    watch: Option<&'o Watch<'o>>,
+    /// Whether a host function may fail.
+    can_fail: bool,
+}
+
+impl<'o> Outcome<'o> {
+    /// Of a stage with so many divisions that are checked.
+    pub fn new(sites: usize, can_fail: bool, watch: Option<&'o Watch<'o>>) -> Outcome<'o> {
+        Outcome {
+            faults: (0..sites).map(|_| AtomicU8::new(0)).collect(),
+            stopped: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            panic: Mutex::new(None),
+            watch,
+            can_fail,
+        }
+    }
+
+    /// Runs work, which takes part after part until there are none, here and on up to `threads` - 1 others.
+    ///
+    /// Errors: the first failure.
+    pub fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> Result<()> {
+        if threads > 1 {
+            workers::share(threads, &|| self.beside_others(work))?;
+        } else {
+            work();
+        }
+        if let Some(panic) = self.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            resume_unwind(panic);
+        }
+        self.failure.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Works on one of several threads. A panic is kept for the caller's, and ends the work of all.
+    fn beside_others(&self, work: &(dyn Fn() + Sync)) {
+        let _ieee = FloatEnv::ieee();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+            self.stopped.store(true, Ordering::Relaxed);
+            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+        }
+    }
+
+    /// Whether no further part is to be begun.
+    pub fn has_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Ends the work of all threads.
+    pub fn fail(&self, error: Error) {
+        let _ = self.failure.set(error);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Runs a part of so many elements, unless the run was cancelled.
+    pub fn part(&self, elements: usize, run: impl FnOnce() -> Result<()>) {
+        if let Some(watch) = self.watch
+            && let Err(cancelled) = watch.check()
+        {
+            return self.fail(cancelled);
+        }
+        if let Err(failure) = if self.can_fail { failing(run) } else { run() } {
+            self.fail(failure);
+        }
+        // Not after another thread's panic, which the application is to hear of once.
+        if let Some(watch) = self.watch
+            && !self.has_stopped()
+        {
+            watch.done(elements);
+        }
+    }
+
+    /// Notes the divisions by zero that a part met.
+    pub fn note_faults(&self, met: &[u8]) {
+        for (shared, own) in self.faults.iter().zip(met) {
+            if *own != 0 {
+                shared.store(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// For each division that is checked, whether it met a zero.
+    pub fn faults(&self) -> impl Iterator<Item = bool> {
+        self.faults.iter().map(|fault| fault.load(Ordering::Relaxed) != 0)
+    }
+
+    /// How many divisions are checked.
+    pub fn sites(&self) -> usize {
+        self.faults.len()
+    }
+}
+
+/// Runs what calls host functions that can fail; the first failure is the error.
+pub(super) fn failing(run: impl FnOnce() -> Result<()>) -> Result<()> {
+    let (done, failure) = catch_failure(run);
+    failure.map_or(done, Err)
+}

@@ -1,0 +1,225 @@
+//! The loops of a reduction: which dimensions are kept and which are reduced, and in what pieces they are walked.
+//!
+//! Neighbouring dimensions of one kind are collapsed where all inputs step through them alike, so that most reductions have
+//! one or two loops. The elements that are combined to one result are numbered in C order of the reduced axes, whatever
+//! the order in memory; pieces are ranges of these numbers.
+
+use std::ops::Range;
+
+use broadloom_core::fuse::Stage;
+use broadloom_ir::Axes;
+use smallvec::SmallVec;
+
+/// Bytes of the elements that are computed before they are combined, of the widest output: they stay in a first-level cache.
+const TILE_BYTES: usize = 32 << 10;
+/// Reductions of fewer elements go across the results, wherever results are neighbours.
+const SHORT: usize = 32;
+/// Results that are reduced together across rows of memory: of the bytes of as many neighbours in each row.
+const ACROSS_BYTES: usize = 2048;
+/// The same where elements are computed first.
+const ACROSS_COMPUTED: usize = 64;
+/// The least number of elements that are folded from memory at a time, and not copied first.
+const LONG_RUN: usize = 64;
+
+/// A dimension: its extent, and the distance of neighbours for each input, in elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dim {
+    pub extent: usize,
+    pub strides: SmallVec<[isize; 4]>,
+}
+
+/// What is reduced at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The elements of one result follow each other: so many results, one after the other.
+    Rows { results: usize },
+    /// So many neighbouring results at once, which follow each other for each element.
+    Across { width: usize },
+}
+
+/// See the module's head.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    /// The dimensions of the results, outermost first; at least one.
+    pub kept: SmallVec<[Dim; 2]>,
+    /// The dimensions that are reduced, outermost first; at least one.
+    pub reduced: SmallVec<[Dim; 2]>,
+    /// Where each input begins, in elements.
+    pub offsets: SmallVec<[isize; 4]>,
+    /// How many results there are.
+    pub results: usize,
+    /// How many elements are combined to one.
+    pub count: usize,
+    /// The elements that are computed at a time, about.
+    pub tile: usize,
+    pub form: Form,
+    /// Whether elements are folded where they are in memory: the kernel computes nothing, and they follow each other.
+    pub direct: bool,
+}
+
+impl Geometry {
+    pub fn new(stage: &Stage, axes: Axes) -> Geometry {
+        let rank = stage.shape.rank();
+        let dim = |axis: usize| Dim {
+            extent: stage.shape[axis],
+            strides: stage.inputs.iter().map(|input| input.layout.strides[axis]).collect(),
+        };
+        let of = |reduced: bool| collapsed((0..rank).filter(|&axis| axes.contains(axis) == reduced).map(dim), stage);
+        let (kept, reduced) = (of(false), of(true));
+        let widest = stage.kernel.output_dtypes().map(|dtype| dtype.size()).max().unwrap_or(8);
+        let elements = |dims: &[Dim]| dims.iter().map(|dim| dim.extent).product::<usize>();
+        let mut geometry = Geometry {
+            results: elements(&kept),
+            count: elements(&reduced),
+            kept,
+            reduced,
+            offsets: stage.inputs.iter().map(|input| input.layout.offset).collect(),
+            tile: TILE_BYTES / widest,
+            form: Form::Rows { results: 1 },
+            direct: false,
+        };
+        if geometry.results > 0 && geometry.count > 0 {
+            geometry.choose(stage, widest);
+        }
+        geometry
+    }
+
+    fn inner(&self) -> (&Dim, &Dim) {
+        // There is one of each at least.
+        (&self.kept[self.kept.len() - 1], &self.reduced[self.reduced.len() - 1])
+    }
+
+    fn choose(&mut self, stage: &Stage, widest: usize) {
+        let (kept, reduced) = self.inner();
+        let follow = |dim: &Dim| dim.strides.iter().filter(|stride| **stride == 1).count();
+        let loads_only = stage.kernel.body.is_empty() && stage.kernel.params.is_empty();
+        let across = kept.extent > 1
+            && (follow(kept) > follow(reduced) || self.count < SHORT && kept.extent >= SHORT.min(self.results));
+        let of = if across { kept } else { reduced };
+        // An input that steps otherwise is packed by the loops around the kernel.
+        let in_place = loads_only && of.strides.iter().all(|stride| *stride == 1);
+        let extent = kept.extent;
+        if across {
+            self.direct = in_place;
+            let width = match (in_place, self.count < 128) {
+                (true, false) => ACROSS_BYTES / widest,
+                (true, true) => 2 * ACROSS_BYTES / widest,
+                (false, false) => ACROSS_COMPUTED,
+                (false, true) => (self.tile / self.count).max(ACROSS_COMPUTED),
+            };
+            let blocks = extent.div_ceil(width);
+            let even = extent.div_ceil(blocks);
+            let width = if blocks > 1 { even.next_multiple_of(16).min(extent) } else { extent };
+            self.form = Form::Across { width };
+        } else {
+            self.direct = in_place && (reduced.extent >= LONG_RUN || self.reduced.len() == 1);
+            self.form = Form::Rows { results: (self.tile / self.count.max(1)).clamp(1, extent) };
+        }
+    }
+
+    /// Results that are reduced at a time.
+    pub fn step(&self) -> usize {
+        match self.form {
+            Form::Rows { results } => results,
+            Form::Across { width } => width,
+        }
+    }
+
+    /// How many pieces the results are cut into: ranges along the last kept dimension.
+    pub fn pieces(&self) -> usize {
+        let inner = self.inner().0.extent;
+        self.results / inner.max(1) * inner.div_ceil(self.step())
+    }
+
+    /// The results of a piece, numbered in C order; and where each input begins for the first of them.
+    pub fn piece(&self, piece: usize) -> (Range<usize>, SmallVec<[isize; 4]>) {
+        let (inner, outer) = match self.kept.split_last() {
+            Some((inner, outer)) => (inner, outer),
+            None => return (0..0, self.offsets.clone()),
+        };
+        let across = inner.extent.div_ceil(self.step());
+        let (row, block) = (piece / across, piece % across);
+        let from = block * self.step();
+        let to = inner.extent.min(from + self.step());
+        let mut starts = self.offsets.clone();
+        let mut rest = row;
+        for dim in outer.iter().rev() {
+            advance(&mut starts, dim, rest % dim.extent);
+            rest /= dim.extent;
+        }
+        advance(&mut starts, inner, from);
+        (row * inner.extent + from..row * inner.extent + to, starts)
+    }
+
+    /// The longest box of reduced indices that begins with element `from`, has at most `limit` elements and ends before
+    /// element `to`: where it begins for inputs that begin at `starts`, its extents, and how many elements it has.
+    pub fn run(&self, starts: &[isize], from: usize, to: usize, limit: usize) -> Run {
+        let mut starts: SmallVec<[isize; 4]> = starts.into();
+        let most = (to - from).min(limit.max(1));
+        let mut run = Run { starts: SmallVec::new(), dims: 0, rows: 1, count: 1 };
+        let (mut rest, mut grows) = (from, true);
+        for (d, dim) in self.reduced.iter().enumerate().rev() {
+            let index = rest % dim.extent;
+            rest /= dim.extent;
+            advance(&mut starts, dim, index);
+            if grows {
+                let rows = (dim.extent - index).min(most / run.count);
+                grows = rows == dim.extent;
+                if rows > 1 || run.dims == 0 {
+                    (run.dims, run.rows, run.count) = (self.reduced.len() - d, rows, run.count * rows);
+                }
+            }
+        }
+        run.starts = starts;
+        run
+    }
+
+    /// The extents of a run, outermost first.
+    pub fn extents_of<'g>(&'g self, run: &Run) -> impl Iterator<Item = (usize, &'g Dim)> + Clone {
+        let (first, rows) = (self.reduced.len() - run.dims, run.rows);
+        self.reduced[first..].iter().enumerate().map(move |(i, dim)| (if i == 0 { rows } else { dim.extent }, dim))
+    }
+}
+
+/// Consecutive elements of a result that lie in a box of the reduced dimensions.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Where each input begins.
+    pub starts: SmallVec<[isize; 4]>,
+    /// It has so many dimensions, the last ones, of which all but the first are whole.
+    pub dims: usize,
+    /// The extent of the first.
+    pub rows: usize,
+    /// How many elements it has.
+    pub count: usize,
+}
+
+/// Goes to an index of a dimension.
+pub fn advance(starts: &mut [isize], dim: &Dim, index: usize) {
+    for (start, stride) in starts.iter_mut().zip(&dim.strides) {
+        *start += index as isize * stride;
+    }
+}
+
+/// The dimensions without those of one index, neighbours joined wherever all inputs step from one row to the next as inside of one.
+fn collapsed(dims: impl Iterator<Item = Dim>, stage: &Stage) -> SmallVec<[Dim; 2]> {
+    let mut out: SmallVec<[Dim; 2]> = SmallVec::new();
+    for dim in dims.filter(|dim| dim.extent != 1) {
+        match out.last_mut() {
+            Some(last)
+                if last.strides.iter().zip(&dim.strides).all(|(outer, inner)| {
+                    inner.checked_mul(dim.extent as isize) == Some(*outer)
+                }) =>
+            {
+                last.extent *= dim.extent;
+                last.strides = dim.strides;
+            }
+            _ => out.push(dim),
+        }
+    }
+    if out.is_empty() {
+        let strides = SmallVec::from_elem(0, stage.inputs.len());
+        out.push(Dim { extent: 1, strides });
+    }
+    out
+}
