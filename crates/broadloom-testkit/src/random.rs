@@ -20,7 +20,6 @@ pub use reference::Outcome;
 pub use rng::Rng;
 pub use shrink::{shrink, shrink_while};
 pub use text::ProgramError;
-#[cfg(feature = "check")]
 pub(crate) use text::{element, type_text};
 pub use typing::{Type, type_of};
 

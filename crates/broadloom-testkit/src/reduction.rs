@@ -9,6 +9,7 @@ mod call;
 pub mod exact;
 mod floats;
 mod numbers;
+mod text;
 pub mod tree;
 mod typing;
 

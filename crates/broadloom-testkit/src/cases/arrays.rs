@@ -20,6 +20,7 @@ use std::sync::Arc;
 use broadloom_core::{DType, ErrorKind, Promotion};
 
 use super::{Rule, kind_of, value};
+use crate::random::{Program, ProgramError, element, type_text};
 use crate::tensor::Tensor;
 
 /// An expression over arrays and what it must give.
@@ -41,6 +42,25 @@ pub struct ArrayCase {
     pub expression: String,
     /// The right result, or the kind of the error.
     pub expected: Result<Tensor, ErrorKind>,
+}
+
+impl ArrayCase {
+    /// The expression over its arrays, as a program of the reference.
+    ///
+    /// # Errors
+    /// Why the expression is none, or has no type.
+    pub fn program(&self) -> Result<Program, String> {
+        let mut text = String::new();
+        if self.promotion == Promotion::NumPy {
+            text.push_str("promotion numpy\n");
+        }
+        for (name, x) in &self.arrays {
+            let elements: Vec<String> = x.bits.iter().map(|&bits| element(x.dtype, bits)).collect();
+            text += &format!("{name}: {} = [{}]\n", type_text(x.dtype, &x.shape), elements.join(", "));
+        }
+        text += &format!("return {}\n", self.expression);
+        text.parse().map_err(|error: ProgramError| error.to_string())
+    }
 }
 
 /// The kinds of errors that a row can state.

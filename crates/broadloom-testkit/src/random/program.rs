@@ -5,6 +5,7 @@
 use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Literal, Op, Promotion};
 
+use crate::reduction::{Cumulative, Reduction, VecDot};
 use crate::tensor::Tensor;
 
 /// An operand of an op.
@@ -73,6 +74,12 @@ pub enum Step {
     Cast(usize, DType),
     /// A view.
     View(usize, View),
+    /// The elements along axes, combined to one.
+    Reduce(usize, Reduction),
+    /// Along an axis, each element combined with those before it.
+    Scan(usize, Cumulative),
+    /// The sums of the products along an axis.
+    VecDot(usize, usize, VecDot),
 }
 
 impl Step {
@@ -83,7 +90,8 @@ impl Step {
             Step::Apply(_, args) => {
                 args.iter().filter_map(|arg| if let Arg::Step(i) = arg { Some(*i) } else { None }).collect()
             }
-            Step::Cast(arg, _) | Step::View(arg, _) => vec![*arg],
+            Step::Cast(arg, _) | Step::View(arg, _) | Step::Reduce(arg, _) | Step::Scan(arg, _) => vec![*arg],
+            Step::VecDot(x, y, _) => vec![*x, *y],
         }
     }
 
@@ -96,7 +104,10 @@ impl Step {
                     *i = to(*i);
                 }
             }),
-            Step::Cast(arg, _) | Step::View(arg, _) => *arg = to(*arg),
+            Step::Cast(arg, _) | Step::View(arg, _) | Step::Reduce(arg, _) | Step::Scan(arg, _) => {
+                *arg = to(*arg);
+            }
+            Step::VecDot(x, y, _) => (*x, *y) = (to(*x), to(*y)),
         }
     }
 }

@@ -75,6 +75,12 @@ impl Program {
                 let x = &values[*arg];
                 Ok(Affine::of(view, &x.shape)?.positions().into_iter().map(|i| x.bits[i]).collect())
             }
+            Step::Reduce(arg, reduction) => Ok(reduction.run(&values[*arg], self.promotion)?.bits),
+            Step::Scan(arg, scan) => Ok(scan.run(&values[*arg], self.promotion)?.bits),
+            Step::VecDot(x, y, dot) => {
+                let dtype = typing::dot_dtype(*x, *y, types, self.promotion)?;
+                Ok(dot.run(&values[*x], &values[*y], dtype)?.bits)
+            }
             Step::Apply(op, args) => {
                 let mut columns = Vec::new();
                 for (i, arg) in args.iter().enumerate() {

@@ -70,6 +70,11 @@ impl Reduction {
     pub fn run(&self, x: &Tensor, promotion: Promotion) -> Result<Tensor, String> {
         let (dtype, shape) = self.type_of(x.dtype, &x.shape, promotion)?;
         let taken = typing::axes(self.axes.as_deref(), x.shape.len())?;
+        if self.function == Function::Count {
+            let count =
+                (0..taken.len()).filter(|&axis| taken[axis]).map(|axis| x.shape[axis]).product::<usize>();
+            return Ok(Tensor { dtype, shape, bits: convert(&[count as u64], DType::UInt64, dtype) });
+        }
         let bits = groups(x, &taken).iter().map(|group| combined(self, group, x.dtype, dtype)).collect();
         Ok(Tensor { dtype, shape, bits })
     }

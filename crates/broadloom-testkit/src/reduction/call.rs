@@ -37,6 +37,7 @@ reductions! {
     ArgMin "argmin" "The index of the first of the minima.";
     CountNonzero "count_nonzero" "The number of elements that are not zero.";
     VectorNorm "vector_norm" "The norm of an order.";
+    Count "count" "The number of elements.";
     NanSum "nansum" "The sum, NaN taken for zero.";
     NanProd "nanprod" "The product, NaN taken for one.";
     NanMean "nanmean" "The mean of what is not NaN.";
@@ -54,7 +55,8 @@ impl Function {
 
     /// Whether a dtype of the result can be asked for.
     pub fn takes_dtype(self) -> bool {
-        matches!(self, Function::Sum | Function::Prod | Function::NanSum | Function::NanProd)
+        use Function::*;
+        matches!(self, Sum | Prod | NanSum | NanProd | Count)
     }
 
     /// Whether the divisor can be corrected.
@@ -77,7 +79,7 @@ pub struct Reduction {
     pub axes: Option<Vec<isize>>,
     /// Whether a reduced axis stays with extent 1.
     pub keepdims: bool,
-    /// The dtype that elements are converted to first, for sums and products.
+    /// The dtype that elements are converted to first, for sums and products; that of a count.
     pub dtype: Option<DType>,
     /// What is taken off the number of elements, for variances and standard deviations.
     pub correction: f64,

@@ -97,6 +97,7 @@ fn reduced(
         }
         Function::Any | Function::All => DType::Bool,
         Function::CountNonzero => DType::Int64,
+        Function::Count => return Ok((r.dtype.unwrap_or(DType::Int64), Vec::new())),
         Function::Mean | Function::Var | Function::Std | Function::VectorNorm => {
             of_floats(dtype, name, promotion)?
         }
