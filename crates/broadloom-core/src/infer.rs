@@ -159,8 +159,9 @@ pub fn reduce(
             let left = Shape::new(&left)?;
             if axes.count(shape) == 0 && left.elements() > 0 && reduction.of_nothing(*dtype).is_none() {
                 let why = format!("{reduction}: {operand} has no elements along {}", spoken(axes));
-                return Err(Error::new(ErrorKind::Shape, why)
-                    .with_help("there is no minimum or maximum of nothing"));
+                return Err(
+                    Error::new(ErrorKind::Shape, why).with_help("there is no minimum or maximum of nothing")
+                );
             }
             Ok((left, None))
         }
@@ -181,7 +182,9 @@ pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Re
                 _ if !initial => {}
                 Dim::Fixed(extent) => *extent = extent.saturating_add(1),
                 open => {
-                    let why = format!("{scan}: with the initial element the extent is {open} + 1, which has no name");
+                    let why = format!(
+                        "{scan}: with the initial element the extent is {open} + 1, which has no name"
+                    );
                     return Err(Error::new(ErrorKind::Shape, why));
                 }
             }
@@ -214,7 +217,8 @@ fn combined(name: &str, operand: &Operand<'_>, takes: impl Fn(DType) -> bool, ax
         Operand::Literal(_) => 0,
     };
     if !axes.fit(rank) {
-        let why = format!("{name}: {operand} has {rank} axes, {} is not one", axes.iter().last().unwrap_or(0));
+        let why =
+            format!("{name}: {operand} has {rank} axes, {} is not one", axes.iter().last().unwrap_or(0));
         return Err(Error::new(ErrorKind::Shape, why));
     }
     Ok(())

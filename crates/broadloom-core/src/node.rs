@@ -265,15 +265,16 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Scan { arg, scan, axis, initial } => {
                 NodeKind::Scan { arg: operand(arg)?, scan: *scan, axis: *axis, initial: *initial }
             }
-            NodeKind::Count { arg, axes, to } => {
-                NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to }
-            }
+            NodeKind::Count { arg, axes, to } => NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to },
         })
     }
 
     /// Whether each element is computed of those at its own index, those of broadcast operands included.
     pub fn is_element_wise(&self) -> bool {
-        matches!(self, NodeKind::Leaf(_) | NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. })
+        matches!(
+            self,
+            NodeKind::Leaf(_) | NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. }
+        )
     }
 
     /// Whether elements are computed: it is neither a leaf nor a view.

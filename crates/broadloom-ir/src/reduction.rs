@@ -170,7 +170,12 @@ impl Axes {
 
     /// How many elements are combined to one.
     pub fn count(self, extents: &[usize]) -> usize {
-        extents.iter().enumerate().filter(|(axis, _)| self.contains(*axis)).map(|(_, extent)| extent).product()
+        extents
+            .iter()
+            .enumerate()
+            .filter(|(axis, _)| self.contains(*axis))
+            .map(|(_, extent)| extent)
+            .product()
     }
 }
 

@@ -135,6 +135,7 @@ mod operators;
 pub mod prelude;
 mod promote;
 mod range;
+mod reductions;
 mod storage;
 pub mod text;
 mod views;
@@ -163,6 +164,7 @@ pub use kernel::{Call, In, Kernel, KernelId, Out, Port};
 pub use operand::IntoArray;
 pub use promote::{promotion, with_promotion};
 pub use range::{Bound, IntoRanges, Range, Ranges};
+pub use reductions::Over;
 pub use storage::Element;
 pub use weak::Number;
 

@@ -227,7 +227,7 @@ impl<'a> Array<'a> {
         expr::view(self, View::Reshape(Shape::new(&extents)?))
     }
 
-    fn axis(&self, what: &str, axis: isize) -> Result<usize> {
+    pub(crate) fn axis(&self, what: &str, axis: isize) -> Result<usize> {
         resolve_axis(what, axis, self.rank(), &self.0.shape)
     }
 }

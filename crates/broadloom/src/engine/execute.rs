@@ -97,7 +97,13 @@ impl PreparedStage {
         let access: SmallVec<[Access; 8]> = nest.accesses().collect();
         let (runner, choice) = self.runner(request, &access, watch)?;
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
-        let job = Job { runner: &runner, stores: self.traffic.stores(), params, outcome: &outcome, can_fail: self.can_fail };
+        let job = Job {
+            runner: &runner,
+            stores: self.traffic.stores(),
+            params,
+            outcome: &outcome,
+            can_fail: self.can_fail,
+        };
         // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
         let (policy, time) = match &runner {
             Runner::Jit(_) => (AliasPolicy::InPlace, choice.cost.compiled),
@@ -158,9 +164,8 @@ impl Job<'_> {
         while !self.outcome.has_stopped()
             && let Some(part) = parts.take()
         {
-            self.outcome.part(part.elements(), || {
-                with_workspace(|scratch, tiles| self.blocks(part, scratch, tiles))
-            });
+            self.outcome
+                .part(part.elements(), || with_workspace(|scratch, tiles| self.blocks(part, scratch, tiles)));
         }
     }
 

@@ -64,7 +64,9 @@ impl Geometry {
             extent: stage.shape[axis],
             strides: stage.inputs.iter().map(|input| input.layout.strides[axis]).collect(),
         };
-        let of = |reduced: bool| collapsed((0..rank).filter(|&axis| axes.contains(axis) == reduced).map(dim), stage);
+        let of = |reduced: bool| {
+            collapsed((0..rank).filter(|&axis| axes.contains(axis) == reduced).map(dim), stage)
+        };
         let (kept, reduced) = (of(false), of(true));
         let widest = stage.kernel.output_dtypes().map(|dtype| dtype.size()).max().unwrap_or(8);
         let elements = |dims: &[Dim]| dims.iter().map(|dim| dim.extent).product::<usize>();
@@ -94,7 +96,8 @@ impl Geometry {
         let follow = |dim: &Dim| dim.strides.iter().filter(|stride| **stride == 1).count();
         let loads_only = stage.kernel.body.is_empty() && stage.kernel.params.is_empty();
         let across = kept.extent > 1
-            && (follow(kept) > follow(reduced) || self.count < SHORT && kept.extent >= SHORT.min(self.results));
+            && (follow(kept) > follow(reduced)
+                || self.count < SHORT && kept.extent >= SHORT.min(self.results));
         let of = if across { kept } else { reduced };
         // An input that steps otherwise is packed by the loops around the kernel.
         let in_place = loads_only && of.strides.iter().all(|stride| *stride == 1);
@@ -177,7 +180,10 @@ impl Geometry {
     /// The extents of a run, outermost first.
     pub fn extents_of<'g>(&'g self, run: &Run) -> impl Iterator<Item = (usize, &'g Dim)> + Clone {
         let (first, rows) = (self.reduced.len() - run.dims, run.rows);
-        self.reduced[first..].iter().enumerate().map(move |(i, dim)| (if i == 0 { rows } else { dim.extent }, dim))
+        self.reduced[first..]
+            .iter()
+            .enumerate()
+            .map(move |(i, dim)| (if i == 0 { rows } else { dim.extent }, dim))
     }
 }
 
@@ -207,9 +213,11 @@ fn collapsed(dims: impl Iterator<Item = Dim>, stage: &Stage) -> SmallVec<[Dim; 2
     for dim in dims.filter(|dim| dim.extent != 1) {
         match out.last_mut() {
             Some(last)
-                if last.strides.iter().zip(&dim.strides).all(|(outer, inner)| {
-                    inner.checked_mul(dim.extent as isize) == Some(*outer)
-                }) =>
+                if last
+                    .strides
+                    .iter()
+                    .zip(&dim.strides)
+                    .all(|(outer, inner)| inner.checked_mul(dim.extent as isize) == Some(*outer)) =>
             {
                 last.extent *= dim.extent;
                 last.strides = dim.strides;

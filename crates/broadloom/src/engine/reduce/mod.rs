@@ -147,7 +147,9 @@ impl<'f> Fold<'f> {
             let done = Mutex::new(Some(results));
             return self.outcome.share(1, &|| {
                 let results = done.lock().unwrap_or_else(PoisonError::into_inner).take();
-                self.part(pieces * self.geometry.count, || self.pieces(0..pieces, results.unwrap_or_default()));
+                self.part(pieces * self.geometry.count, || {
+                    self.pieces(0..pieces, results.unwrap_or_default())
+                });
             });
         }
         match pieces < parts && self.geometry.count >= 2 * PART {
@@ -232,7 +234,9 @@ impl<'f> Fold<'f> {
                 }
             }
             let (results, _) = self.geometry.piece(piece);
-            for ((mut partial, out), dtype) in whole.into_iter().flatten().zip(&mut *outputs).zip(&self.dtypes) {
+            for ((mut partial, out), dtype) in
+                whole.into_iter().flatten().zip(&mut *outputs).zip(&self.dtypes)
+            {
                 partial.finish(&mut out[results.start * dtype.size()..results.end * dtype.size()]);
             }
         }
@@ -251,7 +255,9 @@ impl<'f> Fold<'f> {
             let mut of_piece: Results<'_> = results
                 .iter_mut()
                 .zip(&self.dtypes)
-                .map(|(out, dtype)| &mut out[(range.start - first) * dtype.size()..][..range.len() * dtype.size()])
+                .map(|(out, dtype)| {
+                    &mut out[(range.start - first) * dtype.size()..][..range.len() * dtype.size()]
+                })
                 .collect();
             match self.geometry.form {
                 geometry::Form::Rows { results: 2.. } => {
@@ -276,9 +282,12 @@ impl<'f> Fold<'f> {
         tiles: &mut Tiles<'_>,
     ) -> Result<Partials> {
         let Geometry { reduced, tile, .. } = self.geometry;
-        let mut partials = self.reductions.iter().zip(&self.dtypes).map(|(&reduction, &dtype)| {
-            Partial::new(reduction, dtype, width, range.start as u64)
-        }).collect::<Result<Partials>>()?;
+        let mut partials = self
+            .reductions
+            .iter()
+            .zip(&self.dtypes)
+            .map(|(&reduction, &dtype)| Partial::new(reduction, dtype, width, range.start as u64))
+            .collect::<Result<Partials>>()?;
         // Memory is folded row by row; a tile may have rows of several.
         let limit = match self.is_direct() {
             true => reduced[reduced.len() - 1].extent,

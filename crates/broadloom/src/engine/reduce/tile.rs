@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_interp::Program;
-use broadloom_mem::{Access, AliasPolicy, AllocError, Block, Buffer, Nest, Stores, View, ViewMut, has_failed};
+use broadloom_mem::{
+    Access, AliasPolicy, AllocError, Block, Buffer, Nest, Stores, View, ViewMut, has_failed,
+};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -58,7 +60,10 @@ impl<'f> Tiles<'f> {
 
     /// The first elements of each output's tile.
     pub fn elements(&self, count: usize) -> impl Iterator<Item = &[u8]> {
-        self.buffers.iter().zip(&self.fold.dtypes).map(move |(buffer, dtype)| &buffer.as_bytes()[..count * dtype.size()])
+        self.buffers
+            .iter()
+            .zip(&self.fold.dtypes)
+            .map(move |(buffer, dtype)| &buffer.as_bytes()[..count * dtype.size()])
     }
 
     /// Computes the elements of a run, of these results: element by element, each for all results, or result by result.
@@ -135,7 +140,8 @@ impl<'f> Tiles<'f> {
     /// Makes tiles for so many elements.
     fn make_buffers(&mut self, count: usize) -> Result<()> {
         let dtypes = &self.fold.dtypes;
-        let fits = self.buffers.iter().zip(dtypes).all(|(buffer, dtype)| buffer.len() >= count * dtype.size());
+        let fits =
+            self.buffers.iter().zip(dtypes).all(|(buffer, dtype)| buffer.len() >= count * dtype.size());
         if self.buffers.is_empty() || !fits {
             let count = count.max(self.fold.geometry.tile);
             let buffer = |dtype: &DType| {
@@ -149,7 +155,11 @@ impl<'f> Tiles<'f> {
 }
 
 /// What runs a tile whose inputs are accessed otherwise than in the first: the interpreter, for which nothing is compiled.
-fn other<'o>(fold: &Fold<'_>, others: &'o mut Vec<(Accesses, Runner)>, access: Accesses) -> Result<&'o Runner> {
+fn other<'o>(
+    fold: &Fold<'_>,
+    others: &'o mut Vec<(Accesses, Runner)>,
+    access: Accesses,
+) -> Result<&'o Runner> {
     let known = others.iter().position(|(of, _)| *of == access);
     let place = match known {
         Some(place) => place,
@@ -168,14 +178,15 @@ fn execute(fold: &Fold<'_>, nest: &mut Nest<'_>, runner: &Runner, faults: &mut [
     with_workspace(|scratch, tiles| {
         let mut failure = None;
         let can_fail = fold.prepared.can_fail;
-        let mut body = |block: &mut Block<'_>| match runner.run(Stores::Cached, block, fold.params, faults, tiles) {
-            Ok(()) if can_fail && has_failed() => ControlFlow::Break(()),
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        };
+        let mut body =
+            |block: &mut Block<'_>| match runner.run(Stores::Cached, block, fold.params, faults, tiles) {
+                Ok(()) if can_fail && has_failed() => ControlFlow::Break(()),
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            };
         let _ = nest.run(AliasPolicy::Copy, scratch, &mut body);
         if let Some(refused) = scratch.take_refusal() {
             failure = Some(Error::new(ErrorKind::Limit, refused.to_string()));

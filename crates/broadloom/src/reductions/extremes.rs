@@ -1,0 +1,107 @@
+//! Maxima and minima, and where they are.
+
+use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar};
+use broadloom_ir::{Axes, Reduction};
+use smallvec::smallvec;
+
+use super::Over;
+use crate::array::Array;
+use crate::expr;
+
+impl<'a> Array<'a> {
+    /// The maximum of the elements along axes, as the function `maximum` has it of two: NaN propagates, and −0 is less than +0.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and for the maximum of nothing;
+    /// [`ErrorKind::DType`] for bools.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from([[1_i16, -5], [7, 3]]);
+    /// assert_eq!((x.max(())?.item::<i16>()?, x.min(0)?.to_vec::<i16>()?), (7, vec![1, -5]));
+    /// assert_eq!(x.argmax(())?.item::<i64>()?, 2);
+    /// assert_eq!(x.argmin(-1)?.to_vec::<i64>()?, [1, 1]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn max(&self, over: impl Into<Over>) -> Result<Array<'a>> {
+        extreme("max", Reduction::Max, self, &over.into())
+    }
+
+    /// The minimum of the elements along axes, as the function `minimum` has it of two.
+    ///
+    /// # Errors
+    /// Those of [`Array::max`].
+    pub fn min(&self, over: impl Into<Over>) -> Result<Array<'a>> {
+        extreme("min", Reduction::Min, self, &over.into())
+    }
+
+    /// The index, an int64, of the first of the maxima along an axis, or in row-major order of all elements; −0 and +0 are equal. The
+    /// first NaN, where there is one.
+    ///
+    /// Over several axes it is the index in row-major order of these.
+    ///
+    /// # Errors
+    /// Those of [`Array::max`]; [`ErrorKind::Shape`] for extents that are not known.
+    pub fn argmax(&self, over: impl Into<Over>) -> Result<Array<'a>> {
+        index_of("argmax", Reduction::Max, self, &over.into())
+    }
+
+    /// The index of the first of the minima, as [`Array::argmax`] has that of the maxima.
+    ///
+    /// # Errors
+    /// Those of [`Array::argmax`].
+    pub fn argmin(&self, over: impl Into<Over>) -> Result<Array<'a>> {
+        index_of("argmin", Reduction::Min, self, &over.into())
+    }
+}
+
+fn extreme<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over) -> Result<Array<'a>> {
+    over.without_dtype(name)?;
+    let axes = over.resolve(name, x)?;
+    let x = numeric(name, x)?;
+    expr::reduce(reduction, &x, axes, over.keeps_dims())
+}
+
+/// The array with a dtype of its own, which has an order.
+fn numeric<'a>(name: &str, x: &Array<'a>) -> Result<Array<'a>> {
+    let x = expr::typed(x)?;
+    if x.dtype() == DType::Bool {
+        return Err(Error::new(ErrorKind::DType, format!("{name}: does not take bool"))
+            .with_help("any and all reduce bools"));
+    }
+    Ok(x)
+}
+
+fn index_of<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over) -> Result<Array<'a>> {
+    over.without_dtype(name)?;
+    let axes = over.resolve(name, x)?;
+    let x = numeric(name, x)?;
+    let named = |e: Error| {
+        let why = format!("{name}{}", e.message().strip_prefix(reduction.name()).unwrap_or_default());
+        match e.help() {
+            Some(help) => Error::new(e.kind(), why).with_help(help),
+            None => Error::new(e.kind(), why),
+        }
+    };
+    let extreme = expr::reduce(reduction, &x, axes, true).map_err(named)?;
+    let mut found = expr::apply(Op::Equal, smallvec![(&x).into(), extreme.into()])?;
+    if x.dtype().is_float() {
+        // Of a NaN, which is then the extreme, nothing is equal.
+        let nan = expr::apply(Op::IsNan, smallvec![(&x).into()])?;
+        found = expr::apply(Op::LogicalOr, smallvec![found.into(), nan.into()])?;
+    }
+    let numbers = numbers(name, &x, axes)?;
+    let last = expr::constant(Scalar::of(i64::MAX));
+    let candidates = expr::apply(Op::Where, smallvec![found.into(), numbers.into(), last.into()])?;
+    expr::reduce(Reduction::Min, &candidates, axes, over.keeps_dims())
+}
+
+/// The number of each element in row-major order of the axes, as an int64 that broadcasts with the array.
+fn numbers<'a>(name: &str, x: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
+    x.has_known_extents(name)?;
+    let count = axes.count(x.shape());
+    let extents: Vec<isize> =
+        x.shape().iter().enumerate().map(|(i, &n)| if axes.contains(i) { n as isize } else { 1 }).collect();
+    Array::arange(0_i64, count as i64, 1)?.reshape(&extents)
+}

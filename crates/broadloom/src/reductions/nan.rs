@@ -1,0 +1,141 @@
+//! Reductions that leave NaN out, as NumPy's and xarray's users know them.
+//!
+//! They are made of ordinary functions: a NaN is replaced by what changes nothing, and the number of other elements is counted
+//! where it is needed. Of integers they are the reductions without the prefix.
+
+use broadloom_core::{DType, Op, Result, Scalar, fold};
+use broadloom_ir::{Axes, Reduction};
+use smallvec::smallvec;
+
+use super::moments::{divisor, squared};
+use super::{Over, floats, sum};
+use crate::array::Array;
+use crate::expr;
+
+impl<'a> Array<'a> {
+    /// The sum of the elements along axes that are not NaN, each of which counts as +0; see [`Array::sum`].
+    ///
+    /// # Errors
+    /// Those of [`Array::sum`].
+    pub fn nansum(&self, over: impl Into<Over>) -> Result<Array<'a>> {
+        replaced(self, 0.0)?.accumulated("nansum", Reduction::Sum, &over.into())
+    }
+
+    /// The product of the elements along axes that are not NaN, each of which counts as 1; see [`Array::prod`].
+    ///
+    /// # Errors
+    /// Those of [`Array::prod`].
+    pub fn nanprod(&self, over: impl Into<Over>) -> Result<Array<'a>> {
+        replaced(self, 1.0)?.accumulated("nanprod", Reduction::Prod, &over.into())
+    }
+
+    /// The maximum of the elements along axes that are not NaN; NaN where all are.
+    ///
+    /// # Errors
+    /// Those of [`Array::max`].
+    pub fn nanmax(&self, over: impl Into<Over>) -> Result<Array<'a>> {
+        let over = over.into();
+        all_nan_or(self, &over, replaced(self, f64::NEG_INFINITY)?.max(over.clone())?)
+    }
+
+    /// The minimum of the elements along axes that are not NaN; NaN where all are.
+    ///
+    /// # Errors
+    /// Those of [`Array::min`].
+    pub fn nanmin(&self, over: impl Into<Over>) -> Result<Array<'a>> {
+        let over = over.into();
+        all_nan_or(self, &over, replaced(self, f64::INFINITY)?.min(over.clone())?)
+    }
+
+    /// The mean of the elements along axes that are not NaN: their sum, divided once by their number. NaN where all are.
+    ///
+    /// # Errors
+    /// Those of [`Array::mean`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from([[1.0_f32, f32::NAN, 5.0], [f32::NAN; 3]]);
+    /// let means = x.nanmean(1)?.to_vec::<f32>()?;
+    /// assert!(means[0] == 3.0 && means[1].is_nan());
+    /// assert_eq!(x.nansum(1)?.to_vec::<f32>()?, [6.0, 0.0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn nanmean(&self, over: impl Into<Over>) -> Result<Array<'a>> {
+        let over = over.into();
+        over.without_dtype("nanmean")?;
+        let axes = over.resolve("nanmean", self)?;
+        let (x, dtype) = floats("nanmean", self)?;
+        Ok(expr::cast(mean(&x, axes, over.keeps_dims())?, dtype))
+    }
+
+    /// The variance of the elements along axes that are not NaN; see [`Array::var`].
+    ///
+    /// # Errors
+    /// Those of [`Array::var`].
+    pub fn nanvar(&self, over: impl Into<Over>, correction: f64) -> Result<Array<'a>> {
+        let (variance, dtype) = variance("nanvar", self, &over.into(), correction)?;
+        Ok(expr::cast(variance, dtype))
+    }
+
+    /// The standard deviation of the elements along axes that are not NaN; see [`Array::std`].
+    ///
+    /// # Errors
+    /// Those of [`Array::std`].
+    pub fn nanstd(&self, over: impl Into<Over>, correction: f64) -> Result<Array<'a>> {
+        let (variance, dtype) = variance("nanstd", self, &over.into(), correction)?;
+        Ok(expr::cast(expr::apply(Op::Sqrt, smallvec![variance.into()])?, dtype))
+    }
+}
+
+fn is_nan<'a>(x: &Array<'a>) -> Result<Array<'a>> {
+    expr::apply(Op::IsNan, smallvec![x.into()])
+}
+
+/// The elements, with a number in the place of each NaN.
+fn replaced<'a>(x: &Array<'a>, by: f64) -> Result<Array<'a>> {
+    let x = expr::typed(x)?;
+    if !x.dtype().is_float() {
+        return Ok(x);
+    }
+    let by = expr::constant(fold::cast(Scalar::of(by), x.dtype()));
+    expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), by.into(), (&x).into()])
+}
+
+/// NaN where all elements are, else what was computed of the others.
+fn all_nan_or<'a>(x: &Array<'a>, over: &Over, of_others: Array<'a>) -> Result<Array<'a>> {
+    let x = expr::typed(x)?;
+    if !x.dtype().is_float() {
+        return Ok(of_others);
+    }
+    let nan = expr::constant(fold::cast(Scalar::of(f64::NAN), x.dtype()));
+    let all = is_nan(&x)?.all(over.clone())?;
+    expr::apply(Op::Where, smallvec![all.into(), nan.into(), of_others.into()])
+}
+
+/// How many elements are not NaN, exactly.
+fn others<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
+    let others = expr::apply(Op::LogicalNot, smallvec![is_nan(x)?.into()])?;
+    expr::reduce(Reduction::Sum, &expr::cast(others, DType::Int64), axes, keep_dims)
+}
+
+fn mean<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
+    let sum = sum(&replaced(x, 0.0)?, axes, keep_dims)?;
+    let count = expr::cast(others(x, axes, keep_dims)?, x.dtype());
+    expr::apply(Op::Divide, smallvec![sum.into(), count.into()])
+}
+
+/// The variance in the accumulator's dtype, and the dtype of the result.
+fn variance<'a>(name: &str, x: &Array<'a>, over: &Over, correction: f64) -> Result<(Array<'a>, DType)> {
+    over.without_dtype(name)?;
+    let axes = over.resolve(name, x)?;
+    let (x, dtype) = floats(name, x)?;
+    let differences = expr::apply(Op::Subtract, smallvec![(&x).into(), mean(&x, axes, true)?.into()])?;
+    // Where the element is NaN, and not where the mean of infinite ones is.
+    let zero = expr::constant(fold::cast(Scalar::of(0.0), x.dtype()));
+    let differences = expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), zero.into(), differences.into()])?;
+    let count = expr::cast(others(&x, axes, over.keeps_dims())?, DType::Float64);
+    let divisor = divisor(name, &count, correction, x.dtype())?;
+    let sum = sum(&squared(&differences)?, axes, over.keeps_dims())?;
+    Ok((expr::apply(Op::Divide, smallvec![sum.into(), divisor.into()])?, dtype))
+}

@@ -1,0 +1,121 @@
+//! What a reduction runs over.
+
+use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_ir::Axes;
+use smallvec::SmallVec;
+
+use crate::array::Array;
+
+/// The axes that a reduction runs over, whether they stay, and the dtype of the result.
+///
+/// An axis is counted from the end if it is negative. `()` is all axes, a number one, an array of numbers several.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::Over;
+///
+/// let x = Array::from([[1_u8, 2], [3, 4]]);
+/// assert_eq!(x.sum(())?.shape(), []);
+/// assert_eq!(x.sum(0)?.to_vec::<u64>()?, [4, 6]);
+/// assert_eq!(x.sum([0, -1])?.item::<u64>()?, 10);
+/// assert_eq!(x.sum(Over::axis(1).keep_dims().dtype(DType::Float32))?.shape(), [2, 1]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Over {
+    /// `None` for all.
+    axes: Option<SmallVec<[isize; 4]>>,
+    keep_dims: bool,
+    dtype: Option<DType>,
+}
+
+impl Over {
+    /// All axes.
+    pub fn all() -> Over {
+        Over::default()
+    }
+
+    /// One axis.
+    pub fn axis(axis: isize) -> Over {
+        Over::axes(&[axis])
+    }
+
+    /// These axes; of none, each element is reduced alone.
+    pub fn axes(axes: &[isize]) -> Over {
+        Over { axes: Some(axes.into()), ..Over::default() }
+    }
+
+    /// The axes stay, with an extent of 1, so that the result broadcasts with what was reduced.
+    #[must_use]
+    pub fn keep_dims(self) -> Over {
+        Over { keep_dims: true, ..self }
+    }
+
+    /// Elements of sums and products are converted to this dtype first, which is that of the result.
+    #[must_use]
+    pub fn dtype(self, dtype: DType) -> Over {
+        Over { dtype: Some(dtype), ..self }
+    }
+
+    /// Whether the axes stay.
+    pub(super) fn keeps_dims(&self) -> bool {
+        self.keep_dims
+    }
+
+    /// The dtype that was asked for.
+    pub(super) fn result_dtype(&self) -> Option<DType> {
+        self.dtype
+    }
+
+    /// Errors: a dtype was asked for, of a function that has none to choose.
+    pub(super) fn without_dtype(&self, name: &str) -> Result<()> {
+        match self.dtype {
+            None => Ok(()),
+            Some(dtype) => {
+                let why = format!("{name}: the dtype of the result can't be chosen ({dtype} was)");
+                Err(Error::new(ErrorKind::DType, why).with_help(format!("write astype(x, {dtype})")))
+            }
+        }
+    }
+
+    /// The axes of an array.
+    ///
+    /// Errors: an axis that it does not have, or that is named twice.
+    pub(super) fn resolve(&self, name: &str, of: &Array<'_>) -> Result<Axes> {
+        let Some(axes) = &self.axes else { return Ok(Axes::all(of.rank())) };
+        let mut seen = Axes::NONE;
+        for &axis in axes {
+            let axis = of.axis(name, axis)?;
+            if seen.contains(axis) {
+                let why = format!("{name}: axis {axis} is named twice");
+                return Err(Error::new(ErrorKind::Shape, why));
+            }
+            seen = seen.iter().chain([axis]).collect();
+        }
+        Ok(seen)
+    }
+}
+
+impl From<()> for Over {
+    fn from((): ()) -> Over {
+        Over::all()
+    }
+}
+
+impl From<isize> for Over {
+    fn from(axis: isize) -> Over {
+        Over::axis(axis)
+    }
+}
+
+impl<const N: usize> From<[isize; N]> for Over {
+    fn from(axes: [isize; N]) -> Over {
+        Over::axes(&axes)
+    }
+}
+
+impl From<&[isize]> for Over {
+    fn from(axes: &[isize]) -> Over {
+        Over::axes(axes)
+    }
+}
