@@ -110,29 +110,29 @@ fn combined(r: &Reduction, group: &[u64], from: DType, to: DType) -> u64 {
             let accumulator = typing::accumulator(to);
             let elements = convert(group, from, accumulator);
             let result = match accumulator {
-                DType::Float32 => float::<f32>(r, &elements),
-                _ => float::<f64>(r, &elements),
+                DType::Float32 => float::<f32>(r, &elements, to == DType::Float16),
+                _ => float::<f64>(r, &elements, false),
             };
             convert(&[result], accumulator, to)[0]
         }
     }
 }
 
-fn float<F: Float>(r: &Reduction, elements: &[u64]) -> u64 {
-    let mut x: Vec<F> = elements.iter().map(|&bits| F::from_bits(bits)).collect();
-    if matches!(r.function, Function::NanMean | Function::NanVar | Function::NanStd) {
-        x = floats::numbers(&x);
-    }
+fn float<F: Float>(r: &Reduction, elements: &[u64], of_float16: bool) -> u64 {
+    let x: Vec<F> = elements.iter().map(|&bits| F::from_bits(bits)).collect();
     let result = match r.function {
-        Function::Mean | Function::NanMean => floats::mean(&x),
-        Function::Var | Function::NanVar => floats::variance(&x, r.correction),
-        Function::Std | Function::NanStd => floats::variance(&x, r.correction).square_root(),
-        Function::VectorNorm if r.ord.is_infinite() => {
+        Function::Mean => floats::mean(&x),
+        Function::NanMean => floats::mean_of_numbers(&x),
+        Function::Var => floats::variance(&x, r.correction),
+        Function::NanVar => floats::variance_of_numbers(&x, r.correction),
+        Function::Std => floats::variance(&x, r.correction).square_root(),
+        Function::NanStd => floats::variance_of_numbers(&x, r.correction).square_root(),
+        _ if r.ord.is_infinite() => {
             let name = if r.ord > 0.0 { "maximum" } else { "minimum" };
             let magnitudes: Vec<u64> = x.iter().map(|x| x.magnitude().bits()).collect();
             F::from_bits(extreme(name, F::DTYPE, &magnitudes))
         }
-        _ => floats::norm(&x, r.ord),
+        _ => floats::norm(&x, r.ord, of_float16),
     };
     result.bits()
 }
