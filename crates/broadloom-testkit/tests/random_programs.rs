@@ -163,7 +163,11 @@ fn everything_is_reached() {
     wanted.extend((2..=4).map(|uses| format!("{uses} uses")));
     for function in Function::ALL {
         let name = function.name();
-        let is_of_floats = name.starts_with("nan") || *function == Function::Count;
+        // The number of elements is a constant, which nothing computes.
+        if *function == Function::Count {
+            continue;
+        }
+        let is_of_floats = name.starts_with("nan");
         let takes = |dtype: &&DType| {
             (dtype.is_float() || !is_of_floats)
                 && Reduction::all(*function).type_of(**dtype, &[2], Promotion::Strict).is_ok()

@@ -1,6 +1,6 @@
 //! The reductions of the library that those of a program stand for.
 
-use broadloom::text::text;
+use broadloom::text::expression;
 use broadloom::{Array, Over, Result};
 
 use crate::reduction::{Cumulative, Function, Reduction};
@@ -26,7 +26,7 @@ pub(super) fn reduce(x: &Array<'static>, r: &Reduction) -> Result<Array<'static>
         Function::ArgMin => x.argmin(over()),
         Function::CountNonzero => x.count_nonzero(over()),
         // A function of the text language alone.
-        Function::Count => text(&r.text("x"), &[("x", x)]),
+        Function::Count => Ok(expression(&r.text("x"), &[("x", x.clone())])?),
         Function::VectorNorm => x.vector_norm(over(), r.ord),
         Function::NanSum => x.nansum(over()),
         Function::NanProd => x.nanprod(over()),

@@ -87,9 +87,6 @@ fn reduced(
 ) -> Result<(DType, Vec<usize>), String> {
     let name = r.function.name();
     let taken = axes(r.axes.as_deref(), shape.len())?;
-    if r.function.is_search() && r.axes.as_ref().is_some_and(|axes| axes.len() != 1) {
-        return Err(format!("{name} along several axes"));
-    }
     let count: usize = (0..shape.len()).filter(|&axis| taken[axis]).map(|axis| shape[axis]).product();
     let result = match r.function {
         Function::Sum | Function::Prod | Function::NanSum | Function::NanProd => {
@@ -112,9 +109,6 @@ fn reduced(
         Function::VectorNorm => r.ord.is_infinite(),
         _ => false,
     };
-    if has_none && count == 0 {
-        return Err(format!("{name} of no elements"));
-    }
     let mut kept = Vec::new();
     for (axis, &extent) in shape.iter().enumerate() {
         match taken[axis] {
@@ -122,6 +116,9 @@ fn reduced(
             true if r.keepdims => kept.push(1),
             true => {}
         }
+    }
+    if has_none && count == 0 && !kept.contains(&0) {
+        return Err(format!("{name} of no elements"));
     }
     Ok((result, kept))
 }
