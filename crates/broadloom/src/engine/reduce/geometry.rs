@@ -76,6 +76,8 @@ pub struct Geometry {
     pub form: Form,
     /// Whether elements are folded where they are in memory: the kernel computes nothing, and they follow each other.
     pub direct: bool,
+    /// Whether moreover all of them are neighbours, result after result.
+    pub plain: bool,
 }
 
 impl Geometry {
@@ -100,9 +102,16 @@ impl Geometry {
             tile: TILE_BYTES / widest,
             form: Form::Rows { results: 1 },
             direct: false,
+            plain: false,
         };
         if geometry.results > 0 && geometry.count > 0 {
             geometry.choose(stage, widest);
+            let neighbours = |i| geometry.results == 1 || geometry.is_neighbouring(i);
+            let alone = geometry.kept.len() == 1 && geometry.reduced.len() == 1;
+            geometry.plain = geometry.direct
+                && alone
+                && !geometry.form.is_across()
+                && (0..stage.inputs.len()).all(neighbours);
         }
         geometry
     }

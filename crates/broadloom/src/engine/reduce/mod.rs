@@ -84,6 +84,13 @@ impl PreparedStage {
         let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
             return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
         };
+        // PERF: the usual short call.
+        if geometry.plain && geometry.results * geometry.count <= SHORT && watch.is_none() {
+            let _ieee = FloatEnv::ieee();
+            if self.reduce_neighbours(geometry, reductions, inputs, outputs)? {
+                return Ok(());
+            }
+        }
         let dtypes: SmallVec<[DType; 2]> = self.stage.kernel.output_dtypes().collect();
         if geometry.count == 0 {
             let each = reductions.iter().zip(&dtypes).zip(outputs);
@@ -106,15 +113,6 @@ impl PreparedStage {
             first: None,
             outcome: &outcome,
         };
-        // PERF: the usual short call.
-        if elements <= SHORT
-            && watch.is_none()
-            && fold.is_direct()
-            && matches!(geometry.form, Form::Rows { .. })
-        {
-            let results: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
-            return fold.short(results);
-        }
         let since = self.clock(request);
         let access = if fold.is_direct() { None } else { Some(fold.first_access()?) };
         let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
@@ -136,6 +134,29 @@ impl PreparedStage {
     }
 }
 
+impl PreparedStage {
+    /// Reduces elements that are neighbours in memory; false, and nothing is done, where memory is no slice.
+    fn reduce_neighbours(
+        &self,
+        geometry: &Geometry,
+        reductions: &[Reduction],
+        inputs: &[Region<'_>],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<bool> {
+        let kernel = &self.stage.kernel;
+        for ((output, &reduction), out) in kernel.outputs.iter().zip(reductions).zip(outputs) {
+            let (input, dtype) = (output.index(), kernel.inputs[output.index()]);
+            let Some(bytes) = inputs[input].as_slice() else { return Ok(false) };
+            let start = geometry.offsets[input] as usize * dtype.size();
+            let count = geometry.results * geometry.count * dtype.size();
+            let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
+            let elements = bytes.get(start..start + count).ok_or_else(outside)?;
+            broadloom_reduce::reduce_each(reduction, dtype, geometry.count, elements, out)?;
+        }
+        Ok(true)
+    }
+}
+
 /// Writes what no elements are combined to.
 fn fill(reduction: Reduction, dtype: DType, out: &mut [u8]) -> Result<()> {
     let nothing = || Error::new(ErrorKind::Internal, format!("{reduction} of nothing was not refused"));
@@ -149,16 +170,6 @@ impl<'f> Fold<'f> {
     /// Whether elements are folded where they are.
     fn is_direct(&self) -> bool {
         self.geometry.direct && self.inputs.iter().all(|region| region.as_slice().is_some())
-    }
-
-    /// Folds a few elements from memory.
-    fn short(&self, mut results: Results<'_>) -> Result<()> {
-        for piece in 0..self.geometry.pieces() {
-            let (range, starts) = self.geometry.piece(piece);
-            let mut of_piece = self.results_of(&mut results, range.clone());
-            self.fold_rows(&starts, range.len(), &mut of_piece)?;
-        }
-        Ok(())
     }
 
     /// The memory of a range of the results.
