@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// Bytes of the elements that are computed before they are combined, of the widest output: they stay in a first-level cache.
 const TILE_BYTES: usize = 16 << 10;
 /// Results that are reduced together across rows of memory: of the bytes of as many neighbours in each row.
-const ACROSS_BYTES: usize = 2048;
+const ACROSS_BYTES: usize = 4096;
 /// The same where elements are computed first.
 const ACROSS_COMPUTED: usize = 64;
 /// The least number of elements that are folded from memory at a time, and not copied first.
