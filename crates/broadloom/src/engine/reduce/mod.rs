@@ -84,13 +84,6 @@ impl PreparedStage {
         let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
             return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
         };
-        // PERF: the usual short call.
-        if geometry.plain && geometry.results * geometry.count <= SHORT && watch.is_none() {
-            let _ieee = FloatEnv::ieee();
-            if self.reduce_neighbours(geometry, reductions, inputs, outputs)? {
-                return Ok(());
-            }
-        }
         let dtypes: SmallVec<[DType; 2]> = self.stage.kernel.output_dtypes().collect();
         if geometry.count == 0 {
             let each = reductions.iter().zip(&dtypes).zip(outputs);
@@ -135,25 +128,45 @@ impl PreparedStage {
 }
 
 impl PreparedStage {
-    /// Reduces elements that are neighbours in memory; false, and nothing is done, where memory is no slice.
-    fn reduce_neighbours(
+    /// Whether it reduces a few elements that are neighbours in slices.
+    #[inline]
+    pub fn is_short_reduction(&self) -> bool {
+        self.geometry
+            .as_ref()
+            .is_some_and(|geometry| geometry.plain && geometry.results * geometry.count <= SHORT)
+    }
+
+    /// Runs such a stage over slices.
+    ///
+    /// PERF: the usual short call, without a thought of tiles and threads.
+    pub fn reduce_neighbours<'m>(
         &self,
-        geometry: &Geometry,
-        reductions: &[Reduction],
-        inputs: &[Region<'_>],
-        outputs: &mut [&mut [u8]],
-    ) -> Result<bool> {
+        inputs: impl Iterator<Item = &'m [u8]>,
+        outputs: impl Iterator<Item = &'m mut [u8]>,
+    ) -> Result<()> {
+        let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
+            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
+        };
+        let _ieee = FloatEnv::ieee();
         let kernel = &self.stage.kernel;
+        let mut memory: SmallVec<[&[u8]; 4]> = SmallVec::new();
+        inputs.for_each(|bytes| memory.push(bytes));
         for ((output, &reduction), out) in kernel.outputs.iter().zip(reductions).zip(outputs) {
-            let (input, dtype) = (output.index(), kernel.inputs[output.index()]);
-            let Some(bytes) = inputs[input].as_slice() else { return Ok(false) };
+            let input = output.index();
+            let dtype = kernel.inputs[input];
             let start = geometry.offsets[input] as usize * dtype.size();
             let count = geometry.results * geometry.count * dtype.size();
             let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
-            let elements = bytes.get(start..start + count).ok_or_else(outside)?;
-            broadloom_reduce::reduce_each(reduction, dtype, geometry.count, elements, out)?;
+            let elements = memory.get(input).and_then(|bytes| bytes.get(start..start + count));
+            broadloom_reduce::reduce_each(
+                reduction,
+                dtype,
+                geometry.count,
+                elements.ok_or_else(outside)?,
+                out,
+            )?;
         }
-        Ok(true)
+        Ok(())
     }
 }
 
