@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::ASTYPE;
+use super::parameters::ARANGE;
 use super::print;
 use crate::graph::{Graph, Leaf};
 use crate::layout::Layout;
@@ -100,7 +101,7 @@ fn numbers(layout: &Layout) -> String {
     match (&shape[..], &strides[..]) {
         (&[len], _) if layout.is_contiguous() && *offset == 0 => format!(" = {}", print::index(len)),
         (&[len], &[step]) if len > 1 && step != 0 => {
-            format!(" = {}({offset}, {}, {step})", print::ARANGE, offset + step * len as isize)
+            format!(" = {}({offset}, {}, {step})", ARANGE, offset + step * len as isize)
         }
         _ => format!("  # generated, strides {:?} from {offset}", &strides[..]),
     }
