@@ -248,6 +248,7 @@ impl Graph {
                 (self.node(*arg).dtype, shape)
             }
             NodeKind::Count { to, .. } => (*to, Shape::scalar()),
+            NodeKind::Index { arg, axes } => (DType::Int64, infer::index(&self.operand(*arg), *axes)?.0),
         };
         self.insert(kind, dtype, shape)
     }
@@ -292,6 +293,9 @@ impl Graph {
                 {
                     kind = NodeKind::Leaf(leaf);
                 }
+            }
+            NodeKind::Index { .. } => {
+                kind = NodeKind::Leaf(Leaf::Index { layout: Layout::contiguous(shape.clone()) });
             }
             NodeKind::Count { arg, axes, to } => {
                 let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);

@@ -200,7 +200,29 @@ pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Re
     }
 }
 
-/// Checks the operand of a reduction or scan.
+/// Types an index: the operand's shape with an extent of 1 but for the axes, and its dims if the operand has symbols.
+///
+/// # Errors
+/// [`ErrorKind::Shape`] for axes that the operand does not have, and for one of open rank.
+pub fn index(operand: &Operand<'_>, axes: Axes) -> Result<(Shape, Option<Dims>)> {
+    combined("index", operand, |_| true, axes)?;
+    let others = |rank: usize| (0..rank).filter(|&axis| !axes.contains(axis)).collect::<Axes>();
+    match operand {
+        Operand::Symbolic(_, dims) => {
+            let left: SmallVec<[Dim; 4]> = others(dims.len()).reduced(dims, true, Dim::Fixed(1)).collect();
+            let dims = Dims::new(&left)?;
+            let shape = dims.least_shape()?;
+            Ok((shape, if dims.is_fixed() { None } else { Some(dims) }))
+        }
+        Operand::Array(_, shape) => {
+            let left: SmallVec<[usize; 4]> = others(shape.rank()).reduced(shape, true, 1).collect();
+            Ok((Shape::new(&left)?, None))
+        }
+        Operand::Literal(_) => Ok((Shape::scalar(), None)),
+    }
+}
+
+/// Checks the operand of a reduction, a scan or an index.
 fn combined(name: &str, operand: &Operand<'_>, takes: impl Fn(DType) -> bool, axes: Axes) -> Result<()> {
     if let Some(dtype) = operand.dtype()
         && !takes(dtype)

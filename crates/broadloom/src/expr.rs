@@ -15,6 +15,7 @@ use broadloom_mem::{FloatEnv, HostFunction};
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf, Operand};
+use crate::generated;
 use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
 use crate::weak::Number;
@@ -168,6 +169,16 @@ pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
         return constant(fold::cast(Scalar::of(axes.count(&arg.0.shape) as u64), to));
     }
     Array::of(Kind::Count { arg: arg.clone(), axes, to }, to, Shape::scalar())
+}
+
+/// The number of each element in row-major order of these axes, as int64, with an extent of 1 along the others.
+pub(crate) fn index<'a>(arg: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
+    let arg = typed(arg)?;
+    let (shape, dims) = infer::index(&arg.known(), axes)?;
+    if arg.0.dims.is_none() {
+        return view(&generated::index(shape.elements())?, View::Reshape(shape));
+    }
+    Ok(Array::with_dims(Kind::Index { arg, axes }, DType::Int64, shape, dims.map(Arc::new)))
 }
 
 /// The same elements under another shape.

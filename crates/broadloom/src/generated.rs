@@ -9,7 +9,7 @@ use broadloom_core::layout::Slice;
 use broadloom_core::{DType, Error, ErrorKind, Kind as DTypeKind, Op, Result, Scalar, Shape, View, fold};
 use broadloom_math::Real;
 use broadloom_mem::FloatEnv;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use crate::array::{Array, Kind, Leaf};
 use crate::create::repeated;
@@ -77,34 +77,36 @@ impl<'a> Array<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn eye(rows: usize, cols: usize, k: isize, dtype: DType) -> Result<Array<'a>> {
-        let shape = [rows, cols];
-        let diagonal = binary(Op::Add, Array::indices(&shape, 0)?, expr::constant(Scalar::of(k as i64)))?;
-        Ok(expr::cast(binary(Op::Equal, Array::indices(&shape, 1)?, diagonal)?, dtype))
+        let row = expr::view(&index(rows)?, View::Reshape(Shape::new(&[rows, 1])?))?;
+        let diagonal = binary(Op::Add, row, expr::constant(Scalar::of(k as i64)))?;
+        Ok(expr::cast(binary(Op::Equal, index(cols)?, diagonal)?, dtype))
     }
 
-    /// The index of each element along an axis, as int64: an array of that shape which takes no memory.
+    /// The index of each element along an axis, as int64, with an extent of 1 along the other axes: it broadcasts with the
+    /// array, takes no memory, and reads none.
+    ///
+    /// The array may be an [`Array::input`] with dynamic dimensions: its extent is known when the kernel runs.
     ///
     /// # Errors
-    /// For an axis out of range, and a shape of too many axes or elements.
+    /// For an axis out of range, and an input of open rank.
     ///
     /// ```
     /// use broadloom::prelude::*;
     ///
-    /// let shape = [2, 3];
-    /// let (row, col) = (Array::indices(&shape, 0)?, Array::indices(&shape, -1)?);
-    /// assert_eq!(col.to_string(), "[[0 1 2]\n [0 1 2]]");
-    /// // A lower triangle.
     /// let x = Array::from([[1, 2, 3], [4, 5, 6]]);
+    /// let (row, col) = (x.index_along(0)?, x.index_along(1)?);
+    /// assert_eq!((row.shape(), col.shape()), (&[2, 1][..], &[1, 3][..]));
+    /// // A lower triangle.
     /// assert_eq!(where_(col.less_equal(row), x, 0).to_vec::<i32>()?, [1, 0, 0, 4, 5, 0]);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn indices(shape: &[usize], axis: isize) -> Result<Array<'a>> {
-        let shape = Shape::new(shape)?;
-        let axis = resolve_axis("indices", axis, shape.rank(), &shape)?;
-        let mut along: SmallVec<[usize; 4]> = smallvec![1; shape.rank() - axis];
-        along[0] = shape[axis];
-        let along = expr::view(&index(shape[axis])?, View::Reshape(Shape::new(&along)?))?;
-        expr::view(&along, View::BroadcastTo(shape))
+    pub fn index_along(&self, axis: isize) -> Result<Array<'a>> {
+        if self.0.dims.as_ref().is_some_and(|dims| dims.has_rest()) {
+            let why = format!("index_along: the rank of {}{} is open", self.dtype(), self.all_dims());
+            return Err(Error::new(ErrorKind::Shape, why).with_help("name its dimensions instead of `...`"));
+        }
+        let axis = resolve_axis("index_along", axis, self.rank(), &self.0.shape)?;
+        expr::index(self, [axis].into_iter().collect())
     }
 }
 
@@ -122,7 +124,7 @@ impl From<Error> for NoRange {
 }
 
 /// The numbers from 0 on.
-fn index<'a>(len: usize) -> Result<Array<'a>> {
+pub(crate) fn index<'a>(len: usize) -> Result<Array<'a>> {
     Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
 }
 
