@@ -248,7 +248,10 @@ impl Graph {
                 (self.node(*arg).dtype, shape)
             }
             NodeKind::Count { to, .. } => (*to, Shape::scalar()),
-            NodeKind::Index { arg, axes } => (DType::Int64, infer::index(&self.operand(*arg), *axes)?.0),
+            NodeKind::Index { arg, axis } => {
+                infer::index(&self.operand(*arg), (*axis).into())?;
+                (DType::Int64, self.node(*arg).shape.clone())
+            }
         };
         self.insert(kind, dtype, shape)
     }
@@ -294,8 +297,12 @@ impl Graph {
                     kind = NodeKind::Leaf(leaf);
                 }
             }
-            NodeKind::Index { .. } => {
-                kind = NodeKind::Leaf(Leaf::Index { layout: Layout::contiguous(shape.clone()) });
+            NodeKind::Index { axis, .. } => {
+                let along = |d: usize| isize::from(d == usize::from(*axis));
+                let strides = (0..shape.rank()).map(along).collect();
+                kind = NodeKind::Leaf(Leaf::Index {
+                    layout: Layout { shape: shape.clone(), strides, offset: 0 },
+                });
             }
             NodeKind::Count { arg, axes, to } => {
                 let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);

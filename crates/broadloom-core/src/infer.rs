@@ -200,26 +200,12 @@ pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Re
     }
 }
 
-/// Types an index: the operand's shape with an extent of 1 but for the axes, and its dims if the operand has symbols.
+/// Checks the indices along an axis: they have the operand's shape, and are int64.
 ///
 /// # Errors
-/// [`ErrorKind::Shape`] for axes that the operand does not have, and for one of open rank.
-pub fn index(operand: &Operand<'_>, axes: Axes) -> Result<(Shape, Option<Dims>)> {
-    combined("index", operand, |_| true, axes)?;
-    let others = |rank: usize| (0..rank).filter(|&axis| !axes.contains(axis)).collect::<Axes>();
-    match operand {
-        Operand::Symbolic(_, dims) => {
-            let left: SmallVec<[Dim; 4]> = others(dims.len()).reduced(dims, true, Dim::Fixed(1)).collect();
-            let dims = Dims::new(&left)?;
-            let shape = dims.least_shape()?;
-            Ok((shape, if dims.is_fixed() { None } else { Some(dims) }))
-        }
-        Operand::Array(_, shape) => {
-            let left: SmallVec<[usize; 4]> = others(shape.rank()).reduced(shape, true, 1).collect();
-            Ok((Shape::new(&left)?, None))
-        }
-        Operand::Literal(_) => Ok((Shape::scalar(), None)),
-    }
+/// [`ErrorKind::Shape`] for an axis that the operand does not have, and for one of open rank.
+pub fn index(operand: &Operand<'_>, axis: usize) -> Result<()> {
+    combined("indices", operand, |_| true, [axis].into_iter().collect())
 }
 
 /// Checks the operand of a reduction, a scan or an index.

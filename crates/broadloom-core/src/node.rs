@@ -168,13 +168,13 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The node's dtype.
         to: DType,
     },
-    /// The number of each element in row-major order of these axes, as int64, with an extent of 1 along the others: generated
-    /// numbers, once extents are known. No graph has such a node.
+    /// The index of each element along an axis, as int64: generated numbers, once extents are known. No graph has such a
+    /// node.
     Index {
-        /// The node whose elements are numbered.
+        /// The node whose elements have the indices.
         arg: A,
-        /// Along which axes.
-        axes: Axes,
+        /// Along which axis.
+        axis: u8,
     },
 }
 
@@ -278,7 +278,7 @@ impl<A, L, F> NodeKind<A, L, F> {
                 NodeKind::Scan { arg: operand(arg)?, scan: *scan, axis: *axis, initial: *initial }
             }
             NodeKind::Count { arg, axes, to } => NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to },
-            NodeKind::Index { arg, axes } => NodeKind::Index { arg: operand(arg)?, axes: *axes },
+            NodeKind::Index { arg, axis } => NodeKind::Index { arg: operand(arg)?, axis: *axis },
         })
     }
 

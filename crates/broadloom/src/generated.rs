@@ -82,10 +82,9 @@ impl<'a> Array<'a> {
         Ok(expr::cast(binary(Op::Equal, index(cols)?, diagonal)?, dtype))
     }
 
-    /// The index of each element along an axis, as int64, with an extent of 1 along the other axes: it broadcasts with the
-    /// array, takes no memory, and reads none.
+    /// The index of each element along an axis, as int64: an array of the same shape, which takes no memory and reads none.
     ///
-    /// The array may be an [`Array::input`] with dynamic dimensions: its extent is known when the kernel runs.
+    /// The array may be an [`Array::input`] with dynamic dimensions: its extents are known when the kernel runs.
     ///
     /// # Errors
     /// For an axis out of range, and an input of open rank.
@@ -94,18 +93,18 @@ impl<'a> Array<'a> {
     /// use broadloom::prelude::*;
     ///
     /// let x = Array::from([[1, 2, 3], [4, 5, 6]]);
-    /// let (row, col) = (x.index_along(0)?, x.index_along(1)?);
-    /// assert_eq!((row.shape(), col.shape()), (&[2, 1][..], &[1, 3][..]));
+    /// let (row, col) = (x.indices(0)?, x.indices(-1)?);
+    /// assert_eq!(col.to_string(), "[[0 1 2]\n [0 1 2]]");
     /// // A lower triangle.
     /// assert_eq!(where_(col.less_equal(row), x, 0).to_vec::<i32>()?, [1, 0, 0, 4, 5, 0]);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn index_along(&self, axis: isize) -> Result<Array<'a>> {
+    pub fn indices(&self, axis: isize) -> Result<Array<'a>> {
         if self.0.dims.as_ref().is_some_and(|dims| dims.has_rest()) {
-            let why = format!("index_along: the rank of {}{} is open", self.dtype(), self.all_dims());
+            let why = format!("indices: the rank of {}{} is open", self.dtype(), self.all_dims());
             return Err(Error::new(ErrorKind::Shape, why).with_help("name its dimensions instead of `...`"));
         }
-        let axis = resolve_axis("index_along", axis, self.rank(), &self.0.shape)?;
+        let axis = resolve_axis("indices", axis, self.rank(), &self.0.shape)?;
         expr::index(self, [axis].into_iter().collect())
     }
 }

@@ -69,19 +69,19 @@ fn diagonals_and_indices() -> Result<()> {
             let shape = [rows, 4, cols];
             let whole = Array::zeros(&shape, DType::Int64)?;
             for axis in 0..3 {
-                let x = whole.index_along(axis as isize - 3)?;
-                assert_eq!(x.shape(), [0, 1, 2].map(|other| if other == axis { shape[axis] } else { 1 }));
+                let x = whole.indices(axis as isize - 3)?;
+                assert_eq!(x.shape(), shape);
                 let inner: usize = shape[axis + 1..].iter().product();
                 let wanted = (0..rows * 4 * cols).map(|i| (i / inner % shape[axis]) as i64);
-                let got = on(runner, &(&whole + x)).to_vec::<i64>()?;
+                let got = on(runner, &x).to_vec::<i64>()?;
                 assert_eq!(got, wanted.collect::<Vec<i64>>(), "{shape:?} {axis}");
             }
         }
     }
     assert_eq!(Array::eye(2, 2, 0, DType::Bool)?.to_vec::<bool>()?, [true, false, false, true]);
-    let wrong = Array::eye(2, 2, 0, DType::Bool)?.index_along(2).map(drop).unwrap_err();
-    assert_eq!(wrong.to_string(), "index_along: axis 2 is out of range for [2,2], which has rank 2");
-    assert_eq!(Array::scalar(1).index_along(0).map(drop).unwrap_err().kind(), ErrorKind::Shape);
+    let wrong = Array::eye(2, 2, 0, DType::Bool)?.indices(2).map(drop).unwrap_err();
+    assert_eq!(wrong.to_string(), "indices: axis 2 is out of range for [2,2], which has rank 2");
+    assert_eq!(Array::scalar(1).indices(0).map(drop).unwrap_err().kind(), ErrorKind::Shape);
     assert_eq!(Array::eye(1 << 40, 1 << 40, 0, DType::Int8).map(drop).unwrap_err().kind(), ErrorKind::Limit);
     Ok(())
 }
@@ -152,7 +152,7 @@ fn ranges_take_no_memory() -> Result<()> {
         assert_eq!(far(Array::linspace(0.0, 1.0, 1 << 50)?)?[2], 1.0);
         let eye = Array::eye(1 << 30, 1 << 29, -(1 << 29), DType::Float64)?;
         assert_eq!(far(eye.index_axis(0, -1)?)?, [0.0, 0.0, 1.0]);
-        let row = eye.index_along(0)?.astype(DType::Float64).broadcast_to(eye.shape())?;
+        let row = eye.indices(0)?.astype(DType::Float64);
         assert_eq!(far(row.t().index_axis(0, 5)?)?, [3.0, 2.0, 1.0].map(|i| (1 << 30) as f64 - i));
     }
     // All the numbers that can be counted: the last of them is where the addresses of eight bytes end.
@@ -193,7 +193,7 @@ fn kernels_generate_what_their_inputs_do_not_have() -> Result<()> {
 fn indices_along_dynamic_dimensions() -> Result<()> {
     for runner in Runner::all() {
         let x = Array::input("x", DType::Float32, &["n".into(), "m".into()])?;
-        let (row, col) = (x.index_along(0)?, x.index_along(-1)?);
+        let (row, col) = (x.indices(0)?, x.indices(-1)?);
         let triangle = where_(col.less_equal(&row), &x, 0);
         let places = [x.argmax(1)?, x.argmin(0)?, x.argmax(())?];
         let roots = [&triangle, &places[0], &places[1], &places[2]];
@@ -222,10 +222,10 @@ fn indices_along_dynamic_dimensions() -> Result<()> {
         }
     }
     let open = Array::input("x", DType::Float32, &[Dim::Rest])?;
-    let wrong = open.index_along(0).map(drop).unwrap_err();
+    let wrong = open.indices(0).map(drop).unwrap_err();
     assert_eq!(
         wrong.to_string(),
-        "index_along: the rank of float32[...] is open; name its dimensions instead of `...`"
+        "indices: the rank of float32[...] is open; name its dimensions instead of `...`"
     );
     Ok(())
 }
