@@ -15,7 +15,6 @@ use broadloom_mem::{FloatEnv, HostFunction};
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf, Operand};
-use crate::generated;
 use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
 use crate::weak::Number;
@@ -171,6 +170,11 @@ pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     Array::of(Kind::Count { arg: arg.clone(), axes, to }, to, Shape::scalar())
 }
 
+/// The numbers of int64 from 0 on, in no memory.
+pub(crate) fn numbers<'a>(len: usize) -> Result<Array<'a>> {
+    Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
+}
+
 /// The number of each element in row-major order of these axes, as int64.
 pub(crate) fn index<'a>(arg: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
     let arg = typed(arg)?;
@@ -178,7 +182,7 @@ pub(crate) fn index<'a>(arg: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
         let shape = &arg.0.shape;
         let others: Axes = (0..shape.rank()).filter(|&axis| !axes.contains(axis)).collect();
         let along: SmallVec<[usize; 4]> = others.reduced(shape, true, 1).collect();
-        let numbers = generated::index(axes.count(shape))?;
+        let numbers = numbers(axes.count(shape))?;
         let along = view(&numbers, View::Reshape(Shape::new(&along)?))?;
         return view(&along, View::BroadcastTo(shape.clone()));
     }
@@ -197,8 +201,7 @@ pub(crate) fn index<'a>(arg: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
             }
         });
     }
-    number
-        .map_or_else(|| generated::index(1).and_then(|zero| view(&zero, View::Reshape(Shape::scalar()))), Ok)
+    number.map_or_else(|| numbers(1).and_then(|zero| view(&zero, View::Reshape(Shape::scalar()))), Ok)
 }
 
 /// The same elements under another shape.

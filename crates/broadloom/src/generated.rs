@@ -11,7 +11,7 @@ use broadloom_math::Real;
 use broadloom_mem::FloatEnv;
 use smallvec::smallvec;
 
-use crate::array::{Array, Kind, Leaf};
+use crate::array::Array;
 use crate::create::repeated;
 use crate::expr;
 use crate::storage::Element;
@@ -77,9 +77,9 @@ impl<'a> Array<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn eye(rows: usize, cols: usize, k: isize, dtype: DType) -> Result<Array<'a>> {
-        let row = expr::view(&index(rows)?, View::Reshape(Shape::new(&[rows, 1])?))?;
+        let row = expr::view(&expr::numbers(rows)?, View::Reshape(Shape::new(&[rows, 1])?))?;
         let diagonal = binary(Op::Add, row, expr::constant(Scalar::of(k as i64)))?;
-        Ok(expr::cast(binary(Op::Equal, index(cols)?, diagonal)?, dtype))
+        Ok(expr::cast(binary(Op::Equal, expr::numbers(cols)?, diagonal)?, dtype))
     }
 
     /// The index of each element along an axis, as int64: an array of the same shape, which takes no memory and reads none.
@@ -120,11 +120,6 @@ impl From<Error> for NoRange {
     fn from(error: Error) -> NoRange {
         NoRange::Error(error)
     }
-}
-
-/// The numbers from 0 on.
-pub(crate) fn index<'a>(len: usize) -> Result<Array<'a>> {
-    Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
 }
 
 /// Start, stop and step, of one dtype.
@@ -172,7 +167,7 @@ pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bo
     let step = (to - from) / (num - usize::from(endpoint && num > 0)) as f64;
     let mut values = floats(from, step, num)?;
     if endpoint && num > 0 {
-        let is_last = binary(Op::Equal, index(num)?, expr::constant(Scalar::of(num as i64 - 1)))?;
+        let is_last = binary(Op::Equal, expr::numbers(num)?, expr::constant(Scalar::of(num as i64 - 1)))?;
         let operands = [is_last, expr::constant(Scalar::of(to)), values].map(Into::into);
         values = expr::apply(Op::Where, operands.into_iter().collect())?;
     }
@@ -180,13 +175,13 @@ pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bo
 }
 
 /// The indices that a slice takes.
-pub(crate) fn numbers<'a>(slice: Slice) -> Result<Array<'a>> {
+pub(crate) fn of_slice<'a>(slice: Slice) -> Result<Array<'a>> {
     integers(slice.start as i64, slice.step as i64, slice.len)
 }
 
 /// `start + i·step` in int64, which wraps.
 fn integers<'a>(start: i64, step: i64, len: usize) -> Result<Array<'a>> {
-    let mut numbers = index(len)?;
+    let mut numbers = expr::numbers(len)?;
     if step != 1 {
         numbers = binary(Op::Multiply, numbers, expr::constant(Scalar::of(step)))?;
     }
@@ -198,7 +193,7 @@ fn integers<'a>(start: i64, step: i64, len: usize) -> Result<Array<'a>> {
 
 /// `start + i·step` in float64.
 fn floats<'a>(start: f64, step: f64, len: usize) -> Result<Array<'a>> {
-    let mut numbers = expr::cast(index(len)?, DType::Float64);
+    let mut numbers = expr::cast(expr::numbers(len)?, DType::Float64);
     if step != 1.0 {
         numbers = binary(Op::Multiply, numbers, expr::constant(Scalar::of(step)))?;
     }
