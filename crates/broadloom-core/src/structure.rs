@@ -130,6 +130,7 @@ impl Hash for Structure<'_> {
                     state.write_u64(axes.mask());
                     10 << 8 | *to as u64
                 }
+                NodeKind::Index { axis, .. } => 12 << 8 | u64::from(*axis),
             };
             let operand = |word: u64, i| match entry.operand(i) {
                 Some(arg) => word.rotate_left(20) ^ arg.index() as u64,
