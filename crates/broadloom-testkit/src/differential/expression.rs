@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use broadloom::{Array, Error, ErrorKind, Options, Result, typed_graph};
-use broadloom_core::View as CoreView;
 use broadloom_core::graph::{IntDivision, Leaf, NodeKind};
 use broadloom_core::layout::Slice;
+use broadloom_core::{DType, Layout, View as CoreView};
 
 use super::{Finding, Search, Summary};
 use crate::elements;
@@ -30,6 +30,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
                 let bits = elements::bits(array)?;
                 Step::Input(Tensor { dtype: array.dtype(), shape: array.shape().to_vec(), bits })
             }
+            NodeKind::Leaf(Leaf::Index { layout }) => Step::Input(numbers(layout)),
             NodeKind::Leaf(Leaf::Const { value, .. }) => Step::Constant(value.dtype, value.bits),
             NodeKind::Apply { op, args } => {
                 Step::Apply(*op, args.iter().map(|arg| Arg::Step(arg.index())).collect())
@@ -53,6 +54,17 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
         promotion: broadloom::Promotion::Strict,
         int_division: IntDivision::Zero,
     })
+}
+
+/// The numbers of a layout as an input's values.
+fn numbers(layout: &Layout) -> Tensor {
+    let mut bits = vec![layout.offset as u64];
+    for (&extent, &stride) in layout.shape.iter().zip(&layout.strides) {
+        let along =
+            |&first: &u64| (0..extent).map(move |i| first.wrapping_add_signed((i as isize * stride) as i64));
+        bits = bits.iter().flat_map(along).collect();
+    }
+    Tensor { dtype: DType::Int64, shape: layout.shape.to_vec(), bits }
 }
 
 fn view(view: &CoreView) -> View {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
-use broadloom_core::fuse::{Action, Stage};
+use broadloom_core::fuse::{Action, Source, Stage};
 use broadloom_core::{DType, Layout, Result};
 use broadloom_interp::{Program, Tiles};
 use broadloom_ir::VectorWidth;
@@ -394,7 +394,7 @@ impl PreparedStage {
     }
 }
 
-/// The loops of a stage, where inputs are in memory as their layouts say and outputs are contiguous.
+/// The loops of a stage, where inputs are in memory or generated as their layouts say and outputs are contiguous.
 fn loops(stage: &Stage) -> std::result::Result<LoopPlan, LoopPlanError> {
     type InBytes = (DType, isize, SmallVec<[isize; 6]>);
     let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();
@@ -408,10 +408,12 @@ fn loops(stage: &Stage) -> std::result::Result<LoopPlan, LoopPlanError> {
         let (offset, strides) = in_bytes.ok_or(LoopPlanError::OutOfReach { operand })?;
         operands.push((dtype, offset, strides));
     }
-    let layouts = operands.iter().map(|(dtype, offset, strides)| OperandLayout {
+    let is_generated = |operand: usize| stage.inputs.get(operand).is_some_and(|i| i.source == Source::Index);
+    let layouts = operands.iter().enumerate().map(|(operand, (dtype, offset, strides))| OperandLayout {
         item: dtype.size(),
         offset: *offset,
         strides,
+        is_generated: is_generated(operand),
     });
     LoopPlan::new(&stage.shape, stage.inputs.len(), layouts, LoopPlan::MIN_ROW)
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use broadloom_core::fuse::Stage;
+use broadloom_core::fuse::{Source, Stage};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
@@ -94,7 +94,8 @@ impl Geometry {
     fn choose(&mut self, stage: &Stage, widest: usize) {
         let (kept, reduced) = self.inner();
         let follow = |dim: &Dim| dim.strides.iter().filter(|stride| **stride == 1).count();
-        let loads_only = stage.kernel.body.is_empty() && stage.kernel.params.is_empty();
+        let in_memory = stage.inputs.iter().all(|input| input.source != Source::Index);
+        let loads_only = stage.kernel.body.is_empty() && stage.kernel.params.is_empty() && in_memory;
         let across = kept.extent > 1
             && (follow(kept) > follow(reduced)
                 || self.count < SHORT && kept.extent >= SHORT.min(self.results));

@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 
+use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_interp::Program;
 use broadloom_mem::{
@@ -108,14 +109,18 @@ impl<'f> Tiles<'f> {
         let kernel = &self.fold.prepared.stage.kernel;
         let mut inputs: SmallVec<[View<'_>; 4]> = SmallVec::new();
         for (i, (region, dtype)) in self.fold.inputs.iter().zip(&kernel.inputs).enumerate() {
-            let item = dtype.size() as isize;
             let of_kept = kept.map_or(0, |strides| strides[i]);
-            let strides: SmallVec<[isize; 4]> = (front.map(|_| of_kept).into_iter())
+            let mut strides: SmallVec<[isize; 4]> = (front.map(|_| of_kept).into_iter())
                 .chain(inner().map(|(_, dim)| dim.strides[i]))
                 .chain(back.map(|_| of_kept))
-                .map(|stride| stride * item)
                 .collect();
-            let view = region.view(dtype.size(), run.starts[i] as usize * dtype.size(), &extents, &strides);
+            let view = match self.fold.prepared.stage.inputs[i].source {
+                Source::Index => View::generated(run.starts[i], &extents, &strides),
+                _ => {
+                    strides.iter_mut().for_each(|stride| *stride *= dtype.size() as isize);
+                    region.view(dtype.size(), run.starts[i] as usize * dtype.size(), &extents, &strides)
+                }
+            };
             inputs.push(view.map_err(|e| memory(&e))?);
         }
         let count: usize = extents.iter().product();
