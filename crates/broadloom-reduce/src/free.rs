@@ -60,6 +60,23 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
             *out = F::result(*x);
         }
     }
+
+    fn each(&self, n: usize, from: &[u8], out: &mut [u8]) {
+        for (row, out) in elements::<T>(from).chunks_exact(n).zip(elements_mut::<T>(out)) {
+            *out = F::result(row.iter().fold(F::identity(), |a, x| F::pair(a, *x)));
+        }
+    }
+
+    fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) {
+        let out = elements_mut::<T>(out);
+        out.fill(F::identity());
+        for row in rows {
+            combine::<F, T>(out, elements::<T>(row));
+        }
+        for out in out {
+            *out = F::result(*out);
+        }
+    }
 }
 
 /// The node, made of identities if there is none.

@@ -127,18 +127,21 @@ impl PreparedStage {
             Action::Store | Action::Scan { .. } => None,
         };
         PreparedStage {
-            geometry,
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             linear,
             estimate,
             cost: stage.kernel.cost() as usize,
-            traffic: loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of),
+            traffic: Traffic {
+                combines: geometry.is_some(),
+                ..loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of)
+            },
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
             short: VectorWidth::ALL.map(|width| cost::is_short(&estimate, width, elements)),
             kept: Mutex::default(),
             direct: Default::default(),
             tags: Default::default(),
+            geometry,
             loops,
             stage,
         }
