@@ -248,6 +248,7 @@ impl Graph {
                 (self.node(*arg).dtype, shape)
             }
             NodeKind::Count { to, .. } => (*to, Shape::scalar()),
+            NodeKind::Number { arg, .. } => (DType::Int64, self.node(*arg).shape.clone()),
         };
         self.insert(kind, dtype, shape)
     }
@@ -296,6 +297,10 @@ impl Graph {
             NodeKind::Count { arg, axes, to } => {
                 let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);
                 return self.constant(fold::cast(count, *to), None);
+            }
+            NodeKind::Number { arg, axes } => {
+                let layout = Layout::numbers(&self.node(*arg).shape, *axes);
+                kind = NodeKind::Leaf(Leaf::Index { layout });
             }
             // One element, combined with nothing: a NaN of it would be the canonical one.
             NodeKind::Reduce { arg, axes: Axes::NONE, .. } if !dtype.is_float() => return Ok(*arg),

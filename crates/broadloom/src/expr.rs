@@ -170,6 +170,13 @@ pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     Array::of(Kind::Count { arg: arg.clone(), axes, to }, to, Shape::scalar())
 }
 
+/// The number of each element among those that are combined along axes, in row-major order of these: an int64 of the
+/// shape of the array.
+pub(crate) fn number<'a>(arg: &Array<'a>, axes: Axes) -> Array<'a> {
+    let (shape, dims) = (arg.0.shape.clone(), arg.0.dims.clone());
+    Array::with_dims(Kind::Number { arg: arg.clone(), axes }, DType::Int64, shape, dims)
+}
+
 /// The same elements under another shape.
 pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     if let Some(dims) = &arg.0.dims {

@@ -49,6 +49,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             format!("{scan}({first}, axis={axis}{initial})")
         }
         NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
+        NodeKind::Number { axes, .. } => format!("number({first}, axis={axes})"),
     })
 }
 
@@ -63,6 +64,7 @@ pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> Str
         NodeKind::Reduce { reduction, axes, .. } => Some(format!("{reduction} {axes}")),
         NodeKind::Scan { scan, axis, .. } => Some(format!("{scan} {axis}")),
         NodeKind::Count { .. } => Some("count".to_owned()),
+        NodeKind::Number { .. } => Some("number".to_owned()),
     }
 }
 

@@ -41,7 +41,10 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             }
             NodeKind::Cast { arg, to } => Step::Cast(arg.index(), *to),
             NodeKind::View { arg, view } => Step::View(arg.index(), self::view(view)),
-            NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => {
+            NodeKind::Reduce { .. }
+            | NodeKind::Scan { .. }
+            | NodeKind::Count { .. }
+            | NodeKind::Number { .. } => {
                 let why = "a reduction: the reference of programs does not know any";
                 return Err(Error::new(ErrorKind::Name, why));
             }

@@ -42,7 +42,7 @@ impl<'a> Array<'a> {
     /// Over several axes it is the index in row-major order of these.
     ///
     /// # Errors
-    /// Those of [`Array::max`]; [`ErrorKind::Shape`] for extents that are not known.
+    /// Those of [`Array::max`].
     pub fn argmax(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         index_of("argmax", Reduction::Max, self, &over.into())
     }
@@ -91,15 +91,17 @@ fn index_of<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over) ->
         let nan = expr::apply(Op::IsNan, smallvec![(&x).into()])?;
         found = expr::apply(Op::LogicalOr, smallvec![found.into(), nan.into()])?;
     }
-    let numbers = numbers(name, &x, axes)?;
+    let numbers = numbers(&x, axes)?;
     let last = expr::constant(Scalar::of(i64::MAX));
     let candidates = expr::apply(Op::Where, smallvec![found.into(), numbers.into(), last.into()])?;
     expr::reduce(Reduction::Min, &candidates, axes, over.keeps_dims())
 }
 
 /// The number of each element in row-major order of the axes, as an int64 that broadcasts with the array.
-fn numbers<'a>(name: &str, x: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
-    x.has_known_extents(name)?;
+fn numbers<'a>(x: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
+    if x.dims().is_some() {
+        return Ok(expr::number(x, axes));
+    }
     let count = axes.count(x.shape());
     let extents: Vec<isize> =
         x.shape().iter().enumerate().map(|(i, &n)| if axes.contains(i) { n as isize } else { 1 }).collect();

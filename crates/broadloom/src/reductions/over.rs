@@ -12,7 +12,6 @@ use crate::array::Array;
 ///
 /// ```
 /// use broadloom::prelude::*;
-/// use broadloom::Over;
 ///
 /// let x = Array::from([[1_u8, 2], [3, 4]]);
 /// assert_eq!(x.sum(())?.shape(), []);
@@ -111,6 +110,12 @@ impl From<isize> for Over {
 impl<const N: usize> From<[isize; N]> for Over {
     fn from(axes: [isize; N]) -> Over {
         Over::axes(&axes)
+    }
+}
+
+impl<const N: usize> From<&[isize; N]> for Over {
+    fn from(axes: &[isize; N]) -> Over {
+        Over::axes(axes)
     }
 }
 
