@@ -2,6 +2,7 @@
 
 mod support;
 
+use broadloom_core::text::built_ins;
 use support::{Dir, Npy, Number, header};
 
 /// Every dtype's descriptor with the bytes of six elements, little-endian, that are telling for it.
@@ -413,7 +414,13 @@ fn pictures_are_png() {
 fn the_functions_are_listed() {
     let dir = Dir::new();
     let list = dir.ok(&["ops"]);
-    assert_eq!(list.lines().count(), broadloom::Op::public().count() + 1);
+    let reductions = built_ins().filter(|function| function.is_reduction()).count();
+    // The conversion stands among the ops, and an empty line before the reductions.
+    assert_eq!(list.lines().count(), broadloom::Op::public().count() + 1 + 1 + reductions);
+    assert!(
+        list.lines().any(|line| line.starts_with("vector_norm(x, axis=…, keepdims=false, ord=2) ")),
+        "{list}"
+    );
     assert!(list.lines().any(|line| line.starts_with("where(condition, x2, x3) ")), "{list}");
     assert!(
         list.lines().any(|line| line.starts_with("pow(x1, x2) ") && line.contains(" x1 ** x2 ")),

@@ -6,7 +6,7 @@ use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::built_in::ASTYPE;
+use super::ASTYPE;
 use super::print;
 use crate::graph::{Graph, Leaf};
 use crate::layout::Layout;

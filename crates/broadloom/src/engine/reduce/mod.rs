@@ -26,9 +26,10 @@ use crate::engine::prepared::{PreparedStage, Runner};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
+use crate::jit::Compiled;
 
-use geometry::{Form, Run};
 pub(super) use geometry::Geometry;
+use geometry::{Form, Run};
 use tile::Tiles;
 
 /// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
@@ -83,6 +84,13 @@ impl PreparedStage {
         let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
             return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
         };
+        // PERF: the usual short call.
+        if geometry.plain && geometry.results * geometry.count <= SHORT && watch.is_none() {
+            let _ieee = FloatEnv::ieee();
+            if self.reduce_neighbours(geometry, reductions, inputs, outputs)? {
+                return Ok(());
+            }
+        }
         let dtypes: SmallVec<[DType; 2]> = self.stage.kernel.output_dtypes().collect();
         if geometry.count == 0 {
             let each = reductions.iter().zip(&dtypes).zip(outputs);
@@ -105,11 +113,6 @@ impl PreparedStage {
             first: None,
             outcome: &outcome,
         };
-        // PERF: the usual short call.
-        if elements <= SHORT && watch.is_none() && fold.is_direct() && matches!(geometry.form, Form::Rows { .. }) {
-            let results: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
-            return fold.short(results);
-        }
         let since = self.clock(request);
         let access = if fold.is_direct() { None } else { Some(fold.first_access()?) };
         let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
@@ -142,6 +145,29 @@ impl Geometry {
     }
 }
 
+impl PreparedStage {
+    /// Reduces elements that are neighbours in memory; false, and nothing is done, where memory is no slice.
+    fn reduce_neighbours(
+        &self,
+        geometry: &Geometry,
+        reductions: &[Reduction],
+        inputs: &[Region<'_>],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<bool> {
+        let kernel = &self.stage.kernel;
+        for ((output, &reduction), out) in kernel.outputs.iter().zip(reductions).zip(outputs) {
+            let (input, dtype) = (output.index(), kernel.inputs[output.index()]);
+            let Some(bytes) = inputs[input].as_slice() else { return Ok(false) };
+            let start = geometry.offsets[input] as usize * dtype.size();
+            let count = geometry.results * geometry.count * dtype.size();
+            let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
+            let elements = bytes.get(start..start + count).ok_or_else(outside)?;
+            broadloom_reduce::reduce_each(reduction, dtype, geometry.count, elements, out)?;
+        }
+        Ok(true)
+    }
+}
+
 /// Writes what no elements are combined to.
 fn fill(reduction: Reduction, dtype: DType, out: &mut [u8]) -> Result<()> {
     let nothing = || Error::new(ErrorKind::Internal, format!("{reduction} of nothing was not refused"));
@@ -155,16 +181,6 @@ impl<'f> Fold<'f> {
     /// Whether elements are folded where they are.
     fn is_direct(&self) -> bool {
         self.geometry.direct && self.inputs.iter().all(|region| region.as_slice().is_some())
-    }
-
-    /// Folds a few elements from memory.
-    fn short(&self, mut results: Results<'_>) -> Result<()> {
-        for piece in 0..self.geometry.pieces() {
-            let (range, starts) = self.geometry.piece(piece);
-            let mut of_piece = self.results_of(&mut results, range.clone());
-            self.fold_rows(&starts, range.len(), &mut of_piece)?;
-        }
-        Ok(())
     }
 
     /// The memory of a range of the results.
@@ -288,7 +304,9 @@ impl<'f> Fold<'f> {
             let (range, starts) = self.geometry.piece(piece);
             let mut of_piece = self.results_of(&mut results, range.start - first..range.end - first);
             match self.geometry.form {
-                Form::Rows { .. } if self.is_direct() => self.fold_rows(&starts, range.len(), &mut of_piece)?,
+                Form::Rows { .. } if self.is_direct() => {
+                    self.fold_rows(&starts, range.len(), &mut of_piece)?
+                }
                 Form::Rows { results: 2.. } => self.rows(&starts, range.len(), &mut of_piece, &mut tiles)?,
                 Form::Across { .. } if self.geometry.count <= LANES => {
                     self.few(&starts, range.len(), &mut of_piece, &mut tiles)?;
@@ -334,6 +352,12 @@ impl<'f> Fold<'f> {
         };
         let mut at = range.start;
         while at < range.end {
+            if let Some((compiled, rows)) = self.leaves() {
+                let run = self.geometry.run(starts, at, range.end, reduced[reduced.len() - 1].extent);
+                self.fold_leaves(&run, at, compiled, rows, &mut partials, tiles)?;
+                at += run.count;
+                continue;
+            }
             let run = self.geometry.run(starts, at, range.end, limit);
             match self.is_direct() {
                 true => self.fold_memory(&run, width, &mut partials)?,
@@ -348,6 +372,57 @@ impl<'f> Fold<'f> {
         }
         self.outcome.note_faults(&tiles.faults);
         Ok(partials)
+    }
+
+    /// The machine code that combines rows of elements before it writes them, and how many.
+    fn leaves(&self) -> Option<(&'f Compiled, usize)> {
+        match self.first {
+            Some((Runner::Jit(compiled), _))
+                if self.inputs.iter().all(|region| region.as_slice().is_some()) =>
+            {
+                Some((compiled, compiled.leaf_rows()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Computes elements that follow each other, and folds what machine code has combined them to; those before and behind its
+    /// blocks are interpreted.
+    fn fold_leaves(
+        &self,
+        run: &Run,
+        at: usize,
+        compiled: &Compiled,
+        rows: usize,
+        partials: &mut Partials,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<()> {
+        let lanes = compiled.lanes();
+        let tile = (self.geometry.tile * rows / lanes).max(1) * lanes;
+        let head = (at.next_multiple_of(lanes) - at).min(run.count);
+        let blocks = head + (run.count - head) / lanes * lanes;
+        let mut done = 0;
+        while done < run.count {
+            let (is_block, end) = match done {
+                _ if done < head => (false, head),
+                _ if done < blocks => (true, blocks.min(done + tile)),
+                _ => (false, run.count),
+            };
+            let part = self.geometry.part(run, done, end - done);
+            if is_block {
+                tiles.compute_leaves(&part, compiled, rows)?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count / rows)) {
+                    partial.push_nodes(rows.ilog2() as u8, tile);
+                }
+            } else {
+                tiles.compute(&part, Form::Across { width: 1 })?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count)) {
+                    partial.push(tile);
+                }
+            }
+            done = end;
+        }
+        Ok(())
     }
 
     /// Folds elements where they are in memory.
@@ -396,7 +471,8 @@ impl<'f> Fold<'f> {
         let mut row = first / length;
         while row < last / length {
             let count = rows.min(last / length - row).min(height - row % height);
-            let mut partials: Vec<Partials> = (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
+            let mut partials: Vec<Partials> =
+                (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
             let cols = (tile / count).max(LANES);
             for col in (0..length).step_by(cols) {
                 let cols = cols.min(length - col);
@@ -437,7 +513,8 @@ impl<'f> Fold<'f> {
             let elements = |start: isize, count: usize| {
                 let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
                 let elements = start.and_then(|start| bytes.get(start..start.checked_add(count * item)?));
-                elements.ok_or_else(|| Error::new(ErrorKind::Internal, "a reduction reads outside of its input"))
+                elements
+                    .ok_or_else(|| Error::new(ErrorKind::Internal, "a reduction reads outside of its input"))
             };
             if count == 1 && reduced.len() == 1 || self.geometry.is_neighbouring(input) {
                 let all = elements(starts[input], count * length)?;
