@@ -152,7 +152,7 @@ impl PlanRun<'_> {
             }
             let done = self.attempt(prepared, temps, views, &params);
             if done.is_ok() {
-                copy_all(&fresh, outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -182,7 +182,7 @@ impl PlanRun<'_> {
             let done = prepared.combine(&self.request, &inputs, &mut slices, &params, self.watch);
             drop(slices);
             if done.is_ok() {
-                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -230,12 +230,12 @@ impl PlanRun<'_> {
 }
 
 /// Copies buffers to a stage's outputs.
-fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>, stage: &Stage) -> Result<()> {
-    let layout = Layout::contiguous(stage.output_shape());
-    fresh
-        .iter()
-        .zip(outputs)
-        .try_for_each(|((buffer, dtype), out)| copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out))
+fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<()> {
+    fresh.iter().zip(outputs).try_for_each(|((buffer, dtype), out)| {
+        // The output's own shape may have kept the axes that were reduced.
+        let layout = Layout::contiguous(Shape::new(out.shape())?);
+        copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out)
+    })
 }
 
 /// The bits of a run-time scalar.
