@@ -21,7 +21,9 @@ const LONG_RUN: usize = 64;
 /// Elements that are folded from memory before anything else is looked at.
 const STRETCH: usize = 1 << 16;
 /// Rows of a panel: an input that is contiguous along them is read by whole cache lines.
-const PANEL: usize = 64;
+const PANEL: usize = 128;
+/// Elements of a panel that are computed at a time: they stay in a second-level cache.
+pub const PANEL_TILE: usize = 32 << 10;
 
 /// A dimension: its extent, and the distance of neighbours for each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]

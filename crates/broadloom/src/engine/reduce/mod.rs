@@ -29,7 +29,7 @@ use crate::engine::workers;
 use crate::jit::Compiled;
 
 pub(super) use geometry::Geometry;
-use geometry::{Form, Run};
+use geometry::{Form, PANEL_TILE, Run};
 use tile::Tiles;
 
 /// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
@@ -461,7 +461,7 @@ impl<'f> Fold<'f> {
         rows: usize,
         tiles: &mut Tiles<'_>,
     ) -> Result<Partials> {
-        let Geometry { reduced, tile, .. } = self.geometry;
+        let reduced = &self.geometry.reduced;
         let length = reduced[reduced.len() - 1].extent;
         // Panels do not reach over the end of their dimension.
         let height = reduced[reduced.len() - 2].extent;
@@ -473,7 +473,7 @@ impl<'f> Fold<'f> {
             let count = rows.min(last / length - row).min(height - row % height);
             let mut partials: Vec<Partials> =
                 (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
-            let cols = (tile / count).max(LANES);
+            let cols = (PANEL_TILE / count).max(LANES);
             for col in (0..length).step_by(cols) {
                 let cols = cols.min(length - col);
                 let run = self.geometry.panel(starts, row, count, col, cols);
