@@ -321,6 +321,8 @@ mod tests {
         let shape = |extents: &[usize]| Shape::new(extents).expect("small");
         let apply = |op, of: &[usize]| NodeKind::Apply { op, args: args(of) };
         let slice = |start| View::Slice(smallvec![Slice { start, step: 1, len: 1 }; 2]);
+        let first = || [0].into_iter().collect();
+        let arg = NodeId::new(0);
         vec![
             vec![x.clone()],
             vec![memory(0, &[3, 2])],
@@ -345,6 +347,9 @@ mod tests {
             vec![x.clone(), view(View::Permute(smallvec![0, 1]))],
             vec![x.clone(), view(slice(0))],
             vec![x.clone(), view(slice(1))],
+            vec![x.clone(), NodeKind::Count { arg, axes: first(), to: DType::Int64 }],
+            vec![x.clone(), NodeKind::Index { arg, axis: 0 }],
+            vec![x.clone(), NodeKind::Index { arg, axis: 1 }],
             vec![x.clone(), host(&g, 0)],
             vec![x.clone(), host(&f("other"), 0)],
             vec![x.clone(), host(&g, 0), host(&g, 1)],

@@ -4,7 +4,7 @@
 //! operands are all slices goes to [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found
 //! then. Where an output overlaps an input other than element for element, the stage runs into buffers of its own first.
 
-use broadloom_core::fuse::{self, ParamSource, Source, Stage, Target};
+use broadloom_core::fuse::{self, ParamSource, Source, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_ir::VectorWidth;
 use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Pool, Region, View, ViewMut};
@@ -152,7 +152,7 @@ impl PlanRun<'_> {
             }
             let done = self.attempt(prepared, temps, views, &params);
             if done.is_ok() {
-                copy_all(&fresh, outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -182,7 +182,7 @@ impl PlanRun<'_> {
             let done = prepared.combine(&self.request, &inputs, &mut slices, &params, self.watch);
             drop(slices);
             if done.is_ok() {
-                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -230,12 +230,12 @@ impl PlanRun<'_> {
 }
 
 /// Copies buffers to a stage's outputs.
-fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>, stage: &Stage) -> Result<()> {
-    let layout = Layout::contiguous(stage.output_shape());
-    fresh
-        .iter()
-        .zip(outputs)
-        .try_for_each(|((buffer, dtype), out)| copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out))
+fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<()> {
+    fresh.iter().zip(outputs).try_for_each(|((buffer, dtype), out)| {
+        // The output's own shape may have kept the axes that were reduced.
+        let layout = Layout::contiguous(Shape::new(out.shape())?);
+        copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out)
+    })
 }
 
 /// The bits of a run-time scalar.

@@ -42,7 +42,7 @@ impl<'a> Array<'a> {
     /// Over several axes it is the index in row-major order of these.
     ///
     /// # Errors
-    /// Those of [`Array::max`]; [`ErrorKind::Shape`] for extents that are not known.
+    /// Those of [`Array::max`].
     pub fn argmax(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         index_of("argmax", Reduction::Max, self, &over.into())
     }

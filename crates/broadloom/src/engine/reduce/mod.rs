@@ -115,8 +115,7 @@ impl PreparedStage {
             _ => self.cost_of_run(request).compiled,
         };
         let threads = workers::threads(request.options, time);
-        let parts = if threads > 1 { threads * 4 } else { 1 };
-        let parts = parts.max(watch.map_or(1, |_| Watch::chunks(elements, time)));
+        let parts = parts(threads).max(watch.map_or(1, |_| Watch::chunks(elements, time)));
         fold.run(threads, parts, outputs)?;
         if let (Some(since), Some((runner, choice))) = (since, &chosen)
             && let State::Trial(_) = choice.state
@@ -124,6 +123,18 @@ impl PreparedStage {
             self.note(request, matches!(runner, Runner::Jit(_)), since);
         }
         self.check(outcome.faults())
+    }
+}
+
+/// How many parts so many threads share.
+pub(super) fn parts(threads: usize) -> usize {
+    if threads > 1 { threads * 4 } else { 1 }
+}
+
+impl Geometry {
+    /// Whether so many parts have ranges of the elements of a result; else each has results of its own.
+    pub(super) fn has_ranges(&self, parts: usize) -> bool {
+        self.pieces() < parts && self.count >= 2 * PART
     }
 }
 
@@ -206,7 +217,7 @@ impl<'f> Fold<'f> {
                 });
             });
         }
-        match pieces < parts && self.geometry.count >= 2 * PART {
+        match self.geometry.has_ranges(parts) {
             true => self.run_in_ranges(threads, parts.div_ceil(pieces), outputs),
             false => self.run_in_pieces(threads, parts.min(pieces), outputs),
         }
