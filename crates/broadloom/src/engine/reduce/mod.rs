@@ -5,6 +5,7 @@
 //! folds memory. Pieces, tiles and threads cut a reduction anywhere: partial results are appended in order, and the
 //! canonical order of combination does not depend on the cuts.
 
+mod folding;
 mod geometry;
 mod scan;
 mod tile;
@@ -27,6 +28,7 @@ use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
 
+pub(crate) use folding::{Blocks, Folding};
 pub(super) use geometry::Geometry;
 use tile::Tiles;
 
@@ -42,6 +44,8 @@ type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
 struct Fold<'f> {
     prepared: &'f PreparedStage,
     geometry: &'f Geometry,
+    /// The number of the first element.
+    start: u64,
     reductions: &'f [Reduction],
     dtypes: SmallVec<[DType; 2]>,
     inputs: &'f [Region<'f>],
@@ -87,14 +91,35 @@ impl PreparedStage {
         if geometry.results == 0 {
             return Ok(());
         }
+        self.with_fold(geometry, 0, request, inputs, params, watch, |fold, threads, parts| {
+            fold.run(threads, parts, outputs)
+        })
+    }
+
+    /// Runs `run` with what combines elements, the first of which is number `start`, and how many threads and parts are best.
+    #[expect(clippy::too_many_arguments, reason = "those of a run, and what is to be done")]
+    fn with_fold(
+        &self,
+        geometry: &Geometry,
+        start: u64,
+        request: &Request<'_>,
+        inputs: &[Region<'_>],
+        params: &[u64],
+        watch: Option<&Watch<'_>>,
+        run: impl FnOnce(&Fold<'_>, usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let Action::Reduce { reductions, .. } = &self.stage.action else {
+            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
+        };
         // Sums are computed, and estimates made, in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
         let mut fold = Fold {
             prepared: self,
             geometry,
+            start,
             reductions,
-            dtypes,
+            dtypes: self.stage.kernel.output_dtypes().collect(),
             inputs,
             params,
             runner: None,
@@ -114,7 +139,7 @@ impl PreparedStage {
         let parts = if threads > 1 { threads * 4 } else { 1 };
         let elements = geometry.results * geometry.count;
         let parts = parts.max(watch.map_or(1, |_| Watch::chunks(elements, time)));
-        fold.run(threads, parts, outputs)?;
+        run(&fold, threads, parts)?;
         if let (Some(since), Some((runner, choice))) = (since, &chosen)
             && let State::Trial(_) = choice.state
         {
@@ -198,49 +223,15 @@ impl<'f> Fold<'f> {
 
     /// Few pieces of many elements: each is cut into ranges, whose partial results are appended in their order.
     fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
-        let Geometry { count, .. } = *self.geometry;
-        let length = count.div_ceil(ranges).next_multiple_of(PART);
-        let ranges = count.div_ceil(length);
-        let pieces = self.geometry.pieces();
-        let shares: Vec<Mutex<Option<Partials>>> = (0..pieces * ranges).map(|_| Mutex::new(None)).collect();
-        let next = AtomicUsize::new(0);
-        self.outcome.share(threads, &|| {
-            let mut tiles = None;
-            while let share = next.fetch_add(1, Ordering::Relaxed)
-                && let Some(place) = shares.get(share)
-                && !self.outcome.has_stopped()
-            {
-                let (piece, start) = (share / ranges, share % ranges * length);
-                let (results, starts) = self.geometry.piece(piece);
-                let range = start..count.min(start + length);
-                self.part(results.len() * range.len(), || {
-                    let tiles = tiles.get_or_insert_with(|| Tiles::new(self));
-                    let partials = self.range(&starts, results.len(), range, tiles)?;
-                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(partials);
-                    Ok(())
-                });
-            }
-        })?;
-        for piece in 0..pieces {
-            let mut whole: Option<Partials> = None;
-            for share in &shares[piece * ranges..][..ranges] {
-                let later = share.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let later = later.ok_or_else(|| Error::new(ErrorKind::Internal, "a part was not reduced"))?;
-                match &mut whole {
-                    None => whole = Some(later),
-                    Some(whole) => {
-                        whole.iter_mut().zip(later).try_for_each(|(whole, later)| whole.append(later))?;
-                    }
-                }
-            }
-            let (results, _) = self.geometry.piece(piece);
-            for ((mut partial, out), dtype) in
-                whole.into_iter().flatten().zip(&mut *outputs).zip(&self.dtypes)
-            {
+        let pieces: Vec<_> = (0..self.geometry.pieces()).map(|piece| self.geometry.piece(piece)).collect();
+        let blocks: Vec<_> = pieces.iter().map(|(results, starts)| (results.len(), starts.clone())).collect();
+        self.partials(threads, ranges, &blocks, |piece, partials| {
+            let results = &pieces[piece].0;
+            for ((mut partial, out), dtype) in partials.into_iter().zip(&mut *outputs).zip(&self.dtypes) {
                 partial.finish(&mut out[results.start * dtype.size()..results.end * dtype.size()]);
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Reduces pieces, whose results these are.
@@ -286,7 +277,9 @@ impl<'f> Fold<'f> {
             .reductions
             .iter()
             .zip(&self.dtypes)
-            .map(|(&reduction, &dtype)| Partial::new(reduction, dtype, width, range.start as u64))
+            .map(|(&reduction, &dtype)| {
+                Partial::new(reduction, dtype, width, self.start + range.start as u64)
+            })
             .collect::<Result<Partials>>()?;
         // Memory is folded row by row; a tile may have rows of several.
         let limit = match self.is_direct() {
