@@ -42,6 +42,11 @@ pub enum Leaf {
         /// How its elements lie.
         layout: Layout,
     },
+    /// Generated numbers of int64, which take no memory: the element at place `n` of the layout is `n`.
+    Index {
+        /// Which number each element is. What is a view of memory elsewhere is another layout here.
+        layout: Layout,
+    },
     /// A constant, 0-d.
     Const {
         /// The value.
@@ -49,6 +54,26 @@ pub enum Leaf {
         /// The caller's literal number, whose value is given anew at each run; `None` for a fixed value.
         slot: Option<u32>,
     },
+}
+
+impl Leaf {
+    /// How the elements lie, in memory or as numbers; none of a constant.
+    pub fn layout(&self) -> Option<&Layout> {
+        match self {
+            Leaf::Input { layout, .. } | Leaf::Index { layout } => Some(layout),
+            Leaf::Const { .. } => None,
+        }
+    }
+
+    /// The view of it as a leaf, where strides express it.
+    fn view(&self, view: &View) -> Option<Leaf> {
+        let layout = self.layout()?.view(view)?;
+        match *self {
+            Leaf::Input { slot, dtype, .. } => Some(Leaf::Input { slot, dtype, layout }),
+            Leaf::Index { .. } => Some(Leaf::Index { layout }),
+            Leaf::Const { .. } => None,
+        }
+    }
 }
 
 /// What a node of a graph is.
@@ -153,6 +178,14 @@ impl Graph {
         self.push(NodeKind::Leaf(Leaf::Input { slot, dtype, layout }))
     }
 
+    /// The numbers from 0 to `len`, exclusive.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] for too many nodes, or elements.
+    pub fn index(&mut self, len: usize) -> Result<NodeId> {
+        self.push(NodeKind::Leaf(Leaf::Index { layout: Layout::contiguous(Shape::new(&[len])?) }))
+    }
+
     /// A constant; with a slot, one whose value is given anew at each run.
     ///
     /// # Errors
@@ -189,6 +222,7 @@ impl Graph {
     pub fn push(&mut self, kind: NodeKind) -> Result<NodeId> {
         let (dtype, shape) = match &kind {
             NodeKind::Leaf(Leaf::Input { dtype, layout, .. }) => (*dtype, layout.shape.clone()),
+            NodeKind::Leaf(Leaf::Index { layout }) => (DType::Int64, layout.shape.clone()),
             NodeKind::Leaf(Leaf::Const { value, .. }) => (value.dtype, Shape::scalar()),
             NodeKind::Apply { op, args } => {
                 let result = args.last().and_then(|&arg| op.result(self.node(arg).dtype));
@@ -253,10 +287,10 @@ impl Graph {
                 if shape == node.shape && matches!(**view, View::BroadcastTo(_) | View::Reshape(_)) {
                     return Ok(*arg);
                 }
-                if let NodeKind::Leaf(Leaf::Input { slot, layout, .. }) = &node.kind
-                    && let Some(layout) = layout.view(view)
+                if let NodeKind::Leaf(leaf) = &node.kind
+                    && let Some(leaf) = leaf.view(view)
                 {
-                    kind = NodeKind::Leaf(Leaf::Input { slot: *slot, dtype, layout });
+                    kind = NodeKind::Leaf(leaf);
                 }
             }
             NodeKind::Count { arg, axes, to } => {

@@ -16,6 +16,7 @@ use broadloom_ir::{DType, Error, ErrorKind, Result, Scalar};
 use crate::graph::{Graph, IntDivision, Leaf};
 use crate::layout::Layout;
 use crate::node::{MAX_OPERANDS, NodeId, NodeKind};
+use crate::shape::Shape;
 
 /// A layout that is borrowed where a structure is looked up, and owned where it is kept.
 #[derive(Clone, Debug)]
@@ -68,6 +69,11 @@ pub enum KeyLeaf<'s> {
         slot: u32,
         /// The dtype of its elements.
         dtype: DType,
+    },
+    /// Generated numbers of int64, from 0 on.
+    Index {
+        /// How many.
+        len: usize,
     },
     /// A literal, 0-d: rules look at its class, and each evaluation gives its value.
     Literal {
@@ -158,6 +164,7 @@ impl<'s> Structure<'s> {
                 KeyLeaf::Memory { slot: *slot, dtype: *dtype, layout }
             }
             KeyLeaf::Dynamic { slot, dtype } => KeyLeaf::Dynamic { slot: *slot, dtype: *dtype },
+            KeyLeaf::Index { len } => KeyLeaf::Index { len: *len },
             KeyLeaf::Literal { slot, dtype, class } => {
                 KeyLeaf::Literal { slot: *slot, dtype: *dtype, class: *class }
             }
@@ -186,7 +193,7 @@ impl<'s> Structure<'s> {
                 KeyLeaf::Memory { slot, dtype, layout } => {
                     KeyLeaf::Memory { slot: *slot, dtype: *dtype, layout: KeyLayout::Borrowed(layout) }
                 }
-                literal => literal.clone(),
+                other => other.clone(),
             })
         };
         self.nodes.iter().map(|entry| over_leaf(entry, bound)).collect()
@@ -201,6 +208,7 @@ impl<'s> Structure<'s> {
             deepest = deepest.max(below as usize);
             highest = highest.max(match entry {
                 NodeKind::Leaf(KeyLeaf::Memory { layout, .. }) => layout.shape.rank(),
+                NodeKind::Leaf(KeyLeaf::Index { .. }) => 1,
                 NodeKind::View { view, .. } => view.rank(),
                 _ => 0,
             });
@@ -249,6 +257,10 @@ impl KeyLeaf<'_> {
                 word(1, *slot, *dtype)
             }
             KeyLeaf::Dynamic { slot, dtype } => word(2, *slot, *dtype),
+            KeyLeaf::Index { len } => {
+                state.write_usize(*len);
+                11 << 8
+            }
             KeyLeaf::Literal { slot, dtype, class } => word(3, *slot, *dtype) | (*class as u64) << 16,
         }
     }
@@ -260,6 +272,7 @@ impl KeyLeaf<'_> {
                 Ok(Leaf::Input { slot: *slot, dtype: *dtype, layout: (**layout).clone() })
             }
             KeyLeaf::Dynamic { slot, .. } => Err(dynamic(*slot)),
+            KeyLeaf::Index { len } => Ok(Leaf::Index { layout: Layout::contiguous(Shape::new(&[*len])?) }),
             KeyLeaf::Literal { slot, .. } => {
                 let missing = || Error::new(ErrorKind::Internal, format!("literal {slot} has no value"));
                 let value = *literals.get(*slot as usize).ok_or_else(missing)?;
@@ -278,7 +291,6 @@ mod tests {
     use super::*;
     use crate::layout::{Slice, View};
     use crate::node::Args;
-    use crate::shape::Shape;
     use broadloom_ir::{HostDeclaration, Op};
     use smallvec::smallvec;
     use std::sync::Arc;
@@ -315,6 +327,8 @@ mod tests {
             vec![NodeKind::Leaf(KeyLeaf::Dynamic { slot: 0, dtype: DType::Float32 })],
             vec![NodeKind::Leaf(KeyLeaf::Dynamic { slot: 1, dtype: DType::Float32 })],
             vec![NodeKind::Leaf(KeyLeaf::Dynamic { slot: 0, dtype: DType::Float64 })],
+            vec![NodeKind::Leaf(KeyLeaf::Index { len: 6 })],
+            vec![NodeKind::Leaf(KeyLeaf::Index { len: 7 })],
             vec![literal(Class::One)],
             vec![literal(Class::Two)],
             vec![x.clone(), apply(Op::Sqrt, &[0])],

@@ -38,6 +38,9 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
         NodeKind::Leaf(Leaf::Input { dtype, layout, .. }) => {
             expect(*dtype == node.dtype && layout.shape == node.shape, "input of another type")
         }
+        NodeKind::Leaf(Leaf::Index { layout }) => {
+            expect(node.dtype == DType::Int64 && layout.shape == node.shape, "numbers of another type")
+        }
         NodeKind::Leaf(Leaf::Const { value, .. }) => {
             expect(value.dtype == node.dtype && node.shape.rank() == 0, "constant of another type")
         }
@@ -179,6 +182,13 @@ mod tests {
                 Box::new(|g, _| {
                     let value = Scalar::of(1i8);
                     g.insert(NodeKind::Leaf(Leaf::Const { value, slot: None }), DType::Int16, Shape::scalar())
+                }),
+            ),
+            (
+                "numbers of another",
+                Box::new(|g, _| {
+                    let layout = Layout::contiguous(row.clone());
+                    g.insert(NodeKind::Leaf(Leaf::Index { layout }), DType::Int32, row.clone())
                 }),
             ),
             (

@@ -2,7 +2,8 @@
 //!
 //! The plan says where each operand's elements are relative to its memory; the binder shows that they are inside of it.
 //! Slices of a run never overlap, which is what `&mut` says; views may, so that each input is compared with each output:
-//! it is apart from it, or the same element for element, or the walk is refused.
+//! it is apart from it, or the same element for element, or the walk is refused. Generated inputs have no memory, and so
+//! nothing in common with an output.
 
 use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
 use smallvec::SmallVec;
@@ -57,6 +58,7 @@ impl NestError {
             }
             LoopPlanError::Rank { operand }
             | LoopPlanError::Misaligned { operand }
+            | LoopPlanError::NotGenerated { operand }
             | LoopPlanError::OutOfReach { operand } => NestError::of_operand(operand, inputs),
         }
     }
@@ -72,7 +74,8 @@ impl NestError {
 /// The bound operands of a nest: inputs, then outputs.
 pub(crate) type Bound = SmallVec<[BoundOperand; 4]>;
 
-/// The operands of a plan over slices: what its offsets are relative to is where a slice begins.
+/// The operands of a plan over slices: what its offsets are relative to is where a slice begins. The slice of a generated
+/// input is empty, and its offset is from address 0.
 #[inline]
 pub(crate) fn slices<'a>(
     plan: &LoopPlan,
@@ -87,6 +90,10 @@ pub(crate) fn slices<'a>(
         };
         let (low, high) = planned.reach();
         let operand = memory.and_then(|(start, len)| {
+            if planned.is_generated() {
+                let first = std::ptr::null_mut::<u8>().wrapping_offset(planned.start());
+                return (len == 0).then(|| BoundOperand::new(first, planned));
+            }
             let ptr = start.wrapping_offset(planned.start());
             // From here all elements are inside and aligned: the plan's reach is that of all of them, and they are
             // multiples of an element apart. Of nothing, the first element may be anywhere.
@@ -128,6 +135,7 @@ pub(crate) fn views<'a>(
         item: view.item,
         offset: 0,
         strides: given.strides(i),
+        is_generated: view.is_generated,
     });
     let plan = LoopPlan::new(extents, inputs.len(), layouts, LoopPlan::MIN_ROW)
         .map_err(|error| NestError::of(error, inputs.len()))?;
@@ -148,6 +156,7 @@ struct GivenOperand {
     item: usize,
     /// The addresses that are reached.
     reach: (usize, usize),
+    is_generated: bool,
 }
 
 /// Views as they were given, for a space of these extents.
@@ -165,7 +174,8 @@ impl Given<'_> {
         if !layout.has_shape(self.extents) {
             self.error = self.error.or(Some(otherwise));
         }
-        self.operands.push(GivenOperand { ptr: layout.ptr, item: layout.item, reach: layout.reach });
+        let Layout { ptr, item, reach, is_generated, .. } = *layout;
+        self.operands.push(GivenOperand { ptr, item, reach, is_generated });
         layout.strides.iter().for_each(|&stride| self.strides.push(stride));
     }
 

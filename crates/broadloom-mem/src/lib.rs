@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | [`Buffer`], [`Pool`] | memory with an owner: allocated, moved in, shared, mapped |
 //! | [`Region`] | bytes that are read, which outputs may overlap |
-//! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once |
+//! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once, or of generated numbers |
 //! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to views or slices: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
 //! | [`lend`] | a closure that threads of longer life may run for a while |
@@ -31,6 +31,7 @@ mod buffer;
 mod bytes;
 mod contain;
 mod float_env;
+mod generate;
 mod halves;
 mod host;
 mod job;

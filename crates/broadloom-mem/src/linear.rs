@@ -1,10 +1,11 @@
-//! Copies of ranges of the linear (row-major) index between strided memory and a tile.
+//! Copies of ranges of the linear (row-major) index between strided memory and a tile, and tiles that are generated so.
 //!
 //! An operand is collapsed by its own strides alone, so that its rows are as long as they can be; where two dimensions still
 //! make a short row, a table of offsets takes the place of loops.
 
 use std::ops::Range;
 
+use crate::generate::generate;
 use crate::overlap::Dims;
 use crate::pack::{gather, scatter};
 use crate::tile::{Item, Strided, Tile};
@@ -75,8 +76,8 @@ impl Linear {
         range: Range<usize>,
         tile: *mut u8,
     ) {
-        // SAFETY: `copy` with `PACK` has this function's contract, and gets its arguments.
-        unsafe { self.copy::<T, true>(table, base, range, tile) }
+        // SAFETY: `copy` with `Pack` has this function's contract, and gets its arguments.
+        unsafe { self.copy::<T, Pack>(table, base, range, tile) }
     }
 
     /// Writes `tile` to the elements `range` of the operand at `base`.
@@ -90,13 +91,22 @@ impl Linear {
         range: Range<usize>,
         tile: *mut u8,
     ) {
-        // SAFETY: `copy` without `PACK` has this function's contract, and gets its arguments.
-        unsafe { self.copy::<T, false>(table, base, range, tile) }
+        // SAFETY: `copy` with `Unpack` has this function's contract, and gets its arguments.
+        unsafe { self.copy::<T, Unpack>(table, base, range, tile) }
+    }
+
+    /// Fills `tile` with the elements `range` of a generated operand, the first of which has the address `base`.
+    ///
+    /// # Safety
+    /// As [`generate`]; `table` must be the one that the walk was made with.
+    pub(crate) unsafe fn generate(&self, table: &[isize], base: *mut u8, range: Range<usize>, tile: *mut u8) {
+        // SAFETY: `copy` with `Generate` has this function's contract, and gets its arguments.
+        unsafe { self.copy::<u64, Generate>(table, base, range, tile) }
     }
 
     /// # Safety
-    /// As [`Linear::pack`] or [`Linear::unpack`].
-    unsafe fn copy<T: Item, const PACK: bool>(
+    /// As [`Linear::pack`], [`Linear::unpack`] or [`Linear::generate`].
+    unsafe fn copy<T: Item, M: Move>(
         &self,
         table: &[isize],
         base: *mut u8,
@@ -130,15 +140,11 @@ impl Linear {
             // were copied before.
             unsafe {
                 match offsets {
-                    Some(offsets) => by_table::<T, PACK>(ptr, row_stride, &offsets[at..at + cols], to, rows),
+                    Some(offsets) => by_table::<T, M>(ptr, row_stride, &offsets[at..at + cols], to, rows),
                     None => {
                         let ptr = ptr.wrapping_offset(at as isize * self.stride);
                         let block = Strided { ptr, row_stride, col_stride: self.stride };
-                        if PACK {
-                            gather::<T>(block, place, rows, cols);
-                        } else {
-                            scatter::<T>(place, block, rows, cols);
-                        }
+                        M::block::<T>(block, place, rows, cols);
                     }
                 }
                 to = to.add(rows * cols * size_of::<T>());
@@ -161,11 +167,71 @@ impl Linear {
     }
 }
 
+/// What is done between an operand and a tile.
+trait Move {
+    /// # Safety
+    /// As [`gather`], [`scatter`] or [`generate`].
+    unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize);
+
+    /// # Safety
+    /// The same, for one element.
+    unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T);
+}
+
+/// Memory is copied to the tile.
+struct Pack;
+/// The tile is copied to memory.
+struct Unpack;
+/// The tile is filled, without memory.
+struct Generate;
+
+impl Move for Pack {
+    #[inline(always)]
+    unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize) {
+        // SAFETY: the contract is the same.
+        unsafe { gather::<T>(of, tile, rows, cols) }
+    }
+
+    #[inline(always)]
+    unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T) {
+        // SAFETY: the contract is that of `gather`, for one element.
+        unsafe { in_tile.write(of.read()) }
+    }
+}
+
+impl Move for Unpack {
+    #[inline(always)]
+    unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize) {
+        // SAFETY: the contract is the same.
+        unsafe { scatter::<T>(tile, of, rows, cols) }
+    }
+
+    #[inline(always)]
+    unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T) {
+        // SAFETY: the contract is that of `scatter`, for one element.
+        unsafe { of.write(in_tile.read()) }
+    }
+}
+
+impl Move for Generate {
+    #[inline(always)]
+    unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize) {
+        // SAFETY: the contract is the same.
+        unsafe { generate(of, tile, rows, cols) }
+    }
+
+    #[inline(always)]
+    unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T) {
+        // SAFETY: the contract is that of `generate`, for one element.
+        unsafe { in_tile.cast::<i64>().write(of.addr() as i64 / 8) }
+    }
+}
+
 /// Rows whose elements stand at the given offsets.
 ///
 /// # Safety
-/// As [`gather`] or [`scatter`] for those elements.
-unsafe fn by_table<T: Item, const PACK: bool>(
+/// As of [`Move::block`] for those elements.
+unsafe fn by_table<T: Item, M: Move>(
     ptr: *mut u8,
     row_stride: isize,
     offsets: &[isize],
@@ -180,11 +246,7 @@ unsafe fn by_table<T: Item, const PACK: bool>(
             // SAFETY: `offsets` are a row's, and there are `rows` of them, so that the element is the operand's; the tile has
             // room for `rows * offsets.len()` elements, which are counted by `to`.
             unsafe {
-                if PACK {
-                    to.write(element.read());
-                } else {
-                    element.write(to.read());
-                }
+                M::element(element, to);
                 to = to.add(1);
             }
         }

@@ -50,7 +50,7 @@ pub struct Nest<'a> {
 }
 
 // SAFETY: the operands' pointers stand for borrows of `[u8]` for `'a` (`memory`), shared ones of inputs and exclusive ones
-// of outputs, which are `Send`; all else in a nest is.
+// of outputs, which are `Send`, or for numbers; all else in a nest is.
 unsafe impl Send for Nest<'_> {}
 // SAFETY: a `&Nest` gives out numbers only. Memory is reached through `Nest::split`, which borrows the nest exclusively.
 unsafe impl Sync for Nest<'_> {}
@@ -71,7 +71,8 @@ impl<'a> Nest<'a> {
         Ok(Nest { plan: Cow::Owned(plan), operands, memory: PhantomData })
     }
 
-    /// A nest by a plan that was made before, over slices: an operand's offset in the plan is one in its slice.
+    /// A nest by a plan that was made before, over slices: an operand's offset in the plan is one in its slice. There is a
+    /// slice for each operand; that of a generated input is empty.
     ///
     /// ```
     /// use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
@@ -80,8 +81,8 @@ impl<'a> Nest<'a> {
     /// // Every second element of the input, from the second on.
     /// let (read, written) = (&[8], &[4]);
     /// let layouts = [
-    ///     OperandLayout { item: 4, offset: 4, strides: read },
-    ///     OperandLayout { item: 4, offset: 0, strides: written },
+    ///     OperandLayout::in_memory(4, 4, read),
+    ///     OperandLayout::in_memory(4, 0, written),
     /// ];
     /// let plan = LoopPlan::new(&[2], 1, layouts, LoopPlan::MIN_ROW)?;
     /// let (a, mut out) = ([1.0_f32, 2.0, 3.0, 4.0], [0.0_f32; 2]);
@@ -93,7 +94,7 @@ impl<'a> Nest<'a> {
     ///
     /// # Errors
     /// [`NestError::InputShape`] or [`NestError::OutputShape`] for a slice that is too short or is not aligned to its
-    /// elements, and where there are too few or too many.
+    /// elements, or not empty for a generated input, and where there are too few or too many.
     #[inline]
     pub fn bind<'m: 'a>(
         plan: &'a LoopPlan,

@@ -1,7 +1,8 @@
 //! An operand of a nest: its place in memory, and what its loop plan makes of it.
 //!
 //! The pointer is to the first element of the walk. It reaches the other elements of its view, or of its slice, by the
-//! strides of the plan, and nothing else; `bind` is where that is checked.
+//! strides of the plan, and nothing else; `bind` is where that is checked. That of a generated operand is no place in memory
+//! but eight times the first element, and is never read: the same strides lead to the addresses of the others.
 
 use broadloom_ir::loop_plan::{Access, AccessClass, LoopOperand};
 
@@ -13,13 +14,21 @@ pub(crate) struct BoundOperand {
     pub(crate) class: AccessClass,
     /// An input that has exactly the elements of an output.
     pub(crate) aliased: bool,
+    is_generated: bool,
 }
 
 impl BoundOperand {
     /// An operand at this address, which shares no byte with another.
     #[inline]
     pub(crate) fn new(ptr: *mut u8, planned: &LoopOperand) -> BoundOperand {
-        BoundOperand { ptr, item: planned.item() as u8, class: planned.class(), aliased: false }
+        let (item, class, is_generated) = (planned.item() as u8, planned.class(), planned.is_generated());
+        BoundOperand { ptr, item, class, aliased: false, is_generated }
+    }
+
+    /// Whether its elements are an eighth of their addresses, at which there is no memory.
+    #[inline]
+    pub(crate) fn is_generated(&self) -> bool {
+        self.is_generated
     }
 
     /// Notes that the operand has exactly the elements of an output. It is then never one element for a whole row: a row

@@ -1,7 +1,8 @@
 //! Strided views of borrowed memory: [`View`] to read, [`ViewMut`] to write.
 //!
 //! A layout is checked once, when a view is made: each element that the shape reaches is in memory borrowed for `'a`,
-//! initialised and aligned to its size; a `ViewMut` borrows exclusively and reaches no byte by two indices.
+//! initialised and aligned to its size; a `ViewMut` borrows exclusively and reaches no byte by two indices. The elements
+//! of a generated view are in no memory: its addresses are numbers, which are never read from.
 
 use std::marker::PhantomData;
 
@@ -50,8 +51,10 @@ pub(crate) struct Layout {
     pub(crate) item: usize,
     pub(crate) shape: Dims<usize>,
     pub(crate) strides: Dims<isize>,
-    /// Addresses of the first byte reached and of the end; equal without elements.
+    /// Addresses of the first byte reached and of the end; equal without elements, and where they are generated.
     pub(crate) reach: (usize, usize),
+    /// Elements are an eighth of their addresses, at which there is no memory.
+    pub(crate) is_generated: bool,
 }
 
 impl Layout {
@@ -65,7 +68,7 @@ impl Layout {
         (low, high): (isize, isize),
     ) -> Layout {
         let reach = (ptr.addr().wrapping_add_signed(low), ptr.addr().wrapping_add_signed(high));
-        Layout { ptr, item, shape: dims(shape), strides: dims(strides), reach }
+        Layout { ptr, item, shape: dims(shape), strides: dims(strides), reach, is_generated: false }
     }
 
     /// One dimension of `len` elements without gaps, known to be in memory.
@@ -78,6 +81,7 @@ impl Layout {
             shape: Dims::from_slice(&[len]),
             strides: Dims::from_slice(&[item as isize]),
             reach,
+            is_generated: false,
         }
     }
 
@@ -225,12 +229,52 @@ impl<'a> View<'a> {
         Ok(View { layout: Layout::new(ptr.cast_mut(), item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// The elements as a slice, where they lie in row-major order without gaps; `None` where they don't, or the type's
-    /// size is not the view's.
+    /// Generated elements of int64, in no memory: the one with index 0 is `first`, and the next along a dimension is larger
+    /// by its stride, which is counted in elements here.
+    ///
+    /// ```
+    /// use broadloom_mem::View;
+    ///
+    /// // The numbers from 10 on, row by row, with the columns backwards.
+    /// let view = View::generated(12, &[2, 3], &[3, -1])?;
+    /// assert_eq!(view.get::<i64>(&[0, 0]), Some(12));
+    /// assert_eq!(view.get::<i64>(&[1, 2]), Some(13));
+    /// assert_eq!(view.as_slice::<i64>(), None);
+    /// # Ok::<(), broadloom_mem::ViewError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ViewError::Rank`] for another number of strides than dimensions, [`ViewError::OutOfBounds`] where eight times an
+    /// element, or the distance of two, is more than `isize::MAX`.
+    pub fn generated(first: isize, shape: &[usize], strides: &[isize]) -> Result<View<'a>, ViewError> {
+        let in_bytes = |n: isize| n.checked_mul(8).ok_or(ViewError::OutOfBounds);
+        let strides = strides.iter().map(|&stride| in_bytes(stride)).collect::<Result<Dims<isize>, _>>()?;
+        let ptr = std::ptr::null_mut::<u8>().wrapping_offset(in_bytes(first)?);
+        let (low, high) = check(ptr.addr(), 8, shape, &strides, None)?;
+        let first = ptr.addr() as isize;
+        if first.checked_add(low).is_none() || first.checked_add(high).is_none() {
+            return Err(ViewError::OutOfBounds);
+        }
+        // Nothing is reached: an output that has these addresses is another thing.
+        let layout =
+            Layout { is_generated: true, reach: (0, 0), ..Layout::new(ptr, 8, shape, &strides, (0, 0)) };
+        Ok(View { layout, memory: PhantomData })
+    }
+
+    /// Whether the elements are [generated](View::generated).
+    pub fn is_generated(&self) -> bool {
+        self.layout.is_generated
+    }
+
+    /// The elements as a slice, where they lie in memory, in row-major order without gaps; `None` where they don't, or the
+    /// type's size is not the view's.
     pub fn as_slice<T: Elem>(&self) -> Option<&'a [T::Store]> {
         let Layout { ptr, item, shape, strides, .. } = &self.layout;
         if *item != size_of::<T>() || shape.contains(&0) {
             return (*item == size_of::<T>()).then_some(&[]);
+        }
+        if self.layout.is_generated {
+            return None;
         }
         let (mut step, mut elements) = (*item as isize, 1);
         for (&extent, &stride) in shape.iter().zip(strides).rev() {
@@ -280,9 +324,13 @@ impl<'a> View<'a> {
             "{} does not have the size of the view's elements",
             T::DTYPE
         );
+        let element = self.layout.element(index)?;
+        let number = element.addr() as isize as i64 / 8;
+        let at = if self.layout.is_generated { (&raw const number).cast() } else { element.cast_const() };
         // SAFETY: an element that the shape reaches is in borrowed memory, initialised and aligned (the
-        // view's invariant), and any bytes are a valid `Store` of that size.
-        self.layout.element(index).map(|ptr| T::load(unsafe { ptr.cast::<T::Store>().read() }))
+        // view's invariant), or it is generated, of 8 bytes as the type is, and read from `number`, which has the largest
+        // alignment that a `Store` has; any bytes are a valid `Store` of that size.
+        Some(T::load(unsafe { at.cast::<T::Store>().read() }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The walk itself: from units of work to blocks.
 //!
 //! Each element of the units is in exactly one block. What a block's pointers say is valid while the body runs: packed
-//! inputs are filled before it is called, and packed outputs are written to memory after it.
+//! and generated inputs are filled before it is called, and packed outputs are written to memory after it.
 
 use std::ops::{ControlFlow, Range};
 
@@ -9,6 +9,7 @@ use broadloom_ir::loop_plan::{AccessClass, LoopMode, LoopPlan};
 use smallvec::SmallVec;
 
 use crate::block::{Block, Operands, RawBlock, RawOperand, RawOperandMut};
+use crate::generate::generate;
 use crate::linear::Linear;
 use crate::operand::BoundOperand;
 use crate::overlap::Dims;
@@ -141,7 +142,7 @@ impl Walk<'_> {
         operand.class == AccessClass::Packed || (self.copy && operand.is_shared())
     }
 
-    /// Where an operand is at a position.
+    /// Where an operand is at a position: of a generated one, a number.
     fn at(&self, odometer: &Odometer, operand: usize, row: usize, col: usize) -> *mut u8 {
         self.operands[operand].ptr.wrapping_offset(odometer.offset(self.plan, operand, row, col))
     }
@@ -302,9 +303,15 @@ impl Walk<'_> {
                         if row_stride == 0 { (1, 0) } else { (rows, tile.pitch as isize) };
                     if i < plan.inputs() {
                         let from = Strided { ptr, row_stride, col_stride };
-                        // SAFETY: rows row..row + copied and columns col..col + cols of an input, which is borrowed. The
-                        // tile has room for `high` rows of `wide` elements and the slack, and is the scratch's own memory.
-                        unsafe { by_item!(operand.item(), gather(from, tile, copied, cols)) }
+                        // SAFETY: rows row..row + copied and columns col..col + cols of an input, which is borrowed, or
+                        // generated, with elements of 8 bytes. The tile has room for `high` rows of `wide` elements and the
+                        // slack, and is the scratch's own memory.
+                        unsafe {
+                            match operand.is_generated() {
+                                true => generate(from, tile, copied, cols),
+                                false => by_item!(operand.item(), gather(from, tile, copied, cols)),
+                            }
+                        }
                     }
                     self.set(i, tile.ptr, between);
                 }
@@ -364,9 +371,15 @@ impl Walk<'_> {
                         if walk.period.is_some_and(|period| at > start && wide.is_multiple_of(period)) => {}
                     Some(walk) if i < plan.inputs() => {
                         let (from, to) = (operand.ptr, tiles[i]);
-                        // SAFETY: the range is in start..end, indices of this input, which is borrowed; the tile has room for
-                        // `wide` elements and the slack; the table is the one that all walks were made with.
-                        unsafe { by_item!(operand.item(), pack(walk, table, from, range.clone(), to)) }
+                        // SAFETY: the range is in start..end, indices of this input, which is borrowed, or generated, with
+                        // elements of 8 bytes; the tile has room for `wide` elements and the slack; the table is the one that
+                        // all walks were made with.
+                        unsafe {
+                            match operand.is_generated() {
+                                true => walk.generate(table, from, range.clone(), to),
+                                false => by_item!(operand.item(), pack(walk, table, from, range.clone(), to)),
+                            }
+                        }
                     }
                     _ => {}
                 }

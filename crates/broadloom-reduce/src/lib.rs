@@ -25,11 +25,13 @@
 #![forbid(unsafe_code)]
 
 mod combine;
+mod each;
 mod free;
 mod partial;
 mod scan;
 mod state;
 mod tree;
+mod vectors;
 mod whole;
 
 pub use partial::Partial;

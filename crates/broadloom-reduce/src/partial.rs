@@ -1,8 +1,12 @@
 //! A reduction that is under way, whatever its dtype.
 
+use std::sync::LazyLock;
+
 use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
 use broadloom_math::f16;
+use pulp::Arch;
 
+use crate::LANES;
 use crate::combine::{All, Any, Max, Min, Prod, Sum};
 use crate::free::Free;
 use crate::state::State;
@@ -13,8 +17,20 @@ pub(crate) trait Method: Sync {
     fn state(&self, width: usize, start: u64) -> Result<State>;
     fn push(&self, state: &mut State, elements: &[u8]);
     fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]);
+    /// Adds rows of 16 elements, of one output, that stand for aligned subtrees of 2^level rows.
+    fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]);
     fn append(&self, state: &mut State, later: &State);
     fn finish(&self, state: &mut State, out: &mut [u8]);
+    /// Reduces each of some rows of `n` neighbouring elements, up to [`LONG`](crate::each::LONG) and not none.
+    fn each(&self, n: usize, from: &[u8], out: &mut [u8]);
+    /// Reduces rows, up to 16 and not none, to one.
+    fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]);
+}
+
+/// The instruction set of this machine.
+pub(crate) fn arch() -> Arch {
+    static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
+    *ARCH
 }
 
 /// The method of a reduction.
@@ -53,6 +69,16 @@ pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn 
 
 fn refused(reduction: Reduction, dtype: DType) -> Error {
     Error::new(ErrorKind::Internal, format!("{reduction} does not take {dtype}"))
+}
+
+/// Writes what no elements are combined to, if there is such a thing.
+pub(crate) fn nothing(reduction: Reduction, dtype: DType, out: &mut [u8]) -> bool {
+    let Some(nothing) = reduction.of_nothing(dtype) else { return false };
+    let bits = nothing.bits.to_le_bytes();
+    for out in out.chunks_exact_mut(dtype.size()) {
+        out.copy_from_slice(&bits[..dtype.size()]);
+    }
+    true
 }
 
 /// What the elements of a run are combined to so far, for some outputs side by side.
@@ -107,6 +133,20 @@ impl Partial {
         self.method.push_rows(&mut self.state, n, &row);
     }
 
+    /// Adds the next elements of one output, of which 2^`level` neighbouring rows of 16 were combined to each of these.
+    ///
+    /// # Panics
+    /// If there are several outputs, the bytes are not aligned for the dtype or not of whole rows, or the next element is not the
+    /// first of so many rows.
+    pub fn push_nodes(&mut self, level: u8, rows: &[u8]) {
+        let row = LANES * self.dtype.size();
+        assert!(self.state.width == 1 && rows.len().is_multiple_of(row), "whole rows of one output");
+        assert!(self.state.next.is_multiple_of((LANES as u64) << level), "an aligned subtree");
+        if !rows.is_empty() {
+            self.method.push_nodes(&mut self.state, level, rows);
+        }
+    }
+
     /// Joins the run that follows.
     ///
     /// # Errors
@@ -135,15 +175,11 @@ impl Partial {
     /// If the bytes are not aligned for the dtype or not of `width` elements.
     pub fn finish(&mut self, out: &mut [u8]) {
         assert_eq!(out.len(), self.state.width * self.dtype.size(), "the bytes of an element of each output");
-        match self.reduction.of_nothing(self.dtype) {
-            Some(nothing) if self.is_empty() => {
-                let bytes = nothing.bits.to_le_bytes();
-                for out in out.chunks_exact_mut(self.dtype.size()) {
-                    out.copy_from_slice(&bytes[..out.len()]);
-                }
-            }
-            _ if out.is_empty() => {}
-            _ => self.method.finish(&mut self.state, out),
+        if out.is_empty() {
+            return self.reset(0);
+        }
+        if !self.is_empty() || !nothing(self.reduction, self.dtype, out) {
+            self.method.finish(&mut self.state, out);
         }
         self.reset(0);
     }

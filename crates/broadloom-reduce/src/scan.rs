@@ -38,6 +38,12 @@ impl ScanState {
         Ok(ScanState { scan, dtype, totals: state()?, prefixes: state()? })
     }
 
+    /// Nothing again: memory that this one has is used again.
+    pub fn reset(&mut self) {
+        self.totals.reset(0);
+        self.prefixes.reset(0);
+    }
+
     /// Scans the next elements: both are [n][width] in C order.
     ///
     /// # Panics

@@ -6,7 +6,7 @@ use broadloom_mem::{typed, typed_mut};
 use smallvec::SmallVec;
 
 /// The words that are kept in place: some nodes of one output.
-const WORDS: usize = 32;
+const WORDS: usize = 64;
 
 /// What a run of elements is combined to so far.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct State {
     pub levels: SmallVec<[u8; 16]>,
     /// The nodes, each [lanes][width] elements from a word on.
     words: SmallVec<[u64; WORDS]>,
-    /// The words of a node.
+    /// The words of a node. There may be more words than nodes: they are not cleared.
     stride: usize,
 }
 
@@ -47,7 +47,6 @@ impl State {
     pub fn reset(&mut self, start: u64) {
         (self.start, self.next) = (start, start);
         self.levels.clear();
-        self.words.clear();
     }
 
     /// The elements of a node.
@@ -71,24 +70,35 @@ impl State {
     /// The last node but one, and the last.
     pub fn last_two<T: Elem>(&mut self) -> (&mut [T::Store], &mut [T::Store]) {
         let (stride, len) = (self.stride, self.node_len());
-        let (below, top) = self.words.split_at_mut((self.levels.len() - 1) * stride);
-        let below = &mut below[(self.levels.len() - 2) * stride..];
+        let words = &mut self.words[(self.levels.len() - 2) * stride..][..2 * stride];
+        let (below, top) = words.split_at_mut(stride);
         (
             &mut elements_mut::<T>(broadloom_mem::bytes_of_mut(below))[..len],
-            &mut elements_mut::<T>(broadloom_mem::bytes_of_mut(&mut top[..stride]))[..len],
+            &mut elements_mut::<T>(broadloom_mem::bytes_of_mut(top))[..len],
         )
     }
 
-    /// Adds a node, the elements of which are those that the words held.
+    /// Nodes side by side, of a type that fills whole words.
+    #[inline(always)]
+    pub fn nodes_from<T: Elem>(&mut self, first: usize, count: usize) -> &mut [T::Store] {
+        let words = &mut self.words[first * self.stride..][..count * self.stride];
+        elements_mut::<T>(broadloom_mem::bytes_of_mut(words))
+    }
+
+    /// Adds a node, the elements of which are any.
+    #[inline(always)]
     pub fn add_node(&mut self, level: u8) {
         self.levels.push(level);
-        self.words.resize(self.levels.len() * self.stride, 0);
+        let words = self.levels.len() * self.stride;
+        if words > self.words.len() {
+            self.words.resize(words, 0);
+        }
     }
 
     /// Drops the last node.
+    #[inline(always)]
     pub fn drop_node(&mut self) {
         self.levels.pop();
-        self.words.truncate(self.levels.len() * self.stride);
     }
 }
 

@@ -8,17 +8,20 @@
 use std::marker::PhantomData;
 
 use broadloom_ir::Result;
+use pulp::{Scalar128b, Simd, WithSimd};
 
 use crate::LANES;
-use crate::combine::{Accumulator, Combine};
-use crate::partial::Method;
+use crate::combine::Combine;
+use crate::each;
+use crate::partial::{Method, arch};
 use crate::state::{State, elements, elements_mut};
+use crate::vectors::{CombineVectors, Vectors, combine, fold, fold_lanes, fold_level, fold_node};
 
 /// The level of a row whose first elements are of an earlier run.
 pub(crate) const OPEN: u8 = u8::MAX;
 
-/// log2 of the rows that are combined to a node at once.
-const LEAF: u32 = 3;
+/// Rows of fewer bytes are packed before they are combined: a vector holds more than one.
+const NARROW: usize = 64;
 
 /// Reductions whose order of combination is seen.
 pub(crate) struct Tree<F, T>(PhantomData<fn() -> (F, T)>);
@@ -27,37 +30,25 @@ impl<F, T> Tree<F, T> {
     pub const NEW: Tree<F, T> = Tree(PhantomData);
 }
 
-impl<F: Combine<T>, T: Accumulator> Method for Tree<F, T> {
+impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     fn state(&self, width: usize, start: u64) -> Result<State> {
         State::new::<T>(width, LANES, start)
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        let mut from = elements::<T>(bytes);
-        let width = state.width;
-        if !state.next.is_multiple_of(LANES as u64) {
-            let taken = fill_row::<F, T>(state, from.len() / width, |i| &from[i * width..][..width]);
-            from = &from[taken * width..];
-        }
-        let m = state.node_len();
-        while from.len() >= m {
-            let level = (state.next / LANES as u64).trailing_zeros().min((from.len() / m).ilog2()).min(LEAF);
-            let (rows, rest) = from.split_at(m << level);
-            let node = add::<F, T>(state, level as u8);
-            node.copy_from_slice(&rows[..m]);
-            fold_rows::<F, T>(rows, m, node);
-            state.next += (LANES as u64) << level;
-            carry::<F, T>(state);
-            from = rest;
-        }
-        fill_row::<F, T>(state, from.len() / width, |i| &from[i * width..][..width]);
+        arch().dispatch(Push::<F, T>(state, elements::<T>(bytes), 0, PhantomData));
+    }
+
+    fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]) {
+        arch().dispatch(Push::<F, T>(state, elements::<T>(rows), level, PhantomData));
     }
 
     fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]) {
-        let mut done = 0;
-        while done < n {
-            done += fill_row::<F, T>(state, n - done, |i| elements::<T>(row(done + i)));
+        if state.width * size_of::<T>() < NARROW {
+            return packed(state.width * size_of::<T>(), n, row, |bytes| self.push(state, bytes));
         }
+        let width = state.width;
+        arch().dispatch(PushRows::<F, T>(state, Apart { n, width, row }, PhantomData));
     }
 
     fn append(&self, state: &mut State, later: &State) {
@@ -69,7 +60,9 @@ impl<F: Combine<T>, T: Accumulator> Method for Tree<F, T> {
                 combine::<F, T>(state.node_mut::<T>(top), node);
                 next = next - next % LANES as u64 + LANES as u64;
             } else {
-                add::<F, T>(state, level).copy_from_slice(node);
+                state.add_node(level);
+                let top = state.levels.len() - 1;
+                state.node_mut::<T>(top).copy_from_slice(node);
                 next += (LANES as u64) << level;
             }
             state.next = next.min(later.next);
@@ -83,30 +76,305 @@ impl<F: Combine<T>, T: Accumulator> Method for Tree<F, T> {
         if state.start != 0 {
             padded::<F, T>(self, state);
         }
-        if state.levels.is_empty() {
-            add::<F, T>(state, 0);
+        arch().dispatch(Finish::<F, T>(state, elements_mut::<T>(out), PhantomData));
+    }
+
+    fn each(&self, n: usize, from: &[u8], out: &mut [u8]) {
+        arch().dispatch(each::Trees::<F, T>(n, elements::<T>(from), elements_mut::<T>(out), PhantomData));
+    }
+
+    fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) {
+        arch().dispatch(each::FewRows::<F, T>(rows, elements_mut::<T>(out), PhantomData));
+    }
+}
+
+/// Calls a function with rows of so many bytes, side by side.
+pub(crate) fn packed<'r>(
+    size: usize,
+    n: usize,
+    row: &dyn Fn(usize) -> &'r [u8],
+    mut push: impl FnMut(&[u8]),
+) {
+    let mut words = [0_u64; 512];
+    let bytes = broadloom_mem::bytes_of_mut(&mut words);
+    let most = bytes.len() / size;
+    for first in (0..n).step_by(most) {
+        let count = most.min(n - first);
+        for (i, place) in bytes.chunks_exact_mut(size).take(count).enumerate() {
+            place.copy_from_slice(row(first + i));
         }
-        while state.levels.len() > 1 {
-            let (below, top) = state.last_two::<T>();
-            combine::<F, T>(below, &*top);
-            state.drop_node();
-        }
+        push(&bytes[..count * size]);
+    }
+}
+
+/// Rows side by side, each of which stands for a subtree of this level.
+struct Push<'a, F, T>(&'a mut State, &'a [T], u8, PhantomData<F>);
+
+impl<F: CombineVectors<T>, T: Vectors> WithSimd for Push<'_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        if S::IS_SCALAR { self.run(Scalar128b) } else { self.run(simd) }
+    }
+}
+
+impl<F: CombineVectors<T>, T: Vectors> Push<'_, F, T> {
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Push(state, from, base, _) = self;
         let width = state.width;
-        let node = state.node_mut::<T>(0);
-        for step in [1, 2, 4, 8] {
-            for pair in node.chunks_exact_mut(2 * step * width) {
-                let (a, b) = pair.split_at_mut(step * width);
-                combine::<F, T>(&mut a[..width], &b[..width]);
-            }
-        }
-        for (out, x) in elements_mut::<T>(out).iter_mut().zip(node) {
-            *out = F::result(*x);
+        if width == 1 {
+            one::<S, F, T>(simd, state, from, base)
+        } else {
+            several::<S, F, T, _>(simd, state, Neighbours { elements: from, width });
         }
     }
 }
 
+/// Elements of one output; or rows of them that stand for subtrees of the level `base`, where such a subtree begins.
+#[inline(always)]
+fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mut from: &[T], base: u8) {
+    let row_of = (LANES as u64) << base;
+    if !state.next.is_multiple_of(LANES as u64) {
+        let taken = fill_row::<F, T>(state, from);
+        from = &from[taken..];
+    }
+    while let Some(rows) = from.first_chunk::<{ 256 * LANES }>()
+        && state.next.is_multiple_of(256 * row_of)
+    {
+        let (count, nodes) = place::<T>(state, 8 + base);
+        fold_lanes::<8, false, S, F, T>(simd, rows, nodes, count);
+        from = &from[256 * LANES..];
+    }
+    while from.len() >= LANES {
+        let row = state.next / row_of;
+        let level = row.trailing_zeros().min((from.len() / LANES).ilog2()).min(6);
+        let (count, nodes) = place::<T>(state, level as u8 + base);
+        fold_level::<false, S, F, T>(simd, level, from, nodes, count);
+        from = &from[LANES << level..];
+    }
+    if !from.is_empty() {
+        fill_row::<F, T>(state, from);
+    }
+}
+
+/// Elements of several outputs, [n][width].
+trait Source<'a, T>: Copy {
+    /// The pieces that a row of 16 elements of each output consists of.
+    const PIECES: usize;
+    /// How many elements of each output there are.
+    fn len(self) -> usize;
+    /// The elements from `i` on, as many as lie side by side.
+    fn from(self, i: usize) -> &'a [T];
+    /// A piece of the row of 16 elements of each output, the first of which is element `i`.
+    fn piece(self, i: usize, piece: usize) -> &'a [T];
+}
+
+/// Rows side by side.
+#[derive(Clone, Copy)]
+struct Neighbours<'a, T> {
+    elements: &'a [T],
+    width: usize,
+}
+
+impl<'a, T: Copy> Source<'a, T> for Neighbours<'a, T> {
+    const PIECES: usize = 1;
+
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.elements.len() / self.width
+    }
+    #[inline(always)]
+    fn from(self, i: usize) -> &'a [T] {
+        &self.elements[i * self.width..]
+    }
+    #[inline(always)]
+    fn piece(self, i: usize, _: usize) -> &'a [T] {
+        &self.elements[i * self.width..][..LANES * self.width]
+    }
+}
+
+/// Rows that lie apart.
+#[derive(Clone, Copy)]
+struct Apart<'a, 'r> {
+    n: usize,
+    width: usize,
+    row: &'a dyn Fn(usize) -> &'r [u8],
+}
+
+impl<'r, T: Vectors> Source<'r, T> for Apart<'_, 'r> {
+    const PIECES: usize = LANES;
+
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.n
+    }
+    #[inline(always)]
+    fn from(self, i: usize) -> &'r [T] {
+        let row = elements::<T>((self.row)(i));
+        assert_eq!(row.len(), self.width, "the elements of a row");
+        row
+    }
+    #[inline(always)]
+    fn piece(self, i: usize, piece: usize) -> &'r [T] {
+        self.from(i + piece)
+    }
+}
+
+#[inline(always)]
+fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
+    simd: S,
+    state: &mut State,
+    rows: Q,
+) {
+    let m = state.node_len();
+    let n = rows.len();
+    let mut done = 0;
+    while done < n {
+        let full = (n - done) / LANES;
+        if !state.next.is_multiple_of(LANES as u64) || full == 0 {
+            done += fill_row::<F, T>(state, rows.from(done));
+            continue;
+        }
+        let level = (state.next / LANES as u64).trailing_zeros().min(full.ilog2());
+        if level >= 6 {
+            done += sixty_fours::<S, F, T, Q>(simd, state, rows, done);
+            continue;
+        }
+        let level = level.min(3);
+        let (count, nodes) = place::<T>(state, level as u8);
+        for piece in 0..Q::PIECES {
+            let (place, at) = ((m, count), piece * (m / Q::PIECES));
+            match level {
+                0 => fold::<1, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                1 => fold::<2, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                2 => fold::<4, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                _ => fold::<8, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+            }
+        }
+        done += LANES << level;
+    }
+}
+
+/// A piece of each of the next rows of 16.
+#[inline(always)]
+fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
+    rows: Q,
+    first: usize,
+    piece: usize,
+) -> [&'a [T]; R] {
+    let mut pieces: [&[T]; R] = [&[]; R];
+    for i in 0..R {
+        pieces[i] = rows.piece(first + i * LANES, piece);
+    }
+    pieces
+}
+
+/// The elements of 64 rows that are combined to 8 rows in the L1 cache before they are combined to a node.
+const PART: usize = 128;
+
+/// Combines 64 rows at a time, as long as there are as many; returns how many elements of each output these are.
+#[inline(always)]
+fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
+    simd: S,
+    state: &mut State,
+    rows: Q,
+    first: usize,
+) -> usize {
+    let m = state.node_len();
+    let mut eights = [[T::NOTHING; PART]; 8];
+    let mut done = first;
+    while rows.len() - done >= 64 * LANES {
+        let (count, nodes) = place::<T>(state, 6);
+        for piece in 0..Q::PIECES {
+            let len = m / Q::PIECES;
+            for at in (0..len).step_by(PART) {
+                let part = PART.min(len - at);
+                for i in 0..8 {
+                    let mut eight = pieces::<8, T, Q>(rows, done + 8 * i * LANES, piece);
+                    for row in &mut eight {
+                        *row = &row[at..][..part];
+                    }
+                    fold::<8, S, F, T>(simd, eight, &mut eights[i], (PART, 0), 0);
+                }
+                let mut eight: [&[T]; 8] = [&[]; 8];
+                for i in 0..8 {
+                    eight[i] = &eights[i][..part];
+                }
+                fold::<8, S, F, T>(simd, eight, nodes, (m, count), piece * len + at);
+            }
+        }
+        done += 64 * LANES;
+    }
+    done - first
+}
+
+/// Rows that lie apart.
+struct PushRows<'a, 'r, F, T>(&'a mut State, Apart<'a, 'r>, PhantomData<(F, T)>);
+
+impl<F: CombineVectors<T>, T: Vectors> WithSimd for PushRows<'_, '_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        if S::IS_SCALAR {
+            several::<_, F, T, _>(Scalar128b, self.0, self.1);
+        } else {
+            several::<_, F, T, _>(simd, self.0, self.1);
+        }
+    }
+}
+
+/// The results of nodes.
+struct Finish<'a, F, T>(&'a mut State, &'a mut [T], PhantomData<F>);
+
+impl<F: CombineVectors<T>, T: Vectors> WithSimd for Finish<'_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        if S::IS_SCALAR { self.run(Scalar128b) } else { self.run(simd) }
+    }
+}
+
+impl<F: CombineVectors<T>, T: Vectors> Finish<'_, F, T> {
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Finish(state, out, _) = self;
+        let (m, width, depth) = (state.node_len(), state.width, state.levels.len());
+        let nodes = state.nodes_from::<T>(0, depth);
+        if depth > 1 {
+            let (below, last) = nodes.split_at_mut((depth - 1) * m);
+            fold::<1, S, F, T>(simd, [last], below, (m, depth - 1), 0);
+        }
+        let node = &mut nodes[..m];
+        fold_node::<S, F, T>(simd, node, width);
+        let node = &node[..out.len()];
+        for j in 0..out.len() {
+            out[j] = F::result(node[j]);
+        }
+    }
+}
+
+/// Makes place for a node of 2^level rows, the next ones of the run: how many nodes are combined with it, and those. The
+/// result is to be written to the first of them.
+#[inline(always)]
+fn place<T: Vectors>(state: &mut State, level: u8) -> (usize, &mut [T]) {
+    let row = state.next / LANES as u64;
+    let depth = state.levels.len();
+    let (mut count, mut up) = (0, level);
+    while count < depth && state.levels[depth - 1 - count] == up && row >> up & 1 == 1 {
+        (count, up) = (count + 1, up + 1);
+    }
+    state.next += (LANES as u64) << level;
+    state.levels.truncate(depth - count);
+    state.add_node(up);
+    (count, state.nodes_from::<T>(depth - count, count.max(1)))
+}
+
 /// Puts the identity before a run that does not begin with element 0.
-fn padded<F: Combine<T>, T: Accumulator>(method: &Tree<F, T>, state: &mut State) {
+fn padded<F: CombineVectors<T>, T: Vectors>(method: &Tree<F, T>, state: &mut State) {
     let later = state.clone();
     state.reset(0);
     state.next = later.start;
@@ -120,40 +388,9 @@ fn padded<F: Combine<T>, T: Accumulator>(method: &Tree<F, T>, state: &mut State)
     method.append(state, &later);
 }
 
-/// a op b, in the place of a.
-fn combine<F: Combine<T>, T: Accumulator>(a: &mut [T], b: &[T]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a = F::pair(*a, *b);
-    }
-}
-
-/// Combines rows, a power of two of them, the first of which is in the node already.
-fn fold_rows<F: Combine<T>, T: Accumulator>(rows: &[T], m: usize, node: &mut [T]) {
-    let row = |i: usize| &rows[i * m..][..m];
-    match rows.len() / m {
-        1 => {}
-        2 => {
-            for (j, out) in node.iter_mut().enumerate() {
-                *out = F::pair(row(0)[j], row(1)[j]);
-            }
-        }
-        4 => {
-            for (j, out) in node.iter_mut().enumerate() {
-                *out = F::pair(F::pair(row(0)[j], row(1)[j]), F::pair(row(2)[j], row(3)[j]));
-            }
-        }
-        _ => {
-            for (j, out) in node.iter_mut().enumerate() {
-                let a = F::pair(F::pair(row(0)[j], row(1)[j]), F::pair(row(2)[j], row(3)[j]));
-                let b = F::pair(F::pair(row(4)[j], row(5)[j]), F::pair(row(6)[j], row(7)[j]));
-                *out = F::pair(a, b);
-            }
-        }
-    }
-}
-
 /// Adds a node of identities.
-fn add<F: Combine<T>, T: Accumulator>(state: &mut State, level: u8) -> &mut [T] {
+#[inline(always)]
+fn add<F: Combine<T>, T: Vectors>(state: &mut State, level: u8) -> &mut [T] {
     state.add_node(level);
     let node = state.node_mut::<T>(state.levels.len() - 1);
     node.fill(F::identity());
@@ -161,37 +398,29 @@ fn add<F: Combine<T>, T: Accumulator>(state: &mut State, level: u8) -> &mut [T] 
 }
 
 /// Combines the last node with its siblings before it.
-fn carry<F: Combine<T>, T: Accumulator>(state: &mut State) {
+#[inline(always)]
+fn carry<F: Combine<T>, T: Vectors>(state: &mut State) {
     while let [.., before, level] = state.levels[..]
         && before == level
         && (state.next / LANES as u64 - 1) >> level & 1 == 1
     {
         let (below, top) = state.last_two::<T>();
-        combine::<F, T>(below, &*top);
+        combine::<F, T>(below, top);
         state.drop_node();
         *state.levels.last_mut().expect("the sibling") += 1;
     }
 }
 
-/// Writes elements into the row that has begun, or into a new one if there are less than a row; returns how many.
-fn fill_row<'r, F: Combine<T>, T: Accumulator>(
-    state: &mut State,
-    n: usize,
-    element: impl Fn(usize) -> &'r [T],
-) -> usize {
-    let lane = (state.next % LANES as u64) as usize;
-    let taken = n.min(LANES - lane);
-    if taken == 0 {
-        return 0;
-    }
+/// Writes as many of the next elements as fit into the row that has begun, or else a new one; returns how many.
+#[inline(always)]
+fn fill_row<F: Combine<T>, T: Vectors>(state: &mut State, from: &[T]) -> usize {
+    let (width, lane) = (state.width, state.next as usize % LANES);
+    let taken = (from.len() / width).min(LANES - lane);
     if lane == 0 || state.levels.is_empty() {
         add::<F, T>(state, if lane == 0 { 0 } else { OPEN });
     }
-    let width = state.width;
     let node = state.node_mut::<T>(state.levels.len() - 1);
-    for i in 0..taken {
-        node[(lane + i) * width..][..width].copy_from_slice(element(i));
-    }
+    node[lane * width..][..taken * width].copy_from_slice(&from[..taken * width]);
     state.next += taken as u64;
     if state.next.is_multiple_of(LANES as u64) {
         carry::<F, T>(state);

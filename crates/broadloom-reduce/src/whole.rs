@@ -1,10 +1,15 @@
 //! Reductions all of whose elements are at hand.
 
 use broadloom_ir::{DType, Reduction, Result};
+use smallvec::SmallVec;
 
-use crate::Partial;
+use crate::each::LONG;
+use crate::partial::{method, nothing};
+use crate::{LANES, Partial};
 
 /// Reduces each row of `n` neighbouring elements to an element: `elements` is [rows][n], `out` is [rows].
+///
+/// What no elements are combined to is as in [`Partial::finish`].
 ///
 /// # Errors
 /// As [`Partial::new`].
@@ -18,9 +23,17 @@ pub fn reduce_each(
     elements: &[u8],
     out: &mut [u8],
 ) -> Result<()> {
-    let mut partial = Partial::new(reduction, dtype, 1, 0)?;
+    let method = method(reduction, dtype)?;
     let size = dtype.size();
     assert_eq!(Some(elements.len()), out.len().checked_mul(n), "n elements for each result");
+    if n == 0 && nothing(reduction, dtype, out) {
+        return Ok(());
+    }
+    if (1..=LONG).contains(&n) {
+        method.each(n, elements, out);
+        return Ok(());
+    }
+    let mut partial = Partial::new(reduction, dtype, 1, 0)?;
     for (i, out) in out.chunks_exact_mut(size).enumerate() {
         partial.push(&elements[i * n * size..][..n * size]);
         partial.finish(out);
@@ -28,7 +41,13 @@ pub fn reduce_each(
     Ok(())
 }
 
+/// The bytes of a row that are reduced at a time: the partial results of a block of outputs stay in the L2 cache, and
+/// memory is read in pieces that it likes.
+const BLOCK: usize = 2048;
+
 /// Reduces `n` rows of `width` elements, which may lie apart, to one row: `row(i)` has `width` elements, and so has `out`.
+///
+/// What no elements are combined to is as in [`Partial::finish`].
 ///
 /// # Errors
 /// As [`Partial::new`].
@@ -43,8 +62,23 @@ pub fn reduce_rows<'r>(
     row: impl Fn(usize) -> &'r [u8],
     out: &mut [u8],
 ) -> Result<()> {
-    let mut partial = Partial::new(reduction, dtype, width, 0)?;
-    partial.push_rows(n, row);
-    partial.finish(out);
+    let method = method(reduction, dtype)?;
+    let size = dtype.size();
+    assert_eq!(Some(out.len()), width.checked_mul(size), "an element for each output");
+    if (1..=LANES).contains(&n) {
+        let rows: SmallVec<[&[u8]; LANES]> = (0..n).map(row).collect();
+        method.few_rows(&rows, out);
+        return Ok(());
+    }
+    let block = BLOCK.min(out.len());
+    let mut partial = Partial::new(reduction, dtype, block / size, 0)?;
+    for (i, out) in out.chunks_mut(block.max(1)).enumerate() {
+        if out.len() < block {
+            partial = Partial::new(reduction, dtype, out.len() / size, 0)?;
+        }
+        let range = i * block..i * block + out.len();
+        partial.push_rows(n, |i| &row(i)[range.clone()]);
+        partial.finish(out);
+    }
     Ok(())
 }

@@ -57,6 +57,8 @@ pub(crate) enum Leaf<'a> {
     Data(Box<Data<'a>>),
     /// An input of kernels, by name: it has no elements.
     Input(Box<str>),
+    /// The numbers of int64 from 0 on, so many of them, in no memory.
+    Index(usize),
     /// A number that has met no array, 0-d. Boxed: it is the largest, and rare.
     Number(Box<Number>),
     /// A number that has, 0-d.

@@ -1,8 +1,7 @@
-//! The standard's creation functions: arrays from vectors, slices, values, ranges and closures. A vector is moved
-//! and a slice is borrowed; neither is copied. The shape has as many elements as the data.
+//! Arrays from vectors, slices, values and closures. A vector is moved and a slice is borrowed; neither is copied. The
+//! shape has as many elements as the data.
 
-use broadloom_core::{DType, Error, ErrorKind, Kind, Layout, Result, Scalar, Shape, View, fold};
-use broadloom_math::Real;
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape, View, fold};
 use broadloom_mem::FloatEnv;
 
 use crate::array::Array;
@@ -130,7 +129,7 @@ impl<'a> Array<'a> {
         repeated(fold::cast(Scalar::of(true), dtype), shape)
     }
 
-    /// One value everywhere, of the dtype of the Rust value; it takes the memory of one element.
+    /// One value everywhere, of the dtype of the Rust value; it takes no memory.
     ///
     /// # Errors
     /// If the shape has too many axes or elements.
@@ -144,77 +143,6 @@ impl<'a> Array<'a> {
     /// ```
     pub fn full<T: Element>(shape: &[usize], value: T) -> Result<Array<'a>> {
         repeated(Scalar::of(value), shape)
-    }
-
-    /// `start`, `start + step`, … up to and without `stop`, of the dtype of the Rust values.
-    ///
-    /// There are ⌈(stop − start) / step⌉ elements, none if that is negative; element `i` is `start + i·step`, of
-    /// floats in float64 and then rounded to the dtype. As in the standard, rounding may give floats one element
-    /// more or less than expected: [`Array::linspace`] states the number.
-    ///
-    /// # Errors
-    /// For bool, a step of 0, a bound that is not finite, or more elements than memory holds.
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    ///
-    /// assert_eq!(Array::arange(5_i16, 0, -2)?.to_vec::<i16>()?, [5, 3, 1]);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn arange<T: Element>(start: T, stop: T, step: T) -> Result<Array<'a>> {
-        let fail = |why: &str| {
-            Error::new(ErrorKind::Literal, format!("arange({start:?}, {stop:?}, {step:?}): {why}"))
-        };
-        let data = match T::DTYPE.kind() {
-            Kind::Bool => return Err(Error::new(ErrorKind::DType, "arange: does not take bool")),
-            Kind::Signed | Kind::Unsigned => {
-                let [start, stop, step] = [start, stop, step].map(|x| integer(Scalar::of(x)));
-                if step == 0 {
-                    return Err(fail("the step is 0"));
-                }
-                // The quotient rounded up; far from i128's limits, as the operands have 64 bits.
-                let len = (stop - start + step - step.signum()) / step;
-                collect("arange", len.max(0) as f64, |i| T::of_i64((start + i as i128 * step) as i64))?
-            }
-            Kind::Float => {
-                let _ieee = FloatEnv::ieee();
-                let [start, stop, step] = [start, stop, step].map(real);
-                if step == 0.0 {
-                    return Err(fail("the step is 0"));
-                }
-                let len = ((stop - start) / step).ceil();
-                if !len.is_finite() || !step.is_finite() {
-                    return Err(fail("not finite"));
-                }
-                collect("arange", len.max(0.0), |i| T::of_f64(start + i as f64 * step))?
-            }
-        };
-        Ok(Array::from_vec(data))
-    }
-
-    /// `num` values evenly spaced from `start` to `stop`, both included, of the dtype of the Rust values.
-    ///
-    /// Element `i` is `start + i·((stop − start) / (num − 1))` in float64, rounded to the dtype; the last is `stop`.
-    ///
-    /// # Errors
-    /// For more elements than memory holds.
-    ///
-    /// ```
-    /// use broadloom::prelude::*;
-    ///
-    /// assert_eq!(Array::linspace(0.0_f32, 1.0, 5)?.to_vec::<f32>()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn linspace<T: Element + Real>(start: T, stop: T, num: usize) -> Result<Array<'a>> {
-        let _ieee = FloatEnv::ieee();
-        let (from, to) = (real(start), real(stop));
-        let step = (to - from) / num.saturating_sub(1) as f64;
-        let data = collect("linspace", num as f64, |i| match i {
-            0 => start,
-            _ if i + 1 == num => stop,
-            _ => T::of_f64(from + i as f64 * step),
-        })?;
-        Ok(Array::from_vec(data))
     }
 
     /// Each element from its index, in row-major order.
@@ -261,20 +189,9 @@ pub(crate) fn holding(what: &str, shape: &[usize], len: usize) -> Result<Shape> 
     Err(Error::new(ErrorKind::Shape, format!("{what}: {shape} has {n} elements, the data has {len}")))
 }
 
-fn repeated<'a>(value: Scalar, shape: &[usize]) -> Result<Array<'a>> {
+/// One value everywhere.
+pub(crate) fn repeated<'a>(value: Scalar, shape: &[usize]) -> Result<Array<'a>> {
     expr::view(&expr::constant(value), View::BroadcastTo(Shape::new(shape)?))
-}
-
-fn integer(x: Scalar) -> i128 {
-    match x.dtype.kind() {
-        Kind::Signed => fold::cast(x, DType::Int64).bits as i64 as i128,
-        _ => x.bits as i128,
-    }
-}
-
-/// The value in float64, exactly.
-fn real<T: Element>(x: T) -> f64 {
-    f64::from_bits(fold::cast(Scalar::of(x), DType::Float64).bits)
 }
 
 /// `len` elements, unless memory for them is refused.

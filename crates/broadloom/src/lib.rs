@@ -119,6 +119,7 @@ mod explain;
 mod explain_arrays;
 mod expr;
 pub mod functions;
+mod generated;
 mod inspect;
 #[cfg(feature = "ndarray")]
 mod interop;

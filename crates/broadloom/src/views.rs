@@ -242,7 +242,7 @@ fn one_index(what: &str, index: isize, axis: usize, of: &Shape) -> Result<Slice>
 }
 
 /// The axis counted from the start, of `positions` that there are.
-fn resolve_axis(what: &str, axis: isize, positions: usize, of: &Shape) -> Result<usize> {
+pub(crate) fn resolve_axis(what: &str, axis: isize, positions: usize, of: &Shape) -> Result<usize> {
     let n = positions as isize;
     if axis < -n || axis >= n {
         let why = format!("{what}: axis {axis} is out of range for {of}, which has rank {}", of.rank());

@@ -111,7 +111,10 @@ fn data_and_access_messages() {
         (Array::arange(0, 1, 0).map(|_| ()), "arange(0, 1, 0): the step is 0"),
         (Array::arange(0.0, f64::INFINITY, 1.0).map(|_| ()), "arange(0.0, inf, 1.0): not finite"),
         (Array::arange(false, true, true).map(|_| ()), "arange: does not take bool"),
-        (Array::arange(0, i64::MAX, 1).map(|_| ()), "arange: no memory for 7.378697629483821e19 bytes"),
+        (
+            Array::arange(0, i64::MAX, 1).map(|_| ()),
+            "shape [9223372036854775807] has more elements than memory can address",
+        ),
     ] {
         assert_eq!(got.map_err(|e| e.to_string()), Err(message.to_string()));
     }

@@ -102,6 +102,7 @@ impl Builder<'_> {
             NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
                 self.leaf(id, chain, Origin::Slot(*slot), layout.clone());
             }
+            NodeKind::Leaf(Leaf::Index { layout }) => self.leaf(id, chain, Origin::Index, layout.clone()),
             NodeKind::Leaf(Leaf::Const { value, slot }) => {
                 let source = slot.map_or(ParamSource::Fixed(*value), ParamSource::Slot);
                 let param = self.params.len() as u32;

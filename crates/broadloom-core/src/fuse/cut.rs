@@ -101,7 +101,7 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
 fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut Log) -> Leaves {
     let node = graph.node(id);
     match &node.kind {
-        NodeKind::Leaf(Leaf::Input { layout, .. }) => {
+        NodeKind::Leaf(Leaf::Input { layout, .. } | Leaf::Index { layout }) => {
             Leaves { flat: layout.is_contiguous(), layout: Some(layout.clone()), total: 0 }
         }
         NodeKind::Leaf(Leaf::Const { .. }) => Leaves { flat: true, ..Leaves::default() },

@@ -10,6 +10,7 @@ use crate::shape::Shape;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     Slot(u32),
+    Index,
     Node(NodeId),
 }
 

@@ -21,6 +21,8 @@ pub enum Source {
     Slot(u32),
     /// A temporary that an earlier kernel wrote.
     Temp(u32),
+    /// No memory: the element at place `n` of the input's layout is the number `n`, of int64.
+    Index,
 }
 
 /// Where a kernel's parameter comes from.
@@ -46,6 +48,7 @@ impl fmt::Display for Source {
         match self {
             Source::Slot(s) => write!(f, "input {s}"),
             Source::Temp(t) => write!(f, "temporary {t}"),
+            Source::Index => f.write_str("generated numbers"),
         }
     }
 }

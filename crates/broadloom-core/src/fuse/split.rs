@@ -24,6 +24,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     for (leaf, layout) in draft.inputs {
         let source = match leaf {
             Origin::Slot(s) => Source::Slot(s),
+            Origin::Index => Source::Index,
             // Cut nodes are placed in order of their ids, before anyone reads them.
             Origin::Node(id) => Source::Temp(placed[&id]),
         };

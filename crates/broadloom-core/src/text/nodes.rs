@@ -6,7 +6,7 @@ use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::built_in::ASTYPE;
+use super::ASTYPE;
 use super::print;
 use crate::graph::{Graph, Leaf};
 use crate::layout::Layout;
@@ -81,6 +81,7 @@ impl fmt::Display for Graph {
                         write!(f, " strides {:?} offset {}", &layout.strides[..], layout.offset)?;
                     }
                 }
+                NodeKind::Leaf(Leaf::Index { layout }) => write!(f, "{}", numbers(layout))?,
                 NodeKind::Leaf(Leaf::Const { value, .. }) => write!(f, " = {}", print::constant(*value))?,
                 kind => {
                     let value = computation(kind, |arg| format!("{arg:?}"), |function| function.name());
@@ -90,6 +91,18 @@ impl fmt::Display for Graph {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+/// Generated numbers: a range along one axis, where they are one, and else their layout in a comment, as of an input.
+fn numbers(layout: &Layout) -> String {
+    let Layout { shape, strides, offset } = layout;
+    match (&shape[..], &strides[..]) {
+        (&[len], _) if layout.is_contiguous() && *offset == 0 => format!(" = {}", print::index(len)),
+        (&[len], &[step]) if len > 1 && step != 0 => {
+            format!(" = {}({offset}, {}, {step})", print::ARANGE, offset + step * len as isize)
+        }
+        _ => format!("  # generated, strides {:?} from {offset}", &strides[..]),
     }
 }
 
@@ -107,6 +120,7 @@ impl fmt::Display for Structure<'_> {
                         writeln!(f, "input {slot}: {dtype}{shape} strides {:?} offset {offset}", &strides[..])
                     }
                     KeyLeaf::Dynamic { slot, dtype } => writeln!(f, "dynamic input {slot}: {dtype}"),
+                    KeyLeaf::Index { len } => writeln!(f, "{}", print::index(*len)),
                     KeyLeaf::Literal { slot, dtype, class } => {
                         writeln!(f, "literal {slot}: {dtype} {class:?}")
                     }

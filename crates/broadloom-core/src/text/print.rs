@@ -70,6 +70,14 @@ fn narrow(f: &mut fmt::Formatter<'_>, decimal: String, x: Scalar) -> fmt::Result
     write!(f, "{sign}0x1.{fraction:013x}p{exponent}")
 }
 
+/// The name of the function of generated numbers in a range.
+pub const ARANGE: &str = "arange";
+
+/// The numbers of int64 from 0 to a length.
+pub fn index(len: usize) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{ARANGE}({len})"))
+}
+
 /// A literal without a dtype.
 pub fn literal(x: Literal) -> impl fmt::Display {
     fmt::from_fn(move |f| match x {

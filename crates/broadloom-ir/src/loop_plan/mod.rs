@@ -43,7 +43,7 @@ pub enum AccessClass {
     Contiguous,
     /// Used in place: one element for a whole row. Inputs only.
     Uniform,
-    /// Copied to or from a tile, whose rows are contiguous.
+    /// Copied to or from a tile, whose rows are contiguous, or generated in one.
     Packed,
 }
 
@@ -83,6 +83,9 @@ pub enum LoopMode {
 }
 
 /// How an operand lies in memory, in bytes.
+///
+/// A generated operand lies in none: it is an input of int64 whose element at byte `8 · n` is the number `n`, so that its
+/// layout says what its values are. A slice, a reversal or a transpose of it is another layout, as of any operand.
 #[derive(Clone, Copy, Debug)]
 pub struct OperandLayout<'l> {
     /// Bytes of an element: 1, 2, 4 or 8.
@@ -91,6 +94,20 @@ pub struct OperandLayout<'l> {
     pub offset: isize,
     /// The distance of neighbours in each dimension: any multiple of the item, 0 and negative ones included.
     pub strides: &'l [isize],
+    /// Whether elements are generated from their place, and not read.
+    pub is_generated: bool,
+}
+
+impl<'l> OperandLayout<'l> {
+    /// Elements in memory.
+    pub fn in_memory(item: usize, offset: isize, strides: &'l [isize]) -> OperandLayout<'l> {
+        OperandLayout { item, offset, strides, is_generated: false }
+    }
+
+    /// Generated elements of 8 bytes: at byte `8 · n` the number `n`.
+    pub fn generated(offset: isize, strides: &'l [isize]) -> OperandLayout<'l> {
+        OperandLayout { item: 8, offset, strides, is_generated: true }
+    }
 }
 
 /// Why layouts have no plan.
@@ -120,6 +137,12 @@ pub enum LoopPlanError {
         /// Its number among the outputs.
         output: usize,
     },
+    /// A generated operand is an output, or has not 8 bytes per element.
+    #[error("operand {operand} can't be generated")]
+    NotGenerated {
+        /// Its number.
+        operand: usize,
+    },
     /// The index space has more elements than `isize::MAX`.
     #[error("the index space has more elements than can be counted")]
     TooLarge,
@@ -132,6 +155,7 @@ pub struct LoopOperand {
     reach: (isize, isize),
     item: u8,
     class: AccessClass,
+    is_generated: bool,
 }
 
 impl LoopOperand {
@@ -158,6 +182,12 @@ impl LoopOperand {
     pub fn class(&self) -> AccessClass {
         self.class
     }
+
+    /// Whether its elements are generated from their place: it is bound to no memory.
+    #[inline]
+    pub fn is_generated(&self) -> bool {
+        self.is_generated
+    }
 }
 
 /// The loops over an index space with its operands; see the [module](self).
@@ -168,7 +198,8 @@ impl LoopOperand {
 ///   its item from where it is bound to.
 /// - No two indices of an output are one element.
 /// - A contiguous operand has its item as the stride of the last dimension, or one column; in flat mode it is contiguous
-///   in the linear index. A uniform one is an input with the stride 0 there.
+///   in the linear index. A uniform one is an input with the stride 0 there. A generated one is a packed input of 8 bytes
+///   per element, whatever its strides are.
 /// - Units are disjoint and cover the space ([`elements_before`](LoopPlan::elements_before)).
 ///
 /// ```
@@ -176,7 +207,7 @@ impl LoopOperand {
 ///
 /// // out[i, j] = a[i, j] + b[j], float32: rows of b repeat, so that the two dimensions stay two loops.
 /// let layouts = [[400, 4], [0, 4], [400, 4]];
-/// let operands = layouts.iter().map(|strides| OperandLayout { item: 4, offset: 0, strides });
+/// let operands = layouts.iter().map(|strides| OperandLayout::in_memory(4, 0, strides));
 /// let plan = LoopPlan::new(&[50, 100], 2, operands, LoopPlan::MIN_ROW)?;
 /// assert_eq!((plan.extents().collect::<Vec<_>>(), plan.mode()), (vec![50, 100], LoopMode::Direct));
 /// assert!(plan.operands().iter().all(|operand| operand.class() == AccessClass::Contiguous));
@@ -241,7 +272,7 @@ impl LoopPlan {
     /// Adds an operand, with its strides as they are.
     #[inline]
     fn push(&mut self, extents: &[usize], layout: OperandLayout<'_>) -> Result<(), LoopPlanError> {
-        let OperandLayout { item, offset, strides } = layout;
+        let OperandLayout { item, offset, strides, is_generated } = layout;
         let operand = self.operands.len();
         if strides.len() != extents.len() {
             return Err(LoopPlanError::Rank { operand });
@@ -250,6 +281,9 @@ impl LoopPlan {
         let loose = |(&extent, &stride): (&usize, &isize)| extent > 1 && stride as usize & (item - 1) != 0;
         if !matches!(item, 1 | 2 | 4 | 8) || extents.iter().zip(strides).any(loose) {
             return Err(LoopPlanError::Misaligned { operand });
+        }
+        if is_generated && (item != 8 || operand >= self.inputs || offset & 7 != 0) {
+            return Err(LoopPlanError::NotGenerated { operand });
         }
         let reach = reach(extents, strides, item)
             .and_then(|(low, high)| Some((offset.checked_add(low)?, offset.checked_add(high)?)))
@@ -260,7 +294,7 @@ impl LoopPlan {
             return Err(LoopPlanError::SelfOverlap { output });
         }
         let class = AccessClass::Contiguous;
-        self.operands.push(LoopOperand { start: offset, reach, item: item as u8, class });
+        self.operands.push(LoopOperand { start: offset, reach, item: item as u8, class, is_generated });
         strides.iter().for_each(|&stride| self.strides.push(stride));
         Ok(())
     }
@@ -381,6 +415,7 @@ impl LoopPlan {
                 false => Some(strides[rank - 1]),
             };
             operand.class = match step {
+                _ if operand.is_generated => AccessClass::Packed,
                 Some(0) if i < self.inputs => AccessClass::Uniform,
                 Some(step) if step == operand.item() as isize || (cols == 1 && !flat) => {
                     AccessClass::Contiguous
@@ -436,8 +471,12 @@ impl LoopPlan {
         self.operands[..self.inputs].iter().map(|operand| operand.class.access())
     }
 
-    /// How many bytes of an operand are moved: an element that serves several indices counts once.
+    /// How many bytes of an operand are moved: an element that serves several indices counts once, and a generated one not
+    /// at all.
     pub fn distinct_bytes(&self, operand: usize) -> usize {
+        if self.operands[operand].is_generated {
+            return 0;
+        }
         let moved = self.extents().zip(self.strides(operand)).filter(|(_, stride)| **stride != 0);
         let elements = moved.fold(self.elements.min(1), |n, (extent, _)| n.saturating_mul(extent));
         elements.saturating_mul(self.operands[operand].item())

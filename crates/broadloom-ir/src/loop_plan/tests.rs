@@ -2,7 +2,7 @@ use super::AccessClass::{Contiguous, Packed, Uniform};
 use super::*;
 
 fn plan(extents: &[usize], inputs: usize, strides: &[&[isize]]) -> Result<LoopPlan, LoopPlanError> {
-    let layouts = strides.iter().map(|strides| OperandLayout { item: 4, offset: 0, strides });
+    let layouts = strides.iter().map(|strides| OperandLayout::in_memory(4, 0, strides));
     LoopPlan::new(extents, inputs, layouts, LoopPlan::MIN_ROW)
 }
 
@@ -134,9 +134,60 @@ fn what_is_no_layout_is_refused() {
         assert_eq!(plan(extents, inputs, strides).map(drop), Err(error), "{extents:?} {strides:?}");
     }
     for item in [0, 3, 16] {
-        let layout = OperandLayout { item, offset: 0, strides: &[16] };
+        let layout = OperandLayout::in_memory(item, 0, &[16]);
         assert_eq!(LoopPlan::new(&[2], 1, [layout], 1).map(drop), Err(Misaligned { operand: 0 }));
     }
-    let layout = OperandLayout { item: 4, offset: isize::MAX - 4, strides: &[4] };
+    let layout = OperandLayout::in_memory(4, isize::MAX - 4, &[4]);
     assert_eq!(LoopPlan::new(&[2], 1, [layout], 1).map(drop), Err(OutOfReach { operand: 0 }));
+}
+
+/// A generated operand is packed wherever one in memory would be used in place, so that no plan with one is linear; the
+/// loops are those that an operand in memory of the same layout has.
+#[test]
+fn generated_operands_are_packed_and_move_no_bytes() {
+    type Row<'a> = (&'a [usize], &'a [isize], &'a [usize], LoopMode);
+    let rows: &[Row<'_>] = &[
+        (&[10, 50], &[400, 8], &[500], LoopMode::Tiled),
+        (&[10, 50], &[0, 8], &[10, 50], LoopMode::Tiled),
+        (&[10, 50], &[8, 0], &[10, 50], LoopMode::Tiled),
+        (&[10, 50], &[0, 0], &[500], LoopMode::Tiled),
+        (&[50, 10], &[8, 400], &[50, 10], LoopMode::Flat),
+        (&[500], &[-8], &[500], LoopMode::Tiled),
+        (&[1, 1], &[400, 8], &[1], LoopMode::Tiled),
+        (&[], &[], &[1], LoopMode::Tiled),
+        (&[3, 0], &[0, 8], &[0], LoopMode::Direct),
+    ];
+    for &(extents, strides, loops, mode) in rows {
+        let row: Vec<isize> =
+            (0..extents.len()).map(|d| extents[d + 1..].iter().product::<usize>() as isize * 4).collect();
+        let layouts = [OperandLayout::generated(4000, strides), OperandLayout::in_memory(4, 0, &row)];
+        let plan = LoopPlan::new(extents, 1, layouts, LoopPlan::MIN_ROW).expect("a plan");
+        assert_eq!((plan.extents().collect::<Vec<_>>(), plan.mode()), (loops.to_vec(), mode), "{strides:?}");
+        let [index, out] = plan.operands() else { panic!("two operands") };
+        assert_eq!(
+            (index.is_generated(), out.is_generated(), plan.is_linear()),
+            (true, false, plan.elements() == 0)
+        );
+        assert!(index.class() == Packed || plan.elements() == 0, "{strides:?}");
+        assert_eq!((plan.distinct_bytes(0), index.item()), (0, 8));
+        assert_eq!(plan.accesses().next(), Some(Access::Contiguous));
+    }
+}
+
+#[test]
+fn what_can_not_be_generated_is_refused() {
+    let row: &[isize] = &[8];
+    let of = |inputs, layout| LoopPlan::new(&[4], inputs, [layout], 1).map(drop);
+    let index = OperandLayout::generated(0, row);
+    assert_eq!(of(1, index), Ok(()));
+    let refused = Err(LoopPlanError::NotGenerated { operand: 0 });
+    assert_eq!(of(0, index), refused, "an output");
+    assert_eq!(of(1, OperandLayout { item: 4, ..index }), refused);
+    assert_eq!(of(1, OperandLayout { offset: 4, ..index }), refused);
+    assert_eq!(
+        of(1, OperandLayout { strides: &[4], ..index }),
+        Err(LoopPlanError::Misaligned { operand: 0 })
+    );
+    let far = OperandLayout::generated(isize::MAX - 7, row);
+    assert_eq!(of(1, far), Err(LoopPlanError::OutOfReach { operand: 0 }));
 }

@@ -60,7 +60,7 @@ impl LoopPlan {
         self.units = self.elements.div_ceil(self.unit);
     }
 
-    /// Makes the second last dimension the one along which the first packed operand that has such a dimension steps
+    /// Makes the second last dimension the one along which the first operand that is packed from memory and has such a dimension steps
     /// least: both sides of a transposed copy then move along their memory. Gives that operand's item size.
     fn choose_rows(&mut self) -> Option<usize> {
         let rank = self.dims.len();
@@ -70,7 +70,7 @@ impl LoopPlan {
             let least = steps
                 .min_by_key(|s| s.1.unsigned_abs())
                 .filter(|s| s.1.unsigned_abs() < inner.unsigned_abs());
-            least.filter(|_| is_packed(operand)).map(|(d, _)| (d, operand.item()))
+            least.filter(|_| is_packed(operand) && !operand.is_generated).map(|(d, _)| (d, operand.item()))
         };
         let (d, item) = self.operands.iter().zip(self.strides.chunks_exact(rank)).find_map(nearer)?;
         self.dims[d..rank - 1].rotate_left(1);

@@ -5,7 +5,9 @@ mod model;
 use std::ops::ControlFlow;
 
 use broadloom_ir::loop_plan::{Access, LoopMode, LoopPlan, OperandLayout};
-use broadloom_mem::{AliasPolicy, Nest, NestError, Scratch, View, ViewMut, bytes_of, bytes_of_mut};
+use broadloom_mem::{
+    AliasPolicy, Nest, NestError, Scratch, View, ViewError, ViewMut, bytes_of, bytes_of_mut,
+};
 
 use model::*;
 
@@ -39,7 +41,8 @@ fn random_layouts() {
         let inputs: Vec<Array> = (0..ins)
             .map(|i| {
                 let item = rng.pick(&[1, 2, 4, 8]);
-                Array::random(&mut rng, &shape, item, styles[i])
+                let array = Array::random(&mut rng, &shape, item, styles[i]);
+                if rng.chance(50) { array.generated() } else { array }
             })
             .collect();
         let outputs: Vec<Array> = (0..outs)
@@ -74,6 +77,10 @@ fn every_length() {
                 let mut inputs: Vec<Array> =
                     styles.iter().map(|&style| Array::random(&mut rng, &shape, item, style)).collect();
                 inputs.push(Array::random(&mut rng, &shape, item, flipped));
+                if item == 8 {
+                    inputs.push(Array::random(&mut rng, &shape, item, PLAIN).generated());
+                    inputs.push(Array::random(&mut rng, &shape, item, flipped).generated());
+                }
                 let style = rng.pick(&[PLAIN, PLAIN, styles[1], styles[2]]);
                 let out = Array::random(&mut rng, &shape, item, style);
                 check(&mut rng, &mut scratch, &shape, &inputs, &[out], 32);
@@ -133,10 +140,25 @@ fn large_layouts() {
                 let (low, high) = spans
                     .fold((0, 0), |(low, high), s| if s < 0 { (low + s, high) } else { (low, high + s) });
                 let words = (0..((high - low) as usize + item).div_ceil(8)).map(|_| rng.next()).collect();
-                let other = Array { words, item, offset: -low as usize, shape: shape.to_vec(), strides };
+                let other = Array {
+                    words,
+                    item,
+                    offset: -low as usize,
+                    shape: shape.to_vec(),
+                    strides,
+                    is_generated: false,
+                };
                 let out = Array::random(&mut rng, shape, item, PLAIN);
-                let got = check(&mut rng, &mut scratch, shape, &[plain.clone(), other.clone()], &[out], 32);
+                let inputs = [plain.clone(), other.clone()];
+                let got = check(&mut rng, &mut scratch, shape, &inputs, std::slice::from_ref(&out), 32);
                 assert_eq!(got, mode, "{shape:?} {:?}", other.strides);
+                // Generated, it is walked in the same mode, but where it would be used in place.
+                if item == 8 {
+                    let inputs = [plain.clone(), other.clone().generated()];
+                    let got = check(&mut rng, &mut scratch, shape, &inputs, &[out], 32);
+                    let wanted = if mode == Direct { Tiled } else { mode };
+                    assert_eq!(got, wanted, "{shape:?} {:?}, generated", other.strides);
+                }
                 // As an output, where it can be one, together with a plain one.
                 if other.strides.iter().all(|&s| s != 0) {
                     let out = Array::random(&mut rng, shape, item, PLAIN);
@@ -156,10 +178,12 @@ fn many_threads() {
     for strides in [[257 * 4, 4], [4, 333 * 4], [0, 4], [4, 0]] {
         let mut a = Array::random(&mut rng, &shape, 4, PLAIN);
         let b = Array { strides: strides.to_vec(), offset: 0, ..Array::random(&mut rng, &shape, 4, PLAIN) };
+        let twice = strides.map(|stride| 2 * stride).to_vec();
+        let c = Array { strides: twice, offset: 0, ..Array::random(&mut rng, &shape, 8, PLAIN) }.generated();
         let mut expected = [Array::random(&mut rng, &shape, 4, PLAIN)];
         let mut got = expected.clone();
         a.words.reverse();
-        let inputs = [a, b];
+        let inputs = [a, b, c];
         model(&inputs, &mut expected, &shape);
         let views = inputs.each_ref().map(Array::view);
         let mut nest = Nest::new(&shape, &views, got.iter_mut().map(Array::view_mut)).expect("no overlap");
@@ -399,10 +423,7 @@ fn slices_that_do_not_fit_are_refused() {
     let (a, mut out) = ([1u32; 9], [0u32; 4]);
     let (read, written) = (&[8], &[4]);
     // Elements 1, 3, 5 and 7.
-    let layouts = [
-        OperandLayout { item: 4, offset: 4, strides: read },
-        OperandLayout { item: 4, offset: 0, strides: written },
-    ];
+    let layouts = [OperandLayout::in_memory(4, 4, read), OperandLayout::in_memory(4, 0, written)];
     let plan = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
     let (a, ok) = (bytes_of(&a), Ok(()));
     let no_input = |input| Err(NestError::InputShape { input });
@@ -424,8 +445,45 @@ fn slices_that_do_not_fit_are_refused() {
     assert_eq!(bind(vec![]), no_output(0));
     assert_eq!(bind(vec![bytes_of_mut(&mut out), &mut []]), no_output(1));
     // What begins before the slice does.
-    let layouts = [OperandLayout { item: 4, offset: -4, strides: read }, layouts[1]];
+    let layouts = [OperandLayout::in_memory(4, -4, read), layouts[1]];
     let before = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
     let outputs = [bytes_of_mut(&mut out)].into_iter();
     assert_eq!(Nest::bind(&before, [a].into_iter(), outputs).map(drop), no_input(0));
+}
+
+/// Generated elements are in no memory: outputs at the addresses that they are counted by are apart from them, a slice for
+/// them has no bytes, and no number is too large for them that a distance holds.
+#[test]
+fn generated_inputs_have_no_memory() {
+    let mut out = [0u64; 4];
+    let at = out.as_ptr().addr() as isize / 8;
+    for (first, step) in [(at, 1), (at + 3, -1), (at, 0), (isize::MAX / 8 - 4, 1), (isize::MIN / 8, 1)] {
+        let view = View::generated(first, &[4], &[step]).expect("in reach");
+        let mut nest = Nest::new(&[4], &[view], [ViewMut::of_slice(&mut out)]).expect("nothing to overlap");
+        assert!(!nest.is_aliased(0));
+        let _ = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
+            let (inputs, mut outputs) = block.row(0);
+            outputs.bytes(0).copy_from_slice(inputs.bytes(0));
+            ControlFlow::Continue(())
+        });
+        let wanted = [0, 1, 2, 3].map(|i| (first + i * step) as u64);
+        assert_eq!(out, wanted, "{first} {step}");
+    }
+    let far = |first, shape: &[usize], strides: &[isize]| View::generated(first, shape, strides).map(drop);
+    let refused = Err(ViewError::OutOfBounds);
+    assert_eq!(far(isize::MAX / 8, &[2], &[1]), refused);
+    assert_eq!(far(isize::MAX / 8 + 1, &[1], &[1]), refused);
+    assert_eq!(far(0, &[2], &[isize::MAX / 8 + 1]), refused);
+    assert_eq!(far(isize::MIN / 8, &[2], &[-1]), refused);
+    assert_eq!(far(0, &[2], &[]), Err(ViewError::Rank { rank: 1, strides: 0 }));
+
+    let layouts = [OperandLayout::generated(80, &[8]), OperandLayout::in_memory(8, 0, &[8])];
+    let plan = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
+    let bind = |inputs: &[&[u8]], out: &mut [u64]| {
+        Nest::bind(&plan, inputs.iter().copied(), [bytes_of_mut(out)].into_iter()).map(drop)
+    };
+    assert_eq!(bind(&[&[]], &mut out), Ok(()));
+    let refused = Err(NestError::InputShape { input: 0 });
+    assert_eq!(bind(&[bytes_of(&[1u64; 32])], &mut out), refused, "memory for what has none");
+    assert_eq!(bind(&[], &mut out), refused);
 }

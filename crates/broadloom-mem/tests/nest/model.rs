@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_ir::loop_plan::{Access, LoopMode, LoopPlan, OperandLayout};
+use broadloom_ir::loop_plan::{Access, AccessClass, LoopMode, LoopOperand, LoopPlan, OperandLayout};
 use broadloom_mem::{
     AliasPolicy, Block, Nest, Operand, Part, RawBlock, Scratch, View, ViewMut, bytes_of, bytes_of_mut,
 };
@@ -40,6 +40,8 @@ pub struct Array {
     pub offset: usize,
     pub shape: Vec<usize>,
     pub strides: Vec<isize>,
+    /// Each element is an eighth of its offset: a nest is to find that out without the memory.
+    pub is_generated: bool,
 }
 
 /// How an array's dimensions lie in memory.
@@ -78,10 +80,33 @@ impl Array {
         }
         let lead = item * rng.below(4);
         let words = (0..(lead + step + item).div_ceil(8)).map(|_| rng.next()).collect();
-        Array { words, item, offset: lead + offset, shape: shape.to_vec(), strides }
+        Array { words, item, offset: lead + offset, shape: shape.to_vec(), strides, is_generated: false }
+    }
+
+    /// The same layout over elements that are generated, where they have 8 bytes.
+    pub fn generated(mut self) -> Array {
+        if self.item == 8 {
+            self.words.iter_mut().zip(0..).for_each(|(word, number)| *word = number);
+            self.is_generated = true;
+        }
+        self
+    }
+
+    pub fn layout(&self) -> OperandLayout<'_> {
+        let Array { item, offset, strides, is_generated, .. } = self;
+        OperandLayout { item: *item, offset: *offset as isize, strides, is_generated: *is_generated }
+    }
+
+    /// The slice that a plan is bound to.
+    pub fn slice(&self) -> &[u8] {
+        if self.is_generated { &[] } else { bytes_of(&self.words) }
     }
 
     pub fn view(&self) -> View<'_> {
+        if self.is_generated {
+            let strides: Vec<isize> = self.strides.iter().map(|stride| stride / 8).collect();
+            return View::generated(self.offset as isize / 8, &self.shape, &strides).expect("in reach");
+        }
         View::new(bytes_of(&self.words), self.item, self.offset, &self.shape, &self.strides)
             .expect("in bounds")
     }
@@ -247,6 +272,8 @@ pub fn run(
     scratch: &mut Scratch,
 ) -> LoopMode {
     let plan = nest.plan();
+    let generated = |operand: &&LoopOperand| operand.is_generated() && plan.elements() > 0;
+    assert!(plan.operands().iter().filter(generated).all(|operand| operand.class() == AccessClass::Packed));
     let (mode, elements, units) = (plan.mode(), plan.elements(), plan.units());
     assert_eq!(plan.extents().product::<usize>(), elements);
     let mut kinds = items.clone();
@@ -299,7 +326,7 @@ pub fn check(
         let nest = match min_row == LoopPlan::MIN_ROW && rng.chance(50) {
             true => Nest::new(shape, &views, got.iter_mut().map(Array::view_mut)),
             false => {
-                let slices = inputs.iter().map(|a| bytes_of(&a.words));
+                let slices = inputs.iter().map(Array::slice);
                 Nest::bind(&plan, slices, got.iter_mut().map(|a| bytes_of_mut(&mut a.words)))
             }
         };
@@ -319,10 +346,6 @@ pub fn check(
 
 /// The plan for operands in slices.
 pub fn plan(shape: &[usize], inputs: &[Array], outputs: &[Array], min_row: usize) -> LoopPlan {
-    let layouts = inputs.iter().chain(outputs).map(|a| OperandLayout {
-        item: a.item,
-        offset: a.offset as isize,
-        strides: &a.strides,
-    });
+    let layouts = inputs.iter().chain(outputs).map(Array::layout);
     LoopPlan::new(shape, inputs.len(), layouts, min_row).expect("layouts")
 }

@@ -6,13 +6,14 @@
 use std::ops::Range;
 
 use broadloom::{Array, Error, ErrorKind, Options, Result, typed_graph};
-use broadloom_core::View as CoreView;
 use broadloom_core::graph::{IntDivision, Leaf, NodeKind};
 use broadloom_core::layout::Slice;
+use broadloom_core::{DType, Layout, View as CoreView};
 
 use super::{Finding, Search, Summary};
 use crate::elements;
 use crate::random::{Arg, Program, PySlice, Step, Tensor, View, instance};
+use crate::reduction::{Cumulative, Function, Reduction};
 
 /// The program that computes the arrays from the same values.
 ///
@@ -30,6 +31,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
                 let bits = elements::bits(array)?;
                 Step::Input(Tensor { dtype: array.dtype(), shape: array.shape().to_vec(), bits })
             }
+            NodeKind::Leaf(Leaf::Index { layout }) => Step::Input(numbers(layout)),
             NodeKind::Leaf(Leaf::Const { value, .. }) => Step::Constant(value.dtype, value.bits),
             NodeKind::Apply { op, args } => {
                 Step::Apply(*op, args.iter().map(|arg| Arg::Step(arg.index())).collect())
@@ -40,10 +42,24 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             }
             NodeKind::Cast { arg, to } => Step::Cast(arg.index(), *to),
             NodeKind::View { arg, view } => Step::View(arg.index(), self::view(view)),
-            NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => {
-                let why = "a reduction: the reference of programs does not know any";
-                return Err(Error::new(ErrorKind::Name, why));
+            NodeKind::Reduce { arg, reduction, axes, keep_dims } => {
+                let axes: Vec<isize> = axes.iter().map(|axis| axis as isize).collect();
+                let function =
+                    Function::from_name(reduction.name()).ok_or_else(|| unknown(reduction.name()))?;
+                let reduction = Reduction { keepdims: *keep_dims, ..Reduction::along(function, &axes) };
+                Step::Reduce(arg.index(), reduction)
             }
+            NodeKind::Scan { arg, scan, axis, initial } => Step::Scan(
+                arg.index(),
+                Cumulative {
+                    is_product: scan.name() == "cumulative_prod",
+                    axis: Some((*axis).into()),
+                    dtype: None,
+                    include_initial: *initial,
+                },
+            ),
+            // Extents are known, so that there is none.
+            NodeKind::Count { .. } => return Err(unknown("count")),
         });
     }
     Ok(Program {
@@ -53,6 +69,21 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
         promotion: broadloom::Promotion::Strict,
         int_division: IntDivision::Zero,
     })
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(ErrorKind::Internal, format!("{name}: the reference does not know it"))
+}
+
+/// The numbers of a layout as an input's values.
+fn numbers(layout: &Layout) -> Tensor {
+    let mut bits = vec![layout.offset as u64];
+    for (&extent, &stride) in layout.shape.iter().zip(&layout.strides) {
+        let along =
+            |&first: &u64| (0..extent).map(move |i| first.wrapping_add_signed((i as isize * stride) as i64));
+        bits = bits.iter().flat_map(along).collect();
+    }
+    Tensor { dtype: DType::Int64, shape: layout.shape.to_vec(), bits }
 }
 
 fn view(view: &CoreView) -> View {

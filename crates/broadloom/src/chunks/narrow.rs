@@ -15,6 +15,7 @@ use super::reshape::{Reshaped, reshaped};
 use super::window::{Window, WindowList, indices, merged};
 use crate::array::{Array, Data, Kind, Leaf};
 use crate::expr;
+use crate::generated;
 
 /// The nodes of expressions, operands first, each once.
 pub(super) struct Nodes<'a> {
@@ -314,7 +315,7 @@ impl<'a> Nodes<'a> {
         roots.map(|(&root, window)| pick(windows, &built, root as usize, window)).collect()
     }
 
-    /// A window of an array in memory, or of a number.
+    /// A window of an array in memory, of generated numbers, or of a number.
     pub fn leaf<'p>(&self, node: usize, window: &Window) -> Result<Array<'p>>
     where
         'a: 'p,
@@ -323,6 +324,9 @@ impl<'a> Nodes<'a> {
         match array.leaf() {
             Some(Leaf::Data(_)) if *window == Window::whole(array.shape()) => Ok(array.clone()),
             Some(Leaf::Data(data)) => part_of(data, window),
+            Some(Leaf::Index(_)) => {
+                window.0.first().map_or_else(|| Err(missing()), |slice| generated::numbers(*slice))
+            }
             Some(Leaf::Number(_) | Leaf::Const(_)) => Ok(array.clone()),
             Some(Leaf::Input(_)) | None => Err(missing()),
         }

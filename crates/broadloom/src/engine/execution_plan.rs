@@ -256,11 +256,12 @@ impl PlanRun<'_> {
         prepared.fold(&self.request, &inputs, &params, self.watch, start, width)
     }
 
-    /// The memory of an input.
+    /// The memory of an input; of one that is generated, none.
     fn region<'m>(&'m self, source: Source, temps: &'m [Option<Buffer>]) -> Region<'m> {
         match source {
             Source::Slot(slot) => self.slots[slot as usize],
             Source::Temp(temp) => temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes).into(),
+            Source::Index => [][..].into(),
         }
     }
 
@@ -277,7 +278,7 @@ impl PlanRun<'_> {
         let since = prepared.clock(&self.request);
         let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
         for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
-            inputs.push(view(self.region(input.source, temps), dtype, &input.layout)?);
+            inputs.push(memory::read(self.region(input.source, temps), dtype, input)?);
         }
         #[expect(
             clippy::map_identity,

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_core::fuse::{Stage, Target};
+use broadloom_core::fuse::{InputView, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_mem::{AliasPolicy, Buffer, Nest, Operand, Pool, Region, Scratch, View, ViewMut};
 use smallvec::SmallVec;
@@ -176,6 +176,16 @@ pub(crate) fn view<'v>(region: Region<'v>, dtype: DType, layout: &Layout) -> Res
     let (offset, strides) = in_bytes(layout, dtype)?;
     region
         .view(dtype.size(), offset, &layout.shape, &strides)
+        .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
+}
+
+/// What a stage reads over its whole index space: in this memory, or in none where it is generated.
+pub(super) fn read<'v>(region: Region<'v>, dtype: DType, input: &InputView) -> Result<View<'v>> {
+    let InputView { source, layout } = input;
+    if *source != Source::Index {
+        return view(region, dtype, layout);
+    }
+    View::generated(layout.offset, &layout.shape, &layout.strides)
         .map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
 }
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
-use broadloom_core::fuse::{Action, Stage};
-use broadloom_core::{DType, Layout, Result};
+use broadloom_core::fuse::{Action, Source, Stage};
+use broadloom_core::{DType, Kernel, Layout, Result};
 use broadloom_interp::{Program, Tiles};
 use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError, OperandLayout};
@@ -24,7 +24,7 @@ use crate::engine::options::Executor;
 use crate::engine::reduce::Geometry;
 use crate::engine::runtime::{Compilation, KernelKey, Request, ThreadMode};
 use crate::engine::watch::Watch;
-use crate::jit::Compiled;
+use crate::jit::{self, Compiled};
 
 /// See the module's head.
 pub struct PreparedStage {
@@ -33,6 +33,10 @@ pub struct PreparedStage {
     pub functions: SmallVec<[HostFunction; 1]>,
     /// How a stage that reduces is walked.
     pub geometry: Option<Geometry>,
+    /// The kernel that combines rows before it writes them, of a stage that reduces long runs of elements that follow each other.
+    leaves: Option<Arc<Kernel>>,
+    /// The program for what is left of such runs.
+    pub rest: OnceLock<Arc<Program>>,
     /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
     pub loops: std::result::Result<LoopPlan, LoopPlanError>,
     /// For each input, where its elements begin in its memory, if the loops are one over memory as it is.
@@ -93,6 +97,11 @@ pub enum Runner {
 }
 
 impl Runner {
+    /// Whether it combines rows before it writes them, and so runs no blocks.
+    pub fn has_leaves(&self) -> bool {
+        matches!(self, Runner::Jit(compiled) if compiled.leaf_rows().is_some())
+    }
+
     /// Computes a block; `stores` is how the interpreter writes.
     pub fn run(
         &self,
@@ -126,19 +135,30 @@ impl PreparedStage {
             Action::Reduce { axes, .. } => Some(Geometry::new(&stage, *axes)),
             Action::Store | Action::Scan { .. } => None,
         };
+        let leaves = match (&stage.action, &geometry) {
+            (Action::Reduce { reductions, .. }, Some(geometry)) if geometry.has_long_runs(&stage) => {
+                stage.kernel.with_leaves(reductions).map(Arc::new)
+            }
+            _ => None,
+        };
         PreparedStage {
-            geometry,
+            leaves,
+            rest: OnceLock::new(),
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             linear,
             estimate,
             cost: stage.kernel.cost() as usize,
-            traffic: loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of),
+            traffic: Traffic {
+                combines: geometry.is_some(),
+                ..loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of)
+            },
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
             short: VectorWidth::ALL.map(|width| cost::is_short(&estimate, width, elements)),
             kept: Mutex::default(),
             direct: Default::default(),
             tags: Default::default(),
+            geometry,
             loops,
             stage,
         }
@@ -199,7 +219,9 @@ impl PreparedStage {
 
     fn key(&self, request: &Request<'_>, access: &[Access]) -> KernelKey {
         let stores = self.traffic.stores_of(request.width);
-        KernelKey { kernel: self.stage.kernel.clone(), access: access.into(), width: request.width, stores }
+        let leaves = self.leaves.as_ref().filter(|leaves| jit::leaf_rows(leaves, request.width) > 1);
+        let kernel = leaves.unwrap_or(&self.stage.kernel).clone();
+        KernelKey { kernel, access: access.into(), width: request.width, stores }
     }
 
     /// The executor of a run with its inputs as they are, were it made now.
@@ -394,7 +416,7 @@ impl PreparedStage {
     }
 }
 
-/// The loops of a stage, where inputs are in memory as their layouts say and outputs are contiguous.
+/// The loops of a stage, where inputs are in memory or generated as their layouts say and outputs are contiguous.
 fn loops(stage: &Stage) -> std::result::Result<LoopPlan, LoopPlanError> {
     type InBytes = (DType, isize, SmallVec<[isize; 6]>);
     let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();
@@ -408,10 +430,12 @@ fn loops(stage: &Stage) -> std::result::Result<LoopPlan, LoopPlanError> {
         let (offset, strides) = in_bytes.ok_or(LoopPlanError::OutOfReach { operand })?;
         operands.push((dtype, offset, strides));
     }
-    let layouts = operands.iter().map(|(dtype, offset, strides)| OperandLayout {
+    let is_generated = |operand: usize| stage.inputs.get(operand).is_some_and(|i| i.source == Source::Index);
+    let layouts = operands.iter().enumerate().map(|(operand, (dtype, offset, strides))| OperandLayout {
         item: dtype.size(),
         offset: *offset,
         strides,
+        is_generated: is_generated(operand),
     });
     LoopPlan::new(&stage.shape, stage.inputs.len(), layouts, LoopPlan::MIN_ROW)
 }

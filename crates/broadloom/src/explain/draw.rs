@@ -79,6 +79,7 @@ fn graph(e: &Explanation) -> Drawing {
                 let how = if layout.is_contiguous() { "" } else { ", strided" };
                 ("input", e.source(Source::Slot(*slot)) + how)
             }
+            NodeKind::Leaf(Leaf::Index { .. }) => ("const", e.source(Source::Index)),
             NodeKind::Leaf(Leaf::Const { value, .. }) => ("const", value.to_string()),
             kind => {
                 let class = if kind.is_computed() { "op" } else { "view" };
@@ -154,6 +155,7 @@ fn kernels(e: &Explanation) -> Drawing {
         for input in &step.stage.inputs {
             from.extend(match input.source {
                 Source::Temp(t) => temps.get(&t).copied(),
+                Source::Index => None,
                 Source::Slot(s) => Some(*inputs.entry(s).or_insert_with(|| {
                     let what = e.source(input.source);
                     let lines = [what.clone(), input.layout.shape.to_string()];

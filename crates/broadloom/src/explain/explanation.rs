@@ -124,7 +124,7 @@ impl Explanation {
     pub(super) fn source(&self, source: Source) -> String {
         match source {
             Source::Slot(slot) => name_or(self.inputs.get(slot as usize), source),
-            Source::Temp(_) => source.to_string(),
+            Source::Temp(_) | Source::Index => source.to_string(),
         }
     }
 

@@ -40,8 +40,8 @@ struct Required {
 
 /// The operands of the one stage of a plan that has no more.
 struct Direct {
-    /// For each input of the stage, the caller's.
-    inputs: SmallVec<[usize; 8]>,
+    /// For each input of the stage, the caller's; none of one that is generated.
+    inputs: SmallVec<[Option<usize>; 4]>,
     params: SmallVec<[u64; 4]>,
 }
 
@@ -49,7 +49,8 @@ impl Direct {
     fn new(plan: &ExecutionPlan, literals: &[Scalar]) -> Option<Direct> {
         let stage = &plan.single_stage()?.stage;
         let given = stage.inputs.iter().map(|input| match input.source {
-            Source::Slot(slot) => Some(slot as usize),
+            Source::Slot(slot) => Some(Some(slot as usize)),
+            Source::Index => Some(None),
             Source::Temp(_) => None,
         });
         let params = stage.params.iter().map(|p| param(*p, literals)).collect();
@@ -126,7 +127,8 @@ impl Specialisation {
         if let (Some(direct), Some(prepared), None, true) =
             (&self.direct, self.plan.single_stage(), control, are_slices)
         {
-            let inputs = direct.inputs.iter().map(|&i| inputs[i].region.as_slice().unwrap_or(&[]));
+            let slice = |i: Option<usize>| i.and_then(|i| inputs[i].region.as_slice()).unwrap_or(&[]);
+            let inputs = direct.inputs.iter().map(|&i| slice(i));
             let outputs = given.iter_mut().map(|out| match &mut out.place {
                 Place::Bytes(bytes) => &mut **bytes,
                 _ => &mut [],

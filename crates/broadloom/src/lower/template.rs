@@ -34,7 +34,9 @@ impl Template {
         walker.walk(roots, limits)?;
         let undeclared = || Error::new(ErrorKind::Internal, "a walk that lost its inputs");
         let free = walker.leaves.declared.ok_or_else(undeclared)?.free;
-        let is_elementwise = walker.nodes.iter().all(NodeKind::is_element_wise);
+        // The number of an element is not among those of the inputs at its index.
+        let is_index = |entry: &Entry<'_>| matches!(entry, NodeKind::Leaf(KeyLeaf::Index { .. }));
+        let is_elementwise = walker.nodes.iter().all(|entry| entry.is_element_wise() && !is_index(entry));
         Ok(Template {
             structure: Structure { nodes: &walker.nodes, roots: &walker.done }.to_owned(),
             literals: walker.leaves.literals[..].into(),

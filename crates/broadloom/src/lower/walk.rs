@@ -192,6 +192,7 @@ impl<'e, 'a> Leaves<'e, 'a> {
                 let why = format!("`{name}` ({dtype}{dims}) is an input of kernels: it has no values");
                 Err(Error::new(ErrorKind::Memory, why).with_help("build a Kernel, and run it on values"))
             }
+            (Leaf::Index(len), _) => Ok(KeyLeaf::Index { len: *len }),
             (Leaf::Const(value), _) => Ok(self.literal(*value)),
             (Leaf::Number(x), _) => Ok(self.literal(x.scalar()?)),
         }

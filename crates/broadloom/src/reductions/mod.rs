@@ -104,6 +104,12 @@ impl<'a> Array<'a> {
         expr::reduce(Reduction::Sum, &ones, axes, over.keeps_dims())
     }
 
+    /// How many elements along axes there are, as an int64 or the dtype that is asked for.
+    pub(crate) fn count(&self, over: &Over) -> Result<Array<'a>> {
+        let axes = over.resolve("count", self)?;
+        Ok(expr::count(&expr::typed(self)?, axes, over.result_dtype().unwrap_or(DType::Int64)))
+    }
+
     fn of_bools(&self, name: &str, reduction: Reduction, over: &Over) -> Result<Array<'a>> {
         let axes = over.resolve(name, self)?;
         over.without_dtype(name)?;

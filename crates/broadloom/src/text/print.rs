@@ -231,6 +231,7 @@ impl<'a> Printer<'a> {
                     continue;
                 }
                 Some(Leaf::Const(x)) => words::constant(*x).to_string(),
+                Some(Leaf::Index(len)) => words::index(*len).to_string(),
                 None => computation(&array.0.kind, name, |function| function.name()).unwrap_or_default(),
             };
             let name = match wanted.get(&address(array)) {

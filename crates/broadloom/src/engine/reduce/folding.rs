@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use super::geometry::Form;
 use super::tile::Tiles;
-use super::{Fold, PART, Partials};
+use super::{Fold, PART, Partials, append};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
@@ -104,13 +104,16 @@ impl PreparedStage {
         let row = (0..shape.rank()).rev().filter(|&axis| !axes.contains(axis)).map(|axis| shape[axis]);
         let row = { row }.find(|&extent| extent > 1).unwrap_or(1);
         let width = width.unwrap_or(match geometry.form {
-            Form::Rows { .. } => 1,
             Form::Across { width } => width.min(row),
+            Form::Rows { .. } | Form::Panel { .. } => 1,
         });
         let mut geometry = geometry.clone();
-        let form = if width > 1 { Form::Across { width } } else { Form::Rows { results: 1 } };
-        geometry.direct &= matches!(geometry.form, Form::Across { .. }) == (width > 1);
-        geometry.form = form;
+        geometry.direct &= geometry.form.is_across() == (width > 1);
+        geometry.form = match geometry.form {
+            Form::Panel { rows } if width == 1 => Form::Panel { rows },
+            _ if width == 1 => Form::Rows { results: 1 },
+            _ => Form::Across { width },
+        };
         let mut made = Vec::new();
         let outputs = self.stage.outputs.len();
         self.with_fold(&geometry, start, request, inputs, params, watch, |fold, threads, parts| {
@@ -123,7 +126,7 @@ impl PreparedStage {
             }
             let ranges = if blocks.len() < parts { parts.div_ceil(blocks.len().max(1)) } else { 1 };
             made = (0..outputs).map(|_| Blocks { width, blocks: Vec::new() }).collect();
-            fold.partials(threads, ranges, &blocks, |block, partials| {
+            fold.in_blocks(threads, ranges, &blocks, |block, partials| {
                 let width = blocks[block].0;
                 made.iter_mut().zip(partials).for_each(|(of, partial)| of.blocks.push((width, partial)));
                 Ok(())
@@ -136,7 +139,7 @@ impl PreparedStage {
 impl<'f> Fold<'f> {
     /// Combines all elements of blocks of neighbouring results, each so many and with its beginning in each input, in about so
     /// many ranges of the elements, which threads share; gives what each block is combined to, in their order.
-    pub(super) fn partials(
+    pub(super) fn in_blocks(
         &self,
         threads: usize,
         ranges: usize,
@@ -178,7 +181,7 @@ impl<'f> Fold<'f> {
         for block in 0..blocks.len() {
             let mut whole = done.next().ok_or_else(missing)??;
             for later in done.by_ref().take(ranges - 1) {
-                whole.iter_mut().zip(later?).try_for_each(|(whole, later)| whole.append(later))?;
+                append(&mut whole, later?)?;
             }
             each(block, whole)?;
         }

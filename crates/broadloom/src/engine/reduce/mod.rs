@@ -17,8 +17,8 @@ use std::sync::{Mutex, PoisonError};
 use broadloom_core::fuse::Action;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
-use broadloom_mem::{FloatEnv, Region};
-use broadloom_reduce::Partial;
+use broadloom_mem::{Access, FloatEnv, Region};
+use broadloom_reduce::{LANES, Partial};
 use smallvec::SmallVec;
 
 use crate::engine::choice::State;
@@ -27,13 +27,17 @@ use crate::engine::prepared::{PreparedStage, Runner};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
+use crate::jit::Compiled;
 
 pub(crate) use folding::{Blocks, Folding};
 pub(super) use geometry::Geometry;
+use geometry::{Form, Run};
 use tile::Tiles;
 
 /// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
 const PART: usize = 1 << 14;
+/// So many elements are folded from memory without a thought of threads.
+const SHORT: usize = 1 << 12;
 
 /// What was combined of one piece, for each output.
 type Partials = SmallVec<[Partial; 2]>;
@@ -50,7 +54,8 @@ struct Fold<'f> {
     dtypes: SmallVec<[DType; 2]>,
     inputs: &'f [Region<'f>],
     params: &'f [u64],
-    runner: Option<&'f Runner>,
+    /// What runs tiles whose inputs are accessed as in the first, and how they are.
+    first: Option<(&'f Runner, &'f [Access])>,
     outcome: &'f Outcome<'f>,
 }
 
@@ -83,6 +88,13 @@ impl PreparedStage {
         let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
             return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
         };
+        // PERF: the usual short call.
+        if geometry.plain && geometry.results * geometry.count <= SHORT && watch.is_none() {
+            let _ieee = FloatEnv::ieee();
+            if self.reduce_neighbours(geometry, reductions, inputs, outputs)? {
+                return Ok(());
+            }
+        }
         let dtypes: SmallVec<[DType; 2]> = self.stage.kernel.output_dtypes().collect();
         if geometry.count == 0 {
             let each = reductions.iter().zip(&dtypes).zip(outputs);
@@ -113,6 +125,7 @@ impl PreparedStage {
         };
         // Sums are computed, and estimates made, in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
+        let elements = geometry.results * geometry.count;
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
         let mut fold = Fold {
             prepared: self,
@@ -122,22 +135,22 @@ impl PreparedStage {
             dtypes: self.stage.kernel.output_dtypes().collect(),
             inputs,
             params,
-            runner: None,
+            first: None,
             outcome: &outcome,
         };
         let since = self.clock(request);
-        let chosen = match fold.is_direct() {
-            true => None,
-            false => Some(self.runner(request, &fold.first_access()?, watch)?),
-        };
-        fold.runner = chosen.as_ref().map(|(runner, _)| runner);
+        // Machine code may combine elements before it writes them, for the form that was planned.
+        let is_planned =
+            self.geometry.as_ref().is_some_and(|own| own.form.is_across() == geometry.form.is_across());
+        let access = if fold.is_direct() || !is_planned { None } else { Some(fold.first_access()?) };
+        let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
+        fold.first = chosen.as_ref().zip(access.as_deref()).map(|((runner, _), access)| (runner, access));
         let time = match &chosen {
             Some((Runner::Interp(_), choice)) => choice.cost.interpreted,
             _ => self.cost_of_run(request).compiled,
         };
         let threads = workers::threads(request.options, time);
         let parts = if threads > 1 { threads * 4 } else { 1 };
-        let elements = geometry.results * geometry.count;
         let parts = parts.max(watch.map_or(1, |_| Watch::chunks(elements, time)));
         run(&fold, threads, parts)?;
         if let (Some(since), Some((runner, choice))) = (since, &chosen)
@@ -146,6 +159,29 @@ impl PreparedStage {
             self.note(request, matches!(runner, Runner::Jit(_)), since);
         }
         self.check(outcome.faults())
+    }
+}
+
+impl PreparedStage {
+    /// Reduces elements that are neighbours in memory; false, and nothing is done, where memory is no slice.
+    fn reduce_neighbours(
+        &self,
+        geometry: &Geometry,
+        reductions: &[Reduction],
+        inputs: &[Region<'_>],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<bool> {
+        let kernel = &self.stage.kernel;
+        for ((output, &reduction), out) in kernel.outputs.iter().zip(reductions).zip(outputs) {
+            let (input, dtype) = (output.index(), kernel.inputs[output.index()]);
+            let Some(bytes) = inputs[input].as_slice() else { return Ok(false) };
+            let start = geometry.offsets[input] as usize * dtype.size();
+            let count = geometry.results * geometry.count * dtype.size();
+            let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
+            let elements = bytes.get(start..start + count).ok_or_else(outside)?;
+            broadloom_reduce::reduce_each(reduction, dtype, geometry.count, elements, out)?;
+        }
+        Ok(true)
     }
 }
 
@@ -162,6 +198,14 @@ impl<'f> Fold<'f> {
     /// Whether elements are folded where they are.
     fn is_direct(&self) -> bool {
         self.geometry.direct && self.inputs.iter().all(|region| region.as_slice().is_some())
+    }
+
+    /// The memory of a range of the results.
+    fn results_of<'m>(&self, results: &'m mut Results<'_>, range: Range<usize>) -> Results<'m> {
+        let of = |(out, dtype): (&'m mut &mut [u8], &DType)| {
+            &mut out[range.start * dtype.size()..range.end * dtype.size()]
+        };
+        results.iter_mut().zip(&self.dtypes).map(of).collect()
     }
 
     /// Runs the stage in about so many parts.
@@ -225,7 +269,7 @@ impl<'f> Fold<'f> {
     fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
         let pieces: Vec<_> = (0..self.geometry.pieces()).map(|piece| self.geometry.piece(piece)).collect();
         let blocks: Vec<_> = pieces.iter().map(|(results, starts)| (results.len(), starts.clone())).collect();
-        self.partials(threads, ranges, &blocks, |piece, partials| {
+        self.in_blocks(threads, ranges, &blocks, |piece, partials| {
             let results = &pieces[piece].0;
             for ((mut partial, out), dtype) in partials.into_iter().zip(&mut *outputs).zip(&self.dtypes) {
                 partial.finish(&mut out[results.start * dtype.size()..results.end * dtype.size()]);
@@ -243,16 +287,14 @@ impl<'f> Fold<'f> {
                 break;
             }
             let (range, starts) = self.geometry.piece(piece);
-            let mut of_piece: Results<'_> = results
-                .iter_mut()
-                .zip(&self.dtypes)
-                .map(|(out, dtype)| {
-                    &mut out[(range.start - first) * dtype.size()..][..range.len() * dtype.size()]
-                })
-                .collect();
+            let mut of_piece = self.results_of(&mut results, range.start - first..range.end - first);
             match self.geometry.form {
-                geometry::Form::Rows { results: 2.. } => {
-                    self.rows(&starts, range.len(), &mut of_piece, &mut tiles)?;
+                Form::Rows { .. } if self.is_direct() => {
+                    self.fold_rows(&starts, range.len(), &mut of_piece)?
+                }
+                Form::Rows { results: 2.. } => self.rows(&starts, range.len(), &mut of_piece, &mut tiles)?,
+                Form::Across { .. } if self.geometry.count <= LANES => {
+                    self.few(&starts, range.len(), &mut of_piece, &mut tiles)?;
                 }
                 _ => {
                     let partials = self.range(&starts, range.len(), 0..self.geometry.count, &mut tiles)?;
@@ -272,15 +314,22 @@ impl<'f> Fold<'f> {
         range: Range<usize>,
         tiles: &mut Tiles<'_>,
     ) -> Result<Partials> {
+        if let Form::Panel { rows } = self.geometry.form {
+            return self.panels(starts, range, rows, tiles);
+        }
+        self.runs(starts, width, range, tiles)
+    }
+
+    /// The same, run by run.
+    fn runs(
+        &self,
+        starts: &[isize],
+        width: usize,
+        range: Range<usize>,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<Partials> {
         let Geometry { reduced, tile, .. } = self.geometry;
-        let mut partials = self
-            .reductions
-            .iter()
-            .zip(&self.dtypes)
-            .map(|(&reduction, &dtype)| {
-                Partial::new(reduction, dtype, width, self.start + range.start as u64)
-            })
-            .collect::<Result<Partials>>()?;
+        let mut partials = self.partials(width, range.start)?;
         // Memory is folded row by row; a tile may have rows of several.
         let limit = match self.is_direct() {
             true => reduced[reduced.len() - 1].extent,
@@ -288,11 +337,17 @@ impl<'f> Fold<'f> {
         };
         let mut at = range.start;
         while at < range.end {
+            if let Some((compiled, rows)) = self.leaves() {
+                let run = self.geometry.run(starts, at, range.end, reduced[reduced.len() - 1].extent);
+                self.fold_leaves(&run, at, compiled, rows, &mut partials, tiles)?;
+                at += run.count;
+                continue;
+            }
             let run = self.geometry.run(starts, at, range.end, limit);
             match self.is_direct() {
                 true => self.fold_memory(&run, width, &mut partials)?,
                 false => {
-                    tiles.compute(&run, geometry::Form::Across { width })?;
+                    tiles.compute(&run, Form::Across { width })?;
                     for (partial, tile) in partials.iter_mut().zip(tiles.elements(run.count * width)) {
                         partial.push(tile);
                     }
@@ -304,8 +359,60 @@ impl<'f> Fold<'f> {
         Ok(partials)
     }
 
+    /// The machine code that combines rows of elements before it writes them, and how many.
+    fn leaves(&self) -> Option<(&'f Compiled, usize)> {
+        match self.first {
+            Some((Runner::Jit(compiled), _))
+                if self.inputs.iter().all(|region| region.as_slice().is_some()) =>
+            {
+                Some((compiled, compiled.leaf_rows()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Computes elements that follow each other, and folds what machine code has combined them to; those before and behind its
+    /// blocks are interpreted.
+    fn fold_leaves(
+        &self,
+        run: &Run,
+        at: usize,
+        compiled: &Compiled,
+        rows: usize,
+        partials: &mut Partials,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<()> {
+        let lanes = compiled.lanes();
+        let tile = (self.geometry.tile * rows / lanes).max(1) * lanes;
+        let before = (self.start % lanes as u64) as usize + at;
+        let head = (before.next_multiple_of(lanes) - before).min(run.count);
+        let blocks = head + (run.count - head) / lanes * lanes;
+        let mut done = 0;
+        while done < run.count {
+            let (is_block, end) = match done {
+                _ if done < head => (false, head),
+                _ if done < blocks => (true, blocks.min(done + tile)),
+                _ => (false, run.count),
+            };
+            let part = self.geometry.part(run, done, end - done);
+            if is_block {
+                tiles.compute_leaves(&part, compiled, rows)?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count / rows)) {
+                    partial.push_nodes(rows.ilog2() as u8, tile);
+                }
+            } else {
+                tiles.compute(&part, Form::Across { width: 1 })?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count)) {
+                    partial.push(tile);
+                }
+            }
+            done = end;
+        }
+        Ok(())
+    }
+
     /// Folds elements where they are in memory.
-    fn fold_memory(&self, run: &geometry::Run, width: usize, partials: &mut Partials) -> Result<()> {
+    fn fold_memory(&self, run: &Run, width: usize, partials: &mut Partials) -> Result<()> {
         let reduced = &self.geometry.reduced[self.geometry.reduced.len() - 1];
         let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
         for ((partial, dtype), &output) in
@@ -331,7 +438,93 @@ impl<'f> Fold<'f> {
         Ok(())
     }
 
-    /// Reduces the elements of several neighbouring results, one after the other.
+    /// The same, of elements that follow each other in memory along the rows: panels of rows are computed together, each row
+    /// is combined on its own, and rows are joined in their order.
+    fn panels(
+        &self,
+        starts: &[isize],
+        range: Range<usize>,
+        rows: usize,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<Partials> {
+        let Geometry { reduced, tile, .. } = self.geometry;
+        let length = reduced[reduced.len() - 1].extent;
+        // Panels do not reach over the end of their dimension.
+        let height = reduced[reduced.len() - 2].extent;
+        let first = range.start.next_multiple_of(length).min(range.end);
+        let last = (range.end / length * length).max(first);
+        let mut whole = self.runs(starts, 1, range.start..first, tiles)?;
+        let mut row = first / length;
+        while row < last / length {
+            let count = rows.min(last / length - row).min(height - row % height);
+            let mut partials: Vec<Partials> =
+                (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
+            let cols = (tile / count).max(LANES);
+            for col in (0..length).step_by(cols) {
+                let cols = cols.min(length - col);
+                let run = self.geometry.panel(starts, row, count, col, cols);
+                tiles.compute(&run, Form::Panel { rows })?;
+                for (output, tile) in tiles.elements(run.count).enumerate() {
+                    let item = self.dtypes[output].size();
+                    for (partials, tile) in partials.iter_mut().zip(tile.chunks_exact(cols * item)) {
+                        partials[output].push(tile);
+                    }
+                }
+            }
+            for later in partials {
+                append(&mut whole, later)?;
+            }
+            row += count;
+        }
+        append(&mut whole, self.runs(starts, 1, last..range.end, tiles)?)?;
+        Ok(whole)
+    }
+
+    /// Nothing combined yet; the first element will be number `start`.
+    fn partials(&self, width: usize, start: usize) -> Result<Partials> {
+        let each = self.reductions.iter().zip(&self.dtypes);
+        each.map(|(&reduction, &dtype)| Partial::new(reduction, dtype, width, self.start + start as u64))
+            .collect()
+    }
+
+    /// Reduces results whose elements follow each other in memory, one after the other.
+    fn fold_rows(&self, starts: &[isize], count: usize, results: &mut Results<'_>) -> Result<()> {
+        let Geometry { kept, reduced, count: length, .. } = self.geometry;
+        let (outer, inner) = (&kept[kept.len() - 1], &reduced[reduced.len() - 1]);
+        let outputs = &self.prepared.stage.kernel.outputs;
+        for (i, (out, (&reduction, &dtype))) in
+            results.iter_mut().zip(self.reductions.iter().zip(&self.dtypes)).enumerate()
+        {
+            let (input, item) = (outputs[i].index(), dtype.size());
+            let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
+            let elements = |start: isize, count: usize| {
+                let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
+                let elements = start.and_then(|start| bytes.get(start..start.checked_add(count * item)?));
+                elements
+                    .ok_or_else(|| Error::new(ErrorKind::Internal, "a reduction reads outside of its input"))
+            };
+            if count == 1 && reduced.len() == 1 || self.geometry.is_neighbouring(input) {
+                let all = elements(starts[input], count * length)?;
+                broadloom_reduce::reduce_each(reduction, dtype, *length, all, out)?;
+                continue;
+            }
+            let mut partial = Partial::new(reduction, dtype, 1, 0)?;
+            for (row, out) in out.chunks_exact_mut(item).enumerate() {
+                let mut starts: SmallVec<[isize; 4]> = starts.into();
+                geometry::advance(&mut starts, outer, row);
+                let mut at = 0;
+                while at < *length {
+                    let run = self.geometry.run(&starts, at, *length, inner.extent);
+                    partial.push(elements(run.starts[input], run.count)?);
+                    at += run.count;
+                }
+                partial.finish(out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reduces the elements of several neighbouring results, computed one after the other.
     fn rows(
         &self,
         starts: &[isize],
@@ -339,29 +532,55 @@ impl<'f> Fold<'f> {
         results: &mut Results<'_>,
         tiles: &mut Tiles<'_>,
     ) -> Result<()> {
-        let Geometry { kept, count: length, .. } = self.geometry;
-        let new = |output: usize| Partial::new(self.reductions[output], self.dtypes[output], 1, 0);
-        if self.is_direct() {
-            let mut starts: SmallVec<[isize; 4]> = starts.into();
-            for row in 0..count {
-                let partials = self.range(&starts, 1, 0..*length, tiles)?;
-                for ((mut partial, out), dtype) in partials.into_iter().zip(&mut *results).zip(&self.dtypes) {
-                    partial.finish(&mut out[row * dtype.size()..][..dtype.size()]);
-                }
-                geometry::advance(&mut starts, &kept[kept.len() - 1], 1);
-            }
-            return Ok(());
-        }
-        let run = self.geometry.run(starts, 0, *length, *length);
-        tiles.compute(&run, geometry::Form::Rows { results: count })?;
+        let length = self.geometry.count;
+        let run = self.geometry.run(starts, 0, length, length);
+        tiles.compute(&run, Form::Rows { results: count })?;
         for (output, (out, tile)) in results.iter_mut().zip(tiles.elements(run.count * count)).enumerate() {
-            let item = self.dtypes[output].size();
-            for (out, row) in out.chunks_exact_mut(item).zip(tile.chunks_exact(item * length)) {
-                let mut partial = new(output)?;
-                partial.push(row);
-                partial.finish(out);
-            }
+            let (reduction, dtype) = (self.reductions[output], self.dtypes[output]);
+            broadloom_reduce::reduce_each(reduction, dtype, length, tile, out)?;
         }
         Ok(())
     }
+
+    /// Reduces a few elements of each of many neighbouring results, row by row.
+    fn few(
+        &self,
+        starts: &[isize],
+        width: usize,
+        results: &mut Results<'_>,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<()> {
+        let count = self.geometry.count;
+        if self.is_direct() && self.geometry.reduced.len() == 1 {
+            let outputs = &self.prepared.stage.kernel.outputs;
+            for (i, out) in results.iter_mut().enumerate() {
+                let (input, item) = (outputs[i].index(), self.dtypes[i].size());
+                let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
+                let row = |i: usize| {
+                    let start = starts[input] + i as isize * self.geometry.reduced[0].strides[input];
+                    let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
+                    start.and_then(|start| bytes.get(start..start.checked_add(width * item)?))
+                };
+                if (0..count).any(|i| row(i).is_none()) {
+                    return Err(Error::new(ErrorKind::Internal, "a reduction reads outside of its input"));
+                }
+                let row = |i: usize| row(i).unwrap_or(&[]);
+                broadloom_reduce::reduce_rows(self.reductions[i], self.dtypes[i], count, width, row, out)?;
+            }
+            return Ok(());
+        }
+        let run = self.geometry.run(starts, 0, count, count);
+        tiles.compute(&run, Form::Across { width })?;
+        for (output, (out, tile)) in results.iter_mut().zip(tiles.elements(run.count * width)).enumerate() {
+            let (reduction, dtype) = (self.reductions[output], self.dtypes[output]);
+            let row = |i: usize| &tile[i * width * dtype.size()..][..width * dtype.size()];
+            broadloom_reduce::reduce_rows(reduction, dtype, count, width, row, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Joins what follows, of each output.
+fn append(partials: &mut Partials, later: Partials) -> Result<()> {
+    partials.iter_mut().zip(later).try_for_each(|(partial, later)| partial.append(later))
 }

@@ -12,7 +12,7 @@ use broadloom_mem::{FloatEnv, Nest, Region, View, ViewMut};
 use broadloom_reduce::ScanState;
 use smallvec::SmallVec;
 
-use crate::engine::memory::view;
+use crate::engine::memory::read;
 use crate::engine::outcome::Outcome;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::Request;
@@ -53,7 +53,7 @@ impl PreparedStage {
             let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
             let mut views: SmallVec<[View<'_>; 4]> = SmallVec::new();
             for ((region, input), &dtype) in inputs.iter().zip(&self.stage.inputs).zip(&kernel.inputs) {
-                views.push(view(*region, dtype, &input.layout)?);
+                views.push(read(*region, dtype, input)?);
             }
             let mut strides: SmallVec<[isize; 6]> = SmallVec::new();
             let mut step = item as isize;

@@ -5,11 +5,14 @@
 
 use std::ops::ControlFlow;
 
+use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_interp::Program;
+use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
 use broadloom_mem::{
-    Access, AliasPolicy, AllocError, Block, Buffer, Nest, Stores, View, ViewMut, has_failed,
+    Access, AliasPolicy, AllocError, Block, Buffer, Nest, Region, Stores, View, ViewMut, has_failed,
 };
+use broadloom_reduce::LANES;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -17,18 +20,28 @@ use super::Fold;
 use super::geometry::{Form, Run};
 use crate::engine::execute::with_workspace;
 use crate::engine::prepared::Runner;
+use crate::jit::Compiled;
 
 type Accesses = SmallVec<[Access; 8]>;
+
+/// The loops over a tile, which are the same wherever in memory it lies.
+struct TilePlan {
+    extents: SmallVec<[usize; 4]>,
+    is_across: bool,
+    loops: LoopPlan,
+    access: Accesses,
+    /// For each input, how many bytes before its first element it reaches.
+    before: SmallVec<[usize; 4]>,
+}
 
 /// The tiles of one thread, and what runs kernels into them.
 pub struct Tiles<'f> {
     fold: &'f Fold<'f>,
     /// One for each output.
     buffers: SmallVec<[Buffer; 2]>,
+    plans: Vec<TilePlan>,
     /// What interprets tiles whose inputs are accessed otherwise than in the first.
     others: Vec<(Accesses, Runner)>,
-    /// The accesses of the tile that the run's executor was chosen for.
-    first: Option<Accesses>,
     /// The divisions by zero that were met.
     pub faults: SmallVec<[u8; 8]>,
 }
@@ -36,105 +49,197 @@ pub struct Tiles<'f> {
 impl<'f> Fold<'f> {
     /// How inputs are accessed in the first tile.
     pub fn first_access(&self) -> Result<Accesses> {
-        let mut tiles = Tiles::new(self);
         let (run, form) = self.first_tile();
-        tiles.bind(&run, form, |nest| Ok(nest.accesses().collect()))
+        Ok(TilePlan::new(self, &run, form)?.access)
     }
 
     fn first_tile(&self) -> (Run, Form) {
         let geometry = self.geometry;
         let (range, starts) = geometry.piece(0);
         let (form, limit) = match geometry.form {
+            Form::Panel { rows } => {
+                let cols = geometry.reduced.last().map_or(1, |dim| dim.extent);
+                let run = geometry.panel(&starts, 0, rows, 0, cols.min((geometry.tile / rows).max(LANES)));
+                return (run, geometry.form);
+            }
             Form::Rows { results: 2.. } => (Form::Rows { results: range.len() }, geometry.count),
             _ => (Form::Across { width: range.len() }, (geometry.tile / range.len().max(1)).max(1)),
         };
         (geometry.run(&starts, 0, geometry.count, limit), form)
+    }
+
+    fn is_generated(&self, input: usize) -> bool {
+        self.prepared.stage.inputs[input].source == Source::Index
+    }
+}
+
+/// The extents of a tile, and the strides of an input over it, in elements.
+fn extents(fold: &Fold<'_>, run: &Run, form: Form) -> SmallVec<[usize; 4]> {
+    let (front, back) = form.around();
+    let inner = fold.geometry.extents_of(run).map(|(extent, _)| extent);
+    front.into_iter().chain(inner).chain(back).collect()
+}
+
+fn strides(fold: &Fold<'_>, run: &Run, form: Form, input: usize) -> SmallVec<[isize; 4]> {
+    let (front, back) = form.around();
+    let of_kept = fold.geometry.kept.last().map_or(0, |dim| dim.strides[input]);
+    let inner = fold.geometry.extents_of(run).map(|(_, dim)| dim.strides[input]);
+    front.map(|_| of_kept).into_iter().chain(inner).chain(back.map(|_| of_kept)).collect()
+}
+
+/// The strides of a tile itself, in bytes.
+fn contiguous(extents: &[usize], item: usize) -> SmallVec<[isize; 4]> {
+    let mut step = item as isize;
+    let mut strides: SmallVec<[isize; 4]> = SmallVec::new();
+    for &extent in extents.iter().rev() {
+        strides.push(step);
+        step *= extent as isize;
+    }
+    strides.reverse();
+    strides
+}
+
+fn memory(e: &dyn std::error::Error) -> Error {
+    Error::new(ErrorKind::Memory, e.to_string())
+}
+
+impl TilePlan {
+    fn new(fold: &Fold<'_>, run: &Run, form: Form) -> Result<TilePlan> {
+        let extents = extents(fold, run, form);
+        let kernel = &fold.prepared.stage.kernel;
+        let mut before: SmallVec<[usize; 4]> = SmallVec::new();
+        let mut operands: SmallVec<[(usize, isize, SmallVec<[isize; 4]>, bool); 8]> = SmallVec::new();
+        for (i, dtype) in kernel.inputs.iter().enumerate() {
+            let (item, is_generated) = (dtype.size(), fold.is_generated(i));
+            let mut strides = strides(fold, run, form, i);
+            strides.iter_mut().for_each(|stride| *stride *= item as isize);
+            let back = |(&extent, &stride): (&usize, &isize)| (extent as isize - 1) * stride.min(0);
+            let reach: isize = extents.iter().zip(&strides).map(back).sum();
+            before.push(reach.unsigned_abs());
+            operands.push((item, -reach, strides, is_generated));
+        }
+        for dtype in &fold.dtypes {
+            operands.push((dtype.size(), 0, contiguous(&extents, dtype.size()), false));
+        }
+        let layouts = operands.iter().map(|(item, offset, strides, is_generated)| OperandLayout {
+            item: *item,
+            offset: *offset,
+            strides,
+            is_generated: *is_generated,
+        });
+        let loops = LoopPlan::new(&extents, kernel.inputs.len(), layouts, LoopPlan::MIN_ROW);
+        let loops = loops.map_err(|e| memory(&e))?;
+        let access = loops.accesses().collect();
+        Ok(TilePlan { extents, is_across: form.is_across(), loops, access, before })
     }
 }
 
 impl<'f> Tiles<'f> {
     pub fn new<'a: 'f>(fold: &'f Fold<'a>) -> Tiles<'f> {
         let faults = SmallVec::from_elem(0, fold.outcome.sites());
-        Tiles { fold, buffers: SmallVec::new(), others: Vec::new(), first: None, faults }
+        Tiles { fold, buffers: SmallVec::new(), plans: Vec::new(), others: Vec::new(), faults }
     }
 
     /// The first elements of each output's tile.
     pub fn elements(&self, count: usize) -> impl Iterator<Item = &[u8]> {
-        self.buffers
-            .iter()
-            .zip(&self.fold.dtypes)
-            .map(move |(buffer, dtype)| &buffer.as_bytes()[..count * dtype.size()])
+        let tiles = self.buffers.iter().zip(&self.fold.dtypes);
+        tiles.filter_map(move |(buffer, dtype)| buffer.as_bytes().get(..count * dtype.size()))
     }
 
     /// Computes the elements of a run, of these results: element by element, each for all results, or result by result.
     pub fn compute(&mut self, run: &Run, form: Form) -> Result<()> {
-        let mut faults = std::mem::take(&mut self.faults);
-        let done = self.bind_and_run(run, form, &mut faults);
-        self.faults = faults;
-        done
+        let extents = extents(self.fold, run, form);
+        self.make_buffers(extents.iter().product())?;
+        let in_slice =
+            |(i, region): (usize, &Region<'_>)| !self.fold.is_generated(i) && region.as_slice().is_some();
+        if !self.fold.inputs.iter().enumerate().all(in_slice) {
+            return self.compute_views(run, form, &extents);
+        }
+        let known =
+            self.plans.iter().position(|plan| plan.extents == extents && plan.is_across == form.is_across());
+        let known = match known {
+            Some(known) => known,
+            None => {
+                self.plans.push(TilePlan::new(self.fold, run, form)?);
+                self.plans.len() - 1
+            }
+        };
+        let Tiles { fold, buffers, plans, others, faults } = self;
+        let plan = &plans[known];
+        let kernel = &fold.prepared.stage.kernel;
+        let mut inputs: SmallVec<[&[u8]; 8]> = SmallVec::new();
+        for (i, (region, dtype)) in fold.inputs.iter().zip(&kernel.inputs).enumerate() {
+            let at = (run.starts[i] * dtype.size() as isize).checked_sub_unsigned(plan.before[i]);
+            let bytes = at.and_then(|at| region.as_slice()?.get(usize::try_from(at).ok()?..));
+            inputs.push(bytes.ok_or_else(|| Error::new(ErrorKind::Memory, "a tile outside of its memory"))?);
+        }
+        let outputs = buffers.iter_mut().map(|buffer| buffer.as_bytes_mut().unwrap_or(&mut []));
+        let outputs = outputs.zip(&fold.dtypes);
+        let count = plan.loops.elements();
+        let outputs: SmallVec<[&mut [u8]; 2]> =
+            outputs.map(|(bytes, dtype)| &mut bytes[..count * dtype.size()]).collect();
+        let runner = match fold.first {
+            Some((runner, first)) if *first == plan.access[..] && !runner.has_leaves() => runner,
+            _ => other(fold, others, plan.access.clone())?,
+        };
+        if let (Runner::Jit(compiled), true) = (runner, plan.loops.is_linear()) {
+            // PERF: no nest for the usual tile.
+            let starts = plan.loops.operands().iter().map(|operand| operand.start() as usize);
+            let inputs = inputs.iter().zip(starts).map(|(bytes, start)| bytes.get(start..).unwrap_or(&[]));
+            return compiled.run_slices(count, inputs, outputs.into_iter(), fold.params, faults);
+        }
+        let nest = Nest::bind(&plan.loops, inputs.into_iter(), outputs.into_iter());
+        execute(fold, &mut nest.map_err(|e| memory(&e))?, runner, faults)
     }
 
-    fn bind_and_run(&mut self, run: &Run, form: Form, faults: &mut [u8]) -> Result<()> {
-        let fold = self.fold;
-        let first = match self.first.take() {
-            Some(first) => first,
-            None => fold.first_access()?,
-        };
-        let mut others = std::mem::take(&mut self.others);
-        let done = self.bind(run, form, |nest| {
-            let access: Accesses = nest.accesses().collect();
-            let runner = match fold.runner.filter(|_| access == first) {
-                Some(runner) => runner,
-                None => other(fold, &mut others, access)?,
-            };
-            execute(fold, nest, runner, faults)
-        });
-        (self.first, self.others) = (Some(first), others);
-        done
+    /// Computes the leaves of blocks that follow each other: of so many rows one.
+    pub fn compute_leaves(&mut self, run: &Run, compiled: &Compiled, rows: usize) -> Result<()> {
+        self.make_buffers(run.count / rows)?;
+        let Tiles { fold, buffers, faults, .. } = self;
+        let outside = || Error::new(ErrorKind::Memory, "a tile outside of its memory");
+        let mut inputs: SmallVec<[&[u8]; 8]> = SmallVec::new();
+        for ((region, dtype), &start) in
+            fold.inputs.iter().zip(&fold.prepared.stage.kernel.inputs).zip(&run.starts)
+        {
+            let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(dtype.size()));
+            let bytes = region.as_slice().zip(start).and_then(|(bytes, start)| bytes.get(start..));
+            inputs.push(bytes.ok_or_else(outside)?);
+        }
+        let mut outputs: SmallVec<[&mut [u8]; 2]> = SmallVec::new();
+        for buffer in buffers {
+            outputs.push(buffer.as_bytes_mut().unwrap_or(&mut []));
+        }
+        compiled.run_slices(run.count, inputs.into_iter(), outputs.into_iter(), fold.params, faults)
     }
 
-    /// Plans the loops over a tile, and binds them to memory.
-    fn bind<R>(&mut self, run: &Run, form: Form, then: impl FnOnce(&mut Nest<'_>) -> Result<R>) -> Result<R> {
-        let geometry = self.fold.geometry;
-        let kept = geometry.kept.last().map(|dim| &dim.strides);
-        let (front, back) = match form {
-            Form::Rows { results } => (Some(results), None),
-            Form::Across { width } => (None, Some(width).filter(|width| *width > 1)),
-        };
-        let inner = || geometry.extents_of(run);
-        let extents: SmallVec<[usize; 4]> =
-            front.into_iter().chain(inner().map(|(extent, _)| extent)).chain(back).collect();
-        let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
-        let kernel = &self.fold.prepared.stage.kernel;
+    /// Computes a tile of inputs that are no slices.
+    fn compute_views(&mut self, run: &Run, form: Form, extents: &[usize]) -> Result<()> {
+        let Tiles { fold, buffers, others, faults, .. } = self;
+        let kernel = &fold.prepared.stage.kernel;
         let mut inputs: SmallVec<[View<'_>; 4]> = SmallVec::new();
-        for (i, (region, dtype)) in self.fold.inputs.iter().zip(&kernel.inputs).enumerate() {
-            let item = dtype.size() as isize;
-            let of_kept = kept.map_or(0, |strides| strides[i]);
-            let strides: SmallVec<[isize; 4]> = (front.map(|_| of_kept).into_iter())
-                .chain(inner().map(|(_, dim)| dim.strides[i]))
-                .chain(back.map(|_| of_kept))
-                .map(|stride| stride * item)
-                .collect();
-            let view = region.view(dtype.size(), run.starts[i] as usize * dtype.size(), &extents, &strides);
+        for (i, (region, dtype)) in fold.inputs.iter().zip(&kernel.inputs).enumerate() {
+            let mut strides = strides(fold, run, form, i);
+            let view = if fold.is_generated(i) {
+                View::generated(run.starts[i], extents, &strides)
+            } else {
+                strides.iter_mut().for_each(|stride| *stride *= dtype.size() as isize);
+                region.view(dtype.size(), run.starts[i] as usize * dtype.size(), extents, &strides)
+            };
             inputs.push(view.map_err(|e| memory(&e))?);
         }
-        let count: usize = extents.iter().product();
-        self.make_buffers(count)?;
         let mut outputs: SmallVec<[ViewMut<'_>; 2]> = SmallVec::new();
-        for (buffer, dtype) in self.buffers.iter_mut().zip(&self.fold.dtypes) {
-            let mut step = dtype.size() as isize;
-            let mut strides: SmallVec<[isize; 4]> = SmallVec::new();
-            for &extent in extents.iter().rev() {
-                strides.push(step);
-                step *= extent as isize;
-            }
-            strides.reverse();
+        for (buffer, dtype) in buffers.iter_mut().zip(&fold.dtypes) {
             let bytes = buffer.as_bytes_mut().unwrap_or(&mut []);
-            let view = ViewMut::new(bytes, dtype.size(), 0, &extents, &strides);
+            let view = ViewMut::new(bytes, dtype.size(), 0, extents, &contiguous(extents, dtype.size()));
             outputs.push(view.map_err(|e| memory(&e))?);
         }
-        let mut nest = Nest::new(&extents, &inputs, outputs).map_err(|e| memory(&e))?;
-        then(&mut nest)
+        let mut nest = Nest::new(extents, &inputs, outputs).map_err(|e| memory(&e))?;
+        let access: Accesses = nest.accesses().collect();
+        let runner = match fold.first {
+            Some((runner, first)) if *first == access[..] && !runner.has_leaves() => runner,
+            _ => other(fold, others, access)?,
+        };
+        execute(fold, &mut nest, runner, faults)
     }
 
     /// Makes tiles for so many elements.
@@ -165,8 +270,18 @@ fn other<'o>(
         Some(place) => place,
         None => {
             let prepared = fold.prepared;
-            let program = Program::new(&prepared.stage.kernel, &prepared.functions, &access)?;
-            others.push((access, Runner::Interp(Arc::new(program))));
+            let program = || Program::new(&prepared.stage.kernel, &prepared.functions, &access).map(Arc::new);
+            // What machine code leaves of a run is accessed as the run is, each time.
+            let is_rest = fold.first.is_some_and(|(_, first)| *first == access[..]);
+            let program = match prepared.rest.get() {
+                Some(program) if is_rest => program.clone(),
+                None if is_rest => {
+                    let made = program()?;
+                    prepared.rest.get_or_init(|| made).clone()
+                }
+                _ => program()?,
+            };
+            others.push((access, Runner::Interp(program)));
             others.len() - 1
         }
     };

@@ -1,0 +1,309 @@
+//! Vectors of the target for the canonical tree: rows of elements are combined in registers, each lane by itself.
+//!
+//! Everything here is inlined into the functions that are compiled for a target's features.
+
+use std::marker::PhantomData;
+
+use broadloom_math::Elem;
+use pulp::Simd;
+
+use crate::LANES;
+use crate::combine::{Accumulator, Combine, Prod, Sum};
+
+/// A type with vectors for sums and products.
+pub(crate) trait Vectors: Accumulator {
+    /// A vector.
+    type V<S: Simd>: Copy;
+    /// Elements as vectors, and those that are left.
+    fn split<S: Simd>(elements: &[Self]) -> (&[Self::V<S>], &[Self]);
+    /// The same for writing.
+    fn split_mut<S: Simd>(elements: &mut [Self]) -> (&mut [Self::V<S>], &mut [Self]);
+}
+
+/// An operation on vectors.
+pub(crate) trait CombineVectors<T: Vectors>: Combine<T> {
+    /// Lane by lane what [`Combine::pair`] gives.
+    fn vectors<S: Simd>(simd: S, a: T::V<S>, b: T::V<S>) -> T::V<S>;
+}
+
+macro_rules! vectors {
+    ($($t:ident: $vector:ident $split:ident $split_mut:ident $add:ident $mul:ident;)*) => {$(
+        impl Vectors for $t {
+            type V<S: Simd> = S::$vector;
+            #[inline(always)]
+            fn split<S: Simd>(elements: &[$t]) -> (&[S::$vector], &[$t]) {
+                S::$split(elements)
+            }
+            #[inline(always)]
+            fn split_mut<S: Simd>(elements: &mut [$t]) -> (&mut [S::$vector], &mut [$t]) {
+                S::$split_mut(elements)
+            }
+        }
+        impl CombineVectors<$t> for Sum {
+            #[inline(always)]
+            fn vectors<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
+                simd.$add(a, b)
+            }
+        }
+        impl CombineVectors<$t> for Prod {
+            #[inline(always)]
+            fn vectors<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
+                simd.$mul(a, b)
+            }
+        }
+    )*};
+}
+vectors! {
+    f32: f32s as_simd_f32s as_mut_simd_f32s add_f32s mul_f32s;
+    f64: f64s as_simd_f64s as_mut_simd_f64s add_f64s mul_f64s;
+}
+
+/// Vectors of some lanes, one for each row. A trait and not closures: a closure that is not inlined at once is compiled
+/// without the target's features.
+trait Rows<S: Simd, T: Vectors>: Copy {
+    fn row(self, simd: S, i: usize) -> T::V<S>;
+}
+
+/// Rows that are so many vectors apart, from one on.
+struct Strided<'a, V> {
+    vectors: &'a [V],
+    stride: usize,
+    at: usize,
+}
+
+impl<V> Copy for Strided<'_, V> {}
+impl<V> Clone for Strided<'_, V> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Simd, T: Vectors> Rows<S, T> for Strided<'_, T::V<S>> {
+    #[inline(always)]
+    fn row(self, _: S, i: usize) -> T::V<S> {
+        self.vectors[i * self.stride + self.at]
+    }
+}
+
+/// The vectors at one place of some slices.
+struct Beside<'s, 'a, const R: usize, V> {
+    rows: &'s [&'a [V]; R],
+    at: usize,
+}
+
+impl<const R: usize, V> Copy for Beside<'_, '_, R, V> {}
+impl<const R: usize, V> Clone for Beside<'_, '_, R, V> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<const R: usize, S: Simd, T: Vectors> Rows<S, T> for Beside<'_, '_, R, T::V<S>> {
+    #[inline(always)]
+    fn row(self, _: S, i: usize) -> T::V<S> {
+        self.rows[i][self.at]
+    }
+}
+
+/// Eight rows of another each.
+struct Eights<F, R>(R, PhantomData<F>);
+
+impl<F, R: Copy> Copy for Eights<F, R> {}
+impl<F, R: Copy> Clone for Eights<F, R> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Simd, F: CombineVectors<T>, T: Vectors, R: Rows<S, T>> Rows<S, T> for Eights<F, R> {
+    #[inline(always)]
+    fn row(self, simd: S, i: usize) -> T::V<S> {
+        tree::<8, S, F, T, R>(simd, self.0, 8 * i)
+    }
+}
+
+/// A tree over neighbouring rows: 1, 2, 4 or 8 of them.
+#[inline(always)]
+fn tree<const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(
+    simd: S,
+    rows: Q,
+    first: usize,
+) -> T::V<S> {
+    match R {
+        1 => rows.row(simd, first),
+        2 => two::<S, F, T, Q>(simd, rows, first),
+        4 => four::<S, F, T, Q>(simd, rows, first),
+        _ => {
+            let a = four::<S, F, T, Q>(simd, rows, first);
+            F::vectors(simd, a, four::<S, F, T, Q>(simd, rows, first + 4))
+        }
+    }
+}
+
+#[inline(always)]
+fn four<S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(simd: S, rows: Q, i: usize) -> T::V<S> {
+    let a = two::<S, F, T, Q>(simd, rows, i);
+    F::vectors(simd, a, two::<S, F, T, Q>(simd, rows, i + 2))
+}
+
+#[inline(always)]
+fn two<S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(simd: S, rows: Q, i: usize) -> T::V<S> {
+    let a = rows.row(simd, i);
+    F::vectors(simd, a, rows.row(simd, i + 1))
+}
+
+/// The lanes of a vector.
+#[inline(always)]
+pub(crate) fn lanes<S: Simd, T: Vectors>() -> usize {
+    size_of::<T::V<S>>() / size_of::<T>()
+}
+
+/// Combines 2^LEVEL rows of 16 elements, and them with the nodes before, the last one first; the first of these takes the
+/// result. There are `count`, or the place of one. If the node is `AFTER` the rows, it is one.
+///
+/// A vector's lanes are combined over all rows before those beside it: partial results stay in registers.
+#[inline(always)]
+pub(crate) fn fold_lanes<const LEVEL: u32, const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    elements: &[T],
+    nodes: &mut [T],
+    count: usize,
+) {
+    let (vectors, nodes) = (T::split::<S>(elements).0, T::split_mut::<S>(nodes).0);
+    let stride = LANES / lanes::<S, T>();
+    let vectors = &vectors[..stride << LEVEL];
+    for at in 0..stride {
+        let rows = Strided { vectors, stride, at };
+        let eights = Eights::<F, _>(rows, PhantomData);
+        let mut v = match LEVEL {
+            0 => tree::<1, S, F, T, _>(simd, rows, 0),
+            1 => tree::<2, S, F, T, _>(simd, rows, 0),
+            2 => tree::<4, S, F, T, _>(simd, rows, 0),
+            3 => tree::<8, S, F, T, _>(simd, rows, 0),
+            4 => tree::<2, S, F, T, _>(simd, eights, 0),
+            5 => tree::<4, S, F, T, _>(simd, eights, 0),
+            6 => tree::<8, S, F, T, _>(simd, eights, 0),
+            _ => tree::<4, S, F, T, _>(simd, Eights::<F, _>(eights, PhantomData), 0),
+        };
+        if AFTER {
+            nodes[at] = F::vectors(simd, v, nodes[at]);
+            continue;
+        }
+        for i in (0..count).rev() {
+            v = F::vectors(simd, nodes[i * stride + at], v);
+        }
+        nodes[at] = v;
+    }
+}
+
+/// The same with a level that is known when it runs: up to 6, or 8.
+#[inline(always)]
+pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    level: u32,
+    elements: &[T],
+    nodes: &mut [T],
+    count: usize,
+) {
+    match level {
+        0 => fold_lanes::<0, AFTER, S, F, T>(simd, elements, nodes, count),
+        1 => fold_lanes::<1, AFTER, S, F, T>(simd, elements, nodes, count),
+        2 => fold_lanes::<2, AFTER, S, F, T>(simd, elements, nodes, count),
+        3 => fold_lanes::<3, AFTER, S, F, T>(simd, elements, nodes, count),
+        4 => fold_lanes::<4, AFTER, S, F, T>(simd, elements, nodes, count),
+        5 => fold_lanes::<5, AFTER, S, F, T>(simd, elements, nodes, count),
+        _ => fold_lanes::<6, AFTER, S, F, T>(simd, elements, nodes, count),
+    }
+}
+
+/// Combines rows of equal length, 1, 2, 4 or 8 of them, and the nodes before them, from element `at` of nodes of `m`
+/// elements on.
+#[inline(always)]
+pub(crate) fn fold<const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    rows: [&[T]; R],
+    nodes: &mut [T],
+    (m, count): (usize, usize),
+    at: usize,
+) {
+    let n = rows[0].len();
+    let len = n / lanes::<S, T>();
+    let mut vectors: [&[T::V<S>]; R] = [&[]; R];
+    for i in 0..R {
+        vectors[i] = &T::split::<S>(&rows[i][..n]).0[..len];
+    }
+    if count == 0 {
+        let out = &mut T::split_mut::<S>(&mut nodes[at..][..n]).0[..len];
+        for j in 0..len {
+            out[j] = tree::<R, S, F, T, _>(simd, Beside { rows: &vectors, at: j }, 0);
+        }
+    } else {
+        for j in 0..len {
+            let mut v = tree::<R, S, F, T, _>(simd, Beside { rows: &vectors, at: j }, 0);
+            for node in (0..count).rev() {
+                v = F::vectors(simd, T::split::<S>(&nodes[node * m + at..][..n]).0[j], v);
+            }
+            T::split_mut::<S>(&mut nodes[at..][..n]).0[j] = v;
+        }
+    }
+    for j in len * lanes::<S, T>()..n {
+        let mut x = [F::identity(); R];
+        for i in 0..R {
+            x[i] = rows[i][j];
+        }
+        let mut x = pairwise::<R, F, T>(x);
+        for node in (0..count).rev() {
+            x = F::pair(nodes[node * m + at + j], x);
+        }
+        nodes[at + j] = x;
+    }
+}
+
+/// Combines the lanes of a node, [16][width], to its first lane.
+#[inline(always)]
+pub(crate) fn fold_node<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, node: &mut [T], width: usize) {
+    let per = lanes::<S, T>();
+    let whole = width / per * per;
+    for j in (0..whole).step_by(per) {
+        let mut lane = [&[] as &[T::V<S>]; LANES];
+        for i in 0..LANES {
+            lane[i] = T::split::<S>(&node[i * width + j..][..per]).0;
+        }
+        let eights = Eights::<F, _>(Beside { rows: &lane, at: 0 }, PhantomData);
+        let v = tree::<2, S, F, T, _>(simd, eights, 0);
+        T::split_mut::<S>(&mut node[j..][..per]).0[0] = v;
+    }
+    for j in whole..width {
+        let mut lane = [F::identity(); LANES];
+        for i in 0..LANES {
+            lane[i] = node[i * width + j];
+        }
+        node[j] = pairwise::<LANES, F, T>(lane);
+    }
+}
+
+/// Neighbours of up to 16 elements combined pairwise, again and again, an odd one carried up.
+#[inline(always)]
+pub(crate) fn pairwise<const N: usize, F: Combine<T>, T: Elem>(mut x: [T::Store; N]) -> T::Store {
+    for step in [1, 2, 4, 8] {
+        for i in (0..N).step_by(2 * step) {
+            if i + step < N {
+                x[i] = F::pair(x[i], x[i + step]);
+            }
+        }
+    }
+    x[0]
+}
+
+/// a op b, in the place of a.
+#[inline(always)]
+pub(crate) fn combine<F: Combine<T>, T: Elem>(a: &mut [T::Store], b: &[T::Store]) {
+    let n = a.len();
+    let b = &b[..n];
+    for i in 0..n {
+        a[i] = F::pair(a[i], b[i]);
+    }
+}

@@ -1,0 +1,225 @@
+//! Arrays that are computed from the indices of their elements, and take no memory: ranges, even spacings, diagonals and
+//! indices.
+//!
+//! Each is ordinary arithmetic on one leaf, the numbers from 0 on, so that it is fused with what reads it. An element is a
+//! function of its index alone, computed in float64 or int64 and converted once: no error adds up along a range, and any
+//! part of it, on any executor, has the same bits as the whole.
+
+use broadloom_core::layout::Slice;
+use broadloom_core::{DType, Error, ErrorKind, Kind as DTypeKind, Op, Result, Scalar, Shape, View, fold};
+use broadloom_math::Real;
+use broadloom_mem::FloatEnv;
+use smallvec::{SmallVec, smallvec};
+
+use crate::array::{Array, Kind, Leaf};
+use crate::create::repeated;
+use crate::expr;
+use crate::storage::Element;
+use crate::views::resolve_axis;
+
+impl<'a> Array<'a> {
+    /// `start`, `start + step`, … up to and without `stop`, of the dtype of the Rust values; they take no memory.
+    ///
+    /// There are ⌈(stop − start) / step⌉ elements, none if that is negative; element `i` is `start + i·step`, of
+    /// floats in float64 and then rounded to the dtype. As in the standard, rounding may give floats one element
+    /// more or less than expected: [`Array::linspace`] states the number.
+    ///
+    /// # Errors
+    /// For bool, a step of 0, a bound that is not finite, or more elements than can be counted.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// assert_eq!(Array::arange(5_i16, 0, -2)?.to_vec::<i16>()?, [5, 3, 1]);
+    /// // Eight terabytes, if they were stored.
+    /// let x = Array::arange(0.0, 1e12, 1.0)?.sqrt();
+    /// assert_eq!(x.slice(-1)?.item::<f64>()?, 999_999_999_999_f64.sqrt());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn arange<T: Element>(start: T, stop: T, step: T) -> Result<Array<'a>> {
+        arange([start, stop, step].map(Scalar::of)).map_err(|why| match why {
+            NoRange::Error(error) => error,
+            NoRange::Bounds(why) => {
+                Error::new(ErrorKind::Literal, format!("arange({start:?}, {stop:?}, {step:?}): {why}"))
+            }
+        })
+    }
+
+    /// `num` values evenly spaced from `start` to `stop`, both included, of the dtype of the Rust values; they take no
+    /// memory.
+    ///
+    /// Element `i` is `start + i·((stop − start) / (num − 1))` in float64, rounded to the dtype; the last of several is
+    /// `stop`, and a single one is `start`.
+    ///
+    /// # Errors
+    /// For more elements than can be counted.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// assert_eq!(Array::linspace(0.0_f32, 1.0, 5)?.to_vec::<f32>()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn linspace<T: Element + Real>(start: T, stop: T, num: usize) -> Result<Array<'a>> {
+        linspace(Scalar::of(start), Scalar::of(stop), num, true)
+    }
+
+    /// A matrix of `rows` × `cols` with ones where the column is the row plus `k`, and zeros elsewhere; it takes no memory.
+    ///
+    /// # Errors
+    /// If the matrix has more elements than can be counted.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let above = Array::eye(2, 3, 1, DType::Int32)?;
+    /// assert_eq!(above.to_string(), "[[0 1 0]\n [0 0 1]]");
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn eye(rows: usize, cols: usize, k: isize, dtype: DType) -> Result<Array<'a>> {
+        let shape = [rows, cols];
+        let diagonal = binary(Op::Add, Array::indices(&shape, 0)?, expr::constant(Scalar::of(k as i64)))?;
+        Ok(expr::cast(binary(Op::Equal, Array::indices(&shape, 1)?, diagonal)?, dtype))
+    }
+
+    /// The index of each element along an axis, as int64: an array of that shape which takes no memory.
+    ///
+    /// # Errors
+    /// For an axis out of range, and a shape of too many axes or elements.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let shape = [2, 3];
+    /// let (row, col) = (Array::indices(&shape, 0)?, Array::indices(&shape, -1)?);
+    /// assert_eq!(col.to_string(), "[[0 1 2]\n [0 1 2]]");
+    /// // A lower triangle.
+    /// let x = Array::from([[1, 2, 3], [4, 5, 6]]);
+    /// assert_eq!(where_(col.less_equal(row), x, 0).to_vec::<i32>()?, [1, 0, 0, 4, 5, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn indices(shape: &[usize], axis: isize) -> Result<Array<'a>> {
+        let shape = Shape::new(shape)?;
+        let axis = resolve_axis("indices", axis, shape.rank(), &shape)?;
+        let mut along: SmallVec<[usize; 4]> = smallvec![1; shape.rank() - axis];
+        along[0] = shape[axis];
+        let along = expr::view(&index(shape[axis])?, View::Reshape(Shape::new(&along)?))?;
+        expr::view(&along, View::BroadcastTo(shape))
+    }
+}
+
+/// Why bounds and a step make no range.
+pub(crate) enum NoRange {
+    /// What is wrong with their values.
+    Bounds(&'static str),
+    Error(Error),
+}
+
+impl From<Error> for NoRange {
+    fn from(error: Error) -> NoRange {
+        NoRange::Error(error)
+    }
+}
+
+/// The numbers from 0 on.
+fn index<'a>(len: usize) -> Result<Array<'a>> {
+    Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
+}
+
+/// Start, stop and step, of one dtype.
+pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, NoRange> {
+    let dtype = bounds[0].dtype;
+    let numbers = match dtype.kind() {
+        DTypeKind::Bool => {
+            return Err(Error::new(ErrorKind::DType, "arange: does not take bool").into());
+        }
+        DTypeKind::Signed | DTypeKind::Unsigned => {
+            let [start, stop, step] = bounds.map(integer);
+            if step == 0 {
+                return Err(NoRange::Bounds("the step is 0"));
+            }
+            // The quotient rounded up; far from i128's limits, as the operands have 64 bits.
+            let len = ((stop - start + step - step.signum()) / step).max(0);
+            // Modulo 2^64, which is exact for whatever the dtype holds.
+            integers(start as i64, step as i64, usize::try_from(len).unwrap_or(usize::MAX))?
+        }
+        DTypeKind::Float => {
+            let _ieee = FloatEnv::ieee();
+            let [start, stop, step] = bounds.map(real);
+            if step == 0.0 {
+                return Err(NoRange::Bounds("the step is 0"));
+            }
+            let len = ((stop - start) / step).ceil();
+            if !len.is_finite() || !step.is_finite() {
+                return Err(NoRange::Bounds("not finite"));
+            }
+            // Saturates, and then there are too many.
+            floats(start, step, len.max(0.0) as usize)?
+        }
+    };
+    Ok(expr::cast(numbers, dtype))
+}
+
+/// Even spacing between two floats of one dtype; `endpoint` is whether the last of several elements is `stop`.
+pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bool) -> Result<Array<'a>> {
+    let dtype = start.dtype;
+    let _ieee = FloatEnv::ieee();
+    let (from, to) = (real(start), real(stop));
+    if endpoint && num == 1 {
+        return repeated(start, &[1]);
+    }
+    let step = (to - from) / (num - usize::from(endpoint && num > 0)) as f64;
+    let mut values = floats(from, step, num)?;
+    if endpoint && num > 0 {
+        let is_last = binary(Op::Equal, index(num)?, expr::constant(Scalar::of(num as i64 - 1)))?;
+        let operands = [is_last, expr::constant(Scalar::of(to)), values].map(Into::into);
+        values = expr::apply(Op::Where, operands.into_iter().collect())?;
+    }
+    Ok(expr::cast(values, dtype))
+}
+
+/// The indices that a slice takes.
+pub(crate) fn numbers<'a>(slice: Slice) -> Result<Array<'a>> {
+    integers(slice.start as i64, slice.step as i64, slice.len)
+}
+
+/// `start + i·step` in int64, which wraps.
+fn integers<'a>(start: i64, step: i64, len: usize) -> Result<Array<'a>> {
+    let mut numbers = index(len)?;
+    if step != 1 {
+        numbers = binary(Op::Multiply, numbers, expr::constant(Scalar::of(step)))?;
+    }
+    if start != 0 {
+        numbers = binary(Op::Add, numbers, expr::constant(Scalar::of(start)))?;
+    }
+    Ok(numbers)
+}
+
+/// `start + i·step` in float64.
+fn floats<'a>(start: f64, step: f64, len: usize) -> Result<Array<'a>> {
+    let mut numbers = expr::cast(index(len)?, DType::Float64);
+    if step != 1.0 {
+        numbers = binary(Op::Multiply, numbers, expr::constant(Scalar::of(step)))?;
+    }
+    // With a negative step the first product is −0, which 0 is added to.
+    if start != 0.0 || step.is_sign_negative() {
+        numbers = binary(Op::Add, numbers, expr::constant(Scalar::of(start)))?;
+    }
+    Ok(numbers)
+}
+
+fn binary<'a>(op: Op, x: Array<'a>, y: Array<'a>) -> Result<Array<'a>> {
+    expr::apply(op, smallvec![x.into(), y.into()])
+}
+
+fn integer(x: Scalar) -> i128 {
+    match x.dtype.kind() {
+        DTypeKind::Signed => fold::cast(x, DType::Int64).bits as i64 as i128,
+        _ => x.bits as i128,
+    }
+}
+
+/// The value in float64, exactly.
+fn real(x: Scalar) -> f64 {
+    f64::from_bits(fold::cast(x, DType::Float64).bits)
+}
