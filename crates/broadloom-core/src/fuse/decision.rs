@@ -57,6 +57,24 @@ pub enum Why {
         /// The node whose loop reads it.
         reader: NodeId,
     },
+    /// Materialised: several loops would compute it, among them that of a reduction.
+    Shared {
+        /// How many.
+        loops: usize,
+        /// What computing it more than once would cost.
+        recompute: u64,
+        /// What a kernel of its own and a temporary cost.
+        store: u64,
+    },
+    /// Fused into several loops, each of which computes it: a temporary would cost more.
+    Again {
+        /// How many.
+        loops: usize,
+        /// What computing it more than once costs.
+        recompute: u64,
+        /// What a kernel of its own and a temporary would cost.
+        store: u64,
+    },
     /// Materialised: it may divide by zero in elements that nobody reads.
     Faults,
     /// Materialised: it would be computed for many chains of views.
@@ -75,7 +93,7 @@ pub enum Why {
 impl Why {
     /// Whether the node gets a kernel of its own.
     pub fn materialises(&self) -> bool {
-        !matches!(self, Why::Recomputed { .. } | Why::Hoisted { .. } | Why::Split { .. })
+        !matches!(self, Why::Recomputed { .. } | Why::Again { .. } | Why::Hoisted { .. } | Why::Split { .. })
     }
 }
 
@@ -101,6 +119,16 @@ impl fmt::Display for Decision {
             Why::Hoisted { reader } => {
                 write!(f, "it is one value for a whole row of {reader:?}, computed once per row")
             }
+            Why::Shared { loops, .. } => write!(
+                f,
+                "{loops} kernels read it, and computing it in each would cost more than a temporary of {}",
+                shape.elements()
+            ),
+            Why::Again { loops, recompute, store } => write!(
+                f,
+                "computing it in each of {loops} kernels costs some {recompute} more, a temporary would have to save \
+                 twice {store}"
+            ),
             Why::Faults => f.write_str("it may divide by zero in elements that are not read"),
             Why::ManyChains => f.write_str("it is read through many chains of views"),
             Why::LongChain => f.write_str("it is read through a long chain of views"),
