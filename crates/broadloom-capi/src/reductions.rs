@@ -67,36 +67,46 @@ fn reduce(
     parameter: Option<f64>,
 ) -> Answer<Array<'static>> {
     let (correction, order) = (parameter.unwrap_or(0.0), parameter.unwrap_or(2.0));
-    match code {
-        BL_REDUCE_VAR => return Ok(x.var(over, correction)?),
-        BL_REDUCE_STD => return Ok(x.std(over, correction)?),
-        BL_REDUCE_NANVAR => return Ok(x.nanvar(over, correction)?),
-        BL_REDUCE_NANSTD => return Ok(x.nanstd(over, correction)?),
-        BL_REDUCE_VECTOR_NORM => return Ok(x.vector_norm(over, order)?),
-        _ => {}
-    }
-    let method = match code {
-        BL_REDUCE_SUM => Array::sum::<Over>,
-        BL_REDUCE_PROD => Array::prod::<Over>,
-        BL_REDUCE_MAX => Array::max::<Over>,
-        BL_REDUCE_MIN => Array::min::<Over>,
-        BL_REDUCE_ANY => Array::any::<Over>,
-        BL_REDUCE_ALL => Array::all::<Over>,
-        BL_REDUCE_MEAN => Array::mean::<Over>,
-        BL_REDUCE_ARGMAX => Array::argmax::<Over>,
-        BL_REDUCE_ARGMIN => Array::argmin::<Over>,
-        BL_REDUCE_COUNT_NONZERO => Array::count_nonzero::<Over>,
-        BL_REDUCE_NANSUM => Array::nansum::<Over>,
-        BL_REDUCE_NANPROD => Array::nanprod::<Over>,
-        BL_REDUCE_NANMAX => Array::nanmax::<Over>,
-        BL_REDUCE_NANMIN => Array::nanmin::<Over>,
-        BL_REDUCE_NANMEAN => Array::nanmean::<Over>,
+    let with_parameter = match code {
+        BL_REDUCE_VAR => x.var(over, correction),
+        BL_REDUCE_STD => x.std(over, correction),
+        BL_REDUCE_NANVAR => x.nanvar(over, correction),
+        BL_REDUCE_NANSTD => x.nanstd(over, correction),
+        BL_REDUCE_VECTOR_NORM => x.vector_norm(over, order),
+        _ => return reduce_without(code, x, over, parameter),
+    };
+    Ok(with_parameter?)
+}
+
+/// A reduction that has no parameter.
+fn reduce_without(
+    code: bl_reduction,
+    x: &Array<'static>,
+    over: Over,
+    parameter: Option<f64>,
+) -> Answer<Array<'static>> {
+    let reduced = match code {
+        BL_REDUCE_SUM => x.sum(over),
+        BL_REDUCE_PROD => x.prod(over),
+        BL_REDUCE_MAX => x.max(over),
+        BL_REDUCE_MIN => x.min(over),
+        BL_REDUCE_ANY => x.any(over),
+        BL_REDUCE_ALL => x.all(over),
+        BL_REDUCE_MEAN => x.mean(over),
+        BL_REDUCE_ARGMAX => x.argmax(over),
+        BL_REDUCE_ARGMIN => x.argmin(over),
+        BL_REDUCE_COUNT_NONZERO => x.count_nonzero(over),
+        BL_REDUCE_NANSUM => x.nansum(over),
+        BL_REDUCE_NANPROD => x.nanprod(over),
+        BL_REDUCE_NANMAX => x.nanmax(over),
+        BL_REDUCE_NANMIN => x.nanmin(over),
+        BL_REDUCE_NANMEAN => x.nanmean(over),
         other => {
             return Err(Failure::new(BL_ARGUMENT, format!("{other} is not the code of a reduction")));
         }
     };
     match parameter {
-        None => Ok(method(x, over)?),
+        None => Ok(reduced?),
         Some(_) => {
             Err(Failure::new(BL_ARGUMENT, format!("the reduction of the code {code} has no parameter")))
         }
