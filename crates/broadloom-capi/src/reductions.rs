@@ -67,46 +67,36 @@ fn reduce(
     parameter: Option<f64>,
 ) -> Answer<Array<'static>> {
     let (correction, order) = (parameter.unwrap_or(0.0), parameter.unwrap_or(2.0));
-    let with_parameter = match code {
-        BL_REDUCE_VAR => x.var(over, correction),
-        BL_REDUCE_STD => x.std(over, correction),
-        BL_REDUCE_NANVAR => x.nanvar(over, correction),
-        BL_REDUCE_NANSTD => x.nanstd(over, correction),
-        BL_REDUCE_VECTOR_NORM => x.vector_norm(over, order),
-        _ => return reduce_without(code, x, over, parameter),
-    };
-    Ok(with_parameter?)
-}
-
-/// A reduction that has no parameter.
-fn reduce_without(
-    code: bl_reduction,
-    x: &Array<'static>,
-    over: Over,
-    parameter: Option<f64>,
-) -> Answer<Array<'static>> {
-    let reduced = match code {
-        BL_REDUCE_SUM => x.sum(over),
-        BL_REDUCE_PROD => x.prod(over),
-        BL_REDUCE_MAX => x.max(over),
-        BL_REDUCE_MIN => x.min(over),
-        BL_REDUCE_ANY => x.any(over),
-        BL_REDUCE_ALL => x.all(over),
-        BL_REDUCE_MEAN => x.mean(over),
-        BL_REDUCE_ARGMAX => x.argmax(over),
-        BL_REDUCE_ARGMIN => x.argmin(over),
-        BL_REDUCE_COUNT_NONZERO => x.count_nonzero(over),
-        BL_REDUCE_NANSUM => x.nansum(over),
-        BL_REDUCE_NANPROD => x.nanprod(over),
-        BL_REDUCE_NANMAX => x.nanmax(over),
-        BL_REDUCE_NANMIN => x.nanmin(over),
-        BL_REDUCE_NANMEAN => x.nanmean(over),
+    match code {
+        BL_REDUCE_VAR => return Ok(x.var(over, correction)?),
+        BL_REDUCE_STD => return Ok(x.std(over, correction)?),
+        BL_REDUCE_NANVAR => return Ok(x.nanvar(over, correction)?),
+        BL_REDUCE_NANSTD => return Ok(x.nanstd(over, correction)?),
+        BL_REDUCE_VECTOR_NORM => return Ok(x.vector_norm(over, order)?),
+        _ => {}
+    }
+    let method: fn(&Array<'static>, Over) -> broadloom::Result<Array<'static>> = match code {
+        BL_REDUCE_SUM => |x, over| x.sum(over),
+        BL_REDUCE_PROD => |x, over| x.prod(over),
+        BL_REDUCE_MAX => |x, over| x.max(over),
+        BL_REDUCE_MIN => |x, over| x.min(over),
+        BL_REDUCE_ANY => |x, over| x.any(over),
+        BL_REDUCE_ALL => |x, over| x.all(over),
+        BL_REDUCE_MEAN => |x, over| x.mean(over),
+        BL_REDUCE_ARGMAX => |x, over| x.argmax(over),
+        BL_REDUCE_ARGMIN => |x, over| x.argmin(over),
+        BL_REDUCE_COUNT_NONZERO => |x, over| x.count_nonzero(over),
+        BL_REDUCE_NANSUM => |x, over| x.nansum(over),
+        BL_REDUCE_NANPROD => |x, over| x.nanprod(over),
+        BL_REDUCE_NANMAX => |x, over| x.nanmax(over),
+        BL_REDUCE_NANMIN => |x, over| x.nanmin(over),
+        BL_REDUCE_NANMEAN => |x, over| x.nanmean(over),
         other => {
             return Err(Failure::new(BL_ARGUMENT, format!("{other} is not the code of a reduction")));
         }
     };
     match parameter {
-        None => Ok(reduced?),
+        None => Ok(method(x, over)?),
         Some(_) => {
             Err(Failure::new(BL_ARGUMENT, format!("the reduction of the code {code} has no parameter")))
         }

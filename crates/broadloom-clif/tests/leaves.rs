@@ -66,7 +66,9 @@ fn rows_are_combined_as_scalars_are() -> Result<()> {
     let compiler = Compiler::host()?;
     let mut combined_rows = 0;
     for width in VectorWidth::of_target() {
-        for dtype in [DType::Float32, DType::Float64, DType::Int64, DType::UInt64, DType::Int32, DType::UInt32] {
+        for dtype in
+            [DType::Float32, DType::Float64, DType::Int64, DType::UInt64, DType::Int32, DType::UInt32]
+        {
             for reduction in [Reduction::Sum, Reduction::Prod, Reduction::Max, Reduction::Min] {
                 let plain = kernel(dtype);
                 let Some(leaves) = plain.with_leaves(&[reduction; 3]) else {
@@ -75,7 +77,10 @@ fn rows_are_combined_as_scalars_are() -> Result<()> {
                 };
                 let compiled = compiler.compile(&leaves, &[], &[Access::Contiguous; 2], width)?;
                 let rows = compiled.leaf_rows().expect("it has leaves");
-                assert_eq!((rows * ROW, rows), (compiled.lanes(), leaf_rows(&leaves, compiled.width()) as usize));
+                assert_eq!(
+                    (rows * ROW, rows),
+                    (compiled.lanes(), leaf_rows(&leaves, compiled.width()) as usize)
+                );
                 combined_rows = combined_rows.max(rows);
                 for seed in 1..=6 {
                     let count = 5 * compiled.lanes();
@@ -93,7 +98,8 @@ fn rows_are_combined_as_scalars_are() -> Result<()> {
                         &mut [],
                     )?;
                     for (values, output) in [products, squares, b].iter().zip(&outputs) {
-                        let wanted = values.chunks(compiled.lanes()).flat_map(|block| combined(reduction, block));
+                        let wanted =
+                            values.chunks(compiled.lanes()).flat_map(|block| combined(reduction, block));
                         for (wanted, got) in wanted.zip(output.chunks(dtype.size())) {
                             let mut bits = [0; 8];
                             bits[..got.len()].copy_from_slice(got);

@@ -6,7 +6,6 @@
 
 use std::fmt;
 
-use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -60,18 +59,6 @@ impl Layout {
             step *= extent.max(1) as isize;
         }
         Layout { shape, strides, offset: 0 }
-    }
-
-    /// The number of each element of an array of this shape in row-major order of these axes, as a place among the numbers from
-    /// 0 on; the same along the others.
-    pub fn numbers(shape: &Shape, axes: Axes) -> Layout {
-        let mut strides: Strides = SmallVec::from_elem(0, shape.rank());
-        let mut step = 1isize;
-        for axis in axes.iter().filter(|&axis| axis < shape.rank()).rev() {
-            strides[axis] = step;
-            step = step.saturating_mul(shape[axis].max(1) as isize);
-        }
-        Layout { shape: shape.clone(), strides, offset: 0 }
     }
 
     /// Whether elements lie in row-major order without gaps (extents of 1 may have any stride).

@@ -168,13 +168,13 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The node's dtype.
         to: DType,
     },
-    /// The number of each element among those that are combined along axes, in C order of these, as an int64: generated
-    /// numbers, once extents are known. No graph has such a node.
-    Number {
-        /// The node whose elements are numbered.
+    /// The index of each element along an axis, as int64: generated numbers, once extents are known. No graph has such a
+    /// node.
+    Index {
+        /// The node whose elements have the indices.
         arg: A,
-        /// Along which axes.
-        axes: Axes,
+        /// Along which axis.
+        axis: u8,
     },
 }
 
@@ -197,7 +197,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Scan { arg, .. }
             | NodeKind::Count { arg, .. }
-            | NodeKind::Number { arg, .. } => [Some(arg), None, None],
+            | NodeKind::Index { arg, .. } => [Some(arg), None, None],
         };
         operands.into_iter().flatten()
     }
@@ -213,7 +213,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Reduce { .. }
             | NodeKind::Scan { .. }
             | NodeKind::Count { .. }
-            | NodeKind::Number { .. } => 1,
+            | NodeKind::Index { .. } => 1,
         }
     }
 
@@ -230,7 +230,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Scan { arg, .. }
             | NodeKind::Count { arg, .. }
-            | NodeKind::Number { arg, .. } => (i == 0).then_some(arg),
+            | NodeKind::Index { arg, .. } => (i == 0).then_some(arg),
         }
     }
 
@@ -244,7 +244,7 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Scan { arg, .. }
             | NodeKind::Count { arg, .. }
-            | NodeKind::Number { arg, .. } => [Some(arg), None, None],
+            | NodeKind::Index { arg, .. } => [Some(arg), None, None],
         };
         operands.into_iter().flatten()
     }
@@ -278,7 +278,7 @@ impl<A, L, F> NodeKind<A, L, F> {
                 NodeKind::Scan { arg: operand(arg)?, scan: *scan, axis: *axis, initial: *initial }
             }
             NodeKind::Count { arg, axes, to } => NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to },
-            NodeKind::Number { arg, axes } => NodeKind::Number { arg: operand(arg)?, axes: *axes },
+            NodeKind::Index { arg, axis } => NodeKind::Index { arg: operand(arg)?, axis: *axis },
         })
     }
 

@@ -130,10 +130,7 @@ impl Hash for Structure<'_> {
                     state.write_u64(axes.mask());
                     10 << 8 | *to as u64
                 }
-                NodeKind::Number { axes, .. } => {
-                    state.write_u64(axes.mask());
-                    12 << 8
-                }
+                NodeKind::Index { axis, .. } => 12 << 8 | u64::from(*axis),
             };
             let operand = |word: u64, i| match entry.operand(i) {
                 Some(arg) => word.rotate_left(20) ^ arg.index() as u64,
@@ -295,7 +292,7 @@ mod tests {
     use super::*;
     use crate::layout::{Slice, View};
     use crate::node::Args;
-    use broadloom_ir::{Axes, HostDeclaration, Op};
+    use broadloom_ir::{HostDeclaration, Op};
     use smallvec::smallvec;
     use std::sync::Arc;
 
@@ -351,8 +348,8 @@ mod tests {
             vec![x.clone(), view(slice(0))],
             vec![x.clone(), view(slice(1))],
             vec![x.clone(), NodeKind::Count { arg, axes: first(), to: DType::Int64 }],
-            vec![x.clone(), NodeKind::Number { arg, axes: first() }],
-            vec![x.clone(), NodeKind::Number { arg, axes: Axes::all(2) }],
+            vec![x.clone(), NodeKind::Index { arg, axis: 0 }],
+            vec![x.clone(), NodeKind::Index { arg, axis: 1 }],
             vec![x.clone(), host(&g, 0)],
             vec![x.clone(), host(&f("other"), 0)],
             vec![x.clone(), host(&g, 0), host(&g, 1)],

@@ -176,7 +176,7 @@ pub use broadloom_mem::HostFunction;
 pub use broadloom_mem::{HostClosure, HostError, HostPointer, HostSignature, HostTile, MAX_HOST_OPERANDS};
 pub use broadloom_mem::{HostFallibleTile, HostResult, HostStatus, HostTileClosure, HostTileResult};
 pub use broadloom_mem::{Region, ViewMut};
-pub use chunks::{Chunk, Chunks, InputPart};
+pub use chunks::{Chunk, Chunks, InputPart, PassChunk, Passes};
 pub use conversions::{ElementVisitor, visit_dtype};
 pub use display::summary;
 pub use engine::{Control, Engine, Executor, Limits, Options, Profiling, Progress, Statistics};

@@ -1,8 +1,8 @@
 //! Which nodes are cut off into kernels of their own, before any is built.
 //!
-//! A node is materialised for one of four reasons: a reshape of it that no strides can express, a broadcast operand that
-//! is cheaper to compute once, a node that may fail in elements that nothing reads, and a node that many different views
-//! read. Each comes with its [`Decision`].
+//! A node is materialised for one of five reasons: a reshape of it that no strides can express, a broadcast operand that
+//! is cheaper to compute once, a node that may fail in elements that nothing reads, a node that many different views
+//! read, and a node that several loops would compute ([`shared`]). Each comes with its [`Decision`].
 
 use std::collections::HashSet;
 
@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::cost;
 use crate::fuse::decision::{Decision, Log, Why};
+use crate::fuse::shared;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
@@ -48,6 +49,7 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
         leaves.push(found);
     }
     many_chains(graph, roots, &mut cuts, log);
+    shared::find(graph, roots, &mut cuts, log);
     cuts
 }
 
@@ -106,10 +108,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         }
         NodeKind::Leaf(Leaf::Const { .. }) => Leaves { flat: true, ..Leaves::default() },
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
-        NodeKind::Reduce { .. }
-        | NodeKind::Scan { .. }
-        | NodeKind::Count { .. }
-        | NodeKind::Number { .. } => {
+        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             cuts.insert(id);
             Leaves { flat: true, layout: None, total: 0 }
         }

@@ -59,6 +59,24 @@ pub enum Why {
     },
     /// Materialised: it combines elements.
     Combined,
+    /// Materialised: several loops would compute it, among them that of a reduction.
+    Shared {
+        /// How many.
+        loops: usize,
+        /// What computing it more than once would cost.
+        recompute: u64,
+        /// What a kernel of its own and a temporary cost.
+        store: u64,
+    },
+    /// Fused into several loops, each of which computes it: a temporary would cost more.
+    Again {
+        /// How many.
+        loops: usize,
+        /// What computing it more than once costs.
+        recompute: u64,
+        /// What a kernel of its own and a temporary would cost.
+        store: u64,
+    },
     /// Materialised: it may divide by zero in elements that nobody reads.
     Faults,
     /// Materialised: it would be computed for many chains of views.
@@ -85,7 +103,7 @@ impl Decision {
 impl Why {
     /// Whether the node gets a kernel of its own.
     pub fn materialises(&self) -> bool {
-        !matches!(self, Why::Recomputed { .. } | Why::Hoisted { .. } | Why::Split { .. })
+        !matches!(self, Why::Recomputed { .. } | Why::Again { .. } | Why::Hoisted { .. } | Why::Split { .. })
     }
 }
 
@@ -114,6 +132,16 @@ impl fmt::Display for Decision {
             Why::Combined => {
                 f.write_str("it combines elements, and what reads it is computed in a later stage")
             }
+            Why::Shared { loops, .. } => write!(
+                f,
+                "{loops} kernels read it, and computing it in each would cost more than a temporary of {}",
+                shape.elements()
+            ),
+            Why::Again { loops, recompute, store } => write!(
+                f,
+                "computing it in each of {loops} kernels costs some {recompute} more, a temporary would have to save \
+                 twice {store}"
+            ),
             Why::Faults => f.write_str("it may divide by zero in elements that are not read"),
             Why::ManyChains => f.write_str("it is read through many chains of views"),
             Why::LongChain => f.write_str("it is read through a long chain of views"),

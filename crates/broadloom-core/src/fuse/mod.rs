@@ -12,6 +12,7 @@ mod cut;
 mod decision;
 mod draft;
 mod plan;
+mod shared;
 mod split;
 mod stages;
 
@@ -19,7 +20,7 @@ use crate::error::Result;
 use crate::graph::{Graph, NodeId};
 use crate::verify;
 
-pub use cost::MAX_BODY;
+pub use cost::{BLOCK_BYTES, MAX_BODY};
 pub use decision::{Decision, Why};
 pub use plan::{Action, InputView, ParamSource, Plan, Source, Stage, Target, describe};
 

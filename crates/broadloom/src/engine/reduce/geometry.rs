@@ -211,6 +211,17 @@ impl Geometry {
         (row * inner.extent + from..row * inner.extent + to, starts)
     }
 
+    /// Where each input begins for a result, numbered in C order.
+    pub fn start_of(&self, result: usize) -> SmallVec<[isize; 4]> {
+        let mut starts = self.offsets.clone();
+        let mut rest = result;
+        for dim in self.kept.iter().rev() {
+            advance(&mut starts, dim, rest % dim.extent);
+            rest /= dim.extent;
+        }
+        starts
+    }
+
     /// The longest box of reduced indices that begins with element `from`, has at most `limit` elements and ends before
     /// element `to`: where it begins for inputs that begin at `starts`, its extents, and how many elements it has.
     pub fn run(&self, starts: &[isize], from: usize, to: usize, limit: usize) -> Run {
