@@ -47,6 +47,12 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
         arch().dispatch(PushRows::<F, T>(node::<F, T>(state), n, row, PhantomData));
     }
 
+    fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]) {
+        let first = state.next;
+        self.push(state, rows);
+        state.next = first + ((state.next - first) << level);
+    }
+
     fn append(&self, state: &mut State, later: &State) {
         combine::<F, T>(node::<F, T>(state), later.node::<T>(0));
         state.next = later.next;

@@ -36,7 +36,11 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        arch().dispatch(Push::<F, T>(state, elements::<T>(bytes), PhantomData));
+        arch().dispatch(Push::<F, T>(state, elements::<T>(bytes), 0, PhantomData));
+    }
+
+    fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]) {
+        arch().dispatch(Push::<F, T>(state, elements::<T>(rows), level, PhantomData));
     }
 
     fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]) {
@@ -76,6 +80,12 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn each(&self, n: usize, from: &[u8], out: &mut [u8]) {
+        if n <= LANES
+            && let ([out], from) = (elements_mut::<T>(out), elements::<T>(from))
+        {
+            *out = F::result(few::<F, T>(from));
+            return;
+        }
         arch().dispatch(each::Trees::<F, T>(n, elements::<T>(from), elements_mut::<T>(out), PhantomData));
     }
 
@@ -103,8 +113,27 @@ pub(crate) fn packed<'r>(
     }
 }
 
-/// Rows side by side.
-struct Push<'a, F, T>(&'a mut State, &'a [T], PhantomData<F>);
+/// The elements of one result, not more than there are lanes.
+///
+/// PERF: for so few, choosing the instruction set takes longer.
+fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
+    let mut nodes = [F::identity(); LANES];
+    let mut count = from.len().min(LANES);
+    nodes[..count].copy_from_slice(&from[..count]);
+    while count > 1 {
+        for i in 0..count / 2 {
+            nodes[i] = F::pair(nodes[2 * i], nodes[2 * i + 1]);
+        }
+        if count % 2 == 1 {
+            nodes[count / 2] = nodes[count - 1];
+        }
+        count = count.div_ceil(2);
+    }
+    nodes[0]
+}
+
+/// Rows side by side, each of which stands for a subtree of this level.
+struct Push<'a, F, T>(&'a mut State, &'a [T], u8, PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Push<'_, F, T> {
     type Output = ();
@@ -118,34 +147,35 @@ impl<F: CombineVectors<T>, T: Vectors> WithSimd for Push<'_, F, T> {
 impl<F: CombineVectors<T>, T: Vectors> Push<'_, F, T> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Push(state, from, _) = self;
+        let Push(state, from, base, _) = self;
         let width = state.width;
         if width == 1 {
-            one::<S, F, T>(simd, state, from)
+            one::<S, F, T>(simd, state, from, base)
         } else {
             several::<S, F, T, _>(simd, state, Neighbours { elements: from, width });
         }
     }
 }
 
-/// Elements of one output.
+/// Elements of one output; or rows of them that stand for subtrees of the level `base`, where such a subtree begins.
 #[inline(always)]
-fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mut from: &[T]) {
+fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mut from: &[T], base: u8) {
+    let row_of = (LANES as u64) << base;
     if !state.next.is_multiple_of(LANES as u64) {
         let taken = fill_row::<F, T>(state, from);
         from = &from[taken..];
     }
     while let Some(rows) = from.first_chunk::<{ 256 * LANES }>()
-        && state.next.is_multiple_of(256 * LANES as u64)
+        && state.next.is_multiple_of(256 * row_of)
     {
-        let (count, nodes) = place::<T>(state, 8);
+        let (count, nodes) = place::<T>(state, 8 + base);
         fold_lanes::<8, false, S, F, T>(simd, rows, nodes, count);
         from = &from[256 * LANES..];
     }
     while from.len() >= LANES {
-        let row = state.next / LANES as u64;
+        let row = state.next / row_of;
         let level = row.trailing_zeros().min((from.len() / LANES).ilog2()).min(6);
-        let (count, nodes) = place::<T>(state, level as u8);
+        let (count, nodes) = place::<T>(state, level as u8 + base);
         fold_level::<false, S, F, T>(simd, level, from, nodes, count);
         from = &from[LANES << level..];
     }

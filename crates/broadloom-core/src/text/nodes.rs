@@ -14,6 +14,9 @@ use crate::layout::Layout;
 use crate::node::{NodeId, NodeKind};
 use crate::structure::{KeyLeaf, Structure};
 
+/// The name of the function of the indices along an axis.
+const INDICES: &str = "indices";
+
 /// What computes a node, its operands and its host function under these names; none of a leaf.
 ///
 /// ```
@@ -50,6 +53,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             format!("{scan}({first}, axis={axis}{initial})")
         }
         NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
+        NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
     })
 }
 
@@ -64,6 +68,7 @@ pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> Str
         NodeKind::Reduce { reduction, axes, .. } => Some(format!("{reduction} {axes}")),
         NodeKind::Scan { scan, axis, .. } => Some(format!("{scan} {axis}")),
         NodeKind::Count { .. } => Some("count".to_owned()),
+        NodeKind::Index { .. } => Some(INDICES.to_owned()),
     }
 }
 

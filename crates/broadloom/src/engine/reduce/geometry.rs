@@ -11,9 +11,9 @@ use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
 /// Bytes of the elements that are computed before they are combined, of the widest output: they stay in a first-level cache.
-const TILE_BYTES: usize = 32 << 10;
+const TILE_BYTES: usize = 16 << 10;
 /// Results that are reduced together across rows of memory: of the bytes of as many neighbours in each row.
-const ACROSS_BYTES: usize = 2048;
+const ACROSS_BYTES: usize = 4096;
 /// The same where elements are computed first.
 const ACROSS_COMPUTED: usize = 64;
 /// The least number of elements that are folded from memory at a time, and not copied first.
@@ -21,7 +21,9 @@ const LONG_RUN: usize = 64;
 /// Elements that are folded from memory before anything else is looked at.
 const STRETCH: usize = 1 << 16;
 /// Rows of a panel: an input that is contiguous along them is read by whole cache lines.
-const PANEL: usize = 64;
+const PANEL: usize = 128;
+/// Elements of a panel that are computed at a time: they stay in a second-level cache.
+pub const PANEL_TILE: usize = 32 << 10;
 
 /// A dimension: its extent, and the distance of neighbours for each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +78,8 @@ pub struct Geometry {
     pub form: Form,
     /// Whether elements are folded where they are in memory: the kernel computes nothing, and they follow each other.
     pub direct: bool,
+    /// Whether moreover all of them are neighbours, result after result.
+    pub plain: bool,
 }
 
 impl Geometry {
@@ -100,9 +104,16 @@ impl Geometry {
             tile: TILE_BYTES / widest,
             form: Form::Rows { results: 1 },
             direct: false,
+            plain: false,
         };
         if geometry.results > 0 && geometry.count > 0 {
             geometry.choose(stage, widest);
+            let neighbours = |i| geometry.results == 1 || geometry.is_neighbouring(i);
+            let alone = geometry.kept.len() == 1 && geometry.reduced.len() == 1;
+            geometry.plain = geometry.direct
+                && alone
+                && !geometry.form.is_across()
+                && (0..stage.inputs.len()).all(neighbours);
         }
         geometry
     }
@@ -134,7 +145,11 @@ impl Geometry {
             let even = extent.div_ceil(blocks);
             let width = if blocks > 1 { even.next_multiple_of(16).min(extent) } else { extent };
             self.form = Form::Across { width };
-        } else if rank > 1 && follow(reduced) == 0 && follow(&self.reduced[rank - 2]) > 0 && self.count > self.tile {
+        } else if rank > 1
+            && follow(reduced) == 0
+            && follow(&self.reduced[rank - 2]) > 0
+            && self.count > self.tile
+        {
             self.form = Form::Panel { rows: PANEL.min(self.reduced[rank - 2].extent) };
         } else {
             self.direct = in_place && (reduced.extent >= LONG_RUN || rank == 1);
@@ -143,10 +158,22 @@ impl Geometry {
         }
     }
 
+    /// Whether results are reduced one by one, and what they are computed of follows each other, or is one element for all.
+    pub fn has_long_runs(&self, stage: &Stage) -> bool {
+        let inner = self.inner().1;
+        self.form == Form::Rows { results: 1 }
+            && !self.direct
+            && inner.extent >= self.tile / 2
+            && inner.strides.iter().all(|stride| matches!(stride, 0 | 1))
+            && stage.inputs.iter().all(|input| input.source != Source::Index)
+    }
+
     /// Whether the results of a piece are, one after the other, the combined rows of neighbouring memory.
     pub fn is_neighbouring(&self, input: usize) -> bool {
         let (kept, reduced) = self.inner();
-        self.reduced.len() == 1 && kept.strides[input] == reduced.extent as isize && reduced.strides[input] == 1
+        self.reduced.len() == 1
+            && kept.strides[input] == reduced.extent as isize
+            && reduced.strides[input] == 1
     }
 
     /// Results that are reduced at a time.
@@ -182,6 +209,17 @@ impl Geometry {
         }
         advance(&mut starts, inner, from);
         (row * inner.extent + from..row * inner.extent + to, starts)
+    }
+
+    /// Where each input begins for a result, numbered in C order.
+    pub fn start_of(&self, result: usize) -> SmallVec<[isize; 4]> {
+        let mut starts = self.offsets.clone();
+        let mut rest = result;
+        for dim in self.kept.iter().rev() {
+            advance(&mut starts, dim, rest % dim.extent);
+            rest /= dim.extent;
+        }
+        starts
     }
 
     /// The longest box of reduced indices that begins with element `from`, has at most `limit` elements and ends before
@@ -222,6 +260,13 @@ impl Geometry {
         }
         advance(&mut starts, inner, col);
         Run { starts, extents: SmallVec::from_slice(&[rows, cols]), count: rows * cols }
+    }
+
+    /// Some elements of a run of one dimension.
+    pub fn part(&self, run: &Run, from: usize, count: usize) -> Run {
+        let mut starts = run.starts.clone();
+        advance(&mut starts, self.inner().1, from);
+        Run { starts, extents: SmallVec::from_slice(&[count]), count }
     }
 
     /// The extents of a run, outermost first, and the dimensions.
