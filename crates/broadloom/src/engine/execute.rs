@@ -39,6 +39,9 @@ impl PreparedStage {
     ) -> Result<()> {
         match self.direct(request) {
             _ if !self.stage.action.is_store() => {
+                if watch.is_none() && self.is_short_reduction() {
+                    return self.reduce_neighbours(inputs, outputs);
+                }
                 let inputs: SmallVec<[Region<'_>; 8]> = inputs.map(Region::from).collect();
                 let mut outputs: SmallVec<[&mut [u8]; 4]> = outputs.collect();
                 self.combine(request, &inputs, &mut outputs, params, watch)

@@ -4,7 +4,7 @@
 //! operands are all slices goes to [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found
 //! then. Where an output overlaps an input other than element for element, the stage runs into buffers of its own first.
 
-use broadloom_core::fuse::{self, ParamSource, Source, Stage, Target};
+use broadloom_core::fuse::{self, Action, ParamSource, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_ir::VectorWidth;
 use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Pool, Region, View, ViewMut};
@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::engine::memory::{self, Destination, Memory, contiguous_mut, copy, outputs, view};
 use crate::engine::options::Executor;
 use crate::engine::prepared::PreparedStage;
+use crate::engine::reduce::{Blocks, Folding};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 
@@ -102,6 +103,54 @@ impl ExecutionPlan {
         self.stages.iter().try_for_each(|prepared| prepared.compile(request))
     }
 
+    /// For each root, the stage that combines elements to it and the number of the output there; none if a root is made in
+    /// another way, or by a stage that makes other things too.
+    fn folds(&self) -> Option<Vec<(usize, usize)>> {
+        let reduces = |stage: &Stage| matches!(stage.action, Action::Reduce { .. });
+        let place = |root| {
+            self.stages.iter().enumerate().find_map(|(i, PreparedStage { stage, .. })| {
+                let output = stage.outputs.iter().position(|target| *target == Target::Root(root))?;
+                let only_roots = stage.outputs.iter().all(|target| matches!(target, Target::Root(_)));
+                (reduces(stage) && only_roots).then_some((i, output))
+            })
+        };
+        (0..self.roots.len() as u32).map(place).collect()
+    }
+
+    /// Combines elements to each root, which are those that follow what `so_far` has come to, from this one of its
+    /// reductions on; none, and nothing is run, where a root is not made by a stage that does nothing else.
+    pub(super) fn fold(
+        &self,
+        run: &PlanRun<'_>,
+        so_far: &Folding,
+        first: usize,
+    ) -> Result<Option<Vec<Blocks>>> {
+        let Some(places) = self.folds() else { return Ok(None) };
+        let width = |root: usize| so_far.width(first + root);
+        let first_of = |stage: usize| places.iter().position(|place| place.0 == stage);
+        if (0..places.len()).any(|root| first_of(places[root].0).map(width) != Some(width(root))) {
+            return Ok(None);
+        }
+        let mut memory = Memory::new(run.pool, &[], self.temps.len(), SmallVec::new())?;
+        let mut made: Vec<Option<Blocks>> = self.roots.iter().map(|_| None).collect();
+        let done = self.stages.iter().enumerate().try_for_each(|(i, prepared)| {
+            match first_of(i) {
+                None => run.stage(prepared, &mut memory)?,
+                Some(root) => {
+                    let blocks = run.fold(prepared, &memory, so_far.count(), width(root))?;
+                    for (output, blocks) in blocks.into_iter().enumerate() {
+                        let root = places.iter().position(|place| *place == (i, output));
+                        root.map(|root| made[root].replace(blocks));
+                    }
+                }
+            }
+            memory.release(run.pool, &self.last_read, i);
+            Ok(())
+        });
+        memory.finish(run.pool, done)?;
+        Ok(made.into_iter().collect())
+    }
+
     /// Runs the stages; gives the buffers of the roots that go to new ones.
     pub(super) fn run(
         &self,
@@ -152,7 +201,7 @@ impl PlanRun<'_> {
             }
             let done = self.attempt(prepared, temps, views, &params);
             if done.is_ok() {
-                copy_all(&fresh, outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -182,7 +231,7 @@ impl PlanRun<'_> {
             let done = prepared.combine(&self.request, &inputs, &mut slices, &params, self.watch);
             drop(slices);
             if done.is_ok() {
-                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -190,6 +239,21 @@ impl PlanRun<'_> {
         drop(inputs);
         memory.put_written(written);
         Ok(())
+    }
+
+    /// Combines elements of a stage that reduces, beginning with this one; for each output its blocks.
+    fn fold(
+        &self,
+        prepared: &PreparedStage,
+        memory: &Memory<'_>,
+        start: u64,
+        width: Option<usize>,
+    ) -> Result<Vec<Blocks>> {
+        let stage = &prepared.stage;
+        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, self.literals)).collect();
+        let inputs: SmallVec<[Region<'_>; 8]> =
+            stage.inputs.iter().map(|input| self.region(input.source, &memory.temps)).collect();
+        prepared.fold(&self.request, &inputs, &params, self.watch, start, width)
     }
 
     /// The memory of an input; of one that is generated, none.
@@ -230,12 +294,12 @@ impl PlanRun<'_> {
 }
 
 /// Copies buffers to a stage's outputs.
-fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>, stage: &Stage) -> Result<()> {
-    let layout = Layout::contiguous(stage.output_shape());
-    fresh
-        .iter()
-        .zip(outputs)
-        .try_for_each(|((buffer, dtype), out)| copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out))
+fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<()> {
+    fresh.iter().zip(outputs).try_for_each(|((buffer, dtype), out)| {
+        // The output's own shape may have kept the axes that were reduced.
+        let layout = Layout::contiguous(Shape::new(out.shape())?);
+        copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out)
+    })
 }
 
 /// The bits of a run-time scalar.

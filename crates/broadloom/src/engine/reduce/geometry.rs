@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// Bytes of the elements that are computed before they are combined, of the widest output: they stay in a first-level cache.
 const TILE_BYTES: usize = 16 << 10;
 /// Results that are reduced together across rows of memory: of the bytes of as many neighbours in each row.
-const ACROSS_BYTES: usize = 2048;
+const ACROSS_BYTES: usize = 4096;
 /// The same where elements are computed first.
 const ACROSS_COMPUTED: usize = 64;
 /// The least number of elements that are folded from memory at a time, and not copied first.
@@ -21,7 +21,9 @@ const LONG_RUN: usize = 64;
 /// Elements that are folded from memory before anything else is looked at.
 const STRETCH: usize = 1 << 16;
 /// Rows of a panel: an input that is contiguous along them is read by whole cache lines.
-const PANEL: usize = 64;
+const PANEL: usize = 128;
+/// Elements of a panel that are computed at a time: they stay in a second-level cache.
+pub const PANEL_TILE: usize = 32 << 10;
 
 /// A dimension: its extent, and the distance of neighbours for each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +78,8 @@ pub struct Geometry {
     pub form: Form,
     /// Whether elements are folded where they are in memory: the kernel computes nothing, and they follow each other.
     pub direct: bool,
+    /// Whether moreover all of them are neighbours, result after result.
+    pub plain: bool,
 }
 
 impl Geometry {
@@ -100,9 +104,16 @@ impl Geometry {
             tile: TILE_BYTES / widest,
             form: Form::Rows { results: 1 },
             direct: false,
+            plain: false,
         };
         if geometry.results > 0 && geometry.count > 0 {
             geometry.choose(stage, widest);
+            let neighbours = |i| geometry.results == 1 || geometry.is_neighbouring(i);
+            let alone = geometry.kept.len() == 1 && geometry.reduced.len() == 1;
+            geometry.plain = geometry.direct
+                && alone
+                && !geometry.form.is_across()
+                && (0..stage.inputs.len()).all(neighbours);
         }
         geometry
     }
@@ -198,6 +209,17 @@ impl Geometry {
         }
         advance(&mut starts, inner, from);
         (row * inner.extent + from..row * inner.extent + to, starts)
+    }
+
+    /// Where each input begins for a result, numbered in C order.
+    pub fn start_of(&self, result: usize) -> SmallVec<[isize; 4]> {
+        let mut starts = self.offsets.clone();
+        let mut rest = result;
+        for dim in self.kept.iter().rev() {
+            advance(&mut starts, dim, rest % dim.extent);
+            rest /= dim.extent;
+        }
+        starts
     }
 
     /// The longest box of reduced indices that begins with element `from`, has at most `limit` elements and ends before
