@@ -1,39 +1,35 @@
 //! An execution plan: the prepared stages of an expression, and the buffers between them.
 //!
-//! It is made once for an expression and run over any memory of the same layouts. Stages run in their order; a stage whose
-//! operands are all slices goes to [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found
+//! It is made once for an expression and run over any memory of the same layouts. Stages run in their order, or some of them
+//! [block by block](crate::engine::row_blocks); a stage whose operands are all slices goes to [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found
 //! then. Where an output overlaps an input other than element for element, the stage runs into buffers of its own first.
 
-use broadloom_core::fuse::{self, ParamSource, Source, Stage, Target};
-use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
+use broadloom_core::fuse::{self, Source, Stage, Target};
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Pool, Region, View, ViewMut};
+use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Region, View, ViewMut};
 use smallvec::SmallVec;
 
 use crate::engine::memory::{self, Destination, Memory, contiguous_mut, copy, outputs, view};
 use crate::engine::options::Executor;
+use crate::engine::plan_run::{PlanRun, param};
 use crate::engine::prepared::PreparedStage;
+use crate::engine::row_blocks::{Apart, RowBlocks, Step};
 use crate::engine::runtime::Request;
-use crate::engine::watch::Watch;
 
 /// See the module's head.
 pub(crate) struct ExecutionPlan {
     pub(super) stages: Vec<PreparedStage>,
     pub(super) temps: Vec<(DType, Shape)>,
     pub(super) roots: Vec<(DType, Shape)>,
-    /// The stage that reads each temporary last.
+    /// What is run in turn.
+    pub(super) steps: Vec<Step>,
+    /// Why stages that might run block by block do not.
+    pub(super) apart: Option<Apart>,
+    /// The step that reads each temporary last.
     last_read: Vec<usize>,
     /// Bytes of roots and temporaries.
     bytes: usize,
-}
-
-/// A run of a plan: all but the memory that is written.
-pub(super) struct PlanRun<'r> {
-    pub request: Request<'r>,
-    pub pool: &'r Pool,
-    pub slots: &'r [Region<'r>],
-    pub literals: &'r [Scalar],
-    pub watch: Option<&'r Watch<'r>>,
 }
 
 impl ExecutionPlan {
@@ -45,16 +41,19 @@ impl ExecutionPlan {
                 Error::new(ErrorKind::Limit, "results and temporaries take more bytes than can be addressed")
             })?;
         }
-        let mut last_read = vec![0; plan.temps.len()];
-        for (i, stage) in plan.stages.iter().enumerate() {
-            for input in &stage.inputs {
-                if let Source::Temp(t) = input.source {
-                    last_read[t as usize] = i;
-                }
+        let called = |stage: &Stage, f: &HostFunction| stage.kernel.functions.contains(f.declaration());
+        let can_fail = |stage: &Stage| functions.iter().any(|f| f.can_fail() && called(stage, f));
+        let (steps, apart) = RowBlocks::steps(&plan, can_fail)?;
+        let last_read = last_reads(&plan, &steps);
+        let mut stages: Vec<PreparedStage> =
+            plan.stages.into_iter().map(|stage| PreparedStage::new(stage, functions)).collect();
+        for step in &steps {
+            let Step::Blocks(blocks) = step else { continue };
+            for member in blocks.members.iter().filter(|member| blocks.stays(member)) {
+                stages[member.stage].traffic.stays = true;
             }
         }
-        let stages = plan.stages.into_iter().map(|stage| PreparedStage::new(stage, functions)).collect();
-        Ok(ExecutionPlan { stages, temps: plan.temps, roots: plan.roots, last_read, bytes })
+        Ok(ExecutionPlan { stages, temps: plan.temps, roots: plan.roots, steps, apart, last_read, bytes })
     }
 
     /// The one stage of a plan that writes the roots, in their order, and nothing else.
@@ -114,8 +113,18 @@ impl ExecutionPlan {
             return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
         let mut memory = Memory::new(run.pool, &self.roots, self.temps.len(), destinations)?;
-        let done = self.stages.iter().enumerate().try_for_each(|(i, stage)| {
-            run.stage(stage, &mut memory)?;
+        let done = self.steps.iter().enumerate().try_for_each(|(i, step)| {
+            match step {
+                Step::Stage(stage) => run.stage(&self.stages[*stage], &mut memory)?,
+                Step::Blocks(blocks) if blocks.is_apart(run, &memory) => {
+                    blocks.run(run, &self.stages, &mut memory)?;
+                }
+                // A later block would read what an earlier one has written.
+                Step::Blocks(blocks) => {
+                    let mut members = blocks.members.iter();
+                    members.try_for_each(|member| run.stage(&self.stages[member.stage], &mut memory))?;
+                }
+            }
             memory.release(run.pool, &self.last_read, i);
             Ok(())
         });
@@ -192,15 +201,6 @@ impl PlanRun<'_> {
         Ok(())
     }
 
-    /// The memory of an input; of one that is generated, none.
-    fn region<'m>(&'m self, source: Source, temps: &'m [Option<Buffer>]) -> Region<'m> {
-        match source {
-            Source::Slot(slot) => self.slots[slot as usize],
-            Source::Temp(temp) => temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes).into(),
-            Source::Index => [][..].into(),
-        }
-    }
-
     /// Runs a stage into these outputs; false, and nothing is written, where one overlaps an input other than element for
     /// element.
     fn attempt(
@@ -229,6 +229,23 @@ impl PlanRun<'_> {
     }
 }
 
+/// The step that reads each temporary last.
+fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
+    let mut last = vec![0; plan.temps.len()];
+    for (i, step) in steps.iter().enumerate() {
+        let stages: SmallVec<[usize; 4]> = match step {
+            Step::Stage(stage) => SmallVec::from_slice(&[*stage]),
+            Step::Blocks(blocks) => blocks.members.iter().map(|member| member.stage).collect(),
+        };
+        for input in stages.iter().flat_map(|&stage| &plan.stages[stage].inputs) {
+            if let Source::Temp(t) = input.source {
+                last[t as usize] = i;
+            }
+        }
+    }
+    last
+}
+
 /// Copies buffers to a stage's outputs.
 fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>, stage: &Stage) -> Result<()> {
     let layout = Layout::contiguous(stage.output_shape());
@@ -236,12 +253,4 @@ fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>, stag
         .iter()
         .zip(outputs)
         .try_for_each(|((buffer, dtype), out)| copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out))
-}
-
-/// The bits of a run-time scalar.
-pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
-    match source {
-        ParamSource::Slot(slot) => literals[slot as usize].bits,
-        ParamSource::Fixed(value) => value.bits,
-    }
 }

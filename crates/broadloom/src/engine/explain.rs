@@ -15,7 +15,8 @@ use crate::engine::options::Options;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::Runtime;
 use crate::engine::workers;
-use crate::explain::{Explanation, Run, Step};
+use crate::engine::row_blocks::Step;
+use crate::explain::{self, Explanation, Run};
 use crate::lower::Expression;
 
 /// How much to say.
@@ -57,7 +58,10 @@ pub(super) fn explain(
         let prepared = known.map_or(prepared, |plan| &plan.stages[i]);
         stages.push(step(runtime, prepared, nodes, options, detail)?);
     }
+    let apart = fresh.apart.map(|why| why.to_string());
+    let blocks = fresh.steps.iter().filter_map(Step::blocks).map(ToString::to_string).chain(apart).collect();
     Ok(Explanation {
+        blocks,
         numbers: (0..typed_roots.len()).collect(),
         typed: (typed, typed_roots),
         graph,
@@ -80,12 +84,12 @@ fn step(
     nodes: Vec<NodeId>,
     options: &Options,
     detail: Detail,
-) -> Result<Step> {
+) -> Result<explain::Step> {
     let (stage, traffic) = (prepared.stage.clone(), prepared.traffic);
     let (read, written) = (traffic.read, traffic.written);
     if stage.shape.elements() == 0 {
         let access = prepared.classes().collect();
-        return Ok(Step { stage, nodes, access, read: 0, written: 0, run: None, code: None });
+        return Ok(explain::Step { stage, nodes, access, read: 0, written: 0, run: None, code: None });
     }
     let (access, request) = (prepared.access(), runtime.request(options));
     let choice = prepared.would_choose(&request, &access);
@@ -118,5 +122,5 @@ fn step(
         streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
     let access = prepared.classes().collect();
-    Ok(Step { stage, nodes, access, read, written, run: Some(run), code })
+    Ok(explain::Step { stage, nodes, access, read, written, run: Some(run), code })
 }

@@ -7,9 +7,9 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use broadloom_core::fuse::{Action, Source, Stage};
+use broadloom_core::fuse::{Source, Stage};
 use broadloom_core::{DType, Layout, Result};
 use broadloom_interp::{Program, Tiles};
 use broadloom_ir::VectorWidth;
@@ -122,10 +122,7 @@ impl PreparedStage {
         });
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
-        let geometry = match &stage.action {
-            Action::Reduce { axes, .. } => Some(Geometry::new(&stage, *axes)),
-            Action::Store | Action::Scan { .. } => None,
-        };
+        let geometry = Geometry::of(&stage);
         PreparedStage {
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
@@ -133,7 +130,7 @@ impl PreparedStage {
             estimate,
             cost: stage.kernel.cost() as usize,
             traffic: Traffic {
-                combines: geometry.is_some(),
+                stays: geometry.is_some(),
                 ..loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of)
             },
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
@@ -353,7 +350,11 @@ impl PreparedStage {
 
     /// Notes how long a run of a trial took.
     pub fn note(&self, request: &Request<'_>, jit: bool, since: Instant) {
-        let time = since.elapsed();
+        self.note_time(request, jit, since.elapsed());
+    }
+
+    /// [`PreparedStage::note`] of a run that was measured piece by piece.
+    pub fn note_time(&self, request: &Request<'_>, jit: bool, time: Duration) {
         // Times are compared in floats.
         let _ieee = FloatEnv::ieee();
         if let Ok(mut kept) = self.kept.try_lock()
@@ -395,6 +396,12 @@ impl PreparedStage {
             choice.jit
         })
     }
+}
+
+/// How the inputs of a stage are accessed, where they are in memory as their layouts say and outputs are contiguous; of
+/// layouts that have no plan, nothing is said.
+pub fn access_of(stage: &Stage) -> SmallVec<[Access; 8]> {
+    loops(stage).map_or_else(|_| SmallVec::new(), |loops| loops.accesses().collect())
 }
 
 /// The loops of a stage, where inputs are in memory or generated as their layouts say and outputs are contiguous.

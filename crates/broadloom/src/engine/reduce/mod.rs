@@ -123,6 +123,49 @@ impl PreparedStage {
     }
 }
 
+impl PreparedStage {
+    /// How the inputs of a part's first tile are accessed; `None` where elements are folded from memory.
+    pub fn reduce_access(
+        &self,
+        geometry: &Geometry,
+        inputs: &[Region<'_>],
+    ) -> Result<Option<SmallVec<[Access; 8]>>> {
+        let outcome = Outcome::new(0, false, None);
+        let fold = self.fold(geometry, None, inputs, &[], &outcome)?;
+        if fold.is_direct() { Ok(None) } else { fold.first_access().map(Some) }
+    }
+
+    /// Reduces a part of the stage's elements, here and now, as `geometry` says. `first` was chosen for how the inputs of the
+    /// largest part are accessed.
+    pub(super) fn reduce_part(
+        &self,
+        geometry: &Geometry,
+        first: Option<(&Runner, &[Access])>,
+        inputs: &[Region<'_>],
+        outputs: &mut [&mut [u8]],
+        params: &[u64],
+        outcome: &Outcome<'_>,
+    ) -> Result<()> {
+        let fold = self.fold(geometry, first, inputs, params, outcome)?;
+        fold.pieces(0..geometry.pieces(), outputs.iter_mut().map(|out| &mut **out).collect())
+    }
+
+    fn fold<'f>(
+        &'f self,
+        geometry: &'f Geometry,
+        first: Option<(&'f Runner, &'f [Access])>,
+        inputs: &'f [Region<'f>],
+        params: &'f [u64],
+        outcome: &'f Outcome<'f>,
+    ) -> Result<Fold<'f>> {
+        let Action::Reduce { reductions, .. } = &self.stage.action else {
+            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
+        };
+        let dtypes = self.stage.kernel.output_dtypes().collect();
+        Ok(Fold { prepared: self, geometry, reductions, dtypes, inputs, params, first, outcome })
+    }
+}
+
 /// Writes what no elements are combined to.
 fn fill(reduction: Reduction, dtype: DType, out: &mut [u8]) -> Result<()> {
     let nothing = || Error::new(ErrorKind::Internal, format!("{reduction} of nothing was not refused"));
