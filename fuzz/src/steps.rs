@@ -11,6 +11,7 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Literal, Op, Promotion, Scalar};
 use broadloom_testkit::differential::array;
 use broadloom_testkit::random::{Arg, Program, PySlice, Step, Tensor, Type, View, type_of};
+use broadloom_testkit::reduction::{Cumulative, Function, Reduction, VecDot};
 use broadloom_testkit::{edge_cases, elements};
 
 /// A program of well-typed steps, and facts about them.
@@ -97,7 +98,7 @@ fn literal(u: &mut Unstructured<'_>) -> Result<Literal> {
 
 /// Any step; the first must be an array.
 pub fn step(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
-    let kind = if types.is_empty() { 0 } else { u.int_in_range(0..=15)? };
+    let kind = if types.is_empty() { 0 } else { u.int_in_range(0..=18)? };
     match kind {
         0 | 1 => input(u, 30),
         2 => {
@@ -106,8 +107,38 @@ pub fn step(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
         }
         3 | 4 => Ok(Step::Cast(u.choose_index(types.len())?, *u.choose(&DType::ALL[..])?)),
         5..=7 => view(u, types),
+        8 | 9 => reduction(u, types),
         _ => apply(u, types),
     }
+}
+
+/// A reduction, a scan or an inner product, along axes that exist or not.
+fn reduction(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
+    let arg = u.choose_index(types.len())?;
+    let dtype = if u.ratio(1, 4)? { Some(*u.choose(&DType::ALL[..])?) } else { None };
+    if u.ratio(1, 4)? {
+        let axis = if u.arbitrary()? { Some(number(u)?) } else { None };
+        let (is_product, include_initial) = u.arbitrary()?;
+        return Ok(Step::Scan(arg, Cumulative { is_product, axis, dtype, include_initial }));
+    }
+    if u.ratio(1, 6)? {
+        return Ok(Step::VecDot(arg, u.choose_index(types.len())?, VecDot { axis: number(u)? }));
+    }
+    // The number of elements is a function of texts alone.
+    let function = *u.choose(Function::ALL)?;
+    let function = if function == Function::Count { Function::Sum } else { function };
+    let mut axes = None;
+    if u.arbitrary()? {
+        let count = u.int_in_range(0..=3)?;
+        axes = Some((0..count).map(|_| number(u)).collect::<Result<Vec<isize>>>()?);
+    }
+    let keepdims = u.arbitrary()?;
+    let dtype = dtype.filter(|_| function.takes_dtype());
+    let correction =
+        if function.takes_correction() { *u.choose(&[0.0, 1.0, 0.5, -2.0, 1e300])? } else { 0.0 };
+    let orders = [2.0, 1.0, 0.0, 3.0, -1.0, 0.5, f64::INFINITY, f64::NEG_INFINITY, 1e-300];
+    let ord = if function == Function::VectorNorm { *u.choose(&orders)? } else { 2.0 };
+    Ok(Step::Reduce(arg, Reduction { function, axes, keepdims, dtype, correction, ord }))
 }
 
 fn apply(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {

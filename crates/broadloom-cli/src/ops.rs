@@ -42,16 +42,25 @@ fn rows() -> Vec<Row> {
             doc: op.doc(),
         })
         .collect();
-    // The one function that is not in the table, because a dtype is among its arguments.
-    rows.push(Row {
-        call: "astype(x, dtype)".into(),
-        operators: Vec::new(),
-        takes: kinds(DType::ALL),
-        gives: "dtype",
-        doc: "x converted: a float to an integer by truncation, saturating, NaN to 0; integers wrap; anything but 0 is true.",
-    });
+    rows.extend(language::built_ins().filter(|function| function.name == language::ASTYPE).map(row));
     rows.sort_by(|a, b| a.call.cmp(&b.call));
     rows
+}
+
+/// The functions that combine elements.
+fn reductions() -> Vec<Row> {
+    language::built_ins().filter(|function| function.is_reduction()).map(row).collect()
+}
+
+/// A function that takes more than operands.
+fn row(function: &'static language::BuiltIn) -> Row {
+    Row {
+        call: format!("{}({})", function.name, function.signature()),
+        operators: Vec::new(),
+        takes: function.takes.to_owned(),
+        gives: function.gives,
+        doc: function.doc,
+    }
 }
 
 /// Each operator with the name of its function.
@@ -97,16 +106,25 @@ fn gives(op: Op) -> &'static str {
 
 /// As columns for a terminal.
 fn plain() -> String {
-    let rows = rows();
+    format!("{}\n{}", columns(&rows()), columns(&reductions()))
+}
+
+fn columns(rows: &[Row]) -> String {
     let operator = |row: &Row| row.operators.join(", ");
     let width =
         |cell: &dyn Fn(&Row) -> String| rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
-    let (call, operators, takes) =
-        (width(&|row| row.call.clone()), width(&operator), width(&|row| row.takes.clone()));
+    let (call, operators, takes, gives) = (
+        width(&|row| row.call.clone()),
+        width(&operator),
+        width(&|row| row.takes.clone()),
+        width(&|row| row.gives.to_owned()),
+    );
+    // A list without operators has no column for them.
+    let operators = if operators == 0 { 0 } else { operators + 2 };
     let mut text = String::new();
-    for row in &rows {
+    for row in rows {
         text += &format!(
-            "{:call$}  {:operators$}  {:takes$} → {:10}  {}\n",
+            "{:call$}  {:operators$}{:takes$} → {:gives$}  {}\n",
             row.call,
             operator(row),
             row.takes,
@@ -122,7 +140,8 @@ fn markdown() -> String {
     let mut text = String::from(
         "# Functions\n\n\
          <!-- Made by `broadloom ops --markdown`. A test fails where this page is not what that prints. -->\n\n\
-         Every function works element by element. Operands broadcast, and promote to one dtype before the function \
+         ## Element by element\n\n\
+         Operands broadcast, and promote to one dtype before the function \
          sees them; a function gives the dtype that they promote to, or bool. `integer` stands for the eight signed \
          and unsigned dtypes, `float` for float16, float32 and float64. ≈: a float result may not be the nearest to \
          the exact one, but is off by less than a unit in the last place ([accuracy.md](accuracy.md)).\n\n\
@@ -139,6 +158,14 @@ fn markdown() -> String {
             row.gives,
             row.doc.replace('|', "\\|")
         );
+    }
+    text += "\n## Of the elements along axes\n\n\
+             The elements along `axis`, one or several such as `(0, 1)`, are combined to one; of all axes unless it is given. \
+             `…` is a default that the operand decides. Sums and products of floats are added in one order, which \
+             no layout and no number of threads changes; those of float16 are added as float32 and rounded once.\n\n\
+             | function | takes | gives | |\n| --- | --- | --- | --- |\n";
+    for row in reductions() {
+        text += &format!("| `{}` | {} | {} | {} |\n", row.call, row.takes, row.gives, row.doc);
     }
     text
 }

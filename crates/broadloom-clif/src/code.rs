@@ -88,6 +88,9 @@ pub(crate) struct Inner {
     /// The same with non-temporal stores, for whole blocks of rows whose outputs begin with a cache line.
     pub streaming: Option<Entry>,
     pub lanes: u32,
+    /// The rows of a block that are combined to one before they are written; 1 where all elements are.
+    pub leaf_rows: u32,
+    pub leaves: bool,
     pub width: Width,
     pub narrowed: Option<String>,
     pub inputs: Vec<DType>,
@@ -135,6 +138,11 @@ impl Compiled {
         self.0.lanes as usize
     }
 
+    /// How many rows of 16 elements it combines to one before that is written; `None` where it writes all elements.
+    pub fn leaf_rows(&self) -> Option<usize> {
+        self.0.has_leaves().then_some(self.0.leaf_rows as usize)
+    }
+
     /// The width of its vectors.
     pub fn width(&self) -> Width {
         self.0.width
@@ -158,6 +166,11 @@ impl fmt::Debug for Compiled {
 }
 
 impl Inner {
+    /// Whether rows of a block are combined before they are written.
+    pub fn has_leaves(&self) -> bool {
+        self.leaves
+    }
+
     /// Whether rows may be shorter than a block: the code reads and writes parts of vectors.
     pub fn takes_any_row(&self) -> bool {
         self.width == Width::W512

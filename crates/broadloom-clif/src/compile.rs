@@ -147,6 +147,8 @@ impl Compiler {
             entry,
             streaming,
             lanes,
+            leaf_rows: emit::leaf_rows(kernel, width),
+            leaves: !kernel.leaves.is_empty(),
             width,
             narrowed,
             inputs: kernel.inputs.clone(),

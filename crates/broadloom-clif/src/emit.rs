@@ -2,7 +2,8 @@
 //!
 //! The function computes `rows × cols` elements and has the signature of [`crate::code::Entry`]; it reads and writes only
 //! those elements. Up to 256 bits it needs `cols` to be at least the lane count and is given `cols` less that; at 512 bits
-//! it is given `cols`, which is at least 1.
+//! it is given `cols`, which is at least 1. A function that writes non-temporally, or only the leaves of a reduction, is given
+//! whole blocks, and `cols`.
 //!
 //! ```text
 //! entry:  parameters, and what depends on them only
@@ -25,6 +26,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use crate::body::{Body, Code, Node};
 use crate::constants::{Constants, TableEntry};
 use crate::host::HostCalls;
+use crate::leaf::{self, Leaf};
 use crate::lower;
 use crate::memory::{RowBlock, splat_of_memory};
 use crate::slow_path::SlowPaths;
@@ -59,7 +61,13 @@ pub fn lanes(kernel: &Kernel, width: Width) -> u32 {
         5..=24 => 2,
         _ => 1,
     };
-    (base * unroll).min(width.bytes())
+    let lanes = (base * unroll).min(width.bytes());
+    if kernel.leaves.is_empty() { lanes } else { lanes.max(leaf::ROW) }
+}
+
+/// How many rows a block of an output has that are combined before they are written; 1 where all elements are.
+pub fn leaf_rows(kernel: &Kernel, width: Width) -> u32 {
+    if kernel.leaves.is_empty() { 1 } else { lanes(kernel, width) / leaf::ROW }
 }
 
 /// Builds the function, and the table of constants that it is called with.
@@ -80,7 +88,11 @@ pub fn function(
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);
     let layout = Layout { width, lanes: lanes(kernel, width) };
+    let leaves = kernel.leaves.iter().zip(kernel.output_dtypes());
+    let leaves =
+        leaves.map(|(&reduction, dtype)| Leaf::new(reduction, dtype, width)).collect::<Result<_>>()?;
     let mut emitter = Emitter {
+        leaves,
         vectors: Vectors::new(builder, layout, call_conv),
         values: vec![None; body.len()],
         constants: Vec::new(),
@@ -132,6 +144,8 @@ struct Emitter<'a> {
     /// The constants among them.
     constants: Vec<Var>,
     stores: Stores,
+    /// How the rows of a block are combined, of each output; none where all elements are written.
+    leaves: Vec<Leaf>,
     slow_paths: SlowPaths,
     host_calls: HostCalls,
 }
@@ -180,7 +194,8 @@ impl Emitter<'_> {
         }
         v.ins().jump(block, &first);
         v.builder.switch_to_block(block);
-        let streams = self.stores == Stores::Streaming;
+        // It is given whole blocks then.
+        let streams = self.stores == Stores::Streaming || !self.leaves.is_empty();
         let masked = v.layout.width == Width::W512 && !streams;
         let left = masked.then(|| v.ins().isub(loops.last, index));
         self.block(&sources, RowBlock::new(index, left, self.stores))?;
@@ -213,6 +228,11 @@ impl Emitter<'_> {
         for (i, &output) in self.kernel.outputs.iter().enumerate() {
             let value = self.value(self.body.outputs()[i])?;
             let pointer = sources.pointers[self.kernel.inputs.len() + i];
+            if let Some(leaf) = self.leaves.get(i) {
+                let row = leaf.combined(&mut self.vectors, &value);
+                block.store_row(&mut self.vectors, self.kernel.dtype(output), row, pointer);
+                continue;
+            }
             block.store(&mut self.vectors, self.kernel.dtype(output), value, pointer);
         }
         Ok(())

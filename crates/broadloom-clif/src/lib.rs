@@ -24,6 +24,7 @@ mod evaluate;
 mod gdb;
 mod host;
 mod intrinsic;
+mod leaf;
 mod legalise;
 mod lower;
 mod memory;
@@ -42,5 +43,5 @@ mod width;
 
 pub use code::Compiled;
 pub use compile::{Compiler, Listing, clif};
-pub use emit::lanes;
+pub use emit::{lanes, leaf_rows};
 pub use width::Width;

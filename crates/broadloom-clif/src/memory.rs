@@ -10,6 +10,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use smallvec::SmallVec;
 
+use crate::leaf::ROW;
 use crate::value::{Lanes, MAX_VECTORS, VECTOR, scalar_of};
 use crate::vectors::{Vectors, element_flags};
 
@@ -92,6 +93,21 @@ impl RowBlock {
                     v.run(Intrinsic::StorePart, &[vector, address, left]);
                 }
             }
+        }
+    }
+
+    /// Writes the one row that the rows of the block were combined to, behind those of the blocks before it.
+    pub fn store_row(&mut self, v: &mut Vectors<'_>, dtype: DType, row: Lanes, pointer: Value) {
+        let size = dtype.size().trailing_zeros();
+        let rows = (v.layout.lanes / ROW).trailing_zeros();
+        let offset = match size >= rows {
+            true => v.ins().ishl_imm_u(self.index, i64::from(size - rows)),
+            false => v.ins().ushr_imm_u(self.index, i64::from(rows - size)),
+        };
+        let address = v.ins().iadd(pointer, offset);
+        let bytes = ROW * dtype.size() as u32 / row.vectors().len() as u32;
+        for (i, &vector) in row.vectors().iter().enumerate() {
+            v.ins().store(element_flags(), vector, address, (bytes * i as u32) as i32);
         }
     }
 

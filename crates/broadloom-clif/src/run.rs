@@ -17,14 +17,15 @@ impl Compiled {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: the block is not of the types and access classes that the kernel was compiled for,
-    /// or there are too few parameters or fault bytes. Nothing is read or written then.
+    /// or there are too few parameters or fault bytes, or it has [leaves](broadloom_ir::Kernel::with_leaves), which slices are for.
+    /// Nothing is read or written then.
     pub fn run(&self, block: &mut Block<'_>, params: &[u64], faults: &mut [u8]) -> Result<()> {
         let inner = &*self.0;
         let matches = block.matches(
             inner.inputs.iter().zip(&inner.access).map(|(d, &a)| (d.size(), a)),
             inner.outputs.iter().map(|d| d.size()),
         );
-        if !matches || params.len() < inner.params || faults.len() < inner.fault_sites {
+        if !matches || inner.has_leaves() || params.len() < inner.params || faults.len() < inner.fault_sites {
             return Err(Error::new(
                 ErrorKind::Internal,
                 "a compiled kernel was given operands of another kernel",

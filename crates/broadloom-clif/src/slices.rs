@@ -18,7 +18,8 @@ impl Compiled {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: there are not as many operands, or not as many elements in one of them, or there are
-    /// too few parameters or fault bytes. Nothing is read or written then.
+    /// too few parameters or fault bytes; of a kernel [with leaves](broadloom_ir::Kernel::with_leaves), the elements are no whole
+    /// blocks of [`Compiled::lanes`]. Nothing is read or written then.
     #[inline]
     pub fn run_slices<'a>(
         &self,
@@ -29,7 +30,10 @@ impl Compiled {
         faults: &mut [u8],
     ) -> Result<()> {
         let inner = &*self.0;
-        let mut fits = inputs.len() == inner.inputs.len()
+        // Of leaves, whole blocks are computed, and rows of 16 of them written.
+        let written = elements / inner.leaf_rows as usize;
+        let mut fits = (!inner.has_leaves() || elements.is_multiple_of(self.lanes()))
+            && inputs.len() == inner.inputs.len()
             && outputs.len() == inner.outputs.len()
             && params.len() >= inner.params
             && faults.len() >= inner.fault_sites;
@@ -42,7 +46,7 @@ impl Compiled {
         // As many as they were said to be.
         fits &= operands.len() == inner.inputs.len();
         for (bytes, dtype) in outputs.zip(&inner.outputs) {
-            fits &= holds(bytes.len(), elements, dtype.size());
+            fits &= holds(bytes.len(), written, dtype.size());
             operands.push(Operand { ptr: bytes.as_mut_ptr(), row_stride: 0 });
         }
         fits &= operands.len() == inner.inputs.len() + inner.outputs.len();
@@ -60,7 +64,13 @@ impl Compiled {
         {
             return Ok(());
         }
-        if elements >= self.lanes() || elements > 0 && inner.takes_any_row() {
+        if inner.has_leaves() {
+            if elements > 0 {
+                // SAFETY: the slices are as above, those of outputs for a row of 16 elements for each block, as it is written; there
+                // are whole blocks, and code that is given these gets their number of columns.
+                unsafe { call.enter_at(inner.entry, &operands, 1, elements) };
+            }
+        } else if elements >= self.lanes() || elements > 0 && inner.takes_any_row() {
             // SAFETY: the slices are as above, and the row is at least as long as a block, or may be shorter.
             unsafe { call.enter(&operands, 1, elements) };
         } else if elements > 0 {

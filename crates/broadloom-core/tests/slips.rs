@@ -5,7 +5,9 @@
 
 use std::path::Path;
 
-use broadloom_core::text::{Input, Library, Meaning, Module, ParseOptions, TextError, View, evaluate};
+use broadloom_core::text::{
+    GeneratorCall, Input, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, View, evaluate,
+};
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Promotion, Result, Scalar, Shape, infer};
 
 /// What inference knows of a value.
@@ -46,6 +48,16 @@ impl Meaning for Types {
     }
     fn view(&mut self, x: &Value, _: View<'_>) -> Result<Value> {
         Ok(x.clone())
+    }
+    fn reduce(&mut self, _: &ReductionCall, args: &[Value]) -> Result<Value> {
+        let dtype = match &args[0] {
+            Value::Array(dtype, _) => *dtype,
+            Value::Literal(x) => x.default_dtype(),
+        };
+        Ok(Value::Array(dtype, Shape::scalar()))
+    }
+    fn generate(&mut self, _: &GeneratorCall, _: &[Value]) -> Result<Value> {
+        Ok(Value::Array(DType::Int64, Shape::scalar()))
     }
     fn host(&mut self, _: u32, _: &[Value]) -> Result<Value> {
         Err(Error::new(ErrorKind::Internal, "no host function was declared"))

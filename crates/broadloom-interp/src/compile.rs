@@ -20,6 +20,9 @@ impl Program {
     /// [`ErrorKind::Internal`]: the kernel does not verify, or there is not one access class per input.
     pub fn new(kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Result<Program> {
         verify::kernel(kernel)?;
+        if !kernel.leaves.is_empty() {
+            return Err(Error::new(ErrorKind::Internal, "leaves are combined by machine code"));
+        }
         if access.len() != kernel.inputs.len() {
             return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
         }

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::host::{HostDeclaration, HostSignature};
 use crate::op::Op;
 use crate::recording::{self, Recording};
+use crate::reduction::Reduction;
 
 /// A value of a kernel: inputs first, then parameters, then one per instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -147,9 +148,24 @@ pub struct Kernel {
     pub outputs: Vec<ValueId>,
     /// Whether an integer division by zero fails the run; otherwise it gives 0.
     pub checks_division: bool,
+    /// For each output how its [leaves](Kernel::with_leaves) are combined; none where all elements are written.
+    pub leaves: Vec<Reduction>,
 }
 
 impl Kernel {
+    /// The same body, which writes less: machine code combines the rows of 16 elements of each block that it computes, and writes
+    /// the one row. The interpreter does not take such a kernel.
+    ///
+    /// `None` if a reduction or a dtype is none that it combines, or there are not as many reductions as outputs.
+    pub fn with_leaves(&self, reductions: &[Reduction]) -> Option<Kernel> {
+        let combines = |(reduction, dtype): (&Reduction, DType)| {
+            reduction.takes(dtype) && dtype != DType::Bool && dtype.size() >= 4
+        };
+        let fits = reductions.len() == self.outputs.len()
+            && reductions.iter().zip(self.output_dtypes()).all(combines);
+        fits.then(|| Kernel { leaves: reductions.to_vec(), ..self.clone() })
+    }
+
     /// The id of an input.
     pub fn input(&self, i: usize) -> ValueId {
         ValueId(i as u32)
@@ -276,6 +292,7 @@ impl Kernel {
         word(self.outputs.len());
         self.outputs.iter().for_each(|o| word(o.index()));
         word(self.checks_division as usize);
+        self.leaves.iter().for_each(|&leaf| word(leaf as usize));
         let digest = Sha256::digest(&bytes);
         digest.iter().take(16).fold(0, |hash, &byte| hash << 8 | u128::from(byte))
     }
@@ -374,6 +391,8 @@ mod tests {
             |k| k.outputs.push(ValueId(3)),
             |k| k.outputs[0] = ValueId(3),
             |k| k.checks_division = true,
+            |k| k.leaves = vec![Reduction::Sum],
+            |k| k.leaves = vec![Reduction::Max],
             |k| k.body[0].code = host(k, "f", [DType::Float32; 2], DType::Float32),
             |k| k.body[0].code = host(k, "g", [DType::Float32; 2], DType::Float32),
             |k| k.body[0].code = host(k, "f", [DType::Float32, DType::Float64], DType::Float32),

@@ -9,6 +9,7 @@ use std::fmt;
 use broadloom_math::DType;
 
 use crate::fold;
+use crate::op::Op;
 use crate::scalar::Scalar;
 
 /// How elements are combined to one.
@@ -42,6 +43,18 @@ impl Reduction {
             Reduction::Min => "min",
             Reduction::Any => "any",
             Reduction::All => "all",
+        }
+    }
+
+    /// The function of two elements that it repeats.
+    pub fn op(self) -> Op {
+        match self {
+            Reduction::Sum => Op::Add,
+            Reduction::Prod => Op::Multiply,
+            Reduction::Max => Op::Maximum,
+            Reduction::Min => Op::Minimum,
+            Reduction::Any => Op::LogicalOr,
+            Reduction::All => Op::LogicalAnd,
         }
     }
 

@@ -35,6 +35,10 @@ pub fn kernel(kernel: &Kernel) -> Result<()> {
             None => return fail("the op does not take the dtype"),
         }
     }
+    let leaves = kernel.leaves.len();
+    if leaves != 0 && leaves != kernel.outputs.len() {
+        return Err(internal(format!("{leaves} leaves of {} outputs", kernel.outputs.len())));
+    }
     match kernel.outputs.iter().find(|o| o.index() >= dtypes.len()) {
         Some(output) => Err(internal(format!("output {output:?} is not a value"))),
         None => Ok(()),

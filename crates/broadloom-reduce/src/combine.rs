@@ -2,14 +2,36 @@
 //! a byte.
 
 use broadloom_math::functions::{Maximum, Minimum};
-use broadloom_math::{Binary, Elem, Num, Scalar};
+use broadloom_math::{Binary, Elem, Num, Scalar, f16};
 
 /// An operation that reductions and scans repeat.
-pub(crate) trait Combine<T: Elem>: Send + Sync + 'static {
+pub(crate) trait Combine<T: Elem>: Copy + 'static {
     /// What changes no element that it is combined with, whichever side it stands on.
     fn identity() -> T::Store;
     /// Two elements as one.
     fn pair(a: T::Store, b: T::Store) -> T::Store;
+    /// Whether there is a quick way to combine many elements, which leaves some cases open.
+    const QUICK: bool = false;
+    /// Bits that say that something is open.
+    type Flag: Copy + Default + PartialEq;
+    /// Both of them.
+    fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
+    /// Two elements as one, if neither is [unordered](Combine::unordered) and not both are zeros; the second one, if it
+    /// is NaN or they are equal.
+    #[inline(always)]
+    fn quick(a: T::Store, b: T::Store) -> T::Store {
+        Self::pair(a, b)
+    }
+    /// Whether an element is NaN.
+    #[inline(always)]
+    fn unordered(_: T::Store) -> Self::Flag {
+        Self::Flag::default()
+    }
+    /// Whether a result of the quick way may be the other zero.
+    #[inline(always)]
+    fn ambiguous(_: T::Store) -> Self::Flag {
+        Self::Flag::default()
+    }
     /// What is stored of an element that others were combined to: the canonical NaN.
     #[inline(always)]
     fn result(x: T::Store) -> T::Store {
@@ -18,16 +40,22 @@ pub(crate) trait Combine<T: Elem>: Send + Sync + 'static {
 }
 
 /// Sums. The identity is −0: a sum of −0 alone is −0.
+#[derive(Clone, Copy)]
 pub(crate) struct Sum;
 /// Products.
+#[derive(Clone, Copy)]
 pub(crate) struct Prod;
 /// The maximum.
+#[derive(Clone, Copy)]
 pub(crate) struct Max;
 /// The minimum.
+#[derive(Clone, Copy)]
 pub(crate) struct Min;
 /// Whether any is true.
+#[derive(Clone, Copy)]
 pub(crate) struct Any;
 /// Whether all are true.
+#[derive(Clone, Copy)]
 pub(crate) struct All;
 
 /// A type that sums and products are computed in.
@@ -53,6 +81,10 @@ impl Accumulator for u64 {
 }
 
 impl<T: Accumulator> Combine<T> for Sum {
+    type Flag = ();
+
+    #[inline(always)]
+    fn or(_: (), _: ()) {}
     #[inline(always)]
     fn identity() -> T {
         T::NOTHING
@@ -64,6 +96,10 @@ impl<T: Accumulator> Combine<T> for Sum {
 }
 
 impl<T: Accumulator> Combine<T> for Prod {
+    type Flag = ();
+
+    #[inline(always)]
+    fn or(_: (), _: ()) {}
     #[inline(always)]
     fn identity() -> T {
         T::ONE
@@ -80,59 +116,171 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     const LOWEST: Self;
     /// Not less than any element but NaN.
     const HIGHEST: Self;
+    /// As [`Combine::QUICK`].
+    const QUICK: bool = false;
+    /// As [`Combine::Flag`].
+    type Flag: Copy + Default + PartialEq;
+    /// As [`Combine::or`].
+    fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
+    /// The function `maximum`.
+    fn maximum(self, other: Self) -> Self;
+    /// The function `minimum`.
+    fn minimum(self, other: Self) -> Self;
+    /// The element, if it is greater than the other one.
+    #[inline(always)]
+    fn if_greater(self, other: Self) -> Self {
+        self.maximum(other)
+    }
+    /// The element, if it is less than the other one.
+    #[inline(always)]
+    fn if_less(self, other: Self) -> Self {
+        self.minimum(other)
+    }
+    /// Whether this is NaN.
+    #[inline(always)]
+    fn unordered(self) -> Self::Flag {
+        Self::Flag::default()
+    }
+    /// Whether this is zero, of the sign.
+    #[inline(always)]
+    fn is_zero(self, _negative: bool) -> Self::Flag {
+        Self::Flag::default()
+    }
 }
 
-macro_rules! bounded {
-    ($($t:ty: $lowest:expr, $highest:expr;)*) => {$(
+macro_rules! bounded_integers {
+    ($($t:ident)*) => {$(
         impl Bounded for $t {
-            const LOWEST: $t = $lowest;
-            const HIGHEST: $t = $highest;
+            const LOWEST: $t = $t::MIN;
+            const HIGHEST: $t = $t::MAX;
+            type Flag = ();
+            #[inline(always)]
+            fn or(_: (), _: ()) {}
+            #[inline(always)]
+            fn maximum(self, other: $t) -> $t {
+                self.max(other)
+            }
+            #[inline(always)]
+            fn minimum(self, other: $t) -> $t {
+                self.min(other)
+            }
         }
     )*};
 }
-bounded! {
-    i8: i8::MIN, i8::MAX;
-    i16: i16::MIN, i16::MAX;
-    i32: i32::MIN, i32::MAX;
-    i64: i64::MIN, i64::MAX;
-    u8: u8::MIN, u8::MAX;
-    u16: u16::MIN, u16::MAX;
-    u32: u32::MIN, u32::MAX;
-    u64: u64::MIN, u64::MAX;
-    broadloom_math::f16: broadloom_math::f16::NEG_INFINITY, broadloom_math::f16::INFINITY;
-    f32: f32::NEG_INFINITY, f32::INFINITY;
-    f64: f64::NEG_INFINITY, f64::INFINITY;
+bounded_integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+macro_rules! bounded_floats {
+    ($($t:ident $bits:ident)*) => {$(
+        impl Bounded for $t {
+            const LOWEST: $t = $t::NEG_INFINITY;
+            const HIGHEST: $t = $t::INFINITY;
+            const QUICK: bool = true;
+            // As wide as the elements, so that one vector of flags goes with one of elements.
+            type Flag = $bits;
+            #[inline(always)]
+            fn or(a: $bits, b: $bits) -> $bits {
+                a | b
+            }
+            #[inline(always)]
+            fn maximum(self, other: $t) -> $t {
+                Maximum::call(&mut Scalar, self, other)
+            }
+            #[inline(always)]
+            fn minimum(self, other: $t) -> $t {
+                Minimum::call(&mut Scalar, self, other)
+            }
+            #[inline(always)]
+            fn if_greater(self, other: $t) -> $t {
+                if self > other { self } else { other }
+            }
+            #[inline(always)]
+            fn if_less(self, other: $t) -> $t {
+                if self < other { self } else { other }
+            }
+            #[inline(always)]
+            fn unordered(self) -> $bits {
+                self.is_nan() as $bits
+            }
+            #[inline(always)]
+            fn is_zero(self, negative: bool) -> $bits {
+                let zero: $t = if negative { -0.0 } else { 0.0 };
+                (self.to_bits() == zero.to_bits()) as $bits
+            }
+        }
+    )*};
+}
+bounded_floats!(f32 u32 f64 u64);
+
+/// The bits of a float16 as an integer of the same order, and back; of a NaN as the integer.
+#[inline(always)]
+fn half_key(x: f16, nan: i16) -> i16 {
+    let bits = x.to_bits() as i16;
+    if bits & 0x7fff > 0x7c00 { nan } else { bits ^ ((bits >> 15) & 0x7fff) }
 }
 
-impl<T: Bounded> Combine<T> for Max
-where
-    Maximum: Binary<T, Out = T>,
-{
+#[inline(always)]
+fn half_of_key(key: i16) -> f16 {
+    f16::from_bits((key ^ ((key >> 15) & 0x7fff)) as u16)
+}
+
+impl Bounded for f16 {
+    const LOWEST: f16 = f16::NEG_INFINITY;
+    const HIGHEST: f16 = f16::INFINITY;
+    type Flag = ();
     #[inline(always)]
-    fn identity() -> T {
-        T::LOWEST
+    fn or(_: (), _: ()) {}
+    #[inline(always)]
+    fn maximum(self, other: f16) -> f16 {
+        half_of_key(half_key(self, i16::MAX).max(half_key(other, i16::MAX)))
     }
     #[inline(always)]
-    fn pair(a: T, b: T) -> T {
-        Maximum::call(&mut Scalar, a, b)
+    fn minimum(self, other: f16) -> f16 {
+        half_of_key(half_key(self, i16::MIN).min(half_key(other, i16::MIN)))
     }
 }
 
-impl<T: Bounded> Combine<T> for Min
-where
-    Minimum: Binary<T, Out = T>,
-{
-    #[inline(always)]
-    fn identity() -> T {
-        T::HIGHEST
-    }
-    #[inline(always)]
-    fn pair(a: T, b: T) -> T {
-        Minimum::call(&mut Scalar, a, b)
-    }
+macro_rules! extreme {
+    ($name:ident $identity:ident $pair:ident $quick:ident $ambiguous:literal) => {
+        impl<T: Bounded> Combine<T> for $name {
+            const QUICK: bool = T::QUICK;
+            type Flag = T::Flag;
+
+            #[inline(always)]
+            fn identity() -> T {
+                T::$identity
+            }
+            #[inline(always)]
+            fn pair(a: T, b: T) -> T {
+                a.$pair(b)
+            }
+            #[inline(always)]
+            fn or(a: T::Flag, b: T::Flag) -> T::Flag {
+                T::or(a, b)
+            }
+            #[inline(always)]
+            fn quick(a: T, b: T) -> T {
+                a.$quick(b)
+            }
+            #[inline(always)]
+            fn unordered(x: T) -> T::Flag {
+                x.unordered()
+            }
+            #[inline(always)]
+            fn ambiguous(x: T) -> T::Flag {
+                x.is_zero($ambiguous)
+            }
+        }
+    };
 }
+// The maximum of zeros is +0 unless all are −0: where it is −0, another may have been lost.
+extreme!(Max LOWEST maximum if_greater true);
+extreme!(Min HIGHEST minimum if_less false);
 
 impl Combine<bool> for Any {
+    type Flag = ();
+
+    #[inline(always)]
+    fn or(_: (), _: ()) {}
     #[inline(always)]
     fn identity() -> u8 {
         0
@@ -148,6 +296,10 @@ impl Combine<bool> for Any {
 }
 
 impl Combine<bool> for All {
+    type Flag = ();
+
+    #[inline(always)]
+    fn or(_: (), _: ()) {}
     #[inline(always)]
     fn identity() -> u8 {
         1

@@ -1,33 +1,75 @@
-//! Sums and products of floats that are complete: many short rows, each to an element of its own, and few rows to one.
+//! Reductions that are complete: many short rows, each to an element of its own, and few rows to one.
+//!
+//! Short rows are transposed, 16 of them at a time, so that vectors run across the results.
 
 use std::marker::PhantomData;
 
-use pulp::{Scalar128b, Simd, WithSimd};
+use broadloom_math::Elem;
+use pulp::{NullaryFnOnce, Scalar128b, Simd, WithSimd};
 
 use crate::LANES;
 use crate::combine::Combine;
 use crate::state::elements;
-use crate::vectors::{CombineVectors, Vectors, combine, fold, fold_64, pairwise};
-
-/// The rows of `n` neighbouring elements, up to [`LONG`].
-pub(crate) struct Trees<'a, F, T>(pub usize, pub &'a [T], pub &'a mut [T], pub PhantomData<F>);
+use crate::vectors::{CombineVectors, Vectors, fold_level, pairwise};
 
 /// More elements of a row are pushed into a [`Partial`](crate::Partial).
-pub(crate) const LONG: usize = 128 * LANES;
+pub(crate) const LONG: usize = 128 * LANES - 1;
 
-/// Calls a function for a number up to 16 that the compiler knows.
-macro_rules! few {
-    ($n:expr, $call:ident($($arg:expr),*) else $long:expr) => {
-        few!(@ $n, $call ($($arg),*) $long; 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
-    };
-    (@ $n:expr, $call:ident $args:tt $long:expr; $($few:literal)*) => {
-        match $n {
-            $($few => few!(@@ $call $few $args),)*
-            _ => $long,
-        }
-    };
-    (@@ $call:ident $few:literal ($($arg:expr),*)) => { $call::<$few, F, T>($($arg),*) };
+/// Rows whose results are computed together.
+const BATCH: usize = 16;
+
+/// How the elements of a row of more than 16 are combined to 16.
+pub(crate) trait Lanes<T: Elem>: Copy {
+    fn lanes(self, row: &[T::Store]) -> [T::Store; LANES];
 }
+
+/// By the canonical tree.
+#[derive(Clone, Copy)]
+struct OfTree<S, F>(S, PhantomData<F>);
+
+impl<S: Simd, F: CombineVectors<T>, T: Vectors> Lanes<T> for OfTree<S, F> {
+    /// From the right, a subtree for each binary digit of the number of rows of 16.
+    #[inline(always)]
+    fn lanes(self, row: &[T]) -> [T; LANES] {
+        let (full, rest) = row.as_chunks::<LANES>();
+        let mut node = [F::identity(); LANES];
+        for (lane, x) in node.iter_mut().zip(rest) {
+            *lane = *x;
+        }
+        let (mut rows, mut end) = (full.len(), full.len());
+        while rows != 0 {
+            let level = rows.trailing_zeros();
+            end -= 1 << level;
+            fold_level::<true, S, F, T>(self.0, level, full[end..].as_flattened(), &mut node, 1);
+            rows &= rows - 1;
+        }
+        node
+    }
+}
+
+/// In the order of memory.
+#[derive(Clone, Copy)]
+struct InOrder<F>(PhantomData<F>);
+
+impl<F: Combine<T>, T: Elem> Lanes<T> for InOrder<F> {
+    #[inline(always)]
+    fn lanes(self, row: &[T::Store]) -> [T::Store; LANES] {
+        let (full, rest) = row.as_chunks::<LANES>();
+        let mut node = [F::identity(); LANES];
+        for row in full {
+            for i in 0..LANES {
+                node[i] = F::pair(node[i], row[i]);
+            }
+        }
+        for (lane, x) in node.iter_mut().zip(rest) {
+            *lane = F::pair(*lane, *x);
+        }
+        node
+    }
+}
+
+/// The rows of `n` neighbouring elements, up to [`LONG`], of sums and products of floats.
+pub(crate) struct Trees<'a, F, T>(pub usize, pub &'a [T], pub &'a mut [T], pub PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Trees<'_, F, T> {
     type Output = ();
@@ -35,95 +77,147 @@ impl<F: CombineVectors<T>, T: Vectors> WithSimd for Trees<'_, F, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Trees(n, from, out, _) = self;
-        few!(n, short_rows(from, out) else {
-            if S::IS_SCALAR {
-                rows::<Scalar128b, F, T>(Scalar128b, n, from, out);
-            } else {
-                rows::<S, F, T>(simd, n, from, out);
-            }
-        });
-    }
-}
-
-/// Rows of up to 16 elements.
-#[inline(always)]
-fn short_rows<const N: usize, F: Combine<T>, T: Vectors>(from: &[T], out: &mut [T]) {
-    for (row, out) in from.as_chunks::<N>().0.iter().zip(out) {
-        *out = F::result(pairwise::<N, F, T>(*row));
-    }
-}
-
-#[inline(always)]
-fn rows<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T], out: &mut [T]) {
-    for (row, out) in from.chunks_exact(n).zip(out) {
-        *out = F::result(pairwise::<LANES, F, T>(lanes_of::<S, F, T>(simd, row)));
-    }
-}
-
-/// What each lane of a row is combined to: from the right, a subtree for each binary digit of the number of rows of 16.
-#[inline(always)]
-fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T]) -> [T; LANES] {
-    let (full, rest) = row.as_chunks::<LANES>();
-    let mut node = [F::identity(); LANES];
-    node[..rest.len()].copy_from_slice(rest);
-    let mut end = full.len();
-    for level in 0..7 {
-        let count = 1 << level;
-        if full.len() & count == 0 {
-            continue;
+        if S::IS_SCALAR {
+            rows::<F, T>(OfTree::<_, F>(Scalar128b, PhantomData), n, from, out);
+        } else {
+            rows::<F, T>(OfTree::<_, F>(simd, PhantomData), n, from, out);
         }
-        end -= count;
-        let mut block = [F::identity(); LANES];
-        let rows = &full[end..][..count];
-        let part = |first: usize, block: &mut [T; LANES]| {
-            let rows: &[[T; LANES]; 8] = rows[first..].first_chunk().expect("8 rows");
-            fold::<8, S, F, T>(simd, rows.each_ref().map(|row| &row[..]), block, (LANES, 0), 0);
-        };
-        match level {
-            0 => block = rows[0],
-            1 => fold::<2, S, F, T>(simd, [0, 1].map(|i| &rows[i][..]), &mut block, (LANES, 0), 0),
-            2 => fold::<4, S, F, T>(simd, [0, 1, 2, 3].map(|i| &rows[i][..]), &mut block, (LANES, 0), 0),
-            3 => part(0, &mut block),
-            4 => {
-                let mut second = block;
-                part(0, &mut block);
-                part(8, &mut second);
-                combine::<F, T>(&mut block, &second);
-            }
-            5 => {
-                let mut parts = [block; 4];
-                for (i, block) in parts.iter_mut().enumerate() {
-                    part(8 * i, block);
-                }
-                fold::<4, S, F, T>(simd, parts.each_ref().map(|row| &row[..]), &mut block, (LANES, 0), 0);
-            }
-            _ => fold_64::<S, F, T>(simd, rows.as_flattened(), &mut block, 0),
-        }
-        combine::<F, T>(&mut block, &node);
-        node = block;
     }
-    node
 }
 
-/// Up to 16 rows that may lie apart, to one.
-pub(crate) struct FewRows<'a, F, T>(pub &'a [&'a [u8]], pub &'a mut [T], pub PhantomData<F>);
+/// The same in any order.
+pub(crate) struct Rows<'a, F, T: Elem>(
+    pub usize,
+    pub &'a [T::Store],
+    pub &'a mut [T::Store],
+    pub PhantomData<F>,
+);
 
-impl<F: CombineVectors<T>, T: Vectors> WithSimd for FewRows<'_, F, T> {
+impl<F: Combine<T>, T: Elem> NullaryFnOnce for Rows<'_, F, T> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let FewRows(rows, out, _) = self;
-        few!(rows.len(), few_rows(rows, out) else {});
+    fn call(self) {
+        rows::<F, T>(InOrder::<F>(PhantomData), self.0, self.1, self.2);
     }
 }
 
 #[inline(always)]
-fn few_rows<const N: usize, F: Combine<T>, T: Vectors>(rows: &[&[u8]], out: &mut [T]) {
+fn rows<F: Combine<T>, T: Elem>(lanes: impl Lanes<T>, n: usize, from: &[T::Store], out: &mut [T::Store]) {
+    match n {
+        1 => rows_of::<1, F, T>(from, out),
+        2 => rows_of::<2, F, T>(from, out),
+        3 => rows_of::<3, F, T>(from, out),
+        4 => rows_of::<4, F, T>(from, out),
+        _ => {
+            for (from, out) in from.chunks(n * BATCH).zip(out.chunks_mut(BATCH)) {
+                batch::<F, T>(lanes, n, from, out);
+            }
+        }
+    }
+}
+
+/// Rows of few elements, which vectors load and shuffle.
+#[inline(always)]
+fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut [T::Store]) {
+    let from = from.as_chunks::<N>().0;
+    let from = &from[..out.len()];
+    for i in 0..out.len() {
+        out[i] = F::result(pairwise::<N, F, T>(from[i]));
+    }
+}
+
+/// Up to [`BATCH`] rows.
+#[inline(always)]
+fn batch<F: Combine<T>, T: Elem>(lanes: impl Lanes<T>, n: usize, from: &[T::Store], out: &mut [T::Store]) {
+    let mut columns = [[F::identity(); BATCH]; LANES];
+    for (i, row) in from.chunks_exact(n).enumerate() {
+        if n <= LANES {
+            for j in 0..n {
+                columns[j][i % BATCH] = row[j];
+            }
+        } else {
+            let node = lanes.lanes(row);
+            for j in 0..LANES {
+                columns[j][i % BATCH] = node[j];
+            }
+        }
+    }
+    let n = n.min(LANES);
+    for step in [1, 2, 4, 8] {
+        for j in (0..n).step_by(2 * step) {
+            if j + step < n {
+                let b = columns[j + step];
+                for i in 0..BATCH {
+                    columns[j][i] = F::pair(columns[j][i], b[i]);
+                }
+            }
+        }
+    }
+    for (out, x) in out.iter_mut().zip(columns[0]) {
+        *out = F::result(x);
+    }
+}
+
+/// Up to 16 rows that may lie apart, to one.
+pub(crate) struct FewRows<'a, F, T: Elem>(pub &'a [&'a [u8]], pub &'a mut [T::Store], pub PhantomData<F>);
+
+impl<F: Combine<T>, T: Elem> NullaryFnOnce for FewRows<'_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let FewRows(rows, out, _) = self;
+        match rows.len() {
+            1 => few_rows::<1, F, T>(rows, out),
+            2 => few_rows::<2, F, T>(rows, out),
+            3 => few_rows::<3, F, T>(rows, out),
+            4 => few_rows::<4, F, T>(rows, out),
+            _ => some_rows::<F, T>(rows, out),
+        }
+    }
+}
+
+#[inline(always)]
+fn few_rows<const N: usize, F: Combine<T>, T: Elem>(rows: &[&[u8]], out: &mut [T::Store]) {
     let n = out.len();
     let rows: &[&[u8]; N] = rows.first_chunk().expect("so many rows");
-    let rows = rows.map(|row| &elements::<T>(row)[..n]);
+    let mut typed: [&[T::Store]; N] = [&[]; N];
+    for i in 0..N {
+        typed[i] = &elements::<T>(rows[i])[..n];
+    }
     for j in 0..n {
-        out[j] = F::result(pairwise::<N, F, T>(std::array::from_fn(|i| rows[i][j])));
+        let mut x = [F::identity(); N];
+        for i in 0..N {
+            x[i] = typed[i][j];
+        }
+        out[j] = F::result(pairwise::<N, F, T>(x));
+    }
+}
+
+/// Rows that are copied, some elements at a time, to be combined in the L1 cache.
+#[inline(always)]
+fn some_rows<F: Combine<T>, T: Elem>(rows: &[&[u8]], out: &mut [T::Store]) {
+    const PART: usize = 64;
+    let mut parts = [[F::identity(); PART]; LANES];
+    for at in (0..out.len()).step_by(PART) {
+        let out = &mut out[at..];
+        let len = out.len().min(PART);
+        for (part, row) in parts.iter_mut().zip(rows) {
+            part[..len].copy_from_slice(&elements::<T>(row)[at..][..len]);
+        }
+        for step in [1, 2, 4, 8] {
+            for i in (0..rows.len()).step_by(2 * step) {
+                if i + step < rows.len() {
+                    let b = parts[i + step];
+                    for j in 0..PART {
+                        parts[i][j] = F::pair(parts[i][j], b[j]);
+                    }
+                }
+            }
+        }
+        for (out, x) in out.iter_mut().zip(parts[0]) {
+            *out = F::result(x);
+        }
     }
 }

@@ -6,6 +6,7 @@ use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
 use broadloom_math::f16;
 use pulp::Arch;
 
+use crate::LANES;
 use crate::combine::{All, Any, Max, Min, Prod, Sum};
 use crate::free::Free;
 use crate::state::State;
@@ -16,6 +17,8 @@ pub(crate) trait Method: Sync {
     fn state(&self, width: usize, start: u64) -> Result<State>;
     fn push(&self, state: &mut State, elements: &[u8]);
     fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]);
+    /// Adds rows of 16 elements, of one output, that stand for aligned subtrees of 2^level rows.
+    fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]);
     fn append(&self, state: &mut State, later: &State);
     fn finish(&self, state: &mut State, out: &mut [u8]);
     /// Reduces each of some rows of `n` neighbouring elements, up to [`LONG`](crate::each::LONG) and not none.
@@ -128,6 +131,20 @@ impl Partial {
     /// If the bytes of a row are not aligned for the dtype or not of `width` elements.
     pub fn push_rows<'r>(&mut self, n: usize, row: impl Fn(usize) -> &'r [u8]) {
         self.method.push_rows(&mut self.state, n, &row);
+    }
+
+    /// Adds the next elements of one output, of which 2^`level` neighbouring rows of 16 were combined to each of these.
+    ///
+    /// # Panics
+    /// If there are several outputs, the bytes are not aligned for the dtype or not of whole rows, or the next element is not the
+    /// first of so many rows.
+    pub fn push_nodes(&mut self, level: u8, rows: &[u8]) {
+        let row = LANES * self.dtype.size();
+        assert!(self.state.width == 1 && rows.len().is_multiple_of(row), "whole rows of one output");
+        assert!(self.state.next.is_multiple_of((LANES as u64) << level), "an aligned subtree");
+        if !rows.is_empty() {
+            self.method.push_nodes(&mut self.state, level, rows);
+        }
     }
 
     /// Joins the run that follows.

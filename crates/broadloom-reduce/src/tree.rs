@@ -15,7 +15,7 @@ use crate::combine::Combine;
 use crate::each;
 use crate::partial::{Method, arch};
 use crate::state::{State, elements, elements_mut};
-use crate::vectors::{CombineVectors, Vectors, combine, fold, fold_64, fold_256};
+use crate::vectors::{CombineVectors, Vectors, combine, fold, fold_lanes, fold_level, fold_node};
 
 /// The level of a row whose first elements are of an earlier run.
 pub(crate) const OPEN: u8 = u8::MAX;
@@ -36,14 +36,19 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        arch().dispatch(Push::<F, T>(state, elements::<T>(bytes), PhantomData));
+        arch().dispatch(Push::<F, T>(state, elements::<T>(bytes), 0, PhantomData));
+    }
+
+    fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]) {
+        arch().dispatch(Push::<F, T>(state, elements::<T>(rows), level, PhantomData));
     }
 
     fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]) {
         if state.width * size_of::<T>() < NARROW {
             return packed(state.width * size_of::<T>(), n, row, |bytes| self.push(state, bytes));
         }
-        arch().dispatch(PushRows::<'_, 'r, F, T>(state, n, row, PhantomData));
+        let width = state.width;
+        arch().dispatch(PushRows::<F, T>(state, Apart { n, width, row }, PhantomData));
     }
 
     fn append(&self, state: &mut State, later: &State) {
@@ -71,28 +76,16 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
         if state.start != 0 {
             padded::<F, T>(self, state);
         }
-        if state.levels.is_empty() {
-            add::<F, T>(state, 0);
-        }
-        while state.levels.len() > 1 {
-            let (below, top) = state.last_two::<T>();
-            combine::<F, T>(below, top);
-            state.drop_node();
-        }
-        let width = state.width;
-        let node = state.node_mut::<T>(0);
-        for step in [1, 2, 4, 8] {
-            for pair in node.chunks_exact_mut(2 * step * width) {
-                let (a, b) = pair.split_at_mut(step * width);
-                combine::<F, T>(&mut a[..width], b);
-            }
-        }
-        for (out, x) in elements_mut::<T>(out).iter_mut().zip(node) {
-            *out = F::result(*x);
-        }
+        arch().dispatch(Finish::<F, T>(state, elements_mut::<T>(out), PhantomData));
     }
 
     fn each(&self, n: usize, from: &[u8], out: &mut [u8]) {
+        if n <= LANES
+            && let ([out], from) = (elements_mut::<T>(out), elements::<T>(from))
+        {
+            *out = F::result(few::<F, T>(from));
+            return;
+        }
         arch().dispatch(each::Trees::<F, T>(n, elements::<T>(from), elements_mut::<T>(out), PhantomData));
     }
 
@@ -120,8 +113,27 @@ pub(crate) fn packed<'r>(
     }
 }
 
-/// Rows side by side.
-struct Push<'a, F, T>(&'a mut State, &'a [T], PhantomData<F>);
+/// The elements of one result, not more than there are lanes.
+///
+/// PERF: for so few, choosing the instruction set takes longer.
+fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
+    let mut nodes = [F::identity(); LANES];
+    let mut count = from.len().min(LANES);
+    nodes[..count].copy_from_slice(&from[..count]);
+    while count > 1 {
+        for i in 0..count / 2 {
+            nodes[i] = F::pair(nodes[2 * i], nodes[2 * i + 1]);
+        }
+        if count % 2 == 1 {
+            nodes[count / 2] = nodes[count - 1];
+        }
+        count = count.div_ceil(2);
+    }
+    nodes[0]
+}
+
+/// Rows side by side, each of which stands for a subtree of this level.
+struct Push<'a, F, T>(&'a mut State, &'a [T], u8, PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Push<'_, F, T> {
     type Output = ();
@@ -135,45 +147,214 @@ impl<F: CombineVectors<T>, T: Vectors> WithSimd for Push<'_, F, T> {
 impl<F: CombineVectors<T>, T: Vectors> Push<'_, F, T> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let (state, mut from) = (self.0, self.1);
+        let Push(state, from, base, _) = self;
         let width = state.width;
-        if !state.next.is_multiple_of(LANES as u64) {
-            let taken = fill_row::<F, T>(state, from, from.len() / width);
-            from = &from[taken * width..];
-        }
-        let m = LANES * width;
         if width == 1 {
-            while from.len() >= 256 * LANES && state.next.is_multiple_of(256 * LANES as u64) {
-                let (count, nodes) = place::<T>(state, 8);
-                fold_256::<S, F, T>(simd, &from[..256 * LANES], nodes, count);
-                from = &from[256 * LANES..];
-            }
-        }
-        while from.len() >= m {
-            let rows = from.len() / m;
-            let mut level = (state.next / LANES as u64).trailing_zeros().min(rows.ilog2());
-            level = if width == 1 && level >= 6 { 6 } else { level.min(3) };
-            let (count, nodes) = place::<T>(state, level as u8);
-            let row = |i: usize| &from[i * m..][..m];
-            match level {
-                0 => fold::<1, S, F, T>(simd, [row(0)], nodes, (m, count), 0),
-                1 => fold::<2, S, F, T>(simd, [0, 1].map(row), nodes, (m, count), 0),
-                2 => fold::<4, S, F, T>(simd, [0, 1, 2, 3].map(row), nodes, (m, count), 0),
-                3 => fold::<8, S, F, T>(simd, [0, 1, 2, 3, 4, 5, 6, 7].map(row), nodes, (m, count), 0),
-                _ => fold_64::<S, F, T>(simd, from, nodes, count),
-            }
-            from = &from[m << level..];
-        }
-        if !from.is_empty() {
-            fill_row::<F, T>(state, from, from.len() / width);
+            one::<S, F, T>(simd, state, from, base)
+        } else {
+            several::<S, F, T, _>(simd, state, Neighbours { elements: from, width });
         }
     }
 }
 
+/// Elements of one output; or rows of them that stand for subtrees of the level `base`, where such a subtree begins.
+#[inline(always)]
+fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mut from: &[T], base: u8) {
+    let row_of = (LANES as u64) << base;
+    if !state.next.is_multiple_of(LANES as u64) {
+        let taken = fill_row::<F, T>(state, from);
+        from = &from[taken..];
+    }
+    while let Some(rows) = from.first_chunk::<{ 256 * LANES }>()
+        && state.next.is_multiple_of(256 * row_of)
+    {
+        let (count, nodes) = place::<T>(state, 8 + base);
+        fold_lanes::<8, false, S, F, T>(simd, rows, nodes, count);
+        from = &from[256 * LANES..];
+    }
+    while from.len() >= LANES {
+        let row = state.next / row_of;
+        let level = row.trailing_zeros().min((from.len() / LANES).ilog2()).min(6);
+        let (count, nodes) = place::<T>(state, level as u8 + base);
+        fold_level::<false, S, F, T>(simd, level, from, nodes, count);
+        from = &from[LANES << level..];
+    }
+    if !from.is_empty() {
+        fill_row::<F, T>(state, from);
+    }
+}
+
+/// Elements of several outputs, [n][width].
+trait Source<'a, T>: Copy {
+    /// The pieces that a row of 16 elements of each output consists of.
+    const PIECES: usize;
+    /// How many elements of each output there are.
+    fn len(self) -> usize;
+    /// The elements from `i` on, as many as lie side by side.
+    fn from(self, i: usize) -> &'a [T];
+    /// A piece of the row of 16 elements of each output, the first of which is element `i`.
+    fn piece(self, i: usize, piece: usize) -> &'a [T];
+}
+
+/// Rows side by side.
+#[derive(Clone, Copy)]
+struct Neighbours<'a, T> {
+    elements: &'a [T],
+    width: usize,
+}
+
+impl<'a, T: Copy> Source<'a, T> for Neighbours<'a, T> {
+    const PIECES: usize = 1;
+
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.elements.len() / self.width
+    }
+    #[inline(always)]
+    fn from(self, i: usize) -> &'a [T] {
+        &self.elements[i * self.width..]
+    }
+    #[inline(always)]
+    fn piece(self, i: usize, _: usize) -> &'a [T] {
+        &self.elements[i * self.width..][..LANES * self.width]
+    }
+}
+
 /// Rows that lie apart.
-struct PushRows<'a, 'r, F, T>(&'a mut State, usize, &'a dyn Fn(usize) -> &'r [u8], PhantomData<(F, T)>);
+#[derive(Clone, Copy)]
+struct Apart<'a, 'r> {
+    n: usize,
+    width: usize,
+    row: &'a dyn Fn(usize) -> &'r [u8],
+}
+
+impl<'r, T: Vectors> Source<'r, T> for Apart<'_, 'r> {
+    const PIECES: usize = LANES;
+
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.n
+    }
+    #[inline(always)]
+    fn from(self, i: usize) -> &'r [T] {
+        let row = elements::<T>((self.row)(i));
+        assert_eq!(row.len(), self.width, "the elements of a row");
+        row
+    }
+    #[inline(always)]
+    fn piece(self, i: usize, piece: usize) -> &'r [T] {
+        self.from(i + piece)
+    }
+}
+
+#[inline(always)]
+fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
+    simd: S,
+    state: &mut State,
+    rows: Q,
+) {
+    let m = state.node_len();
+    let n = rows.len();
+    let mut done = 0;
+    while done < n {
+        let full = (n - done) / LANES;
+        if !state.next.is_multiple_of(LANES as u64) || full == 0 {
+            done += fill_row::<F, T>(state, rows.from(done));
+            continue;
+        }
+        let level = (state.next / LANES as u64).trailing_zeros().min(full.ilog2());
+        if level >= 6 {
+            done += sixty_fours::<S, F, T, Q>(simd, state, rows, done);
+            continue;
+        }
+        let level = level.min(3);
+        let (count, nodes) = place::<T>(state, level as u8);
+        for piece in 0..Q::PIECES {
+            let (place, at) = ((m, count), piece * (m / Q::PIECES));
+            match level {
+                0 => fold::<1, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                1 => fold::<2, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                2 => fold::<4, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                _ => fold::<8, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+            }
+        }
+        done += LANES << level;
+    }
+}
+
+/// A piece of each of the next rows of 16.
+#[inline(always)]
+fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
+    rows: Q,
+    first: usize,
+    piece: usize,
+) -> [&'a [T]; R] {
+    let mut pieces: [&[T]; R] = [&[]; R];
+    for i in 0..R {
+        pieces[i] = rows.piece(first + i * LANES, piece);
+    }
+    pieces
+}
+
+/// The elements of 64 rows that are combined to 8 rows in the L1 cache before they are combined to a node.
+const PART: usize = 128;
+
+/// Combines 64 rows at a time, as long as there are as many; returns how many elements of each output these are.
+#[inline(always)]
+fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
+    simd: S,
+    state: &mut State,
+    rows: Q,
+    first: usize,
+) -> usize {
+    let m = state.node_len();
+    let mut eights = [[T::NOTHING; PART]; 8];
+    let mut done = first;
+    while rows.len() - done >= 64 * LANES {
+        let (count, nodes) = place::<T>(state, 6);
+        for piece in 0..Q::PIECES {
+            let len = m / Q::PIECES;
+            for at in (0..len).step_by(PART) {
+                let part = PART.min(len - at);
+                for i in 0..8 {
+                    let mut eight = pieces::<8, T, Q>(rows, done + 8 * i * LANES, piece);
+                    for row in &mut eight {
+                        *row = &row[at..][..part];
+                    }
+                    fold::<8, S, F, T>(simd, eight, &mut eights[i], (PART, 0), 0);
+                }
+                let mut eight: [&[T]; 8] = [&[]; 8];
+                for i in 0..8 {
+                    eight[i] = &eights[i][..part];
+                }
+                fold::<8, S, F, T>(simd, eight, nodes, (m, count), piece * len + at);
+            }
+        }
+        done += 64 * LANES;
+    }
+    done - first
+}
+
+/// Rows that lie apart.
+struct PushRows<'a, 'r, F, T>(&'a mut State, Apart<'a, 'r>, PhantomData<(F, T)>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for PushRows<'_, '_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        if S::IS_SCALAR {
+            several::<_, F, T, _>(Scalar128b, self.0, self.1);
+        } else {
+            several::<_, F, T, _>(simd, self.0, self.1);
+        }
+    }
+}
+
+/// The results of nodes.
+struct Finish<'a, F, T>(&'a mut State, &'a mut [T], PhantomData<F>);
+
+impl<F: CombineVectors<T>, T: Vectors> WithSimd for Finish<'_, F, T> {
     type Output = ();
 
     #[inline(always)]
@@ -182,38 +363,21 @@ impl<F: CombineVectors<T>, T: Vectors> WithSimd for PushRows<'_, '_, F, T> {
     }
 }
 
-impl<F: CombineVectors<T>, T: Vectors> PushRows<'_, '_, F, T> {
+impl<F: CombineVectors<T>, T: Vectors> Finish<'_, F, T> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let PushRows(state, n, row, _) = self;
-        let width = state.width;
-        let row = |i: usize| {
-            let row = elements::<T>(row(i));
-            assert_eq!(row.len(), width, "the elements of a row");
-            row
-        };
-        let mut done = 0;
-        while done < n {
-            let lane = state.next as usize % LANES;
-            let rows = (n - done) / LANES;
-            if lane != 0 || rows == 0 {
-                fill_row::<F, T>(state, row(done), 1);
-                done += 1;
-                continue;
-            }
-            let level = (state.next / LANES as u64).trailing_zeros().min(rows.ilog2()).min(3);
-            let (count, nodes) = place::<T>(state, level as u8);
-            for lane in 0..LANES {
-                let (place, row) = ((LANES * width, count), |i: usize| row(done + i * LANES + lane));
-                let at = lane * width;
-                match level {
-                    0 => fold::<1, S, F, T>(simd, [row(0)], nodes, place, at),
-                    1 => fold::<2, S, F, T>(simd, [0, 1].map(row), nodes, place, at),
-                    2 => fold::<4, S, F, T>(simd, [0, 1, 2, 3].map(row), nodes, place, at),
-                    _ => fold::<8, S, F, T>(simd, [0, 1, 2, 3, 4, 5, 6, 7].map(row), nodes, place, at),
-                }
-            }
-            done += LANES << level;
+        let Finish(state, out, _) = self;
+        let (m, width, depth) = (state.node_len(), state.width, state.levels.len());
+        let nodes = state.nodes_from::<T>(0, depth);
+        if depth > 1 {
+            let (below, last) = nodes.split_at_mut((depth - 1) * m);
+            fold::<1, S, F, T>(simd, [last], below, (m, depth - 1), 0);
+        }
+        let node = &mut nodes[..m];
+        fold_node::<S, F, T>(simd, node, width);
+        let node = &node[..out.len()];
+        for j in 0..out.len() {
+            out[j] = F::result(node[j]);
         }
     }
 }
@@ -272,15 +436,14 @@ fn carry<F: Combine<T>, T: Vectors>(state: &mut State) {
     }
 }
 
-/// Writes as many of `n` neighbouring elements as fit into the row that has begun, or else a new one; returns how many.
+/// Writes as many of the next elements as fit into the row that has begun, or else a new one; returns how many.
 #[inline(always)]
-fn fill_row<F: Combine<T>, T: Vectors>(state: &mut State, from: &[T], n: usize) -> usize {
-    let lane = state.next as usize % LANES;
-    let taken = n.min(LANES - lane);
+fn fill_row<F: Combine<T>, T: Vectors>(state: &mut State, from: &[T]) -> usize {
+    let (width, lane) = (state.width, state.next as usize % LANES);
+    let taken = (from.len() / width).min(LANES - lane);
     if lane == 0 || state.levels.is_empty() {
         add::<F, T>(state, if lane == 0 { 0 } else { OPEN });
     }
-    let width = state.width;
     let node = state.node_mut::<T>(state.levels.len() - 1);
     node[lane * width..][..taken * width].copy_from_slice(&from[..taken * width]);
     state.next += taken as u64;

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use broadloom_math::Elem;
 use pulp::Simd;
 
+use crate::LANES;
 use crate::combine::{Accumulator, Combine, Prod, Sum};
 
 /// A type with vectors for sums and products.
@@ -154,62 +155,68 @@ fn two<S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(simd: S, rows: 
     F::vectors(simd, a, rows.row(simd, i + 1))
 }
 
-/// Combines what was computed of a lane with the nodes before it, the last one first, and writes it to the first of
-/// them. `nodes` are `count` (or none, but the place of one) that are `stride` apart.
-#[inline(always)]
-fn carry_vector<S: Simd, F: CombineVectors<T>, T: Vectors>(
-    simd: S,
-    nodes: &mut [T::V<S>],
-    (stride, count): (usize, usize),
-    at: usize,
-    mut v: T::V<S>,
-) {
-    for i in (0..count).rev() {
-        v = F::vectors(simd, nodes[i * stride + at], v);
-    }
-    nodes[at] = v;
-}
-
-/// Combines 256 rows of 16 elements and the nodes before them, to the first of those.
-#[inline(always)]
-pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
-    simd: S,
-    elements: &[T],
-    nodes: &mut [T],
-    count: usize,
-) {
-    let (vectors, nodes) = (T::split::<S>(elements).0, T::split_mut::<S>(nodes).0);
-    let stride = 16 / lanes::<S, T>();
-    let vectors = &vectors[..256 * stride];
-    for at in 0..stride {
-        let rows = Eights::<F, _>(Eights::<F, _>(Strided { vectors, stride, at }, PhantomData), PhantomData);
-        let v = tree::<4, S, F, T, _>(simd, rows, 0);
-        carry_vector::<S, F, T>(simd, nodes, (stride, count), at, v);
-    }
-}
-
-/// Combines 64 rows of 16 elements.
-#[inline(always)]
-pub(crate) fn fold_64<S: Simd, F: CombineVectors<T>, T: Vectors>(
-    simd: S,
-    elements: &[T],
-    nodes: &mut [T],
-    count: usize,
-) {
-    let (vectors, nodes) = (T::split::<S>(elements).0, T::split_mut::<S>(nodes).0);
-    let stride = 16 / lanes::<S, T>();
-    let vectors = &vectors[..64 * stride];
-    for at in 0..stride {
-        let rows = Eights::<F, _>(Strided { vectors, stride, at }, PhantomData);
-        let v = tree::<8, S, F, T, _>(simd, rows, 0);
-        carry_vector::<S, F, T>(simd, nodes, (stride, count), at, v);
-    }
-}
-
 /// The lanes of a vector.
 #[inline(always)]
 pub(crate) fn lanes<S: Simd, T: Vectors>() -> usize {
     size_of::<T::V<S>>() / size_of::<T>()
+}
+
+/// Combines 2^LEVEL rows of 16 elements, and them with the nodes before, the last one first; the first of these takes the
+/// result. There are `count`, or the place of one. If the node is `AFTER` the rows, it is one.
+///
+/// A vector's lanes are combined over all rows before those beside it: partial results stay in registers.
+#[inline(always)]
+pub(crate) fn fold_lanes<const LEVEL: u32, const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    elements: &[T],
+    nodes: &mut [T],
+    count: usize,
+) {
+    let (vectors, nodes) = (T::split::<S>(elements).0, T::split_mut::<S>(nodes).0);
+    let stride = LANES / lanes::<S, T>();
+    let vectors = &vectors[..stride << LEVEL];
+    for at in 0..stride {
+        let rows = Strided { vectors, stride, at };
+        let eights = Eights::<F, _>(rows, PhantomData);
+        let mut v = match LEVEL {
+            0 => tree::<1, S, F, T, _>(simd, rows, 0),
+            1 => tree::<2, S, F, T, _>(simd, rows, 0),
+            2 => tree::<4, S, F, T, _>(simd, rows, 0),
+            3 => tree::<8, S, F, T, _>(simd, rows, 0),
+            4 => tree::<2, S, F, T, _>(simd, eights, 0),
+            5 => tree::<4, S, F, T, _>(simd, eights, 0),
+            6 => tree::<8, S, F, T, _>(simd, eights, 0),
+            _ => tree::<4, S, F, T, _>(simd, Eights::<F, _>(eights, PhantomData), 0),
+        };
+        if AFTER {
+            nodes[at] = F::vectors(simd, v, nodes[at]);
+            continue;
+        }
+        for i in (0..count).rev() {
+            v = F::vectors(simd, nodes[i * stride + at], v);
+        }
+        nodes[at] = v;
+    }
+}
+
+/// The same with a level that is known when it runs: up to 6, or 8.
+#[inline(always)]
+pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    level: u32,
+    elements: &[T],
+    nodes: &mut [T],
+    count: usize,
+) {
+    match level {
+        0 => fold_lanes::<0, AFTER, S, F, T>(simd, elements, nodes, count),
+        1 => fold_lanes::<1, AFTER, S, F, T>(simd, elements, nodes, count),
+        2 => fold_lanes::<2, AFTER, S, F, T>(simd, elements, nodes, count),
+        3 => fold_lanes::<3, AFTER, S, F, T>(simd, elements, nodes, count),
+        4 => fold_lanes::<4, AFTER, S, F, T>(simd, elements, nodes, count),
+        5 => fold_lanes::<5, AFTER, S, F, T>(simd, elements, nodes, count),
+        _ => fold_lanes::<6, AFTER, S, F, T>(simd, elements, nodes, count),
+    }
 }
 
 /// Combines rows of equal length, 1, 2, 4 or 8 of them, and the nodes before them, from element `at` of nodes of `m`
@@ -228,31 +235,21 @@ pub(crate) fn fold<const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors>(
     for i in 0..R {
         vectors[i] = &T::split::<S>(&rows[i][..n]).0[..len];
     }
-    let rest = len * lanes::<S, T>()..n;
-    let out = &mut T::split_mut::<S>(&mut nodes[at..][..n]).0[..len];
     if count == 0 {
+        let out = &mut T::split_mut::<S>(&mut nodes[at..][..n]).0[..len];
         for j in 0..len {
             out[j] = tree::<R, S, F, T, _>(simd, Beside { rows: &vectors, at: j }, 0);
         }
-    } else if count == 1 {
-        for j in 0..len {
-            let v = tree::<R, S, F, T, _>(simd, Beside { rows: &vectors, at: j }, 0);
-            out[j] = F::vectors(simd, out[j], v);
-        }
     } else {
-        let (first, others) = nodes.split_at_mut(m);
-        let out = &mut T::split_mut::<S>(&mut first[at..][..n]).0[..len];
-        let last = &T::split::<S>(&others[(count - 2) * m + at..][..n]).0[..len];
         for j in 0..len {
             let mut v = tree::<R, S, F, T, _>(simd, Beside { rows: &vectors, at: j }, 0);
-            v = F::vectors(simd, last[j], v);
-            for node in (0..count - 2).rev() {
-                v = F::vectors(simd, T::split::<S>(&others[node * m + at..][..n]).0[j], v);
+            for node in (0..count).rev() {
+                v = F::vectors(simd, T::split::<S>(&nodes[node * m + at..][..n]).0[j], v);
             }
-            out[j] = F::vectors(simd, out[j], v);
+            T::split_mut::<S>(&mut nodes[at..][..n]).0[j] = v;
         }
     }
-    for j in rest {
+    for j in len * lanes::<S, T>()..n {
         let mut x = [F::identity(); R];
         for i in 0..R {
             x[i] = rows[i][j];
@@ -262,6 +259,29 @@ pub(crate) fn fold<const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors>(
             x = F::pair(nodes[node * m + at + j], x);
         }
         nodes[at + j] = x;
+    }
+}
+
+/// Combines the lanes of a node, [16][width], to its first lane.
+#[inline(always)]
+pub(crate) fn fold_node<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, node: &mut [T], width: usize) {
+    let per = lanes::<S, T>();
+    let whole = width / per * per;
+    for j in (0..whole).step_by(per) {
+        let mut lane = [&[] as &[T::V<S>]; LANES];
+        for i in 0..LANES {
+            lane[i] = T::split::<S>(&node[i * width + j..][..per]).0;
+        }
+        let eights = Eights::<F, _>(Beside { rows: &lane, at: 0 }, PhantomData);
+        let v = tree::<2, S, F, T, _>(simd, eights, 0);
+        T::split_mut::<S>(&mut node[j..][..per]).0[0] = v;
+    }
+    for j in whole..width {
+        let mut lane = [F::identity(); LANES];
+        for i in 0..LANES {
+            lane[i] = node[i * width + j];
+        }
+        node[j] = pairwise::<LANES, F, T>(lane);
     }
 }
 

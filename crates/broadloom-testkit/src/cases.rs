@@ -26,6 +26,8 @@
 //! and `one-` the neighbours of 1, `bigint` the smallest power of two whose successor is no float. Names of
 //! floats, and `max` of signed integers, take a minus sign. An operand of another dtype says so: `true:bool`.
 
+pub mod arrays;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -190,14 +192,24 @@ fn has_rows(name: &str, rule: Option<&Rule>, cases: &[Case]) -> Result<(), Strin
 /// A message that names the folder or the file that can't be read; those of [`parse`].
 pub fn read(folder: &Path) -> Result<BTreeMap<String, Vec<Case>>, String> {
     let mut files = BTreeMap::new();
+    for (stem, text) in texts(folder)? {
+        let cases = parse(&format!("{stem}.txt"), &text)?;
+        files.insert(stem, cases);
+    }
+    Ok(files)
+}
+
+/// The texts of the files of a folder, by their stems.
+fn texts(folder: &Path) -> Result<BTreeMap<String, String>, String> {
+    let mut texts = BTreeMap::new();
     let entries = folder.read_dir().map_err(|error| format!("{}: {error}", folder.display()))?;
     for entry in entries {
         let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        files.insert(stem.clone(), parse(&format!("{stem}.txt"), &text)?);
+        texts.insert(stem, text);
     }
-    Ok(files)
+    Ok(texts)
 }
 
 struct Row<'t> {

@@ -5,6 +5,8 @@
 //! elements in its array are the oracle's. For each rule, the account has how often its rows were compared and where
 //! they were wrong.
 
+pub mod arrays;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

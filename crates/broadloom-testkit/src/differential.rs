@@ -17,6 +17,7 @@ use crate::random::{Arg, Outcome, Program, Step, View, with_other_values};
 
 mod chunks;
 mod expression;
+mod reductions;
 mod search;
 
 pub use expression::MOST_ELEMENTS;
@@ -105,6 +106,9 @@ pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
             };
             Array::apply(*op, &args.iter().map(operand).collect::<Vec<_>>())
         }
+        Step::Reduce(arg, reduction) => reductions::reduce(&before[*arg], reduction),
+        Step::Scan(arg, scan) => reductions::scan(&before[*arg], scan),
+        Step::VecDot(x, y, dot) => before[*x].vecdot(&before[*y], dot.axis),
     }
 }
 

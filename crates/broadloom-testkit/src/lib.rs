@@ -17,12 +17,14 @@ pub mod edge_cases;
 pub mod elements;
 pub mod oracle;
 pub mod random;
+pub mod reduction;
 pub mod reference;
 #[cfg(feature = "check")]
 mod runner;
 #[cfg(feature = "check")]
 pub mod stages;
 pub mod suite;
+mod tensor;
 mod value;
 
 #[cfg(feature = "check")]

@@ -15,11 +15,12 @@ mod text;
 mod typing;
 
 pub use generate::{Size, instance, program, with_other_values};
-pub use program::{Arg, Program, PySlice, Step, Tensor, View};
+pub use program::{Arg, Program, PySlice, Step, View};
 pub use reference::Outcome;
 pub use rng::Rng;
 pub use shrink::{shrink, shrink_while};
 pub use text::ProgramError;
-#[cfg(feature = "check")]
 pub(crate) use text::{element, type_text};
 pub use typing::{Type, type_of};
+
+pub use crate::tensor::Tensor;

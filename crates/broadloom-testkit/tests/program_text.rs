@@ -61,7 +61,11 @@ fn errors_name_the_line() {
         (&format!("{x}y: int16[2] = add(x, x)\ny"), 2, "y is int8[2], not int16[2]"),
         (&format!("{x}y = ad(x, x)\ny"), 2, "there is no function `ad`; did you mean `add`?"),
         (&format!("{x}return 2"), 2, "what is returned is the literal 2, which has no dtype"),
-        (&format!("{x}y = flip(x, a)\ny"), 2, "this argument of `flip` must be an integer"),
+        (
+            &format!("{x}y = flip(x, a)\ny"),
+            2,
+            "`axis` of `flip` must be an integer; axes are numbered in the text, from 0 on, or from -1 backwards",
+        ),
         (
             &format!("{x}return x\n{x}"),
             3,

@@ -8,6 +8,7 @@ use broadloom_core::{DType, Literal, Op, Promotion};
 use broadloom_testkit::random::{
     Arg, Program, PySlice, Rng, Size, Step, Tensor, Type, View, program, shrink, type_of,
 };
+use broadloom_testkit::reduction::{Function, Reduction};
 
 fn run(steps: Vec<Step>) -> Result<Vec<Tensor>, String> {
     let roots = vec![steps.len() - 1];
@@ -96,6 +97,29 @@ fn everything_is_reached() {
                     let name = written.split_once('(').map_or("slice", |(name, _)| name);
                     reached.insert(name.to_owned());
                 }
+                Step::Reduce(arg, reduction) => {
+                    let (name, x) = (reduction.function.name(), &values[*arg]);
+                    reached.insert(format!("{name} of {}", x.dtype));
+                    let axes =
+                        reduction.axes.as_ref().map_or("all".to_owned(), |axes| axes.len().to_string());
+                    reached.insert(format!("{name} along {axes}, {}", reduction.keepdims));
+                    reached.insert(format!("ord {}", reduction.ord));
+                    let length = match x.bits.len().checked_div(values[i].bits.len()) {
+                        Some(length) => {
+                            length.min(1024).checked_ilog2().map_or("no".to_owned(), |l| format!("2^{l}"))
+                        }
+                        None => "unknown many".to_owned(),
+                    };
+                    reached.insert(format!("{name} of {length} elements"));
+                }
+                Step::Scan(arg, scan) => {
+                    let initial = if scan.include_initial { " after the initial one" } else { "" };
+                    reached.insert(format!("{} of {}{initial}", scan.name(), values[*arg].dtype));
+                }
+                Step::VecDot(x, y, _) => {
+                    reached.insert(format!("vecdot of {}", values[i].dtype));
+                    reached.insert(format!("vecdot of itself: {}", x == y));
+                }
                 Step::Constant(dtype, _) => {
                     reached.insert(format!("constant {dtype}"));
                 }
@@ -137,6 +161,32 @@ fn everything_is_reached() {
         ["slice", "permute_dims", "broadcast_to", "reshape", "expand_dims", "squeeze", "flip", "index_axis"];
     wanted.extend(views.map(str::to_owned));
     wanted.extend((2..=4).map(|uses| format!("{uses} uses")));
+    for function in Function::ALL {
+        let name = function.name();
+        // The number of elements is a constant, which nothing computes.
+        if *function == Function::Count {
+            continue;
+        }
+        let is_of_floats = name.starts_with("nan");
+        let takes = |dtype: &&DType| {
+            (dtype.is_float() || !is_of_floats)
+                && Reduction::all(*function).type_of(**dtype, &[2], Promotion::Strict).is_ok()
+        };
+        wanted.extend(DType::ALL.iter().filter(takes).map(|dtype| format!("{name} of {dtype}")));
+        wanted.extend(["all", "1"].map(|axes| format!("{name} along {axes}, false")));
+    }
+    for name in ["sum", "prod", "max", "mean"] {
+        wanted.extend((0..=10).map(|power| format!("{name} of 2^{power} elements")));
+        wanted.extend([format!("{name} of no elements"), format!("{name} along 2, true")]);
+    }
+    wanted.remove("max of no elements");
+    for dtype in DType::ALL.iter().filter(|dtype| dtype.is_numeric()) {
+        let names = ["cumulative_sum", "cumulative_prod", "vecdot"];
+        wanted.extend(names.map(|name| format!("{name} of {dtype}")));
+        wanted.insert(format!("cumulative_sum of {dtype} after the initial one"));
+    }
+    wanted.extend(["vecdot of itself: true", "vecdot of itself: false"].map(str::to_owned));
+    wanted.extend([2.0, 1.0, 0.0, 3.0, f64::INFINITY, f64::NEG_INFINITY].map(|ord| format!("ord {ord}")));
     let others =
         ["1 roots of 1 shapes", "2 roots of 1 shapes", "2 roots of 2 shapes", "promotes as NumPy does"];
     wanted.extend(others.map(str::to_owned));

@@ -3,10 +3,10 @@
 //! The substitute has the names of `broadloom-clif`. It can't be made for any target, so that nothing is ever compiled.
 
 #[cfg(feature = "jit")]
-pub use broadloom_clif::{Compiled, Compiler, Listing, clif};
+pub use broadloom_clif::{Compiled, Compiler, Listing, clif, leaf_rows};
 
 #[cfg(not(feature = "jit"))]
-pub use absent::{Compiled, Compiler, Listing, clif};
+pub use absent::{Compiled, Compiler, Listing, clif, leaf_rows};
 
 #[cfg(not(feature = "jit"))]
 mod absent {
@@ -16,6 +16,10 @@ mod absent {
 
     fn off() -> Error {
         Error::new(ErrorKind::Limit, "this build has no compiler: the feature `jit` is off")
+    }
+
+    pub fn leaf_rows(_: &Kernel, _: VectorWidth) -> u32 {
+        1
     }
 
     pub fn clif(_: &Kernel, _: &[Access]) -> Result<String> {
@@ -82,6 +86,14 @@ mod absent {
             _: &mut [u8],
         ) -> Result<()> {
             Err(off())
+        }
+
+        pub fn lanes(&self) -> usize {
+            1
+        }
+
+        pub fn leaf_rows(&self) -> Option<usize> {
+            None
         }
 
         pub fn code_size(&self) -> usize {

@@ -7,7 +7,7 @@
 //!
 //! The language has Python's operators with Python's precedence, except that comparisons do not chain; the
 //! [functions](crate::functions) under the standard's names, `where(condition, x2, x3)` among them;
-//! `astype(x, float32)`; the constants `e` and `pi`; views such as `x[1:, ::-1]`; typed inputs, bindings, several results, and functions of one's
+//! `astype(x, float32)`; reductions such as `mean(x, axis=0, keepdims=true)`; the constants `e` and `pi`; views such as `x[1:, ::-1]`; typed inputs, bindings, several results, and functions of one's
 //! own, which are written out where they are used. Numbers, `true`, `false`, `nan` and `inf` are literals without a
 //! dtype of their own; `float32(0.5)` has one. docs/language.md is the reference.
 //!
@@ -51,6 +51,7 @@ pub use library::Library;
 pub use print::{Printed, print};
 pub use program::{Input, Program};
 
+mod calls;
 mod library;
 mod meaning;
 mod print;

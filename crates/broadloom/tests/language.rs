@@ -228,9 +228,9 @@ fn user_defined_functions_and_libraries() -> Result<()> {
             "reshape(x, 3)",
             11,
             ErrorKind::Arity,
-            "this argument of `reshape` must be a list of integers, such as `[2, 3]`",
+            "`shape` of `reshape` must be a list of integers, such as `[2, 3]`; write `[3]`",
         ),
-        ("exp([3])", 4, ErrorKind::Arity, "a list, which only the second argument"),
+        ("exp([3])", 4, ErrorKind::Arity, "a list, which only axes and shapes can be"),
         ("x[1, 2]", 1, ErrorKind::Shape, "index: 2 indices for [3], which has rank 1"),
         ("x[3]", 1, ErrorKind::Shape, "index: 3 is out of range for axis 0 of [3]"),
     ] {

@@ -99,7 +99,13 @@ impl Bench {
     }
 
     /// Times an evaluation beside another.
-    fn both(&self, name: &str, ours: &[&Array<'_>], beside: &str, other: &Array<'_>) -> Result<(), Box<dyn Error>> {
+    fn both(
+        &self,
+        name: &str,
+        ours: &[&Array<'_>],
+        beside: &str,
+        other: &Array<'_>,
+    ) -> Result<(), Box<dyn Error>> {
         self.row(name, ours, beside, || {
             let done = eval_many_with(&[other], &self.options);
             assert!(black_box(done).is_ok(), "it worked before");
@@ -144,14 +150,24 @@ fn vectors(bench: &Bench) -> Result<(), Box<dyn Error>> {
         bench.row(&at("sum((a-b)**2) float32"), &[&difference.square().sum(())?], "plain loop", || {
             black_box(distance_f32(black_box(&a), black_box(&b)));
         })?;
-        bench.row(&at("sum(where(b>0,a,0)) float32"), &[&where_(y.greater(0), &x, 0).sum(())?], "plain loop", || {
-            black_box(masked_f32(black_box(&a), black_box(&b)));
-        })?;
+        bench.row(
+            &at("sum(where(b>0,a,0)) float32"),
+            &[&where_(y.greater(0), &x, 0).sum(())?],
+            "plain loop",
+            || {
+                black_box(masked_f32(black_box(&a), black_box(&b)));
+            },
+        )?;
         bench.row(&at("max(abs(a)) float32"), &[&x.abs().max(())?], "plain loop", || {
             black_box(largest_f32(black_box(&a), black_box(&a)));
         })?;
         bench.both(&at("mean(exp(a)) float32"), &[&x.exp().mean(())?], "exp(a), stored", &x.exp())?;
-        bench.both(&at("sum, sum of squares, max float32"), &[&x.sum(())?, &x.square().sum(())?, &x.max(())?], "sum", &x.sum(())?)?;
+        bench.both(
+            &at("sum, sum of squares, max float32"),
+            &[&x.sum(())?, &x.square().sum(())?, &x.max(())?],
+            "sum",
+            &x.sum(())?,
+        )?;
         bench.row(&at("mean, var float32"), &[&x.mean(())?, &x.var((), 0.0)?], "plain sum", || {
             black_box(sum_f32(black_box(&a), black_box(&a)));
         })?;

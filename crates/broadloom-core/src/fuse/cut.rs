@@ -70,7 +70,7 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         }
         let long = own.iter().any(|&c| chains.len(c) > MAX_VIEWS);
         if (own.len() > MAX_CHAINS || long) && cuts.insert(id) {
-            log.note(|| of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
+            log.note(|| Decision::of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
         }
         if cuts.contains(&id) {
             own = SmallVec::from_elem(STRAIGHT, 1);
@@ -108,7 +108,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         }
         NodeKind::Leaf(Leaf::Const { .. }) => Leaves { flat: true, ..Leaves::default() },
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
-        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => {
+        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             cuts.insert(id);
             Leaves { flat: true, layout: None, total: 0 }
         }
@@ -140,11 +140,6 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
     }
 }
 
-fn of_node(graph: &Graph, id: NodeId, why: Why) -> Decision {
-    let node = graph.node(id);
-    Decision { node: Some((id, node.dtype)), shape: node.shape.clone(), why }
-}
-
 /// The decision on an operand of a larger loop.
 fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost::Weighed>) -> Decision {
     let elements = graph.node(reader).shape.elements();
@@ -157,7 +152,7 @@ fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost
         }
         _ => Why::Hoisted { reader },
     };
-    of_node(graph, arg, why)
+    Decision::of_node(graph, arg, why)
 }
 
 /// Whether a node that may fail is only read by a loop without elements, which would never compute it.
@@ -170,7 +165,7 @@ fn loses_elements(graph: &Graph, arg: NodeId, reader: &Shape) -> bool {
 /// computed whole.
 fn cut_for_faults(graph: &Graph, arg: NodeId, cuts: &mut Cuts, log: &mut Log) {
     if cuts.insert(arg) {
-        log.note(|| of_node(graph, arg, Why::Faults));
+        log.note(|| Decision::of_node(graph, arg, Why::Faults));
     }
 }
 
@@ -193,7 +188,7 @@ fn view_leaves(
     let expressible = layout.is_some() || below.layout.is_none() && (below.flat || !view.merges_axes(shape));
     if !expressible {
         if cuts.insert(arg) {
-            log.note(|| of_node(graph, arg, Why::NoStrides { view: view.clone() }));
+            log.note(|| Decision::of_node(graph, arg, Why::NoStrides { view: view.clone() }));
         }
         return Leaves { flat: true, layout: None, total: 0 };
     }

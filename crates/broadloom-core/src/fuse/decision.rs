@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::fuse::cost::MAX_BODY;
-use crate::graph::NodeId;
+use crate::graph::{Graph, NodeId};
 use crate::layout::View;
 use crate::shape::Shape;
 use broadloom_math::DType;
@@ -57,6 +57,8 @@ pub enum Why {
         /// The node whose loop reads it.
         reader: NodeId,
     },
+    /// Materialised: it combines elements.
+    Combined,
     /// Materialised: several loops would compute it, among them that of a reduction.
     Shared {
         /// How many.
@@ -90,6 +92,14 @@ pub enum Why {
     },
 }
 
+impl Decision {
+    /// A decision about a node.
+    pub(crate) fn of_node(graph: &Graph, id: NodeId, why: Why) -> Decision {
+        let node = graph.node(id);
+        Decision { node: Some((id, node.dtype)), shape: node.shape.clone(), why }
+    }
+}
+
 impl Why {
     /// Whether the node gets a kernel of its own.
     pub fn materialises(&self) -> bool {
@@ -118,6 +128,9 @@ impl fmt::Display for Decision {
             ),
             Why::Hoisted { reader } => {
                 write!(f, "it is one value for a whole row of {reader:?}, computed once per row")
+            }
+            Why::Combined => {
+                f.write_str("it combines elements, and what reads it is computed in a later stage")
             }
             Why::Shared { loops, .. } => write!(
                 f,
@@ -173,7 +186,6 @@ mod tests {
     use super::*;
     use crate::Result;
     use crate::fuse;
-    use crate::graph::Graph;
     use crate::kernel::Code;
     use crate::layout::Layout;
     use crate::op::Op;

@@ -50,6 +50,9 @@ fn cut_up(graph: &Graph, roots: &[NodeId], mut log: Log) -> Result<Plan> {
     let cuts = cut::find(graph, roots, &mut log);
     let mut placed = split::Placed::default();
     for stage in stages::drafts(graph, roots, &cuts) {
+        for id in stage.combined() {
+            log.note(|| Decision::of_node(graph, id, Why::Combined));
+        }
         split::push(&mut plan, &mut placed, stage, &mut log);
     }
     plan.decisions = log.take();

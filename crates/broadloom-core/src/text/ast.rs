@@ -34,7 +34,7 @@ pub enum AstKind {
     Constant(Scalar),
     /// A dtype's name; only ever an argument of a function.
     DType(DType),
-    /// Integers in brackets; only ever an argument of a function. A range of [`Ast::integers`].
+    /// Integers in brackets or parentheses; only ever an argument of a function. A range of [`Ast::integers`].
     List(Range<u32>),
     /// An operator.
     Operator {
@@ -47,6 +47,8 @@ pub enum AstKind {
     Call {
         /// The place of its name.
         name: Span,
+        /// Which of its arguments have names: a range of [`Ast::keywords`].
+        keywords: Range<u32>,
     },
     /// Indices in brackets after an operand. A range of [`Ast::items`].
     Index(Range<u32>),
@@ -61,6 +63,15 @@ pub struct AstNode {
     pub span: Span,
     /// Its operands, a range of [`Ast::args`].
     pub(super) args: Range<u32>,
+}
+
+/// `name=` before an argument of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keyword {
+    /// The place of the name.
+    pub name: Span,
+    /// The number of the argument, from 0.
+    pub argument: u32,
 }
 
 /// One of the indices in brackets.
@@ -172,6 +183,7 @@ pub struct Ast {
     pub(super) text: Box<str>,
     pub(super) nodes: Vec<AstNode>,
     pub(super) args: Vec<AstId>,
+    pub(super) keywords: Vec<Keyword>,
     pub(super) integers: Vec<isize>,
     pub(super) items: Vec<Item>,
     pub(super) extents: Vec<Extent>,
@@ -207,6 +219,24 @@ impl Ast {
     /// The operands of a node.
     pub fn args(&self, node: &AstNode) -> &[AstId] {
         &self.args[node.args.start as usize..node.args.end as usize]
+    }
+
+    /// The names of the arguments of a [`AstKind::Call`], in the order of the arguments.
+    pub fn keywords(&self, of: &Range<u32>) -> &[Keyword] {
+        &self.keywords[of.start as usize..of.end as usize]
+    }
+
+    /// The arguments of a node, each with its name if it has one.
+    pub fn arguments(&self, node: &AstNode) -> impl Iterator<Item = (Option<&Span>, AstId)> {
+        let keywords = match &node.kind {
+            AstKind::Call { keywords, .. } => self.keywords(keywords),
+            _ => &[],
+        };
+        let mut keywords = keywords.iter().peekable();
+        self.args(node).iter().zip(0..).map(move |(arg, number)| {
+            let keyword = keywords.next_if(|keyword| keyword.argument == number);
+            (keyword.map(|keyword| &keyword.name), *arg)
+        })
     }
 
     /// The elements of a [`AstKind::List`].

@@ -67,7 +67,11 @@ impl Parser<'_> {
         let expected = match self.stack.last() {
             None => "an expression".into(),
             Some(Pending { what: Waiting::Group, .. }) => "an expression after `(`".into(),
-            Some(Pending { what: Waiting::Call { name, first }, .. }) => {
+            Some(Pending { what: Waiting::Call { name, first, .. }, .. }) => {
+                if let Some(keyword) = self.open_keyword() {
+                    let expected = format!("a value after `{}=`", self.quote(keyword));
+                    return self.expected(found.as_ref(), &expected);
+                }
                 let which = if self.operands.len() == *first as usize { "an" } else { "another" };
                 format!("{which} argument of `{}`, or `)`", self.quote(name))
             }
@@ -94,6 +98,9 @@ impl Parser<'_> {
         };
         let help = match token {
             Token::Open => Some("to multiply, write `*`; only a name can be called"),
+            Token::Colon if matches!(opener.map(|p| &p.what), Some(Waiting::Call { .. })) => {
+                Some("an argument with a name is written `axis=0`")
+            }
             Token::Name | Token::Number(_) | Token::Bool(_) => Some("to multiply, write `*`"),
             _ => slips::operator(&self.text[..span.end as usize]).or(token.advice()),
         };
@@ -117,9 +124,7 @@ impl Parser<'_> {
             Token::Assign if self.ast.nodes.last().is_some_and(is_index) => {
                 Some("arrays are never changed: to choose by element, write `where(condition, a, b)`")
             }
-            Token::Assign if in_call => {
-                Some("to compare, write `==`; arguments are given in order, without names")
-            }
+            Token::Assign if in_call => Some("to compare, write `==`; an argument has one name: `axis=0`"),
             Token::Assign => Some("to compare, write `==`; a name is bound at the start of a line"),
             _ => token.advice(),
         };
@@ -195,27 +200,10 @@ impl Parser<'_> {
     /// A comma where no arguments are separated.
     pub(super) fn stray_comma(&self, span: &Span) -> TextError {
         let help = match &self.stack[..] {
-            [.., Pending { what: Waiting::Call { .. }, .. }, Pending { what: Waiting::Group, span }] => {
-                self.list_of(span).map(|list| format!("a list is written in brackets: `[{list}]`"))
-            }
             [] => Some("several results are written `return y = a, z = b`".into()),
             _ => Some("there are no tuples: several results are written `return y = a, z = b`".into()),
         };
         syntax(span, "found `,`, which only separates arguments, or results of `return`", help)
-    }
-
-    /// The integers in a parenthesis, if there is nothing else in it.
-    fn list_of(&self, open: &Span) -> Option<String> {
-        let mut lexer = Lexer::new(&self.text[open.end as usize..]);
-        loop {
-            match lexer.next()?.ok()? {
-                Token::Close => break,
-                Token::Number(_) | Token::Minus | Token::Comma => {}
-                _ => return None,
-            }
-        }
-        let inside = self.quote(&(open.end..open.end + lexer.span().start as u32));
-        Some(inside.trim_end_matches([',', ' ']).to_owned())
     }
 
     /// An error in the brackets after an operand, with advice on what an index can't be.

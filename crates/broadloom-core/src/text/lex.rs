@@ -221,7 +221,7 @@ pub(super) fn instead_of(character: char) -> Option<&'static str> {
             "there are no strings; a dtype is written without quotes: `astype(x, float32)`"
         }
         '?' => "to choose by element, write `where(condition, a, b)`",
-        '@' => "there is no matrix product yet: functions work element by element",
+        '@' => "there is no matrix product; of vectors it is `vecdot(x1, x2)`, or `sum(x1 * x2)`",
         '{' | '}' => "there are no blocks: group with parentheses",
         '²' => "write `x ** 2`",
         '³' => "write `x ** 3`",

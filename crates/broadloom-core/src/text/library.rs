@@ -80,8 +80,8 @@ impl Library {
         &self.0.sources[number as usize]
     }
 
-    /// Whether some function changes a shape.
-    pub(super) fn has_views(&self) -> bool {
-        self.0.sources.iter().any(|source| source.has_views())
+    /// Whether some function may make an element of other elements than those at its place.
+    pub(super) fn moves_elements(&self) -> bool {
+        self.0.sources.iter().any(|source| source.moves_elements())
     }
 }

@@ -140,35 +140,38 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether another element follows, up to the closing bracket, whose end is noted.
-    fn another(&mut self, end: &mut u32, what: &str) -> Result<bool, TextError> {
+    /// Whether another element follows, up to what closes the list, whose end is noted.
+    fn another(&mut self, closing: Token, end: &mut u32, what: &str) -> Result<bool, TextError> {
         match self.take()? {
-            Some((Token::BracketEnd, span)) => {
+            Some((token, span)) if token == closing => {
                 self.closes();
                 *end = span.end;
                 Ok(false)
             }
             Some((Token::Comma, _)) => match self.peek()? {
-                Some(Token::BracketEnd) => self.another(end, what),
+                Some(token) if token == closing => self.another(closing, end, what),
                 _ => Ok(true),
             },
-            found => Err(self.expected(found.as_ref(), &format!("`,` or `]` after {what}"))),
+            found => {
+                let mark = if closing == Token::Close { ")" } else { "]" };
+                Err(self.expected(found.as_ref(), &format!("`,` or `{mark}` after {what}")))
+            }
         }
     }
 
-    /// `[integer, …]`, after the bracket.
-    pub(super) fn list(&mut self, open: Span) -> Result<ParsedOperand, TextError> {
+    /// `[integer, …]` or `(integer, …)`, after the bracket or parenthesis.
+    pub(super) fn list(&mut self, open: Span, closing: Token) -> Result<ParsedOperand, TextError> {
         self.opens();
         let first = self.ast.integers.len();
         let mut end = open.end;
         let mut more = match self.peek()? {
-            Some(Token::BracketEnd) => self.another(&mut end, "a list")?,
+            Some(token) if token == closing => self.another(closing, &mut end, "a list")?,
             _ => true,
         };
         while more {
             let x = self.integer("an integer")?;
             self.ast.integers.push(x);
-            more = self.another(&mut end, "an integer")?;
+            more = self.another(closing, &mut end, "an integer")?;
             if self.ast.integers.len() - first > MAX_RANK {
                 return Err(limit(&open, format!("a list has at most {MAX_RANK} integers")));
             }
@@ -195,7 +198,7 @@ impl Parser<'_> {
             if self.ast.items.len() - first > MAX_RANK {
                 return Err(limit(open, format!("an array has at most {MAX_RANK} axes")));
             }
-            let more = self.another(&mut end, "an index");
+            let more = self.another(Token::BracketEnd, &mut end, "an index");
             if !more.map_err(|error| self.bad_index(error, operand, open))? {
                 break;
             }
@@ -243,14 +246,14 @@ impl Parser<'_> {
         }
         let mut end = 0;
         let mut more = match self.peek()? {
-            Some(Token::BracketEnd) => self.another(&mut end, "values")?,
+            Some(Token::BracketEnd) => self.another(Token::BracketEnd, &mut end, "values")?,
             _ => true,
         };
         while more {
             let (value, span) = self.value("a value")?;
             let scalar = self.scalar(dtype, value, &span)?;
             self.ast.data.push(scalar.bits);
-            more = self.another(&mut end, "a value")?;
+            more = self.another(Token::BracketEnd, &mut end, "a value")?;
         }
         Ok(first..self.ast.data.len() as u32)
     }

@@ -7,12 +7,14 @@ use smallvec::SmallVec;
 
 use super::Span;
 use super::ast::{Ast, AstId, AstKind, AstNode, Item, Statement, Type};
-use super::built_in::{ASTYPE, built_in_names, constant};
+use super::built_in::{built_in, constant};
+use super::call::{Call, GeneratorCall, ReductionCall};
 use super::error::{TextError, limit};
 use super::module::{Input, Module};
 use super::number::brief;
+use super::parameters::ViewName;
 use super::slips;
-use super::source::{Constant, Def, Function, Reference, Source, ViewName};
+use super::source::{Constant, Def, Function, Reference, Source};
 use super::suggestions::nearest;
 use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
 
@@ -68,6 +70,18 @@ pub trait Meaning {
     /// # Errors
     /// If it does not fit.
     fn view(&mut self, x: &Self::Value, view: View<'_>) -> Result<Self::Value>;
+
+    /// A reduction, with axes that are unchecked.
+    ///
+    /// # Errors
+    /// If it does not take these operands, or has no such axes.
+    fn reduce(&mut self, call: &ReductionCall, args: &[Self::Value]) -> Result<Self::Value>;
+
+    /// An array whose elements come from their indices; it has an operand if its shape is that of one.
+    ///
+    /// # Errors
+    /// If there is no such array.
+    fn generate(&mut self, call: &GeneratorCall, args: &[Self::Value]) -> Result<Self::Value>;
 
     /// The function that [`Library::declare`](super::Library::declare) gave this number.
     ///
@@ -226,7 +240,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     fn in_function(&self, inner: InnerError, source: &Source, id: AstId) -> TextError {
         let InnerError { error, def, part } = inner;
         let span = match &source.ast[id].kind {
-            AstKind::Call { name } => name,
+            AstKind::Call { name, .. } => name,
             _ => &source.ast[id].span,
         };
         if error.is_limit() {
@@ -264,16 +278,17 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             }
             (Reference::Constant(constant), _) => Some(self.constant(constant)),
             (Reference::Function(function), _) => return self.function(source, id, function),
-            (Reference::Op(op), AstKind::Call { name }) => Some(self.apply(ast, node, name, op)?),
+            (Reference::Op(op), AstKind::Call { name, .. }) => Some(self.apply(ast, node, name, op)?),
             (_, AstKind::Operator { op, at }) => Some(self.apply(ast, node, at, *op)?),
-            (Reference::Astype, AstKind::Call { name }) => Some(self.cast(ast, node, name)?),
-            (Reference::View(view), AstKind::Call { name }) => {
-                Some(self.view(ast, node, name, Some(view))?)
+            (Reference::Call(call), AstKind::Call { name, .. }) => {
+                let call = source.calls.get(call as usize).ok_or_else(internal)?;
+                Some(self.call(ast, node, name, call)?)
             }
-            (_, AstKind::Index(_)) => {
+            (_, AstKind::Index(items)) => {
                 let inner = &ast[ast.args(node)[0]].span;
                 let span = inner.end..node.span.end;
-                Some(self.view(ast, node, &span, None)?)
+                let view = View::Index(ast.items(items));
+                Some(self.on_one(ast, node, &span, |meaning, x| meaning.view(x, view))?)
             }
             (_, AstKind::Bool(x)) => Some((self.meaning.literal(Literal::Bool(*x)), false)),
             (_, AstKind::Int(x)) => Some((self.meaning.literal(Literal::Int(*x)), false)),
@@ -336,54 +351,62 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         TextError { operands, uses_names, ..TextError::of(error, at) }
     }
 
-    fn cast(
+    /// A function that takes more than operands.
+    fn call(
         &mut self,
         ast: &Ast,
         node: &AstNode,
         at: &Span,
+        call: &Call,
     ) -> std::result::Result<Held<M::Value>, TextError> {
-        let (operands, uses_names) = self.operands(2)?;
-        let dtype = ast.args(node).get(1).map(|arg| &ast[*arg].kind);
-        let (Some(AstKind::DType(dtype)), [x]) = (dtype, &operands[..]) else { return Err(internal()) };
-        match self.meaning.cast(x, *dtype) {
-            Ok(value) => Ok((value, uses_names)),
-            Err(error) => Err(self.refused(&error, ast, at, &ast.args(node)[..1], &operands, uses_names)),
+        match call {
+            Call::Astype(dtype) => self.on_one(ast, node, at, |meaning, x| meaning.cast(x, *dtype)),
+            Call::View { name, list, axis, index } => {
+                let list = ast.integers(list);
+                let view = match name {
+                    ViewName::PermuteDims => View::PermuteDims(list),
+                    ViewName::BroadcastTo => View::BroadcastTo(list),
+                    ViewName::Reshape => View::Reshape(list),
+                    ViewName::ExpandDims => View::ExpandDims(*axis),
+                    ViewName::Squeeze => View::Squeeze(*axis),
+                    ViewName::Flip => View::Flip(*axis),
+                    ViewName::IndexAxis => View::IndexAxis(*axis, *index),
+                };
+                self.on_one(ast, node, at, |meaning, x| meaning.view(x, view))
+            }
+            Call::Reduction(call) => self.on_all(ast, node, at, |meaning, args| meaning.reduce(call, args)),
+            Call::Generator(call) => self.on_all(ast, node, at, |meaning, args| meaning.generate(call, args)),
         }
     }
 
-    fn view(
+    /// A function of the arguments that are operands, which are the first ones.
+    fn on_all(
         &mut self,
         ast: &Ast,
         node: &AstNode,
         at: &Span,
-        name: Option<ViewName>,
+        apply: impl FnOnce(&mut M, &[M::Value]) -> Result<M::Value>,
     ) -> std::result::Result<Held<M::Value>, TextError> {
         let args = ast.args(node);
         let (operands, uses_names) = self.operands(args.len())?;
-        let [x] = &operands[..] else { return Err(internal()) };
-        let list = || match args.get(1).map(|arg| &ast[*arg].kind) {
-            Some(AstKind::List(list)) => ast.integers(list),
-            _ => &[],
-        };
-        let integer = |number: usize| match args.get(number).map(|arg| &ast[*arg].kind) {
-            Some(AstKind::Int(x)) => isize::try_from(*x).unwrap_or_default(),
-            _ => 0,
-        };
-        let view = match (name, &node.kind) {
-            (None, AstKind::Index(items)) => View::Index(ast.items(items)),
-            (Some(ViewName::PermuteDims), _) => View::PermuteDims(list()),
-            (Some(ViewName::BroadcastTo), _) => View::BroadcastTo(list()),
-            (Some(ViewName::Reshape), _) => View::Reshape(list()),
-            (Some(ViewName::ExpandDims), _) => View::ExpandDims(integer(1)),
-            (Some(ViewName::Squeeze), _) => View::Squeeze(integer(1)),
-            (Some(ViewName::Flip), _) => View::Flip(integer(1)),
-            (Some(ViewName::IndexAxis), _) => View::IndexAxis(integer(1), integer(2)),
-            (None, _) => return Err(internal()),
-        };
-        match self.meaning.view(x, view) {
+        match apply(self.meaning, &operands) {
             Ok(value) => Ok((value, uses_names)),
-            Err(error) => Err(self.refused(&error, ast, at, &args[..1], &operands, uses_names)),
+            Err(error) => Err(self.refused(&error, ast, at, args, &operands, uses_names)),
         }
+    }
+
+    /// A function of one operand, which is the first argument.
+    fn on_one(
+        &mut self,
+        ast: &Ast,
+        node: &AstNode,
+        at: &Span,
+        apply: impl FnOnce(&mut M, &M::Value) -> Result<M::Value>,
+    ) -> std::result::Result<Held<M::Value>, TextError> {
+        self.on_all(ast, node, at, |meaning, args| match args {
+            [x] => apply(meaning, x),
+            _ => Err(crate::Error::new(ErrorKind::Internal, "the text was resolved wrongly")),
+        })
     }
 
     fn function(
@@ -398,7 +421,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
             Function::Host { id, .. } => {
                 let (operands, uses_names) = self.operands(args.len())?;
                 let value = self.meaning.host(id, &operands).map_err(|error| {
-                    let at = if let AstKind::Call { name } = &node.kind { name } else { &node.span };
+                    let at = if let AstKind::Call { name, .. } = &node.kind { name } else { &node.span };
                     self.refused(&error, &source.ast, at, args, &operands, uses_names)
                 })?;
                 self.values.push(Some((value, uses_names)));
@@ -440,7 +463,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         let mut seen = std::collections::HashSet::new();
         let all = known.into_iter().chain(inputs).chain(bound).take(1000);
         let candidates: Vec<&str> = all.filter(|name| seen.insert(*name)).collect();
-        let help = if name != ASTYPE && !built_in_names().any(|function| function == name) {
+        let help = if built_in(name).is_none() {
             nearest(name, candidates.iter().copied()).map(|other| format!("did you mean `{other}`?"))
         } else {
             Some(format!("`{name}` is a function: write its arguments after it, in parentheses"))

@@ -1,4 +1,4 @@
-//! The text language: expressions such as `where(x > 0, x, -x) ** 2`, and programs of them.
+//! The text language: expressions such as `sum(where(x > 0, x, -x) ** 2, axis=0)`, and programs of them.
 //!
 //! [`parse`] makes an [`Ast`] of UTF-8 text, [`Module`] resolves its names, and [`evaluate`] turns it into whatever a
 //! [`Meaning`] constructs; errors are [`TextError`]s that point into the text. [`mod@print`] and [`nodes`] write text that
@@ -8,7 +8,9 @@
 //! through this module.
 
 mod ast;
+mod bind;
 mod built_in;
+mod call;
 mod diagnostics;
 mod error;
 mod lex;
@@ -20,6 +22,7 @@ pub mod nodes;
 mod number;
 mod operator;
 mod options;
+mod parameters;
 mod parse;
 pub mod print;
 mod resolve;
@@ -30,9 +33,10 @@ mod suggestions;
 #[cfg(test)]
 mod tests;
 
-pub use ast::{Ast, AstId, AstKind, AstNode, Body, Extent, Item, Statement, Type};
+pub use ast::{Ast, AstId, AstKind, AstNode, Body, Extent, Item, Keyword, Statement, Type};
 pub use broadloom_ir::TextPlace;
-pub use built_in::{ASTYPE, signature};
+pub use built_in::signature;
+pub use call::{Element, GeneratorCall, ReductionCall};
 pub use error::{Span, TextError};
 pub use lex::is_name;
 pub use library::Library;
@@ -41,5 +45,6 @@ pub use module::{Input, Module, Output};
 pub use number::brief;
 pub use operator::symbol;
 pub use options::ParseOptions;
+pub use parameters::{ASTYPE, BuiltIn, Parameter, ParameterKind, ReductionName, built_ins};
 pub use parse::parse;
 pub use suggestions::nearest;

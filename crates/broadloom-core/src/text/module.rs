@@ -168,13 +168,13 @@ impl Module {
         }
     }
 
-    /// Whether each part of the results depends only on the same part of the inputs: there are no views, and no declared
-    /// types, whose extents a part would not match.
+    /// Whether each part of the results depends only on the same part of the inputs: there are no views, no reductions, and
+    /// no declared types, whose extents a part would not match.
     pub fn is_elementwise(&self) -> bool {
         let types = self.ast().statements().iter().any(|statement| {
             matches!(statement, Statement::Input { .. } | Statement::Binding { ty: Some(_), .. })
         });
-        !types && !self.source.has_views() && !self.library.has_views()
+        !types && !self.source.moves_elements() && !self.library.moves_elements()
     }
 
     /// The results in their order.

@@ -6,12 +6,16 @@ use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::built_in::ASTYPE;
+use super::ASTYPE;
+use super::parameters::ARANGE;
 use super::print;
 use crate::graph::{Graph, Leaf};
 use crate::layout::Layout;
 use crate::node::{NodeId, NodeKind};
 use crate::structure::{KeyLeaf, Structure};
+
+/// The name of the function of the indices along an axis.
+const INDICES: &str = "indices";
 
 /// What computes a node, its operands and its host function under these names; none of a leaf.
 ///
@@ -49,6 +53,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             format!("{scan}({first}, axis={axis}{initial})")
         }
         NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
+        NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
     })
 }
 
@@ -63,6 +68,7 @@ pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> Str
         NodeKind::Reduce { reduction, axes, .. } => Some(format!("{reduction} {axes}")),
         NodeKind::Scan { scan, axis, .. } => Some(format!("{scan} {axis}")),
         NodeKind::Count { .. } => Some("count".to_owned()),
+        NodeKind::Index { .. } => Some(INDICES.to_owned()),
     }
 }
 
@@ -100,7 +106,7 @@ fn numbers(layout: &Layout) -> String {
     match (&shape[..], &strides[..]) {
         (&[len], _) if layout.is_contiguous() && *offset == 0 => format!(" = {}", print::index(len)),
         (&[len], &[step]) if len > 1 && step != 0 => {
-            format!(" = {}({offset}, {}, {step})", print::ARANGE, offset + step * len as isize)
+            format!(" = {}({offset}, {}, {step})", ARANGE, offset + step * len as isize)
         }
         _ => format!("  # generated, strides {:?} from {offset}", &strides[..]),
     }

@@ -3,7 +3,7 @@
 //! [`statement`](super::statement) and [`literal`](super::literal) have the rest of the grammar. There is no recursion,
 //! and each token is pushed and popped at most once, so that time is linear.
 
-use super::ast::{Ast, AstId, AstKind, AstNode, Body, Statement};
+use super::ast::{Ast, AstId, AstKind, AstNode, Body, Keyword, Statement};
 use super::error::{TextError, limit, syntax};
 use super::lex::{Lexer, Token};
 use super::number::{Number, brief};
@@ -36,9 +36,11 @@ pub(super) enum Waiting {
     },
     Group,
     /// Its arguments so far are the operands from `first` on.
+    /// Those of them that have names are [`Parser::keywords`] from `keywords` on.
     Call {
         name: Span,
         first: u32,
+        keywords: u32,
     },
 }
 
@@ -54,6 +56,8 @@ pub(super) struct Parser<'a> {
     pub(super) stack: Vec<Pending>,
     /// Operands whose operator or call is incomplete.
     pub(super) operands: Vec<ParsedOperand>,
+    /// The arguments with names of incomplete calls: the name, and the place among the operands.
+    pub(super) keywords: Vec<(Span, u32)>,
     /// How many parentheses are open: inside them a line may end anywhere.
     pub(super) open: u32,
     pub(super) ast: Ast,
@@ -114,6 +118,7 @@ pub(super) fn parse_any(text: &str, options: &ParseOptions) -> Result<Ast, TextE
         ahead: None,
         stack: Vec::new(),
         operands: Vec::new(),
+        keywords: Vec::new(),
         open: 0,
         ast: Ast::default(),
     };
@@ -263,9 +268,9 @@ impl<'a> Parser<'a> {
         self.closes();
         let last = self.reduce(operand, None)?;
         match self.stack.pop() {
-            Some(Pending { what: Waiting::Call { name, first }, .. }) => {
+            Some(Pending { what: Waiting::Call { name, first, keywords }, .. }) => {
                 self.operands.push(last);
-                self.call(name, first, span)
+                self.call(name, first, keywords, span)
             }
             Some(group) => Ok(ParsedOperand { id: last.id, span: group.span.start..span.end }),
             None => Err(syntax(&span, "found `)`, but no parenthesis is open", None)),
@@ -281,6 +286,11 @@ impl<'a> Parser<'a> {
                 Token::Number(number) => return self.number(number, span),
                 Token::Name => {
                     let next = self.peek()?;
+                    if next == Some(Token::Assign) && self.begins_argument() {
+                        self.take()?;
+                        self.keywords.push((span, self.operands.len() as u32));
+                        continue;
+                    }
                     let Some(dtype) = DType::from_name(self.text(&span)) else {
                         match next {
                             Some(Token::Open) => self.open_call(span)?,
@@ -293,19 +303,19 @@ impl<'a> Parser<'a> {
                         next => return self.dtype(dtype, span, next),
                     }
                 }
+                Token::Open if self.is_argument() && self.begins_list() => {
+                    return self.list(span, Token::Close);
+                }
                 Token::Open => {
                     self.opens();
                     self.wait(span, Waiting::Group)?;
                 }
-                Token::Bracket if matches!(self.stack.last(), Some(p) if matches!(p.what, Waiting::Call { .. })) =>
-                {
-                    return self.list(span);
-                }
+                Token::Bracket if self.is_argument() => return self.list(span, Token::BracketEnd),
                 // No arguments, or a comma after the last.
-                Token::Close => match self.stack.pop_if(|top| matches!(top.what, Waiting::Call { .. })) {
-                    Some(Pending { what: Waiting::Call { name, first }, .. }) => {
+                Token::Close if self.begins_argument() => match self.stack.pop() {
+                    Some(Pending { what: Waiting::Call { name, first, keywords }, .. }) => {
                         self.closes();
-                        return self.call(name, first, span);
+                        return self.call(name, first, keywords, span);
                     }
                     _ => return Err(self.no_operand(Some((token, span)))),
                 },
@@ -315,6 +325,37 @@ impl<'a> Parser<'a> {
                 },
             }
         }
+    }
+
+    /// Whether nothing but its name stands before the next token in an argument of a call.
+    fn is_argument(&self) -> bool {
+        matches!(self.stack.last(), Some(Pending { what: Waiting::Call { .. }, .. }))
+    }
+
+    /// The name before the next token, if the value of an argument with a name is to begin.
+    pub(super) fn open_keyword(&self) -> Option<&Span> {
+        let Some(Pending { what: Waiting::Call { keywords, .. }, .. }) = self.stack.last() else {
+            return None;
+        };
+        let (name, operand) = self.keywords[*keywords as usize..].last()?;
+        (*operand as usize == self.operands.len()).then_some(name)
+    }
+
+    /// Whether an argument of a call is to begin.
+    fn begins_argument(&self) -> bool {
+        self.is_argument() && self.open_keyword().is_none()
+    }
+
+    /// Whether a parenthesis that was opened has several numbers in it, or none: `(0, 1)`, `(-1,)`, `()`.
+    fn begins_list(&self) -> bool {
+        let tokens = self.lexer.clone().map_while(Result::ok);
+        let mut tokens = tokens.filter(|token| *token != Token::Newline);
+        let number = match tokens.next() {
+            Some(Token::Close) => return true,
+            Some(Token::Minus | Token::Plus) => tokens.next(),
+            first => first,
+        };
+        matches!(number, Some(Token::Number(_))) && tokens.next() == Some(Token::Comma)
     }
 
     /// A number, with the sign before it unless `**` follows, which binds tighter.
@@ -340,9 +381,8 @@ impl<'a> Parser<'a> {
 
     /// A dtype's name that no parenthesis follows.
     fn dtype(&mut self, dtype: DType, span: Span, next: Option<Token>) -> Result<ParsedOperand, TextError> {
-        let opens = matches!(self.stack.last(), Some(Pending { what: Waiting::Call { .. }, .. }));
         let closes = matches!(next, None | Some(Token::Comma | Token::Close));
-        if opens && closes {
+        if self.is_argument() && closes {
             return self.push(AstKind::DType(dtype), span, &[]);
         }
         let message = format!("`{dtype}` is a dtype, which can only be an argument of a function");
@@ -354,12 +394,24 @@ impl<'a> Parser<'a> {
     fn open_call(&mut self, name: Span) -> Result<(), TextError> {
         let open = self.take()?.map_or(name.clone(), |(_, open)| open);
         self.opens();
-        self.wait(open, Waiting::Call { name, first: self.operands.len() as u32 })
+        let (first, keywords) = (self.operands.len() as u32, self.keywords.len() as u32);
+        self.wait(open, Waiting::Call { name, first, keywords })
     }
 
-    fn call(&mut self, name: Span, first: u32, close: Span) -> Result<ParsedOperand, TextError> {
+    /// A call at its closing parenthesis; its arguments are the operands from `first` on.
+    fn call(
+        &mut self,
+        name: Span,
+        first: u32,
+        keywords: u32,
+        close: Span,
+    ) -> Result<ParsedOperand, TextError> {
         let span = name.start..close.end;
-        self.push_taking(AstKind::Call { name }, span, first as usize)
+        let start = self.ast.keywords.len() as u32;
+        let named = self.keywords.drain(keywords as usize..);
+        self.ast.keywords.extend(named.map(|(name, operand)| Keyword { name, argument: operand - first }));
+        let keywords = start..self.ast.keywords.len() as u32;
+        self.push_taking(AstKind::Call { name, keywords }, span, first as usize)
     }
 
     /// Completes every operator that binds the operand tighter than `next` does: all up to the innermost open

@@ -7,15 +7,18 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::Span;
-use super::ast::{Ast, AstId, AstKind, Body, Statement};
-use super::built_in::{ASTYPE, built_in, built_in_names, constant, signature, view_signature};
+use super::ast::{Ast, AstId, AstKind, AstNode, Body, Statement};
+use super::bind::{arguments, bind, counted};
+use super::built_in::{Named, built_in, built_in_names, constant, signature};
+use super::call::Call;
 use super::error::TextError;
 use super::library::Library;
 use super::number::brief;
+use super::parameters::{ASTYPE, ParameterKind};
 use super::slips;
-use super::source::{Def, Function, Reference, Source, ViewName};
+use super::source::{Def, Function, Reference, Source};
 use super::suggestions::nearest;
-use crate::{DType, ErrorKind};
+use crate::ErrorKind;
 
 /// Resolves a text; returns also the first uses of names that it does not declare.
 pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>), TextError> {
@@ -23,6 +26,7 @@ pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>
         ast: &ast,
         library,
         references: vec![Reference::Itself; ast.nodes().len()],
+        calls: Vec::new(),
         slots: HashMap::new(),
         defs: Vec::new(),
         def_of: HashMap::new(),
@@ -44,14 +48,15 @@ pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>
             Statement::Output { value, .. } => resolver.body(value, None)?,
         }
     }
-    let Resolver { references, defs, order, .. } = resolver;
-    Ok((Source { ast, references, defs }, order))
+    let Resolver { references, calls, defs, order, .. } = resolver;
+    Ok((Source { ast, references, calls, defs }, order))
 }
 
 struct Resolver<'t> {
     ast: &'t Ast,
     library: &'t Library,
     references: Vec<Reference>,
+    calls: Vec<Call>,
     slots: HashMap<&'t str, u32>,
     defs: Vec<Def>,
     def_of: HashMap<&'t str, u32>,
@@ -111,18 +116,18 @@ impl<'t> Resolver<'t> {
             let reference = match &node.kind {
                 _ if is_syntax => continue,
                 AstKind::DType(dtype) => {
-                    let message =
-                        format!("`{dtype}` is a dtype, which only the second argument of `{ASTYPE}` can be");
+                    let message = format!("`{dtype}` is a dtype, which only `{ASTYPE}` and `dtype=` take");
                     let help = format!("to convert, write `{ASTYPE}(x, {dtype})`");
                     return Err(TextError::new(ErrorKind::Arity, &node.span, message).with_help(help));
                 }
                 AstKind::List(_) => {
-                    let message = "a list, which only the second argument of `reshape`, `broadcast_to` or \
-                                   `permute_dims` can be";
-                    return Err(TextError::new(ErrorKind::Arity, &node.span, message));
+                    let message = "a list, which only axes and shapes can be";
+                    let error = TextError::new(ErrorKind::Arity, &node.span, message);
+                    return Err(error
+                        .with_help("write one as in `reshape(x, [2, 3])`, or give its values as an input"));
                 }
                 AstKind::Name => self.name(id, of)?,
-                AstKind::Call { name } => self.call(id, name, of.map(|(name, _)| name))?,
+                AstKind::Call { name, .. } => self.call(id, name, of.map(|(name, _)| name))?,
                 _ => continue,
             };
             self.references[id.index()] = reference;
@@ -133,13 +138,11 @@ impl<'t> Resolver<'t> {
     /// Marks the arguments that a function takes as syntax.
     fn mark_syntax(&mut self, id: AstId) {
         let node = &self.ast[id];
-        let AstKind::Call { name } = &node.kind else { return };
-        let syntax = match built_in(self.ast.at(name)) {
-            Some(Reference::Astype | Reference::View(_)) => self.ast.args(node).get(1..),
-            _ => None,
-        };
-        for arg in syntax.unwrap_or_default() {
-            if self.ast.args(&self.ast[*arg]).is_empty() {
+        let AstKind::Call { name, .. } = &node.kind else { return };
+        let Some(Named::BuiltIn(function)) = built_in(self.ast.at(name)) else { return };
+        for (arg, _, parameter) in arguments(self.ast, node, function) {
+            let kind = parameter.map(|number| function.parameters[number].kind);
+            if kind != Some(ParameterKind::Operand) && self.ast.args(&self.ast[arg]).is_empty() {
                 self.references[arg.index()] = Reference::Syntax;
             }
         }
@@ -173,33 +176,39 @@ impl<'t> Resolver<'t> {
         })
     }
 
-    fn call(&self, id: AstId, name: &Span, def: Option<&Span>) -> Result<Reference, TextError> {
+    fn call(&mut self, id: AstId, name: &Span, def: Option<&Span>) -> Result<Reference, TextError> {
         let text = self.ast.at(name);
-        let args = self.ast.args(&self.ast[id]);
-        let own = self.def_of.get(text).map(|number| Reference::Function(Function::Own(*number)));
-        let library = || self.library.function(text).map(Reference::Function);
-        let Some(reference) = own.or_else(library).or_else(|| built_in(text)) else {
-            return Err(self.unknown_function(text, name, def, args.len()));
+        let node = &self.ast[id];
+        let args = self.ast.args(node);
+        let own = self.def_of.get(text).map(|number| Function::Own(*number));
+        let (reference, (words, takes)) = match own.or_else(|| self.library.function(text)) {
+            Some(function) => (Reference::Function(function), self.parameters(function)),
+            None => match built_in(text) {
+                None => return Err(self.unknown_function(text, name, def, args.len())),
+                Some(Named::Op(op)) => (Reference::Op(op), (signature(op).to_owned(), op.operands())),
+                Some(Named::BuiltIn(function)) => {
+                    self.calls.push(bind(self.ast, node, name, function)?);
+                    return Ok(Reference::Call(self.calls.len() as u32 - 1));
+                }
+            },
         };
-        let (words, takes) = match reference {
-            Reference::Op(op) => (signature(op).to_owned(), op.operands()),
-            Reference::Astype => ("x, dtype".to_owned(), 2),
-            Reference::View(view) => {
-                (view_signature(view).to_owned(), if view == ViewName::IndexAxis { 3 } else { 2 })
-            }
-            Reference::Function(function) => self.parameters(function),
-            _ => (String::new(), args.len()),
-        };
+        self.has_no_keywords(node, text, &words)?;
         if args.len() != takes {
-            let plural = if takes == 1 { "" } else { "s" };
-            let (text, given) = (brief(text), args.len());
-            let message = format!("`{text}({words})` takes {takes} argument{plural}, but is given {given}");
             let is_ours = !matches!(reference, Reference::Function(_));
-            let help = slips::arity(&text, given).filter(|_| is_ours).map(str::to_owned);
+            let message = counted(&brief(text), &words, takes, "", args.len());
+            let help = slips::arity(text, args.len()).filter(|_| is_ours).map(str::to_owned);
             return Err(TextError::new(ErrorKind::Arity, name, message).with(help));
         }
-        self.check_syntax(reference, args, text)?;
         Ok(reference)
+    }
+
+    /// Refuses arguments with names, for a function that has none.
+    fn has_no_keywords(&self, node: &AstNode, of: &str, words: &str) -> Result<(), TextError> {
+        let Some(keyword) = self.ast.arguments(node).find_map(|(keyword, _)| keyword) else { return Ok(()) };
+        let name = brief(self.ast.at(keyword));
+        let message = format!("`{}({words})` takes its arguments in order, without `{name}=`", brief(of));
+        let help = slips::keyword(of, &name, &[]).unwrap_or_else(|| "to compare, write `==`".to_owned());
+        Err(TextError::new(ErrorKind::Arity, keyword, message).with_help(help))
     }
 
     /// The names of a function's parameters, and their number.
@@ -217,41 +226,6 @@ impl<'t> Resolver<'t> {
         };
         let words: Vec<&str> = ast.parameters(range).iter().take(8).map(|name| ast.at(name)).collect();
         (brief(&words.join(", ")).into_owned(), range.len())
-    }
-
-    /// Checks the arguments that a function takes as syntax.
-    fn check_syntax(&self, reference: Reference, args: &[AstId], name: &str) -> Result<(), TextError> {
-        for arg in args.iter().skip(1) {
-            let node = &self.ast[*arg];
-            let wanted = match (reference, &node.kind) {
-                (Reference::Astype, AstKind::DType(_)) => continue,
-                (Reference::Astype, _) => return Err(self.not_a_dtype(*arg)),
-                (Reference::View(view), AstKind::List(_)) if view.takes_list() => continue,
-                (Reference::View(view), _) if view.takes_list() => "a list of integers, such as `[2, 3]`",
-                (Reference::View(_), AstKind::Int(x)) if isize::try_from(*x).is_ok() => continue,
-                (Reference::View(_), _) => "an integer",
-                _ => continue,
-            };
-            let message = format!("this argument of `{name}` must be {wanted}");
-            return Err(TextError::new(ErrorKind::Arity, &node.span, message));
-        }
-        Ok(())
-    }
-
-    fn not_a_dtype(&self, id: AstId) -> TextError {
-        let node = &self.ast[id];
-        let all = DType::ALL.iter().map(|dtype| dtype.name());
-        let (message, help) = match &node.kind {
-            AstKind::Name => {
-                let name = self.ast.at(&node.span);
-                let near = || nearest(name, all.clone()).map(|other| format!("did you mean `{other}`?"));
-                let help = slips::dtype(name).or_else(near);
-                (format!("`{}` is not a dtype", brief(name)), help)
-            }
-            _ => (format!("the second argument of `{ASTYPE}` must be a dtype"), None),
-        };
-        let help = help.unwrap_or_else(|| format!("dtypes are {}", all.collect::<Vec<_>>().join(", ")));
-        TextError::new(ErrorKind::Name, &node.span, message).with_help(help)
     }
 
     fn unknown_function(&self, text: &str, name: &Span, def: Option<&Span>, arguments: usize) -> TextError {

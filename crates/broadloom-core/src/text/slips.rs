@@ -4,7 +4,7 @@
 //! The tables are data. The parser, the resolver and the evaluator look up what they have refused already, so that a row
 //! never changes what a text means, and a name that the language gains makes its row unused.
 
-use super::built_in::constant;
+use super::built_in::{built_in, constant};
 use super::lex::Token;
 
 /// Advice for a name.
@@ -31,11 +31,12 @@ impl Advice {
 
 type Row = (&'static [&'static str], Advice);
 
-const REDUCTIONS: Advice = Missing("there are no reductions yet: functions work element by element");
-const PRODUCTS: Advice = Missing("there is no matrix product yet: functions work element by element");
-const JOINS: Advice = Missing("arrays can't be joined: functions work element by element");
-const GENERATORS: Advice = Missing("arrays are inputs: none is generated in a text; a number broadcasts");
-const ORDERING: Advice = Missing("there is no sorting or searching: functions work element by element");
+const PRODUCTS: Advice =
+    Missing("there is no matrix product; of vectors it is `vecdot(x1, x2)`, or `sum(x1 * x2)`");
+const JOINS: Advice =
+    Missing("arrays can't be joined: a text computes new elements from those of its inputs");
+const RANDOM: Advice = Missing("there are no random numbers: give them as an input");
+const ORDERING: Advice = Missing("there is no sorting or searching");
 const LOOPS: Advice = Missing("there are no loops: functions apply to every element of an array");
 const SHAPES: Advice = Missing("a text can't ask for extents: they are known when it is run");
 const SPECIAL: Advice = Missing("it is not among the functions of the Array API standard");
@@ -130,62 +131,59 @@ const FUNCTIONS: &[Row] = &[
     (&["len", "shape", "size", "ndim", "numel"], SHAPES),
     (&["cast", "convert", "as_type", "to", "view"], Is("astype")),
     // What is not here.
+    // Reductions.
+    (&["amax"], Is("max")),
+    (&["amin"], Is("min")),
+    (&["product"], Is("prod")),
+    (&["total"], Is("sum")),
+    (&["average", "avg"], Write("`mean(x)`, or with weights `sum(w * x) / sum(w)`")),
+    (&["nanaverage"], Is("nanmean")),
+    (&["variance"], Is("var")),
+    (&["stdev", "stddev", "sd"], Is("std")),
+    (&["sometrue"], Is("any")),
+    (&["alltrue"], Is("all")),
+    (&["idxmax", "imax"], Is("argmax")),
+    (&["idxmin", "imin"], Is("argmin")),
+    (&["cumsum"], Is("cumulative_sum")),
+    (&["cumprod"], Is("cumulative_prod")),
     (
-        &[
-            "sum",
-            "prod",
-            "mean",
-            "average",
-            "median",
-            "std",
-            "var",
-            "amin",
-            "amax",
-            "nansum",
-            "cumsum",
-            "cumprod",
-            "any",
-            "all",
-            "argmin",
-            "argmax",
-            "norm",
-            "count_nonzero",
-            "softmax",
-            "logsumexp",
-            "ptp",
-            "trapz",
-            "percentile",
-            "quantile",
-            "histogram",
-        ],
-        REDUCTIONS,
+        &["cummax", "cummin", "accumulate"],
+        Missing("of each prefix there are `cumulative_sum` and `cumulative_prod`"),
     ),
-    (&["dot", "matmul", "einsum", "inner", "tensordot", "vdot", "cross", "kron", "conv"], PRODUCTS),
+    (&["norm", "linalg", "l2_norm"], Write("`vector_norm(x)`, with `ord=1` or `ord=inf` for other norms")),
+    (&["dot", "inner", "vdot"], Write("`vecdot(x1, x2)`, or `sum(x1 * x2)`")),
+    (&["sumsq", "ssq"], Write("`sum(x * x)`")),
+    (&["rms"], Write("`sqrt(mean(x * x))`")),
+    (&["ptp"], Write("`max(x) - min(x)`")),
+    (
+        &["softmax"],
+        Write("`t = exp(x - max(x, axis=-1, keepdims=true))`, and `t / sum(t, axis=-1, keepdims=true)`"),
+    ),
+    (&["logsumexp"], Write("`m + log(sum(exp(x - m)))`, with `m = max(x)`")),
+    (&["trapz", "trapezoid"], Write("`sum(y[1:] + y[:-1]) * (dx / 2)`")),
+    (&["nanargmax", "nanargmin"], Write("`argmax(where(isnan(x), -inf, x))` and the like")),
+    (&["countif", "count_true"], Is("count_nonzero")),
+    (&["median", "percentile", "quantile", "histogram", "bincount", "nanmedian", "mode"], ORDERING),
+    (&["matmul", "einsum", "tensordot", "cross", "kron", "conv"], PRODUCTS),
     (&["outer"], Write("`expand_dims(x1, 1) * x2`")),
     (&["concatenate", "concat", "stack", "hstack", "vstack", "append", "split"], JOINS),
+    // Arrays of numbers.
+    (&["rand", "random", "randn", "normal", "uniform", "randint"], RANDOM),
+    (&["empty"], Is("zeros")),
+    (&["identity"], Is("eye")),
     (
-        &[
-            "zeros",
-            "ones",
-            "full",
-            "empty",
-            "arange",
-            "linspace",
-            "eye",
-            "identity",
-            "rand",
-            "random",
-            "randn",
-            "meshgrid",
-            "array",
-            "zeros_like",
-            "ones_like",
-            "full_like",
-        ],
-        GENERATORS,
+        &["zeros_like", "ones_like", "full_like", "empty_like"],
+        Missing("a number broadcasts: `0 * x`, or the number alone"),
     ),
+    (&["meshgrid", "mgrid", "ogrid"], Write("`indices(x, axis=0)` and `indices(x, axis=1)`")),
+    (&["iota", "seq"], Is("arange")),
+    (&["logspace"], Write("`10.0 ** linspace(0, 1, 11)`")),
+    (&["geomspace"], Write("`exp(linspace(0, 1, 11))`")),
+    (&["array", "asarray"], Missing("arrays are inputs; a list is only a shape or axes")),
+    (&["tril", "triu"], Write("`where(indices(x, axis=0) >= indices(x, axis=1), x, 0)`")),
     (&["sort", "argsort", "unique", "searchsorted", "nonzero", "in1d", "isin"], ORDERING),
-    (&["range", "enumerate", "map", "zip", "filter", "reduce", "for_each", "vectorize"], LOOPS),
+    (&["range"], Is("arange")),
+    (&["enumerate", "map", "zip", "filter", "reduce", "fold", "for_each", "vectorize"], LOOPS),
     (&["print", "printf", "println", "display"], Missing("the last expression of a text is its result")),
     (
         &["load", "open", "read", "loadtxt", "read_csv"],
@@ -246,6 +244,7 @@ const INFIXES: &[Row] = &[
     (&["mod", "rem", "modulo"], Write("`%`")),
     (&["div"], Write("`//`")),
     (&["xor"], Write("`^`")),
+    (&["for"], LOOPS),
     (&["shl"], Write("`<<`")),
     (&["shr"], Write("`>>`")),
     (&["as", "to"], Write("`astype(x, float32)` to convert")),
@@ -307,6 +306,26 @@ const OPERATORS: &[(&str, &str)] = &[
 ];
 const ONCE: &str = "a name is bound once: write `y = x + 1`, with a name of its own";
 
+/// Names of arguments in other libraries; [`Is`] the name here.
+const KEYWORDS: &[Row] = &[
+    (&["keep_dims", "keepdim", "keep", "keep_dim"], Is("keepdims")),
+    (&["dim", "dims", "axes", "ax", "along"], Is("axis")),
+    (&["ddof"], Is("correction")),
+    (&["unbiased", "bias"], Write("`correction=1` for the variance of a sample")),
+    (&["type", "dt"], Is("dtype")),
+    (&["newshape", "size", "dims"], Is("shape")),
+    (&["p"], Is("ord")),
+    (&["initial", "prepend"], Is("include_initial")),
+    (&["initial", "start"], Write("it beside the result, as in `start + sum(x)`")),
+    (&["where", "mask"], Write("`where(m, x, 0)` as the operand, with the value that changes nothing")),
+    (&["weights"], Write("`sum(w * x) / sum(w)`")),
+    (&["out"], Missing("results are new arrays: who runs the text says where they go")),
+    (
+        &["order", "copy", "casting", "subok", "device", "like"],
+        Missing("memory is laid out by who runs the text"),
+    ),
+];
+
 /// Calls with another number of arguments than a function has: the function, the least number, and the advice.
 const ARITIES: &[(&str, usize, &str)] = &[
     ("log", 2, "for another base, write `log(x) / log(base)`"),
@@ -316,15 +335,20 @@ const ARITIES: &[(&str, usize, &str)] = &[
     ("reshape", 3, "the shape is one list: `reshape(x, [2, 3])`"),
     ("permute_dims", 1, "the axes are one list: `permute_dims(x, [1, 0])`"),
     ("broadcast_to", 3, "the shape is one list: `broadcast_to(x, [2, 3])`"),
-    ("squeeze", 1, "give the axis: `squeeze(x, 0)`"),
-    ("flip", 1, "give the axis: `flip(x, 0)`"),
-    ("expand_dims", 1, "give the axis: `expand_dims(x, 0)`"),
+    ("zeros", 2, "the shape is one list: `zeros([2, 3])`"),
+    ("ones", 2, "the shape is one list: `ones([2, 3])`"),
+    ("full", 3, "the shape is one list: `full([2, 3], 0.5)`"),
+    ("linspace", 4, "options have their names: `endpoint=false`"),
+    ("linspace", 1, "give the ends and the number of elements: `linspace(0, 1, 11)`"),
+    ("squeeze", 1, "give the axis: `squeeze(x, axis=0)`"),
+    ("flip", 1, "give the axis: `flip(x, axis=0)`"),
+    ("expand_dims", 1, "give the axis: `expand_dims(x, axis=0)`"),
     ("pow", 1, "for powers of e, write `exp(x)`"),
     ("subtract", 1, "for the opposite sign, write `-x`"),
     ("maximum", 3, "of three, write `maximum(maximum(a, b), c)`"),
     ("minimum", 3, "of three, write `minimum(minimum(a, b), c)`"),
-    ("maximum", 1, "there are no reductions yet; of two arrays it is `maximum(x1, x2)`"),
-    ("minimum", 1, "there are no reductions yet; of two arrays it is `minimum(x1, x2)`"),
+    ("maximum", 1, "of all elements it is `max(x)`"),
+    ("minimum", 1, "of all elements it is `min(x)`"),
     ("add", 3, "of three, write `a + b + c`"),
     ("multiply", 3, "of three, write `a * b * c`"),
 ];
@@ -336,9 +360,6 @@ fn find(rows: &[Row], name: &str) -> Option<String> {
 /// Advice for a call of a function that does not exist.
 pub(super) fn function(name: &str, arguments: usize) -> Option<String> {
     match (name, arguments) {
-        ("min" | "max", 0 | 1) => Some(REDUCTIONS.text()),
-        ("min", _) => Some(Is("minimum").text()),
-        ("max", _) => Some(Is("maximum").text()),
         ("arctan", 2) => Some(Is("atan2").text()),
         _ => {
             let conversion = || conversion(name);
@@ -384,6 +405,66 @@ pub(super) fn dtype(name: &str) -> Option<String> {
 pub(super) fn arity(function: &str, arguments: usize) -> Option<&'static str> {
     let row = |(name, least, _): &&(&str, usize, &str)| *name == function && *least <= arguments;
     ARITIES.iter().find(row).map(|(.., advice)| *advice)
+}
+
+/// Advice for a name of an argument that a function with these names does not have.
+pub(super) fn keyword(function: &str, name: &str, known: &[&str]) -> Option<String> {
+    let is_known = |advice: &Advice| !matches!(advice, Is(name) if !known.contains(name));
+    let of_numbers = format!("nan{function}");
+    if name == "skipna" && built_in(&of_numbers).is_some() {
+        return Some(format!("to leave NaN out, write `{of_numbers}(x)`"));
+    }
+    let rows = KEYWORDS.iter().filter(|(names, _)| names.contains(&name));
+    let advice = rows.map(|(_, advice)| *advice).find(is_known)?;
+    match advice {
+        // What follows is about reductions.
+        Write(_) if !known.contains(&"axis") => None,
+        advice => Some(advice.text()),
+    }
+}
+
+/// Advice for a second argument of a reduction that is no axis.
+pub(super) fn second(function: &str, first: &str, second: &str) -> Option<String> {
+    let (a, b) = (first, second);
+    let whole = match function {
+        "max" => format!("maximum({a}, {b})"),
+        "min" => format!("minimum({a}, {b})"),
+        "sum" => format!("{a} + {b}"),
+        "prod" => format!("{a} * {b}"),
+        "any" => format!("{a} | {b}"),
+        "all" => format!("{a} & {b}"),
+        "mean" => format!("({a} + {b}) / 2"),
+        _ => return None,
+    };
+    Some(format!("of two arrays it is `{whole}`"))
+}
+
+/// Advice for an integer in the place of an argument that has a name.
+pub(super) fn named(function: &str, operand: &str, integer: &str) -> Option<String> {
+    match function {
+        "max" | "min" => Some(format!(
+            "for an axis, write `{function}({operand}, axis={integer})`; of two operands it is \
+             `{function}imum({operand}, {integer})`"
+        )),
+        "vector_norm" => Some(format!("write `axis={integer}`, or `ord={integer}`")),
+        _ => None,
+    }
+}
+
+/// Advice for an argument that is no literal, of a function that makes an array of numbers.
+pub(super) fn generated(function: &str) -> &'static str {
+    match function {
+        "full" | "zeros" | "ones" => {
+            "its numbers stand in the text; an array without axes broadcasts by itself"
+        }
+        "indices" => "axes are numbered in the text, from 0 on, or from -1 backwards",
+        _ => "its numbers stand in the text; others fit in `start + step * arange(10)`",
+    }
+}
+
+/// Whether a name stands for the absence of a value in other languages.
+pub(super) fn is_none(name: &str) -> bool {
+    matches!(name, "None" | "none" | "null" | "nil" | "NULL" | "nullptr")
 }
 
 /// Advice for text that ends in an operator of another language.

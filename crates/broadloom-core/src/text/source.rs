@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::Span;
 use super::ast::{Ast, AstKind, Body};
+use super::call::Call;
 use crate::Op;
 
 /// What a node refers to.
@@ -11,7 +12,7 @@ use crate::Op;
 pub(super) enum Reference {
     /// A literal or an operator, which refers to nothing else.
     Itself,
-    /// A dtype, list or integer that its function takes as syntax; it has no value.
+    /// A dtype, list, number or bool that its function takes as syntax; it has no value.
     Syntax,
     /// A parameter of the user-defined function.
     Parameter(u32),
@@ -22,8 +23,8 @@ pub(super) enum Reference {
     /// A constant, in the body of a user-defined function.
     Constant(Constant),
     Op(Op),
-    Astype,
-    View(ViewName),
+    /// One of [`Source::calls`].
+    Call(u32),
     Function(Function),
 }
 
@@ -67,32 +68,15 @@ pub(super) struct Def {
 pub(super) struct Source {
     pub(super) ast: Ast,
     pub(super) references: Vec<Reference>,
+    /// The calls of functions that take more than operands.
+    pub(super) calls: Vec<Call>,
     pub(super) defs: Vec<Def>,
 }
 
-/// A function that changes a shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ViewName {
-    PermuteDims,
-    BroadcastTo,
-    Reshape,
-    ExpandDims,
-    Squeeze,
-    Flip,
-    IndexAxis,
-}
-
-impl ViewName {
-    /// Whether the second argument is a list; otherwise the arguments after the first are integers.
-    pub(super) fn takes_list(self) -> bool {
-        matches!(self, ViewName::PermuteDims | ViewName::BroadcastTo | ViewName::Reshape)
-    }
-}
-
 impl Source {
-    /// Whether some function changes a shape.
-    pub(super) fn has_views(&self) -> bool {
-        self.references.iter().any(|reference| matches!(reference, Reference::View(_)))
+    /// Whether an element of a result may depend on other elements of the operands than those at its place.
+    pub(super) fn moves_elements(&self) -> bool {
+        self.calls.iter().any(|call| !matches!(call, Call::Astype(_)))
             || self.ast.nodes().iter().any(|node| matches!(node.kind, AstKind::Index(_)))
     }
 }

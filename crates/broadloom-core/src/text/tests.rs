@@ -24,7 +24,13 @@ fn tree(text: &str) -> String {
             AstKind::DType(dtype) => format!("<{dtype}>"),
             AstKind::List(list) => format!("{:?}", ast.integers(list)),
             AstKind::Operator { op, .. } => format!("({op}{args})"),
-            AstKind::Call { name } => format!("({}{args})", ast.at(name)),
+            AstKind::Call { name, .. } => {
+                let named = |(name, arg): (Option<&Span>, AstId)| {
+                    let name = name.map_or(String::new(), |name| format!("{}=", ast.at(name)));
+                    format!(" {name}{}", done[arg.index()])
+                };
+                format!("({}{})", ast.at(name), ast.arguments(node).map(named).collect::<String>())
+            }
             AstKind::Index(items) => {
                 let items: Vec<String> = ast.items(items).iter().map(Item::to_string).collect();
                 format!("(index{args} {})", items.join(" "))
@@ -120,6 +126,18 @@ const TREES: &[(&str, &str)] = &[
     ("reshape(x, [2, -1])", "(reshape x [2, -1])"),
     ("reshape(x, [])", "(reshape x [])"),
     ("f(x, [1,], 2)", "(f x [1] 2)"),
+    // arguments with names, and lists in parentheses
+    ("sum(x, axis=0)", "(sum x axis=0)"),
+    ("f(x, k = -1, on=true, to=float32,)", "(f x k=-1 on=true to=<float32>)"),
+    ("f(a=g(b=x, c), d)", "(f a=(g b=x c) d)"),
+    ("f(a=(b + c)[0], d=-e)", "(f a=(index (add b c) 0) d=(negative e))"),
+    ("f(a=b == c)", "(f a=(equal b c))"),
+    ("f(axis=(0, -1))", "(f axis=[0, -1])"),
+    ("f(axis=(0,))", "(f axis=[0])"),
+    ("f(axis=( -2,\n 1,\n))", "(f axis=[-2, 1])"),
+    ("f(x, (), [1])", "(f x [] [1])"),
+    ("f((1), axis=(1))", "(f 1 axis=1)"),
+    ("f((-1) + 2, (1 + 2))", "(f (add -1 2) (add 1 2))"),
     // indices
     ("x[3]", "(index x 3)"),
     ("x[1:5:2, ::-1, -3]", "(index x 1:5:2 ::-1 -3)"),
@@ -190,7 +208,20 @@ const ERRORS: &[(&str, &str, &str, &str)] = &[
     ("a = b", "", "expected `return`", "write `return a`"),
     ("(a = b)", "=", "`=` is not an operator", "write `==`"),
     ("a = = b", "=", "`=` is not an operator", "write `==`"),
-    ("f(a=b)", "=", "`=` is not an operator", "without names"),
+    ("f(a + b=c)", "=", "`=` is not an operator", "to compare, write `==`"),
+    ("f(a=b=c)", "=", "`=` is not an operator", "an argument has one name"),
+    ("f((a=b))", "=", "`=` is not an operator", "write `==`"),
+    ("f(x, axis=)", ")", "found `)`, expected a value after `axis=`", ""),
+    ("f(axis=, x)", ",", "found `,`, expected a value after `axis=`", ""),
+    ("f(axis=", "", "found the end of the text, expected a value after `axis=`", ""),
+    ("f(axis=*)", "*", "found `*`, expected a value after `axis=`", ""),
+    ("f(axis=(0, x))", "x", "found the name `x`, expected an integer", ""),
+    ("f(axis=(0 1))", "1", "found the number `1`, expected an operator or `)`", "write `*`"),
+    ("f(axis=(0, 1)", "(", "the arguments of `f` have no `)` at their end", ""),
+    ("f(axis=(0, 1", "", "expected `,` or `)` after an integer", ""),
+    ("f(axis=(0, 1.5))", "1.5", "found `1.5`, expected an integer", ""),
+    ("(0, 1)", ",", "only separates arguments", "there are no tuples"),
+    ("f(-(0, 1))", ",", "only separates arguments", "there are no tuples"),
     ("a if b", "if", "found `if`, expected an operator", "where(condition, a, b)"),
     ("[1, 2]", "[", "found `[`, expected an expression", "argument of a function"),
     ("a + [1]", "[", "found `[`, expected an operand", "argument of a function"),
@@ -312,7 +343,9 @@ fn spans() {
     let under = |span: &Span| &text[span.start as usize..span.end as usize];
     let got: Vec<_> = (ast.nodes().iter())
         .map(|node| match &node.kind {
-            AstKind::Call { name: at } | AstKind::Operator { at, .. } => (under(&node.span), Some(under(at))),
+            AstKind::Call { name: at, .. } | AstKind::Operator { at, .. } => {
+                (under(&node.span), Some(under(at)))
+            }
             _ => (under(&node.span), None),
         })
         .collect();
@@ -547,6 +580,9 @@ fn random_texts_never_panic() {
         "def f(",
         "return ",
         "nan(",
+        "axis=",
+        "f(x, ",
+        "(0,",
         "#",
     ];
     let mut random = Random(0x9e37_79b9_7f4a_7c15);

@@ -13,6 +13,7 @@ use broadloom_core::{DType, Layout, View as CoreView};
 use super::{Finding, Search, Summary};
 use crate::elements;
 use crate::random::{Arg, Program, PySlice, Step, Tensor, View, instance};
+use crate::reduction::{Cumulative, Function, Reduction};
 
 /// The program that computes the arrays from the same values.
 ///
@@ -41,10 +42,25 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
             }
             NodeKind::Cast { arg, to } => Step::Cast(arg.index(), *to),
             NodeKind::View { arg, view } => Step::View(arg.index(), self::view(view)),
-            NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => {
-                let why = "a reduction: the reference of programs does not know any";
-                return Err(Error::new(ErrorKind::Name, why));
+            NodeKind::Reduce { arg, reduction, axes, keep_dims } => {
+                let axes: Vec<isize> = axes.iter().map(|axis| axis as isize).collect();
+                let function =
+                    Function::from_name(reduction.name()).ok_or_else(|| unknown(reduction.name()))?;
+                let reduction = Reduction { keepdims: *keep_dims, ..Reduction::along(function, &axes) };
+                Step::Reduce(arg.index(), reduction)
             }
+            NodeKind::Scan { arg, scan, axis, initial } => Step::Scan(
+                arg.index(),
+                Cumulative {
+                    is_product: scan.name() == "cumulative_prod",
+                    axis: Some((*axis).into()),
+                    dtype: None,
+                    include_initial: *initial,
+                },
+            ),
+            // Extents are known, so that there are none.
+            NodeKind::Count { .. } => return Err(unknown("count")),
+            NodeKind::Index { .. } => return Err(unknown("index")),
         });
     }
     Ok(Program {
@@ -54,6 +70,10 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
         promotion: broadloom::Promotion::Strict,
         int_division: IntDivision::Zero,
     })
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(ErrorKind::Internal, format!("{name}: the reference does not know it"))
 }
 
 /// The numbers of a layout as an input's values.

@@ -10,12 +10,15 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::op::Law;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
-use super::program::{Arg, Program, PySlice, Step, Tensor, View};
+use super::program::{Arg, Program, PySlice, Step, View};
 use super::rng::Rng;
 use super::shape::broadcast;
 use super::typing::{self, Type};
+use crate::reduction::Reduction;
+use crate::tensor::Tensor;
 use crate::{Value, edge_cases, oracle};
 
+mod reductions;
 mod shapes;
 mod size;
 
@@ -44,12 +47,30 @@ pub fn program(seed: u64, size: Size) -> Program {
         Size::Long => (24, 3000 + rng.below(6000)),
     };
     let palette = rng.chance(1, 3) || size == Size::Large;
+    // From a stream of its own: a program without reductions is what it was before there were any.
+    let mut own = Rng::new(!seed);
+    let mut own = Rng::new(own.next());
+    let reduces = size != Size::Long && own.chance(2, 5);
+    let (shape, limit, steps) = match reduces && size == Size::Small && own.chance(1, 25) {
+        true => (shapes::of_long_axis(&mut own), 20_000, steps.min(6)),
+        false => (shape, limit, steps),
+    };
     let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, int_division };
     // Where zero divisors fail, most programs would fail if zeros were not rare.
     let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
     let is_long = size == Size::Long;
-    let mut generator =
-        Generator { rng, program, types: Vec::new(), shape, limit, palette, rare_zeros, is_long, current: 0 };
+    let mut generator = Generator {
+        rng,
+        program,
+        types: Vec::new(),
+        shape,
+        limit,
+        palette,
+        rare_zeros,
+        is_long,
+        reduces,
+        current: 0,
+    };
     for number in 0..1 + generator.rng.below(3) {
         let shape = match number {
             0 => generator.shape.clone(),
@@ -59,6 +80,10 @@ pub fn program(seed: u64, size: Size) -> Program {
     }
     let target = generator.program.steps.len() + steps;
     while generator.program.steps.len() < target {
+        if reduces && generator.rng.chance(1, 5) {
+            generator.reduce();
+            continue;
+        }
         match generator.rng.below(20) {
             0..=2 => generator.view(),
             3..=4 => generator.cast(),
@@ -95,6 +120,7 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
         palette: false,
         rare_zeros: false,
         is_long: false,
+        reduces: false,
         current: 0,
     };
     for number in 0..program.steps.len() {
@@ -120,7 +146,7 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
                     }
                 }
             }
-            Step::Cast(..) | Step::View(..) => {}
+            Step::Cast(..) | Step::View(..) | Step::Reduce(..) | Step::Scan(..) | Step::VecDot(..) => {}
         }
         // A literal of another kind, where one was drawn, may not type.
         if typing::type_of(&step, &generator.types[..number], program.promotion).as_ref()
@@ -168,6 +194,7 @@ pub fn instance(template: &Program, seed: u64, most: usize) -> Program {
         palette,
         rare_zeros,
         is_long: false,
+        reduces: false,
         current: 0,
     };
     let mut number = Vec::new();
@@ -206,6 +233,8 @@ struct Generator {
     rare_zeros: bool,
     /// Whether each step is to build on the last, or else few of thousands would be needed for the roots.
     is_long: bool,
+    /// Whether some steps are reductions.
+    reduces: bool,
     /// What the last choice of a step gave, operands that were made for it aside.
     current: usize,
 }
@@ -442,6 +471,41 @@ impl Generator {
         }
     }
 
+    /// A reduction, and at times what is made of several over one array, or of an array and its own reduction.
+    fn reduce(&mut self) {
+        let mut arg = self.earlier();
+        if self.rng.chance(1, 3) {
+            // Of a float: most functions take one.
+            let dtype = *self.rng.pick(&[DType::Float16, DType::Float32, DType::Float64]).expect("dtypes");
+            arg = self.push(Step::Cast(arg, dtype)).unwrap_or(arg);
+        }
+        let rank = self.types[arg].shape.len();
+        let step = match self.rng.below(8) {
+            0 if rank > 0 => Step::Scan(arg, reductions::cumulative(&mut self.rng, rank)),
+            1 if rank > 0 => {
+                let dot = reductions::vecdot(&mut self.rng, rank);
+                let has_axis =
+                    |t: &Type| t.dtype.is_numeric() && dot.shape(&self.types[arg].shape, &t.shape).is_ok();
+                let found: Vec<usize> = (0..self.types.len()).filter(|&i| has_axis(&self.types[i])).collect();
+                let other = self.rng.pick(&found).copied().unwrap_or(arg);
+                Step::VecDot(arg, other, dot)
+            }
+            _ => Step::Reduce(arg, reductions::reduction(&mut self.rng, rank)),
+        };
+        let Some(made) = self.push(step.clone()) else { return };
+        self.current = made;
+        let Step::Reduce(_, first) = step else { return };
+        if self.rng.chance(1, 3) {
+            let other = Reduction { axes: first.axes.clone(), ..reductions::reduction(&mut self.rng, rank) };
+            self.push(Step::Reduce(arg, other));
+        }
+        if first.keepdims && self.rng.chance(1, 2) {
+            let ops = [Op::Subtract, Op::Divide, Op::Multiply, Op::Less];
+            let op = *self.rng.pick(&ops).expect("ops");
+            self.push(Step::Apply(op, vec![Arg::Step(arg), Arg::Step(made)]));
+        }
+    }
+
     fn roots(&mut self) {
         let last = if self.is_long { self.current } else { self.types.len() - 1 };
         self.program.roots.push(last);
@@ -449,6 +513,13 @@ impl Generator {
         let largest = (0..=last).max_by_key(|&i| self.types[i].elements()).unwrap_or(last);
         if self.limit > 1000 && largest != last {
             self.program.roots.push(largest);
+        }
+        if self.reduces && self.rng.chance(2, 3) {
+            let is_reduction = |&i: &usize| {
+                matches!(self.program.steps[i], Step::Reduce(..) | Step::Scan(..) | Step::VecDot(..))
+            };
+            let found: Vec<usize> = (0..last).filter(is_reduction).collect();
+            self.program.roots.extend(self.rng.pick(&found).copied());
         }
         while self.rng.chance(1, 3) && self.program.roots.len() < 5 {
             let root = if self.is_long { self.rng.below(last) } else { self.earlier() };

@@ -5,16 +5,8 @@
 use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Literal, Op, Promotion};
 
-/// Elements in row-major order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
-    /// Their dtype.
-    pub dtype: DType,
-    /// The extents, outermost first.
-    pub shape: Vec<usize>,
-    /// The bits of each, zero-extended.
-    pub bits: Vec<u64>,
-}
+use crate::reduction::{Cumulative, Reduction, VecDot};
+use crate::tensor::Tensor;
 
 /// An operand of an op.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +74,12 @@ pub enum Step {
     Cast(usize, DType),
     /// A view.
     View(usize, View),
+    /// The elements along axes, combined to one.
+    Reduce(usize, Reduction),
+    /// Along an axis, each element combined with those before it.
+    Scan(usize, Cumulative),
+    /// The sums of the products along an axis.
+    VecDot(usize, usize, VecDot),
 }
 
 impl Step {
@@ -92,7 +90,8 @@ impl Step {
             Step::Apply(_, args) => {
                 args.iter().filter_map(|arg| if let Arg::Step(i) = arg { Some(*i) } else { None }).collect()
             }
-            Step::Cast(arg, _) | Step::View(arg, _) => vec![*arg],
+            Step::Cast(arg, _) | Step::View(arg, _) | Step::Reduce(arg, _) | Step::Scan(arg, _) => vec![*arg],
+            Step::VecDot(x, y, _) => vec![*x, *y],
         }
     }
 
@@ -105,7 +104,10 @@ impl Step {
                     *i = to(*i);
                 }
             }),
-            Step::Cast(arg, _) | Step::View(arg, _) => *arg = to(*arg),
+            Step::Cast(arg, _) | Step::View(arg, _) | Step::Reduce(arg, _) | Step::Scan(arg, _) => {
+                *arg = to(*arg);
+            }
+            Step::VecDot(x, y, _) => (*x, *y) = (to(*x), to(*y)),
         }
     }
 }

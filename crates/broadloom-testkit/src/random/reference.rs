@@ -11,8 +11,9 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Op, Scalar, fold};
 
 use super::affine::Affine;
-use super::program::{Arg, Program, Step, Tensor, View};
+use super::program::{Arg, Program, Step, View};
 use super::typing::{self, Type};
+use crate::tensor::Tensor;
 use crate::{Value, oracle};
 
 /// What a program gives.
@@ -73,6 +74,12 @@ impl Program {
             Step::View(arg, view) => {
                 let x = &values[*arg];
                 Ok(Affine::of(view, &x.shape)?.positions().into_iter().map(|i| x.bits[i]).collect())
+            }
+            Step::Reduce(arg, reduction) => Ok(reduction.run(&values[*arg], self.promotion)?.bits),
+            Step::Scan(arg, scan) => Ok(scan.run(&values[*arg], self.promotion)?.bits),
+            Step::VecDot(x, y, dot) => {
+                let dtype = typing::dot_dtype(*x, *y, types, self.promotion)?;
+                Ok(dot.run(&values[*x], &values[*y], dtype)?.bits)
             }
             Step::Apply(op, args) => {
                 let mut columns = Vec::new();

@@ -17,11 +17,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use broadloom_core::graph::IntDivision;
-use broadloom_core::text::{self, Input, Item, Library, Meaning, Module, ParseOptions, TextError, print};
+use broadloom_core::text::{
+    self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, print,
+};
 use broadloom_core::{DType, Dim, Error, ErrorKind, Literal, Op, Promotion, Result as CoreResult, Scalar};
 
-use super::program::{Arg, Program, PySlice, Step, Tensor, View};
+use super::program::{Arg, Program, PySlice, Step, View};
 use super::typing::{self, Type};
+use crate::reduction::{Cumulative, Function, Reduction, VecDot};
+use crate::tensor::Tensor;
 
 impl fmt::Display for PySlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,6 +85,9 @@ impl fmt::Display for Step {
             }
             Step::Cast(arg, dtype) => print::cast(&format!("s{arg}"), *dtype).fmt(f),
             Step::View(arg, view) => f.write_str(&view_text(&format!("s{arg}"), view)),
+            Step::Reduce(arg, reduction) => f.write_str(&reduction.text(&format!("s{arg}"))),
+            Step::Scan(arg, scan) => f.write_str(&scan.text(&format!("s{arg}"))),
+            Step::VecDot(x, y, dot) => f.write_str(&dot.text(&format!("s{x}"), &format!("s{y}"))),
         }
     }
 }
@@ -270,6 +277,32 @@ impl Meaning for Steps {
             text::View::IndexAxis(axis, index) => View::IndexAxis(axis, index),
         };
         self.push(Step::View(of, view))
+    }
+
+    fn reduce(&mut self, call: &ReductionCall, args: &[Arg]) -> CoreResult<Arg> {
+        let name = call.name.name();
+        let of = args.iter().map(|arg| step(arg, name)).collect::<CoreResult<Vec<usize>>>()?;
+        let axis = call.axis.as_ref().and_then(|axes| axes.first().copied());
+        let axes = call.axis.as_ref().map(|axes| axes.to_vec());
+        let &ReductionCall { keepdims, dtype, correction, ord, include_initial, .. } = call;
+        let step = match (&of[..], Function::from_name(name)) {
+            (&[x, y], _) => Step::VecDot(x, y, VecDot { axis: axis.unwrap_or(-1) }),
+            (&[x], Some(function)) => {
+                // What is the default is left out.
+                let dtype = dtype.filter(|&dtype| function != Function::Count || dtype != DType::Int64);
+                Step::Reduce(x, Reduction { function, axes, keepdims, dtype, correction, ord })
+            }
+            (&[x], None) => {
+                let is_product = name == "cumulative_prod";
+                Step::Scan(x, Cumulative { is_product, axis, dtype, include_initial })
+            }
+            _ => return error(ErrorKind::Arity, format!("{name} of {} operands", of.len())),
+        };
+        self.push(step)
+    }
+
+    fn generate(&mut self, _call: &GeneratorCall, _args: &[Arg]) -> CoreResult<Arg> {
+        error(ErrorKind::Name, "the arrays of a program of the test kit have their values in the text")
     }
 
     fn host(&mut self, _id: u32, _args: &[Arg]) -> CoreResult<Arg> {

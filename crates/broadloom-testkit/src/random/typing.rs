@@ -56,6 +56,23 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
             let shape = Affine::of(view, &before[*arg].shape)?.shape;
             Ok(Type { dtype: before[*arg].dtype, shape })
         }
+        Step::Reduce(arg, reduction) => {
+            let Type { dtype, shape } = &before[*arg];
+            let (dtype, shape) = reduction.type_of(*dtype, shape, promotion)?;
+            Ok(Type { dtype, shape })
+        }
+        Step::Scan(arg, scan) => {
+            let Type { dtype, shape } = &before[*arg];
+            let (dtype, shape) = scan.type_of(*dtype, shape, promotion)?;
+            elements(&shape)?;
+            Ok(Type { dtype, shape })
+        }
+        Step::VecDot(x, y, dot) => {
+            let dtype = dot_dtype(*x, *y, before, promotion)?;
+            let shape = dot.shape(&before[*x].shape, &before[*y].shape)?;
+            elements(&shape)?;
+            Ok(Type { dtype, shape })
+        }
         Step::Apply(op, args) => {
             let operand = operand_dtype(*op, args, before, promotion)?;
             let mut shape = Vec::new();
@@ -142,6 +159,12 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
         }
     }
     Ok(dtype)
+}
+
+/// The dtype in which the operands of a dot product meet.
+pub fn dot_dtype(x: usize, y: usize, before: &[Type], mode: Promotion) -> Result<DType, String> {
+    let (x, y) = (before[x].dtype, before[y].dtype);
+    pair(x, y, mode).filter(|dtype| dtype.is_numeric()).ok_or_else(|| format!("vecdot of {x} and {y}"))
 }
 
 /// Bits of an integer dtype.

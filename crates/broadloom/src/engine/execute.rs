@@ -11,7 +11,7 @@ use std::time::Instant;
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_interp::Tiles;
 use broadloom_mem::{
-    Access, AliasPolicy, Block, FloatEnv, Nest, Part, Scratch, SharedParts, Stores, has_failed,
+    Access, AliasPolicy, Block, FloatEnv, Nest, Part, Region, Scratch, SharedParts, Stores, has_failed,
 };
 use smallvec::SmallVec;
 
@@ -38,6 +38,14 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         match self.direct(request) {
+            _ if !self.stage.action.is_store() => {
+                if watch.is_none() && self.is_short_reduction() {
+                    return self.reduce_neighbours(inputs, outputs);
+                }
+                let inputs: SmallVec<[Region<'_>; 8]> = inputs.map(Region::from).collect();
+                let mut outputs: SmallVec<[&mut [u8]; 4]> = outputs.collect();
+                self.combine(request, &inputs, &mut outputs, params, watch)
+            }
             _ if self.stage.shape.elements() == 0 => Ok(()),
             Some(compiled) if watch.is_none() => self.run_direct(compiled, request, inputs, outputs, params),
             _ => {

@@ -1,10 +1,11 @@
 //! An execution plan: the prepared stages of an expression, and the buffers between them.
 //!
 //! It is made once for an expression and run over any memory of the same layouts. Stages run in their order, or some of them
-//! [block by block](crate::engine::row_blocks); a stage whose operands are all slices goes to [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found
-//! then. Where an output overlaps an input other than element for element, the stage runs into buffers of its own first.
+//! [block by block](crate::engine::row_blocks) of their rows; a stage whose operands are all slices goes to
+//! [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found then. Where an output overlaps an
+//! input other than element for element, the stage runs into buffers of its own first.
 
-use broadloom_core::fuse::{self, Source, Stage, Target};
+use broadloom_core::fuse::{self, Action, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
 use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Region, View, ViewMut};
@@ -14,6 +15,7 @@ use crate::engine::memory::{self, Destination, Memory, contiguous_mut, copy, out
 use crate::engine::options::Executor;
 use crate::engine::plan_run::{PlanRun, param};
 use crate::engine::prepared::PreparedStage;
+use crate::engine::reduce::{Blocks, Folding};
 use crate::engine::row_blocks::{Apart, RowBlocks, Step};
 use crate::engine::runtime::Request;
 
@@ -47,8 +49,7 @@ impl ExecutionPlan {
         let last_read = last_reads(&plan, &steps);
         let mut stages: Vec<PreparedStage> =
             plan.stages.into_iter().map(|stage| PreparedStage::new(stage, functions)).collect();
-        for step in &steps {
-            let Step::Blocks(blocks) = step else { continue };
+        for blocks in steps.iter().filter_map(Step::blocks) {
             for member in blocks.members.iter().filter(|member| blocks.stays(member)) {
                 stages[member.stage].traffic.stays = true;
             }
@@ -101,6 +102,56 @@ impl ExecutionPlan {
         self.stages.iter().try_for_each(|prepared| prepared.compile(request))
     }
 
+    /// For each root, the stage that combines elements to it and the number of the output there; none if a root is made in
+    /// another way, or by a stage that makes other things too.
+    fn folds(&self) -> Option<Vec<(usize, usize)>> {
+        let reduces = |stage: &Stage| matches!(stage.action, Action::Reduce { .. });
+        let place = |root| {
+            self.stages.iter().enumerate().find_map(|(i, PreparedStage { stage, .. })| {
+                let output = stage.outputs.iter().position(|target| *target == Target::Root(root))?;
+                let only_roots = stage.outputs.iter().all(|target| matches!(target, Target::Root(_)));
+                (reduces(stage) && only_roots).then_some((i, output))
+            })
+        };
+        (0..self.roots.len() as u32).map(place).collect()
+    }
+
+    /// Combines elements to each root, which are those that follow what `so_far` has come to, from this one of its
+    /// reductions on; none, and nothing is run, where a root is not made by a stage that does nothing else.
+    pub(super) fn fold(
+        &self,
+        run: &PlanRun<'_>,
+        so_far: &Folding,
+        first: usize,
+    ) -> Result<Option<Vec<Blocks>>> {
+        let Some(places) = self.folds() else { return Ok(None) };
+        let width = |root: usize| so_far.width(first + root);
+        let first_of = |stage: usize| places.iter().position(|place| place.0 == stage);
+        if (0..places.len()).any(|root| first_of(places[root].0).map(width) != Some(width(root))) {
+            return Ok(None);
+        }
+        let mut memory = Memory::new(run.pool, &[], self.temps.len(), SmallVec::new())?;
+        let mut made: Vec<Option<Blocks>> = self.roots.iter().map(|_| None).collect();
+        let done = self.steps.iter().enumerate().try_for_each(|(at, step)| {
+            for i in step.stages() {
+                let prepared = &self.stages[i];
+                let Some(root) = first_of(i) else {
+                    run.stage(prepared, &mut memory)?;
+                    continue;
+                };
+                let blocks = run.fold(prepared, &memory, so_far.count(), width(root))?;
+                for (output, blocks) in blocks.into_iter().enumerate() {
+                    let root = places.iter().position(|place| *place == (i, output));
+                    root.map(|root| made[root].replace(blocks));
+                }
+            }
+            memory.release(run.pool, &self.last_read, at);
+            Ok(())
+        });
+        memory.finish(run.pool, done)?;
+        Ok(made.into_iter().collect())
+    }
+
     /// Runs the stages; gives the buffers of the roots that go to new ones.
     pub(super) fn run(
         &self,
@@ -114,15 +165,13 @@ impl ExecutionPlan {
         }
         let mut memory = Memory::new(run.pool, &self.roots, self.temps.len(), destinations)?;
         let done = self.steps.iter().enumerate().try_for_each(|(i, step)| {
-            match step {
-                Step::Stage(stage) => run.stage(&self.stages[*stage], &mut memory)?,
-                Step::Blocks(blocks) if blocks.is_apart(run, &memory) => {
+            match step.blocks() {
+                Some(blocks) if blocks.is_apart(run, &memory) => {
                     blocks.run(run, &self.stages, &mut memory)?;
                 }
                 // A later block would read what an earlier one has written.
-                Step::Blocks(blocks) => {
-                    let mut members = blocks.members.iter();
-                    members.try_for_each(|member| run.stage(&self.stages[member.stage], &mut memory))?;
+                Some(_) | None => {
+                    step.stages().try_for_each(|stage| run.stage(&self.stages[stage], &mut memory))?
                 }
             }
             memory.release(run.pool, &self.last_read, i);
@@ -161,7 +210,7 @@ impl PlanRun<'_> {
             }
             let done = self.attempt(prepared, temps, views, &params);
             if done.is_ok() {
-                copy_all(&fresh, outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -191,7 +240,7 @@ impl PlanRun<'_> {
             let done = prepared.combine(&self.request, &inputs, &mut slices, &params, self.watch);
             drop(slices);
             if done.is_ok() {
-                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -199,6 +248,21 @@ impl PlanRun<'_> {
         drop(inputs);
         memory.put_written(written);
         Ok(())
+    }
+
+    /// Combines elements of a stage that reduces, beginning with this one; for each output its blocks.
+    fn fold(
+        &self,
+        prepared: &PreparedStage,
+        memory: &Memory<'_>,
+        start: u64,
+        width: Option<usize>,
+    ) -> Result<Vec<Blocks>> {
+        let stage = &prepared.stage;
+        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, self.literals)).collect();
+        let inputs: SmallVec<[Region<'_>; 8]> =
+            stage.inputs.iter().map(|input| self.region(input.source, &memory.temps)).collect();
+        prepared.fold(&self.request, &inputs, &params, self.watch, start, width)
     }
 
     /// Runs a stage into these outputs; false, and nothing is written, where one overlaps an input other than element for
@@ -233,11 +297,7 @@ impl PlanRun<'_> {
 fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
     let mut last = vec![0; plan.temps.len()];
     for (i, step) in steps.iter().enumerate() {
-        let stages: SmallVec<[usize; 4]> = match step {
-            Step::Stage(stage) => SmallVec::from_slice(&[*stage]),
-            Step::Blocks(blocks) => blocks.members.iter().map(|member| member.stage).collect(),
-        };
-        for input in stages.iter().flat_map(|&stage| &plan.stages[stage].inputs) {
+        for input in step.stages().flat_map(|stage| &plan.stages[stage].inputs) {
             if let Source::Temp(t) = input.source {
                 last[t as usize] = i;
             }
@@ -247,10 +307,10 @@ fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
 }
 
 /// Copies buffers to a stage's outputs.
-fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>, stage: &Stage) -> Result<()> {
-    let layout = Layout::contiguous(stage.output_shape());
-    fresh
-        .iter()
-        .zip(outputs)
-        .try_for_each(|((buffer, dtype), out)| copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out))
+fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<()> {
+    fresh.iter().zip(outputs).try_for_each(|((buffer, dtype), out)| {
+        // The output's own shape may have kept the axes that were reduced.
+        let layout = Layout::contiguous(Shape::new(out.shape())?);
+        copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out)
+    })
 }

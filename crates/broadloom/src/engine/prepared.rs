@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use broadloom_core::fuse::{Source, Stage};
-use broadloom_core::{DType, Layout, Result};
+use broadloom_core::fuse::{Action, Source, Stage};
+use broadloom_core::{DType, Kernel, Layout, Result};
 use broadloom_interp::{Program, Tiles};
 use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError, OperandLayout};
@@ -24,7 +24,7 @@ use crate::engine::options::Executor;
 use crate::engine::reduce::Geometry;
 use crate::engine::runtime::{Compilation, KernelKey, Request, ThreadMode};
 use crate::engine::watch::Watch;
-use crate::jit::Compiled;
+use crate::jit::{self, Compiled};
 
 /// See the module's head.
 pub struct PreparedStage {
@@ -33,6 +33,10 @@ pub struct PreparedStage {
     pub functions: SmallVec<[HostFunction; 1]>,
     /// How a stage that reduces is walked.
     pub geometry: Option<Geometry>,
+    /// The kernel that combines rows before it writes them, of a stage that reduces long runs of elements that follow each other.
+    leaves: Option<Arc<Kernel>>,
+    /// The program for what is left of such runs.
+    pub rest: OnceLock<Arc<Program>>,
     /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
     pub loops: std::result::Result<LoopPlan, LoopPlanError>,
     /// For each input, where its elements begin in its memory, if the loops are one over memory as it is.
@@ -93,6 +97,11 @@ pub enum Runner {
 }
 
 impl Runner {
+    /// Whether it combines rows before it writes them, and so runs no blocks.
+    pub fn has_leaves(&self) -> bool {
+        matches!(self, Runner::Jit(compiled) if compiled.leaf_rows().is_some())
+    }
+
     /// Computes a block; `stores` is how the interpreter writes.
     pub fn run(
         &self,
@@ -123,7 +132,15 @@ impl PreparedStage {
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
         let geometry = Geometry::of(&stage);
+        let leaves = match (&stage.action, &geometry) {
+            (Action::Reduce { reductions, .. }, Some(geometry)) if geometry.has_long_runs(&stage) => {
+                stage.kernel.with_leaves(reductions).map(Arc::new)
+            }
+            _ => None,
+        };
         PreparedStage {
+            leaves,
+            rest: OnceLock::new(),
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             linear,
@@ -199,7 +216,9 @@ impl PreparedStage {
 
     fn key(&self, request: &Request<'_>, access: &[Access]) -> KernelKey {
         let stores = self.traffic.stores_of(request.width);
-        KernelKey { kernel: self.stage.kernel.clone(), access: access.into(), width: request.width, stores }
+        let leaves = self.leaves.as_ref().filter(|leaves| jit::leaf_rows(leaves, request.width) > 1);
+        let kernel = leaves.unwrap_or(&self.stage.kernel).clone();
+        KernelKey { kernel, access: access.into(), width: request.width, stores }
     }
 
     /// The executor of a run with its inputs as they are, were it made now.

@@ -7,7 +7,6 @@
 //!
 //! ```
 //! use broadloom::prelude::*;
-//! use broadloom::Over;
 //!
 //! let x = Array::from([[1.0_f32, 2.0], [3.0, 4.0], [5.0, 9.0]]);
 //! assert_eq!(x.sum(())?.item::<f32>()?, 24.0);
@@ -48,7 +47,6 @@ impl<'a> Array<'a> {
     ///
     /// ```
     /// use broadloom::prelude::*;
-    /// use broadloom::Over;
     ///
     /// let x = Array::from([[1_i8, 2, 3], [100, 100, 100]]);
     /// assert_eq!(x.sum(())?.item::<i64>()?, 306);
@@ -102,6 +100,12 @@ impl<'a> Array<'a> {
         over.without_dtype("count_nonzero")?;
         let ones = expr::cast(expr::cast(expr::typed(self)?, DType::Bool), DType::Int64);
         expr::reduce(Reduction::Sum, &ones, axes, over.keeps_dims())
+    }
+
+    /// How many elements along axes there are, as an int64 or the dtype that is asked for.
+    pub(crate) fn count(&self, over: &Over) -> Result<Array<'a>> {
+        let axes = over.resolve("count", self)?;
+        Ok(expr::count(&expr::typed(self)?, axes, over.result_dtype().unwrap_or(DType::Int64)))
     }
 
     fn of_bools(&self, name: &str, reduction: Reduction, over: &Over) -> Result<Array<'a>> {

@@ -6,11 +6,12 @@
 use std::collections::HashMap;
 
 use broadloom_core::symbol::Binding;
-use broadloom_core::text::{Input, Item, Meaning, View, brief};
+use broadloom_core::text::{GeneratorCall, Input, Item, Meaning, ReductionCall, View, brief};
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Literal, Op, Result, Scalar};
 use broadloom_math::Elem;
 use broadloom_mem::HostFunction;
 
+use super::calls;
 use crate::array::Array;
 use crate::array::Operand;
 use crate::expr;
@@ -100,6 +101,14 @@ impl<'a> Meaning for Arrays<'_, 'a> {
             View::Flip(axis) => x.flip(axis),
             View::IndexAxis(axis, index) => x.index_axis(axis, index),
         }
+    }
+
+    fn reduce(&mut self, call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
+        calls::reduce(call, args)
+    }
+
+    fn generate(&mut self, call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {
+        calls::generate(call, args)
     }
 
     fn host(&mut self, id: u32, args: &[Array<'a>]) -> Result<Array<'a>> {

@@ -118,13 +118,14 @@ impl Program {
     }
 
     /// Whether any part of the inputs gives the same part of the results, so that they may be computed piece by piece: no
-    /// view is taken, and no type is written that the part could miss.
+    /// view is taken, nothing is reduced, and no type is written that the part could miss.
     ///
     /// ```
     /// use broadloom::text::Program;
     ///
     /// assert!(Program::parse("s = a + b; s / 2")?.is_elementwise());
     /// assert!(!Program::parse("a[1:] - a[:-1]")?.is_elementwise());
+    /// assert!(!Program::parse("a - mean(a)")?.is_elementwise());
     /// # Ok::<(), broadloom::text::TextError>(())
     /// ```
     pub fn is_elementwise(&self) -> bool {

@@ -155,20 +155,18 @@ fn errors_have_places() {
         (
             "astype(x, [1 + 1])",
             ErrorKind::Name,
-            "the second argument of `astype` must be a dtype; dtypes are bool, int8, int16, int32, int64, uint8, \
+            "`dtype` of `astype` must be the name of a dtype; dtypes are bool, int8, int16, int32, int64, uint8, \
              uint16, uint32, uint64, float16, float32, float64",
         ),
         (
             "maximum(x, [int8])",
             ErrorKind::Arity,
-            "`int8` is a dtype, which only the second argument of `astype` can be; to convert, write \
-             `astype(x, int8)`",
+            "`int8` is a dtype, which only `astype` and `dtype=` take; to convert, write `astype(x, int8)`",
         ),
         (
             "astype([int8], int8)",
             ErrorKind::Arity,
-            "`int8` is a dtype, which only the second argument of `astype` can be; to convert, write \
-             `astype(x, int8)`",
+            "`int8` is a dtype, which only `astype` and `dtype=` take; to convert, write `astype(x, int8)`",
         ),
         (
             "2 * (x [+] i)",

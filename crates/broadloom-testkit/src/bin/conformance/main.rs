@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use broadloom::{Array, DType, Engine, Error, ErrorKind, Op};
-use broadloom_testkit::cases::{self, Case, Source};
-use broadloom_testkit::conformance::{Account, Place, account, batches};
+use broadloom_testkit::cases::{self, Rule, Source, arrays};
+use broadloom_testkit::conformance::{self, Account, Place, account, batches};
 use clap::Parser;
 
 /// Tries every case of the standard's special cases in every place, and accounts for it.
@@ -42,7 +43,17 @@ fn run(args: &Args) -> Result<(), String> {
     let folder = args.repository.join("tests/cases/spec");
     let path = args.repository.join("docs/conformance.md");
     let batches = batches(&folder)?;
+    let reductions = arrays::read(&args.repository.join("tests/cases/reductions"))?;
     let mut whole = Account::new();
+    let mut rows = Rows::new();
+    for case in cases::read(&folder)?.into_values().flatten() {
+        let dtype = DType::from_name(&case.dtype).ok_or_else(|| format!("{} is no dtype", case.dtype))?;
+        rows.entry(false).or_default().push((case.file, case.rule, dtype));
+    }
+    for case in reductions.values().flatten() {
+        rows.entry(true).or_default().push((case.file.clone(), case.rule.clone(), case.dtype));
+    }
+    whole.extend(conformance::arrays::account(&reductions));
     for place in Place::ALL {
         for (rule, tried) in account(&batches, place, &apply) {
             let entry = whole.entry(rule).or_default();
@@ -60,7 +71,7 @@ fn run(args: &Args) -> Result<(), String> {
         let shown: Vec<&str> = wrong.iter().take(20).map(|why| why.as_str()).collect();
         return Err(format!("{} comparisons are wrong:\n{}", wrong.len(), shown.join("\n")));
     }
-    let page = page(&cases::read(&folder)?, &whole);
+    let page = page(&rows, &whole);
     if args.check {
         return match std::fs::read_to_string(&path) {
             Ok(there) if there == page => Ok(()),
@@ -80,44 +91,52 @@ fn apply(name: &str, args: &[Array<'static>]) -> broadloom::Result<Array<'static
     Array::apply(Op::from_name(name).ok_or_else(missing)?, args)
 }
 
+/// The rows of functions, and those of reductions: the file, the rule and the dtype of each, file by file.
+type Rows = BTreeMap<bool, Vec<(String, Arc<Rule>, DType)>>;
+
 /// What the page says of a rule.
 struct Line<'c> {
-    case: &'c Case,
+    rule: &'c Rule,
     cases: usize,
     dtypes: Vec<DType>,
 }
 
-fn page(files: &BTreeMap<String, Vec<Case>>, account: &Account) -> String {
-    let mut sections = String::new();
+fn page(rows: &Rows, account: &Account) -> String {
+    let mut sections = [String::new(), String::new()];
     let mut totals: BTreeMap<Source, (usize, usize, u64)> = BTreeMap::new();
-    for (function, cases) in files {
-        let mut lines: BTreeMap<usize, Line<'_>> = BTreeMap::new();
-        for case in cases {
-            let new = || Line { case, cases: 0, dtypes: Vec::new() };
-            let line = lines.entry(case.rule.line).or_insert_with(new);
+    for (of_reductions, rows) in rows {
+        let mut files: BTreeMap<&str, BTreeMap<usize, Line<'_>>> = BTreeMap::new();
+        for (file, rule, dtype) in rows {
+            let new = || Line { rule, cases: 0, dtypes: Vec::new() };
+            let line = files.entry(file).or_default().entry(rule.line).or_insert_with(new);
             line.cases += 1;
-            line.dtypes.extend(DType::from_name(&case.dtype).filter(|dtype| !line.dtypes.contains(dtype)));
+            if !line.dtypes.contains(dtype) {
+                line.dtypes.push(*dtype);
+            }
         }
-        // Writing to a String can't fail.
-        let _ = write!(
-            sections,
-            "\n## {function}\n\n| source | if | then | dtypes | cases | compared |\n| --- | --- | --- | --- | ---: | ---: |\n"
-        );
-        for (number, line) in &mut lines {
-            let rule = &line.case.rule;
-            let compared = account.get(&(line.case.file.clone(), *number)).map_or(0, |tried| tried.compared);
-            let total = totals.entry(rule.source).or_default();
-            *total = (total.0 + 1, total.1 + line.cases, total.2 + compared);
-            line.dtypes.sort_unstable();
-            let _ = writeln!(
-                sections,
-                "| {} | {} | {} | {} | {} | {compared} |",
-                rule.source.name(),
-                cell(&rule.condition),
-                cell(&rule.result),
-                names(&line.dtypes),
-                line.cases,
+        let section = &mut sections[usize::from(*of_reductions)];
+        for (file, mut lines) in files {
+            // Writing to a String can't fail.
+            let _ = write!(
+                section,
+                "\n## {}\n\n| source | if | then | dtypes | cases | compared |\n| --- | --- | --- | --- | ---: | ---: |\n",
+                file.trim_end_matches(".txt")
             );
+            for (number, line) in &mut lines {
+                let compared = account.get(&(file.to_owned(), *number)).map_or(0, |tried| tried.compared);
+                let total = totals.entry(line.rule.source).or_default();
+                *total = (total.0 + 1, total.1 + line.cases, total.2 + compared);
+                line.dtypes.sort_unstable();
+                let _ = writeln!(
+                    section,
+                    "| {} | {} | {} | {} | {} | {compared} |",
+                    line.rule.source.name(),
+                    cell(&line.rule.condition),
+                    cell(&line.rule.result),
+                    names(&line.dtypes),
+                    line.cases,
+                );
+            }
         }
     }
     let mut summary =
@@ -129,7 +148,9 @@ fn page(files: &BTreeMap<String, Vec<Case>>, account: &Account) -> String {
         whole = (whole.0 + rules, whole.1 + cases, whole.2 + compared);
     }
     let _ = write!(summary, "\n| **all** | **{}** | **{}** | **{}** | **0** |", whole.0, whole.1, whole.2);
-    format!("{}{sections}", include_str!("page.md").replace("{summary}", &summary))
+    let [functions, reductions] = sections;
+    let head = include_str!("page.md").replace("{summary}", &summary);
+    format!("{head}{functions}\n{}{reductions}", include_str!("reductions.md"))
 }
 
 fn described(source: Source) -> &'static str {

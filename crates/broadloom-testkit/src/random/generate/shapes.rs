@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::reductions;
 use super::size::Size;
 use crate::random::program::{Program, PySlice, Step, View};
 use crate::random::rng::Rng;
@@ -29,6 +30,16 @@ pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
         if shape.iter().product::<usize>() <= 600 {
             return shape;
         }
+    }
+}
+
+/// A shape with an axis that takes several rows of lanes.
+pub fn of_long_axis(rng: &mut Rng) -> Vec<usize> {
+    let n = reductions::length(rng);
+    match rng.below(5) {
+        0 => vec![n, 1 + rng.below(3)],
+        1 => vec![1 + rng.below(3), n],
+        _ => vec![n],
     }
 }
 

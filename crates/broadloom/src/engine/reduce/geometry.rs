@@ -11,15 +11,19 @@ use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
 /// Bytes of the elements that are computed before they are combined, of the widest output: they stay in a first-level cache.
-const TILE_BYTES: usize = 32 << 10;
-/// Reductions of fewer elements go across the results, wherever results are neighbours.
-const SHORT: usize = 32;
+const TILE_BYTES: usize = 16 << 10;
 /// Results that are reduced together across rows of memory: of the bytes of as many neighbours in each row.
-const ACROSS_BYTES: usize = 2048;
+const ACROSS_BYTES: usize = 4096;
 /// The same where elements are computed first.
 const ACROSS_COMPUTED: usize = 64;
 /// The least number of elements that are folded from memory at a time, and not copied first.
 const LONG_RUN: usize = 64;
+/// Elements that are folded from memory before anything else is looked at.
+const STRETCH: usize = 1 << 16;
+/// Rows of a panel: an input that is contiguous along them is read by whole cache lines.
+const PANEL: usize = 128;
+/// Elements of a panel that are computed at a time: they stay in a second-level cache.
+pub const PANEL_TILE: usize = 32 << 10;
 
 /// A dimension: its extent, and the distance of neighbours for each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +39,9 @@ pub enum Form {
     Rows { results: usize },
     /// So many neighbouring results at once, which follow each other for each element.
     Across { width: usize },
+    /// The elements of one result, of which those of so many rows are computed together: they follow each other in memory along
+    /// the dimension before the last.
+    Panel { rows: usize },
 }
 
 impl Form {
@@ -43,9 +50,11 @@ impl Form {
         match self {
             Form::Rows { results } => (Some(results), None),
             Form::Across { width } => (None, Some(width).filter(|width| *width > 1)),
+            Form::Panel { .. } => (None, None),
         }
     }
 
+    /// Whether tiles have elements before results.
     pub fn is_across(self) -> bool {
         matches!(self, Form::Across { .. })
     }
@@ -69,6 +78,8 @@ pub struct Geometry {
     pub form: Form,
     /// Whether elements are folded where they are in memory: the kernel computes nothing, and they follow each other.
     pub direct: bool,
+    /// Whether moreover all of them are neighbours, result after result.
+    pub plain: bool,
 }
 
 impl Geometry {
@@ -106,9 +117,16 @@ impl Geometry {
             tile: TILE_BYTES / widest,
             form: Form::Rows { results: 1 },
             direct: false,
+            plain: false,
         };
         if geometry.results > 0 && geometry.count > 0 {
             geometry.choose(stage, widest);
+            let neighbours = |i| geometry.results == 1 || geometry.is_neighbouring(i);
+            let alone = geometry.kept.len() == 1 && geometry.reduced.len() == 1;
+            geometry.plain = geometry.direct
+                && alone
+                && !geometry.form.is_across()
+                && (0..stage.inputs.len()).all(neighbours);
         }
         geometry
     }
@@ -123,18 +141,16 @@ impl Geometry {
         let follow = |dim: &Dim| dim.strides.iter().filter(|stride| **stride == 1).count();
         let in_memory = stage.inputs.iter().all(|input| input.source != Source::Index);
         let loads_only = stage.kernel.body.is_empty() && stage.kernel.params.is_empty() && in_memory;
-        let across = kept.extent > 1
-            && (follow(kept) > follow(reduced)
-                || self.count < SHORT && kept.extent >= SHORT.min(self.results));
+        let across = kept.extent > 1 && follow(kept) > follow(reduced);
         let of = if across { kept } else { reduced };
         // An input that steps otherwise is packed by the loops around the kernel.
         let in_place = loads_only && of.strides.iter().all(|stride| *stride == 1);
-        let extent = kept.extent;
+        let (extent, rank) = (kept.extent, self.reduced.len());
         if across {
             self.direct = in_place;
             let width = match (in_place, self.count < 128) {
                 (true, false) => ACROSS_BYTES / widest,
-                (true, true) => 2 * ACROSS_BYTES / widest,
+                (true, true) => 4 * ACROSS_BYTES / widest,
                 (false, false) => ACROSS_COMPUTED,
                 (false, true) => (self.tile / self.count).max(ACROSS_COMPUTED),
             };
@@ -142,10 +158,35 @@ impl Geometry {
             let even = extent.div_ceil(blocks);
             let width = if blocks > 1 { even.next_multiple_of(16).min(extent) } else { extent };
             self.form = Form::Across { width };
+        } else if rank > 1
+            && follow(reduced) == 0
+            && follow(&self.reduced[rank - 2]) > 0
+            && self.count > self.tile
+        {
+            self.form = Form::Panel { rows: PANEL.min(self.reduced[rank - 2].extent) };
         } else {
-            self.direct = in_place && (reduced.extent >= LONG_RUN || self.reduced.len() == 1);
-            self.form = Form::Rows { results: (self.tile / self.count.max(1)).clamp(1, extent) };
+            self.direct = in_place && (reduced.extent >= LONG_RUN || rank == 1);
+            let at_a_time = if self.direct { STRETCH } else { self.tile };
+            self.form = Form::Rows { results: (at_a_time / self.count).clamp(1, extent) };
         }
+    }
+
+    /// Whether results are reduced one by one, and what they are computed of follows each other, or is one element for all.
+    pub fn has_long_runs(&self, stage: &Stage) -> bool {
+        let inner = self.inner().1;
+        self.form == Form::Rows { results: 1 }
+            && !self.direct
+            && inner.extent >= self.tile / 2
+            && inner.strides.iter().all(|stride| matches!(stride, 0 | 1))
+            && stage.inputs.iter().all(|input| input.source != Source::Index)
+    }
+
+    /// Whether the results of a piece are, one after the other, the combined rows of neighbouring memory.
+    pub fn is_neighbouring(&self, input: usize) -> bool {
+        let (kept, reduced) = self.inner();
+        self.reduced.len() == 1
+            && kept.strides[input] == reduced.extent as isize
+            && reduced.strides[input] == 1
     }
 
     /// Results that are reduced at a time.
@@ -153,6 +194,7 @@ impl Geometry {
         match self.form {
             Form::Rows { results } => results,
             Form::Across { width } => width,
+            Form::Panel { .. } => 1,
         }
     }
 
@@ -182,22 +224,34 @@ impl Geometry {
         (row * inner.extent + from..row * inner.extent + to, starts)
     }
 
+    /// Where each input begins for a result, numbered in C order.
+    pub fn start_of(&self, result: usize) -> SmallVec<[isize; 4]> {
+        let mut starts = self.offsets.clone();
+        let mut rest = result;
+        for dim in self.kept.iter().rev() {
+            advance(&mut starts, dim, rest % dim.extent);
+            rest /= dim.extent;
+        }
+        starts
+    }
+
     /// The longest box of reduced indices that begins with element `from`, has at most `limit` elements and ends before
     /// element `to`: where it begins for inputs that begin at `starts`, its extents, and how many elements it has.
     pub fn run(&self, starts: &[isize], from: usize, to: usize, limit: usize) -> Run {
         let mut starts: SmallVec<[isize; 4]> = starts.into();
         let most = (to - from).min(limit.max(1));
-        let mut run = Run { starts: SmallVec::new(), dims: 0, rows: 1, count: 1 };
+        let mut run = Run { starts: SmallVec::new(), extents: SmallVec::new(), count: 1 };
         let (mut rest, mut grows) = (from, true);
-        for (d, dim) in self.reduced.iter().enumerate().rev() {
+        for dim in self.reduced.iter().rev() {
             let index = rest % dim.extent;
             rest /= dim.extent;
             advance(&mut starts, dim, index);
             if grows {
                 let rows = (dim.extent - index).min(most / run.count);
                 grows = rows == dim.extent;
-                if rows > 1 || run.dims == 0 {
-                    (run.dims, run.rows, run.count) = (self.reduced.len() - d, rows, run.count * rows);
+                if rows > 1 || run.extents.is_empty() {
+                    run.extents.insert(0, rows);
+                    run.count *= rows;
                 }
             }
         }
@@ -205,25 +259,43 @@ impl Geometry {
         run
     }
 
-    /// The extents of a run, outermost first.
-    pub fn extents_of<'g>(&'g self, run: &Run) -> impl Iterator<Item = (usize, &'g Dim)> + Clone {
-        let (first, rows) = (self.reduced.len() - run.dims, run.rows);
-        self.reduced[first..]
-            .iter()
-            .enumerate()
-            .map(move |(i, dim)| (if i == 0 { rows } else { dim.extent }, dim))
+    /// The rows from `row` on, `rows` of them, of the two last dimensions, and in each the elements from `col` on, `cols` of them.
+    pub fn panel(&self, starts: &[isize], row: usize, rows: usize, col: usize, cols: usize) -> Run {
+        let (inner, outer) = match self.reduced.split_last() {
+            Some((inner, outer)) => (inner, outer),
+            None => return Run { starts: starts.into(), extents: SmallVec::new(), count: 0 },
+        };
+        let mut starts: SmallVec<[isize; 4]> = starts.into();
+        let mut rest = row;
+        for dim in outer.iter().rev() {
+            advance(&mut starts, dim, rest % dim.extent);
+            rest /= dim.extent;
+        }
+        advance(&mut starts, inner, col);
+        Run { starts, extents: SmallVec::from_slice(&[rows, cols]), count: rows * cols }
+    }
+
+    /// Some elements of a run of one dimension.
+    pub fn part(&self, run: &Run, from: usize, count: usize) -> Run {
+        let mut starts = run.starts.clone();
+        advance(&mut starts, self.inner().1, from);
+        Run { starts, extents: SmallVec::from_slice(&[count]), count }
+    }
+
+    /// The extents of a run, outermost first, and the dimensions.
+    pub fn extents_of<'g>(&'g self, run: &'g Run) -> impl Iterator<Item = (usize, &'g Dim)> + Clone {
+        let first = self.reduced.len() - run.extents.len();
+        run.extents.iter().copied().zip(&self.reduced[first..])
     }
 }
 
-/// Consecutive elements of a result that lie in a box of the reduced dimensions.
+/// Elements of a result that lie in a box of the reduced dimensions.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Where each input begins.
     pub starts: SmallVec<[isize; 4]>,
-    /// It has so many dimensions, the last ones, of which all but the first are whole.
-    pub dims: usize,
-    /// The extent of the first.
-    pub rows: usize,
+    /// The extents of the last dimensions, outermost first.
+    pub extents: SmallVec<[usize; 2]>,
     /// How many elements it has.
     pub count: usize,
 }

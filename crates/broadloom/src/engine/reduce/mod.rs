@@ -5,6 +5,7 @@
 //! folds memory. Pieces, tiles and threads cut a reduction anywhere: partial results are appended in order, and the
 //! canonical order of combination does not depend on the cuts.
 
+mod folding;
 mod geometry;
 mod scan;
 mod tile;
@@ -17,7 +18,7 @@ use broadloom_core::fuse::Action;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
 use broadloom_mem::{Access, FloatEnv, Region};
-use broadloom_reduce::Partial;
+use broadloom_reduce::{LANES, Partial};
 use smallvec::SmallVec;
 
 use crate::engine::choice::State;
@@ -26,12 +27,17 @@ use crate::engine::prepared::{PreparedStage, Runner};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
+use crate::jit::Compiled;
 
+pub(crate) use folding::{Blocks, Folding};
 pub(super) use geometry::Geometry;
+use geometry::{Form, PANEL_TILE, Run};
 use tile::Tiles;
 
 /// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
 const PART: usize = 1 << 14;
+/// So many elements are folded from memory without a thought of threads.
+const SHORT: usize = 1 << 12;
 
 /// What was combined of one piece, for each output.
 type Partials = SmallVec<[Partial; 2]>;
@@ -42,6 +48,8 @@ type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
 struct Fold<'f> {
     prepared: &'f PreparedStage,
     geometry: &'f Geometry,
+    /// The number of the first element.
+    start: u64,
     reductions: &'f [Reduction],
     dtypes: SmallVec<[DType; 2]>,
     inputs: &'f [Region<'f>],
@@ -88,21 +96,44 @@ impl PreparedStage {
         if geometry.results == 0 {
             return Ok(());
         }
+        self.with_fold(geometry, 0, request, inputs, params, watch, |fold, threads, parts| {
+            fold.run(threads, parts, outputs)
+        })
+    }
+
+    /// Runs `run` with what combines elements, the first of which is number `start`, and how many threads and parts are best.
+    #[expect(clippy::too_many_arguments, reason = "those of a run, and what is to be done")]
+    fn with_fold(
+        &self,
+        geometry: &Geometry,
+        start: u64,
+        request: &Request<'_>,
+        inputs: &[Region<'_>],
+        params: &[u64],
+        watch: Option<&Watch<'_>>,
+        run: impl FnOnce(&Fold<'_>, usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let Action::Reduce { reductions, .. } = &self.stage.action else {
+            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
+        };
         // Sums are computed, and estimates made, in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
+        let elements = geometry.results * geometry.count;
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
         let mut fold = Fold {
             prepared: self,
             geometry,
+            start,
             reductions,
-            dtypes,
+            dtypes: self.stage.kernel.output_dtypes().collect(),
             inputs,
             params,
             first: None,
             outcome: &outcome,
         };
         let since = self.clock(request);
-        let access = if fold.is_direct() { None } else { Some(fold.first_access()?) };
+        let access =
+            if fold.is_direct() || !self.is_planned(geometry) { None } else { Some(fold.first_access()?) };
         let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
         fold.first = chosen.as_ref().zip(access.as_deref()).map(|((runner, _), access)| (runner, access));
         let time = match &chosen {
@@ -110,10 +141,8 @@ impl PreparedStage {
             _ => self.cost_of_run(request).compiled,
         };
         let threads = workers::threads(request.options, time);
-        let parts = if threads > 1 { threads * 4 } else { 1 };
-        let elements = geometry.results * geometry.count;
-        let parts = parts.max(watch.map_or(1, |_| Watch::chunks(elements, time)));
-        fold.run(threads, parts, outputs)?;
+        let parts = parts(threads).max(watch.map_or(1, |_| Watch::chunks(elements, time)));
+        run(&fold, threads, parts)?;
         if let (Some(since), Some((runner, choice))) = (since, &chosen)
             && let State::Trial(_) = choice.state
         {
@@ -124,6 +153,11 @@ impl PreparedStage {
 }
 
 impl PreparedStage {
+    /// Whether machine code is for this form: it may combine elements before it writes them.
+    fn is_planned(&self, geometry: &Geometry) -> bool {
+        self.geometry.as_ref().is_some_and(|own| own.form.is_across() == geometry.form.is_across())
+    }
+
     /// How the inputs of a part's first tile are accessed; `None` where elements are folded from memory.
     pub fn reduce_access(
         &self,
@@ -131,8 +165,8 @@ impl PreparedStage {
         inputs: &[Region<'_>],
     ) -> Result<Option<SmallVec<[Access; 8]>>> {
         let outcome = Outcome::new(0, false, None);
-        let fold = self.fold(geometry, None, inputs, &[], &outcome)?;
-        if fold.is_direct() { Ok(None) } else { fold.first_access().map(Some) }
+        let fold = self.part_fold(geometry, None, inputs, &[], &outcome)?;
+        if fold.is_direct() || !self.is_planned(geometry) { Ok(None) } else { fold.first_access().map(Some) }
     }
 
     /// Reduces a part of the stage's elements, here and now, as `geometry` says. `first` was chosen for how the inputs of the
@@ -146,11 +180,11 @@ impl PreparedStage {
         params: &[u64],
         outcome: &Outcome<'_>,
     ) -> Result<()> {
-        let fold = self.fold(geometry, first, inputs, params, outcome)?;
+        let fold = self.part_fold(geometry, first, inputs, params, outcome)?;
         fold.pieces(0..geometry.pieces(), outputs.iter_mut().map(|out| &mut **out).collect())
     }
 
-    fn fold<'f>(
+    fn part_fold<'f>(
         &'f self,
         geometry: &'f Geometry,
         first: Option<(&'f Runner, &'f [Access])>,
@@ -162,7 +196,62 @@ impl PreparedStage {
             return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
         };
         let dtypes = self.stage.kernel.output_dtypes().collect();
-        Ok(Fold { prepared: self, geometry, reductions, dtypes, inputs, params, first, outcome })
+        Ok(Fold { prepared: self, geometry, start: 0, reductions, dtypes, inputs, params, first, outcome })
+    }
+}
+
+/// How many parts so many threads share.
+pub(super) fn parts(threads: usize) -> usize {
+    if threads > 1 { threads * 4 } else { 1 }
+}
+
+impl Geometry {
+    /// Whether so many parts have ranges of the elements of a result; else each has results of its own.
+    pub(super) fn has_ranges(&self, parts: usize) -> bool {
+        self.pieces() < parts && self.count >= 2 * PART
+    }
+}
+
+impl PreparedStage {
+    /// Whether it reduces a few elements that are neighbours in slices.
+    #[inline]
+    pub fn is_short_reduction(&self) -> bool {
+        self.geometry
+            .as_ref()
+            .is_some_and(|geometry| geometry.plain && geometry.results * geometry.count <= SHORT)
+    }
+
+    /// Runs such a stage over slices.
+    ///
+    /// PERF: the usual short call, without a thought of tiles and threads.
+    pub fn reduce_neighbours<'m>(
+        &self,
+        inputs: impl Iterator<Item = &'m [u8]>,
+        outputs: impl Iterator<Item = &'m mut [u8]>,
+    ) -> Result<()> {
+        let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
+            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
+        };
+        let _ieee = FloatEnv::ieee();
+        let kernel = &self.stage.kernel;
+        let mut memory: SmallVec<[&[u8]; 4]> = SmallVec::new();
+        inputs.for_each(|bytes| memory.push(bytes));
+        for ((output, &reduction), out) in kernel.outputs.iter().zip(reductions).zip(outputs) {
+            let input = output.index();
+            let dtype = kernel.inputs[input];
+            let start = geometry.offsets[input] as usize * dtype.size();
+            let count = geometry.results * geometry.count * dtype.size();
+            let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
+            let elements = memory.get(input).and_then(|bytes| bytes.get(start..start + count));
+            broadloom_reduce::reduce_each(
+                reduction,
+                dtype,
+                geometry.count,
+                elements.ok_or_else(outside)?,
+                out,
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -181,6 +270,14 @@ impl<'f> Fold<'f> {
         self.geometry.direct && self.inputs.iter().all(|region| region.as_slice().is_some())
     }
 
+    /// The memory of a range of the results.
+    fn results_of<'m>(&self, results: &'m mut Results<'_>, range: Range<usize>) -> Results<'m> {
+        let of = |(out, dtype): (&'m mut &mut [u8], &DType)| {
+            &mut out[range.start * dtype.size()..range.end * dtype.size()]
+        };
+        results.iter_mut().zip(&self.dtypes).map(of).collect()
+    }
+
     /// Runs the stage in about so many parts.
     fn run(&self, threads: usize, parts: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
         let pieces = self.geometry.pieces();
@@ -194,7 +291,7 @@ impl<'f> Fold<'f> {
                 });
             });
         }
-        match pieces < parts && self.geometry.count >= 2 * PART {
+        match self.geometry.has_ranges(parts) {
             true => self.run_in_ranges(threads, parts.div_ceil(pieces), outputs),
             false => self.run_in_pieces(threads, parts.min(pieces), outputs),
         }
@@ -240,49 +337,15 @@ impl<'f> Fold<'f> {
 
     /// Few pieces of many elements: each is cut into ranges, whose partial results are appended in their order.
     fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
-        let Geometry { count, .. } = *self.geometry;
-        let length = count.div_ceil(ranges).next_multiple_of(PART);
-        let ranges = count.div_ceil(length);
-        let pieces = self.geometry.pieces();
-        let shares: Vec<Mutex<Option<Partials>>> = (0..pieces * ranges).map(|_| Mutex::new(None)).collect();
-        let next = AtomicUsize::new(0);
-        self.outcome.share(threads, &|| {
-            let mut tiles = None;
-            while let share = next.fetch_add(1, Ordering::Relaxed)
-                && let Some(place) = shares.get(share)
-                && !self.outcome.has_stopped()
-            {
-                let (piece, start) = (share / ranges, share % ranges * length);
-                let (results, starts) = self.geometry.piece(piece);
-                let range = start..count.min(start + length);
-                self.part(results.len() * range.len(), || {
-                    let tiles = tiles.get_or_insert_with(|| Tiles::new(self));
-                    let partials = self.range(&starts, results.len(), range, tiles)?;
-                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(partials);
-                    Ok(())
-                });
-            }
-        })?;
-        for piece in 0..pieces {
-            let mut whole: Option<Partials> = None;
-            for share in &shares[piece * ranges..][..ranges] {
-                let later = share.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let later = later.ok_or_else(|| Error::new(ErrorKind::Internal, "a part was not reduced"))?;
-                match &mut whole {
-                    None => whole = Some(later),
-                    Some(whole) => {
-                        whole.iter_mut().zip(later).try_for_each(|(whole, later)| whole.append(later))?;
-                    }
-                }
-            }
-            let (results, _) = self.geometry.piece(piece);
-            for ((mut partial, out), dtype) in
-                whole.into_iter().flatten().zip(&mut *outputs).zip(&self.dtypes)
-            {
+        let pieces: Vec<_> = (0..self.geometry.pieces()).map(|piece| self.geometry.piece(piece)).collect();
+        let blocks: Vec<_> = pieces.iter().map(|(results, starts)| (results.len(), starts.clone())).collect();
+        self.in_blocks(threads, ranges, &blocks, |piece, partials| {
+            let results = &pieces[piece].0;
+            for ((mut partial, out), dtype) in partials.into_iter().zip(&mut *outputs).zip(&self.dtypes) {
                 partial.finish(&mut out[results.start * dtype.size()..results.end * dtype.size()]);
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Reduces pieces, whose results these are.
@@ -294,16 +357,14 @@ impl<'f> Fold<'f> {
                 break;
             }
             let (range, starts) = self.geometry.piece(piece);
-            let mut of_piece: Results<'_> = results
-                .iter_mut()
-                .zip(&self.dtypes)
-                .map(|(out, dtype)| {
-                    &mut out[(range.start - first) * dtype.size()..][..range.len() * dtype.size()]
-                })
-                .collect();
+            let mut of_piece = self.results_of(&mut results, range.start - first..range.end - first);
             match self.geometry.form {
-                geometry::Form::Rows { results: 2.. } => {
-                    self.rows(&starts, range.len(), &mut of_piece, &mut tiles)?;
+                Form::Rows { .. } if self.is_direct() => {
+                    self.fold_rows(&starts, range.len(), &mut of_piece)?
+                }
+                Form::Rows { results: 2.. } => self.rows(&starts, range.len(), &mut of_piece, &mut tiles)?,
+                Form::Across { .. } if self.geometry.count <= LANES => {
+                    self.few(&starts, range.len(), &mut of_piece, &mut tiles)?;
                 }
                 _ => {
                     let partials = self.range(&starts, range.len(), 0..self.geometry.count, &mut tiles)?;
@@ -323,13 +384,22 @@ impl<'f> Fold<'f> {
         range: Range<usize>,
         tiles: &mut Tiles<'_>,
     ) -> Result<Partials> {
+        if let Form::Panel { rows } = self.geometry.form {
+            return self.panels(starts, range, rows, tiles);
+        }
+        self.runs(starts, width, range, tiles)
+    }
+
+    /// The same, run by run.
+    fn runs(
+        &self,
+        starts: &[isize],
+        width: usize,
+        range: Range<usize>,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<Partials> {
         let Geometry { reduced, tile, .. } = self.geometry;
-        let mut partials = self
-            .reductions
-            .iter()
-            .zip(&self.dtypes)
-            .map(|(&reduction, &dtype)| Partial::new(reduction, dtype, width, range.start as u64))
-            .collect::<Result<Partials>>()?;
+        let mut partials = self.partials(width, range.start)?;
         // Memory is folded row by row; a tile may have rows of several.
         let limit = match self.is_direct() {
             true => reduced[reduced.len() - 1].extent,
@@ -337,11 +407,17 @@ impl<'f> Fold<'f> {
         };
         let mut at = range.start;
         while at < range.end {
+            if let Some((compiled, rows)) = self.leaves() {
+                let run = self.geometry.run(starts, at, range.end, reduced[reduced.len() - 1].extent);
+                self.fold_leaves(&run, at, compiled, rows, &mut partials, tiles)?;
+                at += run.count;
+                continue;
+            }
             let run = self.geometry.run(starts, at, range.end, limit);
             match self.is_direct() {
                 true => self.fold_memory(&run, width, &mut partials)?,
                 false => {
-                    tiles.compute(&run, geometry::Form::Across { width })?;
+                    tiles.compute(&run, Form::Across { width })?;
                     for (partial, tile) in partials.iter_mut().zip(tiles.elements(run.count * width)) {
                         partial.push(tile);
                     }
@@ -353,8 +429,60 @@ impl<'f> Fold<'f> {
         Ok(partials)
     }
 
+    /// The machine code that combines rows of elements before it writes them, and how many.
+    fn leaves(&self) -> Option<(&'f Compiled, usize)> {
+        match self.first {
+            Some((Runner::Jit(compiled), _))
+                if self.inputs.iter().all(|region| region.as_slice().is_some()) =>
+            {
+                Some((compiled, compiled.leaf_rows()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Computes elements that follow each other, and folds what machine code has combined them to; those before and behind its
+    /// blocks are interpreted.
+    fn fold_leaves(
+        &self,
+        run: &Run,
+        at: usize,
+        compiled: &Compiled,
+        rows: usize,
+        partials: &mut Partials,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<()> {
+        let lanes = compiled.lanes();
+        let tile = (self.geometry.tile * rows / lanes).max(1) * lanes;
+        let before = (self.start % lanes as u64) as usize + at;
+        let head = (before.next_multiple_of(lanes) - before).min(run.count);
+        let blocks = head + (run.count - head) / lanes * lanes;
+        let mut done = 0;
+        while done < run.count {
+            let (is_block, end) = match done {
+                _ if done < head => (false, head),
+                _ if done < blocks => (true, blocks.min(done + tile)),
+                _ => (false, run.count),
+            };
+            let part = self.geometry.part(run, done, end - done);
+            if is_block {
+                tiles.compute_leaves(&part, compiled, rows)?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count / rows)) {
+                    partial.push_nodes(rows.ilog2() as u8, tile);
+                }
+            } else {
+                tiles.compute(&part, Form::Across { width: 1 })?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count)) {
+                    partial.push(tile);
+                }
+            }
+            done = end;
+        }
+        Ok(())
+    }
+
     /// Folds elements where they are in memory.
-    fn fold_memory(&self, run: &geometry::Run, width: usize, partials: &mut Partials) -> Result<()> {
+    fn fold_memory(&self, run: &Run, width: usize, partials: &mut Partials) -> Result<()> {
         let reduced = &self.geometry.reduced[self.geometry.reduced.len() - 1];
         let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
         for ((partial, dtype), &output) in
@@ -380,7 +508,93 @@ impl<'f> Fold<'f> {
         Ok(())
     }
 
-    /// Reduces the elements of several neighbouring results, one after the other.
+    /// The same, of elements that follow each other in memory along the rows: panels of rows are computed together, each row
+    /// is combined on its own, and rows are joined in their order.
+    fn panels(
+        &self,
+        starts: &[isize],
+        range: Range<usize>,
+        rows: usize,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<Partials> {
+        let reduced = &self.geometry.reduced;
+        let length = reduced[reduced.len() - 1].extent;
+        // Panels do not reach over the end of their dimension.
+        let height = reduced[reduced.len() - 2].extent;
+        let first = range.start.next_multiple_of(length).min(range.end);
+        let last = (range.end / length * length).max(first);
+        let mut whole = self.runs(starts, 1, range.start..first, tiles)?;
+        let mut row = first / length;
+        while row < last / length {
+            let count = rows.min(last / length - row).min(height - row % height);
+            let mut partials: Vec<Partials> =
+                (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
+            let cols = (PANEL_TILE / count).max(LANES);
+            for col in (0..length).step_by(cols) {
+                let cols = cols.min(length - col);
+                let run = self.geometry.panel(starts, row, count, col, cols);
+                tiles.compute(&run, Form::Panel { rows })?;
+                for (output, tile) in tiles.elements(run.count).enumerate() {
+                    let item = self.dtypes[output].size();
+                    for (partials, tile) in partials.iter_mut().zip(tile.chunks_exact(cols * item)) {
+                        partials[output].push(tile);
+                    }
+                }
+            }
+            for later in partials {
+                append(&mut whole, later)?;
+            }
+            row += count;
+        }
+        append(&mut whole, self.runs(starts, 1, last..range.end, tiles)?)?;
+        Ok(whole)
+    }
+
+    /// Nothing combined yet; the first element will be number `start`.
+    fn partials(&self, width: usize, start: usize) -> Result<Partials> {
+        let each = self.reductions.iter().zip(&self.dtypes);
+        each.map(|(&reduction, &dtype)| Partial::new(reduction, dtype, width, self.start + start as u64))
+            .collect()
+    }
+
+    /// Reduces results whose elements follow each other in memory, one after the other.
+    fn fold_rows(&self, starts: &[isize], count: usize, results: &mut Results<'_>) -> Result<()> {
+        let Geometry { kept, reduced, count: length, .. } = self.geometry;
+        let (outer, inner) = (&kept[kept.len() - 1], &reduced[reduced.len() - 1]);
+        let outputs = &self.prepared.stage.kernel.outputs;
+        for (i, (out, (&reduction, &dtype))) in
+            results.iter_mut().zip(self.reductions.iter().zip(&self.dtypes)).enumerate()
+        {
+            let (input, item) = (outputs[i].index(), dtype.size());
+            let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
+            let elements = |start: isize, count: usize| {
+                let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
+                let elements = start.and_then(|start| bytes.get(start..start.checked_add(count * item)?));
+                elements
+                    .ok_or_else(|| Error::new(ErrorKind::Internal, "a reduction reads outside of its input"))
+            };
+            if count == 1 && reduced.len() == 1 || self.geometry.is_neighbouring(input) {
+                let all = elements(starts[input], count * length)?;
+                broadloom_reduce::reduce_each(reduction, dtype, *length, all, out)?;
+                continue;
+            }
+            let mut partial = Partial::new(reduction, dtype, 1, 0)?;
+            for (row, out) in out.chunks_exact_mut(item).enumerate() {
+                let mut starts: SmallVec<[isize; 4]> = starts.into();
+                geometry::advance(&mut starts, outer, row);
+                let mut at = 0;
+                while at < *length {
+                    let run = self.geometry.run(&starts, at, *length, inner.extent);
+                    partial.push(elements(run.starts[input], run.count)?);
+                    at += run.count;
+                }
+                partial.finish(out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reduces the elements of several neighbouring results, computed one after the other.
     fn rows(
         &self,
         starts: &[isize],
@@ -388,29 +602,55 @@ impl<'f> Fold<'f> {
         results: &mut Results<'_>,
         tiles: &mut Tiles<'_>,
     ) -> Result<()> {
-        let Geometry { kept, count: length, .. } = self.geometry;
-        let new = |output: usize| Partial::new(self.reductions[output], self.dtypes[output], 1, 0);
-        if self.is_direct() {
-            let mut starts: SmallVec<[isize; 4]> = starts.into();
-            for row in 0..count {
-                let partials = self.range(&starts, 1, 0..*length, tiles)?;
-                for ((mut partial, out), dtype) in partials.into_iter().zip(&mut *results).zip(&self.dtypes) {
-                    partial.finish(&mut out[row * dtype.size()..][..dtype.size()]);
-                }
-                geometry::advance(&mut starts, &kept[kept.len() - 1], 1);
-            }
-            return Ok(());
-        }
-        let run = self.geometry.run(starts, 0, *length, *length);
-        tiles.compute(&run, geometry::Form::Rows { results: count })?;
+        let length = self.geometry.count;
+        let run = self.geometry.run(starts, 0, length, length);
+        tiles.compute(&run, Form::Rows { results: count })?;
         for (output, (out, tile)) in results.iter_mut().zip(tiles.elements(run.count * count)).enumerate() {
-            let item = self.dtypes[output].size();
-            for (out, row) in out.chunks_exact_mut(item).zip(tile.chunks_exact(item * length)) {
-                let mut partial = new(output)?;
-                partial.push(row);
-                partial.finish(out);
-            }
+            let (reduction, dtype) = (self.reductions[output], self.dtypes[output]);
+            broadloom_reduce::reduce_each(reduction, dtype, length, tile, out)?;
         }
         Ok(())
     }
+
+    /// Reduces a few elements of each of many neighbouring results, row by row.
+    fn few(
+        &self,
+        starts: &[isize],
+        width: usize,
+        results: &mut Results<'_>,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<()> {
+        let count = self.geometry.count;
+        if self.is_direct() && self.geometry.reduced.len() == 1 {
+            let outputs = &self.prepared.stage.kernel.outputs;
+            for (i, out) in results.iter_mut().enumerate() {
+                let (input, item) = (outputs[i].index(), self.dtypes[i].size());
+                let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
+                let row = |i: usize| {
+                    let start = starts[input] + i as isize * self.geometry.reduced[0].strides[input];
+                    let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
+                    start.and_then(|start| bytes.get(start..start.checked_add(width * item)?))
+                };
+                if (0..count).any(|i| row(i).is_none()) {
+                    return Err(Error::new(ErrorKind::Internal, "a reduction reads outside of its input"));
+                }
+                let row = |i: usize| row(i).unwrap_or(&[]);
+                broadloom_reduce::reduce_rows(self.reductions[i], self.dtypes[i], count, width, row, out)?;
+            }
+            return Ok(());
+        }
+        let run = self.geometry.run(starts, 0, count, count);
+        tiles.compute(&run, Form::Across { width })?;
+        for (output, (out, tile)) in results.iter_mut().zip(tiles.elements(run.count * width)).enumerate() {
+            let (reduction, dtype) = (self.reductions[output], self.dtypes[output]);
+            let row = |i: usize| &tile[i * width * dtype.size()..][..width * dtype.size()];
+            broadloom_reduce::reduce_rows(reduction, dtype, count, width, row, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Joins what follows, of each output.
+fn append(partials: &mut Partials, later: Partials) -> Result<()> {
+    partials.iter_mut().zip(later).try_for_each(|(partial, later)| partial.append(later))
 }

@@ -12,13 +12,15 @@ use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
 use broadloom_mem::{
     Access, AliasPolicy, AllocError, Block, Buffer, Nest, Region, Stores, View, ViewMut, has_failed,
 };
+use broadloom_reduce::LANES;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 use super::Fold;
-use super::geometry::{Form, Run};
+use super::geometry::{Form, PANEL_TILE, Run};
 use crate::engine::execute::with_workspace;
 use crate::engine::prepared::Runner;
+use crate::jit::Compiled;
 
 type Accesses = SmallVec<[Access; 8]>;
 
@@ -55,6 +57,11 @@ impl<'f> Fold<'f> {
         let geometry = self.geometry;
         let (range, starts) = geometry.piece(0);
         let (form, limit) = match geometry.form {
+            Form::Panel { rows } => {
+                let cols = geometry.reduced.last().map_or(1, |dim| dim.extent);
+                let run = geometry.panel(&starts, 0, rows, 0, cols.min((PANEL_TILE / rows).max(LANES)));
+                return (run, geometry.form);
+            }
             Form::Rows { results: 2.. } => (Form::Rows { results: range.len() }, geometry.count),
             _ => (Form::Across { width: range.len() }, (geometry.tile / range.len().max(1)).max(1)),
         };
@@ -143,11 +150,13 @@ impl<'f> Tiles<'f> {
     pub fn compute(&mut self, run: &Run, form: Form) -> Result<()> {
         let extents = extents(self.fold, run, form);
         self.make_buffers(extents.iter().product())?;
-        let in_slice = |(i, region): (usize, &Region<'_>)| !self.fold.is_generated(i) && region.as_slice().is_some();
+        let in_slice =
+            |(i, region): (usize, &Region<'_>)| !self.fold.is_generated(i) && region.as_slice().is_some();
         if !self.fold.inputs.iter().enumerate().all(in_slice) {
             return self.compute_views(run, form, &extents);
         }
-        let known = self.plans.iter().position(|plan| plan.extents == extents && plan.is_across == form.is_across());
+        let known =
+            self.plans.iter().position(|plan| plan.extents == extents && plan.is_across == form.is_across());
         let known = match known {
             Some(known) => known,
             None => {
@@ -170,7 +179,7 @@ impl<'f> Tiles<'f> {
         let outputs: SmallVec<[&mut [u8]; 2]> =
             outputs.map(|(bytes, dtype)| &mut bytes[..count * dtype.size()]).collect();
         let runner = match fold.first {
-            Some((runner, first)) if *first == plan.access[..] => runner,
+            Some((runner, first)) if *first == plan.access[..] && !runner.has_leaves() => runner,
             _ => other(fold, others, plan.access.clone())?,
         };
         if let (Runner::Jit(compiled), true) = (runner, plan.loops.is_linear()) {
@@ -181,6 +190,26 @@ impl<'f> Tiles<'f> {
         }
         let nest = Nest::bind(&plan.loops, inputs.into_iter(), outputs.into_iter());
         execute(fold, &mut nest.map_err(|e| memory(&e))?, runner, faults)
+    }
+
+    /// Computes the leaves of blocks that follow each other: of so many rows one.
+    pub fn compute_leaves(&mut self, run: &Run, compiled: &Compiled, rows: usize) -> Result<()> {
+        self.make_buffers(run.count / rows)?;
+        let Tiles { fold, buffers, faults, .. } = self;
+        let outside = || Error::new(ErrorKind::Memory, "a tile outside of its memory");
+        let mut inputs: SmallVec<[&[u8]; 8]> = SmallVec::new();
+        for ((region, dtype), &start) in
+            fold.inputs.iter().zip(&fold.prepared.stage.kernel.inputs).zip(&run.starts)
+        {
+            let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(dtype.size()));
+            let bytes = region.as_slice().zip(start).and_then(|(bytes, start)| bytes.get(start..));
+            inputs.push(bytes.ok_or_else(outside)?);
+        }
+        let mut outputs: SmallVec<[&mut [u8]; 2]> = SmallVec::new();
+        for buffer in buffers {
+            outputs.push(buffer.as_bytes_mut().unwrap_or(&mut []));
+        }
+        compiled.run_slices(run.count, inputs.into_iter(), outputs.into_iter(), fold.params, faults)
     }
 
     /// Computes a tile of inputs that are no slices.
@@ -207,7 +236,7 @@ impl<'f> Tiles<'f> {
         let mut nest = Nest::new(extents, &inputs, outputs).map_err(|e| memory(&e))?;
         let access: Accesses = nest.accesses().collect();
         let runner = match fold.first {
-            Some((runner, first)) if *first == access[..] => runner,
+            Some((runner, first)) if *first == access[..] && !runner.has_leaves() => runner,
             _ => other(fold, others, access)?,
         };
         execute(fold, &mut nest, runner, faults)
@@ -241,8 +270,18 @@ fn other<'o>(
         Some(place) => place,
         None => {
             let prepared = fold.prepared;
-            let program = Program::new(&prepared.stage.kernel, &prepared.functions, &access)?;
-            others.push((access, Runner::Interp(Arc::new(program))));
+            let program = || Program::new(&prepared.stage.kernel, &prepared.functions, &access).map(Arc::new);
+            // What machine code leaves of a run is accessed as the run is, each time.
+            let is_rest = fold.first.is_some_and(|(_, first)| *first == access[..]);
+            let program = match prepared.rest.get() {
+                Some(program) if is_rest => program.clone(),
+                None if is_rest => {
+                    let made = program()?;
+                    prepared.rest.get_or_init(|| made).clone()
+                }
+                _ => program()?,
+            };
+            others.push((access, Runner::Interp(program)));
             others.len() - 1
         }
     };

@@ -34,6 +34,15 @@ pub enum Step {
 }
 
 impl Step {
+    /// Its stages, in run order.
+    pub fn stages(&self) -> impl Iterator<Item = usize> {
+        let (stage, members) = match self {
+            Step::Stage(stage) => (Some(*stage), &[][..]),
+            Step::Blocks(blocks) => (None, &blocks.members[..]),
+        };
+        stage.into_iter().chain(members.iter().map(|member| member.stage))
+    }
+
     /// The stages that run block by block.
     pub fn blocks(&self) -> Option<&RowBlocks> {
         match self {

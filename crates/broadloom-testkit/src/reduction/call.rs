@@ -1,0 +1,127 @@
+//! Which reduction is meant, and its arguments, as plain data.
+
+use broadloom_core::DType;
+
+/// Declares the reductions of one array: variant, name, what it has beside axes and `keepdims`.
+macro_rules! reductions {
+    ($($variant:ident $name:literal $doc:literal;)*) => {
+        /// A function that combines the elements along some axes to one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Function {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Function {
+            /// Every one.
+            pub const ALL: &[Function] = &[$(Function::$variant),*];
+
+            /// The name in the standard, or in NumPy where the standard has none.
+            pub fn name(self) -> &'static str {
+                match self { $(Function::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+reductions! {
+    Sum "sum" "The canonical sum.";
+    Prod "prod" "The canonical product.";
+    Max "max" "The maximum.";
+    Min "min" "The minimum.";
+    Mean "mean" "The sum divided by the number of elements.";
+    Var "var" "The sum of the squared differences from the mean, divided by their number less a correction.";
+    Std "std" "The square root of the variance.";
+    Any "any" "Whether an element is not zero.";
+    All "all" "Whether no element is zero.";
+    ArgMax "argmax" "The index of the first of the maxima.";
+    ArgMin "argmin" "The index of the first of the minima.";
+    CountNonzero "count_nonzero" "The number of elements that are not zero.";
+    VectorNorm "vector_norm" "The norm of an order.";
+    Count "count" "The number of elements.";
+    NanSum "nansum" "The sum, NaN taken for zero.";
+    NanProd "nanprod" "The product, NaN taken for one.";
+    NanMean "nanmean" "The mean of what is not NaN.";
+    NanMin "nanmin" "The minimum of what is not NaN.";
+    NanMax "nanmax" "The maximum of what is not NaN.";
+    NanVar "nanvar" "The variance of what is not NaN.";
+    NanStd "nanstd" "The standard deviation of what is not NaN.";
+}
+
+impl Function {
+    /// The function of a name.
+    pub fn from_name(name: &str) -> Option<Function> {
+        Function::ALL.iter().copied().find(|function| function.name() == name)
+    }
+
+    /// Whether a dtype of the result can be asked for.
+    pub fn takes_dtype(self) -> bool {
+        use Function::*;
+        matches!(self, Sum | Prod | NanSum | NanProd | Count)
+    }
+
+    /// Whether the divisor can be corrected.
+    pub fn takes_correction(self) -> bool {
+        matches!(self, Function::Var | Function::Std | Function::NanVar | Function::NanStd)
+    }
+
+    /// Whether it searches along one axis or all, and not along several.
+    pub fn is_search(self) -> bool {
+        matches!(self, Function::ArgMax | Function::ArgMin)
+    }
+}
+
+/// A reduction and its arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduction {
+    /// The function.
+    pub function: Function,
+    /// The axes along which it reduces, negative ones counted from the last; all of them by default.
+    pub axes: Option<Vec<isize>>,
+    /// Whether a reduced axis stays with extent 1.
+    pub keepdims: bool,
+    /// The dtype that elements are converted to first, for sums and products; that of a count.
+    pub dtype: Option<DType>,
+    /// What is taken off the number of elements, for variances and standard deviations.
+    pub correction: f64,
+    /// The order of a norm.
+    pub ord: f64,
+}
+
+impl Reduction {
+    /// Along all axes, with the defaults of the standard.
+    pub fn all(function: Function) -> Reduction {
+        Reduction { function, axes: None, keepdims: false, dtype: None, correction: 0.0, ord: 2.0 }
+    }
+
+    /// Along these axes.
+    pub fn along(function: Function, axes: &[isize]) -> Reduction {
+        Reduction { axes: Some(axes.to_vec()), ..Reduction::all(function) }
+    }
+}
+
+/// A cumulative sum or product and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cumulative {
+    /// Whether elements are multiplied, and not added.
+    pub is_product: bool,
+    /// The axis, counted from the last if negative; the only one by default.
+    pub axis: Option<isize>,
+    /// The dtype that elements are converted to first.
+    pub dtype: Option<DType>,
+    /// Whether the result begins with the sum, or the product, of nothing.
+    pub include_initial: bool,
+}
+
+impl Cumulative {
+    /// The standard's name.
+    pub fn name(&self) -> &'static str {
+        if self.is_product { "cumulative_prod" } else { "cumulative_sum" }
+    }
+}
+
+/// The sums of products along an axis that both operands have, counted from the last; the others are broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VecDot {
+    /// The axis, negative.
+    pub axis: isize,
+}

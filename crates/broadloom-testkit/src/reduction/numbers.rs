@@ -1,0 +1,149 @@
+//! The arithmetic of accumulators: that of the target for floats, which IEEE 754 defines to the bit, NaN apart, and
+//! arithmetic modulo 2^64 for integers.
+
+use broadloom_core::{DType, Op, Scalar, fold};
+
+/// A number that is accumulated.
+pub trait Number: Copy {
+    /// The sum of nothing.
+    const ZERO: Self;
+    /// The product of nothing.
+    const ONE: Self;
+
+    /// The number of these bits.
+    fn from_bits(bits: u64) -> Self;
+
+    /// The bits; those of the canonical NaN for every NaN.
+    fn bits(self) -> u64;
+
+    /// The sum.
+    fn add(self, other: Self) -> Self;
+
+    /// The product.
+    fn multiply(self, other: Self) -> Self;
+}
+
+/// A float that is accumulated.
+pub trait Float: Number + PartialOrd {
+    /// Its dtype.
+    const DTYPE: DType;
+
+    /// The nearest float.
+    fn nearest(x: f64) -> Self;
+
+    /// The float next to a number of elements.
+    fn count(n: usize) -> Self;
+
+    /// The same number, which float64 has.
+    fn exact(self) -> f64;
+
+    /// The difference.
+    fn subtract(self, other: Self) -> Self;
+
+    /// The quotient.
+    fn divide(self, other: Self) -> Self;
+
+    /// The square root.
+    fn square_root(self) -> Self;
+
+    /// The magnitude.
+    fn magnitude(self) -> Self;
+
+    /// Whether it is a NaN.
+    fn is_nan(self) -> bool {
+        self.exact().is_nan()
+    }
+
+    /// The power, which is approximate: that of the scalar instance.
+    fn power(self, exponent: Self) -> Self {
+        let args = [self, exponent].map(|x| Scalar { dtype: Self::DTYPE, bits: x.bits() });
+        Self::from_bits(fold::apply(Op::Pow, &args).expect("a power of floats").bits)
+    }
+}
+
+macro_rules! integers {
+    ($($type:ident)*) => {$(
+        impl Number for $type {
+            const ZERO: $type = 0;
+            const ONE: $type = 1;
+
+            fn from_bits(bits: u64) -> $type {
+                bits as $type
+            }
+
+            fn bits(self) -> u64 {
+                self as u64
+            }
+
+            fn add(self, other: $type) -> $type {
+                self.wrapping_add(other)
+            }
+
+            fn multiply(self, other: $type) -> $type {
+                self.wrapping_mul(other)
+            }
+        }
+    )*};
+}
+integers!(i64 u64);
+
+macro_rules! floats {
+    ($($type:ident $bits:ident $dtype:ident $nan:literal;)*) => {$(
+        impl Number for $type {
+            const ZERO: $type = 0.0;
+            const ONE: $type = 1.0;
+
+            fn from_bits(bits: u64) -> $type {
+                $type::from_bits(bits as $bits)
+            }
+
+            fn bits(self) -> u64 {
+                if $type::is_nan(self) { $nan } else { u64::from(self.to_bits()) }
+            }
+
+            fn add(self, other: $type) -> $type {
+                self + other
+            }
+
+            fn multiply(self, other: $type) -> $type {
+                self * other
+            }
+        }
+
+        impl Float for $type {
+            const DTYPE: DType = DType::$dtype;
+
+            fn nearest(x: f64) -> $type {
+                x as $type
+            }
+
+            fn count(n: usize) -> $type {
+                n as $type
+            }
+
+            fn exact(self) -> f64 {
+                f64::from(self)
+            }
+
+            fn subtract(self, other: $type) -> $type {
+                self - other
+            }
+
+            fn divide(self, other: $type) -> $type {
+                self / other
+            }
+
+            fn square_root(self) -> $type {
+                self.sqrt()
+            }
+
+            fn magnitude(self) -> $type {
+                self.abs()
+            }
+        }
+    )*};
+}
+floats! {
+    f32 u32 Float32 0x7fc0_0000;
+    f64 u64 Float64 0x7ff8_0000_0000_0000;
+}

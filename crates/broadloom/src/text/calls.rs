@@ -1,0 +1,115 @@
+//! The calls of a text that take options, on arrays.
+
+use broadloom_core::text::{Element, GeneratorCall, ReductionCall, ReductionName};
+use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar, fold};
+
+use crate::array::Array;
+use crate::create::repeated;
+use crate::generated::{self, NoRange};
+use crate::reductions::Over;
+
+/// A reduction with the options that the text gives.
+pub(super) fn reduce<'a>(call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
+    use ReductionName as Name;
+    let x = args.first().ok_or_else(internal)?;
+    let mut over = call.axis.as_deref().map_or_else(Over::all, Over::axes);
+    if call.keepdims {
+        over = over.keep_dims();
+    }
+    // A function without this option is never given it.
+    if let Some(dtype) = call.dtype {
+        over = over.dtype(dtype);
+    }
+    let axis = call.axis.as_deref().and_then(<[isize]>::first).copied();
+    let (correction, initial) = (call.correction, call.include_initial);
+    match call.name {
+        Name::Sum => x.sum(over),
+        Name::Prod => x.prod(over),
+        Name::Max => x.max(over),
+        Name::Min => x.min(over),
+        Name::Mean => x.mean(over),
+        Name::Var => x.var(over, correction),
+        Name::Std => x.std(over, correction),
+        Name::Any => x.any(over),
+        Name::All => x.all(over),
+        Name::ArgMax => x.argmax(over),
+        Name::ArgMin => x.argmin(over),
+        Name::CountNonzero => x.count_nonzero(over),
+        Name::Count => x.count(&over),
+        Name::VecDot => x.vecdot(args.get(1).ok_or_else(internal)?, axis.unwrap_or(-1)),
+        Name::VectorNorm => x.vector_norm(over, call.ord),
+        Name::CumulativeSum => x.cumulative_sum(axis, call.dtype, initial),
+        Name::CumulativeProd => x.cumulative_prod(axis, call.dtype, initial),
+        Name::NanSum => x.nansum(over),
+        Name::NanProd => x.nanprod(over),
+        Name::NanMean => x.nanmean(over),
+        Name::NanMin => x.nanmin(over),
+        Name::NanMax => x.nanmax(over),
+        Name::NanVar => x.nanvar(over, correction),
+        Name::NanStd => x.nanstd(over, correction),
+        name => {
+            let why = format!("{}: a function of the text that arrays do not have", name.name());
+            Err(Error::new(ErrorKind::Internal, why))
+        }
+    }
+}
+
+/// An array whose elements come from their indices. Those of floats are computed in float64, and converted once.
+pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {
+    match call {
+        GeneratorCall::Arange { start, stop, step, dtype } => arange([*start, *stop, *step], *dtype),
+        GeneratorCall::Linspace { start, stop, num, endpoint, dtype } => {
+            if !dtype.is_float() {
+                let error = Error::new(ErrorKind::DType, format!("linspace: does not give {dtype}"));
+                return Err(error.with_help(format!("write `astype(linspace(…), {dtype})`")));
+            }
+            let [start, stop] = [start, stop].map(|x| x.to_dtype(DType::Float64));
+            let numbers = generated::linspace(start?, stop?, extent("linspace", *num)?, *endpoint)?;
+            Ok(numbers.astype(*dtype))
+        }
+        GeneratorCall::Eye { rows, cols, k, dtype } => {
+            Array::eye(extent("eye", *rows)?, extent("eye", *cols)?, *k, *dtype)
+        }
+        GeneratorCall::Full { shape, value, dtype } => {
+            let shape = shape.iter().map(|&n| extent("full", n)).collect::<Result<Vec<usize>>>()?;
+            let value = match (value, dtype) {
+                (Element::Literal(x), dtype) => x.to_dtype(dtype.unwrap_or(x.default_dtype()))?,
+                (Element::Scalar(x), Some(dtype)) => fold::cast(*x, *dtype),
+                (Element::Scalar(x), None) => *x,
+            };
+            repeated(value, &shape)
+        }
+        GeneratorCall::Indices { axis } => args.first().ok_or_else(internal)?.indices(*axis),
+    }
+}
+
+/// Integers of the dtype, or floats: int64 if all bounds are integers, else float64, unless a dtype is asked for.
+fn arange<'a>(bounds: [Literal; 3], dtype: Option<DType>) -> Result<Array<'a>> {
+    let all_integers = bounds.iter().all(|x| matches!(x, Literal::Int(_)));
+    let dtype = dtype.unwrap_or(if all_integers { DType::Int64 } else { DType::Float64 });
+    let computed = if dtype.is_float() { DType::Float64 } else { dtype };
+    let [start, stop, step] = bounds;
+    let scalar = |x: Literal| -> Result<Scalar> {
+        x.to_dtype(computed).map_err(|_| {
+            let why = format!("arange({start}, {stop}, {step}): {x} cannot be represented as {computed}");
+            Error::new(ErrorKind::Literal, why)
+        })
+    };
+    let numbers = generated::arange([scalar(start)?, scalar(stop)?, scalar(step)?]);
+    let numbers = numbers.map_err(|why| match why {
+        NoRange::Error(error) => error,
+        NoRange::Bounds(why) => {
+            Error::new(ErrorKind::Literal, format!("arange({start}, {stop}, {step}): {why}"))
+        }
+    })?;
+    Ok(numbers.astype(dtype))
+}
+
+fn extent(of: &str, n: isize) -> Result<usize> {
+    usize::try_from(n).map_err(|_| Error::new(ErrorKind::Shape, format!("{of}: the extent {n} is negative")))
+}
+
+/// An error that the resolver rules out.
+fn internal() -> Error {
+    Error::new(ErrorKind::Internal, "a call of a text lacks an operand")
+}
