@@ -21,10 +21,10 @@ pub(crate) trait Method: Sync {
     fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]);
     fn append(&self, state: &mut State, later: &State);
     fn finish(&self, state: &mut State, out: &mut [u8]);
-    /// Reduces each of some rows of `n` neighbouring elements, up to [`LONG`](crate::each::LONG) and not none.
-    fn each(&self, n: usize, from: &[u8], out: &mut [u8]);
-    /// Reduces rows, up to 16 and not none, to one.
-    fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]);
+    /// Reduces each of some rows of `n` neighbouring elements, not none, if there is a shorter way for so few.
+    fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool;
+    /// Reduces rows, up to 16 and not none, to one, if there is a shorter way for so few.
+    fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) -> bool;
 }
 
 /// The instruction set of this machine.
@@ -55,10 +55,9 @@ pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn 
         (Reduction::Sum, DType::Float64) => &Tree::<Sum, f64>::NEW,
         (Reduction::Prod, DType::Float32) => &Tree::<Prod, f32>::NEW,
         (Reduction::Prod, DType::Float64) => &Tree::<Prod, f64>::NEW,
-        (Reduction::Sum, DType::Int64) => &Free::<Sum, i64>::NEW,
-        (Reduction::Sum, DType::UInt64) => &Free::<Sum, u64>::NEW,
-        (Reduction::Prod, DType::Int64) => &Free::<Prod, i64>::NEW,
-        (Reduction::Prod, DType::UInt64) => &Free::<Prod, u64>::NEW,
+        // Integers wrap, whatever their sign.
+        (Reduction::Sum, DType::Int64 | DType::UInt64) => &Free::<Sum, u64>::NEW,
+        (Reduction::Prod, DType::Int64 | DType::UInt64) => &Free::<Prod, u64>::NEW,
         (Reduction::Max, _) => extreme!(Max),
         (Reduction::Min, _) => extreme!(Min),
         (Reduction::Any, DType::Bool) => &Free::<Any, bool>::NEW,
