@@ -15,9 +15,10 @@ use crate::engine::execution_plan::ExecutionPlan;
 use crate::engine::options::Options;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::reduce::{Geometry, parts};
+use crate::engine::row_blocks::Step;
 use crate::engine::runtime::Runtime;
 use crate::engine::workers;
-use crate::explain::{Explanation, Run, Step};
+use crate::explain::{self, Explanation, Run};
 use crate::lower::Expression;
 
 /// How much to say.
@@ -59,7 +60,10 @@ pub(super) fn explain(
         let prepared = known.map_or(prepared, |plan| &plan.stages[i]);
         stages.push(step(runtime, prepared, nodes, options, detail)?);
     }
+    let apart = fresh.apart.map(|why| why.to_string());
+    let blocks = fresh.steps.iter().filter_map(Step::blocks).map(ToString::to_string).chain(apart).collect();
     Ok(Explanation {
+        blocks,
         numbers: (0..typed_roots.len()).collect(),
         typed: (typed, typed_roots),
         graph,
@@ -82,7 +86,7 @@ fn step(
     nodes: Vec<NodeId>,
     options: &Options,
     detail: Detail,
-) -> Result<Step> {
+) -> Result<explain::Step> {
     let (stage, traffic) = (prepared.stage.clone(), prepared.traffic);
     let (read, mut written) = (traffic.read, traffic.written);
     if !stage.action.is_store() {
@@ -91,7 +95,16 @@ fn step(
     }
     if stage.shape.elements() == 0 {
         let (access, combining) = (prepared.classes().collect(), combining(prepared, 1));
-        return Ok(Step { stage, nodes, access, read: 0, written, combining, run: None, code: None });
+        return Ok(explain::Step {
+            stage,
+            nodes,
+            access,
+            read: 0,
+            written,
+            combining,
+            run: None,
+            code: None,
+        });
     }
     let (access, request) = (prepared.access(), runtime.request(options));
     let choice = prepared.would_choose(&request, &access);
@@ -129,7 +142,7 @@ fn step(
         streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
     let (access, combining) = (prepared.classes().collect(), combining(prepared, threads));
-    Ok(Step { stage, nodes, access, read, written, combining, run: Some(run), code })
+    Ok(explain::Step { stage, nodes, access, read, written, combining, run: Some(run), code })
 }
 
 /// How a stage combines its elements, a line each.

@@ -42,6 +42,8 @@ pub struct Explanation {
     pub(crate) decisions: Vec<Decision>,
     pub(crate) temps: Vec<(DType, Shape)>,
     pub(crate) stages: Vec<Step>,
+    /// Which stages run block by block, or why they don't.
+    pub(crate) blocks: Vec<String>,
     /// What is explained, in a line; empty for arrays.
     pub(crate) about: String,
     /// The names of inputs, by slot, and of results, by number; empty where they have none.
@@ -144,12 +146,12 @@ impl Explanation {
         name_or(self.outputs.get(number), format_args!("result {number}"))
     }
 
-    /// A line for each array that owns its values already.
+    /// A line for stages that run block by block, and for each array that owns its values already.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let shared = |&number: &usize| {
             format!("{} is in memory already: it is shared, and nothing runs for it", self.result(number))
         };
-        self.settled.iter().map(shared)
+        self.blocks.iter().cloned().chain(self.settled.iter().map(shared))
     }
 }
 

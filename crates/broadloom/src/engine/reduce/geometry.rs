@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::fuse::{Action, Source, Stage};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
@@ -83,7 +83,20 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    pub fn new(stage: &Stage, axes: Axes) -> Geometry {
+    /// How a stage is walked, if it reduces.
+    pub fn of(stage: &Stage) -> Option<Geometry> {
+        match &stage.action {
+            Action::Reduce { axes, .. } => Some(Geometry::new(stage, *axes)),
+            Action::Store | Action::Scan { .. } => None,
+        }
+    }
+
+    /// The same over memory in which inputs begin elsewhere.
+    pub fn beginning_at(&self, offsets: SmallVec<[isize; 4]>) -> Geometry {
+        Geometry { offsets, ..self.clone() }
+    }
+
+    fn new(stage: &Stage, axes: Axes) -> Geometry {
         let rank = stage.shape.rank();
         let dim = |axis: usize| Dim {
             extent: stage.shape[axis],

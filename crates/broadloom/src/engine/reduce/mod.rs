@@ -132,10 +132,8 @@ impl PreparedStage {
             outcome: &outcome,
         };
         let since = self.clock(request);
-        // Machine code may combine elements before it writes them, for the form that was planned.
-        let is_planned =
-            self.geometry.as_ref().is_some_and(|own| own.form.is_across() == geometry.form.is_across());
-        let access = if fold.is_direct() || !is_planned { None } else { Some(fold.first_access()?) };
+        let access =
+            if fold.is_direct() || !self.is_planned(geometry) { None } else { Some(fold.first_access()?) };
         let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
         fold.first = chosen.as_ref().zip(access.as_deref()).map(|((runner, _), access)| (runner, access));
         let time = match &chosen {
@@ -151,6 +149,54 @@ impl PreparedStage {
             self.note(request, matches!(runner, Runner::Jit(_)), since);
         }
         self.check(outcome.faults())
+    }
+}
+
+impl PreparedStage {
+    /// Whether machine code is for this form: it may combine elements before it writes them.
+    fn is_planned(&self, geometry: &Geometry) -> bool {
+        self.geometry.as_ref().is_some_and(|own| own.form.is_across() == geometry.form.is_across())
+    }
+
+    /// How the inputs of a part's first tile are accessed; `None` where elements are folded from memory.
+    pub fn reduce_access(
+        &self,
+        geometry: &Geometry,
+        inputs: &[Region<'_>],
+    ) -> Result<Option<SmallVec<[Access; 8]>>> {
+        let outcome = Outcome::new(0, false, None);
+        let fold = self.part_fold(geometry, None, inputs, &[], &outcome)?;
+        if fold.is_direct() || !self.is_planned(geometry) { Ok(None) } else { fold.first_access().map(Some) }
+    }
+
+    /// Reduces a part of the stage's elements, here and now, as `geometry` says. `first` was chosen for how the inputs of the
+    /// largest part are accessed.
+    pub(super) fn reduce_part(
+        &self,
+        geometry: &Geometry,
+        first: Option<(&Runner, &[Access])>,
+        inputs: &[Region<'_>],
+        outputs: &mut [&mut [u8]],
+        params: &[u64],
+        outcome: &Outcome<'_>,
+    ) -> Result<()> {
+        let fold = self.part_fold(geometry, first, inputs, params, outcome)?;
+        fold.pieces(0..geometry.pieces(), outputs.iter_mut().map(|out| &mut **out).collect())
+    }
+
+    fn part_fold<'f>(
+        &'f self,
+        geometry: &'f Geometry,
+        first: Option<(&'f Runner, &'f [Access])>,
+        inputs: &'f [Region<'f>],
+        params: &'f [u64],
+        outcome: &'f Outcome<'f>,
+    ) -> Result<Fold<'f>> {
+        let Action::Reduce { reductions, .. } = &self.stage.action else {
+            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
+        };
+        let dtypes = self.stage.kernel.output_dtypes().collect();
+        Ok(Fold { prepared: self, geometry, start: 0, reductions, dtypes, inputs, params, first, outcome })
     }
 }
 
@@ -211,6 +257,9 @@ impl PreparedStage {
 
 /// Writes what no elements are combined to.
 fn fill(reduction: Reduction, dtype: DType, out: &mut [u8]) -> Result<()> {
+    if out.is_empty() {
+        return Ok(());
+    }
     let nothing = || Error::new(ErrorKind::Internal, format!("{reduction} of nothing was not refused"));
     let value = reduction.of_nothing(dtype).ok_or_else(nothing)?;
     let bytes = value.bits.to_le_bytes();
