@@ -162,6 +162,7 @@ pub unsafe extern "C" fn bl_builder_reduce(
 /// # Safety
 /// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
 #[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn bl_builder_reduce_with(
     handle: bl_builder,
     reduction: bl_reduction,

@@ -347,7 +347,7 @@ fn many_arguments_with_names() {
 #[test]
 fn reductions_that_are_nodes_are_functions() {
     let names = Reduction::ALL.map(Reduction::name).into_iter().chain([Scan::Sum, Scan::Prod].map(Scan::name));
-    for name in names.chain(["count"]) {
+    for name in names.chain(["count"])  {
         assert!(built_ins().any(|function| function.name == name && function.is_reduction()), "{name}");
     }
 }

@@ -441,6 +441,18 @@ impl<'a> ViewMut<'a> {
         ViewMut { layout: self.layout.clone(), memory: PhantomData }
     }
 
+    /// The same elements without some of the axes whose extent is 1: those that `is_dropped` names, of this view's.
+    pub fn without_axes(mut self, is_dropped: impl Fn(usize) -> bool) -> ViewMut<'a> {
+        let Layout { shape, strides, .. } = &mut self.layout;
+        for axis in (0..shape.len()).rev().filter(|&axis| is_dropped(axis)) {
+            if shape[axis] == 1 {
+                shape.remove(axis);
+                strides.remove(axis);
+            }
+        }
+        self
+    }
+
     /// The bytes of an element.
     pub fn item(&self) -> usize {
         self.layout.item

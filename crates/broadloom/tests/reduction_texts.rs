@@ -180,7 +180,7 @@ fn what_is_wrong_is_shown_at_its_place() {
         ("arange(0, inf)", "arange(0, inf, 1): not finite"),
         ("linspace(0, 1, 5, dtype=int8)", "linspace: does not give int8"),
         ("linspace(0, 1, -5)", "linspace: the extent -5 is negative"),
-        ("zeros((2, -3))", "full: the extent -3 is negative"),
+        ("zeros((2, -3))", "shape: the extent -3 is negative"),
         ("full(2, 300, dtype=int8)", "300 cannot be represented as int8"),
         ("indices(x, axis=3)", "indices: axis 3 is out of range"),
     ] {
@@ -192,7 +192,7 @@ fn what_is_wrong_is_shown_at_its_place() {
         // The mark is below the function's name.
         let name = text.trim_start_matches("1 + ").split('(').next().expect("a name");
         let shown = error.render();
-        let mark = shown.lines().last().expect("a line");
+        let mark = shown.lines().find(|line| line.contains('^')).expect("a mark");
         let expected = text.find(name).expect("it") + "1 | ".len();
         assert_eq!(mark.find('^'), Some(expected), "{shown}");
         assert_eq!(mark.matches('^').count(), name.len(), "{shown}");

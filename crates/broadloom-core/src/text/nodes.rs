@@ -7,15 +7,12 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::ASTYPE;
-use super::parameters::ARANGE;
+use super::parameters::{ARANGE, INDICES};
 use super::print;
 use crate::graph::{Graph, Leaf};
 use crate::layout::Layout;
 use crate::node::{NodeId, NodeKind};
 use crate::structure::{KeyLeaf, Structure};
-
-/// The name of the function of the indices along an axis.
-const INDICES: &str = "indices";
 
 /// What computes a node, its operands and its host function under these names; none of a leaf.
 ///

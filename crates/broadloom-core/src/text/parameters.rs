@@ -173,6 +173,9 @@ pub const ASTYPE: &str = "astype";
 /// The name of the function of generated numbers in a range.
 pub(super) const ARANGE: &str = "arange";
 
+/// The name of the function of the indices along an axis.
+pub(super) const INDICES: &str = "indices";
+
 static CONVERSION: BuiltIn = BuiltIn {
     name: ASTYPE,
     parameters: &[X, Parameter::required("dtype", ParameterKind::DType)],
@@ -318,7 +321,7 @@ generators! {
         "Zeros.";
     "ones" Ones (SHAPE, FLOAT_DTYPE) => "float64"
         "Ones.";
-    "indices" Indices (X, FIRST_AXIS) => "int64"
+    INDICES Indices (X, FIRST_AXIS) => "int64"
         "The index of each element of x along an axis, in an array of its shape.";
 }
 
