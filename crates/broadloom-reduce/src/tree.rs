@@ -13,7 +13,7 @@ use pulp::{Scalar128b, Simd, WithSimd};
 use crate::LANES;
 use crate::combine::Combine;
 use crate::each;
-use crate::partial::{Method, arch};
+use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
 use crate::vectors::{CombineVectors, Vectors, combine, fold, fold_256, fold_level, fold_node};
 
