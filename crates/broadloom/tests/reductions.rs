@@ -260,7 +260,7 @@ fn kernels_of_open_extents() -> Result<()> {
             kernel.run(&[In::shaped(&data, &[n, m])], outputs)?;
             let of = tensor(&Array::from_shape_vec(&[n, m], data.clone())?);
             for (got, reference) in [&sums[..], &means, &variance].into_iter().zip(&references) {
-                let got: Vec<u64> = got.iter().map(|x| x.to_bits()).collect();
+                let got: Vec<u64> = got.iter().map(|x: &f64| x.to_bits()).collect();
                 let want = reference.run(&of, Promotion::Strict).expect("types");
                 let what = format!("{n} × {m}, {runner:?}, {}", reference.function.name());
                 assert_eq!(elements::difference(want.dtype, &got, &want.bits), None, "{what}");
