@@ -250,10 +250,11 @@ fn kernels_of_open_extents() -> Result<()> {
         let kernel = Kernel::new(&roots.each_ref(), &[&x], &runner.options())?;
         for (n, m) in [(1, 1), (3, 5), (0, 4), (4, 0), (1, 67), (300, 20), (20, 300), (3, 5)] {
             let data: Vec<f64> = (0..n * m).map(|_| float(&mut rng, 9)).collect();
-            let (mut sums, mut means, mut variance) = (vec![9.0; n], vec![9.0; m], [9.0]);
+            let (mut sums, mut means, mut variance) = (vec![9.0_f64; n], vec![9.0; m], [9.0]);
+            let (rows, columns) = ([n], [1, m]);
             let outputs = [
-                Out::shaped(&mut sums, &[n]),
-                Out::shaped(&mut means, &[1, m]),
+                Out::shaped(&mut sums, &rows),
+                Out::shaped(&mut means, &columns),
                 Out::shaped(&mut variance, &[]),
             ];
             kernel.run(&[In::shaped(&data, &[n, m])], outputs)?;
