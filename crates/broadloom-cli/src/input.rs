@@ -60,10 +60,24 @@ impl Input {
         Given { name: name.clone(), described }
     }
 
-    /// An array of the file's type and shape that stands for it and has no values.
+    /// An array of the file's type that stands for it and has no values: its axes are in the order in which the file has them,
+    /// the slowest first.
     pub fn placeholder(&self) -> Result<Array<'static>, Failure> {
-        let dims: Vec<_> = self.header.shape.iter().map(|&extent| extent.into()).collect();
+        let dims: Vec<_> = self.stored_extents().into_iter().map(Into::into).collect();
         Array::input(&self.name, self.header.dtype, &dims).map_err(|error| Failure::file(&self.path, error))
+    }
+
+    /// The array that the file is, of what its axes are in the order in which the file has them.
+    pub fn of_stored(&self, stored: &Array<'static>) -> Array<'static> {
+        if self.header.fortran { stored.t() } else { stored.clone() }
+    }
+
+    fn stored_extents(&self) -> Vec<usize> {
+        let mut extents = self.header.shape.clone();
+        if self.header.fortran {
+            extents.reverse();
+        }
+        extents
     }
 
     /// The order of the elements in the file; none if it makes no difference.
@@ -72,18 +86,12 @@ impl Input {
         is_matrix.then_some(if self.header.fortran { Order::Fortran } else { Order::C })
     }
 
-    /// The part of the file that has these indices of each axis.
+    /// The part of the file that has these indices of each axis, in the order in which the file has them.
     pub fn part(&self, ranges: &[Range<usize>]) -> Result<Part, Failure> {
-        let (mut extents, mut ranges) = (self.header.shape.clone(), ranges.to_vec());
-        let is_transposed = self.header.fortran;
-        if is_transposed {
-            extents.reverse();
-            ranges.reverse();
-        }
-        let pieces = Pieces::new(&extents, &ranges, self.header.dtype.size());
+        let pieces = Pieces::new(&self.stored_extents(), ranges, self.header.dtype.size());
         let buffer = self.load(&pieces)?;
         let shape = ranges.iter().map(Range::len).collect();
-        Ok(Part { buffer, dtype: self.header.dtype, shape, is_transposed })
+        Ok(Part { buffer, dtype: self.header.dtype, shape })
     }
 
     fn load(&self, pieces: &Pieces) -> Result<Buffer, Failure> {
@@ -149,8 +157,6 @@ pub struct Part {
     buffer: Buffer,
     dtype: DType,
     shape: Vec<usize>,
-    /// Whether the axes are in the reverse order.
-    is_transposed: bool,
 }
 
 macro_rules! define_array {
@@ -176,8 +182,7 @@ impl Part {
             || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
         let elements = self.elements().unwrap_or_else(|| Err(misfit())).map_err(Failure::Eval)?;
         // Only bool differs: any byte but 0 is true.
-        let array = elements.astype(self.dtype);
-        Ok(if self.is_transposed { array.t() } else { array })
+        Ok(elements.astype(self.dtype))
     }
 }
 

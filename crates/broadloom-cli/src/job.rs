@@ -2,13 +2,14 @@
 //!
 //! A [`Job`] is typed as a whole, over inputs that stand for the files; its [`Values`] come in the order of the output
 //! file. Which part of which file a chunk needs is the library's answer ([`Chunks`]), so that memory is bounded by
-//! `--max-bytes`, whatever views the expression has.
+//! `--max-bytes`, whatever views the expression has. Reductions of what does not fit are computed before, by passes over the
+//! files ([`Passes`]).
 
 use std::fs::File;
 use std::path::Path;
 
 use broadloom::text::Program;
-use broadloom::{Array, Chunk, Chunks, DType, Error, ErrorKind, Explanation, summary};
+use broadloom::{Array, Chunk, Chunks, DType, Error, ErrorKind, Explanation, InputPart, Passes, summary};
 use broadloom_mem::bytes_of;
 
 use crate::advice::{self, Given};
@@ -21,7 +22,7 @@ use crate::run::Settings;
 #[derive(Debug)]
 pub struct Job {
     inputs: Vec<Input>,
-    /// What stands for each input in the results.
+    /// What stands for each file in the results.
     placeholders: Vec<Array<'static>>,
     results: Vec<Array<'static>>,
     /// The names of the results.
@@ -48,7 +49,7 @@ impl Job {
         }
         let placeholders = inputs.iter().map(Input::placeholder).collect::<Result<Vec<_>, Failure>>()?;
         let names = inputs.iter().zip(&placeholders);
-        let names: Vec<_> = names.map(|(input, array)| (&*input.name, array.clone())).collect();
+        let names: Vec<_> = names.map(|(input, stored)| (&*input.name, input.of_stored(stored))).collect();
         let results = settings.build(program, &names).map_err(|failure| match failure {
             Failure::Text(error) => Failure::Text(advice::about(error, program, &given)),
             failure => failure,
@@ -96,32 +97,53 @@ impl Job {
     pub fn explain(&self, order: Order) -> Result<String, Failure> {
         let mut text = String::new();
         for (result, name) in self.names.iter().enumerate() {
-            let (chunks, explanation) = self.of_first_chunk(result, order, false)?;
-            let name = if self.names.len() > 1 { format!("{name}: ") } else { String::new() };
-            text += &format!("{name}{chunks}\n{explanation}");
+            if self.names.len() > 1 {
+                text += &format!("{name}: ");
+            }
+            for (chunks, explanation) in self.explained(result, order, false)? {
+                text += &format!("{chunks}\n{explanation}");
+            }
         }
         Ok(text)
     }
 
-    /// The same as a page of HTML, with the code of the kernels.
+    /// The same as a page of HTML, with the code of the kernels: of a pass over the files, if there are passes.
     pub fn explain_html(&self, result: usize, order: Order, title: &str) -> Result<String, Failure> {
-        let (chunks, explanation) = self.of_first_chunk(result, order, true)?;
+        let mut explained = self.explained(result, order, true)?.into_iter();
+        let (chunks, explanation) = explained.next().ok_or_else(|| internal("nothing is explained"))?;
         Ok(explanation.to_html(&format!("{title} → {}", chunks.trim_end_matches("; of the first:"))))
     }
 
-    /// A sentence on how many chunks the result has, and the explanation of the first.
-    fn of_first_chunk(
+    /// For the first pass over the files, if there is one, and for the result: a sentence on how many chunks there are, and the
+    /// explanation of the first.
+    fn explained(
         &self,
         result: usize,
         order: Order,
         code: bool,
-    ) -> Result<(String, Explanation), Failure> {
-        let chunks = self.chunks(&[result], order, None)?;
+    ) -> Result<Vec<(String, Explanation)>, Failure> {
+        let mut explained = Vec::new();
+        let mut passes = self.passes(&[result], order, None)?;
+        let more = match passes.len() {
+            0 | 1 => String::new(),
+            2 => ", and another pass".to_owned(),
+            n => format!(", and {} other passes", n - 1),
+        };
+        if let Some(chunk) = passes.next_chunk().map_err(Failure::Eval)? {
+            let parts = self.parts(chunk.parts())?;
+            let arrays = arrays(&parts)?;
+            let results = chunk.results(&arrays).map_err(Failure::Eval)?;
+            let inputs = chunk.parts().iter().map(|part| &*self.inputs[part.input].name);
+            let explanation = self.settings.explain(&results.iter().collect::<Vec<_>>(), code)?;
+            let words = format!("{}{more}; of the first:", chunk.describe());
+            explained.push((words, explanation.with_inputs(inputs.zip(&arrays))));
+        }
+        let chunks = self.chunks(passes.planned())?;
         let extents: Vec<String> = self.shape(result).iter().map(usize::to_string).collect();
         let (dtype, shape, count) = (self.dtype(result), extents.join(","), chunks.len());
         let first = chunks.get(0).ok_or_else(|| internal("a result without chunks"))?;
         let first = first.map_err(Failure::Eval)?;
-        let parts = self.parts(&first)?;
+        let parts = self.parts(first.parts())?;
         let arrays = arrays(&parts)?;
         let results = first.results(&arrays).map_err(Failure::Eval)?;
         let array = results.first().ok_or_else(|| internal("a chunk without a result"))?;
@@ -131,7 +153,8 @@ impl Job {
             _ => format!("{dtype}[{shape}] in {count} chunks of {elements} elements or fewer; of the first:"),
         };
         let inputs = first.parts().iter().map(|part| &*self.inputs[part.input].name);
-        Ok((words, self.settings.explain(array, code)?.with_inputs(inputs.zip(&arrays))))
+        explained.push((words, self.settings.explain(&[array], code)?.with_inputs(inputs.zip(&arrays))));
+        Ok(explained)
     }
 
     /// The results as text, several of them each after its name.
@@ -143,16 +166,21 @@ impl Job {
         Ok(self.names.iter().enumerate().map(named).collect::<Result<Vec<_>, Failure>>()?.join("\n"))
     }
 
-    /// A result as text; a summary if it is large, for which no more is computed than it shows, unless elements that it
-    /// does not show can make the evaluation fail.
+    /// A result as text; a summary if it is large, for which no more is computed than it shows and what its reductions
+    /// need, unless elements that it does not show can make the evaluation fail.
     fn text(&self, result: usize) -> Result<String, Failure> {
         if self.settings.can_fail() {
             let mut values = self.values("computing", &[result], Order::C, None)?;
             while values.next()?.is_some() {}
         }
-        let inputs: Vec<&Array<'static>> = self.placeholders.iter().collect();
+        let mut passes =
+            self.settings.passes(&[&self.results[result]], &self.stored(), self.max_bytes).map_err(limit)?;
+        let mut progress = Progress::new("computing", passes.bytes() as u64);
+        self.run(&mut passes, &mut progress)?;
+        let computed = passes.results().map_err(Failure::Eval)?.first();
+        let computed = computed.ok_or_else(|| internal("a result that was not computed"))?;
         let mut failure = None;
-        let text = summary(&self.results[result], &inputs, |chunk| {
+        let text = summary(computed, &self.stored(), |chunk| {
             let missing = || Error::new(ErrorKind::Internal, "a chunk without a result");
             match self.evaluate(chunk) {
                 Ok(mut values) => values.pop().ok_or_else(missing),
@@ -176,23 +204,23 @@ impl Job {
         order: Order,
         dtype: Option<DType>,
     ) -> Result<Values<'_>, Failure> {
-        let chunks = self.chunks(group, order, dtype)?;
-        let unread = chunks.unread().map_err(limit)?;
+        let passes = self.passes(group, order, dtype)?;
+        let results = if passes.is_empty() { Some(self.computed(&passes)?) } else { None };
         let bytes = |&result: &usize| {
             let elements = self.shape(result).iter().product::<usize>() as u64;
             elements * dtype.unwrap_or(self.dtype(result)).size() as u64
         };
-        let progress = Progress::new(what, group.iter().map(bytes).sum());
-        Ok(Values { job: self, chunks, unread, at: 0, progress, done: 0 })
+        let progress = Progress::new(what, passes.bytes() as u64 + group.iter().map(bytes).sum::<u64>());
+        Ok(Values { job: self, passes, results, at: 0, progress, done: 0 })
     }
 
-    /// The chunks of results, whose elements follow each other in the output files.
-    fn chunks(
+    /// The passes over the files before results can be computed whose elements follow each other in the output files.
+    fn passes(
         &self,
         group: Group<'_>,
         order: Order,
         dtype: Option<DType>,
-    ) -> Result<Chunks<'static>, Failure> {
+    ) -> Result<Passes<'static>, Failure> {
         let stored = |&result: &usize| {
             let array = &self.results[result];
             let array = array.astype(dtype.unwrap_or(array.dtype()));
@@ -201,18 +229,50 @@ impl Job {
             if order == Order::Fortran { array.t() } else { array }
         };
         let results: Vec<Array<'static>> = group.iter().map(stored).collect();
-        let inputs: Vec<&Array<'static>> = self.placeholders.iter().collect();
-        self.settings.chunks(&results.iter().collect::<Vec<_>>(), &inputs, self.max_bytes).map_err(limit)
+        self.settings
+            .passes(&results.iter().collect::<Vec<_>>(), &self.stored(), self.max_bytes)
+            .map_err(limit)
     }
 
-    /// The parts of the files that a chunk needs.
-    fn parts(&self, chunk: &Chunk<'_, 'static>) -> Result<Vec<Part>, Failure> {
-        chunk.parts().iter().map(|part| self.inputs[part.input].part(&part.ranges)).collect()
+    /// Runs passes; the bytes that they have read.
+    fn run(&self, passes: &mut Passes<'static>, progress: &mut Progress) -> Result<u64, Failure> {
+        let mut done = 0;
+        progress.reached(done)?;
+        while let Some(chunk) = passes.next_chunk().map_err(Failure::Eval)? {
+            let parts = self.parts(chunk.parts())?;
+            done += chunk.bytes() as u64;
+            chunk.fold(&arrays(&parts)?).map_err(Failure::Eval)?;
+            progress.reached(done)?;
+        }
+        Ok(done)
+    }
+
+    /// The chunks of results whose passes have run, and those that are evaluated for their errors before.
+    fn computed(&self, passes: &Passes<'static>) -> Result<Computed, Failure> {
+        let unread = passes.unread().map_err(limit)?;
+        let results = passes.results().map_err(Failure::Eval)?;
+        Ok(Computed { chunks: self.chunks(results)?, unread })
+    }
+
+    fn chunks(&self, results: &[Array<'static>]) -> Result<Chunks<'static>, Failure> {
+        self.settings
+            .chunks(&results.iter().collect::<Vec<_>>(), &self.stored(), self.max_bytes)
+            .map_err(limit)
+    }
+
+    /// What stands for the files.
+    fn stored(&self) -> Vec<&Array<'static>> {
+        self.placeholders.iter().collect()
+    }
+
+    /// Parts of the files.
+    fn parts(&self, parts: &[InputPart]) -> Result<Vec<Part>, Failure> {
+        parts.iter().map(|part| self.inputs[part.input].part(&part.ranges)).collect()
     }
 
     /// The values of a chunk.
     fn evaluate(&self, chunk: &Chunk<'_, 'static>) -> Result<Vec<Array<'static>>, Failure> {
-        let parts = self.parts(chunk)?;
+        let parts = self.parts(chunk.parts())?;
         let results = chunk.results(&arrays(&parts)?).map_err(Failure::Eval)?;
         self.settings.eval(&results.iter().collect::<Vec<_>>())
     }
@@ -234,12 +294,19 @@ fn limit(error: Error) -> Failure {
     })
 }
 
-/// The elements of results, chunk by chunk.
-pub struct Values<'j> {
-    job: &'j Job,
+/// Results whose passes have run.
+struct Computed {
     chunks: Chunks<'static>,
     /// What is evaluated before the first chunk, for its errors.
     unread: Vec<Chunks<'static>>,
+}
+
+/// The elements of results, chunk by chunk.
+pub struct Values<'j> {
+    job: &'j Job,
+    passes: Passes<'static>,
+    /// None before the passes have run.
+    results: Option<Computed>,
     /// The next chunk.
     at: usize,
     progress: Progress,
@@ -249,13 +316,21 @@ pub struct Values<'j> {
 impl Values<'_> {
     /// Computes the next chunk, an array for each result; none at the end.
     pub fn next(&mut self) -> Result<Option<Vec<Array<'static>>>, Failure> {
-        for chunk in std::mem::take(&mut self.unread).iter().flat_map(Chunks::iter) {
+        let job = self.job;
+        let results = match &mut self.results {
+            Some(results) => results,
+            None => {
+                self.done = job.run(&mut self.passes, &mut self.progress)?;
+                self.results.insert(job.computed(&self.passes)?)
+            }
+        };
+        for chunk in std::mem::take(&mut results.unread).iter().flat_map(Chunks::iter) {
             self.progress.reached(self.done)?;
-            self.job.evaluate(&chunk.map_err(Failure::Eval)?)?;
+            job.evaluate(&chunk.map_err(Failure::Eval)?)?;
         }
         self.progress.reached(self.done)?;
-        let Some(chunk) = self.chunks.get(self.at) else { return Ok(None) };
-        let values = self.job.evaluate(&chunk.map_err(Failure::Eval)?)?;
+        let Some(chunk) = results.chunks.get(self.at) else { return Ok(None) };
+        let values = job.evaluate(&chunk.map_err(Failure::Eval)?)?;
         self.at += 1;
         self.done += values.iter().map(|array| (array.len() * array.dtype().size()) as u64).sum::<u64>();
         Ok(Some(values))

@@ -5,7 +5,8 @@
 
 use broadloom::text::Program;
 use broadloom::{
-    Array, Chunks, Explanation, IntDivision, Options, Promotion, eval_many_with, with_promotion,
+    Array, Chunks, Explanation, IntDivision, Options, Passes, Promotion, eval_many_with, explain_many,
+    with_promotion,
 };
 
 use crate::args::EvalArgs;
@@ -56,13 +57,23 @@ impl Settings {
         Chunks::new(results, inputs, &Options { max_bytes, ..self.options.clone() })
     }
 
+    /// The passes over inputs that results need, in chunks of this many bytes at most.
+    pub fn passes<'a>(
+        &self,
+        results: &[&Array<'a>],
+        inputs: &[&Array<'a>],
+        max_bytes: usize,
+    ) -> broadloom::Result<Passes<'a>> {
+        Passes::new(results, inputs, &Options { max_bytes, ..self.options.clone() })
+    }
+
     /// Whether elements that are not printed can make an evaluation fail.
     pub fn can_fail(&self) -> bool {
         self.options.int_division == IntDivision::Error
     }
 
-    /// How the array would be evaluated; with the code of its kernels, if that is asked for.
-    pub fn explain(&self, array: &Array<'_>, code: bool) -> Result<Explanation, Failure> {
-        array.explanation(&self.options, code).map_err(Failure::Eval)
+    /// How arrays would be evaluated together; with the code of their kernels, if that is asked for.
+    pub fn explain(&self, arrays: &[&Array<'_>], code: bool) -> Result<Explanation, Failure> {
+        explain_many(arrays, &self.options, code).map_err(Failure::Eval)
     }
 }

@@ -196,12 +196,56 @@ fn chunks_do_not_show_through_views() {
     }
 }
 
+/// Reductions in passes and chunks of every size are those at once, of files in either order.
+#[test]
+fn reductions_in_chunks() {
+    let dir = Dir::new();
+    let numbers: Vec<f32> = (0..6000).map(|i| (i as f32 * 0.37).sin() * 10f32.powi(i % 9 - 4)).collect();
+    let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+    dir.npy("c.npy", "<f4", &[75, 80], false, &bytes);
+    dir.npy("f.npy", "<f4", &[75, 80], true, &bytes);
+    for expression in [
+        "sum(x)",
+        "mean(x, axis=0)",
+        "mean(x, axis=1)",
+        "var(x, axis=0, correction=1)",
+        "std(x)",
+        "argmax(x, axis=0)",
+        "x - mean(x, axis=0)",
+        "e = exp(x / 1e5 - max(x, axis=1, keepdims=true)); e / sum(e, axis=1, keepdims=true)",
+        "count_nonzero(x > mean(x))",
+        "any(x > 1e4, axis=1)",
+        "sum(x[1:] * x[:-1])",
+    ] {
+        for file in ["x=c.npy", "x=f.npy"] {
+            let eval = |output, size| {
+                dir.ok(&["eval", expression, file, "-o", output, "--force", "--max-bytes", size])
+            };
+            eval("whole.npy", "64M");
+            for size in ["2K", "5000"] {
+                eval("chunks.npy", size);
+                let (chunks, whole) = (dir.read("chunks.npy"), dir.read("whole.npy"));
+                assert_eq!(chunks.shape, whole.shape, "{expression} {file} {size}");
+                assert!(chunks.data == whole.data, "{expression} {file} {size}");
+                let shown = |size| dir.ok(&["eval", expression, file, "--max-bytes", size]);
+                assert_eq!(shown(size), shown("64M"), "{expression} {file} {size}");
+            }
+        }
+    }
+}
+
 /// A division that no result reads fails the evaluation in chunks as well, before a file is there.
 #[test]
 fn divisions_that_nothing_reads() {
     let dir = Dir::new();
     dir.array("i.npy", &[100], &(0..100).collect::<Vec<i32>>());
-    for (expression, status) in [("(7 // i)[1:]", 1), ("(7 // i[1:])[3:]", 0)] {
+    for (expression, status) in [
+        ("(7 // i)[1:]", 1),
+        ("(7 // i[1:])[3:]", 0),
+        ("sum((7 // i)[1:])", 1),
+        ("max(7 // i)", 1),
+        ("sum((7 // i[1:])[3:])", 0),
+    ] {
         for size in ["64", "64M"] {
             for output in [&["-o", "out.npy", "--force"][..], &[]] {
                 let args = ["eval", expression, "i=i.npy", "--int-div-zero", "error", "--max-bytes", size];
@@ -223,7 +267,27 @@ fn what_no_chunk_holds() {
         "error: the smallest chunk takes 24 bytes of memory, the limit is 20; slice [0:9:1] needs 8 bytes of float64[10]; \
          --max-bytes sets the limit\n"
     );
+    // Of a reduction there are chunks of any size, of a scan there are none.
+    assert_eq!(dir.ok(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "20"]), "10.0\n");
+    let outcome = dir.run(&["eval", "sum(cumulative_sum(x))", "x=x.npy", "--max-bytes", "20"]);
+    assert_eq!(outcome.status, Some(1));
+    let why = "cumulative_sum along axis 0, which is not cut, needs 80 bytes of float64[10]; --max-bytes sets the limit\n";
+    assert!(outcome.stderr.ends_with(why), "{}", outcome.stderr);
     assert_eq!(dir.names(), ["x.npy"]);
+}
+
+/// The explanation says what the first pass over the file does, and then what becomes of it.
+#[test]
+fn passes_are_explained() {
+    let dir = Dir::new();
+    dir.array("x.npy", &[1000], &[1.0f64; 1000]);
+    let explain = |size| dir.ok(&["eval", "x - mean(x)", "x=x.npy", "--explain", "--max-bytes", size]);
+    let text = explain("2K");
+    assert!(text.starts_with("sum along (0,) of float64[1000] in 4 chunks; of the first:\n"), "{text}");
+    let (pass, result) = text.split_once("\nfloat64[1000] in ").expect("the result");
+    assert!(pass.contains("sum") && result.contains(" chunks of "), "{text}");
+    assert!(explain("64M").starts_with("float64[1000] in one chunk\n"));
+    dir.ok(&["eval", "var(x)", "x=x.npy", "--explain-html", "x.html", "--max-bytes", "2K"]);
 }
 
 fn mentions(expression: &str, name: &str) -> bool {
@@ -414,9 +478,8 @@ fn pictures_are_png() {
 fn the_functions_are_listed() {
     let dir = Dir::new();
     let list = dir.ok(&["ops"]);
-    let reductions = built_ins().filter(|function| function.is_reduction()).count();
-    // The conversion stands among the ops, and an empty line before the reductions.
-    assert_eq!(list.lines().count(), broadloom::Op::public().count() + 1 + 1 + reductions);
+    // The conversion stands among the ops; empty lines stand before the reductions, the generated arrays and the views.
+    assert_eq!(list.lines().count(), broadloom::Op::public().count() + built_ins().count() + 3);
     assert!(
         list.lines().any(|line| line.starts_with("vector_norm(x, axis=…, keepdims=false, ord=2) ")),
         "{list}"

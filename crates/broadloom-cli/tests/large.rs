@@ -112,3 +112,53 @@ fn a_summary_of_files_larger_than_memory() {
         assert_eq!(outcome.stdout, "[0. 0. 0. ... 0. 0. 0.]\n", "{expression}");
     }
 }
+
+/// A sparse file of zeros with one double among them.
+fn with_one(dir: &Dir, name: &str, shape: &[usize], fortran: bool, (at, value): (u64, f64)) {
+    use std::os::unix::fs::FileExt;
+    let bytes = shape.iter().product::<usize>() as u64 * 8;
+    sparse(dir, name, "<f8", shape, fortran, bytes);
+    let file = File::options().write(true).open(dir.path(name)).expect("the file");
+    let header = header("<f8", shape, fortran, 0).len() as u64;
+    file.write_all_at(&value.to_le_bytes(), header + at * 8).expect("an element");
+}
+
+/// Reductions of 512 MiB in 128 MiB of address space, in one pass over the file or two.
+#[test]
+fn reductions_of_files_larger_than_memory() {
+    let dir = Dir::new();
+    let n = (1u64 << 26) as f64;
+    // One element, so that every result is exact: the mean is 1, and of rows and columns others.
+    with_one(&dir, "x.npy", &[1 << 26], false, (12_345_678, n));
+    with_one(&dir, "c.npy", &[1 << 16, 1 << 10], false, (40_000 << 10 | 6, n));
+    with_one(&dir, "f.npy", &[1 << 16, 1 << 10], true, (6 << 16 | 40_000, n));
+    let run = |command: &str| {
+        let script = format!(
+            "export MALLOC_ARENA_MAX=1 RAYON_NUM_THREADS=2; ulimit -v 131072; exec \"$broadloom\" eval {command} --max-bytes 32M"
+        );
+        let outcome = dir.shell(&script);
+        assert_eq!((outcome.status, &*outcome.stderr), (Some(0), ""), "{command}");
+        outcome.stdout
+    };
+    for (expression, printed) in [
+        ("sum(x)", "67108864.0\n"),
+        ("mean(x) - max(x) * 2", "-134217727.0\n"),
+        ("var(x)", "67108863.0\n"),
+        ("argmax(x)", "12345678\n"),
+        ("sum(exp(x - max(x)))", "1.0\n"),
+        ("x - mean(x)", "[-1. -1. -1. ... -1. -1. -1.]\n"),
+    ] {
+        assert_eq!(run(&format!("'{expression}' x=x.npy")), printed, "{expression}");
+    }
+    for file in ["c", "f"] {
+        assert_eq!(run(&format!("'argmax(x)' x={file}.npy")), format!("{}\n", 40_000 << 10 | 6));
+        for (axis, at, mean) in [(0, 6, 1024.0), (1, 40_000, 65536.0)] {
+            run(&format!("'mean(x, axis={axis})' x={file}.npy -o out.npy --force"));
+            let data = dir.read("out.npy").data;
+            let values: Vec<f64> =
+                data.chunks_exact(8).map(|x| f64::from_le_bytes(x.try_into().expect("8"))).collect();
+            let expected: Vec<f64> = (0..values.len()).map(|i| if i == at { mean } else { 0.0 }).collect();
+            assert!(values.len() == [1 << 10, 1 << 16][axis] && values == expected, "{file} {axis}");
+        }
+    }
+}

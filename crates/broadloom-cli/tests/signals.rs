@@ -95,6 +95,7 @@ fn evaluations_end_and_leave_nothing() {
     let views = heavy("x[1:] - x[:-1]");
     let (views, plain) = (&*views, &*heavy("x"));
     let several = &*format!("y = {plain}; return a = y, b = y + x");
+    let (sum, centred) = (&*format!("sum({plain})"), &*format!("y = {plain}; y - mean(y)"));
     let before = dir.names();
     for (i, args) in [
         &["eval", views, "x=x.npy", "-o", "out.npy"][..],
@@ -105,6 +106,9 @@ fn evaluations_end_and_leave_nothing() {
         &["eval", "m + 1", "m=m.npy", "-o", "out.csv"],
         &["eval", several, "x=x.npy", "-o", "a=a.npy", "-o", "b=b.npy"],
         &["eval", plain, "x=x.npy", "--executor", "interp", "--plot", "out.png"],
+        &["eval", sum, "x=x.npy"],
+        &["eval", centred, "x=x.npy", "-o", "out.npy"],
+        &["eval", "sum(exp(m), axis=0)", "m=m.npy", "--max-bytes", "64K", "-o", "out.npy"],
     ]
     .into_iter()
     .enumerate()

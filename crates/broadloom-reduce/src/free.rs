@@ -8,7 +8,7 @@ use broadloom_math::Elem;
 use pulp::NullaryFnOnce;
 
 use crate::combine::Combine;
-use crate::partial::{Method, arch};
+use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
 use crate::tree::packed;
 use crate::vectors::combine;

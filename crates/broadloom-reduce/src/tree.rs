@@ -13,7 +13,7 @@ use pulp::{Scalar128b, Simd, WithSimd};
 use crate::LANES;
 use crate::combine::Combine;
 use crate::each;
-use crate::partial::{Method, arch};
+use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
 use crate::vectors::{CombineVectors, Vectors, combine, fold, fold_256, fold_level, fold_node};
 
@@ -80,8 +80,12 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool {
+        let (from, out) = (elements::<T>(from), elements_mut::<T>(out));
+        if let ([out], true) = (&mut *out, n <= LANES) {
+            *out = F::result(few::<F, T>(from));
+            return true;
+        }
         if n <= each::LONG {
-            let (from, out) = (elements::<T>(from), elements_mut::<T>(out));
             arch().dispatch(each::Rows::<F, T>(n, from, out, PhantomData));
         }
         n <= each::LONG
@@ -110,6 +114,25 @@ pub(crate) fn packed<'r>(
         }
         push(&bytes[..count * size]);
     }
+}
+
+/// The elements of one result, not more than there are lanes.
+///
+/// PERF: for so few, choosing the instruction set takes longer.
+fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
+    let mut nodes = [F::identity(); LANES];
+    let mut count = from.len().min(LANES);
+    nodes[..count].copy_from_slice(&from[..count]);
+    while count > 1 {
+        for i in 0..count / 2 {
+            nodes[i] = F::pair(nodes[2 * i], nodes[2 * i + 1]);
+        }
+        if count % 2 == 1 {
+            nodes[count / 2] = nodes[count - 1];
+        }
+        count = count.div_ceil(2);
+    }
+    nodes[0]
 }
 
 /// Rows side by side, each of which stands for a subtree of this level.

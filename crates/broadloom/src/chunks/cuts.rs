@@ -35,21 +35,50 @@ impl Cuts {
             return Ok(Some(whole));
         }
         for axis in 0..shape.len() {
-            let cut = |rows| Cuts { shape: shape.to_vec(), axis, rows };
-            if !fits(&cut(1))? {
-                continue;
+            if let Some(cuts) = Cuts::along(shape, axis, &mut fits)? {
+                return Ok(Some(cuts));
             }
-            // The rows that fit, and those that don't; close enough where some hundredths more don't.
-            let (mut good, mut bad) = (1, shape[axis].max(2));
-            while bad - good > good / 32 + 1 || bad - good > 1 && good < 32 {
-                // Far away first, then by halves.
-                let middle = if bad / good >= 4 { geometric_mean(good, bad) } else { good.midpoint(bad) };
-                let middle = middle.clamp(good + 1, bad - 1);
-                if fits(&cut(middle))? { good = middle } else { bad = middle }
-            }
-            return Ok(Some(cut(good)));
         }
         Ok(None)
+    }
+
+    /// The largest boxes that fit, of those that are cut along this axis. None where not even a box of one index fits.
+    ///
+    /// # Errors
+    /// The first that `fits` gives.
+    pub fn along<E>(
+        shape: &[usize],
+        axis: usize,
+        mut fits: impl FnMut(&Cuts) -> Result<bool, E>,
+    ) -> Result<Option<Cuts>, E> {
+        let cut = |rows| Cuts { shape: shape.to_vec(), axis, rows };
+        if !fits(&cut(1))? {
+            return Ok(None);
+        }
+        // The rows that fit, and those that don't; close enough where some hundredths more don't.
+        let (mut good, mut bad) = (1, shape[axis].max(2));
+        while bad - good > good / 32 + 1 || bad - good > 1 && good < 32 {
+            // Far away first, then by halves.
+            let middle = if bad / good >= 4 { geometric_mean(good, bad) } else { good.midpoint(bad) };
+            let middle = middle.clamp(good + 1, bad - 1);
+            if fits(&cut(middle))? { good = middle } else { bad = middle }
+        }
+        Ok(Some(cut(good)))
+    }
+
+    /// Boxes of so many indices of an axis, of one of those before it.
+    pub fn at(shape: &[usize], axis: usize, rows: usize) -> Cuts {
+        Cuts { shape: shape.to_vec(), axis, rows }
+    }
+
+    /// Boxes of one index of each axis.
+    pub fn smallest(shape: &[usize]) -> Cuts {
+        Cuts { shape: shape.to_vec(), axis: shape.len().saturating_sub(1), rows: 1 }
+    }
+
+    /// What is cut.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
     }
 
     /// How many boxes there are.

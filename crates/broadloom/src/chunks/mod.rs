@@ -7,6 +7,9 @@
 
 mod cuts;
 mod narrow;
+mod pass;
+mod passes;
+mod plan;
 mod reshape;
 mod window;
 
@@ -22,6 +25,7 @@ use crate::array::{Array, Kind, Leaf};
 use crate::engine::Options;
 use cuts::Cuts;
 use narrow::{Nodes, Windows};
+pub use passes::{PassChunk, Passes};
 pub(crate) use window::Window;
 
 /// Results that are computed chunk by chunk, in row-major order, so that what is in memory at a time is bounded.
@@ -29,7 +33,9 @@ pub(crate) use window::Window;
 /// What is larger than memory is an [`Array::input`], which stands for it by name; arrays in memory are used as they are. Each
 /// [`Chunk`] says which [parts](Chunk::parts) of the inputs it is made of, and from these gives the
 /// [results](Chunk::results), which are lazy. Views are no obstacle: a slice needs some rows more, a reversal rows from the
-/// other end, a permutation columns instead of rows.
+/// other end, a permutation columns instead of rows. A chunk needs all elements that its reductions combine, and all before
+/// its elements along the axis of a scan; reductions of more than fits memory are computed by [`Passes`] beforehand, scans of more
+/// are refused.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -82,26 +88,33 @@ impl<'a> Chunks<'a> {
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Chunks<'a>> {
         let mut chunks = Chunks::whole(results, inputs)?;
         chunks.options = options.clone();
-        let shape: Vec<usize> = match results.first() {
-            Some(first) => first.shape()[..chunks.common].to_vec(),
-            None => Vec::new(),
-        };
+        match chunks.fit(options.max_bytes)? {
+            true => Ok(chunks),
+            false => Err(chunks.too_large()),
+        }
+    }
+
+    /// Makes the largest chunks that take at most so many bytes, or the smallest that there are; whether they do.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] for more elements than memory can address.
+    fn fit(&mut self, max_bytes: usize) -> Result<bool> {
+        let shape = self.cuts.shape().to_vec();
         let cuts = Cuts::largest(&shape, |cuts| -> Result<bool> {
             // Windows differ at the ends, and where those from both ends meet.
             let last = cuts.count() - 1;
             for i in [0, last / 2, last] {
-                let windows = chunks.nodes.windows(&chunks.wanted(&cuts.get(i)))?;
-                if chunks.nodes.bytes(&windows) > options.max_bytes {
+                let windows = self.nodes.windows(&self.wanted(&cuts.get(i)))?;
+                let bytes = self.nodes.bytes(&windows).saturating_add(self.nodes.result_bytes(&windows));
+                if bytes > max_bytes {
                     return Ok(false);
                 }
             }
             Ok(true)
         })?;
-        chunks.cuts = match cuts {
-            Some(cuts) => cuts,
-            None => return Err(chunks.too_large(&shape)),
-        };
-        Ok(chunks)
+        let fits = cuts.is_some();
+        self.cuts = cuts.unwrap_or_else(|| Cuts::smallest(&shape));
+        Ok(fits)
     }
 
     /// One chunk of everything.
@@ -206,17 +219,17 @@ impl<'a> Chunks<'a> {
         self.nodes.results().map(window).collect()
     }
 
-    /// That not even the smallest chunk is within the limit, and which view is at fault.
-    fn too_large(&self, shape: &[usize]) -> Error {
-        let smallest: Vec<Range<usize>> = shape.iter().map(|&extent| 0..extent.min(1)).collect();
-        let windows = match self.nodes.windows(&self.wanted(&smallest)) {
+    /// That not even the smallest chunk, the first, is within the limit, and which view, reduction or scan is at fault.
+    fn too_large(&self) -> Error {
+        let windows = match self.nodes.windows(&self.wanted(&self.cuts.get(0))) {
             Ok(windows) => windows,
             Err(error) => return error,
         };
-        let (bytes, limit) = (self.nodes.bytes(&windows), self.options.max_bytes);
+        let bytes = self.nodes.bytes(&windows).saturating_add(self.nodes.result_bytes(&windows));
+        let limit = self.options.max_bytes;
         let mut why = format!("the smallest chunk takes {bytes} bytes of memory, the limit is {limit}");
-        if let Some((view, of, bytes)) = self.nodes.largest_view(&windows) {
-            why += &format!("; {view} needs {bytes} bytes of {}{}", of.dtype(), of.0.shape);
+        if let Some((node, of, bytes)) = self.nodes.largest_need(&windows) {
+            why += &format!("; {node} needs {bytes} bytes of {}{}", of.dtype(), of.0.shape);
         }
         Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit")
     }

@@ -68,7 +68,7 @@ impl<'a> Nodes<'a> {
             let (is_computed, is_view) =
                 (below.0.kind.is_computed(), matches!(array.0.kind, Kind::View { .. }));
             // Seen through a view or broadcast it may be computed beforehand, and a reshape may copy it.
-            let before = is_computed && (is_view || below.0.shape != array.0.shape);
+            let before = is_computed && (is_view || combines(below) || below.0.shape != array.0.shape);
             let copied = matches!(&array.0.kind, Kind::View { view, .. } if view.merges_axes(&below.0.shape));
             if below.rank() > 0 {
                 let stored = &mut self.stored[operand as usize];
@@ -86,7 +86,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The nodes with their numbers, operands first.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, &Array<'a>)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, &Array<'a>)> {
         self.list.iter().enumerate()
     }
 
@@ -138,7 +138,7 @@ impl<'a> Nodes<'a> {
         &windows.of[node]
     }
 
-    /// About how many bytes an evaluation of windows takes: parts of inputs, results and temporaries.
+    /// About how many bytes an evaluation of windows takes for parts of inputs and temporaries.
     pub fn bytes(&self, windows: &Windows) -> usize {
         let mut bytes = 0usize;
         let mut computed = 0;
@@ -150,26 +150,110 @@ impl<'a> Nodes<'a> {
                 bytes = bytes.saturating_add(times.saturating_mul(size_of_windows(array, &windows.of[node])));
             }
         }
-        let results = self
-            .roots
-            .iter()
-            .map(|&root| size_of_windows(&self.list[root as usize], &windows.of[root as usize]));
-        let (sum, largest) =
-            results.fold((0usize, 0), |(sum, largest), n| (sum.saturating_add(n), largest.max(n)));
         // A loop that is too long is cut, and values that both parts use are stored between them.
-        bytes.saturating_add(sum).saturating_add((computed / NODES_PER_LOOP).saturating_mul(largest))
+        bytes.saturating_add(
+            (computed / NODES_PER_LOOP).saturating_mul(self.sizes(windows).max().unwrap_or(0)),
+        )
     }
 
-    /// The view that needs most of its operand, the operand, and how many bytes of it that is.
-    pub fn largest_view(&self, windows: &Windows) -> Option<(&View, &Array<'a>, usize)> {
-        let views = self.iter().filter_map(|(node, array)| {
-            let Kind::View { view, .. } = &array.0.kind else { return None };
+    /// How many bytes the results have of these windows.
+    pub fn result_bytes(&self, windows: &Windows) -> usize {
+        self.sizes(windows).fold(0, usize::saturating_add)
+    }
+
+    /// The bytes of each root's windows.
+    fn sizes(&self, windows: &Windows) -> impl Iterator<Item = usize> {
+        let size = |&root: &u32| size_of_windows(&self.list[root as usize], &windows.of[root as usize]);
+        self.roots.iter().map(size)
+    }
+
+    /// The view, reduction or scan that needs most of its operand, the operand, and how many bytes of it that is.
+    pub fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
+        let needs = self.iter().filter_map(|(node, array)| {
+            let named = match &array.0.kind {
+                Kind::View { view, .. } => view.to_string(),
+                Kind::Reduce { reduction, axes, .. } => format!("{reduction} along {axes}"),
+                Kind::Scan { scan, axis, .. } => format!("{scan} along axis {axis}, which is not cut,"),
+                _ => return None,
+            };
             let (_, below) = self.operands(node).next()?;
             let needed = windows.of[node].iter().map(|window| operand_window(array, below, window));
             let needed: WindowList = needed.collect::<Result<_>>().ok()?;
-            Some((&**view, below, size_of_windows(below, &needed)))
+            Some((named, below, size_of_windows(below, &needed)))
         });
-        views.max_by_key(|&(.., bytes)| bytes)
+        needs.max_by_key(|&(.., bytes)| bytes)
+    }
+
+    /// The elements of the operand that windows of a reduction are made of, those that several need counted for each.
+    pub fn reduced(&self, windows: &Windows, node: usize) -> usize {
+        let needed = self.operands(node).flat_map(|(_, below)| {
+            let needed = |window: &Window| operand_window(&self.list[node], below, window);
+            windows.of[node].iter().filter_map(move |window| needed(window).ok())
+        });
+        needed.fold(0, |sum, window| sum.saturating_add(window.elements()))
+    }
+
+    /// About how long parts of inputs take to read, in bytes: a piece that lies apart takes as long as a page more.
+    pub fn reading(&self, windows: &Windows) -> f64 {
+        const PIECE: f64 = 4096.0;
+        let inputs = self.iter().filter(|(_, array)| matches!(array.leaf(), Some(Leaf::Input(_))));
+        let parts =
+            inputs.flat_map(|(node, array)| windows.of[node].iter().map(move |window| (array, window)));
+        parts
+            .map(|(array, window)| {
+                let bytes = window.elements() as f64 * array.dtype().size() as f64;
+                bytes + PIECE * window.pieces(array.shape()) as f64
+            })
+            .sum()
+    }
+
+    /// The nodes that these are made of, themselves included.
+    pub fn below(&self, nodes: &[usize]) -> Vec<bool> {
+        let mut found = vec![false; self.list.len()];
+        nodes.iter().for_each(|&node| found[node] = true);
+        for node in (0..self.list.len()).rev() {
+            if found[node] {
+                self.operands(node).for_each(|(operand, _)| found[operand] = true);
+            }
+        }
+        found
+    }
+
+    /// A node.
+    pub fn get(&self, node: usize) -> &Array<'a> {
+        &self.list[node]
+    }
+
+    /// Puts an array in memory in the place of each leaf that is this one.
+    pub fn put(&mut self, stand_in: &Array<'a>, array: &Array<'a>) {
+        let is_it = |node: &&mut Array<'a>| std::sync::Arc::ptr_eq(&node.0, &stand_in.0);
+        self.list.iter_mut().filter(is_it).for_each(|node| *node = array.clone());
+    }
+
+    /// The roots, with other arrays in the place of nodes.
+    pub fn replaced(&self, by: &[(Array<'a>, Array<'a>)]) -> Result<Vec<Array<'a>>> {
+        let mut made: Vec<Array<'a>> = Vec::with_capacity(self.list.len());
+        for (node, array) in self.iter() {
+            if let Some((_, other)) = by.iter().find(|(of, _)| std::sync::Arc::ptr_eq(&of.0, &array.0)) {
+                made.push(other.clone());
+                continue;
+            }
+            let mut operands = self.operands(node);
+            let is_same = self
+                .operands(node)
+                .all(|(operand, below)| std::sync::Arc::ptr_eq(&made[operand].0, &below.0));
+            if is_same {
+                made.push(array.clone());
+                continue;
+            }
+            let kind: Kind<'a> = array.0.kind.try_map(
+                |_| operands.next().map(|(operand, _)| made[operand].clone()).ok_or_else(missing),
+                |_| Err(missing()),
+                Clone::clone,
+            )?;
+            made.push(Array::of(kind, array.dtype(), array.0.shape.clone()));
+        }
+        Ok(self.roots.iter().map(|&root| made[root as usize].clone()).collect())
     }
 
     /// The nodes that may divide by zero and of which a slice, or what has no elements, reads a part.
@@ -241,12 +325,17 @@ impl<'a> Nodes<'a> {
             Some(Leaf::Data(_)) if *window == Window::whole(array.shape()) => Ok(array.clone()),
             Some(Leaf::Data(data)) => part_of(data, window),
             Some(Leaf::Index(_)) => {
-                window.0.first().map_or_else(|| Err(missing()), |slice| generated::numbers(*slice))
+                window.0.first().map_or_else(|| Err(missing()), |slice| generated::of_slice(*slice))
             }
             Some(Leaf::Number(_) | Leaf::Const(_)) => Ok(array.clone()),
             Some(Leaf::Input(_)) | None => Err(missing()),
         }
     }
+}
+
+/// Whether it is computed into memory of its own, whoever reads it.
+fn combines(array: &Array<'_>) -> bool {
+    matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. })
 }
 
 /// Instructions of a loop, at least, where it is cut.

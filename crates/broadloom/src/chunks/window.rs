@@ -70,6 +70,15 @@ impl Window {
         self.0.iter().map(|&slice| slice.start..slice.start + span(slice)).collect()
     }
 
+    /// In how many pieces its elements lie, of an array of these extents in row-major order; it has no steps.
+    pub fn pieces(&self, shape: &[usize]) -> usize {
+        let whole =
+            self.0.iter().zip(shape).rev().take_while(|(slice, extent)| slice.len == **extent).count();
+        // The axis before those that are whole is cut, and has its indices next to each other.
+        let outer = self.0.len().saturating_sub(whole + 1);
+        self.0[..outer].iter().map(|slice| slice.len).product()
+    }
+
     /// The windows of one index each of the first axis that has several; none of a window of one element.
     pub fn indices_of_first_axis(&self) -> Vec<Window> {
         let Some(axis) = self.0.iter().position(|slice| slice.len > 1) else { return Vec::new() };
@@ -179,6 +188,17 @@ mod tests {
                 assert!(wanted.iter().chain(&has).all(|i| union.contains(i)), "{inner} and {outer}");
             }
         }
+    }
+
+    #[test]
+    fn whole_trailing_axes_are_one_piece() {
+        let pieces = |slices: &[(usize, usize, usize)]| window(slices).pieces(&[5, 6, 7]);
+        assert_eq!(pieces(&[(0, 1, 5), (0, 1, 6), (0, 1, 7)]), 1);
+        assert_eq!(pieces(&[(1, 1, 3), (0, 1, 6), (0, 1, 7)]), 1);
+        assert_eq!(pieces(&[(1, 1, 3), (2, 1, 2), (0, 1, 7)]), 3);
+        assert_eq!(pieces(&[(1, 1, 3), (0, 1, 6), (2, 1, 4)]), 18);
+        assert_eq!(pieces(&[(1, 1, 1), (2, 1, 1), (2, 1, 4)]), 1);
+        assert_eq!(Window::whole(&[]).pieces(&[]), 1);
     }
 
     #[test]

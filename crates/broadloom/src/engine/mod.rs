@@ -16,8 +16,10 @@ mod lock;
 mod memory;
 mod options;
 mod outcome;
+mod plan_run;
 mod prepared;
 mod reduce;
+mod row_blocks;
 mod runtime;
 mod trial;
 mod watch;
@@ -43,14 +45,17 @@ use crate::storage::Storage;
 
 pub(crate) use crate::jit::clif;
 pub(crate) use cache::Cache;
-use execution_plan::PlanRun;
-pub(crate) use execution_plan::{ExecutionPlan, param};
+pub(crate) use execution_plan::ExecutionPlan;
 pub(crate) use explain::{Asked, Detail};
 use in_flight::{InFlight, Meanwhile};
 pub(crate) use memory::copy;
 pub(crate) use memory::view;
 pub(crate) use memory::{Destination, view_mut};
 pub use options::{Executor, Limits, Options, Profiling};
+use plan_run::PlanRun;
+pub(crate) use plan_run::param;
+use reduce::Blocks;
+pub(crate) use reduce::Folding;
 pub(crate) use runtime::Request;
 use runtime::Runtime;
 pub(crate) use watch::Watch;
@@ -321,6 +326,49 @@ impl Engine {
         let slots: SmallVec<[Region<'_>; 8]> =
             lowered.slots().iter().map(|data| data.storage.region()).collect();
         self.run(&plan, &slots, lowered.literals(), options, destinations, watch.as_ref())
+    }
+
+    /// Combines elements of reductions, the roots, which are those that follow what `so_far` has come to. An error leaves
+    /// that as it was.
+    pub(crate) fn fold(
+        &self,
+        roots: &[&Array<'_>],
+        count: u64,
+        so_far: &mut Folding,
+        options: &Options,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
+        let mut made = self.fold_together(roots, so_far, 0, options, control)?.unwrap_or_default();
+        if made.is_empty() {
+            // Two of them are one and the same, or one is what another is made of.
+            for (i, root) in roots.iter().enumerate() {
+                let internal = || Error::new(ErrorKind::Internal, "a reduction that no stage is");
+                made.extend(self.fold_together(&[root], so_far, i, options, control)?.ok_or_else(internal)?);
+            }
+        }
+        so_far.append(count, made)
+    }
+
+    fn fold_together(
+        &self,
+        roots: &[&Array<'_>],
+        so_far: &Folding,
+        first: usize,
+        options: &Options,
+        control: Option<&Control<'_>>,
+    ) -> Result<Option<Vec<Blocks>>> {
+        let mut watch = control.map(Watch::new);
+        watch.as_ref().map_or(Ok(()), Watch::check)?;
+        let lowered = Lowered::new(roots, options.size_limits())?;
+        let plan = self.execution_plan(lowered.expression(), options, watch.as_ref())?;
+        if let Some(watch) = &mut watch {
+            watch.total = plan.elements();
+        }
+        let slots: SmallVec<[Region<'_>; 8]> =
+            lowered.slots().iter().map(|data| data.storage.region()).collect();
+        let (request, literals) = (self.request(options), lowered.literals());
+        let run = PlanRun { request, pool: &self.pool, slots: &slots, literals, watch: watch.as_ref() };
+        plan.fold(&run, so_far, first)
     }
 
     /// Runs a plan over the memory of its slots.

@@ -6,14 +6,14 @@
 
 use std::ops::Range;
 
-use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::fuse::{Action, Source, Stage};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
 /// Bytes of the elements that are computed before they are combined, of the widest output: they stay in a first-level cache.
 const TILE_BYTES: usize = 16 << 10;
 /// Results that are reduced together across rows of memory: of the bytes of as many neighbours in each row.
-const ACROSS_BYTES: usize = 2048;
+const ACROSS_BYTES: usize = 4096;
 /// The same where elements are computed first.
 const ACROSS_COMPUTED: usize = 64;
 /// The least number of elements that are folded from memory at a time, and not copied first.
@@ -21,7 +21,9 @@ const LONG_RUN: usize = 64;
 /// Elements that are folded from memory before anything else is looked at.
 const STRETCH: usize = 1 << 16;
 /// Rows of a panel: an input that is contiguous along them is read by whole cache lines.
-const PANEL: usize = 64;
+const PANEL: usize = 128;
+/// Elements of a panel that are computed at a time: they stay in a second-level cache.
+pub const PANEL_TILE: usize = 32 << 10;
 
 /// A dimension: its extent, and the distance of neighbours for each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +83,20 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    pub fn new(stage: &Stage, axes: Axes) -> Geometry {
+    /// How a stage is walked, if it reduces.
+    pub fn of(stage: &Stage) -> Option<Geometry> {
+        match &stage.action {
+            Action::Reduce { axes, .. } => Some(Geometry::new(stage, *axes)),
+            Action::Store | Action::Scan { .. } => None,
+        }
+    }
+
+    /// The same over memory in which inputs begin elsewhere.
+    pub fn beginning_at(&self, offsets: SmallVec<[isize; 4]>) -> Geometry {
+        Geometry { offsets, ..self.clone() }
+    }
+
+    fn new(stage: &Stage, axes: Axes) -> Geometry {
         let rank = stage.shape.rank();
         let dim = |axis: usize| Dim {
             extent: stage.shape[axis],
@@ -207,6 +222,17 @@ impl Geometry {
         }
         advance(&mut starts, inner, from);
         (row * inner.extent + from..row * inner.extent + to, starts)
+    }
+
+    /// Where each input begins for a result, numbered in C order.
+    pub fn start_of(&self, result: usize) -> SmallVec<[isize; 4]> {
+        let mut starts = self.offsets.clone();
+        let mut rest = result;
+        for dim in self.kept.iter().rev() {
+            advance(&mut starts, dim, rest % dim.extent);
+            rest /= dim.extent;
+        }
+        starts
     }
 
     /// The longest box of reduced indices that begins with element `from`, has at most `limit` elements and ends before

@@ -5,6 +5,7 @@
 //! folds memory. Pieces, tiles and threads cut a reduction anywhere: partial results are appended in order, and the
 //! canonical order of combination does not depend on the cuts.
 
+mod folding;
 mod geometry;
 mod scan;
 mod tile;
@@ -28,8 +29,9 @@ use crate::engine::watch::Watch;
 use crate::engine::workers;
 use crate::jit::Compiled;
 
+pub(crate) use folding::{Blocks, Folding};
 pub(super) use geometry::Geometry;
-use geometry::{Form, Run};
+use geometry::{Form, PANEL_TILE, Run};
 use tile::Tiles;
 
 /// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
@@ -46,6 +48,8 @@ type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
 struct Fold<'f> {
     prepared: &'f PreparedStage,
     geometry: &'f Geometry,
+    /// The number of the first element.
+    start: u64,
     reductions: &'f [Reduction],
     dtypes: SmallVec<[DType; 2]>,
     inputs: &'f [Region<'f>],
@@ -84,13 +88,6 @@ impl PreparedStage {
         let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
             return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
         };
-        // PERF: the usual short call.
-        if geometry.plain && geometry.results * geometry.count <= SHORT && watch.is_none() {
-            let _ieee = FloatEnv::ieee();
-            if self.reduce_neighbours(geometry, reductions, inputs, outputs)? {
-                return Ok(());
-            }
-        }
         let dtypes: SmallVec<[DType; 2]> = self.stage.kernel.output_dtypes().collect();
         if geometry.count == 0 {
             let each = reductions.iter().zip(&dtypes).zip(outputs);
@@ -99,6 +96,26 @@ impl PreparedStage {
         if geometry.results == 0 {
             return Ok(());
         }
+        self.with_fold(geometry, 0, request, inputs, params, watch, |fold, threads, parts| {
+            fold.run(threads, parts, outputs)
+        })
+    }
+
+    /// Runs `run` with what combines elements, the first of which is number `start`, and how many threads and parts are best.
+    #[expect(clippy::too_many_arguments, reason = "those of a run, and what is to be done")]
+    fn with_fold(
+        &self,
+        geometry: &Geometry,
+        start: u64,
+        request: &Request<'_>,
+        inputs: &[Region<'_>],
+        params: &[u64],
+        watch: Option<&Watch<'_>>,
+        run: impl FnOnce(&Fold<'_>, usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let Action::Reduce { reductions, .. } = &self.stage.action else {
+            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
+        };
         // Sums are computed, and estimates made, in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let elements = geometry.results * geometry.count;
@@ -106,15 +123,17 @@ impl PreparedStage {
         let mut fold = Fold {
             prepared: self,
             geometry,
+            start,
             reductions,
-            dtypes,
+            dtypes: self.stage.kernel.output_dtypes().collect(),
             inputs,
             params,
             first: None,
             outcome: &outcome,
         };
         let since = self.clock(request);
-        let access = if fold.is_direct() { None } else { Some(fold.first_access()?) };
+        let access =
+            if fold.is_direct() || !self.is_planned(geometry) { None } else { Some(fold.first_access()?) };
         let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
         fold.first = chosen.as_ref().zip(access.as_deref()).map(|((runner, _), access)| (runner, access));
         let time = match &chosen {
@@ -122,9 +141,8 @@ impl PreparedStage {
             _ => self.cost_of_run(request).compiled,
         };
         let threads = workers::threads(request.options, time);
-        let parts = if threads > 1 { threads * 4 } else { 1 };
-        let parts = parts.max(watch.map_or(1, |_| Watch::chunks(elements, time)));
-        fold.run(threads, parts, outputs)?;
+        let parts = parts(threads).max(watch.map_or(1, |_| Watch::chunks(elements, time)));
+        run(&fold, threads, parts)?;
         if let (Some(since), Some((runner, choice))) = (since, &chosen)
             && let State::Trial(_) = choice.state
         {
@@ -135,30 +153,113 @@ impl PreparedStage {
 }
 
 impl PreparedStage {
-    /// Reduces elements that are neighbours in memory; false, and nothing is done, where memory is no slice.
-    fn reduce_neighbours(
+    /// Whether machine code is for this form: it may combine elements before it writes them.
+    fn is_planned(&self, geometry: &Geometry) -> bool {
+        self.geometry.as_ref().is_some_and(|own| own.form.is_across() == geometry.form.is_across())
+    }
+
+    /// How the inputs of a part's first tile are accessed; `None` where elements are folded from memory.
+    pub fn reduce_access(
         &self,
         geometry: &Geometry,
-        reductions: &[Reduction],
+        inputs: &[Region<'_>],
+    ) -> Result<Option<SmallVec<[Access; 8]>>> {
+        let outcome = Outcome::new(0, false, None);
+        let fold = self.part_fold(geometry, None, inputs, &[], &outcome)?;
+        if fold.is_direct() || !self.is_planned(geometry) { Ok(None) } else { fold.first_access().map(Some) }
+    }
+
+    /// Reduces a part of the stage's elements, here and now, as `geometry` says. `first` was chosen for how the inputs of the
+    /// largest part are accessed.
+    pub(super) fn reduce_part(
+        &self,
+        geometry: &Geometry,
+        first: Option<(&Runner, &[Access])>,
         inputs: &[Region<'_>],
         outputs: &mut [&mut [u8]],
-    ) -> Result<bool> {
+        params: &[u64],
+        outcome: &Outcome<'_>,
+    ) -> Result<()> {
+        let fold = self.part_fold(geometry, first, inputs, params, outcome)?;
+        fold.pieces(0..geometry.pieces(), outputs.iter_mut().map(|out| &mut **out).collect())
+    }
+
+    fn part_fold<'f>(
+        &'f self,
+        geometry: &'f Geometry,
+        first: Option<(&'f Runner, &'f [Access])>,
+        inputs: &'f [Region<'f>],
+        params: &'f [u64],
+        outcome: &'f Outcome<'f>,
+    ) -> Result<Fold<'f>> {
+        let Action::Reduce { reductions, .. } = &self.stage.action else {
+            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
+        };
+        let dtypes = self.stage.kernel.output_dtypes().collect();
+        Ok(Fold { prepared: self, geometry, start: 0, reductions, dtypes, inputs, params, first, outcome })
+    }
+}
+
+/// How many parts so many threads share.
+pub(super) fn parts(threads: usize) -> usize {
+    if threads > 1 { threads * 4 } else { 1 }
+}
+
+impl Geometry {
+    /// Whether so many parts have ranges of the elements of a result; else each has results of its own.
+    pub(super) fn has_ranges(&self, parts: usize) -> bool {
+        self.pieces() < parts && self.count >= 2 * PART
+    }
+}
+
+impl PreparedStage {
+    /// Whether it reduces a few elements that are neighbours in slices.
+    #[inline]
+    pub fn is_short_reduction(&self) -> bool {
+        self.geometry
+            .as_ref()
+            .is_some_and(|geometry| geometry.plain && geometry.results * geometry.count <= SHORT)
+    }
+
+    /// Runs such a stage over slices.
+    ///
+    /// PERF: the usual short call, without a thought of tiles and threads.
+    pub fn reduce_neighbours<'m>(
+        &self,
+        inputs: impl Iterator<Item = &'m [u8]>,
+        outputs: impl Iterator<Item = &'m mut [u8]>,
+    ) -> Result<()> {
+        let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
+            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
+        };
+        let _ieee = FloatEnv::ieee();
         let kernel = &self.stage.kernel;
+        let mut memory: SmallVec<[&[u8]; 4]> = SmallVec::new();
+        inputs.for_each(|bytes| memory.push(bytes));
         for ((output, &reduction), out) in kernel.outputs.iter().zip(reductions).zip(outputs) {
-            let (input, dtype) = (output.index(), kernel.inputs[output.index()]);
-            let Some(bytes) = inputs[input].as_slice() else { return Ok(false) };
+            let input = output.index();
+            let dtype = kernel.inputs[input];
             let start = geometry.offsets[input] as usize * dtype.size();
             let count = geometry.results * geometry.count * dtype.size();
             let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
-            let elements = bytes.get(start..start + count).ok_or_else(outside)?;
-            broadloom_reduce::reduce_each(reduction, dtype, geometry.count, elements, out)?;
+            let elements = memory.get(input).and_then(|bytes| bytes.get(start..start + count));
+            broadloom_reduce::reduce_each(
+                reduction,
+                dtype,
+                geometry.count,
+                elements.ok_or_else(outside)?,
+                out,
+            )?;
         }
-        Ok(true)
+        Ok(())
     }
 }
 
 /// Writes what no elements are combined to.
 fn fill(reduction: Reduction, dtype: DType, out: &mut [u8]) -> Result<()> {
+    if out.is_empty() {
+        return Ok(());
+    }
     let nothing = || Error::new(ErrorKind::Internal, format!("{reduction} of nothing was not refused"));
     let value = reduction.of_nothing(dtype).ok_or_else(nothing)?;
     let bytes = value.bits.to_le_bytes();
@@ -193,7 +294,7 @@ impl<'f> Fold<'f> {
                 });
             });
         }
-        match pieces < parts && self.geometry.count >= 2 * PART {
+        match self.geometry.has_ranges(parts) {
             true => self.run_in_ranges(threads, parts.div_ceil(pieces), outputs),
             false => self.run_in_pieces(threads, parts.min(pieces), outputs),
         }
@@ -239,47 +340,15 @@ impl<'f> Fold<'f> {
 
     /// Few pieces of many elements: each is cut into ranges, whose partial results are appended in their order.
     fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
-        let Geometry { count, .. } = *self.geometry;
-        let length = count.div_ceil(ranges).next_multiple_of(PART);
-        let ranges = count.div_ceil(length);
-        let pieces = self.geometry.pieces();
-        let shares: Vec<Mutex<Option<Partials>>> = (0..pieces * ranges).map(|_| Mutex::new(None)).collect();
-        let next = AtomicUsize::new(0);
-        self.outcome.share(threads, &|| {
-            let mut tiles = None;
-            while let share = next.fetch_add(1, Ordering::Relaxed)
-                && let Some(place) = shares.get(share)
-                && !self.outcome.has_stopped()
-            {
-                let (piece, start) = (share / ranges, share % ranges * length);
-                let (results, starts) = self.geometry.piece(piece);
-                let range = start..count.min(start + length);
-                self.part(results.len() * range.len(), || {
-                    let tiles = tiles.get_or_insert_with(|| Tiles::new(self));
-                    let partials = self.range(&starts, results.len(), range, tiles)?;
-                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(partials);
-                    Ok(())
-                });
-            }
-        })?;
-        for piece in 0..pieces {
-            let mut whole: Option<Partials> = None;
-            for share in &shares[piece * ranges..][..ranges] {
-                let later = share.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let later = later.ok_or_else(|| Error::new(ErrorKind::Internal, "a part was not reduced"))?;
-                match &mut whole {
-                    None => whole = Some(later),
-                    Some(whole) => append(whole, later)?,
-                }
-            }
-            let (results, _) = self.geometry.piece(piece);
-            for ((mut partial, out), dtype) in
-                whole.into_iter().flatten().zip(&mut *outputs).zip(&self.dtypes)
-            {
+        let pieces: Vec<_> = (0..self.geometry.pieces()).map(|piece| self.geometry.piece(piece)).collect();
+        let blocks: Vec<_> = pieces.iter().map(|(results, starts)| (results.len(), starts.clone())).collect();
+        self.in_blocks(threads, ranges, &blocks, |piece, partials| {
+            let results = &pieces[piece].0;
+            for ((mut partial, out), dtype) in partials.into_iter().zip(&mut *outputs).zip(&self.dtypes) {
                 partial.finish(&mut out[results.start * dtype.size()..results.end * dtype.size()]);
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Reduces pieces, whose results these are.
@@ -388,7 +457,8 @@ impl<'f> Fold<'f> {
     ) -> Result<()> {
         let lanes = compiled.lanes();
         let tile = (self.geometry.tile * rows / lanes).max(1) * lanes;
-        let head = (at.next_multiple_of(lanes) - at).min(run.count);
+        let before = (self.start % lanes as u64) as usize + at;
+        let head = (before.next_multiple_of(lanes) - before).min(run.count);
         let blocks = head + (run.count - head) / lanes * lanes;
         let mut done = 0;
         while done < run.count {
@@ -450,7 +520,7 @@ impl<'f> Fold<'f> {
         rows: usize,
         tiles: &mut Tiles<'_>,
     ) -> Result<Partials> {
-        let Geometry { reduced, tile, .. } = self.geometry;
+        let reduced = &self.geometry.reduced;
         let length = reduced[reduced.len() - 1].extent;
         // Panels do not reach over the end of their dimension.
         let height = reduced[reduced.len() - 2].extent;
@@ -462,7 +532,7 @@ impl<'f> Fold<'f> {
             let count = rows.min(last / length - row).min(height - row % height);
             let mut partials: Vec<Partials> =
                 (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
-            let cols = (tile / count).max(LANES);
+            let cols = (PANEL_TILE / count).max(LANES);
             for col in (0..length).step_by(cols) {
                 let cols = cols.min(length - col);
                 let run = self.geometry.panel(starts, row, count, col, cols);
@@ -486,7 +556,8 @@ impl<'f> Fold<'f> {
     /// Nothing combined yet; the first element will be number `start`.
     fn partials(&self, width: usize, start: usize) -> Result<Partials> {
         let each = self.reductions.iter().zip(&self.dtypes);
-        each.map(|(&reduction, &dtype)| Partial::new(reduction, dtype, width, start as u64)).collect()
+        each.map(|(&reduction, &dtype)| Partial::new(reduction, dtype, width, self.start + start as u64))
+            .collect()
     }
 
     /// Reduces results whose elements follow each other in memory, one after the other.

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 use super::Fold;
-use super::geometry::{Form, Run};
+use super::geometry::{Form, PANEL_TILE, Run};
 use crate::engine::execute::with_workspace;
 use crate::engine::prepared::Runner;
 use crate::jit::Compiled;
@@ -59,7 +59,7 @@ impl<'f> Fold<'f> {
         let (form, limit) = match geometry.form {
             Form::Panel { rows } => {
                 let cols = geometry.reduced.last().map_or(1, |dim| dim.extent);
-                let run = geometry.panel(&starts, 0, rows, 0, cols.min((geometry.tile / rows).max(LANES)));
+                let run = geometry.panel(&starts, 0, rows, 0, cols.min((PANEL_TILE / rows).max(LANES)));
                 return (run, geometry.form);
             }
             Form::Rows { results: 2.. } => (Form::Rows { results: range.len() }, geometry.count),

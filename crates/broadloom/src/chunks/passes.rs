@@ -1,0 +1,308 @@
+//! Reductions of what is larger than memory, computed before the results that read them.
+
+use std::collections::VecDeque;
+
+use broadloom_core::graph::IntDivision;
+use broadloom_core::{Error, ErrorKind, Layout, Result};
+use broadloom_mem::Buffer;
+
+use super::narrow::Nodes;
+use super::pass::Pass;
+use super::plan::{self, Group};
+use super::{Chunk, Chunks, InputPart};
+use crate::array::Array;
+use crate::engine::{Control, Engine, Folding, Options};
+use crate::expr;
+use crate::storage::Storage;
+
+/// Passes over inputs that are larger than memory, which compute reductions chunk by chunk, with the same bits as at once.
+///
+/// [`Chunks`] need all of what a reduction combines in one chunk. Where that does not fit [`Options::max_bytes`], and where chunks
+/// of the results would compute it again and again, or read inputs in short pieces, the reduction is computed beforehand: a sum
+/// in one pass, a variance in two. Reductions of one shape along the same axes that do not depend on each other share a
+/// pass. Results in which what was computed is in memory are then computed in [`Chunks`], as any others.
+///
+/// Inputs are read in the order in which they lie in memory, row by row, where that is possible: where rows or columns of
+/// a matrix are added up, or all of it. What partial results take, 16 elements and some more for each result and each doubling of
+/// the elements, counts as memory.
+///
+/// ```
+/// use broadloom::prelude::*;
+/// use broadloom::{Chunks, Options, Passes};
+///
+/// // What a file holds, and how much of it is read at a time.
+/// let file: Vec<f64> = (0..1000).map(|i| f64::from(i).sqrt()).collect();
+/// let read = |part: &broadloom::InputPart| Array::from_slice(&file[part.ranges[0].clone()]);
+/// let x = Array::input("x", DType::Float64, &[1000.into()])?;
+/// let centred = &x - x.mean(())?;
+///
+/// let options = Options { max_bytes: 2000, ..Options::default() };
+/// let mut passes = Passes::new(&[&centred], &[&x], &options)?;
+/// while let Some(chunk) = passes.next_chunk()? {
+///     let parts: Vec<_> = chunk.parts().iter().map(read).collect();
+///     chunk.fold(&parts)?;
+/// }
+/// let centred = &passes.results()?[0];
+/// let mut written = Vec::new();
+/// for chunk in Chunks::new(&[centred], &[&x], &options)?.iter() {
+///     let chunk = chunk?;
+///     let parts: Vec<_> = chunk.parts().iter().map(read).collect();
+///     written.extend(chunk.results(&parts)?[0].to_vec::<f64>()?);
+/// }
+/// let in_memory = Array::from_slice(&file);
+/// assert_eq!(written, (&in_memory - in_memory.mean(())?).to_vec::<f64>()?);
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Passes<'a> {
+    inputs: Vec<Array<'a>>,
+    options: Options,
+    /// The results, and then what is evaluated for its errors alone.
+    groups: Vec<Group<'a>>,
+    /// The one that is under way first.
+    passes: VecDeque<Pass<'a>>,
+    running: Running,
+    bytes: usize,
+}
+
+/// How far a pass is.
+struct Running {
+    /// The part of the results, and the range of their elements, that are next.
+    kept: usize,
+    reduced: usize,
+    folding: Folding,
+    /// The results of each reduction, and how many bytes of them are there.
+    results: Vec<(Buffer, usize)>,
+}
+
+impl Running {
+    fn new() -> Running {
+        Running { kept: 0, reduced: 0, folding: Folding::new(), results: Vec::new() }
+    }
+}
+
+impl<'a> Passes<'a> {
+    /// The passes that results over inputs need, as [`Chunks::new`] has them; none of results without reductions.
+    ///
+    /// # Errors
+    /// Those of [`Chunks::new`]; where there are passes, also for the results once these are done.
+    pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Passes<'a>> {
+        let mut groups: Vec<Group<'a>> = vec![results.iter().copied().cloned().collect()];
+        if options.int_division == IntDivision::Error {
+            let nodes = Nodes::of(results)?;
+            groups.extend(nodes.partly_read().into_iter().map(|node| vec![node.clone()]));
+        }
+        let passes: VecDeque<_> = plan::passes(&mut groups, inputs, options.max_bytes)?.into();
+        let elements = |pass: &Pass<'_>| pass.operands.nodes.results().next().map_or(0, Array::len);
+        let inputs = inputs.iter().copied().cloned().collect();
+        let mut all =
+            Passes { inputs, options: options.clone(), groups, passes, running: Running::new(), bytes: 0 };
+        all.bytes = all.passes.iter().map(|pass| pass.bytes(elements(pass))).fold(0, usize::saturating_add);
+        if !all.is_empty() {
+            for group in &all.groups {
+                all.chunks(group)?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// How many passes are left.
+    pub fn len(&self) -> usize {
+        self.passes.len()
+    }
+
+    /// Whether none is left: the results can be computed.
+    pub fn is_empty(&self) -> bool {
+        self.passes.is_empty()
+    }
+
+    /// The bytes of what all passes combine, were it stored: what [`PassChunk::bytes`] adds up to.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The next chunk, which is to be [folded](PassChunk::fold): until then it is the next one again. None once all are.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] for memory that is refused.
+    pub fn next_chunk(&mut self) -> Result<Option<PassChunk<'_, 'a>>> {
+        if self.passes.front().is_some_and(|pass| self.running.kept == pass.kept.count()) {
+            self.finish()?;
+        }
+        let Some(pass) = self.passes.front() else { return Ok(None) };
+        if self.running.results.is_empty() {
+            let buffer = |array: &Array<'a>| {
+                let buffer = Buffer::zeroed(array.len() * array.dtype().size());
+                buffer.map(|buffer| (buffer, 0)).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
+            };
+            self.running.results = pass.stand_ins.iter().map(buffer).collect::<Result<_>>()?;
+        }
+        let window = pass.window(self.running.kept, self.running.reduced);
+        let (elements, ranges) = (window.elements(), window.ranges());
+        let chunk = Chunk::of(&pass.operands, ranges, vec![window; pass.reductions.len()])?;
+        Ok(Some(PassChunk { pass, chunk, elements, running: &mut self.running, options: &self.options }))
+    }
+
+    /// Puts what a pass has computed in the place of its reductions.
+    fn finish(&mut self) -> Result<()> {
+        let running = std::mem::replace(&mut self.running, Running::new());
+        let Some(done) = self.passes.pop_front() else { return Ok(()) };
+        let mut by = Vec::new();
+        for (stand_in, (buffer, _)) in done.stand_ins.into_iter().zip(running.results) {
+            let storage = Storage::from_buffer(stand_in.dtype(), buffer);
+            let array = Array::data(storage, Layout::contiguous(stand_in.0.shape.clone()));
+            self.passes.iter_mut().for_each(|pass| pass.operands.nodes.put(&stand_in, &array));
+            by.push((stand_in, array));
+        }
+        for group in &mut self.groups {
+            *group = Nodes::of(&group.iter().collect::<Vec<_>>())?.replaced(&by)?;
+        }
+        Ok(())
+    }
+
+    /// The results, in which what the passes have computed is in memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Memory`] where passes are left.
+    pub fn results(&self) -> Result<&[Array<'a>]> {
+        match (&self.passes.is_empty(), self.groups.first()) {
+            (true, Some(results)) => Ok(results),
+            _ => {
+                let why = format!("passes: {} of them are to be run before there are results", self.len());
+                Err(Error::new(ErrorKind::Memory, why).with_help("fold every chunk that next_chunk gives"))
+            }
+        }
+    }
+
+    /// The results with arrays of arbitrary values in the place of what passes compute, to be explained.
+    pub fn planned(&self) -> &[Array<'a>] {
+        self.groups.first().map_or(&[], |group| group)
+    }
+
+    /// What [`Chunks::unread`] gives of the results, those elements included that only reductions of them would read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Memory`] where passes are left; those of [`Chunks::new`].
+    pub fn unread(&self) -> Result<Vec<Chunks<'a>>> {
+        self.results()?;
+        let unread =
+            self.groups.iter().skip(1).filter(|group| group.iter().any(|node| node.in_memory().is_none()));
+        unread.map(|group| self.chunks(group)).collect()
+    }
+
+    fn chunks(&self, of: &[Array<'a>]) -> Result<Chunks<'a>> {
+        let inputs: Vec<&Array<'a>> = self.inputs.iter().collect();
+        Chunks::new(&of.iter().collect::<Vec<_>>(), &inputs, &self.options)
+    }
+}
+
+impl std::fmt::Debug for Passes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.passes.iter().map(Pass::to_string)).finish()
+    }
+}
+
+/// What a pass over inputs computes, and in how many chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
+impl std::fmt::Display for Pass<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, reduction) in self.reductions.iter().enumerate() {
+            write!(f, "{}{reduction}", if i > 0 { ", " } else { "" })?;
+        }
+        write!(f, " along {} of ", self.axes)?;
+        if let Some(operand) = self.operands.nodes.results().next() {
+            write!(f, "{}{}", operand.dtype(), operand.0.shape)?;
+        }
+        write!(f, " in {} chunks", self.chunks())
+    }
+}
+
+/// A chunk of the elements that a pass combines.
+pub struct PassChunk<'p, 'a> {
+    pass: &'p Pass<'a>,
+    chunk: Chunk<'p, 'a>,
+    elements: usize,
+    running: &'p mut Running,
+    options: &'p Options,
+}
+
+impl<'p, 'a> PassChunk<'p, 'a> {
+    /// The parts of inputs that the chunk is made of, as [`Chunk::parts`] has them.
+    pub fn parts(&self) -> &[InputPart] {
+        self.chunk.parts()
+    }
+
+    /// How many bytes its elements have, were they stored; see [`Passes::bytes`].
+    pub fn bytes(&self) -> usize {
+        self.pass.bytes(self.elements)
+    }
+
+    /// What its pass computes, in words.
+    pub fn describe(&self) -> String {
+        self.pass.to_string()
+    }
+
+    /// The reductions of this chunk alone, over an array for each of the [parts](PassChunk::parts); they are lazy.
+    ///
+    /// # Errors
+    /// Those of [`Chunk::results`].
+    pub fn results<'q>(&self, parts: &[Array<'q>]) -> Result<Vec<Array<'q>>>
+    where
+        'a: 'q,
+    {
+        let operands = self.chunk.results(parts)?;
+        let reductions = operands.iter().zip(&self.pass.reductions);
+        reductions
+            .map(|(operand, &reduction)| expr::reduce(reduction, operand, self.pass.axes, false))
+            .collect()
+    }
+
+    /// Combines the elements of this chunk with those before it, of an array for each of the [parts](PassChunk::parts), in
+    /// their order.
+    ///
+    /// # Errors
+    /// Those of [`Chunk::results`] and [`Array::eval_with`]; the chunk is then the next one again.
+    pub fn fold<'q>(self, parts: &[Array<'q>]) -> Result<()>
+    where
+        'a: 'q,
+    {
+        self.fold_watched(parts, &Control::default())
+    }
+
+    /// [`PassChunk::fold`], watched: it can be cancelled, and says how far it is.
+    ///
+    /// # Errors
+    /// Those of [`PassChunk::fold`]; [`ErrorKind::Cancelled`] once the control's flag is set.
+    pub fn fold_watched<'q>(self, parts: &[Array<'q>], control: &Control<'_>) -> Result<()>
+    where
+        'a: 'q,
+    {
+        let reductions = self.results(parts)?;
+        let PassChunk { pass, running, elements, options, .. } = self;
+        // The limit has decided how large the chunk is.
+        let options = Options { max_bytes: usize::MAX, ..options.clone() };
+        let roots: Vec<&Array<'_>> = reductions.iter().collect();
+        let results: usize = pass.kept.get(running.kept).iter().map(ExactSizeIterator::len).product();
+        let count = (elements / results.max(1)) as u64;
+        Engine::global().fold(&roots, count, &mut running.folding, &options, Some(control))?;
+        running.reduced += 1;
+        if running.reduced < pass.reduced.count() {
+            return Ok(());
+        }
+        for (reduction, (buffer, done)) in running.results.iter_mut().enumerate() {
+            let dtype = pass.stand_ins[reduction].dtype();
+            let end = *done + results * dtype.size();
+            let out = buffer.as_bytes_mut().and_then(|bytes| bytes.get_mut(*done..end));
+            let out = out.ok_or_else(|| Error::new(ErrorKind::Internal, "more results than there are"))?;
+            running.folding.finish(reduction, dtype, out);
+            *done = end;
+        }
+        (running.folding, running.reduced) = (Folding::new(), 0);
+        running.kept += 1;
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for PassChunk<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PassChunk").field("of", &self.describe()).field("parts", &self.parts()).finish()
+    }
+}

@@ -1,0 +1,182 @@
+//! Which reductions are computed in passes of their own, before the results that read them.
+//!
+//! Results are computed in chunks as they are, where each chunk fits memory, no reduction's elements are computed for several
+//! chunks, and inputs are read in long pieces. Otherwise a reduction stands in the way, and is computed by a pass; or one that
+//! it is made of, if the same is true of the pass. What a pass computes is an array in memory for everything after it.
+
+use broadloom_core::{Error, ErrorKind, Layout, Result, Shape, View};
+use broadloom_mem::Buffer;
+
+use super::Chunks;
+use super::narrow::Nodes;
+use super::pass::Pass;
+use super::window::Window;
+use crate::array::{Array, Kind};
+use crate::expr;
+use crate::storage::Storage;
+
+/// Results that are computed together.
+pub(super) type Group<'a> = Vec<Array<'a>>;
+
+/// The passes that are needed for groups of results to be computed in chunks of at most so many bytes, in their order; in the
+/// groups, what the passes compute is replaced by arrays that stand for it.
+pub(super) fn passes<'a>(
+    groups: &mut [Group<'a>],
+    inputs: &[&Array<'a>],
+    max_bytes: usize,
+) -> Result<Vec<Pass<'a>>> {
+    let mut passes: Vec<Pass<'a>> = Vec::new();
+    let mut held = 0usize;
+    for group in 0..groups.len() {
+        while let Some((nodes, pass)) = next(&groups[group], inputs, max_bytes.saturating_sub(held))? {
+            let made = nodes.iter().zip(&pass.stand_ins);
+            let by: Vec<(Array<'a>, Array<'a>)> = made.map(|(of, by)| (of.clone(), by.clone())).collect();
+            let mut replaced =
+                Nodes::of(&groups.iter().flatten().collect::<Vec<_>>())?.replaced(&by)?.into_iter();
+            for group in &mut *groups {
+                *group = replaced.by_ref().take(group.len()).collect();
+            }
+            held = pass.stand_ins.iter().fold(held, |held, array| {
+                held.saturating_add(array.len().saturating_mul(array.dtype().size()))
+            });
+            passes.push(pass);
+        }
+    }
+    Ok(passes)
+}
+
+/// The next pass that results need, and the reductions that it computes.
+fn next<'a>(
+    results: &[Array<'a>],
+    inputs: &[&Array<'a>],
+    limit: usize,
+) -> Result<Option<(Vec<Array<'a>>, Pass<'a>)>> {
+    let mut chunks = Chunks::whole(&results.iter().collect::<Vec<_>>(), inputs)?;
+    if !chunks.nodes.iter().any(|(node, _)| is_reduction(&chunks.nodes, node)) {
+        return Ok(None);
+    }
+    let fits = chunks.fit(limit)?;
+    let count = chunks.cuts.count();
+    if fits && count == 1 {
+        return Ok(None);
+    }
+    let windows = chunks.nodes.windows(&chunks.wanted(&chunks.cuts.get(count / 2)))?;
+    if let Some(node) = obstacle(&chunks.nodes, &windows, count, fits, limit) {
+        return resolve(&chunks.nodes, node, inputs, limit);
+    }
+    // Parts of rows may take much longer to read than rows.
+    let whole: Vec<Window> = results.iter().map(|result| Window::whole(result.shape())).collect();
+    let at_once = chunks.nodes.reading(&chunks.nodes.windows(&whole)?);
+    let reading = count as f64 * chunks.nodes.reading(&windows);
+    if !fits || reading <= 2.0 * at_once {
+        return Ok(None);
+    }
+    let last =
+        chunks.nodes.iter().map(|(node, _)| node).rev().find(|&node| is_reduction(&chunks.nodes, node));
+    let pass = last.map_or(Ok(None), |node| resolve(&chunks.nodes, node, inputs, limit))?;
+    Ok(pass.filter(|(_, pass)| pass.reading < reading / 2.0))
+}
+
+/// The reduction to be computed beforehand, if one stands in the way of `count` chunks of which these are the windows of one:
+/// its elements would be computed for several chunks, or they make the chunk too large.
+fn obstacle(
+    nodes: &Nodes<'_>,
+    windows: &super::Windows,
+    count: usize,
+    fits: bool,
+    limit: usize,
+) -> Option<usize> {
+    let reductions = || nodes.iter().map(|(node, _)| node).filter(|&node| is_reduction(nodes, node)).rev();
+    let elements = |node: usize| nodes.operands(node).map(|(_, operand)| operand.len()).sum::<usize>();
+    let is_repeated = |&node: &usize| {
+        let needed = nodes.reduced(windows, node) as f64 * count as f64;
+        count > 1 && needed > 2.0 * elements(node) as f64
+    };
+    if let Some(node) = reductions().find(is_repeated) {
+        return Some(node);
+    }
+    if fits {
+        return None;
+    }
+    let bytes = |&node: &usize| nodes.reduced(windows, node).saturating_mul(nodes.get(node).dtype().size());
+    let large = reductions().find(|node| bytes(node) > limit / 16);
+    large.or_else(|| reductions().filter(|node| elements(*node) > 0).max_by_key(bytes))
+}
+
+/// The pass that computes a reduction and others like it, or one that it is made of.
+fn resolve<'a>(
+    nodes: &Nodes<'a>,
+    mut node: usize,
+    inputs: &[&Array<'a>],
+    limit: usize,
+) -> Result<Option<(Vec<Array<'a>>, Pass<'a>)>> {
+    // What could be computed, but reads inputs in short pieces.
+    let mut slow = None;
+    loop {
+        let mut inner = None;
+        let others = alike(nodes, node);
+        let single = (others.len() > 1).then(|| vec![node]);
+        for together in std::iter::once(others).chain(single) {
+            let arrays: Vec<&Array<'a>> = together.iter().map(|&node| nodes.get(node)).collect();
+            let Some((pass, fits)) = Pass::new(&arrays, inputs, limit, stand_in)? else { return Ok(slow) };
+            let of = &pass.operands.nodes;
+            let (i, j) = (pass.kept.count() / 2, pass.reduced.count() / 2);
+            let windows = of.windows(&vec![pass.window(i, j); arrays.len()])?;
+            let obstacle = obstacle(of, &windows, pass.chunks(), fits, limit);
+            let is_computable = fits && obstacle.is_none();
+            // Once those that it is made of are computed, it may be cut in another way.
+            let first = || of.iter().map(|(node, _)| node).find(|&node| is_reduction(of, node));
+            let below = if is_computable { first() } else { obstacle };
+            inner = below.map(|node| of.get(node).clone());
+            if is_computable {
+                let is_quick = pass.reads_in_order()?;
+                let found = (arrays.into_iter().cloned().collect(), pass);
+                if is_quick {
+                    return Ok(Some(found));
+                }
+                slow.get_or_insert(found);
+                break;
+            }
+        }
+        let Some(below) = inner else { return Ok(slow) };
+        let found = nodes.iter().find(|(_, array)| std::sync::Arc::ptr_eq(&array.0, &below.0));
+        match found {
+            Some((below, _)) => node = below,
+            None => return Ok(slow),
+        }
+    }
+}
+
+/// A reduction, and others of the same shape along the same axes, which are computed beside it: no reduction is needed for them, nor
+/// are they for it.
+fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
+    let of = |node: usize| match &nodes.get(node).0.kind {
+        Kind::Reduce { arg, axes, .. } => Some((&arg.0.shape, *axes)),
+        _ => None,
+    };
+    let below = nodes.below(&[node]);
+    let is_alike = |&other: &usize| {
+        let inner = || nodes.below(&[other]).into_iter().enumerate().filter(|(_, is_below)| *is_below);
+        let is_simple = || inner().all(|(below, _)| below == other || !is_reduction(nodes, below));
+        other == node || of(other) == of(node) && !below[other] && is_simple()
+    };
+    nodes
+        .iter()
+        .map(|(other, _)| other)
+        .filter(|&other| is_reduction(nodes, other))
+        .filter(is_alike)
+        .collect()
+}
+
+/// Whether the node is a reduction of some elements.
+fn is_reduction(nodes: &Nodes<'_>, node: usize) -> bool {
+    matches!(&nodes.get(node).0.kind, Kind::Reduce { arg, .. } if !arg.is_empty())
+}
+
+/// An array of the shape of a reduction, which takes no memory: all elements are one.
+fn stand_in<'a>(reduction: &&Array<'a>) -> Result<Array<'a>> {
+    let dtype = reduction.dtype();
+    let element = Buffer::zeroed(dtype.size()).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))?;
+    let array = Array::data(Storage::from_buffer(dtype, element), Layout::contiguous(Shape::scalar()));
+    expr::view(&array, View::BroadcastTo(reduction.0.shape.clone()))
+}
