@@ -293,8 +293,8 @@ fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
     piece: usize,
 ) -> [&'a [T]; R] {
     let mut pieces: [&[T]; R] = [&[]; R];
-    for i in 0..R {
-        pieces[i] = rows.piece(first + i * LANES, piece);
+    for (i, place) in pieces.iter_mut().enumerate() {
+        *place = rows.piece(first + i * LANES, piece);
     }
     pieces
 }
@@ -319,16 +319,16 @@ fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
             let len = m / Q::PIECES;
             for at in (0..len).step_by(PART) {
                 let part = PART.min(len - at);
-                for i in 0..8 {
+                for (i, computed) in eights.iter_mut().enumerate() {
                     let mut eight = pieces::<8, T, Q>(rows, done + 8 * i * LANES, piece);
                     for row in &mut eight {
                         *row = &row[at..][..part];
                     }
-                    fold::<8, true, S, F, T>(simd, eight, &mut eights[i], (PART, 0), 0);
+                    fold::<8, true, S, F, T>(simd, eight, computed, (PART, 0), 0);
                 }
                 let mut eight: [&[T]; 8] = [&[]; 8];
-                for i in 0..8 {
-                    eight[i] = &eights[i][..part];
+                for (row, computed) in eight.iter_mut().zip(&eights) {
+                    *row = &computed[..part];
                 }
                 fold::<8, false, S, F, T>(simd, eight, nodes, (m, count), piece * len + at);
             }

@@ -259,8 +259,8 @@ pub(crate) fn fold<const R: usize, const FRESH: bool, S: Simd, F: CombineVectors
     }
     if FRESH {
         let out = &mut T::split_mut::<S>(&mut nodes[at..][..n]).0[..len];
-        for j in 0..len {
-            out[j] = tree::<R, S, F, T, _>(simd, Beside { rows: &vectors, at: j }, 0);
+        for (j, out) in out.iter_mut().enumerate() {
+            *out = tree::<R, S, F, T, _>(simd, Beside { rows: &vectors, at: j }, 0);
         }
     } else {
         for j in 0..len {

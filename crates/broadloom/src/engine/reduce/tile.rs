@@ -16,9 +16,9 @@ use broadloom_reduce::LANES;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use super::Fold;
-use super::geometry::{Form, PANEL_TILE, Run};
+use super::fold::Fold;
 use crate::engine::execute::with_workspace;
+use crate::engine::geometry::{Form, PANEL_TILE, Run};
 use crate::engine::prepared::Runner;
 use crate::jit::Compiled;
 
