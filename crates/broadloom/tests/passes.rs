@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use broadloom::prelude::*;
 use broadloom::{
-    Chunks, Control, Dim, ErrorKind, Executor, InputPart, IntDivision, Options, Over, Passes, summary,
+    Chunks, Control, ErrorKind, Executor, InputPart, IntDivision, Options, Over, Passes, summary,
 };
 
 type Build = fn(&Array<'static>) -> Result<Array<'static>>;
