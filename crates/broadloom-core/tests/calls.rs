@@ -346,8 +346,9 @@ fn many_arguments_with_names() {
 /// Nodes print under names that the language has.
 #[test]
 fn reductions_that_are_nodes_are_functions() {
-    let names = Reduction::ALL.map(Reduction::name).into_iter().chain([Scan::Sum, Scan::Prod].map(Scan::name));
-    for name in names.chain(["count"])  {
+    let names =
+        Reduction::ALL.map(Reduction::name).into_iter().chain([Scan::Sum, Scan::Prod].map(Scan::name));
+    for name in names.chain(["count"]) {
         assert!(built_ins().any(|function| function.name == name && function.is_reduction()), "{name}");
     }
 }

@@ -94,7 +94,7 @@ fn seen_in_every_way<'a>(x: &Array<'a>, y: &Array<'a>) -> Result<Vec<(&'static s
         ("reversed", x.flip(0)?),
         ("every third", x.slice(Range::from(1..).step(3))?),
         ("every third from the end", x.slice(Range::new(Some(-2), None, -3))?),
-        ("a part", x.slice(7..-5)? * 2),
+        ("a part", x.slice(Range::new(Some(7), Some(-5), 1))? * 2),
         ("one element", x.index_axis(0, 17)? + y),
         ("none", x.slice(5..5)? + 1),
         ("with its reverse", x + x.flip(0)?),

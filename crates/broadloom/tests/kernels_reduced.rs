@@ -127,7 +127,8 @@ fn strided_inputs_give_the_same_bits_in_every_executor() -> Result<()> {
         let softmax = &e / e.sum(Over::axis(-1).keep_dims())?;
         Ok([softmax, x.argmax(0)?, x.sum(())?, x.vecdot(x, 0)?])
     };
-    let mut first: Option<Vec<(Vec<u32>, Vec<i64>, u32, Vec<u32>)>> = None;
+    type Bits = (Vec<u32>, Vec<i64>, u32, Vec<u32>);
+    let mut first: Option<Vec<Bits>> = None;
     for runner in Runner::all().chain([Runner::AUTO]) {
         let options = runner.options();
         let kernel = Kernel::new(&roots(&x)?.each_ref(), &[&x], &options)?;

@@ -279,7 +279,7 @@ fn reductions_promote() -> Result<()> {
         assert!(bools.vecdot(&bools, -1).is_err_and(|e| e.kind() == ErrorKind::DType));
         Ok(())
     })?;
-    assert_eq!(bytes.vecdot(&bytes.astype(DType::Int8), -1)?.dtype(), DType::Int16);
+    assert_eq!(bytes.vecdot(bytes.astype(DType::Int8), -1)?.dtype(), DType::Int16);
     assert_eq!(bytes.sum(Over::all().dtype(DType::UInt8))?.item::<u8>()?, 2);
     assert!(bytes.sum(Over::all().dtype(DType::Bool)).is_err_and(|e| e.kind() == ErrorKind::DType));
     assert!(bytes.max(Over::all().dtype(DType::Int64)).is_err_and(|e| e.kind() == ErrorKind::DType));

@@ -250,16 +250,17 @@ fn kernels_of_open_extents() -> Result<()> {
         let kernel = Kernel::new(&roots.each_ref(), &[&x], &runner.options())?;
         for (n, m) in [(1, 1), (3, 5), (0, 4), (4, 0), (1, 67), (300, 20), (20, 300), (3, 5)] {
             let data: Vec<f64> = (0..n * m).map(|_| float(&mut rng, 9)).collect();
-            let (mut sums, mut means, mut variance) = (vec![9.0; n], vec![9.0; m], [9.0]);
+            let (mut sums, mut means, mut variance) = (vec![9.0_f64; n], vec![9.0; m], [9.0]);
+            let (rows, columns) = ([n], [1, m]);
             let outputs = [
-                Out::shaped(&mut sums, &[n]),
-                Out::shaped(&mut means, &[1, m]),
+                Out::shaped(&mut sums, &rows),
+                Out::shaped(&mut means, &columns),
                 Out::shaped(&mut variance, &[]),
             ];
             kernel.run(&[In::shaped(&data, &[n, m])], outputs)?;
             let of = tensor(&Array::from_shape_vec(&[n, m], data.clone())?);
             for (got, reference) in [&sums[..], &means, &variance].into_iter().zip(&references) {
-                let got: Vec<u64> = got.iter().map(|x| x.to_bits()).collect();
+                let got: Vec<u64> = got.iter().map(|x: &f64| x.to_bits()).collect();
                 let want = reference.run(&of, Promotion::Strict).expect("types");
                 let what = format!("{n} × {m}, {runner:?}, {}", reference.function.name());
                 assert_eq!(elements::difference(want.dtype, &got, &want.bits), None, "{what}");

@@ -4,20 +4,15 @@
 //! is cheaper to compute once, a node that may fail in elements that nothing reads, a node that many different views
 //! read, and a node that several loops would compute ([`shared`]). Each comes with its [`Decision`].
 
-use std::collections::HashSet;
-
 use smallvec::SmallVec;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::cost;
-use crate::fuse::decision::{Decision, Log, Why};
+use crate::fuse::decision::{Cuts, Decision, Log, Why};
 use crate::fuse::shared;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
-
-/// The nodes to materialise.
-pub type Cuts = HashSet<NodeId, rustc_hash::FxBuildHasher>;
 
 /// What is known of a node's leaves.
 #[derive(Clone, Default)]

@@ -3,6 +3,7 @@
 //! A [`Decision`] is a line of [`crate::fuse::Plan`]. It is put into words only when it is shown, so that noting it
 //! costs an evaluation nothing.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::fuse::cost::MAX_BODY;
@@ -10,6 +11,9 @@ use crate::graph::{Graph, NodeId};
 use crate::layout::View;
 use crate::shape::Shape;
 use broadloom_math::DType;
+
+/// The nodes to materialise.
+pub(crate) type Cuts = HashSet<NodeId, rustc_hash::FxBuildHasher>;
 
 /// A decision about a node, or about a whole body.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use crate::fuse::cost;
-use crate::fuse::cut::Cuts;
-use crate::fuse::decision::{Decision, Log, Why};
+use crate::fuse::decision::{Cuts, Decision, Log, Why};
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::shape::Shape;
 

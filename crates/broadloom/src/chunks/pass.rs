@@ -96,6 +96,14 @@ impl<'a> Pass<'a> {
         Ok(Some((pass, fits)))
     }
 
+    /// Whether all chunks together take hardly longer to read than all at once.
+    pub fn reads_in_order(&self) -> Result<bool> {
+        let nodes = &self.operands.nodes;
+        let whole: Vec<Window> = nodes.results().map(|operand| Window::whole(operand.shape())).collect();
+        let at_once = nodes.reading(&nodes.windows(&whole)?);
+        Ok(self.reading - self.chunks() as f64 * CHUNK <= 2.0 * at_once)
+    }
+
     /// How many chunks there are.
     pub fn chunks(&self) -> usize {
         self.kept.count().saturating_mul(self.reduced.count())

@@ -110,27 +110,39 @@ fn resolve<'a>(
     inputs: &[&Array<'a>],
     limit: usize,
 ) -> Result<Option<(Vec<Array<'a>>, Pass<'a>)>> {
+    // What could be computed, but reads inputs in short pieces.
+    let mut slow = None;
     loop {
         let mut inner = None;
         let others = alike(nodes, node);
         let single = (others.len() > 1).then(|| vec![node]);
         for together in std::iter::once(others).chain(single) {
             let arrays: Vec<&Array<'a>> = together.iter().map(|&node| nodes.get(node)).collect();
-            let Some((pass, fits)) = Pass::new(&arrays, inputs, limit, stand_in)? else { return Ok(None) };
+            let Some((pass, fits)) = Pass::new(&arrays, inputs, limit, stand_in)? else { return Ok(slow) };
+            let of = &pass.operands.nodes;
             let (i, j) = (pass.kept.count() / 2, pass.reduced.count() / 2);
-            let wanted = vec![pass.window(i, j); arrays.len()];
-            let windows = pass.operands.nodes.windows(&wanted)?;
-            let obstacle = obstacle(&pass.operands.nodes, &windows, pass.chunks(), fits, limit);
-            if fits && obstacle.is_none() {
-                return Ok(Some((arrays.into_iter().cloned().collect(), pass)));
+            let windows = of.windows(&vec![pass.window(i, j); arrays.len()])?;
+            let obstacle = obstacle(of, &windows, pass.chunks(), fits, limit);
+            let is_computable = fits && obstacle.is_none();
+            // Once those that it is made of are computed, it may be cut in another way.
+            let first = || of.iter().map(|(node, _)| node).find(|&node| is_reduction(of, node));
+            let below = if is_computable { first() } else { obstacle };
+            inner = below.map(|node| of.get(node).clone());
+            if is_computable {
+                let is_quick = pass.reads_in_order()?;
+                let found = (arrays.into_iter().cloned().collect(), pass);
+                if is_quick {
+                    return Ok(Some(found));
+                }
+                slow.get_or_insert(found);
+                break;
             }
-            inner = obstacle.map(|node| pass.operands.nodes.get(node).clone());
         }
-        let Some(below) = inner else { return Ok(None) };
+        let Some(below) = inner else { return Ok(slow) };
         let found = nodes.iter().find(|(_, array)| std::sync::Arc::ptr_eq(&array.0, &below.0));
         match found {
             Some((below, _)) => node = below,
-            None => return Ok(None),
+            None => return Ok(slow),
         }
     }
 }

@@ -12,9 +12,10 @@ use broadloom_reduce::LANES;
 
 use crate::engine::choice::Why;
 use crate::engine::execution_plan::ExecutionPlan;
+use crate::engine::geometry::Geometry;
 use crate::engine::options::Options;
 use crate::engine::prepared::PreparedStage;
-use crate::engine::reduce::{Geometry, parts};
+use crate::engine::reduce::parts;
 use crate::engine::row_blocks::Step;
 use crate::engine::runtime::Runtime;
 use crate::engine::workers;

@@ -11,6 +11,7 @@ mod execute;
 mod execution_plan;
 mod executors;
 mod explain;
+mod geometry;
 mod in_flight;
 mod lock;
 mod memory;

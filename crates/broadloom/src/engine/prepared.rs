@@ -19,9 +19,9 @@ use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
 use crate::engine::cost::{self, Estimate, RunCost, Traffic};
+use crate::engine::geometry::Geometry;
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
-use crate::engine::reduce::Geometry;
 use crate::engine::runtime::{Compilation, KernelKey, Request, ThreadMode};
 use crate::engine::watch::Watch;
 use crate::jit::{self, Compiled};

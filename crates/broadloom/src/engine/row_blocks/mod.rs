@@ -15,8 +15,8 @@ use broadloom_core::fuse::{Plan, Source, Stage, Target};
 use broadloom_core::{Result, Shape};
 use smallvec::SmallVec;
 
+use crate::engine::geometry::Geometry;
 use crate::engine::prepared::access_of;
-use crate::engine::reduce::Geometry;
 
 pub use cut::{Block, Cut};
 pub use group::Apart;
