@@ -1,6 +1,7 @@
 /* Every wrong call that can be known to be wrong is answered by a status. */
 #include <broadloom.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,39 @@ static void views(void) {
     WANT(BL_SHAPE, bl_builder_squeeze(b, x, 7, &out), "axis 7 is out of range");
     OK(bl_builder_release(b));
     WANT(BL_HANDLE, bl_builder_flip(b, x, 0, &out), "was released");
+}
+
+/* Reductions that can't be. */
+static void reductions(void) {
+    const bl_dim table[] = {{NULL, 3}, {NULL, 0}};
+    const ptrdiff_t one = 1, twice[] = {0, -2};
+    bl_builder b;
+    bl_value x, open, counts, out;
+    OK(bl_builder_new(NULL, &b));
+    OK(bl_builder_input(b, "x", BL_DTYPE_FLOAT32, table, 2, &x));
+    OK(bl_builder_input(b, "open", BL_DTYPE_FLOAT32, N, 1, &open));
+    OK(bl_builder_input(b, "counts", BL_DTYPE_INT8, table, 2, &counts));
+    WANT(BL_ARGUMENT, bl_builder_reduce(b, 77, x, NULL, 0, 0, &out), "77 is not the code of a reduction");
+    WANT(BL_ARGUMENT, bl_builder_reduce_with(b, 77, 1, x, NULL, 0, 0, &out), "77 is not the code of a reduction");
+    WANT(BL_ARGUMENT, bl_builder_reduce_with(b, BL_REDUCE_SUM, 1, x, NULL, 0, 0, &out), "has no parameter");
+    WANT(BL_ARGUMENT, bl_builder_scan(b, 2, x, 0, 0, &out), "2 is not the code of a scan");
+    WANT(BL_NULL, bl_builder_reduce(b, BL_REDUCE_SUM, x, NULL, 1, 0, &out), "axes is null");
+    WANT(BL_NULL, bl_builder_reduce(b, BL_REDUCE_SUM, x, &one, 1, 0, NULL), "value is null");
+    WANT(BL_MISALIGNED, bl_builder_reduce(b, BL_REDUCE_SUM, x, (const ptrdiff_t *)(const void *)((const char *)&one + 1), 1, 0, &out), "multiple");
+    WANT(BL_HANDLE, bl_builder_reduce(b, BL_REDUCE_SUM, (bl_value){x.id + 9}, &one, 1, 0, &out), "another builder");
+    WANT(BL_HANDLE, bl_builder_vecdot(b, x, (bl_value){0}, -1, &out), "another builder");
+    WANT(BL_SHAPE, bl_builder_reduce(b, BL_REDUCE_SUM, open, &one, 1, 0, &out), "axis 1 is out of range");
+    WANT(BL_SHAPE, bl_builder_reduce(b, BL_REDUCE_SUM, x, twice, 2, 0, &out), "axis 0 is named twice");
+    WANT(BL_SHAPE, bl_builder_reduce(b, BL_REDUCE_MAX, x, &one, 1, 0, &out), "no elements");
+    WANT(BL_SHAPE, bl_builder_vecdot(b, x, open, -1, &out), "vectors");
+    WANT(BL_SHAPE, bl_builder_scan(b, BL_SCAN_SUM, open, 0, 1, &out), "n + 1");
+    WANT(BL_SHAPE, bl_builder_scan(b, BL_SCAN_SUM, x, 2, 0, &out), "axis 2 is out of range");
+    WANT(BL_DTYPE, bl_builder_reduce(b, BL_REDUCE_MEAN, counts, &one, 1, 0, &out), "does not take int8");
+    WANT(BL_LITERAL, bl_builder_reduce_with(b, BL_REDUCE_VAR, NAN, x, &one, 1, 0, &out), "NaN");
+    WANT(BL_LITERAL, bl_builder_reduce_with(b, BL_REDUCE_VECTOR_NORM, NAN, x, &one, 1, 0, &out), "NaN");
+    OK(bl_builder_reduce_with(b, BL_REDUCE_VECTOR_NORM, INFINITY, open, NULL, 0, 1, &out));
+    OK(bl_builder_release(b));
+    WANT(BL_HANDLE, bl_builder_reduce(b, BL_REDUCE_SUM, x, NULL, 0, 0, &out), "was released");
 }
 
 static int destroyed;
@@ -413,6 +447,7 @@ static void racing(void) {
 int main(void) {
     building();
     views();
+    reductions();
     functions();
     refusing();
     texts();

@@ -197,6 +197,32 @@ impl Texts {
             format!("add({}x)", "x,".repeat(100_000)),
             Refused("`add(x1, x2)` takes 2 arguments"),
         );
+        self.add(
+            "arguments with one name",
+            format!("sum(x{})", ",axis=0".repeat(100_000)),
+            Refused("`axis` of `sum` is given twice"),
+        );
+        self.add(
+            "arguments with names",
+            format!("sum(x{})", numbered(&|i| format!(",a{i}=0")).0),
+            Refused("`sum` has no argument `a0`"),
+        );
+        self.add(
+            "names of arguments",
+            "f(".to_owned() + &fill("axis="),
+            Refused("`=` is not an operator of this language"),
+        );
+        self.add("calls with options", around("max(", 40_000, "x", ",axis=())"), Value);
+        self.add(
+            "calls in options",
+            around("sum(x,axis=", 60_000, "0", ")"),
+            Refused("`axis` of `sum` must be"),
+        );
+        self.add(
+            "integers in parentheses",
+            format!("reshape(x, ({}))", fill("1,")),
+            Refused("a list has at most 64 integers"),
+        );
     }
 
     /// Many functions, parameters and calls.

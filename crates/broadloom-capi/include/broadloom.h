@@ -92,6 +92,72 @@
 // An integer divided by zero is BL_ZERO_DIVISION.
 #define BL_INT_DIVISION_ERROR 1
 
+// The sum: floats keep their dtype, integers become int64 or uint64.
+#define BL_REDUCE_SUM 0
+
+// The product, with the dtypes of the sum.
+#define BL_REDUCE_PROD 1
+
+// The maximum: a NaN propagates, and -0 is less than +0.
+#define BL_REDUCE_MAX 2
+
+// The minimum, likewise.
+#define BL_REDUCE_MIN 3
+
+// Whether any element is not 0.
+#define BL_REDUCE_ANY 4
+
+// Whether all elements are not 0.
+#define BL_REDUCE_ALL 5
+
+// The arithmetic mean of floats.
+#define BL_REDUCE_MEAN 6
+
+// The variance of floats; the parameter is the correction, 0 by default.
+#define BL_REDUCE_VAR 7
+
+// The standard deviation of floats; the parameter is the correction, 0 by default.
+#define BL_REDUCE_STD 8
+
+// The int64 index of the first maximum, or of the first NaN.
+#define BL_REDUCE_ARGMAX 9
+
+// The int64 index of the first minimum, or of the first NaN.
+#define BL_REDUCE_ARGMIN 10
+
+// How many elements are not 0, an int64.
+#define BL_REDUCE_COUNT_NONZERO 11
+
+// The norm of vectors of floats; the parameter is the order, 2 by default.
+#define BL_REDUCE_VECTOR_NORM 12
+
+// The sum of what is not NaN.
+#define BL_REDUCE_NANSUM 13
+
+// The product of what is not NaN.
+#define BL_REDUCE_NANPROD 14
+
+// The maximum of what is not NaN.
+#define BL_REDUCE_NANMAX 15
+
+// The minimum of what is not NaN.
+#define BL_REDUCE_NANMIN 16
+
+// The mean of what is not NaN.
+#define BL_REDUCE_NANMEAN 17
+
+// The variance of what is not NaN; the parameter is the correction, 0 by default.
+#define BL_REDUCE_NANVAR 18
+
+// The standard deviation of what is not NaN; the parameter is the correction, 0 by default.
+#define BL_REDUCE_NANSTD 19
+
+// The sum so far, with the dtypes of BL_REDUCE_SUM.
+#define BL_SCAN_SUM 0
+
+// The product so far.
+#define BL_SCAN_PROD 1
+
 // An operand that is read.
 #define BL_INPUT 0
 
@@ -295,6 +361,12 @@ typedef struct bl_range {
   // The distance from one index to the next; not 0.
   ptrdiff_t step;
 } bl_range;
+
+// How elements are combined to one: one of the BL_REDUCE constants.
+typedef uint32_t bl_reduction;
+
+// How each element is combined with those before it: one of the BL_SCAN constants.
+typedef uint32_t bl_scan;
 
 // The description of an operand; its `size` must be set.
 typedef struct bl_operand {
@@ -627,6 +699,56 @@ bl_status bl_builder_squeeze(struct bl_builder handle,
                              ptrdiff_t axis,
                              struct bl_value *out);
 
+// Adds the elements of a value along `count` axes combined to one; with null and 0 along all axes. The axes stay with an
+// extent of 1 unless `keep_dims` is 0. A sum or product in another dtype is that of the value after `bl_builder_cast`.
+//
+// # Safety
+// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
+bl_status bl_builder_reduce(struct bl_builder handle,
+                            bl_reduction reduction,
+                            struct bl_value value,
+                            const ptrdiff_t *axes,
+                            size_t count,
+                            int32_t keep_dims,
+                            struct bl_value *out);
+
+// `bl_builder_reduce` with a parameter: the correction of a variance or standard deviation, the order of a norm (which may
+// be infinite). BL_ARGUMENT for a reduction that has none.
+//
+// # Safety
+// `axes` is null or valid for `count` reads; `out` is null or valid for a write.
+bl_status bl_builder_reduce_with(struct bl_builder handle,
+                                 bl_reduction reduction,
+                                 double parameter,
+                                 struct bl_value value,
+                                 const ptrdiff_t *axes,
+                                 size_t count,
+                                 int32_t keep_dims,
+                                 struct bl_value *out);
+
+// Adds each element of a value combined with those before it along an axis. Unless `include_initial` is 0 the axis is longer
+// by one, and begins with 0 for a sum, with 1 for a product.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_scan(struct bl_builder handle,
+                          bl_scan scan,
+                          struct bl_value value,
+                          ptrdiff_t axis,
+                          int32_t include_initial,
+                          struct bl_value *out);
+
+// Adds the inner products of the vectors of two values along an axis, counted from the end of both; the other axes
+// broadcast.
+//
+// # Safety
+// `out` is null or valid for a write.
+bl_status bl_builder_vecdot(struct bl_builder handle,
+                            struct bl_value first,
+                            struct bl_value second,
+                            ptrdiff_t axis,
+                            struct bl_value *out);
+
 // Compiles a program in the text language (docs/language.md), with options or null for the defaults.
 //
 // `length` is the text's in bytes, or BL_NUL_TERMINATED. Where the text is wrong, `bl_last_error_span` says where.
@@ -796,7 +918,8 @@ bl_status bl_call_run_with(struct bl_call handle,
 // Computes rows `begin` to `end` (exclusive) of the outputs on the calling thread, for applications that divide the work
 // among threads of their own. Inputs are passed whole, outputs as the memory of these rows alone.
 //
-// BL_SHAPE for rows out of range, outputs without a common first axis, and kernels that contain views.
+// BL_SHAPE for rows out of range, outputs without a common first axis, and kernels that contain views or
+// reductions.
 //
 // # Safety
 // As of `bl_call_run`; but other threads may write to rows of inputs that are not among these.

@@ -335,7 +335,8 @@ pub unsafe extern "C" fn bl_call_run_with(
 /// Computes rows `begin` to `end` (exclusive) of the outputs on the calling thread, for applications that divide the work
 /// among threads of their own. Inputs are passed whole, outputs as the memory of these rows alone.
 ///
-/// BL_SHAPE for rows out of range, outputs without a common first axis, and kernels that contain views.
+/// BL_SHAPE for rows out of range, outputs without a common first axis, and kernels that contain views or
+/// reductions.
 ///
 /// # Safety
 /// As of [`bl_call_run`]; but other threads may write to rows of inputs that are not among these.

@@ -26,8 +26,20 @@ const CONSTANTS: &str = "
 
 /// The sources, in the order of their declarations in the header. `lib` is not one of them: cbindgen would follow its modules,
 /// and declare their functions twice.
-const SOURCES: &[&str] =
-    &["version", "status", "code", "host", "library", "builder", "views", "kernel", "memory", "call", "flag"];
+const SOURCES: &[&str] = &[
+    "version",
+    "status",
+    "code",
+    "host",
+    "library",
+    "builder",
+    "views",
+    "reductions",
+    "kernel",
+    "memory",
+    "call",
+    "flag",
+];
 
 #[test]
 fn the_header_is_current() {

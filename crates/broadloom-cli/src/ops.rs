@@ -47,9 +47,30 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// The functions that combine elements.
-fn reductions() -> Vec<Row> {
-    language::built_ins().filter(|function| function.is_reduction()).map(row).collect()
+/// The functions that take more than operands, in groups: a heading, what the page says of all of them, and the rows.
+fn groups() -> [(&'static str, &'static str, Vec<Row>); 3] {
+    let of = |is_one: fn(&language::BuiltIn) -> bool| {
+        language::built_ins().filter(|function| is_one(function)).map(row).collect()
+    };
+    [
+        (
+            "Of the elements along axes",
+            "The elements along `axis`, one or several such as `(0, 1)`, are combined to one; of all axes unless it is given. \
+             `…` is a default that the operand decides. Sums and products of floats are added in one order, which no layout \
+             and no number of threads changes; those of float16 are added as float32 and rounded once.",
+            of(language::BuiltIn::is_reduction),
+        ),
+        (
+            "Arrays of numbers",
+            "They are computed where they are read, and take no memory. Their arguments are numbers in the text.",
+            of(language::BuiltIn::is_generator),
+        ),
+        ("Views", "They move no element. Axes, extents and indices are numbers in the text.", of(is_view)),
+    ]
+}
+
+fn is_view(function: &language::BuiltIn) -> bool {
+    !function.is_reduction() && !function.is_generator() && function.name != language::ASTYPE
 }
 
 /// A function that takes more than operands.
@@ -106,7 +127,11 @@ fn gives(op: Op) -> &'static str {
 
 /// As columns for a terminal.
 fn plain() -> String {
-    format!("{}\n{}", columns(&rows()), columns(&reductions()))
+    let mut text = columns(&rows());
+    for (.., rows) in groups() {
+        text += &format!("\n{}", columns(&rows));
+    }
+    text
 }
 
 fn columns(rows: &[Row]) -> String {
@@ -159,13 +184,13 @@ fn markdown() -> String {
             row.doc.replace('|', "\\|")
         );
     }
-    text += "\n## Of the elements along axes\n\n\
-             The elements along `axis`, one or several such as `(0, 1)`, are combined to one; of all axes unless it is given. \
-             `…` is a default that the operand decides. Sums and products of floats are added in one order, which \
-             no layout and no number of threads changes; those of float16 are added as float32 and rounded once.\n\n\
-             | function | takes | gives | |\n| --- | --- | --- | --- |\n";
-    for row in reductions() {
-        text += &format!("| `{}` | {} | {} | {} |\n", row.call, row.takes, row.gives, row.doc);
+    for (heading, words, rows) in groups() {
+        text += &format!(
+            "\n## {heading}\n\n{words}\n\n| function | takes | gives | |\n| --- | --- | --- | --- |\n"
+        );
+        for row in rows {
+            text += &format!("| `{}` | {} | {} | {} |\n", row.call, row.takes, row.gives, row.doc);
+        }
     }
     text
 }

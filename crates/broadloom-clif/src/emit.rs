@@ -56,13 +56,17 @@ pub fn lanes(kernel: &Kernel, width: Width) -> u32 {
     let narrowest =
         memory.chain(sizes.filter(|d| *d != DType::Bool)).map(DType::size).min().unwrap_or(1) as u32;
     let base = (width.bytes() / widest).max(4 / narrowest).max(2);
+    let leaves = !kernel.leaves.is_empty();
     let unroll = match kernel.cost() {
         0..=4 => 4,
+        // What is combined in registers need not be combined in memory.
+        5..=24 if leaves => 4,
         5..=24 => 2,
+        25..=64 if leaves => 2,
         _ => 1,
     };
     let lanes = (base * unroll).min(width.bytes());
-    if kernel.leaves.is_empty() { lanes } else { lanes.max(leaf::ROW) }
+    if leaves { lanes.max(leaf::ROW) } else { lanes }
 }
 
 /// How many rows a block of an output has that are combined before they are written; 1 where all elements are.

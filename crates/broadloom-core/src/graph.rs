@@ -248,6 +248,10 @@ impl Graph {
                 (self.node(*arg).dtype, shape)
             }
             NodeKind::Count { to, .. } => (*to, Shape::scalar()),
+            NodeKind::Index { arg, axis } => {
+                infer::index(&self.operand(*arg), (*axis).into())?;
+                (DType::Int64, self.node(*arg).shape.clone())
+            }
         };
         self.insert(kind, dtype, shape)
     }
@@ -292,6 +296,13 @@ impl Graph {
                 {
                     kind = NodeKind::Leaf(leaf);
                 }
+            }
+            NodeKind::Index { axis, .. } => {
+                let along = |d: usize| isize::from(d == usize::from(*axis));
+                let strides = (0..shape.rank()).map(along).collect();
+                kind = NodeKind::Leaf(Leaf::Index {
+                    layout: Layout { shape: shape.clone(), strides, offset: 0 },
+                });
             }
             NodeKind::Count { arg, axes, to } => {
                 let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);
@@ -353,7 +364,9 @@ pub(crate) mod inferred;
 mod tests {
     use super::inferred::Arg;
     use super::*;
+    use crate::layout::Slice;
     use crate::{HostDeclaration, Literal};
+    use smallvec::smallvec;
 
     #[test]
     fn equal_nodes_are_one_and_commutative_operands_have_an_order() -> Result<()> {
@@ -400,6 +413,39 @@ mod tests {
         let constant = g.call(&f, &[one, one])?;
         assert!(matches!(g.node(constant).kind, NodeKind::Host { .. }));
         Ok(())
+    }
+
+    /// A view of numbers is other numbers, as far as strides express it; indices of what is known are numbers too.
+    #[test]
+    fn generated_numbers_are_leaves_through_views() -> Result<()> {
+        let mut g = Graph::default();
+        let numbers = g.index(12)?;
+        let table = g.view(numbers, View::Reshape(Shape::new(&[3, 4])?))?;
+        let turned = g.view(table, View::Permute(smallvec![1, 0]))?;
+        let from = |start, step, len| Slice { start, step, len };
+        let part = g.view(turned, View::Slice(smallvec![from(3, -1, 2), from(1, 1, 2)]))?;
+        let layout = g.node(part).kind.clone();
+        let strides = SmallVec::from_slice(&[-1, 4]);
+        let wanted = Layout { shape: Shape::new(&[2, 2])?, strides, offset: 7 };
+        assert_eq!(layout, NodeKind::Leaf(Leaf::Index { layout: wanted }));
+        let row = g.view(part, View::Reshape(Shape::new(&[4])?))?;
+        assert!(matches!(g.node(row).kind, NodeKind::View { .. }), "{g}");
+        assert_eq!(g.index(12)?, numbers);
+
+        let x = g.input(0, DType::Int8, Layout::contiguous(Shape::new(&[3, 4])?))?;
+        let columns = g.push(NodeKind::Index { arg: x, axis: 1 })?;
+        let four = g.index(4)?;
+        assert_eq!(g.view(four, View::BroadcastTo(Shape::new(&[3, 4])?))?, columns);
+        assert!(g.push(NodeKind::Index { arg: x, axis: 2 }).is_err());
+        let steps = g.view(numbers, View::Slice(smallvec![from(10, -3, 4)]))?;
+        for (node, text) in [
+            (numbers, "int64[12] = arange(12)\n"),
+            (steps, "int64[4] = arange(10, -2, -3)\n"),
+            (part, "int64[2,2]  # generated, strides [-1, 4] from 7\n"),
+        ] {
+            assert!(g.to_string().contains(&format!("{node:?}: {text}")), "{g}");
+        }
+        crate::verify::graph(&g)
     }
 
     #[test]

@@ -200,7 +200,15 @@ pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Re
     }
 }
 
-/// Checks the operand of a reduction or scan.
+/// Checks the indices along an axis: they have the operand's shape, and are int64.
+///
+/// # Errors
+/// [`ErrorKind::Shape`] for an axis that the operand does not have, and for one of open rank.
+pub fn index(operand: &Operand<'_>, axis: usize) -> Result<()> {
+    combined("indices", operand, |_| true, [axis].into_iter().collect())
+}
+
+/// Checks the operand of a reduction, a scan or an index.
 fn combined(name: &str, operand: &Operand<'_>, takes: impl Fn(DType) -> bool, axes: Axes) -> Result<()> {
     if let Some(dtype) = operand.dtype()
         && !takes(dtype)

@@ -168,6 +168,14 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The node's dtype.
         to: DType,
     },
+    /// The index of each element along an axis, as int64: generated numbers, once extents are known. No graph has such a
+    /// node.
+    Index {
+        /// The node whose elements have the indices.
+        arg: A,
+        /// Along which axis.
+        axis: u8,
+    },
 }
 
 impl<A, L, F> NodeKind<A, L, F> {
@@ -188,7 +196,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::View { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Scan { arg, .. }
-            | NodeKind::Count { arg, .. } => [Some(arg), None, None],
+            | NodeKind::Count { arg, .. }
+            | NodeKind::Index { arg, .. } => [Some(arg), None, None],
         };
         operands.into_iter().flatten()
     }
@@ -203,7 +212,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::View { .. }
             | NodeKind::Reduce { .. }
             | NodeKind::Scan { .. }
-            | NodeKind::Count { .. } => 1,
+            | NodeKind::Count { .. }
+            | NodeKind::Index { .. } => 1,
         }
     }
 
@@ -219,7 +229,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::View { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Scan { arg, .. }
-            | NodeKind::Count { arg, .. } => (i == 0).then_some(arg),
+            | NodeKind::Count { arg, .. }
+            | NodeKind::Index { arg, .. } => (i == 0).then_some(arg),
         }
     }
 
@@ -232,7 +243,8 @@ impl<A, L, F> NodeKind<A, L, F> {
             | NodeKind::View { arg, .. }
             | NodeKind::Reduce { arg, .. }
             | NodeKind::Scan { arg, .. }
-            | NodeKind::Count { arg, .. } => [Some(arg), None, None],
+            | NodeKind::Count { arg, .. }
+            | NodeKind::Index { arg, .. } => [Some(arg), None, None],
         };
         operands.into_iter().flatten()
     }
@@ -266,6 +278,7 @@ impl<A, L, F> NodeKind<A, L, F> {
                 NodeKind::Scan { arg: operand(arg)?, scan: *scan, axis: *axis, initial: *initial }
             }
             NodeKind::Count { arg, axes, to } => NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to },
+            NodeKind::Index { arg, axis } => NodeKind::Index { arg: operand(arg)?, axis: *axis },
         })
     }
 

@@ -130,6 +130,7 @@ impl Hash for Structure<'_> {
                     state.write_u64(axes.mask());
                     10 << 8 | *to as u64
                 }
+                NodeKind::Index { axis, .. } => 12 << 8 | u64::from(*axis),
             };
             let operand = |word: u64, i| match entry.operand(i) {
                 Some(arg) => word.rotate_left(20) ^ arg.index() as u64,
@@ -320,6 +321,8 @@ mod tests {
         let shape = |extents: &[usize]| Shape::new(extents).expect("small");
         let apply = |op, of: &[usize]| NodeKind::Apply { op, args: args(of) };
         let slice = |start| View::Slice(smallvec![Slice { start, step: 1, len: 1 }; 2]);
+        let first = || [0].into_iter().collect();
+        let arg = NodeId::new(0);
         vec![
             vec![x.clone()],
             vec![memory(0, &[3, 2])],
@@ -344,6 +347,9 @@ mod tests {
             vec![x.clone(), view(View::Permute(smallvec![0, 1]))],
             vec![x.clone(), view(slice(0))],
             vec![x.clone(), view(slice(1))],
+            vec![x.clone(), NodeKind::Count { arg, axes: first(), to: DType::Int64 }],
+            vec![x.clone(), NodeKind::Index { arg, axis: 0 }],
+            vec![x.clone(), NodeKind::Index { arg, axis: 1 }],
             vec![x.clone(), host(&g, 0)],
             vec![x.clone(), host(&f("other"), 0)],
             vec![x.clone(), host(&g, 0), host(&g, 1)],

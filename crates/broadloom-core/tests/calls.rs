@@ -7,6 +7,7 @@ use broadloom_core::text::{
     ReductionName, TextError, View, built_ins, evaluate,
 };
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Result, Scalar};
+use broadloom_ir::{Reduction, Scan};
 
 /// Calls as texts; every name is known.
 struct Words;
@@ -339,5 +340,15 @@ fn many_arguments_with_names() {
             Ok(_) => assert_eq!(message, "", "{}", &text[..20]),
             Err(error) => assert!(error.message.contains(message), "{error}"),
         }
+    }
+}
+
+/// Nodes print under names that the language has.
+#[test]
+fn reductions_that_are_nodes_are_functions() {
+    let names =
+        Reduction::ALL.map(Reduction::name).into_iter().chain([Scan::Sum, Scan::Prod].map(Scan::name));
+    for name in names.chain(["count"]) {
+        assert!(built_ins().any(|function| function.name == name && function.is_reduction()), "{name}");
     }
 }

@@ -21,13 +21,34 @@ pub(crate) unsafe fn generate(from: Strided, to: Tile, rows: usize, cols: usize)
             for row in 0..rows {
                 let start = first.wrapping_add(down.wrapping_mul(row as i64));
                 // SAFETY: row `row` of the tile, which is valid for writes of `cols` elements, as the contract says.
-                let to = unsafe { to.ptr.add(row * to.pitch).cast::<i64>() };
-                for col in 0..cols {
-                    // SAFETY: `col < cols`.
-                    // PERF: the compiler adds vectors of steps, and multiplies nothing.
-                    unsafe { to.add(col).write(start.wrapping_add(across.wrapping_mul(col as i64))) }
-                }
+                unsafe { count(start, across, to.ptr.add(row * to.pitch).cast(), cols) }
             }
         },
     );
+}
+
+/// Numbers that are counted on at a time: some vectors of any width.
+const LANES: usize = 16;
+
+/// `start`, `start + step`, … in a row.
+///
+/// # Safety
+/// The row must be valid for writes of `cols` elements and aligned.
+#[inline(always)]
+unsafe fn count(start: i64, step: i64, to: *mut i64, cols: usize) {
+    // PERF: each number is the one a block before it and so many steps. Vectors add these; to multiply 64 bits, most
+    // have no instruction.
+    let mut next: [i64; LANES] =
+        std::array::from_fn(|lane| start.wrapping_add(step.wrapping_mul(lane as i64)));
+    let stride = step.wrapping_mul(LANES as i64);
+    let whole = cols / LANES * LANES;
+    for col in (0..whole).step_by(LANES) {
+        // SAFETY: `col + LANES <= cols`, as the contract says; an array of numbers is aligned as one of them.
+        unsafe { to.add(col).cast::<[i64; LANES]>().write(next) };
+        next = next.map(|n| n.wrapping_add(stride));
+    }
+    for (col, number) in (whole..cols).zip(next) {
+        // SAFETY: `col < cols`.
+        unsafe { to.add(col).write(number) };
+    }
 }

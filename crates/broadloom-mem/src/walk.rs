@@ -281,6 +281,10 @@ impl Walk<'_> {
         let size = |operand| if self.packs(operand) { high * pitch(operand) + SLACK } else { 0 };
         let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
+        // Where each tile begins and its size, of the block before.
+        type Filled = (*mut u8, usize, usize);
+        let mut filled: SmallVec<[Filled; 4]> =
+            SmallVec::from_elem((std::ptr::null_mut(), 0, 0), tiles.len());
         let (groups_across, groups_down) = (across.div_ceil(plan.unit()), down.div_ceil(high));
         let mut odometer = Odometer::new(plan, units.start / groups_across / groups_down);
         for unit in units {
@@ -308,11 +312,14 @@ impl Walk<'_> {
                         // slack, and is the scratch's own memory.
                         unsafe {
                             match operand.is_generated() {
+                                // What repeats from tile to tile is there already.
+                                true if filled[i] == (ptr, copied, cols) => {}
                                 true => generate(from, tile, copied, cols),
                                 false => by_item!(operand.item(), gather(from, tile, copied, cols)),
                             }
                         }
                     }
+                    filled[i] = (ptr, copied, cols);
                     self.set(i, tile.ptr, between);
                 }
                 // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, which are this unit's: in

@@ -10,9 +10,7 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     fn identity() -> T::Store;
     /// Two elements as one.
     fn pair(a: T::Store, b: T::Store) -> T::Store;
-    /// Whether there is a quick way to combine many elements, which leaves some cases open.
-    const QUICK: bool = false;
-    /// Bits that say that something is open.
+    /// Bits that say that the quick way left something open.
     type Flag: Copy + Default + PartialEq;
     /// Both of them.
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
@@ -116,8 +114,6 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     const LOWEST: Self;
     /// Not less than any element but NaN.
     const HIGHEST: Self;
-    /// As [`Combine::QUICK`].
-    const QUICK: bool = false;
     /// As [`Combine::Flag`].
     type Flag: Copy + Default + PartialEq;
     /// As [`Combine::or`].
@@ -174,7 +170,6 @@ macro_rules! bounded_floats {
         impl Bounded for $t {
             const LOWEST: $t = $t::NEG_INFINITY;
             const HIGHEST: $t = $t::INFINITY;
-            const QUICK: bool = true;
             // As wide as the elements, so that one vector of flags goes with one of elements.
             type Flag = $bits;
             #[inline(always)]
@@ -242,7 +237,6 @@ impl Bounded for f16 {
 macro_rules! extreme {
     ($name:ident $identity:ident $pair:ident $quick:ident $ambiguous:literal) => {
         impl<T: Bounded> Combine<T> for $name {
-            const QUICK: bool = T::QUICK;
             type Flag = T::Flag;
 
             #[inline(always)]

@@ -10,7 +10,7 @@ use pulp::{NullaryFnOnce, Scalar128b, Simd, WithSimd};
 use crate::LANES;
 use crate::combine::Combine;
 use crate::state::elements;
-use crate::vectors::{CombineVectors, Vectors, fold_level, pairwise};
+use crate::vectors::{CombineVectors, Vectors, combine, fold_level, pairwise};
 
 /// More elements of a row are pushed into a [`Partial`](crate::Partial).
 pub(crate) const LONG: usize = 128 * LANES - 1;
@@ -18,103 +18,53 @@ pub(crate) const LONG: usize = 128 * LANES - 1;
 /// Rows whose results are computed together.
 const BATCH: usize = 16;
 
-/// How the elements of a row of more than 16 are combined to 16.
-pub(crate) trait Lanes<T: Elem>: Copy {
-    fn lanes(self, row: &[T::Store]) -> [T::Store; LANES];
-}
+/// The rows of `n` neighbouring elements, up to [`LONG`].
+pub(crate) struct Rows<'a, F, T>(pub usize, pub &'a [T], pub &'a mut [T], pub PhantomData<F>);
 
-/// By the canonical tree.
-#[derive(Clone, Copy)]
-struct OfTree<S, F>(S, PhantomData<F>);
-
-impl<S: Simd, F: CombineVectors<T>, T: Vectors> Lanes<T> for OfTree<S, F> {
-    /// From the right, a subtree for each binary digit of the number of rows of 16.
-    #[inline(always)]
-    fn lanes(self, row: &[T]) -> [T; LANES] {
-        let (full, rest) = row.as_chunks::<LANES>();
-        let mut node = [F::identity(); LANES];
-        for (lane, x) in node.iter_mut().zip(rest) {
-            *lane = *x;
-        }
-        let (mut rows, mut end) = (full.len(), full.len());
-        while rows != 0 {
-            let level = rows.trailing_zeros();
-            end -= 1 << level;
-            fold_level::<true, S, F, T>(self.0, level, full[end..].as_flattened(), &mut node, 1);
-            rows &= rows - 1;
-        }
-        node
-    }
-}
-
-/// In the order of memory.
-#[derive(Clone, Copy)]
-struct InOrder<F>(PhantomData<F>);
-
-impl<F: Combine<T>, T: Elem> Lanes<T> for InOrder<F> {
-    #[inline(always)]
-    fn lanes(self, row: &[T::Store]) -> [T::Store; LANES] {
-        let (full, rest) = row.as_chunks::<LANES>();
-        let mut node = [F::identity(); LANES];
-        for row in full {
-            for i in 0..LANES {
-                node[i] = F::pair(node[i], row[i]);
-            }
-        }
-        for (lane, x) in node.iter_mut().zip(rest) {
-            *lane = F::pair(*lane, *x);
-        }
-        node
-    }
-}
-
-/// The rows of `n` neighbouring elements, up to [`LONG`], of sums and products of floats.
-pub(crate) struct Trees<'a, F, T>(pub usize, pub &'a [T], pub &'a mut [T], pub PhantomData<F>);
-
-impl<F: CombineVectors<T>, T: Vectors> WithSimd for Trees<'_, F, T> {
+impl<F: CombineVectors<T>, T: Vectors> WithSimd for Rows<'_, F, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Trees(n, from, out, _) = self;
-        if S::IS_SCALAR {
-            rows::<F, T>(OfTree::<_, F>(Scalar128b, PhantomData), n, from, out);
-        } else {
-            rows::<F, T>(OfTree::<_, F>(simd, PhantomData), n, from, out);
-        }
+        if S::IS_SCALAR { self.run(Scalar128b) } else { self.run(simd) }
     }
 }
 
-/// The same in any order.
-pub(crate) struct Rows<'a, F, T: Elem>(
-    pub usize,
-    pub &'a [T::Store],
-    pub &'a mut [T::Store],
-    pub PhantomData<F>,
-);
-
-impl<F: Combine<T>, T: Elem> NullaryFnOnce for Rows<'_, F, T> {
-    type Output = ();
-
+impl<F: CombineVectors<T>, T: Vectors> Rows<'_, F, T> {
     #[inline(always)]
-    fn call(self) {
-        rows::<F, T>(InOrder::<F>(PhantomData), self.0, self.1, self.2);
-    }
-}
-
-#[inline(always)]
-fn rows<F: Combine<T>, T: Elem>(lanes: impl Lanes<T>, n: usize, from: &[T::Store], out: &mut [T::Store]) {
-    match n {
-        1 => rows_of::<1, F, T>(from, out),
-        2 => rows_of::<2, F, T>(from, out),
-        3 => rows_of::<3, F, T>(from, out),
-        4 => rows_of::<4, F, T>(from, out),
-        _ => {
-            for (from, out) in from.chunks(n * BATCH).zip(out.chunks_mut(BATCH)) {
-                batch::<F, T>(lanes, n, from, out);
+    fn run<S: Simd>(self, simd: S) {
+        let Rows(n, from, out, _) = self;
+        match n {
+            1 => rows_of::<1, F, T>(from, out),
+            2 => rows_of::<2, F, T>(from, out),
+            3 => rows_of::<3, F, T>(from, out),
+            4 => rows_of::<4, F, T>(from, out),
+            _ => {
+                for (from, out) in from.chunks(n * BATCH).zip(out.chunks_mut(BATCH)) {
+                    batch::<S, F, T>(simd, n, from, out);
+                }
             }
         }
     }
+}
+
+/// What the elements of a row are combined to in 16 lanes: from the right, a subtree for each binary digit of the number
+/// of rows of 16.
+#[inline(always)]
+fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T]) -> [T; LANES] {
+    let (full, rest) = row.as_chunks::<LANES>();
+    let mut node = [F::identity(); LANES];
+    for (lane, x) in node.iter_mut().zip(rest) {
+        *lane = *x;
+    }
+    let (mut rows, mut end) = (full.len(), full.len());
+    while rows != 0 {
+        let level = rows.trailing_zeros();
+        end -= 1 << level;
+        fold_level::<true, S, F, T>(simd, level, full[end..].as_flattened(), &mut node, 1);
+        rows &= rows - 1;
+    }
+    node
 }
 
 /// Rows of few elements, which vectors load and shuffle.
@@ -129,7 +79,7 @@ fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut 
 
 /// Up to [`BATCH`] rows.
 #[inline(always)]
-fn batch<F: Combine<T>, T: Elem>(lanes: impl Lanes<T>, n: usize, from: &[T::Store], out: &mut [T::Store]) {
+fn batch<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T], out: &mut [T]) {
     let mut columns = [[F::identity(); BATCH]; LANES];
     for (i, row) in from.chunks_exact(n).enumerate() {
         if n <= LANES {
@@ -137,25 +87,30 @@ fn batch<F: Combine<T>, T: Elem>(lanes: impl Lanes<T>, n: usize, from: &[T::Stor
                 columns[j][i % BATCH] = row[j];
             }
         } else {
-            let node = lanes.lanes(row);
+            let node = lanes_of::<S, F, T>(simd, row);
             for j in 0..LANES {
                 columns[j][i % BATCH] = node[j];
             }
         }
     }
-    let n = n.min(LANES);
-    for step in [1, 2, 4, 8] {
-        for j in (0..n).step_by(2 * step) {
-            if j + step < n {
-                let b = columns[j + step];
-                for i in 0..BATCH {
-                    columns[j][i] = F::pair(columns[j][i], b[i]);
-                }
-            }
-        }
-    }
+    combine_columns::<F, T, BATCH>(&mut columns[..n.min(LANES)]);
     for (out, x) in out.iter_mut().zip(columns[0]) {
         *out = F::result(x);
+    }
+}
+
+/// Combines columns pairwise, to the first one.
+#[inline(always)]
+fn combine_columns<F: Combine<T>, T: Elem, const N: usize>(columns: &mut [[T::Store; N]]) {
+    let mut step = 1;
+    while step < columns.len() {
+        let mut j = 0;
+        while j + step < columns.len() {
+            let (a, b) = columns.split_at_mut(j + step);
+            combine::<F, T>(&mut a[j], &b[0]);
+            j += 2 * step;
+        }
+        step *= 2;
     }
 }
 
@@ -206,16 +161,7 @@ fn some_rows<F: Combine<T>, T: Elem>(rows: &[&[u8]], out: &mut [T::Store]) {
         for (part, row) in parts.iter_mut().zip(rows) {
             part[..len].copy_from_slice(&elements::<T>(row)[at..][..len]);
         }
-        for step in [1, 2, 4, 8] {
-            for i in (0..rows.len()).step_by(2 * step) {
-                if i + step < rows.len() {
-                    let b = parts[i + step];
-                    for j in 0..PART {
-                        parts[i][j] = F::pair(parts[i][j], b[j]);
-                    }
-                }
-            }
-        }
+        combine_columns::<F, T, PART>(&mut parts[..rows.len()]);
         for (out, x) in out.iter_mut().zip(parts[0]) {
             *out = F::result(x);
         }

@@ -8,8 +8,7 @@ use broadloom_math::Elem;
 use pulp::NullaryFnOnce;
 
 use crate::combine::Combine;
-use crate::each;
-use crate::partial::{Method, arch};
+use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
 use crate::tree::packed;
 use crate::vectors::combine;
@@ -19,6 +18,9 @@ const NODE: usize = 512;
 
 /// The rows that are combined with a node at a time.
 const ROWS: usize = 8;
+
+/// Rows of more elements are combined in lanes.
+const SHORT: usize = 32;
 
 /// Reductions that may run in any order.
 pub(crate) struct Free<F, T>(PhantomData<fn() -> (F, T)>);
@@ -36,7 +38,7 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
     fn push(&self, state: &mut State, bytes: &[u8]) {
         let from = elements::<T>(bytes);
         state.next += (from.len() / state.width) as u64;
-        arch().dispatch(Push::<F, T>(node::<F, T>(state), from, PhantomData));
+        arch().dispatch(Fold::<F, T>(node::<F, T>(state), None, from, PhantomData));
     }
 
     fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]) {
@@ -44,7 +46,20 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
             return packed(state.width * size_of::<T::Store>(), n, row, |bytes| self.push(state, bytes));
         }
         state.next += n as u64;
-        arch().dispatch(PushRows::<F, T>(node::<F, T>(state), n, row, PhantomData));
+        let (width, node) = (state.width, node::<F, T>(state));
+        let row = |i: usize| {
+            let row = elements::<T>(row(i));
+            assert_eq!(row.len(), width, "the elements of a row");
+            row
+        };
+        let whole = n / ROWS * ROWS;
+        for first in (0..whole).step_by(ROWS) {
+            let rows = std::array::from_fn(|i| row(first + i));
+            arch().dispatch(Fold::<F, T>(node, Some(rows), &[], PhantomData));
+        }
+        for i in whole..n {
+            arch().dispatch(Fold::<F, T>(node, None, row(i), PhantomData));
+        }
     }
 
     fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]) {
@@ -59,22 +74,29 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
     }
 
     fn finish(&self, state: &mut State, out: &mut [u8]) {
-        let (lanes, width) = (state.lanes, state.width);
-        arch().dispatch(Finish::<F, T>(
-            node::<F, T>(state),
-            lanes,
-            width,
-            elements_mut::<T>(out),
-            PhantomData,
-        ));
+        let (mut lanes, width) = (state.lanes, state.width);
+        let node = node::<F, T>(state);
+        while lanes > 1 {
+            lanes /= 2;
+            let (a, b) = node.split_at_mut(lanes * width);
+            combine::<F, T>(a, &b[..lanes * width]);
+        }
+        for (out, x) in elements_mut::<T>(out).iter_mut().zip(node) {
+            *out = F::result(*x);
+        }
     }
 
-    fn each(&self, n: usize, from: &[u8], out: &mut [u8]) {
-        arch().dispatch(each::Rows::<F, T>(n, elements::<T>(from), elements_mut::<T>(out), PhantomData));
+    fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool {
+        if n <= SHORT {
+            for (row, out) in elements::<T>(from).chunks_exact(n).zip(elements_mut::<T>(out)) {
+                *out = F::result(row.iter().fold(F::identity(), |a, x| F::pair(a, *x)));
+            }
+        }
+        n <= SHORT
     }
 
-    fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) {
-        arch().dispatch(each::FewRows::<F, T>(rows, elements_mut::<T>(out), PhantomData));
+    fn few_rows(&self, _: &[&[u8]], _: &mut [u8]) -> bool {
+        false
     }
 }
 
@@ -87,58 +109,47 @@ fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
     state.node_mut::<T>(0)
 }
 
-/// Combines neighbouring rows with a node.
-struct Push<'a, F, T: Elem>(&'a mut [T::Store], &'a [T::Store], PhantomData<F>);
+/// Combines rows of a node's length with it: eight that lie apart, and then those side by side; the last of these may be
+/// shorter.
+struct Fold<'a, F, T: Elem>(
+    &'a mut [T::Store],
+    Option<[&'a [T::Store]; ROWS]>,
+    &'a [T::Store],
+    PhantomData<F>,
+);
 
-impl<F: Combine<T>, T: Elem> NullaryFnOnce for Push<'_, F, T> {
+impl<F: Combine<T>, T: Elem> NullaryFnOnce for Fold<'_, F, T> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        let Push(node, from, _) = self;
+        let Fold(node, mut apart, mut from, _) = self;
         let m = node.len();
-        let mut blocks = from.chunks_exact(ROWS * m);
-        for block in &mut blocks {
-            let mut rows: [&[T::Store]; ROWS] = [&[]; ROWS];
-            for i in 0..ROWS {
-                rows[i] = &block[i * m..][..m];
-            }
+        loop {
+            let rows = if let Some(rows) = apart.take() {
+                rows
+            } else if from.len() >= ROWS * m {
+                let mut rows: [&[T::Store]; ROWS] = [&[]; ROWS];
+                for i in 0..ROWS {
+                    rows[i] = &from[i * m..][..m];
+                }
+                from = &from[ROWS * m..];
+                rows
+            } else {
+                break;
+            };
             eight_rows::<F, T>(node, rows);
         }
-        for row in blocks.remainder().chunks(m) {
-            combine::<F, T>(&mut node[..row.len()], row);
+        while !from.is_empty() {
+            let len = from.len().min(m);
+            combine::<F, T>(&mut node[..len], &from[..len]);
+            from = &from[len..];
         }
     }
 }
 
-/// Combines rows that lie apart with a node of one lane.
-struct PushRows<'a, 'r, F, T: Elem>(&'a mut [T::Store], usize, &'a dyn Fn(usize) -> &'r [u8], PhantomData<F>);
-
-impl<F: Combine<T>, T: Elem> NullaryFnOnce for PushRows<'_, '_, F, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let PushRows(node, n, row, _) = self;
-        let m = node.len();
-        for first in (0..n / ROWS * ROWS).step_by(ROWS) {
-            let mut rows: [&[T::Store]; ROWS] = [&[]; ROWS];
-            for i in 0..ROWS {
-                rows[i] = elements::<T>(row(first + i));
-                assert_eq!(rows[i].len(), m, "the elements of a row");
-            }
-            eight_rows::<F, T>(node, rows);
-        }
-        for i in n / ROWS * ROWS..n {
-            let row = elements::<T>(row(i));
-            assert_eq!(row.len(), m, "the elements of a row");
-            combine::<F, T>(node, row);
-        }
-    }
-}
-
-/// Combines rows of the node's length with it: if there is a [`quick`](Combine::quick) way, by that, and again where it
-/// left something open.
+/// Combines eight rows with a node: if there is a [`quick`](Combine::quick) way, by that, and again where it left something
+/// open.
 #[inline(always)]
 fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store]; ROWS]) {
     let m = node.len();
@@ -146,59 +157,25 @@ fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store];
     for i in 0..ROWS {
         sized[i] = &rows[i][..m];
     }
-    if F::QUICK {
-        let mut open = F::Flag::default();
-        for j in 0..m {
-            let mut x = [F::identity(); ROWS];
-            for i in 0..ROWS {
-                x[i] = sized[i][j];
-                open = F::or(open, F::unordered(x[i]));
-            }
-            for step in [1, 2, 4] {
-                for i in (0..ROWS).step_by(2 * step) {
-                    x[i] = F::quick(x[i], x[i + step]);
-                }
-            }
-            node[j] = F::quick(x[0], node[j]);
-        }
-        for j in 0..m {
-            open = F::or(open, F::ambiguous(node[j]));
-        }
-        if open == F::Flag::default() {
-            return;
-        }
-    }
+    let mut open = F::Flag::default();
     for j in 0..m {
         let mut x = [F::identity(); ROWS];
         for i in 0..ROWS {
             x[i] = sized[i][j];
+            open = F::or(open, F::unordered(x[i]));
         }
         for step in [1, 2, 4] {
             for i in (0..ROWS).step_by(2 * step) {
-                x[i] = F::pair(x[i], x[i + step]);
+                x[i] = F::quick(x[i], x[i + step]);
             }
         }
-        node[j] = F::pair(node[j], x[0]);
+        let result = F::quick(x[0], node[j]);
+        open = F::or(open, F::ambiguous(result));
+        node[j] = result;
     }
-}
-
-/// Combines the lanes of a node.
-struct Finish<'a, F, T: Elem>(&'a mut [T::Store], usize, usize, &'a mut [T::Store], PhantomData<F>);
-
-impl<F: Combine<T>, T: Elem> NullaryFnOnce for Finish<'_, F, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Finish(node, mut lanes, width, out, _) = self;
-        while lanes > 1 {
-            lanes /= 2;
-            let (a, b) = node.split_at_mut(lanes * width);
-            combine::<F, T>(a, &b[..lanes * width]);
-        }
-        let node = &node[..out.len()];
-        for j in 0..out.len() {
-            out[j] = F::result(node[j]);
+    if open != F::Flag::default() {
+        for row in sized {
+            combine::<F, T>(node, row);
         }
     }
 }

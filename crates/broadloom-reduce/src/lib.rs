@@ -27,6 +27,7 @@
 mod combine;
 mod each;
 mod free;
+mod method;
 mod partial;
 mod scan;
 mod state;

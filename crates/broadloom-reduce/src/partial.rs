@@ -1,37 +1,14 @@
 //! A reduction that is under way, whatever its dtype.
 
-use std::sync::LazyLock;
-
 use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
 use broadloom_math::f16;
-use pulp::Arch;
 
 use crate::LANES;
 use crate::combine::{All, Any, Max, Min, Prod, Sum};
 use crate::free::Free;
+use crate::method::Method;
 use crate::state::State;
 use crate::tree::Tree;
-
-/// How the nodes of a state are made and combined.
-pub(crate) trait Method: Sync {
-    fn state(&self, width: usize, start: u64) -> Result<State>;
-    fn push(&self, state: &mut State, elements: &[u8]);
-    fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]);
-    /// Adds rows of 16 elements, of one output, that stand for aligned subtrees of 2^level rows.
-    fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]);
-    fn append(&self, state: &mut State, later: &State);
-    fn finish(&self, state: &mut State, out: &mut [u8]);
-    /// Reduces each of some rows of `n` neighbouring elements, up to [`LONG`](crate::each::LONG) and not none.
-    fn each(&self, n: usize, from: &[u8], out: &mut [u8]);
-    /// Reduces rows, up to 16 and not none, to one.
-    fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]);
-}
-
-/// The instruction set of this machine.
-pub(crate) fn arch() -> Arch {
-    static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
-    *ARCH
-}
 
 /// The method of a reduction.
 ///
@@ -55,10 +32,9 @@ pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn 
         (Reduction::Sum, DType::Float64) => &Tree::<Sum, f64>::NEW,
         (Reduction::Prod, DType::Float32) => &Tree::<Prod, f32>::NEW,
         (Reduction::Prod, DType::Float64) => &Tree::<Prod, f64>::NEW,
-        (Reduction::Sum, DType::Int64) => &Free::<Sum, i64>::NEW,
-        (Reduction::Sum, DType::UInt64) => &Free::<Sum, u64>::NEW,
-        (Reduction::Prod, DType::Int64) => &Free::<Prod, i64>::NEW,
-        (Reduction::Prod, DType::UInt64) => &Free::<Prod, u64>::NEW,
+        // Integers wrap, whatever their sign.
+        (Reduction::Sum, DType::Int64 | DType::UInt64) => &Free::<Sum, u64>::NEW,
+        (Reduction::Prod, DType::Int64 | DType::UInt64) => &Free::<Prod, u64>::NEW,
         (Reduction::Max, _) => extreme!(Max),
         (Reduction::Min, _) => extreme!(Min),
         (Reduction::Any, DType::Bool) => &Free::<Any, bool>::NEW,

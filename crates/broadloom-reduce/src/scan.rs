@@ -5,9 +5,14 @@
 //! likewise. So the bits depend on the elements before i and their number alone.
 
 use broadloom_ir::{DType, Error, ErrorKind, Result, Scan};
+use broadloom_mem::bytes_of_mut;
 
 use crate::combine::{Accumulator, Combine, Prod, Sum};
 use crate::state::{State, elements_mut};
+use crate::vectors::combine;
+
+/// log2 of the most elements that are scanned at a time.
+const BLOCK: u32 = 8;
 
 /// A scan that is under way, of some lanes side by side.
 ///
@@ -19,6 +24,8 @@ pub struct ScanState {
     totals: State,
     /// For each of them what it and those before it are combined to.
     prefixes: State,
+    /// Memory for the totals and prefixes within a block.
+    scratch: Vec<u64>,
 }
 
 impl ScanState {
@@ -35,7 +42,7 @@ impl ScanState {
             4 => State::new::<f32>(width, 1, 0),
             _ => State::new::<f64>(width, 1, 0),
         };
-        Ok(ScanState { scan, dtype, totals: state()?, prefixes: state()? })
+        Ok(ScanState { scan, dtype, totals: state()?, prefixes: state()?, scratch: Vec::new() })
     }
 
     /// Nothing again: memory that this one has is used again.
@@ -73,20 +80,35 @@ impl ScanState {
         }
     }
 
+    /// Aligned blocks, as large as fit: each makes its outputs from the prefix before it, and then is a total.
     fn scan_rows<F: Combine<T>, T: Accumulator>(&mut self, bytes: &mut [u8]) {
         let width = self.totals.width;
-        for row in elements_mut::<T>(bytes).chunks_exact_mut(width) {
-            let depth = self.totals.levels.len();
-            self.totals.add_node(0);
-            self.totals.node_mut::<T>(depth).copy_from_slice(row);
-            if depth > 0 {
-                combine::<F, T>(self.prefixes.node::<T>(depth - 1), row);
+        let mut rest = elements_mut::<T>(bytes);
+        let mut words = std::mem::take(&mut self.scratch);
+        while !rest.is_empty() {
+            let level = self.totals.next.trailing_zeros().min((rest.len() / width).ilog2()).min(BLOCK);
+            let (block, others) = rest.split_at_mut(width << level);
+            rest = others;
+            let size = 2 * size_of_val(block).div_ceil(8);
+            words.resize(words.len().max(size), 0);
+            let scratch = elements_mut::<T>(bytes_of_mut(&mut words));
+            let (totals, prefixes) = scratch[..2 * block.len()].split_at_mut(block.len());
+            match self.prefixes.levels.len() {
+                0 => prefixes[..width].fill(F::identity()),
+                depth => prefixes[..width].copy_from_slice(self.prefixes.node::<T>(depth - 1)),
             }
-            for x in row {
-                *x = F::result(*x);
+            // With a width that the compiler knows, neighbours are vectors.
+            match width {
+                1 => scan_block::<F, T>(level, 1, block, totals, prefixes),
+                _ => scan_block::<F, T>(level, width, block, totals, prefixes),
             }
+            self.totals.add_node(level as u8);
+            let last = self.totals.levels.len() - 1;
+            self.totals.node_mut::<T>(last).copy_from_slice(&totals[..width]);
+            self.totals.next += 1 << level;
             self.carry::<F, T>();
         }
+        self.scratch = words;
     }
 
     /// Joins the last total with those of its size, and makes the prefix of what comes out.
@@ -95,9 +117,7 @@ impl ScanState {
             && before == level
         {
             let (below, top) = self.totals.last_two::<T>();
-            for (a, b) in below.iter_mut().zip(&*top) {
-                *a = F::pair(*a, *b);
-            }
+            combine::<F, T>(below, top);
             self.totals.drop_node();
             *self.totals.levels.last_mut().expect("the sibling") += 1;
         }
@@ -109,7 +129,71 @@ impl ScanState {
         self.prefixes.node_mut::<T>(last).copy_from_slice(self.totals.node::<T>(last));
         if last > 0 {
             let (before, prefix) = self.prefixes.last_two::<T>();
-            combine::<F, T>(before, prefix);
+            for (a, b) in before.iter().zip(prefix) {
+                *b = F::pair(*a, *b);
+            }
+        }
+    }
+}
+
+/// Scans 2^level rows in place. The first row of `prefixes` is the prefix before them, the first one of `totals` becomes
+/// their total; both are as long as the block.
+#[inline(always)]
+fn scan_block<F: Combine<T>, T: Accumulator>(
+    level: u32,
+    width: usize,
+    block: &mut [T],
+    totals: &mut [T],
+    prefixes: &mut [T],
+) {
+    // The totals of 2, of 4, … rows, one level behind the other, so that the last one of them is the block's.
+    let (mut from, mut to) = (0, 0);
+    for up in 1..=level {
+        let count = 1 << (level - up);
+        if up == 1 {
+            pairs::<F, T>(width, block, &mut totals[..count * width]);
+            (from, to) = (0, count * width);
+        } else {
+            let (below, above) = totals.split_at_mut(to);
+            pairs::<F, T>(width, &below[from..], &mut above[..count * width]);
+            (from, to) = (to, to + count * width);
+        }
+    }
+    // The prefixes before each half, quarter, …, which are made of those before the larger ones.
+    for down in (0..level).rev() {
+        let count = 1 << (level - down - 1);
+        for i in (0..count).rev() {
+            for j in 0..width {
+                let (prefix, at) = (prefixes[i * width + j], 2 * i * width + j);
+                let total = if down == 0 { block[at] } else { totals[from_level(level, down) * width + at] };
+                prefixes[at] = prefix;
+                prefixes[at + width] = F::pair(prefix, total);
+            }
+        }
+    }
+    let total = if level == 0 { None } else { Some(from) };
+    match total {
+        None => totals[..width].copy_from_slice(&block[..width]),
+        Some(from) => totals.copy_within(from..from + width, 0),
+    }
+    for (x, prefix) in block.iter_mut().zip(prefixes) {
+        *x = F::result(F::pair(*prefix, *x));
+    }
+}
+
+/// Where the totals of 2^up rows begin among the totals of a block of 2^level.
+#[inline(always)]
+fn from_level(level: u32, up: u32) -> usize {
+    (1 << level) - (1 << (level - up + 1))
+}
+
+/// Combines neighbouring rows.
+#[inline(always)]
+fn pairs<F: Combine<T>, T: Accumulator>(width: usize, from: &[T], to: &mut [T]) {
+    for (two, to) in from.chunks_exact(2 * width).zip(to.chunks_exact_mut(width)) {
+        let (a, b) = two.split_at(width);
+        for j in 0..width {
+            to[j] = F::pair(a[j], b[j]);
         }
     }
 }
@@ -117,12 +201,5 @@ impl ScanState {
 impl std::fmt::Debug for ScanState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} of {}", self.scan, self.dtype)
-    }
-}
-
-/// a op b, in the place of b.
-fn combine<F: Combine<T>, T: Accumulator>(a: &[T], b: &mut [T]) {
-    for (a, b) in a.iter().zip(b) {
-        *b = F::pair(*a, *b);
     }
 }

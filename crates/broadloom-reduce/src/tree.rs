@@ -13,9 +13,9 @@ use pulp::{Scalar128b, Simd, WithSimd};
 use crate::LANES;
 use crate::combine::Combine;
 use crate::each;
-use crate::partial::{Method, arch};
+use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
-use crate::vectors::{CombineVectors, Vectors, combine, fold, fold_lanes, fold_level, fold_node};
+use crate::vectors::{CombineVectors, Vectors, combine, fold, fold_256, fold_level, fold_node};
 
 /// The level of a row whose first elements are of an earlier run.
 pub(crate) const OPEN: u8 = u8::MAX;
@@ -79,12 +79,21 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
         arch().dispatch(Finish::<F, T>(state, elements_mut::<T>(out), PhantomData));
     }
 
-    fn each(&self, n: usize, from: &[u8], out: &mut [u8]) {
-        arch().dispatch(each::Trees::<F, T>(n, elements::<T>(from), elements_mut::<T>(out), PhantomData));
+    fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool {
+        let (from, out) = (elements::<T>(from), elements_mut::<T>(out));
+        if let ([out], true) = (&mut *out, n <= LANES) {
+            *out = F::result(few::<F, T>(from));
+            return true;
+        }
+        if n <= each::LONG {
+            arch().dispatch(each::Rows::<F, T>(n, from, out, PhantomData));
+        }
+        n <= each::LONG
     }
 
-    fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) {
+    fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) -> bool {
         arch().dispatch(each::FewRows::<F, T>(rows, elements_mut::<T>(out), PhantomData));
+        true
     }
 }
 
@@ -105,6 +114,25 @@ pub(crate) fn packed<'r>(
         }
         push(&bytes[..count * size]);
     }
+}
+
+/// The elements of one result, not more than there are lanes.
+///
+/// PERF: for so few, choosing the instruction set takes longer.
+fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
+    let mut nodes = [F::identity(); LANES];
+    let mut count = from.len().min(LANES);
+    nodes[..count].copy_from_slice(&from[..count]);
+    while count > 1 {
+        for i in 0..count / 2 {
+            nodes[i] = F::pair(nodes[2 * i], nodes[2 * i + 1]);
+        }
+        if count % 2 == 1 {
+            nodes[count / 2] = nodes[count - 1];
+        }
+        count = count.div_ceil(2);
+    }
+    nodes[0]
 }
 
 /// Rows side by side, each of which stands for a subtree of this level.
@@ -144,7 +172,7 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
         && state.next.is_multiple_of(256 * row_of)
     {
         let (count, nodes) = place::<T>(state, 8 + base);
-        fold_lanes::<8, false, S, F, T>(simd, rows, nodes, count);
+        fold_256::<S, F, T>(simd, rows, nodes, count);
         from = &from[256 * LANES..];
     }
     while from.len() >= LANES {
@@ -247,10 +275,10 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
         for piece in 0..Q::PIECES {
             let (place, at) = ((m, count), piece * (m / Q::PIECES));
             match level {
-                0 => fold::<1, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
-                1 => fold::<2, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
-                2 => fold::<4, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
-                _ => fold::<8, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                0 => fold::<1, false, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                1 => fold::<2, false, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                2 => fold::<4, false, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
+                _ => fold::<8, false, S, F, T>(simd, pieces(rows, done, piece), nodes, place, at),
             }
         }
         done += LANES << level;
@@ -265,8 +293,8 @@ fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
     piece: usize,
 ) -> [&'a [T]; R] {
     let mut pieces: [&[T]; R] = [&[]; R];
-    for i in 0..R {
-        pieces[i] = rows.piece(first + i * LANES, piece);
+    for (i, place) in pieces.iter_mut().enumerate() {
+        *place = rows.piece(first + i * LANES, piece);
     }
     pieces
 }
@@ -291,18 +319,18 @@ fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
             let len = m / Q::PIECES;
             for at in (0..len).step_by(PART) {
                 let part = PART.min(len - at);
-                for i in 0..8 {
+                for (i, computed) in eights.iter_mut().enumerate() {
                     let mut eight = pieces::<8, T, Q>(rows, done + 8 * i * LANES, piece);
                     for row in &mut eight {
                         *row = &row[at..][..part];
                     }
-                    fold::<8, S, F, T>(simd, eight, &mut eights[i], (PART, 0), 0);
+                    fold::<8, true, S, F, T>(simd, eight, computed, (PART, 0), 0);
                 }
                 let mut eight: [&[T]; 8] = [&[]; 8];
-                for i in 0..8 {
-                    eight[i] = &eights[i][..part];
+                for (row, computed) in eight.iter_mut().zip(&eights) {
+                    *row = &computed[..part];
                 }
-                fold::<8, S, F, T>(simd, eight, nodes, (m, count), piece * len + at);
+                fold::<8, false, S, F, T>(simd, eight, nodes, (m, count), piece * len + at);
             }
         }
         done += 64 * LANES;
@@ -346,7 +374,7 @@ impl<F: CombineVectors<T>, T: Vectors> Finish<'_, F, T> {
         let nodes = state.nodes_from::<T>(0, depth);
         if depth > 1 {
             let (below, last) = nodes.split_at_mut((depth - 1) * m);
-            fold::<1, S, F, T>(simd, [last], below, (m, depth - 1), 0);
+            fold::<1, false, S, F, T>(simd, [last], below, (m, depth - 1), 0);
         }
         let node = &mut nodes[..m];
         fold_node::<S, F, T>(simd, node, width);

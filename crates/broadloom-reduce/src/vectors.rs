@@ -2,8 +2,6 @@
 //!
 //! Everything here is inlined into the functions that are compiled for a target's features.
 
-use std::marker::PhantomData;
-
 use broadloom_math::Elem;
 use pulp::Simd;
 
@@ -107,21 +105,21 @@ impl<const R: usize, S: Simd, T: Vectors> Rows<S, T> for Beside<'_, '_, R, T::V<
     }
 }
 
-/// Eight rows of another each.
-struct Eights<F, R>(R, PhantomData<F>);
+/// Vectors that were computed.
+struct Computed<'a, V>(&'a [V; 8]);
 
-impl<F, R: Copy> Copy for Eights<F, R> {}
-impl<F, R: Copy> Clone for Eights<F, R> {
+impl<V> Copy for Computed<'_, V> {}
+impl<V> Clone for Computed<'_, V> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<S: Simd, F: CombineVectors<T>, T: Vectors, R: Rows<S, T>> Rows<S, T> for Eights<F, R> {
+impl<S: Simd, T: Vectors> Rows<S, T> for Computed<'_, T::V<S>> {
     #[inline(always)]
-    fn row(self, simd: S, i: usize) -> T::V<S> {
-        tree::<8, S, F, T, R>(simd, self.0, 8 * i)
+    fn row(self, _: S, i: usize) -> T::V<S> {
+        self.0[i]
     }
 }
 
@@ -161,32 +159,52 @@ pub(crate) fn lanes<S: Simd, T: Vectors>() -> usize {
     size_of::<T::V<S>>() / size_of::<T>()
 }
 
-/// Combines 2^LEVEL rows of 16 elements, and them with the nodes before, the last one first; the first of these takes the
-/// result. There are `count`, or the place of one. If the node is `AFTER` the rows, it is one.
+/// A tree over 2^level rows of eight rows, up to 8 of these.
+///
+/// PERF: eights are a loop, and their results go through the stack. Unrolled they are no faster, and take a minute to
+/// compile for all targets.
+#[inline(always)]
+fn eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    level: u32,
+    rows: Strided<'_, T::V<S>>,
+    first: usize,
+) -> T::V<S> {
+    let mut computed = [rows.vectors[rows.at]; 8];
+    for i in 0..1 << level {
+        computed[i % 8] = tree::<8, S, F, T, _>(simd, rows, first + 8 * i);
+    }
+    let computed = Computed(&computed);
+    match level {
+        0 => tree::<1, S, F, T, _>(simd, computed, 0),
+        1 => tree::<2, S, F, T, _>(simd, computed, 0),
+        2 => tree::<4, S, F, T, _>(simd, computed, 0),
+        _ => tree::<8, S, F, T, _>(simd, computed, 0),
+    }
+}
+
+/// Combines 2^level rows of 16 elements, up to 64, and them with the nodes before, the last one first; the first of these
+/// takes the result. There are `count`, or the place of one. If the node is `AFTER` the rows, it is one.
 ///
 /// A vector's lanes are combined over all rows before those beside it: partial results stay in registers.
 #[inline(always)]
-pub(crate) fn fold_lanes<const LEVEL: u32, const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
+pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
+    level: u32,
     elements: &[T],
     nodes: &mut [T],
     count: usize,
 ) {
     let (vectors, nodes) = (T::split::<S>(elements).0, T::split_mut::<S>(nodes).0);
     let stride = LANES / lanes::<S, T>();
-    let vectors = &vectors[..stride << LEVEL];
+    let vectors = &vectors[..stride << level];
     for at in 0..stride {
         let rows = Strided { vectors, stride, at };
-        let eights = Eights::<F, _>(rows, PhantomData);
-        let mut v = match LEVEL {
+        let mut v = match level {
             0 => tree::<1, S, F, T, _>(simd, rows, 0),
             1 => tree::<2, S, F, T, _>(simd, rows, 0),
             2 => tree::<4, S, F, T, _>(simd, rows, 0),
-            3 => tree::<8, S, F, T, _>(simd, rows, 0),
-            4 => tree::<2, S, F, T, _>(simd, eights, 0),
-            5 => tree::<4, S, F, T, _>(simd, eights, 0),
-            6 => tree::<8, S, F, T, _>(simd, eights, 0),
-            _ => tree::<4, S, F, T, _>(simd, Eights::<F, _>(eights, PhantomData), 0),
+            _ => eights::<S, F, T>(simd, level - 3, rows, 0),
         };
         if AFTER {
             nodes[at] = F::vectors(simd, v, nodes[at]);
@@ -199,30 +217,34 @@ pub(crate) fn fold_lanes<const LEVEL: u32, const AFTER: bool, S: Simd, F: Combin
     }
 }
 
-/// The same with a level that is known when it runs: up to 6, or 8.
+/// The same with 256 rows.
 #[inline(always)]
-pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
+pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
-    level: u32,
-    elements: &[T],
+    elements: &[T; 256 * LANES],
     nodes: &mut [T],
     count: usize,
 ) {
-    match level {
-        0 => fold_lanes::<0, AFTER, S, F, T>(simd, elements, nodes, count),
-        1 => fold_lanes::<1, AFTER, S, F, T>(simd, elements, nodes, count),
-        2 => fold_lanes::<2, AFTER, S, F, T>(simd, elements, nodes, count),
-        3 => fold_lanes::<3, AFTER, S, F, T>(simd, elements, nodes, count),
-        4 => fold_lanes::<4, AFTER, S, F, T>(simd, elements, nodes, count),
-        5 => fold_lanes::<5, AFTER, S, F, T>(simd, elements, nodes, count),
-        _ => fold_lanes::<6, AFTER, S, F, T>(simd, elements, nodes, count),
+    let (vectors, nodes) = (T::split::<S>(elements).0, T::split_mut::<S>(nodes).0);
+    let stride = LANES / lanes::<S, T>();
+    for at in 0..stride {
+        let mut quarters = [vectors[at]; 8];
+        for i in 0..4 {
+            let vectors = &vectors[64 * i * stride..][..64 * stride];
+            quarters[i] = eights::<S, F, T>(simd, 3, Strided { vectors, stride, at }, 0);
+        }
+        let mut v = tree::<4, S, F, T, _>(simd, Computed(&quarters), 0);
+        for i in (0..count).rev() {
+            v = F::vectors(simd, nodes[i * stride + at], v);
+        }
+        nodes[at] = v;
     }
 }
 
 /// Combines rows of equal length, 1, 2, 4 or 8 of them, and the nodes before them, from element `at` of nodes of `m`
-/// elements on.
+/// elements on. If it is `FRESH`, there are none.
 #[inline(always)]
-pub(crate) fn fold<const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors>(
+pub(crate) fn fold<const R: usize, const FRESH: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
     rows: [&[T]; R],
     nodes: &mut [T],
@@ -235,10 +257,10 @@ pub(crate) fn fold<const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors>(
     for i in 0..R {
         vectors[i] = &T::split::<S>(&rows[i][..n]).0[..len];
     }
-    if count == 0 {
+    if FRESH {
         let out = &mut T::split_mut::<S>(&mut nodes[at..][..n]).0[..len];
-        for j in 0..len {
-            out[j] = tree::<R, S, F, T, _>(simd, Beside { rows: &vectors, at: j }, 0);
+        for (j, out) in out.iter_mut().enumerate() {
+            *out = tree::<R, S, F, T, _>(simd, Beside { rows: &vectors, at: j }, 0);
         }
     } else {
         for j in 0..len {
@@ -272,8 +294,9 @@ pub(crate) fn fold_node<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, node
         for i in 0..LANES {
             lane[i] = T::split::<S>(&node[i * width + j..][..per]).0;
         }
-        let eights = Eights::<F, _>(Beside { rows: &lane, at: 0 }, PhantomData);
-        let v = tree::<2, S, F, T, _>(simd, eights, 0);
+        let lanes = Beside { rows: &lane, at: 0 };
+        let v = tree::<8, S, F, T, _>(simd, lanes, 0);
+        let v = F::vectors(simd, v, tree::<8, S, F, T, _>(simd, lanes, 8));
         T::split_mut::<S>(&mut node[j..][..per]).0[0] = v;
     }
     for j in whole..width {

@@ -3,7 +3,6 @@
 use broadloom_ir::{DType, Reduction, Result};
 use smallvec::SmallVec;
 
-use crate::each::LONG;
 use crate::partial::{method, nothing};
 use crate::{LANES, Partial};
 
@@ -29,8 +28,7 @@ pub fn reduce_each(
     if n == 0 && nothing(reduction, dtype, out) {
         return Ok(());
     }
-    if (1..=LONG).contains(&n) {
-        method.each(n, elements, out);
+    if n != 0 && method.each(n, elements, out) {
         return Ok(());
     }
     let mut partial = Partial::new(reduction, dtype, 1, 0)?;
@@ -66,9 +64,10 @@ pub fn reduce_rows<'r>(
     let size = dtype.size();
     assert_eq!(Some(out.len()), width.checked_mul(size), "an element for each output");
     if (1..=LANES).contains(&n) {
-        let rows: SmallVec<[&[u8]; LANES]> = (0..n).map(row).collect();
-        method.few_rows(&rows, out);
-        return Ok(());
+        let rows: SmallVec<[&[u8]; LANES]> = (0..n).map(&row).collect();
+        if method.few_rows(&rows, out) {
+            return Ok(());
+        }
     }
     let block = BLOCK.min(out.len());
     let mut partial = Partial::new(reduction, dtype, block / size, 0)?;

@@ -19,6 +19,7 @@ pub mod oracle;
 pub mod random;
 pub mod reduction;
 pub mod reference;
+mod rng;
 #[cfg(feature = "check")]
 mod runner;
 #[cfg(feature = "check")]

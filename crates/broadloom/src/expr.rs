@@ -170,6 +170,40 @@ pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     Array::of(Kind::Count { arg: arg.clone(), axes, to }, to, Shape::scalar())
 }
 
+/// The numbers of int64 from 0 on, in no memory.
+pub(crate) fn numbers<'a>(len: usize) -> Result<Array<'a>> {
+    Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
+}
+
+/// The number of each element in row-major order of these axes, as int64.
+pub(crate) fn index<'a>(arg: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
+    let arg = typed(arg)?;
+    if arg.0.dims.is_none() {
+        let shape = &arg.0.shape;
+        let others: Axes = (0..shape.rank()).filter(|&axis| !axes.contains(axis)).collect();
+        let along: SmallVec<[usize; 4]> = others.reduced(shape, true, 1).collect();
+        let numbers = numbers(axes.count(shape))?;
+        let along = view(&numbers, View::Reshape(Shape::new(&along)?))?;
+        return view(&along, View::BroadcastTo(shape.clone()));
+    }
+    let mut number: Option<Array<'a>> = None;
+    for axis in axes.iter() {
+        infer::index(&arg.known(), axis)?;
+        let (shape, dims) = (arg.0.shape.clone(), arg.0.dims.clone());
+        let index = Kind::Index { arg: arg.clone(), axis: axis as u8 };
+        let index = Array::with_dims(index, DType::Int64, shape, dims);
+        number = Some(match number {
+            None => index,
+            Some(before) => {
+                let extent = count(&arg, [axis].into_iter().collect(), DType::Int64);
+                let rows = apply(Op::Multiply, [before, extent].map(Into::into).into_iter().collect())?;
+                apply(Op::Add, [rows, index].map(Into::into).into_iter().collect())?
+            }
+        });
+    }
+    number.map_or_else(|| numbers(1).and_then(|zero| view(&zero, View::Reshape(Shape::scalar()))), Ok)
+}
+
 /// The same elements under another shape.
 pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     if let Some(dims) = &arg.0.dims {

@@ -9,9 +9,9 @@ use broadloom_core::layout::Slice;
 use broadloom_core::{DType, Error, ErrorKind, Kind as DTypeKind, Op, Result, Scalar, Shape, View, fold};
 use broadloom_math::Real;
 use broadloom_mem::FloatEnv;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
-use crate::array::{Array, Kind, Leaf};
+use crate::array::Array;
 use crate::create::repeated;
 use crate::expr;
 use crate::storage::Element;
@@ -77,34 +77,35 @@ impl<'a> Array<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn eye(rows: usize, cols: usize, k: isize, dtype: DType) -> Result<Array<'a>> {
-        let shape = [rows, cols];
-        let diagonal = binary(Op::Add, Array::indices(&shape, 0)?, expr::constant(Scalar::of(k as i64)))?;
-        Ok(expr::cast(binary(Op::Equal, Array::indices(&shape, 1)?, diagonal)?, dtype))
+        let row = expr::view(&expr::numbers(rows)?, View::Reshape(Shape::new(&[rows, 1])?))?;
+        let diagonal = binary(Op::Add, row, expr::constant(Scalar::of(k as i64)))?;
+        Ok(expr::cast(binary(Op::Equal, expr::numbers(cols)?, diagonal)?, dtype))
     }
 
-    /// The index of each element along an axis, as int64: an array of that shape which takes no memory.
+    /// The index of each element along an axis, as int64: an array of the same shape, which takes no memory and reads none.
+    ///
+    /// The array may be an [`Array::input`] with dynamic dimensions: its extents are known when the kernel runs.
     ///
     /// # Errors
-    /// For an axis out of range, and a shape of too many axes or elements.
+    /// For an axis out of range, and an input of open rank.
     ///
     /// ```
     /// use broadloom::prelude::*;
     ///
-    /// let shape = [2, 3];
-    /// let (row, col) = (Array::indices(&shape, 0)?, Array::indices(&shape, -1)?);
+    /// let x = Array::from([[1, 2, 3], [4, 5, 6]]);
+    /// let (row, col) = (x.indices(0)?, x.indices(-1)?);
     /// assert_eq!(col.to_string(), "[[0 1 2]\n [0 1 2]]");
     /// // A lower triangle.
-    /// let x = Array::from([[1, 2, 3], [4, 5, 6]]);
     /// assert_eq!(where_(col.less_equal(row), x, 0).to_vec::<i32>()?, [1, 0, 0, 4, 5, 0]);
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn indices(shape: &[usize], axis: isize) -> Result<Array<'a>> {
-        let shape = Shape::new(shape)?;
-        let axis = resolve_axis("indices", axis, shape.rank(), &shape)?;
-        let mut along: SmallVec<[usize; 4]> = smallvec![1; shape.rank() - axis];
-        along[0] = shape[axis];
-        let along = expr::view(&index(shape[axis])?, View::Reshape(Shape::new(&along)?))?;
-        expr::view(&along, View::BroadcastTo(shape))
+    pub fn indices(&self, axis: isize) -> Result<Array<'a>> {
+        if self.0.dims.as_ref().is_some_and(|dims| dims.has_rest()) {
+            let why = format!("indices: the rank of {}{} is open", self.dtype(), self.all_dims());
+            return Err(Error::new(ErrorKind::Shape, why).with_help("name its dimensions instead of `...`"));
+        }
+        let axis = resolve_axis("indices", axis, self.rank(), &self.0.shape)?;
+        expr::index(self, [axis].into_iter().collect())
     }
 }
 
@@ -119,11 +120,6 @@ impl From<Error> for NoRange {
     fn from(error: Error) -> NoRange {
         NoRange::Error(error)
     }
-}
-
-/// The numbers from 0 on.
-fn index<'a>(len: usize) -> Result<Array<'a>> {
-    Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
 }
 
 /// Start, stop and step, of one dtype.
@@ -171,7 +167,7 @@ pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bo
     let step = (to - from) / (num - usize::from(endpoint && num > 0)) as f64;
     let mut values = floats(from, step, num)?;
     if endpoint && num > 0 {
-        let is_last = binary(Op::Equal, index(num)?, expr::constant(Scalar::of(num as i64 - 1)))?;
+        let is_last = binary(Op::Equal, expr::numbers(num)?, expr::constant(Scalar::of(num as i64 - 1)))?;
         let operands = [is_last, expr::constant(Scalar::of(to)), values].map(Into::into);
         values = expr::apply(Op::Where, operands.into_iter().collect())?;
     }
@@ -179,13 +175,13 @@ pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bo
 }
 
 /// The indices that a slice takes.
-pub(crate) fn numbers<'a>(slice: Slice) -> Result<Array<'a>> {
+pub(crate) fn of_slice<'a>(slice: Slice) -> Result<Array<'a>> {
     integers(slice.start as i64, slice.step as i64, slice.len)
 }
 
 /// `start + i·step` in int64, which wraps.
 fn integers<'a>(start: i64, step: i64, len: usize) -> Result<Array<'a>> {
-    let mut numbers = index(len)?;
+    let mut numbers = expr::numbers(len)?;
     if step != 1 {
         numbers = binary(Op::Multiply, numbers, expr::constant(Scalar::of(step)))?;
     }
@@ -197,7 +193,7 @@ fn integers<'a>(start: i64, step: i64, len: usize) -> Result<Array<'a>> {
 
 /// `start + i·step` in float64.
 fn floats<'a>(start: f64, step: f64, len: usize) -> Result<Array<'a>> {
-    let mut numbers = expr::cast(index(len)?, DType::Float64);
+    let mut numbers = expr::cast(expr::numbers(len)?, DType::Float64);
     if step != 1.0 {
         numbers = binary(Op::Multiply, numbers, expr::constant(Scalar::of(step)))?;
     }

@@ -54,6 +54,31 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! # Reductions
+//!
+//! [`Array::sum`], [`Array::mean`], [`Array::max`], [`Array::argmax`] and the others combine the elements along axes ([`Over`]), all of
+//! them with `()`. They are lazy, and what they combine is computed in their loop and never stored. Sums are added
+//! pairwise, in an order that depends on the number of elements alone: the bits are the same for every layout, executor and number
+//! of threads, and the error grows with the logarithm of that number.
+//!
+//! ```
+//! use broadloom::prelude::*;
+//!
+//! let x = Array::from([[1.0_f32, 2.0, 3.0], [4.0, 5.0, 9.0]]);
+//! assert_eq!((x.sum(())?.item::<f32>()?, x.mean(-1)?.to_vec::<f32>()?), (24.0, vec![2.0, 6.0]));
+//!
+//! let rows = Over::axis(-1).keep_dims();
+//! let e = (&x - x.max(rows.clone())?).exp();
+//! let softmax = &e / e.sum(rows)?;
+//! assert_eq!(softmax.argmax(-1)?.to_vec::<i64>()?, [2, 2]);
+//!
+//! // The mean of what is above 2: there is no `compress`.
+//! let above = x.greater(2);
+//! let mean = where_(&above, &x, 0).sum(())? / above.count_nonzero(())?.astype(DType::Float32);
+//! assert_eq!(mean.item::<f32>()?, 5.25);
+//! # Ok::<(), Error>(())
+//! ```
+//!
 //! # Results
 //!
 //! [`Array::eval`] gives a new array, [`Array::to_vec`] a vector, [`Array::eval_into`] writes a slice; [`eval_many`]

@@ -315,3 +315,119 @@ fn the_picture_in_the_readme_is_current() {
         "BROADLOOM_BLESS=1 draws it anew"
     );
 }
+
+/// A reduction is a stage of its own: what it combines, to what shape and in which order is said, and why what reads it is
+/// another stage.
+#[test]
+fn reductions_are_explained() -> Result<()> {
+    let x = ones(&[2, 3]);
+    let centred = &x - x.mean(Over::axis(-1).keep_dims())?;
+    let text = portable(&explained(&centred));
+    // Whether rows run in blocks depends on the caches.
+    let (plan, blocks) = text.split_once("note: stages ").expect("a note about rows");
+    assert!(blocks.starts_with("run one after the other"), "{blocks}");
+    assert_eq!(
+        plan.split_once("graph (6").expect("the graph after rewriting").1,
+        "\
+ nodes after rewriting; result n5):
+  n0: float32[2,3]  # input 0
+  n1: float32[2,1] = sum(n0, axis=(1,), keepdims=true)
+  n2: float32[] = float32(3.0)
+  n3: float32[2,1] = n1 / n2
+  n4: float32[2,3] = n0 - n3
+  n5: float32[2,3] = canonical_nan(n4)
+plan (2 kernels, 1 temporary; 88 B moved, 18 operations):
+stage 0 over [2,3], combined to [2]:
+  v0 reads input 0, contiguous, element by element
+  sum(v0, axis=(1,)) is written to temporary 0
+  kernel 667099837b0e387100fce7db4b22be2f (v0: float32)
+    return v0
+  each of 2 results is combined of 3 elements; sum in the canonical order of 16 lanes
+  elements are combined where they are in memory, 2 results at a time, one after the other
+  for each element 0 instructions, 1 combination; reads 24 B, writes 8 B, 6 operations
+stage 1 over [2,3]:
+  v0 reads input 0, contiguous, element by element
+  v1 reads temporary 0, strides [1, 0], packed into rows of elements
+  v5 is written to result 0
+  kernel 24e75ba2aceb44c9434baa51f9098a8f (v0: float32, v1: float32, v2: scalar float32)
+    v3 = divide.float32 v1, v2
+    v4 = subtract.float32 v0, v3
+    v5 = canonical_nan.float32 v4
+    return v5
+  for each element 2 instructions; reads 32 B, writes 24 B, 12 operations
+note: n3 (float32[2,1]) is fused: it is one value for a whole row of n4, computed once per row
+note: n1 (float32[2,1]) is materialised: it combines elements, and what reads it is computed in a later stage
+note: stages run one after the other, not row block by row block: all of their operands take 56 bytes, which stay in cache
+"
+    );
+    Ok(())
+}
+
+/// Reductions that share a loop are outputs of one stage; what is combined where it is in memory needs no kernel.
+#[test]
+fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
+    let x = ones(&[40, 30]);
+    let (sum, most, norm) = (x.sum(0)?, x.max(0)?, x.exp().sum(0)?);
+    let e = explain_many(&[&sum, &most, &norm], &options(), false)?;
+    let text = e.to_string();
+    assert_eq!(e.kernels(), 1);
+    for line in [
+        "stage 0 over [40,30], combined to [30]:\n",
+        "  sum(v0, axis=(0,)) is written to result 0\n",
+        "  max(v0, axis=(0,)) is written to result 1\n",
+        "  each of 30 results is combined of 40 elements; sum in the canonical order of 16 lanes; max in any order, which gives \
+         the same bits\n",
+        "in cache, and combined there, 30 neighbouring results at once\n",
+        "  for each element 1 instruction, 3 combinations; reads 4.8 kB, writes 360 B, 4.8 thousand operations\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    let all = explained(&x.sum(())?).to_string();
+    assert!(all.contains("elements are combined where they are in memory, result by result\n"), "{all}");
+    assert!(all.contains("stage 0 has no kernel to run: elements are combined where"), "{all}");
+    assert!(!all.contains("runs on") && !all.contains("to compile"), "{all}");
+    assert_eq!(explained(&x.sum(())?).executors().collect::<Vec<_>>(), [None]);
+    assert_eq!(e.executors().collect::<Vec<_>>(), [Some(Executor::Interp)]);
+    let nothing = explained(&ones(&[0, 4]).sum(0)?).to_string();
+    assert!(nothing.contains("stage 0 has no elements: its results are those of nothing"), "{nothing}");
+    let scan = explained(&x.cumulative_sum(Some(1), None, true)?).to_string();
+    assert!(
+        scan.contains("cumulative_sum(v0, axis=1, include_initial=true) is written to result 0"),
+        "{scan}"
+    );
+    Ok(())
+}
+
+/// Nodes that combine elements are drawn in the kernel that does it, and the page says how.
+#[test]
+fn reductions_are_drawn() -> Result<()> {
+    let x = ones(&[20, 30]);
+    let e = (&x - x.max(Over::axis(-1).keep_dims())?).exp();
+    let softmax = &e / e.sum(Over::axis(-1).keep_dims())?;
+    let explained = explained(&softmax);
+    let page = explained.to_html("softmax");
+    let drawn = boxes(&page);
+    for title in ["max (1,)", "sum (1,)"] {
+        assert!(drawn.iter().any(|drawn| drawn.contains(title)), "{drawn:?}");
+    }
+    let document = parse(&page);
+    // In the colour of its kernel: the first combines the maxima, the second the sums.
+    let class = |title: &str| {
+        let of = |node: &roxmltree::Node<'_, '_>| {
+            node.first_element_child().is_some_and(|n| n.text().is_some_and(|t| t.contains(title)))
+        };
+        document
+            .descendants()
+            .find(|node| of(node) && node.has_attribute("class"))
+            .and_then(|node| node.attribute("class").map(str::to_owned))
+    };
+    assert_eq!(class("max (1,)").as_deref(), Some("node op k0"));
+    assert_eq!(class("sum (1,)").as_deref(), Some("node op k1"));
+    assert!(
+        page.contains("combined to [20]") && page.contains("in the canonical order of 16 lanes"),
+        "{page}"
+    );
+    let names: BTreeSet<&str> = document.descendants().map(|node| node.tag_name().name()).collect();
+    assert!(names.contains("svg") && names.contains("li"));
+    Ok(())
+}

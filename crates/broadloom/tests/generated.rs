@@ -2,7 +2,7 @@
 //! executor, through every view, and no memory for them.
 
 use broadloom::prelude::*;
-use broadloom::{Chunks, ErrorKind, Executor, Kernel, Options, text};
+use broadloom::{Chunks, Dim, ErrorKind, Executor, Kernel, Options, text};
 use broadloom_testkit::Runner;
 
 fn on(runner: Runner, x: &Array<'_>) -> Array<'static> {
@@ -67,20 +67,21 @@ fn diagonals_and_indices() -> Result<()> {
                 assert_eq!(on(runner, &x).to_vec::<i16>()?, wanted, "{runner:?} {rows} {cols} {k}");
             }
             let shape = [rows, 4, cols];
+            let whole = Array::zeros(&shape, DType::Int64)?;
             for axis in 0..3 {
-                let x = Array::indices(&shape, axis as isize)?;
+                let x = whole.indices(axis as isize - 3)?;
+                assert_eq!(x.shape(), shape);
                 let inner: usize = shape[axis + 1..].iter().product();
                 let wanted = (0..rows * 4 * cols).map(|i| (i / inner % shape[axis]) as i64);
-                assert_eq!(on(runner, &x).to_vec::<i64>()?, wanted.collect::<Vec<i64>>(), "{shape:?} {axis}");
-                assert_eq!(x.shape(), shape);
+                let got = on(runner, &x).to_vec::<i64>()?;
+                assert_eq!(got, wanted.collect::<Vec<i64>>(), "{shape:?} {axis}");
             }
         }
     }
     assert_eq!(Array::eye(2, 2, 0, DType::Bool)?.to_vec::<bool>()?, [true, false, false, true]);
-    assert_eq!(Array::indices(&[2], -1)?.to_vec::<i64>()?, [0, 1]);
-    let wrong = Array::indices(&[2], 1).map(drop).unwrap_err();
-    assert_eq!(wrong.to_string(), "indices: axis 1 is out of range for [2], which has rank 1");
-    assert_eq!(Array::indices(&[], 0).map(drop).unwrap_err().kind(), ErrorKind::Shape);
+    let wrong = Array::eye(2, 2, 0, DType::Bool)?.indices(2).map(drop).unwrap_err();
+    assert_eq!(wrong.to_string(), "indices: axis 2 is out of range for [2,2], which has rank 2");
+    assert_eq!(Array::scalar(1).indices(0).map(drop).unwrap_err().kind(), ErrorKind::Shape);
     assert_eq!(Array::eye(1 << 40, 1 << 40, 0, DType::Int8).map(drop).unwrap_err().kind(), ErrorKind::Limit);
     Ok(())
 }
@@ -93,7 +94,7 @@ fn seen_in_every_way<'a>(x: &Array<'a>, y: &Array<'a>) -> Result<Vec<(&'static s
         ("reversed", x.flip(0)?),
         ("every third", x.slice(Range::from(1..).step(3))?),
         ("every third from the end", x.slice(Range::new(Some(-2), None, -3))?),
-        ("a part", x.slice(7..-5)? * 2),
+        ("a part", x.slice(Range::new(Some(7), Some(-5), 1))? * 2),
         ("one element", x.index_axis(0, 17)? + y),
         ("none", x.slice(5..5)? + 1),
         ("with its reverse", x + x.flip(0)?),
@@ -151,8 +152,8 @@ fn ranges_take_no_memory() -> Result<()> {
         assert_eq!(far(Array::linspace(0.0, 1.0, 1 << 50)?)?[2], 1.0);
         let eye = Array::eye(1 << 30, 1 << 29, -(1 << 29), DType::Float64)?;
         assert_eq!(far(eye.index_axis(0, -1)?)?, [0.0, 0.0, 1.0]);
-        let whole = Array::indices(&[1 << 30, 1 << 29], 0)?.astype(DType::Float64);
-        assert_eq!(far(whole.t().index_axis(0, 5)?)?, [3.0, 2.0, 1.0].map(|i| (1 << 30) as f64 - i));
+        let row = eye.indices(0)?.astype(DType::Float64);
+        assert_eq!(far(row.t().index_axis(0, 5)?)?, [3.0, 2.0, 1.0].map(|i| (1 << 30) as f64 - i));
     }
     // All the numbers that can be counted: the last of them is where the addresses of eight bytes end.
     let most = isize::MAX / 8;
@@ -183,6 +184,75 @@ fn kernels_generate_what_their_inputs_do_not_have() -> Result<()> {
         let mut out = [0; 9];
         kernel.run(&[], [(&mut out).into()])?;
         assert_eq!(out, [0, 1, 4, 9, 16, 25, 36, 49, 64]);
+    }
+    Ok(())
+}
+
+/// Where extents are open, indices are those of the arrays that a kernel is run on.
+#[test]
+fn indices_along_dynamic_dimensions() -> Result<()> {
+    for runner in Runner::all() {
+        let x = Array::input("x", DType::Float32, &["n".into(), "m".into()])?;
+        let (row, col) = (x.indices(0)?, x.indices(-1)?);
+        let triangle = where_(col.less_equal(&row), &x, 0);
+        let places = [x.argmax(1)?, x.argmin(0)?, x.argmax(())?];
+        let roots = [&triangle, &places[0], &places[1], &places[2]];
+        let kernel = Kernel::new(&roots, &[&x], &runner.options())?;
+        for (n, m) in [(1, 1), (3, 5), (40, 2), (2, 40), (33, 100), (70, 65)] {
+            let data: Vec<f32> = (0..n * m).map(|i| ((i * 7919) % 10007) as f32).collect();
+            let mut lower = vec![0.0_f32; n * m];
+            let (mut most, mut least, mut of_all) = (vec![0_i64; n], vec![0_i64; m], [0_i64]);
+            let bound = kernel.bind(&[("n", n), ("m", m)])?;
+            bound.run(
+                &[(&data).into()],
+                [(&mut lower).into(), (&mut most).into(), (&mut least).into(), (&mut of_all).into()],
+            )?;
+            let wanted = |i: usize| if i % m <= i / m { data[i] } else { 0.0 };
+            assert_eq!(lower, (0..n * m).map(wanted).collect::<Vec<f32>>(), "{runner:?} {n} {m}");
+            let extreme = |of: &mut dyn Iterator<Item = usize>, sign: f32| {
+                of.map(|i| (sign * data[i]) as i64)
+                    .enumerate()
+                    .max_by_key(|&(i, x)| (x, -(i as i64)))
+                    .map_or(0, |x| x.0 as i64)
+            };
+            let rows: Vec<i64> = (0..n).map(|i| extreme(&mut (i * m..i * m + m), 1.0)).collect();
+            let cols: Vec<i64> = (0..m).map(|j| extreme(&mut (j..n * m).step_by(m), -1.0)).collect();
+            assert_eq!((most, least), (rows, cols), "{runner:?} {n} {m}");
+            assert_eq!(of_all, [extreme(&mut (0..n * m), 1.0)], "{runner:?} {n} {m}");
+        }
+    }
+    let open = Array::input("x", DType::Float32, &[Dim::Rest])?;
+    let wrong = open.indices(0).map(drop).unwrap_err();
+    assert_eq!(
+        wrong.to_string(),
+        "indices: the rank of float32[...] is open; name its dimensions instead of `...`"
+    );
+    Ok(())
+}
+
+#[test]
+fn reductions_of_ranges_store_nothing() -> Result<()> {
+    // Below the bytes of any temporary of that many elements.
+    let n = 3_000_001_i64;
+    for runner in Runner::all() {
+        let options = Options { max_bytes: 64, ..runner.options() };
+        let numbers = Array::arange(1, n, 1)?;
+        let sums = [
+            numbers.sum(())?,
+            (&numbers * &numbers).sum(())?,
+            numbers.flip(0)?.max(())?,
+            numbers.argmin(())?,
+        ];
+        let last = n - 1;
+        let squares = i128::from(last) * i128::from(n) * i128::from(2 * n - 1) / 6;
+        let wanted = [last * n / 2, squares as i64, last, 0];
+        for (sum, wanted) in sums.iter().zip(wanted) {
+            assert_eq!(sum.eval_with(&options)?.item::<i64>()?, wanted, "{runner:?}");
+        }
+        let x = Array::arange(1.0, n as f64, 1.0)?;
+        let series = (1 / (&x * &x)).sum(())?.eval_with(&options)?.item::<f64>()?;
+        let stored = Array::from_vec((1..n).map(|i| 1.0 / (i * i) as f64).collect::<Vec<f64>>());
+        assert_eq!(series.to_bits(), stored.sum(())?.item::<f64>()?.to_bits(), "{runner:?}");
     }
     Ok(())
 }

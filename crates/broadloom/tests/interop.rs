@@ -111,6 +111,68 @@ fn kernels_run_on_ndarrays_of_any_strides() -> Result<()> {
     Ok(())
 }
 
+/// Of views with gaps only the elements are ours, so that they are no slices; reductions read them all the same, and have the
+/// bits of the same elements side by side.
+#[test]
+fn views_of_any_strides_are_reduced() -> Result<()> {
+    let data =
+        Array2::from_shape_fn((70, 90), |(i, j)| ((i * 7919 + j * 104_729) % 1013) as f32 * 0.37 - 180.0);
+    let mut reversed = data.slice(s![..;-1, ..80]);
+    reversed.invert_axis(Axis(1));
+    let views = [
+        data.view(),
+        data.t(),
+        data.slice(s![.., ..;2]),
+        data.slice(s![1..;3, 5..66]),
+        data.slice(s![..;-2, 1..;7]),
+        data.slice(s![.., ..33]).reversed_axes(),
+        reversed,
+    ];
+    for view in views {
+        let beside = view.as_standard_layout().into_owned();
+        for over in [Over::all(), Over::axis(0), Over::axis(1).keep_dims()] {
+            let results = |x: &Array<'_>| -> Result<Vec<ArrayD<f32>>> {
+                let results = [
+                    x.sum(over.clone())?,
+                    x.max(over.clone())?,
+                    (x * 0.5).std(over.clone(), 1.0)?,
+                    x.argmin(over.clone())?.astype(DType::Float32),
+                    x.vector_norm(over.clone(), 2.0)?,
+                    x.cumulative_sum(Some(0), None, false)?,
+                ];
+                results.iter().map(|x| x.to_ndarray::<f32>()).collect()
+            };
+            let options = Options { threads: Some(3), ..Options::default() };
+            assert_eq!(results(&view.lazy())?, results(&Array::from(&beside))?, "{view:?} {over:?}");
+            let largest = view.lazy().max(over.clone())?.eval_with(&options)?;
+            assert_eq!(largest.to_ndarray::<f32>()?, Array::from(&beside).max(over)?.to_ndarray::<f32>()?);
+        }
+        let of_rows: Array1<f32> = view.lazy().max(1)?.try_into()?;
+        let most = |row: ndarray::ArrayView1<'_, f32>| row.fold(f32::NEG_INFINITY, |most, &x| most.max(x));
+        assert_eq!(of_rows, view.map_axis(Axis(1), most));
+    }
+    Ok(())
+}
+
+/// What lies between the elements of an input is lent to someone else, who writes the result there.
+#[test]
+fn a_reduction_is_written_between_the_elements_it_reads() -> Result<()> {
+    let mut whole = Array2::from_shape_fn((50, 40), |(i, j)| (i * 40 + j) as f64);
+    let sums = whole.slice(s![.., ..;2]).sum_axis(Axis(1));
+    let (even, mut odd) = whole.multi_slice_mut((s![.., ..;2], s![.., 1..;2]));
+    odd.column_mut(3).assign_lazy(&even.lazy().sum(1)?)?;
+    assert_eq!(odd.column(3), sums);
+
+    let x = Array::input("x", DType::Float64, &["n".into(), "m".into()])?;
+    let kernel = Kernel::new(&[&x.sum(0)?, &x.mean(())?], &[&x], &Options::default())?;
+    let columns = even.sum_axis(Axis(0));
+    let mut mean = ndarray::arr0(0.0);
+    kernel.run(&[(&even).into()], [odd.row_mut(7).into(), mean.view_mut().into()])?;
+    assert_eq!(odd.row(7), columns);
+    assert_eq!(mean[()], columns.sum() / 1000.0);
+    Ok(())
+}
+
 #[test]
 fn owned_arrays_move_whatever_their_strides() {
     let data = table();

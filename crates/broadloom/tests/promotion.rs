@@ -217,3 +217,71 @@ fn operands_are_converted_before_the_function_sees_them() {
     }
     assert!(checked > 1200, "{checked}");
 }
+
+/// What reductions make of integers and bools: sums widen; means and norms are of floats, unless promotion is NumPy's.
+#[test]
+fn reductions_promote() -> Result<()> {
+    let bools = Array::from_vec(vec![true, true, false]);
+    let bytes = Array::from_vec(vec![1_u8, 2, 255]);
+    let shorts = Array::from_vec(vec![-3_i16, 4, 0]);
+    let of = |x: &Array<'static>| -> [Result<Array<'static>>; 8] {
+        [
+            x.sum(()),
+            x.prod(()),
+            x.cumulative_sum(None, None, false),
+            x.mean(()),
+            x.var((), 0.0),
+            x.vector_norm((), 2.0),
+            x.nanmean(()),
+            x.max(()),
+        ]
+    };
+    let dtypes = |x: &Array<'static>| {
+        of(x).map(|result| match result {
+            Ok(result) => result.dtype().name(),
+            Err(e) => {
+                assert!(
+                    e.kind() == ErrorKind::DType
+                        && e.message().contains(&format!("does not take {}", x.dtype())),
+                    "{e}"
+                );
+                assert!(e.help().is_some(), "{e}");
+                "error"
+            }
+        })
+    };
+    let e = "error";
+    let rows: [(&Array<'static>, [&str; 8], [&str; 8]); 3] = [
+        (&bools, [e; 8], ["int64", "int64", "int64", "float64", "float64", "float64", "float64", e]),
+        (
+            &bytes,
+            ["uint64", "uint64", "uint64", e, e, e, e, "uint8"],
+            ["uint64", "uint64", "uint64", "float64", "float64", "float64", "float64", "uint8"],
+        ),
+        (
+            &shorts,
+            ["int64", "int64", "int64", e, e, e, e, "int16"],
+            ["int64", "int64", "int64", "float64", "float64", "float64", "float64", "int16"],
+        ),
+    ];
+    for (x, strict, numpy) in rows {
+        assert_eq!(dtypes(x), strict, "{x}");
+        assert_eq!(with_promotion(Promotion::NumPy, || dtypes(x)), numpy, "{x}");
+        assert_eq!([x.any(())?.dtype(), x.count_nonzero(())?.dtype()], [DType::Bool, DType::Int64]);
+    }
+    with_promotion(Promotion::NumPy, || -> Result<()> {
+        assert_eq!(bools.sum(())?.item::<i64>()?, 2);
+        assert_eq!(bools.cumulative_sum(None, None, false)?.to_vec::<i64>()?, [1, 2, 2]);
+        assert_eq!(
+            (bytes.mean(())?.item::<f64>()?, shorts.vector_norm((), 2.0)?.item::<f64>()?),
+            (86.0, 5.0)
+        );
+        assert!(bools.vecdot(&bools, -1).is_err_and(|e| e.kind() == ErrorKind::DType));
+        Ok(())
+    })?;
+    assert_eq!(bytes.vecdot(bytes.astype(DType::Int8), -1)?.dtype(), DType::Int16);
+    assert_eq!(bytes.sum(Over::all().dtype(DType::UInt8))?.item::<u8>()?, 2);
+    assert!(bytes.sum(Over::all().dtype(DType::Bool)).is_err_and(|e| e.kind() == ErrorKind::DType));
+    assert!(bytes.max(Over::all().dtype(DType::Int64)).is_err_and(|e| e.kind() == ErrorKind::DType));
+    Ok(())
+}

@@ -1,7 +1,7 @@
 //! Reductions and scans have the reference's bits in every executor, vector width and number of threads, over every layout.
 
 use broadloom::prelude::*;
-use broadloom::{Chunks, Over, functions};
+use broadloom::{Chunks, Dim, In, Kernel, Out, Over, functions};
 use broadloom_testkit::random::{Rng, Tensor};
 use broadloom_testkit::reduction::exact::{bound, error_of_sum};
 use broadloom_testkit::reduction::{Cumulative, Function, Reduction};
@@ -233,6 +233,41 @@ fn scans() {
             }
         }
     }
+}
+
+/// One kernel for all extents, those of reduced axes too.
+#[test]
+fn kernels_of_open_extents() -> Result<()> {
+    let mut rng = Rng::new(47);
+    let x = Array::input("x", DType::Float64, &[Dim::from("n"), Dim::from("m")])?;
+    let roots = [x.sum(1)?, x.mean(Over::axis(0).keep_dims())?, x.var((), 1.0)?];
+    let references = [
+        Reduction::along(Function::Sum, &[1]),
+        Reduction { keepdims: true, ..Reduction::along(Function::Mean, &[0]) },
+        Reduction { correction: 1.0, ..Reduction::all(Function::Var) },
+    ];
+    for runner in Runner::all() {
+        let kernel = Kernel::new(&roots.each_ref(), &[&x], &runner.options())?;
+        for (n, m) in [(1, 1), (3, 5), (0, 4), (4, 0), (1, 67), (300, 20), (20, 300), (3, 5)] {
+            let data: Vec<f64> = (0..n * m).map(|_| float(&mut rng, 9)).collect();
+            let (mut sums, mut means, mut variance) = (vec![9.0_f64; n], vec![9.0; m], [9.0]);
+            let (rows, columns) = ([n], [1, m]);
+            let outputs = [
+                Out::shaped(&mut sums, &rows),
+                Out::shaped(&mut means, &columns),
+                Out::shaped(&mut variance, &[]),
+            ];
+            kernel.run(&[In::shaped(&data, &[n, m])], outputs)?;
+            let of = tensor(&Array::from_shape_vec(&[n, m], data.clone())?);
+            for (got, reference) in [&sums[..], &means, &variance].into_iter().zip(&references) {
+                let got: Vec<u64> = got.iter().map(|x: &f64| x.to_bits()).collect();
+                let want = reference.run(&of, Promotion::Strict).expect("types");
+                let what = format!("{n} × {m}, {runner:?}, {}", reference.function.name());
+                assert_eq!(elements::difference(want.dtype, &got, &want.bits), None, "{what}");
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Each result may be computed apart from the others.

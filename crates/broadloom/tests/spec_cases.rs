@@ -1,4 +1,4 @@
-//! Every row of the case files in tests/cases/spec, through the functions of the face: both executors, with rewrite
+//! Every row of the case files in tests/cases/spec and tests/cases/reductions, through the functions of the face: both executors, with rewrite
 //! rules and without, folded at build time, and at every place in an array that could make a difference.
 
 use std::path::Path;
@@ -84,4 +84,16 @@ fn strided_and_reversed() {
 #[test]
 fn broadcast_against_each_other() {
     check(Place::Broadcast);
+}
+
+/// The rows of reductions, in tests/cases/reductions.
+#[test]
+fn reductions_over_every_layout() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/reductions"));
+    let files = broadloom_testkit::cases::arrays::read(folder).unwrap_or_else(|error| panic!("{error}"));
+    let account = conformance::arrays::account(&files);
+    let wrong: Vec<&String> = account.values().flat_map(|tried| &tried.wrong).collect();
+    assert!(wrong.is_empty(), "{} are wrong:\n{:#?}", wrong.len(), &wrong[..wrong.len().min(20)]);
+    let compared: u64 = account.values().map(|tried| tried.compared).sum();
+    assert!(compared > 30_000, "{compared}");
 }

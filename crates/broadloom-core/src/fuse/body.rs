@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::code;
-use crate::fuse::cut::Cuts;
+use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, Origin, Output};
 use crate::fuse::plan::{Action, ParamSource};
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};

@@ -11,7 +11,9 @@ pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u3
     match &node.kind {
         NodeKind::Leaf(_) | NodeKind::View { .. } => None,
         // These are stages of their own; what they read is computed by a kernel.
-        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => None,
+        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
+            None
+        }
         NodeKind::Apply { op, args } => {
             let operand = args.last().map_or(node.dtype, |&arg| graph.node(arg).dtype);
             Some(Code::Apply(*op, operand))

@@ -8,8 +8,13 @@ use crate::graph::{Graph, Node, NodeId};
 /// The most instructions of one kernel; a larger region is cut where the fewest values are live.
 pub const MAX_BODY: usize = 2048;
 
+/// Bytes that stages which run block by block read and write for a block, about: half of a second-level cache.
+pub const BLOCK_BYTES: usize = 512 << 10;
+
 /// Writing an element of a temporary and reading it back, while it is in cache.
 const TEMPORARY: u64 = 8;
+/// The same of a temporary that is larger than the caches: three times the bytes of an element are moved.
+const TEMPORARY_IN_MEMORY: u64 = 40;
 /// Setting up one more kernel.
 const KERNEL: u64 = 20_000;
 
@@ -56,4 +61,12 @@ pub fn weigh(graph: &Graph, operand: NodeId, total: u64, loop_elements: usize) -
         recompute: total.saturating_mul((loop_elements - elements) as u64),
         store: KERNEL + TEMPORARY * elements as u64,
     }
+}
+
+/// Weighs the two ways of what several loops compute: computing it again costs so much, and a temporary has so many elements.
+/// It stays in cache where the loops run block by block. Of a root there is a copy more.
+pub fn weigh_shared(recompute: u64, elements: usize, stays: bool, is_root: bool) -> Weighed {
+    let element = if stays { TEMPORARY } else { TEMPORARY_IN_MEMORY };
+    let elements = (elements as u64).saturating_mul(if is_root { 2 } else { 1 });
+    Weighed::Temporary { recompute, store: KERNEL.saturating_add(elements.saturating_mul(element)) }
 }

@@ -1,22 +1,18 @@
 //! Which nodes are cut off into kernels of their own, before any is built.
 //!
-//! A node is materialised for one of four reasons: a reshape of it that no strides can express, a broadcast operand that
-//! is cheaper to compute once, a node that may fail in elements that nothing reads, and a node that many different views
-//! read. Each comes with its [`Decision`].
-
-use std::collections::HashSet;
+//! A node is materialised for one of five reasons: a reshape of it that no strides can express, a broadcast operand that
+//! is cheaper to compute once, a node that may fail in elements that nothing reads, a node that many different views
+//! read, and a node that several loops would compute ([`shared`]). Each comes with its [`Decision`].
 
 use smallvec::SmallVec;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::cost;
-use crate::fuse::decision::{Decision, Log, Why};
+use crate::fuse::decision::{Cuts, Decision, Log, Why};
+use crate::fuse::shared;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
-
-/// The nodes to materialise.
-pub type Cuts = HashSet<NodeId, rustc_hash::FxBuildHasher>;
 
 /// What is known of a node's leaves.
 #[derive(Clone, Default)]
@@ -48,6 +44,7 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
         leaves.push(found);
     }
     many_chains(graph, roots, &mut cuts, log);
+    shared::find(graph, roots, &mut cuts, log);
     cuts
 }
 
@@ -68,7 +65,7 @@ fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) 
         }
         let long = own.iter().any(|&c| chains.len(c) > MAX_VIEWS);
         if (own.len() > MAX_CHAINS || long) && cuts.insert(id) {
-            log.note(|| of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
+            log.note(|| Decision::of_node(graph, id, if long { Why::LongChain } else { Why::ManyChains }));
         }
         if cuts.contains(&id) {
             own = SmallVec::from_elem(STRAIGHT, 1);
@@ -106,7 +103,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         }
         NodeKind::Leaf(Leaf::Const { .. }) => Leaves { flat: true, ..Leaves::default() },
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
-        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => {
+        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             cuts.insert(id);
             Leaves { flat: true, layout: None, total: 0 }
         }
@@ -138,11 +135,6 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
     }
 }
 
-fn of_node(graph: &Graph, id: NodeId, why: Why) -> Decision {
-    let node = graph.node(id);
-    Decision { node: Some((id, node.dtype)), shape: node.shape.clone(), why }
-}
-
 /// The decision on an operand of a larger loop.
 fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost::Weighed>) -> Decision {
     let elements = graph.node(reader).shape.elements();
@@ -155,7 +147,7 @@ fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost
         }
         _ => Why::Hoisted { reader },
     };
-    of_node(graph, arg, why)
+    Decision::of_node(graph, arg, why)
 }
 
 /// Whether a node that may fail is only read by a loop without elements, which would never compute it.
@@ -168,7 +160,7 @@ fn loses_elements(graph: &Graph, arg: NodeId, reader: &Shape) -> bool {
 /// computed whole.
 fn cut_for_faults(graph: &Graph, arg: NodeId, cuts: &mut Cuts, log: &mut Log) {
     if cuts.insert(arg) {
-        log.note(|| of_node(graph, arg, Why::Faults));
+        log.note(|| Decision::of_node(graph, arg, Why::Faults));
     }
 }
 
@@ -191,7 +183,7 @@ fn view_leaves(
     let expressible = layout.is_some() || below.layout.is_none() && (below.flat || !view.merges_axes(shape));
     if !expressible {
         if cuts.insert(arg) {
-            log.note(|| of_node(graph, arg, Why::NoStrides { view: view.clone() }));
+            log.note(|| Decision::of_node(graph, arg, Why::NoStrides { view: view.clone() }));
         }
         return Leaves { flat: true, layout: None, total: 0 };
     }

@@ -3,13 +3,17 @@
 //! A [`Decision`] is a line of [`crate::fuse::Plan`]. It is put into words only when it is shown, so that noting it
 //! costs an evaluation nothing.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::fuse::cost::MAX_BODY;
-use crate::graph::NodeId;
+use crate::graph::{Graph, NodeId};
 use crate::layout::View;
 use crate::shape::Shape;
 use broadloom_math::DType;
+
+/// The nodes to materialise.
+pub(crate) type Cuts = HashSet<NodeId, rustc_hash::FxBuildHasher>;
 
 /// A decision about a node, or about a whole body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +61,26 @@ pub enum Why {
         /// The node whose loop reads it.
         reader: NodeId,
     },
+    /// Materialised: it combines elements.
+    Combined,
+    /// Materialised: several loops would compute it, among them that of a reduction.
+    Shared {
+        /// How many.
+        loops: usize,
+        /// What computing it more than once would cost.
+        recompute: u64,
+        /// What a kernel of its own and a temporary cost.
+        store: u64,
+    },
+    /// Fused into several loops, each of which computes it: a temporary would cost more.
+    Again {
+        /// How many.
+        loops: usize,
+        /// What computing it more than once costs.
+        recompute: u64,
+        /// What a kernel of its own and a temporary would cost.
+        store: u64,
+    },
     /// Materialised: it may divide by zero in elements that nobody reads.
     Faults,
     /// Materialised: it would be computed for many chains of views.
@@ -72,10 +96,18 @@ pub enum Why {
     },
 }
 
+impl Decision {
+    /// A decision about a node.
+    pub(crate) fn of_node(graph: &Graph, id: NodeId, why: Why) -> Decision {
+        let node = graph.node(id);
+        Decision { node: Some((id, node.dtype)), shape: node.shape.clone(), why }
+    }
+}
+
 impl Why {
     /// Whether the node gets a kernel of its own.
     pub fn materialises(&self) -> bool {
-        !matches!(self, Why::Recomputed { .. } | Why::Hoisted { .. } | Why::Split { .. })
+        !matches!(self, Why::Recomputed { .. } | Why::Again { .. } | Why::Hoisted { .. } | Why::Split { .. })
     }
 }
 
@@ -101,6 +133,19 @@ impl fmt::Display for Decision {
             Why::Hoisted { reader } => {
                 write!(f, "it is one value for a whole row of {reader:?}, computed once per row")
             }
+            Why::Combined => {
+                f.write_str("it combines elements, and what reads it is computed in a later stage")
+            }
+            Why::Shared { loops, .. } => write!(
+                f,
+                "{loops} kernels read it, and computing it in each would cost more than a temporary of {}",
+                shape.elements()
+            ),
+            Why::Again { loops, recompute, store } => write!(
+                f,
+                "computing it in each of {loops} kernels costs some {recompute} more, a temporary would have to save \
+                 twice {store}"
+            ),
             Why::Faults => f.write_str("it may divide by zero in elements that are not read"),
             Why::ManyChains => f.write_str("it is read through many chains of views"),
             Why::LongChain => f.write_str("it is read through a long chain of views"),
@@ -145,7 +190,6 @@ mod tests {
     use super::*;
     use crate::Result;
     use crate::fuse;
-    use crate::graph::Graph;
     use crate::kernel::Code;
     use crate::layout::Layout;
     use crate::op::Op;

@@ -26,6 +26,17 @@ pub struct Draft {
     pub nodes: Vec<NodeId>,
 }
 
+impl Draft {
+    /// The cut nodes that the elements are combined to; none where they are stored.
+    pub fn combined(&self) -> impl Iterator<Item = NodeId> {
+        let combines = !self.action.is_store();
+        self.outputs.iter().filter_map(move |output| match output {
+            Output::Node(id) if combines => Some(*id),
+            Output::Node(_) | Output::Root(_) => None,
+        })
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Output {
     Root(u32),

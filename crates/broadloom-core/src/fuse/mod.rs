@@ -12,6 +12,7 @@ mod cut;
 mod decision;
 mod draft;
 mod plan;
+mod shared;
 mod split;
 mod stages;
 
@@ -19,7 +20,7 @@ use crate::error::Result;
 use crate::graph::{Graph, NodeId};
 use crate::verify;
 
-pub use cost::MAX_BODY;
+pub use cost::{BLOCK_BYTES, MAX_BODY};
 pub use decision::{Decision, Why};
 pub use plan::{Action, InputView, ParamSource, Plan, Source, Stage, Target, describe};
 
@@ -49,6 +50,9 @@ fn cut_up(graph: &Graph, roots: &[NodeId], mut log: Log) -> Result<Plan> {
     let cuts = cut::find(graph, roots, &mut log);
     let mut placed = split::Placed::default();
     for stage in stages::drafts(graph, roots, &cuts) {
+        for id in stage.combined() {
+            log.note(|| Decision::of_node(graph, id, Why::Combined));
+        }
         split::push(&mut plan, &mut placed, stage, &mut log);
     }
     plan.decisions = log.take();

@@ -110,6 +110,17 @@ impl Action {
         Shape::new(&extents).unwrap_or_default()
     }
 
+    /// The names of what elements are combined by.
+    pub fn names(&self) -> SmallVec<[&'static str; 2]> {
+        match self {
+            Action::Store => SmallVec::new(),
+            Action::Reduce { reductions, .. } => {
+                reductions.iter().map(|reduction| reduction.name()).collect()
+            }
+            Action::Scan { scan, .. } => [scan.name()].into_iter().collect(),
+        }
+    }
+
     /// Whether elements are stored as they are computed.
     pub fn is_store(&self) -> bool {
         *self == Action::Store
@@ -138,6 +149,19 @@ impl Stage {
     pub fn output_shape(&self) -> Shape {
         self.action.output_shape(&self.shape)
     }
+
+    /// What an output is, in words: a value of the kernel, or what its elements are combined to.
+    pub fn written(&self, output: usize) -> String {
+        let value = self.kernel.outputs[output];
+        match &self.action {
+            Action::Store => format!("{value:?}"),
+            Action::Reduce { axes, reductions } => format!("{}({value:?}, axis={axes})", reductions[output]),
+            Action::Scan { scan, axis, initial } => {
+                let initial = if *initial { ", include_initial=true" } else { "" };
+                format!("{scan}({value:?}, axis={axis}{initial})")
+            }
+        }
+    }
 }
 
 /// Kernels in run order, and the temporaries between them.
@@ -151,7 +175,8 @@ pub struct Plan {
     pub roots: Vec<(DType, Shape)>,
     /// Why the graph was cut as it was; of [`explain`](super::explain) only.
     pub decisions: Vec<Decision>,
-    /// For each stage the node behind each instruction; of [`explain`](super::explain) only.
+    /// For each stage the node behind each instruction, and then those that their elements are combined to; of
+    /// [`explain`](super::explain) only.
     pub computes: Vec<Vec<NodeId>>,
 }
 
@@ -169,17 +194,7 @@ impl fmt::Display for Plan {
                 )?;
             }
             for (j, target) in stage.outputs.iter().enumerate() {
-                let value = stage.kernel.outputs[j];
-                match &stage.action {
-                    Action::Store => writeln!(f, "  {value:?} is written to {target}")?,
-                    Action::Reduce { axes, reductions } => {
-                        let reduction = reductions[j];
-                        writeln!(f, "  {reduction}({value:?}, axis={axes}) is written to {target}")?;
-                    }
-                    Action::Scan { scan, axis, .. } => {
-                        writeln!(f, "  {scan}({value:?}, axis={axis}) is written to {target}")?;
-                    }
-                }
+                writeln!(f, "  {} is written to {target}", stage.written(j))?;
             }
             for line in stage.kernel.to_string().lines() {
                 writeln!(f, "  {line}")?;

@@ -20,6 +20,7 @@ pub type Placed = FxHashMap<NodeId, u32>;
 
 /// Adds the draft's stages to the plan.
 pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
+    let combined: Vec<NodeId> = if log.keeps() { draft.combined().collect() } else { Vec::new() };
     let mut inputs = Vec::with_capacity(draft.inputs.len());
     for (leaf, layout) in draft.inputs {
         let source = match leaf {
@@ -49,7 +50,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     if whole.kernel.body.len() <= MAX_BODY {
         plan.stages.push(whole);
         if log.keeps() {
-            plan.computes.push(draft.nodes);
+            plan.computes.push([draft.nodes, combined].concat());
         }
         return;
     }
@@ -58,7 +59,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     if let Some(last) = last {
         plan.stages.push(last);
         if log.keeps() {
-            plan.computes.push(Vec::new());
+            plan.computes.push(combined);
         }
     }
 }

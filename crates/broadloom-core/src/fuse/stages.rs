@@ -7,7 +7,7 @@
 use smallvec::smallvec;
 
 use crate::fuse::body::{self, Member};
-use crate::fuse::cut::Cuts;
+use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, Output};
 use crate::fuse::plan::Action;
 use crate::graph::{Graph, NodeId, NodeKind};

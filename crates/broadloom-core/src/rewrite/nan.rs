@@ -60,7 +60,10 @@ impl Marks {
                 NodeKind::Cast { arg, .. } => graph.node(*arg).dtype.is_float(),
                 NodeKind::Host { .. } => true,
                 // Reductions and scans give the canonical NaN by themselves.
-                NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => false,
+                NodeKind::Reduce { .. }
+                | NodeKind::Scan { .. }
+                | NodeKind::Count { .. }
+                | NodeKind::Index { .. } => false,
                 NodeKind::Leaf(_) | NodeKind::View { .. } => false,
             }
     }
@@ -77,7 +80,9 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
         NodeKind::Cast { arg, .. } => !graph.node(*arg).dtype.is_float(),
         // A rule may put a number in the place of a function; a value that each run gives may be any NaN.
         NodeKind::Leaf(Leaf::Const { value, slot: None }) => !value.is_nan(),
-        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } => true,
+        NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
+            true
+        }
         NodeKind::Leaf(_) | NodeKind::Host { .. } | NodeKind::View { .. } => false,
     };
     if is_canonical { Ok(id) } else { graph.push(NodeKind::apply(Op::CanonicalNan, [id])) }

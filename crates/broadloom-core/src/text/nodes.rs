@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::ASTYPE;
+use super::parameters::{ARANGE, INDICES};
 use super::print;
 use crate::graph::{Graph, Leaf};
 use crate::layout::Layout;
@@ -49,6 +50,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             format!("{scan}({first}, axis={axis}{initial})")
         }
         NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
+        NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),
     })
 }
 
@@ -63,6 +65,7 @@ pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> Str
         NodeKind::Reduce { reduction, axes, .. } => Some(format!("{reduction} {axes}")),
         NodeKind::Scan { scan, axis, .. } => Some(format!("{scan} {axis}")),
         NodeKind::Count { .. } => Some("count".to_owned()),
+        NodeKind::Index { .. } => Some(INDICES.to_owned()),
     }
 }
 
@@ -100,7 +103,7 @@ fn numbers(layout: &Layout) -> String {
     match (&shape[..], &strides[..]) {
         (&[len], _) if layout.is_contiguous() && *offset == 0 => format!(" = {}", print::index(len)),
         (&[len], &[step]) if len > 1 && step != 0 => {
-            format!(" = {}({offset}, {}, {step})", print::ARANGE, offset + step * len as isize)
+            format!(" = {}({offset}, {}, {step})", ARANGE, offset + step * len as isize)
         }
         _ => format!("  # generated, strides {:?} from {offset}", &strides[..]),
     }

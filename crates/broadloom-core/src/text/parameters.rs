@@ -170,6 +170,12 @@ const FIRST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer
 /// The name of the conversion.
 pub const ASTYPE: &str = "astype";
 
+/// The name of the function of generated numbers in a range.
+pub(super) const ARANGE: &str = "arange";
+
+/// The name of the function of the indices along an axis.
+pub(super) const INDICES: &str = "indices";
+
 static CONVERSION: BuiltIn = BuiltIn {
     name: ASTYPE,
     parameters: &[X, Parameter::required("dtype", ParameterKind::DType)],
@@ -290,7 +296,7 @@ reductions! {
 }
 
 macro_rules! generators {
-    ($($name:literal $variant:ident ($($parameter:ident),*) => $gives:literal $doc:literal;)*) => {
+    ($($name:tt $variant:ident ($($parameter:ident),*) => $gives:literal $doc:literal;)*) => {
         static GENERATORS: &[BuiltIn] = &[$(BuiltIn {
             name: $name,
             parameters: &[$($parameter),*],
@@ -303,7 +309,7 @@ macro_rules! generators {
 }
 
 generators! {
-    "arange" Arange (START, LATER_STOP, STEP, DTYPE) => "int64, float64"
+    ARANGE Arange (START, LATER_STOP, STEP, DTYPE) => "int64, float64"
         "start, start + step, … up to and without stop; of one number, from 0 up to it. Element i is start + i * step.";
     "linspace" Linspace (START, STOP, NUM, ENDPOINT, FLOAT_DTYPE) => "float64"
         "num numbers, evenly spaced from start to stop, which is the last one if endpoint.";
@@ -315,7 +321,7 @@ generators! {
         "Zeros.";
     "ones" Ones (SHAPE, FLOAT_DTYPE) => "float64"
         "Ones.";
-    "indices" Indices (X, FIRST_AXIS) => "int64"
+    INDICES Indices (X, FIRST_AXIS) => "int64"
         "The index of each element of x along an axis, in an array of its shape.";
 }
 

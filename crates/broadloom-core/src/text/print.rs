@@ -11,6 +11,7 @@ use broadloom_math::f16;
 use super::ast::Item;
 use super::literal::nan;
 use super::operator::symbol;
+use super::parameters::ARANGE;
 use crate::layout::{Slice, View};
 use crate::op::Arity;
 use crate::{DType, Kind, Literal, Op, Scalar};
@@ -69,9 +70,6 @@ fn narrow(f: &mut fmt::Formatter<'_>, decimal: String, x: Scalar) -> fmt::Result
     let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i64 - 1023, bits & ((1 << 52) - 1));
     write!(f, "{sign}0x1.{fraction:013x}p{exponent}")
 }
-
-/// The name of the function of generated numbers in a range.
-pub const ARANGE: &str = "arange";
 
 /// The numbers of int64 from 0 to a length.
 pub fn index(len: usize) -> impl fmt::Display {

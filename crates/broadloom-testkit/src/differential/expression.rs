@@ -58,8 +58,9 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
                     include_initial: *initial,
                 },
             ),
-            // Extents are known, so that there is none.
+            // Extents are known, so that there are none.
             NodeKind::Count { .. } => return Err(unknown("count")),
+            NodeKind::Index { .. } => return Err(unknown("index")),
         });
     }
     Ok(Program {

@@ -153,6 +153,8 @@ pub struct Summary {
     pub evaluations: u64,
     /// Functions and conversions in the programs.
     pub steps: u64,
+    /// Reductions, scans and inner products in the programs.
+    pub reductions: u64,
     /// How many times each function was applied to operands of each dtype.
     pub applied: BTreeMap<(Op, DType), u64>,
     /// Whether some kernel was compiled; otherwise the interpreter ran in place of both executors.
@@ -167,6 +169,7 @@ impl Summary {
         self.evaluations += 2 * ways(program, most).len() as u64;
         for step in &program.steps {
             self.steps += u64::from(matches!(step, Step::Apply(..) | Step::Cast(..)));
+            self.reductions += u64::from(step.is_reduction());
         }
         for call in program.calls() {
             *self.applied.entry(call).or_default() += 1;
@@ -177,6 +180,7 @@ impl Summary {
         self.programs += other.programs;
         self.evaluations += other.evaluations;
         self.steps += other.steps;
+        self.reductions += other.reductions;
         for (call, times) in other.applied {
             *self.applied.entry(call).or_default() += times;
         }
@@ -192,7 +196,7 @@ impl Summary {
 /// Some lines.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { programs, evaluations, steps, applied, is_compiled, time } = self;
+        let Summary { programs, evaluations, steps, reductions, applied, is_compiled, time } = self;
         if *programs == 0 {
             return write!(f, "no program was tried");
         }
@@ -201,7 +205,11 @@ impl fmt::Display for Summary {
         }
         writeln!(f, "{programs} programs, evaluated {evaluations} times, all as the reference says")?;
         writeln!(f, "{:.1} s, {:.0} programs a second", time.as_secs_f64(), self.rate())?;
-        write!(f, "{steps} operations, {} pairs of a function and a dtype", applied.len())?;
+        write!(
+            f,
+            "{steps} operations, {reductions} reductions, {} pairs of a function and a dtype",
+            applied.len()
+        )?;
         match applied.iter().min_by_key(|(_, times)| **times) {
             Some(((op, dtype), times)) => write!(f, "; the rarest is {op} of {dtype}, {times} times"),
             None => Ok(()),

@@ -11,10 +11,10 @@ use broadloom_core::op::Law;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
 use super::program::{Arg, Program, PySlice, Step, View};
-use super::rng::Rng;
 use super::shape::broadcast;
 use super::typing::{self, Type};
 use crate::reduction::Reduction;
+use crate::rng::Rng;
 use crate::tensor::Tensor;
 use crate::{Value, edge_cases, oracle};
 
@@ -515,10 +515,7 @@ impl Generator {
             self.program.roots.push(largest);
         }
         if self.reduces && self.rng.chance(2, 3) {
-            let is_reduction = |&i: &usize| {
-                matches!(self.program.steps[i], Step::Reduce(..) | Step::Scan(..) | Step::VecDot(..))
-            };
-            let found: Vec<usize> = (0..last).filter(is_reduction).collect();
+            let found: Vec<usize> = (0..last).filter(|&i| self.program.steps[i].is_reduction()).collect();
             self.program.roots.extend(self.rng.pick(&found).copied());
         }
         while self.rng.chance(1, 3) && self.program.roots.len() < 5 {

@@ -83,6 +83,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether elements along axes are combined.
+    pub fn is_reduction(&self) -> bool {
+        matches!(self, Step::Reduce(..) | Step::Scan(..) | Step::VecDot(..))
+    }
+
     /// The earlier steps that it refers to.
     pub fn args(&self) -> Vec<usize> {
         match self {

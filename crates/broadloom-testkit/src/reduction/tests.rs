@@ -5,7 +5,7 @@ use broadloom_core::{DType, Promotion};
 use super::exact::{bound, error_of_sum};
 use super::tree::{canonical, cumulative, pairwise};
 use super::{Cumulative, Function, Reduction, VecDot, floats};
-use crate::random::Rng;
+use crate::rng::Rng;
 use crate::tensor::Tensor;
 
 const STRICT: Promotion = Promotion::Strict;

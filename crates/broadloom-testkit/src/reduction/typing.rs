@@ -59,7 +59,7 @@ pub(super) fn accumulator(dtype: DType) -> DType {
 fn of_floats(dtype: DType, name: &str, promotion: Promotion) -> Result<DType, String> {
     match dtype {
         d if d.is_float() => Ok(d),
-        d if d.is_integer() && promotion == Promotion::NumPy => Ok(DType::Float64),
+        _ if promotion == Promotion::NumPy => Ok(DType::Float64),
         d => Err(format!("{name} of {d}")),
     }
 }

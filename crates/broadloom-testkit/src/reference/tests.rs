@@ -2,7 +2,7 @@
 
 use super::precise::{self, Big};
 use super::*;
-use crate::random::Rng;
+use crate::rng::Rng;
 
 /// A row of `mpmath.txt`: a function, its arguments, and ± significand · 2^exponent.
 fn rows() -> impl Iterator<Item = (Function, [f64; 2], Big)> {

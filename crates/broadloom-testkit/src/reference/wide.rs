@@ -312,7 +312,7 @@ impl std::ops::Mul for Fixed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Rng;
+    use crate::rng::Rng;
 
     fn random(rng: &mut Rng) -> Wide {
         let significand = u128::from(rng.next()) << 64 | u128::from(rng.next());

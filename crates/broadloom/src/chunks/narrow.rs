@@ -334,7 +334,7 @@ impl<'a> Nodes<'a> {
             Some(Leaf::Data(_)) if *window == Window::whole(array.shape()) => Ok(array.clone()),
             Some(Leaf::Data(data)) => part_of(data, window),
             Some(Leaf::Index(_)) => {
-                window.0.first().map_or_else(|| Err(missing()), |slice| generated::numbers(*slice))
+                window.0.first().map_or_else(|| Err(missing()), |slice| generated::of_slice(*slice))
             }
             Some(Leaf::Number(_) | Leaf::Const(_)) => Ok(array.clone()),
             Some(Leaf::Input(_)) | None => Err(missing()),

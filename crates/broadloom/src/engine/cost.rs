@@ -69,8 +69,8 @@ const PER_BYTE: f64 = 0.048;
 pub struct Traffic {
     pub read: usize,
     pub written: usize,
-    /// Whether what is written stays in cache, to be combined.
-    pub combines: bool,
+    /// Whether what is written stays in cache: to be combined, or read by the next stage of a block of rows.
+    pub stays: bool,
 }
 
 impl Traffic {
@@ -80,7 +80,7 @@ impl Traffic {
             operands.fold(0usize, |sum, operand| sum.saturating_add(loops.distinct_bytes(operand)))
         };
         let (inputs, all) = (loops.inputs(), loops.operands().len());
-        Traffic { read: sum(0..inputs), written: sum(inputs..all), combines: false }
+        Traffic { read: sum(0..inputs), written: sum(inputs..all), stays: false }
     }
 
     /// How machine code writes the outputs: on vectors of 128 bits, as usual.
@@ -90,7 +90,7 @@ impl Traffic {
 
     /// How the interpreter, and machine code on wide vectors, writes the outputs.
     pub fn stores(self) -> Stores {
-        match self.combines || self.read.saturating_add(self.written) < LARGE {
+        match self.stays || self.read.saturating_add(self.written) < LARGE {
             true => Stores::Cached,
             false => Stores::Streaming,
         }

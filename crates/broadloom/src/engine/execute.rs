@@ -39,6 +39,9 @@ impl PreparedStage {
     ) -> Result<()> {
         match self.direct(request) {
             _ if !self.stage.action.is_store() => {
+                if watch.is_none() && self.is_short_reduction() {
+                    return self.reduce_neighbours(inputs, outputs);
+                }
                 let inputs: SmallVec<[Region<'_>; 8]> = inputs.map(Region::from).collect();
                 let mut outputs: SmallVec<[&mut [u8]; 4]> = outputs.collect();
                 self.combine(request, &inputs, &mut outputs, params, watch)
@@ -109,11 +112,7 @@ impl PreparedStage {
             outcome: &outcome,
             can_fail: self.can_fail,
         };
-        // Machine code reads before it writes, element by element; the interpreter's slices must not alias.
-        let (policy, time) = match &runner {
-            Runner::Jit(_) => (AliasPolicy::InPlace, choice.cost.compiled),
-            Runner::Interp(_) => (AliasPolicy::Copy, choice.cost.interpreted),
-        };
+        let (policy, time) = (alias_policy(&runner), choice.time());
         let threads = workers::threads(request.options, time);
         // More parts than threads, since some threads come late or are slower.
         let parts = if threads > 1 { threads * 4 } else { 1 };
@@ -126,6 +125,19 @@ impl PreparedStage {
         self.check(outcome.faults())
     }
 
+    /// Runs a part of the stage over bound memory, here and now, by what was chosen for the whole.
+    pub(super) fn run_part(
+        &self,
+        nest: &mut Nest<'_>,
+        runner: &Runner,
+        params: &[u64],
+        outcome: &Outcome<'_>,
+    ) -> Result<()> {
+        let job = Job { runner, stores: self.traffic.stores(), params, outcome, can_fail: self.can_fail };
+        let mut parts = nest.split(1, alias_policy(runner));
+        parts.try_for_each(|part| with_workspace(|scratch, tiles| job.blocks(part, scratch, tiles)))
+    }
+
     /// The first fault site that was met, whoever met it.
     pub(super) fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
         let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
@@ -136,6 +148,14 @@ impl PreparedStage {
             }
             None => Ok(()),
         }
+    }
+}
+
+/// Machine code reads before it writes, element by element; the interpreter's slices must not alias.
+fn alias_policy(runner: &Runner) -> AliasPolicy {
+    match runner {
+        Runner::Jit(_) => AliasPolicy::InPlace,
+        Runner::Interp(_) => AliasPolicy::Copy,
     }
 }
 

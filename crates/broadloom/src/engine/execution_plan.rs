@@ -1,40 +1,37 @@
 //! An execution plan: the prepared stages of an expression, and the buffers between them.
 //!
-//! It is made once for an expression and run over any memory of the same layouts. Stages run in their order; a stage whose
-//! operands are all slices goes to [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found
-//! then. Where an output overlaps an input other than element for element, the stage runs into buffers of its own first.
+//! It is made once for an expression and run over any memory of the same layouts. Stages run in their order, or some of them
+//! [block by block](crate::engine::row_blocks) of their rows; a stage whose operands are all slices goes to
+//! [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found then. Where an output overlaps an
+//! input other than element for element, the stage runs into buffers of its own first.
 
-use broadloom_core::fuse::{self, Action, ParamSource, Source, Stage, Target};
-use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
+use broadloom_core::fuse::{self, Action, Source, Stage, Target};
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Pool, Region, View, ViewMut};
+use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Region, View, ViewMut};
 use smallvec::SmallVec;
 
 use crate::engine::memory::{self, Destination, Memory, contiguous_mut, copy, outputs, view};
 use crate::engine::options::Executor;
+use crate::engine::plan_run::{PlanRun, param};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::reduce::{Blocks, Folding};
+use crate::engine::row_blocks::{Apart, RowBlocks, Step};
 use crate::engine::runtime::Request;
-use crate::engine::watch::Watch;
 
 /// See the module's head.
 pub(crate) struct ExecutionPlan {
     pub(super) stages: Vec<PreparedStage>,
     pub(super) temps: Vec<(DType, Shape)>,
     pub(super) roots: Vec<(DType, Shape)>,
-    /// The stage that reads each temporary last.
+    /// What is run in turn.
+    pub(super) steps: Vec<Step>,
+    /// Why stages that might run block by block do not.
+    pub(super) apart: Option<Apart>,
+    /// The step that reads each temporary last.
     last_read: Vec<usize>,
     /// Bytes of roots and temporaries.
     bytes: usize,
-}
-
-/// A run of a plan: all but the memory that is written.
-pub(super) struct PlanRun<'r> {
-    pub request: Request<'r>,
-    pub pool: &'r Pool,
-    pub slots: &'r [Region<'r>],
-    pub literals: &'r [Scalar],
-    pub watch: Option<&'r Watch<'r>>,
 }
 
 impl ExecutionPlan {
@@ -46,16 +43,18 @@ impl ExecutionPlan {
                 Error::new(ErrorKind::Limit, "results and temporaries take more bytes than can be addressed")
             })?;
         }
-        let mut last_read = vec![0; plan.temps.len()];
-        for (i, stage) in plan.stages.iter().enumerate() {
-            for input in &stage.inputs {
-                if let Source::Temp(t) = input.source {
-                    last_read[t as usize] = i;
-                }
+        let called = |stage: &Stage, f: &HostFunction| stage.kernel.functions.contains(f.declaration());
+        let can_fail = |stage: &Stage| functions.iter().any(|f| f.can_fail() && called(stage, f));
+        let (steps, apart) = RowBlocks::steps(&plan, can_fail)?;
+        let last_read = last_reads(&plan, &steps);
+        let mut stages: Vec<PreparedStage> =
+            plan.stages.into_iter().map(|stage| PreparedStage::new(stage, functions)).collect();
+        for blocks in steps.iter().filter_map(Step::blocks) {
+            for member in blocks.members.iter().filter(|member| blocks.stays(member)) {
+                stages[member.stage].traffic.stays = true;
             }
         }
-        let stages = plan.stages.into_iter().map(|stage| PreparedStage::new(stage, functions)).collect();
-        Ok(ExecutionPlan { stages, temps: plan.temps, roots: plan.roots, last_read, bytes })
+        Ok(ExecutionPlan { stages, temps: plan.temps, roots: plan.roots, steps, apart, last_read, bytes })
     }
 
     /// The one stage of a plan that writes the roots, in their order, and nothing else.
@@ -133,18 +132,20 @@ impl ExecutionPlan {
         }
         let mut memory = Memory::new(run.pool, &[], self.temps.len(), SmallVec::new())?;
         let mut made: Vec<Option<Blocks>> = self.roots.iter().map(|_| None).collect();
-        let done = self.stages.iter().enumerate().try_for_each(|(i, prepared)| {
-            match first_of(i) {
-                None => run.stage(prepared, &mut memory)?,
-                Some(root) => {
-                    let blocks = run.fold(prepared, &memory, so_far.count(), width(root))?;
-                    for (output, blocks) in blocks.into_iter().enumerate() {
-                        let root = places.iter().position(|place| *place == (i, output));
-                        root.map(|root| made[root].replace(blocks));
-                    }
+        let done = self.steps.iter().enumerate().try_for_each(|(at, step)| {
+            for i in step.stages() {
+                let prepared = &self.stages[i];
+                let Some(root) = first_of(i) else {
+                    run.stage(prepared, &mut memory)?;
+                    continue;
+                };
+                let blocks = run.fold(prepared, &memory, so_far.count(), width(root))?;
+                for (output, blocks) in blocks.into_iter().enumerate() {
+                    let root = places.iter().position(|place| *place == (i, output));
+                    root.map(|root| made[root].replace(blocks));
                 }
             }
-            memory.release(run.pool, &self.last_read, i);
+            memory.release(run.pool, &self.last_read, at);
             Ok(())
         });
         memory.finish(run.pool, done)?;
@@ -163,8 +164,16 @@ impl ExecutionPlan {
             return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
         let mut memory = Memory::new(run.pool, &self.roots, self.temps.len(), destinations)?;
-        let done = self.stages.iter().enumerate().try_for_each(|(i, stage)| {
-            run.stage(stage, &mut memory)?;
+        let done = self.steps.iter().enumerate().try_for_each(|(i, step)| {
+            match step.blocks() {
+                Some(blocks) if blocks.is_apart(run, &memory) => {
+                    blocks.run(run, &self.stages, &mut memory)?;
+                }
+                // A later block would read what an earlier one has written.
+                Some(_) | None => {
+                    step.stages().try_for_each(|stage| run.stage(&self.stages[stage], &mut memory))?
+                }
+            }
             memory.release(run.pool, &self.last_read, i);
             Ok(())
         });
@@ -201,7 +210,7 @@ impl PlanRun<'_> {
             }
             let done = self.attempt(prepared, temps, views, &params);
             if done.is_ok() {
-                copy_all(&fresh, outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -231,7 +240,7 @@ impl PlanRun<'_> {
             let done = prepared.combine(&self.request, &inputs, &mut slices, &params, self.watch);
             drop(slices);
             if done.is_ok() {
-                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?, stage)?;
+                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -254,15 +263,6 @@ impl PlanRun<'_> {
         let inputs: SmallVec<[Region<'_>; 8]> =
             stage.inputs.iter().map(|input| self.region(input.source, &memory.temps)).collect();
         prepared.fold(&self.request, &inputs, &params, self.watch, start, width)
-    }
-
-    /// The memory of an input; of one that is generated, none.
-    fn region<'m>(&'m self, source: Source, temps: &'m [Option<Buffer>]) -> Region<'m> {
-        match source {
-            Source::Slot(slot) => self.slots[slot as usize],
-            Source::Temp(temp) => temps[temp as usize].as_ref().map_or(&[][..], Buffer::as_bytes).into(),
-            Source::Index => [][..].into(),
-        }
     }
 
     /// Runs a stage into these outputs; false, and nothing is written, where one overlaps an input other than element for
@@ -293,19 +293,24 @@ impl PlanRun<'_> {
     }
 }
 
-/// Copies buffers to a stage's outputs.
-fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>, stage: &Stage) -> Result<()> {
-    let layout = Layout::contiguous(stage.output_shape());
-    fresh
-        .iter()
-        .zip(outputs)
-        .try_for_each(|((buffer, dtype), out)| copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out))
+/// The step that reads each temporary last.
+fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
+    let mut last = vec![0; plan.temps.len()];
+    for (i, step) in steps.iter().enumerate() {
+        for input in step.stages().flat_map(|stage| &plan.stages[stage].inputs) {
+            if let Source::Temp(t) = input.source {
+                last[t as usize] = i;
+            }
+        }
+    }
+    last
 }
 
-/// The bits of a run-time scalar.
-pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
-    match source {
-        ParamSource::Slot(slot) => literals[slot as usize].bits,
-        ParamSource::Fixed(value) => value.bits,
-    }
+/// Copies buffers to a stage's outputs.
+fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<()> {
+    fresh.iter().zip(outputs).try_for_each(|((buffer, dtype), out)| {
+        // The output's own shape may have kept the axes that were reduced.
+        let layout = Layout::contiguous(Shape::new(out.shape())?);
+        copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out)
+    })
 }

@@ -2,20 +2,24 @@
 //!
 //! It takes the same steps as an evaluation, so that nothing is said that does not happen, and computes nothing.
 
-use broadloom_core::Result;
-use broadloom_core::fuse;
+use broadloom_core::fuse::{self, Action};
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
-use broadloom_ir::VectorWidth;
+use broadloom_core::{DType, Result};
+use broadloom_ir::{Reduction, VectorWidth};
 use broadloom_mem::{FloatEnv, Stores};
+use broadloom_reduce::LANES;
 
 use crate::engine::choice::Why;
 use crate::engine::execution_plan::ExecutionPlan;
+use crate::engine::geometry::Geometry;
 use crate::engine::options::Options;
 use crate::engine::prepared::PreparedStage;
+use crate::engine::reduce::parts;
+use crate::engine::row_blocks::Step;
 use crate::engine::runtime::Runtime;
 use crate::engine::workers;
-use crate::explain::{Explanation, Run, Step};
+use crate::explain::{self, Explanation, Run};
 use crate::lower::Expression;
 
 /// How much to say.
@@ -57,7 +61,10 @@ pub(super) fn explain(
         let prepared = known.map_or(prepared, |plan| &plan.stages[i]);
         stages.push(step(runtime, prepared, nodes, options, detail)?);
     }
+    let apart = fresh.apart.map(|why| why.to_string());
+    let blocks = fresh.steps.iter().filter_map(Step::blocks).map(ToString::to_string).chain(apart).collect();
     Ok(Explanation {
+        blocks,
         numbers: (0..typed_roots.len()).collect(),
         typed: (typed, typed_roots),
         graph,
@@ -80,12 +87,25 @@ fn step(
     nodes: Vec<NodeId>,
     options: &Options,
     detail: Detail,
-) -> Result<Step> {
+) -> Result<explain::Step> {
     let (stage, traffic) = (prepared.stage.clone(), prepared.traffic);
-    let (read, written) = (traffic.read, traffic.written);
+    let (read, mut written) = (traffic.read, traffic.written);
+    if !stage.action.is_store() {
+        let elements = stage.output_shape().elements();
+        written = stage.kernel.output_dtypes().map(|dtype| elements * dtype.size()).sum();
+    }
     if stage.shape.elements() == 0 {
-        let access = prepared.classes().collect();
-        return Ok(Step { stage, nodes, access, read: 0, written: 0, run: None, code: None });
+        let (access, combining) = (prepared.classes().collect(), combining(prepared, 1));
+        return Ok(explain::Step {
+            stage,
+            nodes,
+            access,
+            read: 0,
+            written,
+            combining,
+            run: None,
+            code: None,
+        });
     }
     let (access, request) = (prepared.access(), runtime.request(options));
     let choice = prepared.would_choose(&request, &access);
@@ -106,17 +126,87 @@ fn step(
     };
     // The interpreter's are like those on wide vectors.
     let stores_at = if choice.jit { width } else { VectorWidth::W512 };
+    let folds = prepared.geometry.as_ref().is_some_and(|geometry| geometry.direct);
+    let cost = choice.cost;
+    let time = if folds { cost.compiled } else { choice.time() };
+    let threads = workers::threads(options, time);
     let run = Run {
-        jit: choice.jit,
+        folds,
+        jit: choice.jit && !folds,
         width,
         narrowed,
         why: choice.why.to_string(),
-        threads: workers::threads(options, choice.time()),
-        interpreted: choice.cost.interpreted,
-        compiled: choice.cost.compiled,
-        compile: choice.cost.compile,
+        threads,
+        interpreted: if folds { cost.compiled } else { cost.interpreted },
+        compiled: cost.compiled,
+        compile: cost.compile,
         streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
-    let access = prepared.classes().collect();
-    Ok(Step { stage, nodes, access, read, written, run: Some(run), code })
+    let (access, combining) = (prepared.classes().collect(), combining(prepared, threads));
+    Ok(explain::Step { stage, nodes, access, read, written, combining, run: Some(run), code })
+}
+
+/// How a stage combines its elements, a line each.
+fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
+    let stage = &prepared.stage;
+    match (&stage.action, &prepared.geometry) {
+        (Action::Reduce { reductions, .. }, Some(geometry)) => {
+            let counts =
+                format!("each of {} results is combined of {} elements", geometry.results, geometry.count);
+            let order = order(reductions, stage.kernel.output_dtypes());
+            let mut lines = vec![format!("{counts}; {order}")];
+            if geometry.results > 0 && geometry.count > 0 {
+                lines.push(walk(geometry, threads));
+            }
+            lines
+        }
+        (Action::Scan { .. }, _) => vec![
+            "each element is combined with the totals of aligned blocks before it, the largest first".into(),
+            "elements are stored, and then combined where they are".into(),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// In which order elements are combined.
+fn order(reductions: &[Reduction], dtypes: impl Iterator<Item = DType>) -> String {
+    let (mut canonical, mut free): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for (reduction, dtype) in reductions.iter().zip(dtypes) {
+        let is_ordered = matches!(reduction, Reduction::Sum | Reduction::Prod) && dtype.is_float();
+        let names = if is_ordered { &mut canonical } else { &mut free };
+        if !names.contains(&reduction.name()) {
+            names.push(reduction.name());
+        }
+    }
+    let mut parts = Vec::new();
+    if !canonical.is_empty() {
+        parts.push(format!("{} in the canonical order of {LANES} lanes", canonical.join(", ")));
+    }
+    if !free.is_empty() {
+        parts.push(format!("{} in any order, which gives the same bits", free.join(", ")));
+    }
+    parts.join("; ")
+}
+
+/// In which pieces elements are computed and combined, and by which threads.
+fn walk(geometry: &Geometry, threads: usize) -> String {
+    let step = geometry.step();
+    let results = match (geometry.form.is_across(), step) {
+        (_, 1) => "result by result".to_owned(),
+        (false, _) => format!("{step} results at a time, one after the other"),
+        (true, _) => format!("{step} neighbouring results at once"),
+    };
+    let place = match geometry.direct {
+        true => "elements are combined where they are in memory".to_owned(),
+        false => format!(
+            "elements are computed into a tile of about {} in cache, and combined there",
+            geometry.tile
+        ),
+    };
+    let parts = match threads {
+        ..=1 => "",
+        _ if geometry.has_ranges(parts(threads)) => "; threads have ranges of the elements, joined in order",
+        _ => "; threads have results of their own",
+    };
+    format!("{place}, {results}{parts}")
 }

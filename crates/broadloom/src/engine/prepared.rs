@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use broadloom_core::fuse::{Action, Source, Stage};
 use broadloom_core::{DType, Kernel, Layout, Result};
@@ -19,9 +19,9 @@ use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
 use crate::engine::cost::{self, Estimate, RunCost, Traffic};
+use crate::engine::geometry::Geometry;
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
-use crate::engine::reduce::Geometry;
 use crate::engine::runtime::{Compilation, KernelKey, Request, ThreadMode};
 use crate::engine::watch::Watch;
 use crate::jit::{self, Compiled};
@@ -131,10 +131,7 @@ impl PreparedStage {
         });
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
-        let geometry = match &stage.action {
-            Action::Reduce { axes, .. } => Some(Geometry::new(&stage, *axes)),
-            Action::Store | Action::Scan { .. } => None,
-        };
+        let geometry = Geometry::of(&stage);
         let leaves = match (&stage.action, &geometry) {
             (Action::Reduce { reductions, .. }, Some(geometry)) if geometry.has_long_runs(&stage) => {
                 stage.kernel.with_leaves(reductions).map(Arc::new)
@@ -150,7 +147,7 @@ impl PreparedStage {
             estimate,
             cost: stage.kernel.cost() as usize,
             traffic: Traffic {
-                combines: geometry.is_some(),
+                stays: geometry.is_some(),
                 ..loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of)
             },
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
@@ -372,7 +369,11 @@ impl PreparedStage {
 
     /// Notes how long a run of a trial took.
     pub fn note(&self, request: &Request<'_>, jit: bool, since: Instant) {
-        let time = since.elapsed();
+        self.note_time(request, jit, since.elapsed());
+    }
+
+    /// [`PreparedStage::note`] of a run that was measured piece by piece.
+    pub fn note_time(&self, request: &Request<'_>, jit: bool, time: Duration) {
         // Times are compared in floats.
         let _ieee = FloatEnv::ieee();
         if let Ok(mut kept) = self.kept.try_lock()
@@ -414,6 +415,12 @@ impl PreparedStage {
             choice.jit
         })
     }
+}
+
+/// How the inputs of a stage are accessed, where they are in memory as their layouts say and outputs are contiguous; of
+/// layouts that have no plan, nothing is said.
+pub fn access_of(stage: &Stage) -> SmallVec<[Access; 8]> {
+    loops(stage).map_or_else(|_| SmallVec::new(), |loops| loops.accesses().collect())
 }
 
 /// The loops of a stage, where inputs are in memory or generated as their layouts say and outputs are contiguous.

@@ -73,7 +73,7 @@ pub(crate) struct Watch<'w> {
 
 impl<'w> Watch<'w> {
     /// Elements of a chunk, at most: some 20 µs of a cheap body.
-    const CHUNK: usize = 1 << 17;
+    pub(super) const CHUNK: usize = 1 << 17;
     /// Estimated nanoseconds of a chunk, at most.
     const CHUNK_TIME: f64 = 2e6;
 

@@ -174,7 +174,9 @@ fn kernels(e: &Explanation) -> Drawing {
             }
         }
         let title = frame(e, i);
-        let lines = [format!("kernel {i}"), format!("{} instructions", step.stage.kernel.body.len())];
+        let combines: String = step.stage.action.names().iter().map(|name| format!(", {name}")).collect();
+        let lines =
+            [format!("kernel {i}"), format!("{} instructions{combines}", step.stage.kernel.body.len())];
         drawing.boxes.push(Shown { title, class: "op", lines, kernel: Some(i), band: i });
     }
     drawing
@@ -189,7 +191,7 @@ fn frame(e: &Explanation, i: usize) -> String {
     let moved = (step.read as u64).saturating_add(step.written as u64);
     let run = step.run.as_ref().filter(|run| run.jit);
     let vectors = run.map_or_else(String::new, |run| format!(" ({} bits)", run.width));
-    format!("kernel {i} over {}: {}{vectors}, {}", step.stage.shape, step.executor(), bytes(moved))
+    format!("kernel {i} over {}: {}{vectors}, {}", step.space(), step.executor(), bytes(moved))
 }
 
 fn render(drawing: &Drawing) -> Markup {

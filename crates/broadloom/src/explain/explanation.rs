@@ -42,6 +42,8 @@ pub struct Explanation {
     pub(crate) decisions: Vec<Decision>,
     pub(crate) temps: Vec<(DType, Shape)>,
     pub(crate) stages: Vec<Step>,
+    /// Which stages run block by block, or why they don't.
+    pub(crate) blocks: Vec<String>,
     /// What is explained, in a line; empty for arrays.
     pub(crate) about: String,
     /// The names of inputs, by slot, and of results, by number; empty where they have none.
@@ -66,6 +68,8 @@ pub(crate) struct Step {
     /// Bytes read and written.
     pub read: usize,
     pub written: usize,
+    /// How it combines its elements, if it does, a line each.
+    pub combining: Vec<String>,
     /// Its chosen executor; `None` for a stage without elements.
     pub run: Option<Run>,
     /// Its code, or why there is none, if it was asked for.
@@ -87,6 +91,8 @@ pub(crate) struct Run {
     pub compile: f64,
     /// Whether it uses non-temporal stores.
     pub streams: bool,
+    /// Whether nothing is computed: elements are combined where they are in memory.
+    pub folds: bool,
 }
 
 impl Explanation {
@@ -103,8 +109,8 @@ impl Explanation {
             .fold(0, |sum: u64, s| sum.saturating_add((s.read as u64).saturating_add(s.written as u64)))
     }
 
-    /// How many operations and conversions on elements the kernels do; those that serve a row, or all, are counted once
-    /// for it.
+    /// How many operations and conversions on elements the kernels do, and how many elements are combined with others; those
+    /// that serve a row, or all, are counted once for it.
     pub fn operations(&self) -> u64 {
         self.stages.iter().fold(0, |sum: u64, s| sum.saturating_add(s.operations()))
     }
@@ -140,12 +146,12 @@ impl Explanation {
         name_or(self.outputs.get(number), format_args!("result {number}"))
     }
 
-    /// A line for each array that owns its values already.
+    /// A line for stages that run block by block, and for each array that owns its values already.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let shared = |&number: &usize| {
             format!("{} is in memory already: it is shared, and nothing runs for it", self.result(number))
         };
-        self.settled.iter().map(shared)
+        self.blocks.iter().cloned().chain(self.settled.iter().map(shared))
     }
 }
 
@@ -184,11 +190,26 @@ impl Step {
         }
         let rows = elements / self.stage.shape.last().map_or(1, |&last| last as u64).max(1);
         let [call, row, element] = self.instructions().map(|n| n as u64);
+        let element = element + self.combinations() as u64;
         call.saturating_add(row.saturating_mul(rows)).saturating_add(element.saturating_mul(elements))
+    }
+
+    /// What each element is combined with others for: so many results.
+    pub(super) fn combinations(&self) -> usize {
+        if self.stage.action.is_store() { 0 } else { self.stage.outputs.len() }
+    }
+
+    /// The index space, and the shape that its elements are combined to.
+    pub(super) fn space(&self) -> String {
+        match self.stage.action.is_store() {
+            true => self.stage.shape.to_string(),
+            false => format!("{}, combined to {}", self.stage.shape, self.stage.output_shape()),
+        }
     }
 
     pub(super) fn executor(&self) -> &'static str {
         match &self.run {
+            Some(run) if run.folds => "no kernel",
             Some(run) if run.jit => "jit",
             Some(_) => "interpreter",
             None => "nothing",

@@ -120,9 +120,14 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
     let [call, row, element] = step.instructions();
     html! {
         section {
-            h2 { "Kernel " (number) " over " code { (stage.shape) } }
+            h2 { "Kernel " (number) " over " code { (step.space()) } }
             @match &step.run {
+                None if step.combinations() > 0 => p { "It has no elements: its results are those of nothing." },
                 None => p { "It has no elements: nothing runs." },
+                Some(run) if run.folds => p {
+                    "Nothing is computed: elements are combined where they are in memory, with " (run.threads) " "
+                    (plural(run.threads, "thread")) ", in an estimated " (time(run.compiled)) "."
+                },
                 Some(run) => {
                     p {
                         "Runs on the " b { (step.executor()) } " with " (run.threads) " " (plural(run.threads, "thread")) ": " (run.why) "."
@@ -136,7 +141,9 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                     }
                 }
             }
+            @if !step.combining.is_empty() { ul { @for line in &step.combining { li { (line) } } } }
             p {
+                @if step.combinations() > 0 { (step.combinations()) " " (plural(step.combinations(), "combination")) " and " }
                 (element) " " (plural(element, "instruction")) " for each element, " (row) " for each row, " (call) " for each call: "
                 (count(step.operations())) " " (plural(step.operations() as usize, "operation")) ". Reads " (bytes(step.read as u64)) ", writes " (bytes(step.written as u64)) "."
             }
@@ -150,9 +157,9 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                         td { "reads " (source) } td { (layout) } td { (access) }
                     }
                 }
-                @for (value, &target) in stage.kernel.outputs.iter().zip(&stage.outputs) {
+                @for (j, &target) in stage.outputs.iter().enumerate() {
                     tr {
-                        td { (format!("{value:?}")) } td { (stage.kernel.dtype(*value)) }
+                        td { (stage.written(j)) } td { (stage.kernel.dtype(stage.kernel.outputs[j])) }
                         td { "writes " (e.target(target)) } td { "contiguous, unless memory is given" } td {}
                     }
                 }

@@ -94,20 +94,25 @@ impl Explanation {
 
     fn stage(&self, f: &mut fmt::Formatter<'_>, number: usize, step: &Step) -> fmt::Result {
         let stage = &step.stage;
-        writeln!(f, "stage {number} over {}:", stage.shape)?;
+        writeln!(f, "stage {number} over {}:", step.space())?;
         for j in 0..stage.inputs.len() {
             writeln!(f, "  {:?} reads {}", stage.kernel.input(j), self.input(step, j).join(", "))?;
         }
-        for (value, &target) in stage.kernel.outputs.iter().zip(&stage.outputs) {
-            writeln!(f, "  {value:?} is written to {}", self.target(target))?;
+        for (j, &target) in stage.outputs.iter().enumerate() {
+            writeln!(f, "  {} is written to {}", stage.written(j), self.target(target))?;
         }
         indented(f, stage.kernel.to_string().lines())?;
+        indented(f, &step.combining)?;
         let [call, row, element] = step.instructions();
         write!(f, "  for each element {element} {}", plural(element, "instruction"))?;
         for (n, what) in [(row, "row"), (call, "call")] {
             if n > 0 {
                 write!(f, ", {n} once per {what}")?;
             }
+        }
+        let combinations = step.combinations();
+        if combinations > 0 {
+            write!(f, ", {combinations} {}", plural(combinations, "combination"))?;
         }
         writeln!(
             f,
@@ -132,8 +137,21 @@ impl Explanation {
 
     fn run(&self, f: &mut fmt::Formatter<'_>, number: usize, step: &Step) -> fmt::Result {
         let Some(run) = &step.run else {
-            return writeln!(f, "stage {number} has no elements: nothing runs");
+            let what =
+                if step.combinations() > 0 { "its results are those of nothing" } else { "nothing runs" };
+            return writeln!(f, "stage {number} has no elements: {what}");
         };
+        if run.folds {
+            return writeln!(
+                f,
+                "stage {number} has no kernel to run: elements are combined where they are in memory ({} {}, ~{:.1} µs \
+                 estimated for {} elements)",
+                run.threads,
+                plural(run.threads, "thread"),
+                run.compiled / 1e3,
+                step.stage.shape.elements(),
+            );
+        }
         let chosen = if run.jit { run.compiled } else { run.interpreted };
         writeln!(
             f,

@@ -135,7 +135,7 @@ impl Call {
     ///
     /// # Errors
     /// Those of [`Call::run`]; [`ErrorKind::Shape`] for rows that are not there, for outputs without a common first
-    /// axis, and for a kernel with views in it.
+    /// axis, and for a kernel with views or reductions in it.
     pub fn run_range<'o>(
         &self,
         rows: Range<usize>,
@@ -146,7 +146,8 @@ impl Call {
         let (kernel, bound) = (&self.kernel.0, &self.bound);
         let of = bound.output_shapes().next().cloned().unwrap_or_default();
         let Some((axis, has_rest)) = kernel.common_axis(of.rank()) else {
-            return fail("its outputs have no common first axis, or there are views in it".to_owned());
+            let why = "its outputs have no common first axis, or there are views or reductions in it";
+            return fail(why.to_owned());
         };
         if rows.start > rows.end || rows.end > of.first().copied().unwrap_or(0) {
             return fail(format!("there are no rows {rows:?} in outputs of the shape {of}"));

@@ -1,7 +1,7 @@
 //! Maxima and minima, and where they are.
 
 use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar};
-use broadloom_ir::{Axes, Reduction};
+use broadloom_ir::Reduction;
 use smallvec::smallvec;
 
 use super::Over;
@@ -42,7 +42,7 @@ impl<'a> Array<'a> {
     /// Over several axes it is the index in row-major order of these.
     ///
     /// # Errors
-    /// Those of [`Array::max`]; [`ErrorKind::Shape`] for extents that are not known.
+    /// Those of [`Array::max`].
     pub fn argmax(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         index_of("argmax", Reduction::Max, self, &over.into())
     }
@@ -91,17 +91,8 @@ fn index_of<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over) ->
         let nan = expr::apply(Op::IsNan, smallvec![(&x).into()])?;
         found = expr::apply(Op::LogicalOr, smallvec![found.into(), nan.into()])?;
     }
-    let numbers = numbers(name, &x, axes)?;
+    let numbers = expr::index(&x, axes)?;
     let last = expr::constant(Scalar::of(i64::MAX));
     let candidates = expr::apply(Op::Where, smallvec![found.into(), numbers.into(), last.into()])?;
     expr::reduce(Reduction::Min, &candidates, axes, over.keeps_dims())
-}
-
-/// The number of each element in row-major order of the axes, as an int64 that broadcasts with the array.
-fn numbers<'a>(name: &str, x: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
-    x.has_known_extents(name)?;
-    let count = axes.count(x.shape());
-    let extents: Vec<isize> =
-        x.shape().iter().enumerate().map(|(i, &n)| if axes.contains(i) { n as isize } else { 1 }).collect();
-    Array::arange(0_i64, count as i64, 1)?.reshape(&extents)
 }

@@ -7,7 +7,6 @@
 //!
 //! ```
 //! use broadloom::prelude::*;
-//! use broadloom::Over;
 //!
 //! let x = Array::from([[1.0_f32, 2.0], [3.0, 4.0], [5.0, 9.0]]);
 //! assert_eq!(x.sum(())?.item::<f32>()?, 24.0);
@@ -48,7 +47,6 @@ impl<'a> Array<'a> {
     ///
     /// ```
     /// use broadloom::prelude::*;
-    /// use broadloom::Over;
     ///
     /// let x = Array::from([[1_i8, 2, 3], [100, 100, 100]]);
     /// assert_eq!(x.sum(())?.item::<i64>()?, 306);

@@ -1,11 +1,12 @@
 //! Mean, variance and standard deviation.
 
-use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Result, Scalar};
+use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Result, Scalar, fold};
 use broadloom_ir::Axes;
+use broadloom_mem::FloatEnv;
 use smallvec::smallvec;
 
 use super::{Over, floats, sum};
-use crate::array::{Array, Operand};
+use crate::array::{Array, Leaf, Operand};
 use crate::expr;
 
 impl<'a> Array<'a> {
@@ -84,6 +85,13 @@ pub(super) fn squared<'a>(x: &Array<'a>) -> Result<Array<'a>> {
 pub(super) fn divisor<'a>(name: &str, count: &Array<'a>, correction: f64, to: DType) -> Result<Array<'a>> {
     if correction.is_nan() {
         return Err(Error::new(ErrorKind::Literal, format!("{name}: the correction is NaN")));
+    }
+    if let Some(Leaf::Const(count)) = count.leaf() {
+        // Here, and not in the graph: a plan that depends on the values of constants is not kept.
+        let _ieee = FloatEnv::ieee();
+        let left = count.get::<f64>().unwrap_or(f64::NAN) - correction;
+        let divisor = if left > 0.0 { left } else { f64::NAN };
+        return Ok(expr::constant(fold::cast(Scalar::of(divisor), to)));
     }
     let number = |x: f64| Operand::Array(expr::constant(Scalar::of(x)));
     let left = expr::apply(Op::Subtract, smallvec![count.into(), number(correction)])?;

@@ -1,6 +1,6 @@
 //! What a reduction runs over.
 
-use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_core::{DType, Dim, Error, ErrorKind, Result};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
@@ -12,7 +12,6 @@ use crate::array::Array;
 ///
 /// ```
 /// use broadloom::prelude::*;
-/// use broadloom::Over;
 ///
 /// let x = Array::from([[1_u8, 2], [3, 4]]);
 /// assert_eq!(x.sum(())?.shape(), []);
@@ -80,8 +79,12 @@ impl Over {
 
     /// The axes of an array.
     ///
-    /// Errors: an axis that it does not have, or that is named twice.
+    /// Errors: an axis that it does not have, or that is named twice; an array of open rank.
     pub(super) fn resolve(&self, name: &str, of: &Array<'_>) -> Result<Axes> {
+        if of.dims().is_some_and(|dims| dims.contains(&Dim::Rest)) {
+            let why = format!("{name}: the rank of {}{} is open", of.dtype(), of.all_dims());
+            return Err(Error::new(ErrorKind::Shape, why).with_help("name its dimensions instead of `...`"));
+        }
         let Some(axes) = &self.axes else { return Ok(Axes::all(of.rank())) };
         let mut seen = Axes::NONE;
         for &axis in axes {
@@ -111,6 +114,12 @@ impl From<isize> for Over {
 impl<const N: usize> From<[isize; N]> for Over {
     fn from(axes: [isize; N]) -> Over {
         Over::axes(&axes)
+    }
+}
+
+impl<const N: usize> From<&[isize; N]> for Over {
+    fn from(axes: &[isize; N]) -> Over {
+        Over::axes(axes)
     }
 }
 

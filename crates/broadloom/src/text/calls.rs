@@ -71,7 +71,7 @@ pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<A
             Array::eye(extent("eye", *rows)?, extent("eye", *cols)?, *k, *dtype)
         }
         GeneratorCall::Full { shape, value, dtype } => {
-            let shape = shape.iter().map(|&n| extent("full", n)).collect::<Result<Vec<usize>>>()?;
+            let shape = shape.iter().map(|&n| extent("shape", n)).collect::<Result<Vec<usize>>>()?;
             let value = match (value, dtype) {
                 (Element::Literal(x), dtype) => x.to_dtype(dtype.unwrap_or(x.default_dtype()))?,
                 (Element::Scalar(x), Some(dtype)) => fold::cast(*x, *dtype),
@@ -79,11 +79,7 @@ pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<A
             };
             repeated(value, &shape)
         }
-        GeneratorCall::Indices { axis } => {
-            let x = args.first().ok_or_else(internal)?;
-            x.has_known_extents("indices")?;
-            Array::indices(x.shape(), *axis)
-        }
+        GeneratorCall::Indices { axis } => args.first().ok_or_else(internal)?.indices(*axis),
     }
 }
 

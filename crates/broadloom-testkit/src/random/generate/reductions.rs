@@ -2,8 +2,8 @@
 
 use broadloom_core::DType;
 
-use crate::random::rng::Rng;
 use crate::reduction::{Cumulative, Function, Reduction, VecDot};
+use crate::rng::Rng;
 
 /// What executors know; the others are made of them.
 const PRIMITIVE: [Function; 6] =

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::reductions;
 use super::size::Size;
 use crate::random::program::{Program, PySlice, Step, View};
-use crate::random::rng::Rng;
 use crate::random::shape;
+use crate::rng::Rng;
 
 /// The shape that a program is about.
 pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {

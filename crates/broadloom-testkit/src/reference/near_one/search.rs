@@ -6,9 +6,9 @@
 //!
 //! `BROADLOOM_WINDOWS=16000000 BROADLOOM_BLESS=1 cargo test -p broadloom-testkit --lib near_one`
 
-use crate::random::Rng;
 use crate::reference::elementary;
 use crate::reference::wide::Wide;
+use crate::rng::Rng;
 
 /// The exponents of b. Pairs with a subnormal a, of which the last has some, are left out.
 pub const BINADES: std::ops::RangeInclusive<i32> = -1..=9;

@@ -14,9 +14,9 @@ use broadloom_mem::{FloatEnv, Region};
 use broadloom_reduce::Partial;
 use smallvec::SmallVec;
 
-use super::geometry::Form;
+use super::fold::{Fold, PART, Partials, append};
 use super::tile::Tiles;
-use super::{Fold, PART, Partials, append};
+use crate::engine::geometry::Form;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;

@@ -16,9 +16,9 @@ use broadloom_reduce::LANES;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use super::Fold;
-use super::geometry::{Form, Run};
+use super::fold::Fold;
 use crate::engine::execute::with_workspace;
+use crate::engine::geometry::{Form, PANEL_TILE, Run};
 use crate::engine::prepared::Runner;
 use crate::jit::Compiled;
 
@@ -59,7 +59,7 @@ impl<'f> Fold<'f> {
         let (form, limit) = match geometry.form {
             Form::Panel { rows } => {
                 let cols = geometry.reduced.last().map_or(1, |dim| dim.extent);
-                let run = geometry.panel(&starts, 0, rows, 0, cols.min((geometry.tile / rows).max(LANES)));
+                let run = geometry.panel(&starts, 0, rows, 0, cols.min((PANEL_TILE / rows).max(LANES)));
                 return (run, geometry.form);
             }
             Form::Rows { results: 2.. } => (Form::Rows { results: range.len() }, geometry.count),
@@ -108,7 +108,8 @@ impl TilePlan {
         let extents = extents(fold, run, form);
         let kernel = &fold.prepared.stage.kernel;
         let mut before: SmallVec<[usize; 4]> = SmallVec::new();
-        let mut operands: SmallVec<[(usize, isize, SmallVec<[isize; 4]>, bool); 8]> = SmallVec::new();
+        let mut items: SmallVec<[(usize, isize, bool); 8]> = SmallVec::new();
+        let mut all: SmallVec<[SmallVec<[isize; 4]>; 8]> = SmallVec::new();
         for (i, dtype) in kernel.inputs.iter().enumerate() {
             let (item, is_generated) = (dtype.size(), fold.is_generated(i));
             let mut strides = strides(fold, run, form, i);
@@ -116,16 +117,18 @@ impl TilePlan {
             let back = |(&extent, &stride): (&usize, &isize)| (extent as isize - 1) * stride.min(0);
             let reach: isize = extents.iter().zip(&strides).map(back).sum();
             before.push(reach.unsigned_abs());
-            operands.push((item, -reach, strides, is_generated));
+            items.push((item, -reach, is_generated));
+            all.push(strides);
         }
         for dtype in &fold.dtypes {
-            operands.push((dtype.size(), 0, contiguous(&extents, dtype.size()), false));
+            items.push((dtype.size(), 0, false));
+            all.push(contiguous(&extents, dtype.size()));
         }
-        let layouts = operands.iter().map(|(item, offset, strides, is_generated)| OperandLayout {
-            item: *item,
-            offset: *offset,
+        let layouts = items.iter().zip(&all).map(|(&(item, offset, is_generated), strides)| OperandLayout {
+            item,
+            offset,
             strides,
-            is_generated: *is_generated,
+            is_generated,
         });
         let loops = LoopPlan::new(&extents, kernel.inputs.len(), layouts, LoopPlan::MIN_ROW);
         let loops = loops.map_err(|e| memory(&e))?;

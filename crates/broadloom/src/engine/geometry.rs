@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::fuse::{Action, Source, Stage};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
@@ -21,7 +21,9 @@ const LONG_RUN: usize = 64;
 /// Elements that are folded from memory before anything else is looked at.
 const STRETCH: usize = 1 << 16;
 /// Rows of a panel: an input that is contiguous along them is read by whole cache lines.
-const PANEL: usize = 64;
+const PANEL: usize = 128;
+/// Elements of a panel that are computed at a time: they stay in a second-level cache.
+pub const PANEL_TILE: usize = 32 << 10;
 
 /// A dimension: its extent, and the distance of neighbours for each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +83,20 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    pub fn new(stage: &Stage, axes: Axes) -> Geometry {
+    /// How a stage is walked, if it reduces.
+    pub fn of(stage: &Stage) -> Option<Geometry> {
+        match &stage.action {
+            Action::Reduce { axes, .. } => Some(Geometry::new(stage, *axes)),
+            Action::Store | Action::Scan { .. } => None,
+        }
+    }
+
+    /// The same over memory in which inputs begin elsewhere.
+    pub fn beginning_at(&self, offsets: SmallVec<[isize; 4]>) -> Geometry {
+        Geometry { offsets, ..self.clone() }
+    }
+
+    fn new(stage: &Stage, axes: Axes) -> Geometry {
         let rank = stage.shape.rank();
         let dim = |axis: usize| Dim {
             extent: stage.shape[axis],

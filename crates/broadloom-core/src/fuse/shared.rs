@@ -1,0 +1,223 @@
+//! Which values that several loops compute are computed once, into a temporary.
+//!
+//! What a reduction combines is computed in its own loop, and again in the loop of whoever reads it elsewhere: the
+//! exponentials of a softmax are added up, and then divided by their sum. A temporary is the better way where computing costs
+//! more than storing, which depends on whether the loops run over blocks of rows that stay in cache.
+
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
+
+use crate::fuse::cost;
+use crate::fuse::decision::{Cuts, Decision, Log, Why};
+use crate::graph::{Graph, NodeId, NodeKind};
+use crate::shape::Shape;
+
+/// Loops by their numbers; more of one value than these don't change what is decided.
+type Loops = SmallVec<[u32; 4]>;
+
+/// What tells loops apart that several values share: roots, or reductions of one level along the same axes.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Roots(Shape),
+    Reductions { level: u32, axes: u64, shape: Shape },
+}
+
+/// A loop: how many elements it has, and how many of them are combined together, in rows of a reduction or scan.
+struct Loop {
+    elements: usize,
+    row: Option<usize>,
+}
+
+#[derive(Default)]
+struct Known {
+    loops: Vec<Loop>,
+    of: FxHashMap<Key, u32>,
+}
+
+impl Known {
+    fn add(&mut self, new: Loop) -> u32 {
+        self.loops.push(new);
+        self.loops.len() as u32 - 1
+    }
+
+    fn shared(&mut self, key: Key, new: Loop) -> u32 {
+        if let Some(&known) = self.of.get(&key) {
+            return known;
+        }
+        let number = self.add(new);
+        self.of.insert(key, number);
+        number
+    }
+
+    fn of_roots(&mut self, shape: &Shape) -> u32 {
+        self.shared(Key::Roots(shape.clone()), Loop { elements: shape.elements(), row: None })
+    }
+
+    /// The loop that computes a node that is cut off, or its operand.
+    fn of_cut(&mut self, graph: &Graph, id: NodeId, level: u32) -> u32 {
+        let node = graph.node(id);
+        let row_of = |shape: &Shape, axis: usize| shape[axis.min(shape.rank())..].iter().product();
+        match &node.kind {
+            NodeKind::Reduce { arg, axes, .. } => {
+                let shape = graph.node(*arg).shape.clone();
+                let row = row_of(&shape, axes.iter().next().unwrap_or(0));
+                let new = Loop { elements: shape.elements(), row: Some(row) };
+                self.shared(Key::Reductions { level, axes: axes.mask(), shape }, new)
+            }
+            NodeKind::Scan { arg, axis, .. } => {
+                let shape = &graph.node(*arg).shape;
+                let row = row_of(shape, (*axis).into());
+                self.add(Loop { elements: shape.elements(), row: Some(row) })
+            }
+            _ => self.add(Loop { elements: node.shape.elements(), row: None }),
+        }
+    }
+
+    /// What it costs that these loops compute a node, and what a temporary costs.
+    fn weigh(&self, graph: &Graph, id: NodeId, cost: u64, readers: &Loops, is_root: bool) -> cost::Weighed {
+        let node = graph.node(id);
+        let elements = node.shape.elements();
+        let loops = || readers.iter().map(|&reader| &self.loops[reader as usize]);
+        let computed = || loops().map(|reader| reader.elements.min(elements));
+        let again = computed().sum::<usize>() - computed().max().unwrap_or(0);
+        // Operands, the temporary and results of a row.
+        let bytes = 3 * node.dtype.size();
+        let row = loops().filter_map(|reader| reader.row).max().unwrap_or(elements).min(elements);
+        let stays = row.saturating_mul(bytes) <= cost::BLOCK_BYTES;
+        cost::weigh_shared(cost.saturating_mul(again as u64), elements, stays, is_root)
+    }
+}
+
+/// Finds the nodes to materialise, in time linear in the graph: of what several loops compute the topmost nodes.
+pub fn find(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
+    let combines = |kind: &NodeKind| matches!(kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. });
+    if !graph.nodes().iter().any(|node| combines(&node.kind)) {
+        return;
+    }
+    let (costs, levels) = costs_and_levels(graph, cuts);
+    let mut known = Known::default();
+    let mut readers: Vec<Loops> = vec![Loops::new(); graph.nodes().len()];
+    for root in roots {
+        let of_root = known.of_roots(&graph.node(*root).shape);
+        add(&mut readers[root.index()], of_root);
+    }
+    for id in graph.ids().rev() {
+        let own = std::mem::take(&mut readers[id.index()]);
+        let node = graph.node(id);
+        if own.is_empty() || node.kind.arity() == 0 {
+            continue;
+        }
+        let loops = if cuts.contains(&id) {
+            smallvec![known.of_cut(graph, id, levels[id.index()])]
+        } else if own.len() > 1 && node.kind.is_computed() {
+            let weighed = known.weigh(graph, id, costs[id.index()], &own, roots.contains(&id));
+            let materialised = weighed.materialise();
+            if let cost::Weighed::Temporary { recompute, store } = weighed
+                && (materialised || recompute > store)
+            {
+                let loops = own.len();
+                let why = match materialised {
+                    true => Why::Shared { loops, recompute, store },
+                    false => Why::Again { loops, recompute, store },
+                };
+                log.note(|| Decision { node: Some((id, node.dtype)), shape: node.shape.clone(), why });
+            }
+            if materialised {
+                cuts.insert(id);
+                smallvec![known.of_cut(graph, id, levels[id.index()])]
+            } else {
+                own
+            }
+        } else {
+            own
+        };
+        for arg in node.kind.operands() {
+            loops.iter().for_each(|&reader| add(&mut readers[arg.index()], reader));
+        }
+    }
+}
+
+fn add(to: &mut Loops, reader: u32) {
+    if to.len() < to.inline_size() && !to.contains(&reader) {
+        to.push(reader);
+    }
+}
+
+/// For each node what its elements cost where nothing is stored but what is cut off, and how many nodes are cut off on the
+/// way to a leaf.
+fn costs_and_levels(graph: &Graph, cuts: &Cuts) -> (Vec<u64>, Vec<u32>) {
+    let mut costs: Vec<u64> = Vec::with_capacity(graph.nodes().len());
+    let mut levels: Vec<u32> = Vec::with_capacity(graph.nodes().len());
+    let mut all = 0u64;
+    for id in graph.ids() {
+        let node = graph.node(id);
+        let own = match node.kind {
+            // A conversion is an instruction on most targets.
+            NodeKind::Cast { .. } => 1,
+            _ => cost::of_node(graph, node),
+        };
+        all = all.saturating_add(own);
+        let elements = node.shape.elements();
+        // Smaller operands are computed once for a row, or were weighed before.
+        let counts = |arg: &&NodeId| !cuts.contains(arg) && graph.node(**arg).shape.elements() >= elements;
+        let below = node.kind.operands().filter(counts).map(|arg| costs[arg.index()]);
+        costs.push(below.fold(own, u64::saturating_add).min(all));
+        let level = node.kind.operands().map(|arg| levels[arg.index()]).max().unwrap_or(0);
+        levels.push(level + u32::from(cuts.contains(&id)));
+    }
+    (costs, levels)
+}
+
+#[cfg(test)]
+mod tests {
+    use broadloom_ir::{Axes, DType, Op, Reduction};
+
+    use super::*;
+    use crate::Result;
+    use crate::fuse::{self, Plan};
+    use crate::layout::{Layout, View};
+
+    /// `f(x - max(x))` of rows, divided by its sum.
+    fn divided_by_sum(op: Op, shape: &[usize]) -> Result<Plan> {
+        let shape = Shape::new(shape)?;
+        let mut g = Graph::default();
+        let x = g.input(0, DType::Float32, Layout::contiguous(shape.clone()))?;
+        let axes: Axes = [shape.rank() - 1].into_iter().collect();
+        let reduce = |g: &mut Graph, arg, reduction| -> Result<NodeId> {
+            let reduced = g.push(NodeKind::Reduce { arg, reduction, axes, keep_dims: true })?;
+            g.view(reduced, View::BroadcastTo(shape.clone()))
+        };
+        let most = reduce(&mut g, x, Reduction::Max)?;
+        let less = g.push(NodeKind::apply(Op::Subtract, [x, most]))?;
+        let powers = g.push(NodeKind::apply(op, [less]))?;
+        let sum = reduce(&mut g, powers, Reduction::Sum)?;
+        let root = g.push(NodeKind::apply(Op::Divide, [powers, sum]))?;
+        fuse::explain(&g, &[root])
+    }
+
+    #[test]
+    fn exponentials_that_are_added_and_divided_are_computed_once() -> Result<()> {
+        let plan = divided_by_sum(Op::Exp, &[10_000, 1000])?;
+        assert_eq!(plan.stages.len(), 4, "{plan}");
+        assert!(matches!(plan.decisions[..], [Decision { why: Why::Shared { loops: 2, .. }, .. }]), "{plan}");
+        let exps = plan.stages.iter().filter(|stage| stage.kernel.to_string().contains("exp.float32"));
+        assert_eq!(exps.count(), 1, "{plan}");
+        assert!(plan.to_string().contains("is materialised: 2 kernels read it"), "{plan}");
+        Ok(())
+    }
+
+    #[test]
+    fn cheap_values_are_computed_again() -> Result<()> {
+        let plan = divided_by_sum(Op::Negative, &[10_000, 1000])?;
+        assert_eq!((plan.stages.len(), plan.temps.len()), (3, 2), "{plan}");
+        assert!(plan.decisions.is_empty(), "{plan}");
+        Ok(())
+    }
+
+    #[test]
+    fn rows_that_no_cache_holds_are_computed_again() -> Result<()> {
+        let plan = divided_by_sum(Op::Exp, &[4, 50_000_000])?;
+        assert_eq!(plan.stages.len(), 3, "{plan}");
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! One run of a stage that reduces: what its pieces and tiles have in common.
+
+use std::ops::Range;
+
+use broadloom_core::{DType, Result};
+use broadloom_ir::Reduction;
+use broadloom_mem::{Access, Region};
+use broadloom_reduce::Partial;
+use smallvec::SmallVec;
+
+use crate::engine::geometry::Geometry;
+use crate::engine::outcome::Outcome;
+use crate::engine::prepared::{PreparedStage, Runner};
+use crate::jit::Compiled;
+
+/// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
+pub const PART: usize = 1 << 14;
+
+/// What was combined of one piece, for each output.
+pub type Partials = SmallVec<[Partial; 2]>;
+/// The memory of a range of results, for each output.
+pub type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
+
+/// One run of a stage.
+pub struct Fold<'f> {
+    pub prepared: &'f PreparedStage,
+    pub geometry: &'f Geometry,
+    /// The number of the first element.
+    pub start: u64,
+    pub reductions: &'f [Reduction],
+    pub dtypes: SmallVec<[DType; 2]>,
+    pub inputs: &'f [Region<'f>],
+    pub params: &'f [u64],
+    /// What runs tiles whose inputs are accessed as in the first, and how they are.
+    pub first: Option<(&'f Runner, &'f [Access])>,
+    pub outcome: &'f Outcome<'f>,
+}
+
+impl Geometry {
+    /// Whether so many parts have ranges of the elements of a result; else each has results of its own.
+    pub fn has_ranges(&self, parts: usize) -> bool {
+        self.pieces() < parts && self.count >= 2 * PART
+    }
+}
+
+impl<'f> Fold<'f> {
+    /// Whether elements are folded where they are.
+    pub fn is_direct(&self) -> bool {
+        self.geometry.direct && self.inputs.iter().all(|region| region.as_slice().is_some())
+    }
+
+    /// The memory of a range of the results.
+    pub fn results_of<'m>(&self, results: &'m mut Results<'_>, range: Range<usize>) -> Results<'m> {
+        let of = |(out, dtype): (&'m mut &mut [u8], &DType)| {
+            &mut out[range.start * dtype.size()..range.end * dtype.size()]
+        };
+        results.iter_mut().zip(&self.dtypes).map(of).collect()
+    }
+
+    /// The machine code that combines rows of elements before it writes them, and how many.
+    pub fn leaves(&self) -> Option<(&'f Compiled, usize)> {
+        match self.first {
+            Some((Runner::Jit(compiled), _))
+                if self.inputs.iter().all(|region| region.as_slice().is_some()) =>
+            {
+                Some((compiled, compiled.leaf_rows()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Nothing combined yet; the first element will be number `start`.
+    pub fn partials(&self, width: usize, start: usize) -> Result<Partials> {
+        let each = self.reductions.iter().zip(&self.dtypes);
+        each.map(|(&reduction, &dtype)| Partial::new(reduction, dtype, width, self.start + start as u64))
+            .collect()
+    }
+
+    /// Runs a part of so many elements, unless the run was cancelled.
+    pub fn part(&self, elements: usize, run: impl FnOnce() -> Result<()>) {
+        self.outcome.part(elements, run);
+    }
+}
+
+/// Joins what follows, of each output.
+pub fn append(partials: &mut Partials, later: Partials) -> Result<()> {
+    partials.iter_mut().zip(later).try_for_each(|(partial, later)| partial.append(later))
+}

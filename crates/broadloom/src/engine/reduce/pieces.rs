@@ -1,0 +1,364 @@
+//! The pieces of a reduction: ranges of its results and of their elements, which threads share.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_reduce::{LANES, Partial};
+use smallvec::SmallVec;
+
+use super::fold::{Fold, Partials, Results, append};
+use super::tile::Tiles;
+use crate::engine::geometry::{self, Form, Geometry, PANEL_TILE, Run};
+use crate::jit::Compiled;
+
+impl Fold<'_> {
+    /// Runs the stage in about so many parts.
+    pub fn run(&self, threads: usize, parts: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
+        let pieces = self.geometry.pieces();
+        if parts <= 1 {
+            let results: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
+            let done = Mutex::new(Some(results));
+            return self.outcome.share(1, &|| {
+                let results = done.lock().unwrap_or_else(PoisonError::into_inner).take();
+                self.part(pieces * self.geometry.count, || {
+                    self.pieces(0..pieces, results.unwrap_or_default())
+                });
+            });
+        }
+        match self.geometry.has_ranges(parts) {
+            true => self.run_in_ranges(threads, parts.div_ceil(pieces), outputs),
+            false => self.run_in_pieces(threads, parts.min(pieces), outputs),
+        }
+    }
+
+    /// Many pieces: each part has some, and writes their results.
+    fn run_in_pieces(&self, threads: usize, parts: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
+        let pieces = self.geometry.pieces();
+        let mut left: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
+        let mut written = 0;
+        let mut shares = Vec::with_capacity(parts);
+        for part in 0..parts {
+            let range = pieces * part / parts..pieces * (part + 1) / parts;
+            if range.is_empty() {
+                continue;
+            }
+            let end = self.geometry.piece(range.end - 1).0.end;
+            let mut results = Results::new();
+            for (out, dtype) in left.iter_mut().zip(&self.dtypes) {
+                let (head, tail) = std::mem::take(out).split_at_mut((end - written) * dtype.size());
+                *out = tail;
+                results.push(head);
+            }
+            shares.push((Mutex::new(Some(results)), range, end - written));
+            written = end;
+        }
+        let next = AtomicUsize::new(0);
+        self.outcome.share(threads, &|| {
+            while let Some((results, range, count)) = shares.get(next.fetch_add(1, Ordering::Relaxed))
+                && !self.outcome.has_stopped()
+            {
+                let results = results.lock().unwrap_or_else(PoisonError::into_inner).take();
+                self.part(count * self.geometry.count, || {
+                    self.pieces(range.clone(), results.unwrap_or_default())
+                });
+            }
+        })
+    }
+
+    /// Few pieces of many elements: each is cut into ranges, whose partial results are appended in their order.
+    fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
+        let pieces: Vec<_> = (0..self.geometry.pieces()).map(|piece| self.geometry.piece(piece)).collect();
+        let blocks: Vec<_> = pieces.iter().map(|(results, starts)| (results.len(), starts.clone())).collect();
+        self.in_blocks(threads, ranges, &blocks, |piece, partials| {
+            let results = &pieces[piece].0;
+            for ((mut partial, out), dtype) in partials.into_iter().zip(&mut *outputs).zip(&self.dtypes) {
+                partial.finish(&mut out[results.start * dtype.size()..results.end * dtype.size()]);
+            }
+            Ok(())
+        })
+    }
+
+    /// Reduces pieces, whose results these are.
+    pub fn pieces(&self, pieces: Range<usize>, mut results: Results<'_>) -> Result<()> {
+        let mut tiles = Tiles::new(self);
+        let first = self.geometry.piece(pieces.start).0.start;
+        for piece in pieces {
+            if self.outcome.has_stopped() {
+                break;
+            }
+            let (range, starts) = self.geometry.piece(piece);
+            let mut of_piece = self.results_of(&mut results, range.start - first..range.end - first);
+            match self.geometry.form {
+                Form::Rows { .. } if self.is_direct() => {
+                    self.fold_rows(&starts, range.len(), &mut of_piece)?
+                }
+                Form::Rows { results: 2.. } => self.rows(&starts, range.len(), &mut of_piece, &mut tiles)?,
+                Form::Across { .. } if self.geometry.count <= LANES => {
+                    self.few(&starts, range.len(), &mut of_piece, &mut tiles)?;
+                }
+                _ => {
+                    let partials = self.range(&starts, range.len(), 0..self.geometry.count, &mut tiles)?;
+                    partials.into_iter().zip(of_piece).for_each(|(mut partial, out)| partial.finish(out));
+                }
+            }
+        }
+        self.outcome.note_faults(&tiles.faults);
+        Ok(())
+    }
+
+    /// Combines a range of the elements of `width` neighbouring results, whose inputs begin at `starts`.
+    pub fn range(
+        &self,
+        starts: &[isize],
+        width: usize,
+        range: Range<usize>,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<Partials> {
+        if let Form::Panel { rows } = self.geometry.form {
+            return self.panels(starts, range, rows, tiles);
+        }
+        self.runs(starts, width, range, tiles)
+    }
+
+    /// The same, run by run.
+    fn runs(
+        &self,
+        starts: &[isize],
+        width: usize,
+        range: Range<usize>,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<Partials> {
+        let Geometry { reduced, tile, .. } = self.geometry;
+        let mut partials = self.partials(width, range.start)?;
+        // Memory is folded row by row; a tile may have rows of several.
+        let limit = match self.is_direct() {
+            true => reduced[reduced.len() - 1].extent,
+            false => (tile / width).max(1),
+        };
+        let mut at = range.start;
+        while at < range.end {
+            if let Some((compiled, rows)) = self.leaves() {
+                let run = self.geometry.run(starts, at, range.end, reduced[reduced.len() - 1].extent);
+                self.fold_leaves(&run, at, compiled, rows, &mut partials, tiles)?;
+                at += run.count;
+                continue;
+            }
+            let run = self.geometry.run(starts, at, range.end, limit);
+            match self.is_direct() {
+                true => self.fold_memory(&run, width, &mut partials)?,
+                false => {
+                    tiles.compute(&run, Form::Across { width })?;
+                    for (partial, tile) in partials.iter_mut().zip(tiles.elements(run.count * width)) {
+                        partial.push(tile);
+                    }
+                }
+            }
+            at += run.count;
+        }
+        self.outcome.note_faults(&tiles.faults);
+        Ok(partials)
+    }
+
+    /// Computes elements that follow each other, and folds what machine code has combined them to; those before and behind its
+    /// blocks are interpreted.
+    fn fold_leaves(
+        &self,
+        run: &Run,
+        at: usize,
+        compiled: &Compiled,
+        rows: usize,
+        partials: &mut Partials,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<()> {
+        let lanes = compiled.lanes();
+        let tile = (self.geometry.tile * rows / lanes).max(1) * lanes;
+        let before = (self.start % lanes as u64) as usize + at;
+        let head = (before.next_multiple_of(lanes) - before).min(run.count);
+        let blocks = head + (run.count - head) / lanes * lanes;
+        let mut done = 0;
+        while done < run.count {
+            let (is_block, end) = match done {
+                _ if done < head => (false, head),
+                _ if done < blocks => (true, blocks.min(done + tile)),
+                _ => (false, run.count),
+            };
+            let part = self.geometry.part(run, done, end - done);
+            if is_block {
+                tiles.compute_leaves(&part, compiled, rows)?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count / rows)) {
+                    partial.push_nodes(rows.ilog2() as u8, tile);
+                }
+            } else {
+                tiles.compute(&part, Form::Across { width: 1 })?;
+                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count)) {
+                    partial.push(tile);
+                }
+            }
+            done = end;
+        }
+        Ok(())
+    }
+
+    /// Folds elements where they are in memory.
+    fn fold_memory(&self, run: &Run, width: usize, partials: &mut Partials) -> Result<()> {
+        let reduced = &self.geometry.reduced[self.geometry.reduced.len() - 1];
+        let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
+        for ((partial, dtype), &output) in
+            partials.iter_mut().zip(&self.dtypes).zip(&self.prepared.stage.kernel.outputs)
+        {
+            let input = output.index();
+            let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
+            let item = dtype.size();
+            let (start, stride) = (run.starts[input], reduced.strides[input]);
+            let elements = |start: isize, count: usize| {
+                let start = usize::try_from(start).ok()?.checked_mul(item)?;
+                bytes.get(start..start.checked_add(count * item)?)
+            };
+            if stride == width as isize || run.count == 1 {
+                partial.push(elements(start, run.count * width).ok_or_else(outside)?);
+                continue;
+            }
+            // The first and the last row are inside, and so are those between them.
+            let last = start + (run.count as isize - 1) * stride;
+            elements(start, width).and(elements(last, width)).ok_or_else(outside)?;
+            partial.push_rows(run.count, |i| elements(start + i as isize * stride, width).unwrap_or(&[]));
+        }
+        Ok(())
+    }
+
+    /// The same, of elements that follow each other in memory along the rows: panels of rows are computed together, each row
+    /// is combined on its own, and rows are joined in their order.
+    fn panels(
+        &self,
+        starts: &[isize],
+        range: Range<usize>,
+        rows: usize,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<Partials> {
+        let reduced = &self.geometry.reduced;
+        let length = reduced[reduced.len() - 1].extent;
+        // Panels do not reach over the end of their dimension.
+        let height = reduced[reduced.len() - 2].extent;
+        let first = range.start.next_multiple_of(length).min(range.end);
+        let last = (range.end / length * length).max(first);
+        let mut whole = self.runs(starts, 1, range.start..first, tiles)?;
+        let mut row = first / length;
+        while row < last / length {
+            let count = rows.min(last / length - row).min(height - row % height);
+            let mut partials: Vec<Partials> =
+                (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
+            let cols = (PANEL_TILE / count).max(LANES);
+            for col in (0..length).step_by(cols) {
+                let cols = cols.min(length - col);
+                let run = self.geometry.panel(starts, row, count, col, cols);
+                tiles.compute(&run, Form::Panel { rows })?;
+                for (output, tile) in tiles.elements(run.count).enumerate() {
+                    let item = self.dtypes[output].size();
+                    for (partials, tile) in partials.iter_mut().zip(tile.chunks_exact(cols * item)) {
+                        partials[output].push(tile);
+                    }
+                }
+            }
+            for later in partials {
+                append(&mut whole, later)?;
+            }
+            row += count;
+        }
+        append(&mut whole, self.runs(starts, 1, last..range.end, tiles)?)?;
+        Ok(whole)
+    }
+
+    /// Reduces results whose elements follow each other in memory, one after the other.
+    fn fold_rows(&self, starts: &[isize], count: usize, results: &mut Results<'_>) -> Result<()> {
+        let Geometry { kept, reduced, count: length, .. } = self.geometry;
+        let (outer, inner) = (&kept[kept.len() - 1], &reduced[reduced.len() - 1]);
+        let outputs = &self.prepared.stage.kernel.outputs;
+        for (i, (out, (&reduction, &dtype))) in
+            results.iter_mut().zip(self.reductions.iter().zip(&self.dtypes)).enumerate()
+        {
+            let (input, item) = (outputs[i].index(), dtype.size());
+            let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
+            let elements = |start: isize, count: usize| {
+                let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
+                let elements = start.and_then(|start| bytes.get(start..start.checked_add(count * item)?));
+                elements
+                    .ok_or_else(|| Error::new(ErrorKind::Internal, "a reduction reads outside of its input"))
+            };
+            if count == 1 && reduced.len() == 1 || self.geometry.is_neighbouring(input) {
+                let all = elements(starts[input], count * length)?;
+                broadloom_reduce::reduce_each(reduction, dtype, *length, all, out)?;
+                continue;
+            }
+            let mut partial = Partial::new(reduction, dtype, 1, 0)?;
+            for (row, out) in out.chunks_exact_mut(item).enumerate() {
+                let mut starts: SmallVec<[isize; 4]> = starts.into();
+                geometry::advance(&mut starts, outer, row);
+                let mut at = 0;
+                while at < *length {
+                    let run = self.geometry.run(&starts, at, *length, inner.extent);
+                    partial.push(elements(run.starts[input], run.count)?);
+                    at += run.count;
+                }
+                partial.finish(out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reduces the elements of several neighbouring results, computed one after the other.
+    fn rows(
+        &self,
+        starts: &[isize],
+        count: usize,
+        results: &mut Results<'_>,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<()> {
+        let length = self.geometry.count;
+        let run = self.geometry.run(starts, 0, length, length);
+        tiles.compute(&run, Form::Rows { results: count })?;
+        for (output, (out, tile)) in results.iter_mut().zip(tiles.elements(run.count * count)).enumerate() {
+            let (reduction, dtype) = (self.reductions[output], self.dtypes[output]);
+            broadloom_reduce::reduce_each(reduction, dtype, length, tile, out)?;
+        }
+        Ok(())
+    }
+
+    /// Reduces a few elements of each of many neighbouring results, row by row.
+    fn few(
+        &self,
+        starts: &[isize],
+        width: usize,
+        results: &mut Results<'_>,
+        tiles: &mut Tiles<'_>,
+    ) -> Result<()> {
+        let count = self.geometry.count;
+        if self.is_direct() && self.geometry.reduced.len() == 1 {
+            let outputs = &self.prepared.stage.kernel.outputs;
+            for (i, out) in results.iter_mut().enumerate() {
+                let (input, item) = (outputs[i].index(), self.dtypes[i].size());
+                let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
+                let row = |i: usize| {
+                    let start = starts[input] + i as isize * self.geometry.reduced[0].strides[input];
+                    let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
+                    start.and_then(|start| bytes.get(start..start.checked_add(width * item)?))
+                };
+                if (0..count).any(|i| row(i).is_none()) {
+                    return Err(Error::new(ErrorKind::Internal, "a reduction reads outside of its input"));
+                }
+                let row = |i: usize| row(i).unwrap_or(&[]);
+                broadloom_reduce::reduce_rows(self.reductions[i], self.dtypes[i], count, width, row, out)?;
+            }
+            return Ok(());
+        }
+        let run = self.geometry.run(starts, 0, count, count);
+        tiles.compute(&run, Form::Across { width })?;
+        for (output, (out, tile)) in results.iter_mut().zip(tiles.elements(run.count * width)).enumerate() {
+            let (reduction, dtype) = (self.reductions[output], self.dtypes[output]);
+            let row = |i: usize| &tile[i * width * dtype.size()..][..width * dtype.size()];
+            broadloom_reduce::reduce_rows(reduction, dtype, count, width, row, out)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! The blocks that the shared axes are cut into.
+//!
+//! A block is one index of each shared axis but the last, and some indices of that. Blocks follow each other in row-major
+//! order, so that the rows of a contiguous array are cut into ranges of its memory.
+
+use smallvec::SmallVec;
+
+/// Bytes of a block below which blocks are not made smaller.
+const LEAST: usize = 64 << 10;
+/// So many blocks there are at least, unless they would be small: threads take them in turn.
+const BLOCKS: usize = 16;
+
+/// How the shared axes are cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The extents of the shared axes: at least one, and none is 0.
+    pub extents: SmallVec<[usize; 4]>,
+    /// Indices of the last that a block has.
+    pub rows: usize,
+}
+
+/// A block: where it begins, and how many indices of the last axis it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub start: SmallVec<[usize; 4]>,
+    pub rows: usize,
+}
+
+impl Cut {
+    /// Blocks of at most so many rows, all of about one size. A row has so many bytes.
+    pub fn new(extents: &[usize], most: usize, bytes_of_row: usize) -> Cut {
+        let mut cut = Cut { extents: extents.into(), rows: 1 };
+        let (last, count) = (cut.last(), cut.count());
+        let least = LEAST.div_ceil(bytes_of_row.max(1));
+        let rows = most.min(count.div_ceil(BLOCKS).max(least)).clamp(1, last);
+        cut.rows = last.div_ceil(last.div_ceil(rows));
+        cut
+    }
+
+    /// How many rows there are: indices of all shared axes.
+    pub fn count(&self) -> usize {
+        self.extents.iter().product()
+    }
+
+    fn last(&self) -> usize {
+        self.extents.last().copied().unwrap_or(1)
+    }
+
+    fn per_index(&self) -> usize {
+        self.last().div_ceil(self.rows)
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> usize {
+        self.count() / self.last() * self.per_index()
+    }
+
+    /// The rows of the last block along the last axis.
+    pub fn rows_of_last(&self) -> usize {
+        self.last() - (self.per_index() - 1) * self.rows
+    }
+
+    /// The extents of the shared axes in a block of so many rows.
+    pub fn extents_of(&self, rows: usize) -> impl Iterator<Item = usize> {
+        let outer = self.extents.len() - 1;
+        (0..=outer).map(move |axis| if axis == outer { rows } else { 1 })
+    }
+
+    /// A block, of those that there are.
+    pub fn block(&self, number: usize) -> Block {
+        let (mut outer, at) = (number / self.per_index(), number % self.per_index());
+        let mut start: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.extents.len());
+        if let Some((last, others)) = start.split_last_mut() {
+            *last = at * self.rows;
+            for (index, extent) in others.iter_mut().zip(&self.extents).rev() {
+                *index = outer % extent;
+                outer /= extent;
+            }
+        }
+        Block { rows: self.rows.min(self.last() - at * self.rows), start }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_follow_each_other() {
+        for extents in [&[7][..], &[1], &[100], &[3, 5], &[2, 1, 4], &[4, 100, 3]] {
+            for most in [1, 2, 3, 50, 1000] {
+                for bytes in [1, 4000, 1 << 20] {
+                    let cut = Cut::new(extents, most, bytes);
+                    assert!(cut.rows <= most && cut.rows >= 1);
+                    let mut next = 0;
+                    for number in 0..cut.blocks() {
+                        let block = cut.block(number);
+                        let flat = block.start.iter().zip(extents).fold(0, |flat, (i, n)| flat * n + i);
+                        assert_eq!(flat, next, "{cut:?} {number}");
+                        assert!([cut.rows, cut.rows_of_last()].contains(&block.rows), "{cut:?} {number}");
+                        next += block.rows;
+                    }
+                    assert_eq!(next, extents.iter().product::<usize>(), "{cut:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn there_are_blocks_for_threads_unless_they_would_be_small() {
+        assert_eq!(Cut::new(&[1000], 300, 1 << 20).rows, 63);
+        assert_eq!(Cut::new(&[1000], 300, 1 << 10).rows, 63);
+        assert_eq!(Cut::new(&[1000], 300, 64).rows, 250);
+        assert_eq!(Cut::new(&[100_000], 300, 64).rows, 300);
+    }
+}

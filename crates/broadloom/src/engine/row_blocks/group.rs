@@ -1,0 +1,296 @@
+//! Which stages run block by block.
+//!
+//! They share leading axes, along which nothing is combined, and what one of them reads of another lies in the same row. A
+//! stage that can't be among them runs before all of them, if it needs none, or after.
+
+use std::fmt;
+
+use broadloom_core::fuse::{Action, BLOCK_BYTES, Plan, Source, Stage, Target};
+use broadloom_core::{DType, Layout, Shape};
+use smallvec::SmallVec;
+
+use super::cut::Cut;
+use crate::engine::watch::Watch;
+
+/// The most bytes of a block of one row, where rows are long: some second-level caches, and shares of the last level.
+const LONGEST: usize = 4 * BLOCK_BYTES;
+/// Bytes that follow each other in memory, at least, of an operand whose rows lie across.
+const RUN: usize = 256;
+/// Plans of more stages run one after the other; looking for groups takes the square of their number.
+const MOST_STAGES: usize = 64;
+
+/// Why stages run one after the other, though one combines what others read. The later ones say more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Apart {
+    /// They have no outer axes in common, or need other rows.
+    Axes,
+    /// One calls a host function that may fail.
+    CanFail,
+    /// Too few neighbours of an operand are in a block.
+    Across,
+    /// A row has too many bytes.
+    Long { bytes: usize },
+    /// All rows have so few bytes.
+    Short { bytes: usize },
+}
+
+impl fmt::Display for Apart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stages run one after the other, not row block by row block: ")?;
+        match self {
+            Apart::Axes => f.write_str("they share no outer axes along which nothing is combined"),
+            Apart::CanFail => f.write_str("one of them calls a host function that may fail"),
+            Apart::Across => f.write_str("the rows of an operand lie across its memory"),
+            Apart::Long { bytes } => write!(f, "a row takes {bytes} bytes, too many to stay in cache"),
+            Apart::Short { bytes } => {
+                write!(f, "all of their operands take {bytes} bytes, which stay in cache")
+            }
+        }
+    }
+}
+
+/// Stages that run block by block, those that run before and after, and how rows are cut.
+pub struct Group {
+    pub before: Vec<usize>,
+    pub members: Vec<usize>,
+    pub after: Vec<usize>,
+    pub cut: Cut,
+    /// What members write and members alone read.
+    pub blocks: Vec<Target>,
+}
+
+/// The first group among these stages of a plan; or why there is none, where a stage reads what another combined.
+pub fn find(
+    plan: &Plan,
+    among: &[usize],
+    can_fail: &impl Fn(&Stage) -> bool,
+) -> Result<Group, Option<Apart>> {
+    if among.len() < 2 || among.len() > MOST_STAGES {
+        return Err(None);
+    }
+    let mut apart = reads_combined(plan, among).then_some(Apart::Axes);
+    let mut tried: Vec<&[usize]> = Vec::new();
+    for &seed in among {
+        let shape = &plan.stages[seed].shape;
+        let outer = outer_axes(&plan.stages[seed]);
+        for shared in 1..=outer {
+            let extents = &shape[..shared];
+            if tried.contains(&extents) {
+                continue;
+            }
+            tried.push(extents);
+            let Some(draft) = Draft::of(plan, among, extents) else { break };
+            match draft.cut(shared == outer, can_fail) {
+                Ok(cut) => return Ok(draft.finish(cut)),
+                Err(why) => apart = apart.max(Some(why)),
+            }
+        }
+    }
+    Err(apart)
+}
+
+/// Whether a stage reads what another one combined.
+fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
+    let stages = || among.iter().map(|&number| &plan.stages[number]);
+    let combined =
+        |temp: u32| stages().any(|s| !s.action.is_store() && s.outputs.contains(&Target::Temp(temp)));
+    stages().flat_map(|stage| &stage.inputs).any(|input| match input.source {
+        Source::Temp(temp) => combined(temp),
+        Source::Slot(_) | Source::Index => false,
+    })
+}
+
+/// How many leading axes a stage has before the first along which it combines; none if it combines nothing.
+fn outer_axes(stage: &Stage) -> usize {
+    match &stage.action {
+        Action::Store => 0,
+        Action::Reduce { axes, .. } => axes.iter().next().unwrap_or(0),
+        Action::Scan { axis, .. } => *axis,
+    }
+}
+
+/// Whether the stage has these leading axes, along which nothing is combined.
+fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
+    let free = stage.action.is_store() || outer_axes(stage) >= extents.len();
+    free && stage.shape.starts_with(extents) && stage.shape.elements() > 0
+}
+
+/// Whether what is read of a temporary with these leading axes lies in the same row.
+fn stays_in_row(layout: &Layout, temp: &Shape, extents: &[usize]) -> bool {
+    let (shared, count) = (extents.len(), extents.iter().product::<usize>());
+    let row = temp.elements() / count;
+    let mut step = row as isize;
+    for (&extent, &stride) in extents.iter().zip(&layout.strides).rev() {
+        if extent != 1 && stride != step {
+            return false;
+        }
+        step *= extent as isize;
+    }
+    let mut rest = Layout { offset: layout.offset, ..Layout::contiguous(Shape::scalar()) };
+    rest.strides = layout.strides[shared..].into();
+    match Shape::new(&layout.shape[shared..]) {
+        Ok(shape) => rest.shape = shape,
+        Err(_) => return false,
+    }
+    rest.reach().is_some_and(|(low, high)| low >= 0 && (high as usize) < row)
+}
+
+/// When a stage runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Before,
+    Member,
+    After,
+}
+
+/// Stages that share axes.
+struct Draft<'p> {
+    plan: &'p Plan,
+    extents: &'p [usize],
+    /// By the stage's number.
+    stages: Vec<(usize, When)>,
+    /// When each temporary is written.
+    written: Vec<Option<When>>,
+}
+
+/// The bytes of a block: of each row, and whatever its rows.
+#[derive(Clone, Copy, Default)]
+struct Bytes {
+    row: usize,
+    any: usize,
+}
+
+impl<'p> Draft<'p> {
+    /// The stages that share these axes, if one of them combines elements and one reads what another writes.
+    fn of(plan: &'p Plan, among: &[usize], extents: &'p [usize]) -> Option<Draft<'p>> {
+        let mut draft = Draft { plan, extents, stages: Vec::new(), written: vec![None; plan.temps.len()] };
+        let (mut combines, mut linked) = (false, false);
+        for &number in among {
+            let stage = &plan.stages[number];
+            let mut when = if runs_along(stage, extents) { When::Member } else { When::Before };
+            let mut reads = false;
+            for input in &stage.inputs {
+                let Source::Temp(temp) = input.source else { continue };
+                match draft.written[temp as usize] {
+                    Some(When::After) => when = When::After,
+                    Some(When::Member) => {
+                        reads = true;
+                        let stays = || stays_in_row(&input.layout, &plan.temps[temp as usize].1, extents);
+                        if when == When::Before || when == When::Member && !stays() {
+                            when = When::After;
+                        }
+                    }
+                    Some(When::Before) | None => {}
+                }
+            }
+            for target in &stage.outputs {
+                if let Target::Temp(temp) = target {
+                    draft.written[*temp as usize] = Some(when);
+                }
+            }
+            if when == When::Member {
+                (combines, linked) = (combines || !stage.action.is_store(), linked || reads);
+            }
+            draft.stages.push((number, when));
+        }
+        (combines && linked).then_some(draft)
+    }
+
+    fn all(&self, wanted: When) -> impl Iterator<Item = usize> {
+        self.stages.iter().filter(move |(_, when)| *when == wanted).map(|(number, _)| *number)
+    }
+
+    fn members(&self) -> impl Iterator<Item = &'p Stage> {
+        self.all(When::Member).map(|number| &self.plan.stages[number])
+    }
+
+    /// What members read that no member writes: whose it is, its dtype and its layout.
+    fn operands(&self) -> impl Iterator<Item = (Source, DType, &'p Layout)> {
+        let inputs = self.members().flat_map(|stage| stage.inputs.iter().zip(&stage.kernel.inputs));
+        let given = |source: Source| match source {
+            Source::Slot(_) => true,
+            Source::Temp(temp) => self.written[temp as usize] != Some(When::Member),
+            Source::Index => false,
+        };
+        inputs
+            .filter(move |(input, _)| given(input.source))
+            .map(|(input, dtype)| (input.source, *dtype, &input.layout))
+    }
+
+    fn bytes(&self) -> Bytes {
+        let (shared, count) = (self.extents.len(), self.extents.iter().product::<usize>());
+        let mut bytes = Bytes::default();
+        let mut known: Vec<(Source, &Layout)> = Vec::new();
+        for (source, dtype, layout) in self.operands() {
+            if known.contains(&(source, layout)) {
+                continue;
+            }
+            known.push((source, layout));
+            let moves = |axis: usize| layout.shape[axis] > 1 && layout.strides[axis] != 0;
+            let inner =
+                (shared..layout.shape.rank()).filter(|&axis| moves(axis)).map(|axis| layout.shape[axis]);
+            let size = inner.product::<usize>() * dtype.size();
+            match (0..shared).any(moves) {
+                true => bytes.row += size,
+                false => bytes.any += size,
+            }
+        }
+        for stage in self.members() {
+            let row = stage.output_shape().elements() / count;
+            bytes.row += stage.kernel.output_dtypes().map(|dtype| row * dtype.size()).sum::<usize>();
+        }
+        bytes
+    }
+
+    /// How rows are cut so that a block stays in cache. `is_last` says that blocks can't be made smaller by sharing
+    /// another axis.
+    fn cut(&self, is_last: bool, can_fail: impl Fn(&Stage) -> bool) -> Result<Cut, Apart> {
+        if self.members().any(can_fail) {
+            return Err(Apart::CanFail);
+        }
+        let (bytes, count) = (self.bytes(), self.extents.iter().product::<usize>());
+        let whole = bytes.any.saturating_add(bytes.row.saturating_mul(count));
+        if whole <= BLOCK_BYTES {
+            return Err(Apart::Short { bytes: whole });
+        }
+        let one = bytes.any + bytes.row;
+        if one > if is_last { LONGEST } else { BLOCK_BYTES } {
+            return Err(Apart::Long { bytes: one });
+        }
+        let elements = self.members().map(|stage| stage.shape.elements() / count).max().unwrap_or(1);
+        let most =
+            (BLOCK_BYTES.saturating_sub(bytes.any) / bytes.row.max(1)).min(Watch::CHUNK / elements.max(1));
+        let cut = Cut::new(self.extents, most.max(1), bytes.row);
+        match self.operands().any(|(_, dtype, layout)| lies_across(layout, dtype, &cut)) {
+            true => Err(Apart::Across),
+            false => Ok(cut),
+        }
+    }
+
+    fn finish(&self, cut: Cut) -> Group {
+        let (plan, after) = (self.plan, self.all(When::After).collect::<Vec<_>>());
+        let read_later = |temp: u32| {
+            after
+                .iter()
+                .any(|&number| plan.stages[number].inputs.iter().any(|i| i.source == Source::Temp(temp)))
+        };
+        let targets = self.members().flat_map(|stage| stage.outputs.iter().copied());
+        let blocks =
+            targets.filter(|target| matches!(target, Target::Temp(temp) if !read_later(*temp))).collect();
+        let (before, members) = (self.all(When::Before).collect(), self.all(When::Member).collect());
+        Group { before, members, after, cut, blocks }
+    }
+}
+
+/// Whether neighbours in memory are of different rows, and a block has but few of them.
+fn lies_across(layout: &Layout, dtype: DType, cut: &Cut) -> bool {
+    let last = cut.extents.len() - 1;
+    let step = layout.strides[last].unsigned_abs();
+    let steps = layout.shape.iter().zip(&layout.strides).enumerate();
+    let others: SmallVec<[usize; 4]> = steps
+        .filter(|(axis, (extent, stride))| *axis > last && **extent > 1 && **stride != 0)
+        .map(|(_, (_, stride))| stride.unsigned_abs())
+        .collect();
+    let across = step != 0 && cut.extents[last] > 1 && others.iter().min().is_some_and(|least| step < *least);
+    across && cut.rows * step * dtype.size() < RUN
+}
