@@ -283,7 +283,7 @@ fn passes_are_explained() {
     dir.array("x.npy", &[1000], &[1.0f64; 1000]);
     let explain = |size| dir.ok(&["eval", "x - mean(x)", "x=x.npy", "--explain", "--max-bytes", size]);
     let text = explain("2K");
-    assert!(text.starts_with("sum along (0,) of float64[1000] in 4 chunks; of the first:\n"), "{text}");
+    assert!(text.starts_with("sum along (0,) of float64[1000] in 5 chunks; of the first:\n"), "{text}");
     let (pass, result) = text.split_once("\nfloat64[1000] in ").expect("the result");
     assert!(pass.contains("sum") && result.contains(" chunks of "), "{text}");
     assert!(explain("64M").starts_with("float64[1000] in one chunk\n"));

@@ -179,9 +179,18 @@ impl<'a> Nodes<'a> {
             let (_, below) = self.operands(node).next()?;
             let needed = windows.of[node].iter().map(|window| operand_window(array, below, window));
             let needed: WindowList = needed.collect::<Result<_>>().ok()?;
-            Some((named, below, size_of_windows(below, &needed)))
+            Some((node, named, below, size_of_windows(below, &needed)))
         });
-        needs.max_by_key(|&(.., bytes)| bytes)
+        // Reductions of as much as a scan below them could be cut.
+        let is_scan = |array: &Array<'_>| matches!(array.0.kind, Kind::Scan { .. });
+        needs
+            .max_by_key(|(node, _, _, bytes)| (*bytes, is_scan(self.get(*node))))
+            .map(|(_, named, of, bytes)| (named, of, bytes))
+    }
+
+    /// Whether there are reductions or scans.
+    pub fn combine(&self) -> bool {
+        self.list.iter().any(combines)
     }
 
     /// The elements of the operand that windows of a reduction are made of, those that several need counted for each.

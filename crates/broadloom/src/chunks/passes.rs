@@ -84,7 +84,7 @@ impl<'a> Passes<'a> {
     /// The passes that results over inputs need, as [`Chunks::new`] has them; none of results without reductions.
     ///
     /// # Errors
-    /// Those of [`Chunks::new`]; where there are passes, also for the results once these are done.
+    /// Those of [`Chunks::new`]; of results with reductions or scans, also for what is computed once the passes are done.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Passes<'a>> {
         let mut groups: Vec<Group<'a>> = vec![results.iter().copied().cloned().collect()];
         if options.int_division == IntDivision::Error {
@@ -97,7 +97,7 @@ impl<'a> Passes<'a> {
         let mut all =
             Passes { inputs, options: options.clone(), groups, passes, running: Running::new(), bytes: 0 };
         all.bytes = all.passes.iter().map(|pass| pass.bytes(elements(pass))).fold(0, usize::saturating_add);
-        if !all.is_empty() {
+        if Nodes::of(results)?.combine() {
             for group in &all.groups {
                 all.chunks(group)?;
             }
