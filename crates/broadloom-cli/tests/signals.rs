@@ -108,7 +108,7 @@ fn evaluations_end_and_leave_nothing() {
         &["eval", plain, "x=x.npy", "--executor", "interp", "--plot", "out.png"],
         &["eval", sum, "x=x.npy"],
         &["eval", centred, "x=x.npy", "-o", "out.npy"],
-        &["eval", "sum(exp(m), axis=0)", "m=m.npy", "--max-bytes", "64K", "-o", "out.npy"],
+        &["eval", "sum(exp(m), axis=0)", "m=m.npy", "--max-bytes", "64M", "-o", "out.npy"],
     ]
     .into_iter()
     .enumerate()

@@ -357,7 +357,6 @@ stage 1 over [2,3]:
   for each element 2 instructions; reads 32 B, writes 24 B, 12 operations
 note: n3 (float32[2,1]) is fused: it is one value for a whole row of n4, computed once per row
 note: n1 (float32[2,1]) is materialised: it combines elements, and what reads it is computed in a later stage
-note: stages run one after the other, not row block by row block: all of their operands take 56 bytes, which stay in cache
 "
     );
     Ok(())

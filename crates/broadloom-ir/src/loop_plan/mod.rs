@@ -8,12 +8,8 @@
 //! A plan is made in three steps: dimensions are dropped, ordered, flipped and collapsed (`normalise`), operands are
 //! classified (`classify`), and the space is cut (`tiles`).
 //!
-//! # Reductions
-//!
-//! Every dimension is [parallel](DimRole::Parallel) today. A [reduced](DimRole::Reduced) one would be ordered behind all
-//! parallel ones, so that a partial result stays in a register or a tile while it grows; it would be collapsed with
-//! reduced neighbours only, and never flipped nor reordered among these, since the bits of a sum depend on the order of
-//! its additions. Units of work are cut from parallel dimensions, so that no two of them share a result.
+//! All loops are parallel: each index has results of its own. A reduction runs a plan for every tile of elements and
+//! combines what the tile holds, so that no plan knows of it.
 
 mod reach;
 mod tiles;
@@ -47,28 +43,11 @@ pub enum AccessClass {
     Packed,
 }
 
-/// What the loop over a dimension does to the results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DimRole {
-    /// Each of its indices has results of its own.
-    Parallel,
-    /// Its indices contribute to common results.
-    Reduced,
-}
-
 /// A dimension that is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopDim {
     /// Its indices are 0 to this, exclusive.
     pub extent: usize,
-    /// What its loop does.
-    pub role: DimRole,
-}
-
-impl LoopDim {
-    const fn parallel(extent: usize) -> LoopDim {
-        LoopDim { extent, role: DimRole::Parallel }
-    }
 }
 
 /// How blocks are cut from the index space.
@@ -301,7 +280,7 @@ impl LoopPlan {
 
     fn finish(&mut self, extents: &[usize], min_row: usize) -> Result<(), LoopPlanError> {
         if extents.contains(&0) {
-            self.dims.push(LoopDim::parallel(0));
+            self.dims.push(LoopDim { extent: 0 });
             self.strides.clear();
             self.strides.resize(self.operands.len(), 0);
             return Ok(());
@@ -320,7 +299,7 @@ impl LoopPlan {
     fn normalise(&mut self, extents: &[usize]) {
         let given = extents.len();
         if self.elements == 1 {
-            self.dims.push(LoopDim::parallel(1));
+            self.dims.push(LoopDim { extent: 1 });
             // A scalar stays one at every length, so that a compiled body stays the right one.
             let uniform = |s: &[isize]| !s.is_empty() && s.iter().all(|&s| s == 0);
             let stride = |(i, operand): (usize, &LoopOperand)| {
@@ -333,7 +312,7 @@ impl LoopPlan {
         let lead = if self.inputs < self.operands.len() { self.inputs } else { 0 };
         if let ([extent], true) = (extents, self.strides.get(lead).is_none_or(|&s| s >= 0)) {
             // PERF: the usual short call, for which the rest would take as long as its work.
-            self.dims.push(LoopDim::parallel(*extent));
+            self.dims.push(LoopDim { extent: *extent });
             return;
         }
         // PERF: and the next usual one, where all operands are linear in the given order.
@@ -342,7 +321,7 @@ impl LoopPlan {
             .map_while(|(operand, strides)| linear_step(extents.iter().copied(), strides, operand.item()))
             .collect();
         if linear.len() == self.operands.len() {
-            self.dims.push(LoopDim::parallel(self.elements));
+            self.dims.push(LoopDim { extent: self.elements });
             self.strides = linear;
             return;
         }
@@ -373,7 +352,7 @@ impl LoopPlan {
             }
         }
         self.strides = strides;
-        self.dims.extend(order.iter().map(|&d| LoopDim::parallel(extents[d])));
+        self.dims.extend(order.iter().map(|&d| LoopDim { extent: extents[d] }));
     }
 
     /// Joins neighbours wherever all operands step from row to row as they do inside of one.

@@ -115,7 +115,11 @@ fn errors_have_places() {
             "`sqrt` is not known; `sqrt` is a function: write its arguments after it, in parentheses",
         ),
         ("1 + [sqtr](x)", ErrorKind::Name, "there is no function `sqtr`; did you mean `sqrt`?"),
-        ("[max](x, i)", ErrorKind::Name, "there is no function `max`; did you mean `maximum`?"),
+        (
+            "[max](x, i)",
+            ErrorKind::Arity,
+            "`max(x, axis=…, keepdims=false)` takes 1 argument without a name, but is given 2; of two arrays it is `maximum(x, i)`",
+        ),
         ("[frobnicate](x)", ErrorKind::Name, "there is no function `frobnicate`"),
         ("[canonical_nan](x)", ErrorKind::Name, "there is no function `canonical_nan`"),
         ("2 * [x](i)", ErrorKind::Name, "there is no function `x`"),
