@@ -497,7 +497,11 @@ impl Generator {
         let Step::Reduce(_, first) = step else { return };
         if self.rng.chance(1, 3) {
             let other = Reduction { axes: first.axes.clone(), ..reductions::reduction(&mut self.rng, rank) };
-            self.push(Step::Reduce(arg, other));
+            // Searches are along one axis, or all.
+            let several = first.axes.as_ref().is_some_and(|axes| axes.len() != 1);
+            if !(several && other.function.is_search()) {
+                self.push(Step::Reduce(arg, other));
+            }
         }
         if first.keepdims && self.rng.chance(1, 2) {
             let ops = [Op::Subtract, Op::Divide, Op::Multiply, Op::Less];
