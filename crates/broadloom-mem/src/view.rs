@@ -427,8 +427,9 @@ impl<'a> ViewMut<'a> {
     /// Whether the two have no byte in common, as far as that can be told from addresses and strides.
     pub fn is_apart_from(&self, other: &ViewMut<'_>) -> bool {
         let (a, b) = (&self.layout, &other.layout);
+        let is_empty = |layout: &Layout| layout.reach.0 == layout.reach.1;
         let near = a.reach.0 < b.reach.1 && b.reach.0 < a.reach.1;
-        !near || disjoint(a.place(), b.place())
+        is_empty(a) || is_empty(b) || !near || disjoint(a.place(), b.place())
     }
 
     /// The addresses between the first byte and the end of what is reached.

@@ -327,7 +327,7 @@ fn reductions_are_explained() -> Result<()> {
     let (plan, blocks) = text.split_once("note: stages ").expect("a note about rows");
     assert!(blocks.starts_with("run one after the other"), "{blocks}");
     assert_eq!(
-        plan.split_once("graph (6").expect("the graph after rewriting").1,
+        plan.split_once("graph (6 ").expect("the graph after rewriting").1,
         "\
  nodes after rewriting; result n5):
   n0: float32[2,3]  # input 0

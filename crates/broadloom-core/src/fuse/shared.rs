@@ -199,7 +199,9 @@ mod tests {
     fn exponentials_that_are_added_and_divided_are_computed_once() -> Result<()> {
         let plan = divided_by_sum(Op::Exp, &[10_000, 1000])?;
         assert_eq!(plan.stages.len(), 4, "{plan}");
-        assert!(matches!(plan.decisions[..], [Decision { why: Why::Shared { loops: 2, .. }, .. }]), "{plan}");
+        let shared =
+            plan.decisions.iter().filter(|decision| matches!(decision.why, Why::Shared { loops: 2, .. }));
+        assert_eq!(shared.count(), 1, "{plan}");
         let exps = plan.stages.iter().filter(|stage| stage.kernel.to_string().contains("exp.float32"));
         assert_eq!(exps.count(), 1, "{plan}");
         assert!(plan.to_string().contains("is materialised: 2 kernels read it"), "{plan}");
@@ -210,7 +212,7 @@ mod tests {
     fn cheap_values_are_computed_again() -> Result<()> {
         let plan = divided_by_sum(Op::Negative, &[10_000, 1000])?;
         assert_eq!((plan.stages.len(), plan.temps.len()), (3, 2), "{plan}");
-        assert!(plan.decisions.is_empty(), "{plan}");
+        assert!(plan.decisions.iter().all(|decision| decision.why == Why::Combined), "{plan}");
         Ok(())
     }
 
