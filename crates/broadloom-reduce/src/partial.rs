@@ -86,7 +86,7 @@ impl Partial {
         self.state.reset(start);
     }
 
-    /// Adds the next elements: [n][width] in C order.
+    /// Adds the next elements: `[n][width]` in C order.
     ///
     /// # Panics
     /// If the bytes are not aligned for the dtype or not of whole rows of `width` elements.

@@ -51,7 +51,7 @@ impl ScanState {
         self.prefixes.reset(0);
     }
 
-    /// Scans the next elements: both are [n][width] in C order.
+    /// Scans the next elements: both are `[n][width]` in C order.
     ///
     /// # Panics
     /// If the bytes are not aligned for the dtype, not of whole rows of `width` elements, or `out` is not as long as
@@ -61,7 +61,7 @@ impl ScanState {
         self.push_in_place(out);
     }
 
-    /// Scans the next elements in place, [n][width] in C order.
+    /// Scans the next elements in place, `[n][width]` in C order.
     ///
     /// # Panics
     /// If the bytes are not aligned for the dtype, or not of whole rows of `width` elements.

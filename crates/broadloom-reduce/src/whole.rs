@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::partial::{method, nothing};
 use crate::{LANES, Partial};
 
-/// Reduces each row of `n` neighbouring elements to an element: `elements` is [rows][n], `out` is [rows].
+/// Reduces each row of `n` neighbouring elements to an element: `elements` is `[rows][n]`, `out` is `[rows]`.
 ///
 /// What no elements are combined to is as in [`Partial::finish`].
 ///
