@@ -47,17 +47,21 @@ fn in_chunks(program: &Program, root: &Array<'static>) -> Result<Vec<u64>> {
     let (executor, int_division) = (Executor::Interp, program.int_division);
     let mut options = Options { executor, int_division, threads: Some(1), ..Options::default() };
     options.max_bytes = (root.len() * 2 * root.dtype().size() / CHUNKS).max(16);
-    let chunks = loop {
-        // An element may be made of many.
-        match Chunks::new(&[root], &[], &options) {
+    let (chunks, unread) = loop {
+        // An element may be made of many, and so may one that nothing reads.
+        let made = Chunks::new(&[root], &[], &options).and_then(|chunks| Ok((chunks.unread()?, chunks)));
+        match made {
             Err(e) if e.is_limit() => options.max_bytes *= 2,
-            chunks => break chunks?,
+            made => {
+                let (unread, chunks) = made?;
+                break (chunks, unread);
+            }
         }
     };
     // What a chunk takes is an estimate.
     options.max_bytes = usize::MAX;
     let mut bits = Vec::new();
-    for chunk in chunks.unread()?.iter().flat_map(Chunks::iter) {
+    for chunk in unread.iter().flat_map(Chunks::iter) {
         chunk?.results(&[])?.iter().try_for_each(|x| x.eval_with(&options).map(drop))?;
     }
     for chunk in chunks.iter() {
