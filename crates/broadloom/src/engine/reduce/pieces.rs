@@ -22,7 +22,7 @@ impl Fold<'_> {
             let done = Mutex::new(Some(results));
             return self.outcome.share(1, &|| {
                 let results = done.lock().unwrap_or_else(PoisonError::into_inner).take();
-                self.part(pieces * self.geometry.count, || {
+                self.part(self.geometry.results * self.geometry.count, || {
                     self.pieces(0..pieces, results.unwrap_or_default())
                 });
             });
