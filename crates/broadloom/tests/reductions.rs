@@ -331,3 +331,22 @@ fn expressions_have_the_references_bits() {
     let summary = broadloom_testkit::check(&arrays, 0..60).unwrap_or_else(|finding| panic!("{finding}"));
     assert_eq!(summary.programs, 60);
 }
+
+/// What a watched run has done in the end is all that it was to do, however few its parts are.
+#[test]
+fn progress_counts_every_element() -> Result<()> {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for shape in [[4, 10], [300, 70], [3, 90_000]] {
+        let x = Array::full(&shape, 1.5_f32)?.eval()? + 1;
+        let (done, total) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let progress = |progress: broadloom::Progress| {
+            done.fetch_max(progress.done, Ordering::Relaxed);
+            total.store(progress.total, Ordering::Relaxed);
+        };
+        let control = broadloom::Control { progress: Some(&progress), ..broadloom::Control::default() };
+        x.sum(-1)?.eval_watched(&Options::default(), &control)?;
+        let elements: usize = shape.iter().product();
+        assert_eq!((done.into_inner(), total.into_inner()), (elements, elements), "{shape:?}");
+    }
+    Ok(())
+}
