@@ -49,6 +49,13 @@ impl<'f> Fold<'f> {
         self.geometry.direct && self.inputs.iter().all(|region| region.as_slice().is_some())
     }
 
+    /// Neighbouring elements of an input in memory, from element `start` on; none where they are not all inside.
+    pub fn elements(&self, input: usize, start: isize, count: usize) -> Option<&'f [u8]> {
+        let item = self.prepared.stage.kernel.inputs[input].size();
+        let start = usize::try_from(start).ok()?.checked_mul(item)?;
+        self.inputs[input].as_slice()?.get(start..start.checked_add(count * item)?)
+    }
+
     /// The memory of a range of the results.
     pub fn results_of<'m>(&self, results: &'m mut Results<'_>, range: Range<usize>) -> Results<'m> {
         let of = |(out, dtype): (&'m mut &mut [u8], &DType)| {

@@ -205,17 +205,10 @@ impl Fold<'_> {
     fn fold_memory(&self, run: &Run, width: usize, partials: &mut Partials) -> Result<()> {
         let reduced = &self.geometry.reduced[self.geometry.reduced.len() - 1];
         let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
-        for ((partial, dtype), &output) in
-            partials.iter_mut().zip(&self.dtypes).zip(&self.prepared.stage.kernel.outputs)
-        {
+        for (partial, &output) in partials.iter_mut().zip(&self.prepared.stage.kernel.outputs) {
             let input = output.index();
-            let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
-            let item = dtype.size();
             let (start, stride) = (run.starts[input], reduced.strides[input]);
-            let elements = |start: isize, count: usize| {
-                let start = usize::try_from(start).ok()?.checked_mul(item)?;
-                bytes.get(start..start.checked_add(count * item)?)
-            };
+            let elements = |start, count| self.elements(input, start, count);
             if stride == width as isize || run.count == 1 {
                 partial.push(elements(start, run.count * width).ok_or_else(outside)?);
                 continue;
@@ -279,13 +272,8 @@ impl Fold<'_> {
             results.iter_mut().zip(self.reductions.iter().zip(&self.dtypes)).enumerate()
         {
             let (input, item) = (outputs[i].index(), dtype.size());
-            let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
-            let elements = |start: isize, count: usize| {
-                let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
-                let elements = start.and_then(|start| bytes.get(start..start.checked_add(count * item)?));
-                elements
-                    .ok_or_else(|| Error::new(ErrorKind::Internal, "a reduction reads outside of its input"))
-            };
+            let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
+            let elements = |start, count| self.elements(input, start, count).ok_or_else(outside);
             if count == 1 && reduced.len() == 1 || self.geometry.is_neighbouring(input) {
                 let all = elements(starts[input], count * length)?;
                 broadloom_reduce::reduce_each(reduction, dtype, *length, all, out)?;
@@ -337,13 +325,9 @@ impl Fold<'_> {
         if self.is_direct() && self.geometry.reduced.len() == 1 {
             let outputs = &self.prepared.stage.kernel.outputs;
             for (i, out) in results.iter_mut().enumerate() {
-                let (input, item) = (outputs[i].index(), self.dtypes[i].size());
-                let bytes = self.inputs[input].as_slice().unwrap_or(&[]);
-                let row = |i: usize| {
-                    let start = starts[input] + i as isize * self.geometry.reduced[0].strides[input];
-                    let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(item));
-                    start.and_then(|start| bytes.get(start..start.checked_add(width * item)?))
-                };
+                let input = outputs[i].index();
+                let stride = self.geometry.reduced[0].strides[input];
+                let row = |i: usize| self.elements(input, starts[input] + i as isize * stride, width);
                 if (0..count).any(|i| row(i).is_none()) {
                     return Err(Error::new(ErrorKind::Internal, "a reduction reads outside of its input"));
                 }
