@@ -197,9 +197,9 @@ impl<'a> Array<'a> {
         self.len() == 0
     }
 
-    /// Whether the values lie in memory, in row-major order without gaps.
+    /// Whether the values lie in memory that nobody else writes to, in row-major order without gaps.
     pub fn is_evaluated(&self) -> bool {
-        self.in_memory().is_some_and(|data| data.layout.is_contiguous())
+        self.in_memory().is_some_and(|data| data.layout.is_contiguous() && !data.storage.is_lent())
     }
 
     /// Elements from one index to the next along each axis, if the values lie in memory.

@@ -2,6 +2,7 @@
 //! bytes with a dtype. The bytes are whole elements and aligned for them; memory that someone else holds is never
 //! written; a buffer of a pool returns to it when its last handle is dropped.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use broadloom_core::{DType, Scalar};
@@ -26,9 +27,14 @@ enum Block<'a> {
     /// The caller's, with memory between the elements that is none of ours.
     #[cfg(feature = "ndarray")]
     Spread(Arc<View<'a>>),
+    /// Somebody else's, who may write to it between two evaluations, with what keeps it alive.
+    Lent(Region<'a>, #[expect(dead_code, reason = "keeps the memory alive")] Owner),
     /// Shared between handles.
     Shared(Arc<Owned>),
 }
+
+/// What keeps memory alive that is not ours.
+pub(crate) type Owner = Arc<dyn Any + Send + Sync>;
 
 struct Owned {
     buffer: Buffer,
@@ -71,12 +77,23 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Spread(Arc::new(elements)) }
     }
 
+    /// Memory that `owner` keeps alive. It is read through pointers alone, since a slice must not change.
+    pub(crate) fn lent(dtype: DType, region: Region<'a>, owner: Owner) -> Storage<'a> {
+        Storage { dtype, block: Block::Lent(region, owner) }
+    }
+
+    /// Whether somebody else may write to it.
+    pub(crate) fn is_lent(&self) -> bool {
+        matches!(self.block, Block::Lent(..))
+    }
+
     /// Where the first element lies: with dtype and length, which memory this is.
     pub(crate) fn address(&self) -> usize {
         match &self.block {
             // No elements of anybody else lie there.
             #[cfg(feature = "ndarray")]
             Block::Spread(elements) => Arc::as_ptr(elements).addr(),
+            Block::Lent(region, _) => region.addresses().start,
             _ => self.bytes().as_ptr().addr(),
         }
     }
@@ -108,16 +125,18 @@ impl<'a> Storage<'a> {
         match &self.block {
             #[cfg(feature = "ndarray")]
             Block::Spread(elements) => Region::of_elements(elements),
+            Block::Lent(region, _) => *region,
             _ => self.bytes().into(),
         }
     }
 
-    /// The elements' bytes; none where there is other memory between them.
+    /// The elements' bytes; none where there is other memory between them, or somebody else may write to them.
     fn bytes(&self) -> &[u8] {
         match &self.block {
             Block::Borrowed(bytes) => bytes,
             #[cfg(feature = "ndarray")]
             Block::Spread(_) => &[],
+            Block::Lent(..) => &[],
             Block::Shared(owned) => owned.buffer.as_bytes(),
         }
     }
@@ -125,7 +144,7 @@ impl<'a> Storage<'a> {
     /// The bytes for writing, if nobody else holds them and they can be written at all.
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         match &mut self.block {
-            Block::Borrowed(_) => None,
+            Block::Borrowed(_) | Block::Lent(..) => None,
             #[cfg(feature = "ndarray")]
             Block::Spread(_) => None,
             Block::Shared(owned) => Arc::get_mut(owned)?.buffer.as_bytes_mut(),
@@ -182,7 +201,7 @@ impl<'a> Storage<'a> {
     /// The same memory, if it is owned.
     pub(crate) fn owned(&self) -> Option<Storage<'static>> {
         match &self.block {
-            Block::Borrowed(_) => None,
+            Block::Borrowed(_) | Block::Lent(..) => None,
             #[cfg(feature = "ndarray")]
             Block::Spread(_) => None,
             Block::Shared(owned) => Some(Storage { dtype: self.dtype, block: Block::Shared(owned.clone()) }),
@@ -204,6 +223,11 @@ struct At<'s, 'a>(&'s Storage<'a>, usize);
 impl DTypeVisitor for At<'_, '_> {
     type Out = Option<Scalar>;
     fn visit<T: Elem>(self) -> Option<Scalar> {
+        if let Block::Lent(region, _) = &self.0.block {
+            let size = self.0.dtype.size();
+            let element = region.view(size, self.1.checked_mul(size)?, &[], &[]).ok()?;
+            return element.get::<T>(&[]).map(Scalar::of);
+        }
         self.0.stores::<T>(self.1, 1)?.first().map(|&x| Scalar::of(T::load(x)))
     }
 }

@@ -33,7 +33,7 @@ use broadloom_core::fuse;
 use broadloom_core::graph::{Graph, IntDivision};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::structure::{OwnedStructure, Structure};
-use broadloom_core::{Error, ErrorKind, Layout, Result, Scalar};
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar};
 use broadloom_ir::VectorWidth;
 use broadloom_mem::{Buffer, FloatEnv, Pool, Region};
 use hashbrown::Equivalent;
@@ -256,6 +256,13 @@ impl Engine {
             plans: self.planned.load(Ordering::Relaxed),
             compilations: self.runtime.compilations.load(Ordering::Relaxed),
         }
+    }
+
+    /// So many elements of unspecified values, in memory that goes back to the pool.
+    pub(crate) fn buffer(&self, dtype: DType, elements: usize) -> Result<Storage<'static>> {
+        let bytes = elements.checked_mul(dtype.size());
+        let bytes = bytes.ok_or_else(|| Error::new(ErrorKind::Limit, "more bytes than can be addressed"))?;
+        Ok(Storage::from_pool(dtype, memory::buffer(&self.pool, bytes)?, &self.pool))
     }
 
     /// Writes an array's values into memory that may overlap the array's own inputs.

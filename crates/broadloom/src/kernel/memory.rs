@@ -80,6 +80,13 @@ impl Form<'_> {
     }
 }
 
+/// The layout of a shape with strides, from an offset on, all in elements.
+///
+/// Errors: those of [`Form::layout`]; `Memory` for an offset beyond the addresses.
+pub(crate) fn layout_of(shape: &[usize], strides: &[isize], offset: usize) -> Result<Layout> {
+    Form { offset, shape, strides: Some(strides) }.layout()
+}
+
 /// Why a layout can't be of some memory.
 pub(super) fn outside() -> Error {
     Error::new(ErrorKind::Memory, "reaches outside of its memory")

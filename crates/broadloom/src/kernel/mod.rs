@@ -30,6 +30,7 @@ use crate::lower::Template;
 
 pub use call::Call;
 pub use id::KernelId;
+pub(crate) use memory::layout_of;
 pub use memory::{In, Out};
 pub use port::Port;
 

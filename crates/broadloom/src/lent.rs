@@ -1,0 +1,164 @@
+//! Memory that another language's arrays share with ours: arrays over it, results into it, and results that it takes over.
+//!
+//! Such memory has an owner, which is kept as long as an array needs it, and its elements may change between two
+//! evaluations; so no slice is made of it, and a handle over it means the values at the time of an evaluation.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
+use broadloom_mem::{Region, ViewMut};
+
+use crate::array::{Array, Kind, Leaf};
+use crate::engine::{Control, Destination, Engine, Options};
+use crate::kernel::layout_of;
+use crate::storage::Storage;
+
+impl<'a> Array<'a> {
+    /// An array over memory that `owner` keeps alive and may write to: index 0 … 0 is the element at `offset`, and `strides` has
+    /// the elements from one index to the next along each axis.
+    ///
+    /// Nothing is copied. The elements are read when a value is computed, at each evaluation anew: this is the exception to what
+    /// a handle means, for whom it is made.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for another number of strides than axes; [`ErrorKind::Memory`] if an index leads out of the
+    /// region, or the region is misaligned for the dtype.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use broadloom::prelude::*;
+    /// use broadloom::Region;
+    ///
+    /// // What owns the memory here is nothing: it is static.
+    /// static BYTES: [u8; 4] = [1, 2, 3, 4];
+    /// let x = Array::lent(DType::UInt8, Region::from(&BYTES[..]), 3, &[2], &[-2], Arc::new(()))?;
+    /// assert_eq!((x + 1).to_vec::<u8>()?, [5, 3]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn lent(
+        dtype: DType,
+        region: Region<'a>,
+        offset: usize,
+        shape: &[usize],
+        strides: &[isize],
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Array<'a>> {
+        let fail = |kind, why: &str| Err(Error::new(kind, format!("lent: {why}")));
+        let layout = layout_of(shape, strides, offset)
+            .map_err(|e| Error::new(e.kind(), format!("lent: the memory {}", e.message())))?;
+        let elements = region.len() / dtype.size();
+        let inside = layout.reach().is_some_and(|(low, high)| low >= 0 && (high as usize) < elements);
+        if !inside && layout.shape.elements() > 0 {
+            return fail(ErrorKind::Memory, "an index leads out of the memory");
+        }
+        if !region.addresses().start.is_multiple_of(dtype.size()) {
+            return fail(ErrorKind::Memory, "the memory is not aligned for the dtype");
+        }
+        Ok(Array::data(Storage::lent(dtype, region, owner), layout))
+    }
+
+    /// An array of unspecified values in memory of the engine's pool, for someone to write results into.
+    ///
+    /// When the last handle is dropped, the memory goes back to the pool.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] if memory is refused.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let mut out = Array::for_overwrite(&[2], DType::UInt8)?;
+    /// out.as_bytes_mut().expect("nobody else holds it").copy_from_slice(&[7, 9]);
+    /// assert_eq!(out.to_vec::<u8>()?, [7, 9]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn for_overwrite(shape: &[usize], dtype: DType) -> Result<Array<'static>> {
+        let shape = Shape::new(shape)?;
+        let storage = Engine::global().buffer(dtype, shape.elements())?;
+        Ok(Array::data(storage, Layout::contiguous(shape)))
+    }
+
+    /// The elements' bytes for writing, if they lie in memory in row-major order without gaps, and no other handle holds that
+    /// memory.
+    pub fn as_bytes_mut(&mut self) -> Option<&mut [u8]> {
+        match &mut Arc::get_mut(&mut self.0)?.kind {
+            Kind::Leaf(Leaf::Data(data)) if data.layout.is_contiguous() => {
+                let len = data.layout.shape.elements() * data.storage.dtype().size();
+                let from =
+                    if len == 0 { 0 } else { data.layout.offset as usize * data.storage.dtype().size() };
+                data.storage.bytes_mut()?.get_mut(from..from + len)
+            }
+            _ => None,
+        }
+    }
+
+    /// Computes into memory at a pointer, which has the array's shape and may be that of its inputs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for another shape, [`ErrorKind::DType`] for elements of another size; those of [`Array::eval`] and
+    /// [`ErrorKind::Cancelled`], and then the elements are unspecified.
+    pub fn eval_into_view(
+        &self,
+        out: ViewMut<'_>,
+        options: &Options,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
+        if out.shape() != self.shape() {
+            let (is, given) = (self.shape(), out.shape());
+            let why = format!("eval_into_view: the array has shape {is:?}, the output {given:?}");
+            return Err(Error::new(ErrorKind::Shape, why));
+        }
+        if out.item() != self.dtype().size() {
+            let (is, item) = (self.dtype(), out.item());
+            let why = format!("eval_into_view: the array is {is}, the output's elements have {item} bytes");
+            return Err(Error::new(ErrorKind::DType, why));
+        }
+        Engine::global().eval_into(self, Destination::Given(Box::new(out)), options, control)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lent_memory_is_never_given_out_as_a_slice() -> Result<()> {
+        let bytes = [1_u8, 2, 3];
+        let owner = Arc::new(());
+        let x = Array::lent(DType::UInt8, Region::from(&bytes[..]), 0, &[3], &[1], owner.clone())?;
+        assert!(!x.is_evaluated());
+        assert_eq!((x.as_slice::<u8>(), x.as_bytes()), (None, None));
+        assert_eq!(x.to_vec::<u8>()?, [1, 2, 3]);
+        assert_eq!(x.eval()?.as_slice::<u8>(), Some(&[1, 2, 3][..]));
+        assert_eq!(x.slice(1)?.item::<u8>()?, 2);
+        assert_eq!(x.to_string(), "[1 2 3]");
+        // The owner lives as long as an array over its memory.
+        let y = x.slice(1..)? + 1;
+        drop(x);
+        assert_eq!(Arc::strong_count(&owner), 2);
+        assert_eq!(y.to_vec::<u8>()?, [3, 4]);
+        drop(y);
+        assert_eq!(Arc::strong_count(&owner), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_layout_that_leaves_the_memory_is_refused() {
+        let bytes = [0_u8; 8];
+        let lent = |offset, shape: &[usize], strides: &[isize]| {
+            Array::lent(DType::UInt16, Region::from(&bytes[..]), offset, shape, strides, Arc::new(()))
+                .map(drop)
+                .map_err(|e| e.kind())
+        };
+        assert_eq!(lent(0, &[4], &[1]), Ok(()));
+        assert_eq!(lent(3, &[4], &[-1]), Ok(()));
+        assert_eq!(lent(0, &[5], &[1]), Err(ErrorKind::Memory));
+        assert_eq!(lent(2, &[4], &[-1]), Err(ErrorKind::Memory));
+        assert_eq!(lent(usize::MAX, &[0], &[1]), Err(ErrorKind::Memory));
+        assert_eq!(lent(0, &[2, 2], &[1]), Err(ErrorKind::Shape));
+        let odd = Array::lent(DType::UInt16, Region::from(&bytes[1..]), 0, &[2], &[1], Arc::new(()));
+        let even = Array::lent(DType::UInt16, Region::from(&bytes[..]), 0, &[2], &[1], Arc::new(()));
+        assert!(odd.is_err() != even.is_err(), "one of the two is misaligned");
+    }
+}

@@ -1,0 +1,7 @@
+"""Lazy arrays: whole expressions as one fused loop, with every special case right."""
+
+from broadloom._array import Array
+from broadloom._core import CancelledError, Kernel, LimitError, TextError
+from broadloom._creation import asarray
+
+__all__ = ["Array", "CancelledError", "Kernel", "LimitError", "TextError", "asarray"]

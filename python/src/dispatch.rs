@@ -1,0 +1,412 @@
+//! The short way from a call on NumPy's arrays into a kernel.
+//!
+//! A [`Dispatch`] makes the signature of its arguments (dtypes, ranks, and which extents are equal), finds the kernel that was
+//! built for it, and runs it; only a signature that it has not seen goes to Python, which builds a kernel. Short inputs are
+//! copied, so that the kernel may be given slices, whose run is the shortest.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use broadloom::{Call, In, Literal, Out};
+use numpy::PyUntypedArray;
+use numpy::npyffi;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
+use smallvec::SmallVec;
+
+use crate::dtype;
+use crate::error::OrRaise;
+use crate::handle::number;
+use crate::kernel::{Kernel, given_results, results, writeable};
+use crate::memory::NumpyMemory;
+use crate::run::compute;
+
+/// An argument of a call.
+pub enum Argument<'py> {
+    /// An array, and its memory, which it keeps alive.
+    Array(#[expect(dead_code, reason = "keeps the memory alive")] Bound<'py, PyUntypedArray>, NumpyMemory),
+    /// A number of Python's.
+    Number(Literal),
+}
+
+impl<'py> Argument<'py> {
+    /// An array of NumPy's own class or a number; `None` for anything else, which Python has to make one of these first.
+    pub fn of(object: &Bound<'py, PyAny>) -> PyResult<Option<Argument<'py>>> {
+        // SAFETY: the pointer is of a live object.
+        if unsafe { npyffi::PyArray_CheckExact(object.py(), object.as_ptr()) } != 0 {
+            let array = object.cast::<PyUntypedArray>()?.clone();
+            return Ok(NumpyMemory::of(&array).ok().map(|memory| Argument::Array(array, memory)));
+        }
+        let is_number = object.is_exact_instance_of::<PyFloat>()
+            || object.is_exact_instance_of::<PyInt>()
+            || object.is_exact_instance_of::<PyBool>();
+        Ok(if is_number { Some(Argument::Number(number(object)?)) } else { None })
+    }
+}
+
+/// Dtypes, ranks and patterns of extents as bytes, which are compared.
+type Signature = SmallVec<[u8; 32]>;
+
+/// The shapes of the array arguments, one after the other.
+type Shapes = SmallVec<[usize; 8]>;
+
+/// The signature of arguments, and their shapes. An extent of 1 is 0; another is the number of the extents that were different at
+/// its position, counted from the right.
+fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
+    let (mut signature, mut shapes) = (Signature::new(), Shapes::new());
+    let mut seen: SmallVec<[(usize, usize, u8); 8]> = SmallVec::new();
+    for argument in arguments {
+        match argument {
+            Argument::Number(Literal::Bool(_)) => signature.push(255),
+            Argument::Number(Literal::Int(_)) => signature.push(254),
+            Argument::Number(Literal::Float(_)) => signature.push(253),
+            Argument::Array(_, memory) => {
+                signature.push(memory.dtype as u8);
+                signature.push(memory.shape.len() as u8);
+                shapes.extend_from_slice(&memory.shape);
+                for (position, &extent) in memory.shape.iter().rev().enumerate() {
+                    let code = match extent {
+                        1 => 0,
+                        _ => match seen.iter().find(|(at, of, _)| (*at, *of) == (position, extent)) {
+                            Some((_, _, code)) => *code,
+                            None => {
+                                let others = seen.iter().filter(|(at, _, _)| *at == position).count();
+                                let code = (others + 1).min(255) as u8;
+                                seen.push((position, extent, code));
+                                code
+                            }
+                        },
+                    };
+                    signature.push(code);
+                }
+            }
+        }
+    }
+    (signature, shapes)
+}
+
+/// The signature as Python's build takes it: `("array", dtype, dims)` or `("scalar", kind)` per argument.
+fn described<'py>(
+    py: Python<'py>,
+    signature: &Signature,
+    arguments: &[Argument<'py>],
+) -> PyResult<Bound<'py, PyTuple>> {
+    let mut codes = signature.iter();
+    let mut parts: Vec<Bound<'py, PyAny>> = Vec::new();
+    for argument in arguments {
+        let first = codes.next();
+        let kind = match (argument, first) {
+            (Argument::Array(_, memory), _) => {
+                codes.next();
+                let mut dims: Vec<Bound<'py, PyAny>> = Vec::new();
+                for (position, code) in codes.by_ref().take(memory.shape.len()).enumerate() {
+                    dims.push(match code {
+                        0 => 1usize.into_pyobject(py)?.into_any(),
+                        1 => format!("d{position}").into_pyobject(py)?.into_any(),
+                        _ => format!("d{position}_{}", code - 1).into_pyobject(py)?.into_any(),
+                    });
+                }
+                dims.reverse();
+                let of = dtype::numpy(py, memory.dtype)?;
+                parts.push(("array", of, PyTuple::new(py, dims)?).into_pyobject(py)?.into_any());
+                continue;
+            }
+            (Argument::Number(_), Some(255)) => "bool",
+            (Argument::Number(_), Some(254)) => "int",
+            (Argument::Number(_), _) => "float",
+        };
+        parts.push(("scalar", kind).into_pyobject(py)?.into_any());
+    }
+    PyTuple::new(py, parts)
+}
+
+/// Where an input of a kernel comes from.
+enum Source {
+    /// The argument of this number.
+    Argument(usize),
+    /// A function of all arguments, which gives a number.
+    Computed(Py<PyAny>),
+}
+
+/// A kernel for a signature, and how its inputs and results hang together with arguments and what is returned.
+#[pyclass(frozen, module = "broadloom._core")]
+pub struct Entry {
+    kernel: Py<Kernel>,
+    sources: Vec<Source>,
+    rebuild: Option<Py<PyAny>>,
+    by_shape: bool,
+}
+
+#[pymethods]
+impl Entry {
+    /// `sources` has, for each input of the kernel, the number of an argument, or a function of all arguments that gives a number;
+    /// `rebuild` makes what is returned of a list of results, and None is for one result; `by_shape` says that the kernel was
+    /// built for these extents only.
+    #[new]
+    #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false))]
+    fn new(
+        kernel: Py<Kernel>,
+        sources: Vec<Bound<'_, PyAny>>,
+        rebuild: Option<Py<PyAny>>,
+        by_shape: bool,
+    ) -> PyResult<Entry> {
+        let sources = sources.into_iter().map(|source| match source.extract::<usize>() {
+            Ok(number) => Ok(Source::Argument(number)),
+            Err(_) if source.is_callable() => Ok(Source::Computed(source.unbind())),
+            Err(error) => Err(error),
+        });
+        let sources = sources.collect::<PyResult<Vec<_>>>()?;
+        if sources.len() != kernel.get().kernel().inputs().len() {
+            return Err(PyValueError::new_err("an entry has a source for each input of its kernel"));
+        }
+        Ok(Entry { kernel, sources, rebuild, by_shape })
+    }
+
+    /// The kernel.
+    #[getter]
+    fn kernel(&self, py: Python<'_>) -> Py<Kernel> {
+        self.kernel.clone_ref(py)
+    }
+}
+
+/// An entry in its table.
+struct Known {
+    signature: Signature,
+    /// Of an entry that holds for these extents only.
+    shapes: Option<Shapes>,
+    entry: Py<Entry>,
+    /// The last call that row-major inputs of these shapes were bound to.
+    last: Mutex<Option<(Shapes, Call)>>,
+}
+
+/// As many entries are kept as these at most; the oldest goes first.
+const ENTRIES: usize = 64;
+
+/// A function that runs kernels on NumPy's arrays: a base class, whose subclasses have
+/// `_build(signature, shapes) -> Entry` for signatures that are new, and `_general(args, kwargs)` for calls on other arguments.
+#[pyclass(subclass, frozen, module = "broadloom._core")]
+pub struct Dispatch {
+    known: Mutex<Vec<Arc<Known>>>,
+}
+
+impl Dispatch {
+    fn find(&self, signature: &Signature, shapes: &Shapes) -> Option<Arc<Known>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |known: &&Arc<Known>| {
+            known.signature == *signature && known.shapes.as_ref().is_none_or(|of| of == shapes)
+        };
+        known.iter().rev().find(fits).cloned()
+    }
+
+    fn insert(&self, made: Known) -> Arc<Known> {
+        let made = Arc::new(made);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= ENTRIES {
+            known.remove(0);
+        }
+        known.push(made.clone());
+        made
+    }
+}
+
+#[pymethods]
+impl Dispatch {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Dispatch {
+        Dispatch { known: Mutex::default() }
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let general = || slf.call_method1("_general", (args, kwargs));
+        let mut out = None;
+        if let Some(kwargs) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
+            match kwargs.get_item("out")? {
+                Some(given) if kwargs.len() == 1 => out = Some(given),
+                _ => return general(),
+            }
+        }
+        let mut arguments: SmallVec<[Argument<'py>; 4]> = SmallVec::new();
+        for argument in args.iter() {
+            match Argument::of(&argument)? {
+                Some(argument) => arguments.push(argument),
+                None => return general(),
+            }
+        }
+        let (signature, shapes) = signature(&arguments);
+        let this = slf.get();
+        let known = match this.find(&signature, &shapes) {
+            Some(known) => known,
+            None => {
+                let described = described(py, &signature, &arguments)?;
+                let of_arrays = arguments.iter().filter_map(|argument| match argument {
+                    Argument::Array(_, memory) => Some(PyTuple::new(py, &memory.shape)),
+                    Argument::Number(_) => None,
+                });
+                let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
+                let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
+                let shapes = entry.get().by_shape.then(|| shapes.clone());
+                this.insert(Known { signature, shapes, entry, last: Mutex::default() })
+            }
+        };
+        known.run(py, &arguments, &shapes, args, out.as_ref())
+    }
+
+    /// The entries that were built, the oldest first.
+    fn entries(&self, py: Python<'_>) -> Vec<Py<Entry>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().map(|known| known.entry.clone_ref(py)).collect()
+    }
+}
+
+/// Inputs up to so many bytes in all are copied.
+const SHORT: usize = 4096;
+
+/// An input, while the memory of all is collected.
+enum Given<'m> {
+    /// Bytes of the scratch memory, from here on.
+    Copied(usize, usize),
+    /// NumPy's memory.
+    Memory(&'m NumpyMemory),
+}
+
+impl Known {
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &[Argument<'py>],
+        shapes: &Shapes,
+        args: &Bound<'py, PyTuple>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let entry = self.entry.get();
+        let kernel = entry.kernel.get();
+        let ports = kernel.kernel().inputs();
+        let mut scratch: SmallVec<[u64; 64]> = SmallVec::new();
+        let mut given: SmallVec<[Given<'_>; 4]> = SmallVec::new();
+        let (mut elements, mut bytes, mut is_plain) = (0, 0, true);
+        for argument in arguments {
+            if let Argument::Array(_, memory) = argument {
+                elements = elements.max(memory.elements());
+                bytes += memory.packed_bytes();
+                is_plain &= memory.is_row_major;
+            }
+        }
+        let is_short = is_plain && bytes <= SHORT;
+        for (source, port) in entry.sources.iter().zip(ports) {
+            let value = match source {
+                Source::Argument(number) => match arguments.get(*number) {
+                    Some(Argument::Array(_, memory)) => {
+                        if is_short {
+                            let (from, len) = (scratch.len(), memory.packed_bytes());
+                            scratch.resize(from + len.div_ceil(8), 0);
+                            // SAFETY: the argument keeps the array alive, and it is row-major.
+                            unsafe {
+                                memory.copy_to(&mut broadloom_mem::bytes_of_mut(&mut scratch[from..])[..len])
+                            };
+                            given.push(Given::Copied(from, len));
+                        } else {
+                            given.push(Given::Memory(memory));
+                        }
+                        continue;
+                    }
+                    Some(Argument::Number(value)) => *value,
+                    None => return Err(PyTypeError::new_err("an argument is missing")),
+                },
+                Source::Computed(function) => number(&function.bind(py).call1(args)?)?,
+            };
+            let value = value.to_dtype(port.dtype).or_raise()?;
+            given.push(Given::Copied(scratch.len(), port.dtype.size()));
+            scratch.push(value.bits);
+        }
+        let bytes = broadloom_mem::bytes_of(&scratch[..]);
+        let call = self.call(kernel, &given, bytes, shapes, arguments, is_plain)?;
+        let inputs: SmallVec<[In<'_>; 4]> = given
+            .iter()
+            .zip(ports)
+            .map(|(given, port)| match given {
+                Given::Copied(from, len) => In::bytes(port.dtype, &bytes[from * 8..from * 8 + len]),
+                // SAFETY: `arguments` keeps the array alive until the run is over.
+                Given::Memory(memory) => unsafe { memory.input() },
+            })
+            .collect();
+        let shapes: SmallVec<[&[usize]; 2]> = call.output_shapes().collect();
+        let wanted = given_results(out)?;
+        let made = results(py, &wanted, kernel.kernel().outputs(), &shapes)?;
+        let written = writeable(&made)?;
+        let outputs = written.iter().map(|memory| match wanted.is_empty() && is_short {
+            // SAFETY: nobody else has the array that was made here.
+            true => Ok(unsafe { memory.output_slice() }),
+            // SAFETY: `made` keeps the array alive until the run is over, and it is writeable.
+            false => unsafe { memory.output() },
+        });
+        let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
+        compute(py, elements.saturating_mul(kernel.depth() + 1), None, |control| match control {
+            Some(control) => call.run_with(&inputs, outputs, control),
+            None => call.run(&inputs, outputs),
+        })?;
+        match &entry.rebuild {
+            Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
+            None => {
+                made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
+            }
+        }
+    }
+
+    /// The call for inputs of these layouts: the last one, where they are row-major and of the same shapes.
+    fn call(
+        &self,
+        kernel: &Kernel,
+        given: &[Given<'_>],
+        bytes: &[u8],
+        shapes: &Shapes,
+        arguments: &[Argument<'_>],
+        is_plain: bool,
+    ) -> PyResult<Call> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_plain
+            && let Some((of, call)) = &*last
+            && of == shapes
+        {
+            return Ok(call.clone());
+        }
+        let entry = self.entry.get();
+        let ports = kernel.kernel().inputs();
+        let inputs: SmallVec<[In<'_>; 4]> = given
+            .iter()
+            .zip(&entry.sources)
+            .zip(ports)
+            .map(|((given, source), port)| match (given, source) {
+                (Given::Memory(memory), _) => {
+                    // SAFETY: `arguments` keeps the array alive; binding reads no element.
+                    unsafe { memory.input() }
+                }
+                (Given::Copied(..), Source::Argument(number)) => match arguments.get(*number) {
+                    // SAFETY: the same.
+                    Some(Argument::Array(_, memory)) => unsafe { memory.input() },
+                    _ => one(port.dtype, given, bytes),
+                },
+                (Given::Copied(..), Source::Computed(_)) => one(port.dtype, given, bytes),
+            })
+            .collect();
+        let call = kernel.kernel().bind_like(&inputs).or_raise()?;
+        if is_plain {
+            *last = Some((shapes.clone(), call.clone()));
+        }
+        Ok(call)
+    }
+}
+
+/// A number among the copied bytes.
+fn one<'b>(dtype: broadloom::DType, given: &Given<'_>, bytes: &'b [u8]) -> In<'b> {
+    match given {
+        Given::Copied(from, len) => In::bytes(dtype, &bytes[from * 8..from * 8 + len]),
+        Given::Memory(_) => In::bytes(dtype, &[]),
+    }
+}

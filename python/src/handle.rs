@@ -1,0 +1,490 @@
+//! Expressions as Python objects: what `broadloom.Array` holds.
+
+use broadloom::{Array, DType, Dim, Literal, Op, Over, Promotion, Range, with_promotion};
+use numpy::{PyArrayDescr, PyUntypedArray};
+use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PySlice, PyTuple};
+
+use crate::dtype;
+use crate::error::OrRaise;
+use crate::memory::{self, NumpyMemory};
+use crate::options::of_keywords;
+use crate::run::compute;
+
+/// An expression of arrays, typed when it is made: a handle that nothing changes.
+#[pyclass(frozen, module = "broadloom._core")]
+pub struct Handle {
+    array: Array<'static>,
+    /// Operations on the longest way to memory.
+    depth: u32,
+}
+
+impl Handle {
+    /// A handle of an array in memory, or of a new leaf.
+    pub fn leaf(array: Array<'static>) -> Handle {
+        Handle { array, depth: 0 }
+    }
+
+    /// The array.
+    pub fn array(&self) -> &Array<'static> {
+        &self.array
+    }
+
+    /// Operations on the longest way to memory.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// An operation on this.
+    fn then(&self, array: Array<'static>) -> Handle {
+        Handle { array, depth: self.depth.saturating_add(1) }
+    }
+
+    /// Elements times operations, as a guess of the work of an evaluation.
+    fn operations(&self) -> usize {
+        self.array.len().saturating_mul(self.depth as usize + 1)
+    }
+
+    fn evaluated(
+        &self,
+        py: Python<'_>,
+        progress: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Array<'static>> {
+        let options = of_keywords(options)?;
+        compute(py, self.operations(), progress, |control| match control {
+            Some(control) => self.array.eval_watched(&options, control),
+            None => self.array.eval_with(&options),
+        })
+    }
+}
+
+/// A number of Python's: bool, int or float.
+pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
+    if let Ok(value) = object.cast::<PyBool>() {
+        return Ok(Literal::Bool(value.is_true()));
+    }
+    if let Ok(value) = object.cast::<PyFloat>() {
+        return Ok(Literal::Float(value.value()));
+    }
+    if object.cast::<PyInt>().is_ok() {
+        let value = object.extract::<i128>();
+        return value
+            .map(Literal::Int)
+            .map_err(|_| PyOverflowError::new_err("the integer is beyond what any dtype holds"));
+    }
+    let kind = object.get_type().name()?;
+    if kind == "complex" {
+        return Err(PyNotImplementedError::new_err("there are no complex numbers in broadloom"));
+    }
+    Err(PyTypeError::new_err(format!("an operand is {kind}; expected an array, a bool, an int or a float")))
+}
+
+/// An operand: a handle or a number.
+fn operand(object: &Bound<'_, PyAny>) -> PyResult<(Array<'static>, u32)> {
+    if let Ok(handle) = object.cast_exact::<Handle>() {
+        let handle = handle.get();
+        return Ok((handle.array.clone(), handle.depth));
+    }
+    Ok((Array::scalar(number(object)?), 0))
+}
+
+/// A function of the op table, of handles and numbers; with NumPy's promotion of mixed kinds, if that is asked for.
+#[pyfunction]
+#[pyo3(signature = (op, *operands, numpy_promotion = false))]
+pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> PyResult<Handle> {
+    let op =
+        Op::from_name(op).ok_or_else(|| PyValueError::new_err(format!("there is no function `{op}`")))?;
+    let mut depth = 0;
+    let mut arrays: smallvec::SmallVec<[Array<'static>; 3]> = smallvec::SmallVec::new();
+    for given in operands.iter() {
+        let (array, of) = operand(&given)?;
+        depth = depth.max(of);
+        arrays.push(array);
+    }
+    let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
+    let array = with_promotion(mode, || Array::apply(op, &arrays)).or_raise()?;
+    Ok(Handle { array, depth: depth.saturating_add(1) })
+}
+
+/// Several handles evaluated in one pass.
+#[pyfunction]
+#[pyo3(signature = (handles, progress = None, **options))]
+pub fn evaluate_many(
+    py: Python<'_>,
+    handles: Vec<PyRef<'_, Handle>>,
+    progress: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<Handle>> {
+    let options = of_keywords(options)?;
+    let operations = handles.iter().fold(0usize, |sum, handle| sum.saturating_add(handle.operations()));
+    let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.array.clone()).collect();
+    drop(handles);
+    let roots: Vec<&Array<'_>> = arrays.iter().collect();
+    let made = compute(py, operations, progress, |control| match control {
+        Some(control) => broadloom::eval_many_watched(&roots, &options, control),
+        None => broadloom::eval_many_with(&roots, &options),
+    })?;
+    Ok(made.into_iter().map(Handle::leaf).collect())
+}
+
+/// An array in no memory, of a dtype that is known at run time.
+struct Generate<'a> {
+    what: Generator<'a>,
+}
+
+enum Generator<'a> {
+    Full(&'a [usize], Literal),
+    Arange([Literal; 3]),
+}
+
+impl broadloom::ElementVisitor for Generate<'_> {
+    type Output = broadloom::Result<Array<'static>>;
+
+    fn visit<T: broadloom::Element>(self) -> Self::Output {
+        let value = |x: Literal| match x {
+            Literal::Bool(x) => T::of_i64(i64::from(x)),
+            Literal::Int(x) => match i64::try_from(x) {
+                Ok(x) => T::of_i64(x),
+                Err(_) => T::of_i64(x as u64 as i64),
+            },
+            Literal::Float(x) => T::of_f64(x),
+        };
+        match self.what {
+            Generator::Full(shape, x) => Array::full(shape, value(x)),
+            Generator::Arange([start, stop, step]) => Array::arange(value(start), value(stop), value(step)),
+        }
+    }
+}
+
+fn generate(dtype: DType, what: Generator<'_>) -> PyResult<Handle> {
+    broadloom::visit_dtype(dtype, Generate { what }).or_raise().map(Handle::leaf)
+}
+
+/// What a reduction runs over.
+fn over(axes: Option<Vec<isize>>, keepdims: bool, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Over> {
+    let mut over = axes.map_or_else(Over::all, |axes| Over::axes(&axes));
+    if keepdims {
+        over = over.keep_dims();
+    }
+    if let Some(dtype) = dtype {
+        over = over.dtype(dtype::extract(dtype)?);
+    }
+    Ok(over)
+}
+
+#[pymethods]
+impl Handle {
+    /// An array of NumPy's; its memory is shared, and read when a value is computed.
+    #[staticmethod]
+    fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
+        memory::lend(array).map(Handle::leaf)
+    }
+
+    /// A number that takes the dtype of the arrays that it meets.
+    #[staticmethod]
+    #[pyo3(name = "number")]
+    fn of_number(value: &Bound<'_, PyAny>) -> PyResult<Handle> {
+        Ok(Handle::leaf(Array::scalar(number(value)?)))
+    }
+
+    /// An input of kernels; its extents are numbers and names.
+    #[staticmethod]
+    fn input(name: &str, dtype: &Bound<'_, PyAny>, dims: Vec<Bound<'_, PyAny>>) -> PyResult<Handle> {
+        let dims = dims.iter().map(|dim| match dim.extract::<usize>() {
+            Ok(extent) => Ok(Dim::Fixed(extent)),
+            Err(_) => dim.extract::<String>().map(|name| Dim::from(&*name)),
+        });
+        let dims = dims.collect::<PyResult<Vec<_>>>()?;
+        Ok(Handle::leaf(Array::input(name, dtype::extract(dtype)?, &dims).or_raise()?))
+    }
+
+    /// One value everywhere, in no memory.
+    #[staticmethod]
+    fn full(shape: Vec<usize>, value: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
+        generate(dtype::extract(dtype)?, Generator::Full(&shape, number(value)?))
+    }
+
+    /// `start`, `start + step`, … without `stop`, in no memory.
+    #[staticmethod]
+    fn arange(
+        start: &Bound<'_, PyAny>,
+        stop: &Bound<'_, PyAny>,
+        step: &Bound<'_, PyAny>,
+        dtype: &Bound<'_, PyAny>,
+    ) -> PyResult<Handle> {
+        let bounds = [number(start)?, number(stop)?, number(step)?];
+        generate(dtype::extract(dtype)?, Generator::Arange(bounds))
+    }
+
+    /// `num` values evenly spaced from `start` to `stop`, in no memory.
+    #[staticmethod]
+    fn linspace(
+        start: f64,
+        stop: f64,
+        num: usize,
+        dtype: &Bound<'_, PyAny>,
+        endpoint: bool,
+    ) -> PyResult<Handle> {
+        let dtype = dtype::extract(dtype)?;
+        let values = match endpoint {
+            true => Array::linspace(start, stop, num),
+            // Of one value more, the last is `stop`.
+            false => Array::linspace(start, stop, num + 1).and_then(|values| values.slice(..num)),
+        };
+        Ok(Handle::leaf(values.or_raise()?.astype(dtype)))
+    }
+
+    /// A matrix with ones where the column is the row plus `k`, in no memory.
+    #[staticmethod]
+    fn eye(rows: usize, cols: usize, k: isize, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
+        Ok(Handle::leaf(Array::eye(rows, cols, k, dtype::extract(dtype)?).or_raise()?))
+    }
+
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDescr>> {
+        dtype::numpy(py, self.array.dtype())
+    }
+
+    /// The extents; None for one that is known when a kernel runs.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match self.array.dims() {
+            None => PyTuple::new(py, self.array.shape()),
+            Some(dims) => PyTuple::new(
+                py,
+                dims.iter().map(|dim| match dim {
+                    Dim::Fixed(extent) => Some(*extent),
+                    _ => None,
+                }),
+            ),
+        }
+    }
+
+    /// The extents as a kernel's text has them: numbers and names.
+    #[getter]
+    fn dims(&self) -> Vec<String> {
+        match self.array.dims() {
+            None => self.array.shape().iter().map(usize::to_string).collect(),
+            Some(dims) => dims.iter().map(Dim::to_string).collect(),
+        }
+    }
+
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.array.rank()
+    }
+
+    /// The number of elements; None where an extent is not known.
+    #[getter]
+    fn size(&self) -> Option<usize> {
+        match self.array.dims() {
+            None => Some(self.array.len()),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether it depends on an input of kernels, and has no values.
+    #[getter]
+    fn is_symbolic(&self) -> bool {
+        self.array.dims().is_some()
+    }
+
+    /// Whether the values are computed and in memory of ours.
+    #[getter]
+    fn is_evaluated(&self) -> bool {
+        self.array.is_evaluated()
+    }
+
+    /// Operations on the longest way to memory.
+    #[getter]
+    #[pyo3(name = "depth")]
+    fn operations_to_memory(&self) -> u32 {
+        self.depth
+    }
+
+    /// The elements converted, as astype converts them.
+    fn astype(&self, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
+        Ok(self.then(self.array.astype(dtype::extract(dtype)?)))
+    }
+
+    /// A reduction by its name.
+    #[pyo3(signature = (name, axes = None, keepdims = false, dtype = None, correction = 0.0, numpy_promotion = false))]
+    fn reduce(
+        &self,
+        name: &str,
+        axes: Option<Vec<isize>>,
+        keepdims: bool,
+        dtype: Option<&Bound<'_, PyAny>>,
+        correction: f64,
+        numpy_promotion: bool,
+    ) -> PyResult<Handle> {
+        let (x, over) = (&self.array, over(axes, keepdims, dtype)?);
+        let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
+        let made = with_promotion(mode, || match name {
+            "sum" => Some(x.sum(over)),
+            "prod" => Some(x.prod(over)),
+            "max" => Some(x.max(over)),
+            "min" => Some(x.min(over)),
+            "mean" => Some(x.mean(over)),
+            "var" => Some(x.var(over, correction)),
+            "std" => Some(x.std(over, correction)),
+            "any" => Some(x.any(over)),
+            "all" => Some(x.all(over)),
+            "argmax" => Some(x.argmax(over)),
+            "argmin" => Some(x.argmin(over)),
+            "count_nonzero" => Some(x.count_nonzero(over)),
+            "nansum" => Some(x.nansum(over)),
+            "nanprod" => Some(x.nanprod(over)),
+            "nanmax" => Some(x.nanmax(over)),
+            "nanmin" => Some(x.nanmin(over)),
+            "nanmean" => Some(x.nanmean(over)),
+            "nanvar" => Some(x.nanvar(over, correction)),
+            "nanstd" => Some(x.nanstd(over, correction)),
+            _ => None,
+        });
+        let made = made.ok_or_else(|| PyValueError::new_err(format!("there is no reduction `{name}`")))?;
+        Ok(self.then(made.or_raise()?))
+    }
+
+    /// The norm of vectors along axes.
+    #[pyo3(signature = (axes = None, keepdims = false, ord = 2.0))]
+    fn vector_norm(&self, axes: Option<Vec<isize>>, keepdims: bool, ord: f64) -> PyResult<Handle> {
+        Ok(self.then(self.array.vector_norm(over(axes, keepdims, None)?, ord).or_raise()?))
+    }
+
+    /// `cumulative_sum` or `cumulative_prod`.
+    #[pyo3(signature = (name, axis = None, dtype = None, include_initial = false))]
+    fn cumulative(
+        &self,
+        name: &str,
+        axis: Option<isize>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        include_initial: bool,
+    ) -> PyResult<Handle> {
+        let dtype = dtype.map(dtype::extract).transpose()?;
+        let made = match name {
+            "cumulative_sum" => self.array.cumulative_sum(axis, dtype, include_initial),
+            "cumulative_prod" => self.array.cumulative_prod(axis, dtype, include_initial),
+            _ => return Err(PyValueError::new_err(format!("there is no cumulative function `{name}`"))),
+        };
+        Ok(self.then(made.or_raise()?))
+    }
+
+    /// The products of two arrays' elements, added up along an axis.
+    fn vecdot(&self, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
+        let (other, depth) = operand(other)?;
+        let array = self.array.vecdot(other, axis).or_raise()?;
+        Ok(Handle { array, depth: self.depth.max(depth).saturating_add(1) })
+    }
+
+    fn reshape(&self, shape: Vec<isize>) -> PyResult<Handle> {
+        Ok(self.then(self.array.reshape(&shape).or_raise()?))
+    }
+
+    fn permute_dims(&self, axes: Vec<isize>) -> PyResult<Handle> {
+        Ok(self.then(self.array.permute_dims(&axes).or_raise()?))
+    }
+
+    fn broadcast_to(&self, shape: Vec<usize>) -> PyResult<Handle> {
+        Ok(self.then(self.array.broadcast_to(&shape).or_raise()?))
+    }
+
+    fn expand_dims(&self, axis: isize) -> PyResult<Handle> {
+        Ok(self.then(self.array.expand_dims(axis).or_raise()?))
+    }
+
+    fn squeeze(&self, axis: isize) -> PyResult<Handle> {
+        Ok(self.then(self.array.squeeze(axis).or_raise()?))
+    }
+
+    fn flip(&self, axis: isize) -> PyResult<Handle> {
+        Ok(self.then(self.array.flip(axis).or_raise()?))
+    }
+
+    /// The index of each element along an axis, as int64.
+    fn indices(&self, axis: isize) -> PyResult<Handle> {
+        Ok(self.then(self.array.indices(axis).or_raise()?))
+    }
+
+    /// The elements at one int or slice per leading axis.
+    fn slice(&self, items: Vec<Bound<'_, PyAny>>) -> PyResult<Handle> {
+        let ranges = items.iter().map(|item| {
+            if let Ok(slice) = item.cast::<PySlice>() {
+                let bound = |name| slice.getattr(name)?.extract::<Option<isize>>();
+                return Ok(Range::new(bound("start")?, bound("stop")?, bound("step")?.unwrap_or(1)));
+            }
+            item.extract::<isize>().map(Range::at)
+        });
+        let ranges = ranges.collect::<PyResult<Vec<_>>>()?;
+        Ok(self.then(self.array.slice(&ranges[..]).or_raise()?))
+    }
+
+    /// The values, in memory of ours.
+    #[pyo3(signature = (progress = None, **options))]
+    fn evaluate(
+        &self,
+        py: Python<'_>,
+        progress: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Handle> {
+        self.evaluated(py, progress, options).map(Handle::leaf)
+    }
+
+    /// Computes into an array of NumPy's of the same shape and dtype.
+    #[pyo3(signature = (out, progress = None, **options))]
+    fn evaluate_into(
+        &self,
+        py: Python<'_>,
+        out: &Bound<'_, PyUntypedArray>,
+        progress: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let options = of_keywords(options)?;
+        let memory = NumpyMemory::of(out).map_err(|why| why.exception(out))?;
+        if !memory.is_writeable {
+            return Err(PyValueError::new_err("out: the array is read-only"));
+        }
+        if memory.dtype != self.array.dtype() {
+            let (is, given) = (self.array.dtype(), memory.dtype);
+            return Err(PyTypeError::new_err(format!("out: the result is {is}, the array {given}")));
+        }
+        // SAFETY: `out` is borrowed for as long as the view is used, and writeable.
+        let view = unsafe { memory.view_mut() }?;
+        compute(py, self.operations(), progress, |control| self.array.eval_into_view(view, &options, control))
+    }
+
+    /// The values as an array of NumPy's over memory of ours, without a copy: read-only if this handle has that memory too.
+    fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let array =
+            if self.array.is_evaluated() { self.array.clone() } else { self.evaluated(py, None, None)? };
+        memory::share(py, array)
+    }
+
+    /// The value of one element, as a bool, int or float of Python's.
+    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let array =
+            if self.array.is_evaluated() { self.array.clone() } else { self.evaluated(py, None, None)? };
+        memory::share(py, array)?.call_method0("item")
+    }
+
+    /// How it would be evaluated, as text; with the code of each kernel, if that is asked for.
+    #[pyo3(signature = (code = false, **options))]
+    fn explain(&self, code: bool, options: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
+        self.array.explain_with(&of_keywords(options)?, code).or_raise()
+    }
+
+    /// How it would be evaluated, as a page.
+    #[pyo3(signature = (title = "broadloom", code = true))]
+    fn explain_html(&self, title: &str, code: bool) -> PyResult<String> {
+        let explanation = self.array.explanation(&broadloom::Options::default(), code).or_raise()?;
+        Ok(explanation.to_html(title))
+    }
+
+    /// The expression in broadloom's language.
+    #[pyo3(signature = (name = "result"))]
+    fn text(&self, name: &str) -> PyResult<String> {
+        broadloom::text::print(&[(name, &self.array)]).or_raise()
+    }
+}

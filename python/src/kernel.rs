@@ -1,0 +1,178 @@
+//! Kernels: compiled once, run on NumPy's arrays.
+
+use broadloom::{Array, In, Kernel as RustKernel, Out, Port};
+use numpy::PyUntypedArray;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use smallvec::SmallVec;
+
+use crate::dtype;
+use crate::error::{OrRaise, text_exception};
+use crate::handle::Handle;
+use crate::memory::{self, NumpyMemory};
+use crate::options::of_keywords;
+use crate::run::compute;
+
+/// A compiled expression of named inputs.
+#[pyclass(frozen, module = "broadloom._core")]
+pub struct Kernel {
+    kernel: RustKernel,
+    text: String,
+    /// Operations on the longest way from an input to an output.
+    depth: usize,
+}
+
+/// What a run writes.
+pub type Results<'py> = SmallVec<[Bound<'py, PyUntypedArray>; 2]>;
+
+impl Kernel {
+    /// The kernel.
+    pub fn kernel(&self) -> &RustKernel {
+        &self.kernel
+    }
+
+    /// Operations on the longest way from an input to an output.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
+/// The arrays that results are written to: those that are given, or new ones of these dtypes and shapes.
+pub fn results<'py>(
+    py: Python<'py>,
+    given: &[Bound<'py, PyUntypedArray>],
+    ports: &[Port],
+    shapes: &[&[usize]],
+) -> PyResult<Results<'py>> {
+    if given.is_empty() {
+        return ports.iter().zip(shapes).map(|(port, shape)| memory::new(py, port.dtype, shape)).collect();
+    }
+    if given.len() != ports.len() {
+        let (n, wanted) = (given.len(), ports.len());
+        return Err(PyTypeError::new_err(format!("out has {n} arrays, there are {wanted} results")));
+    }
+    Ok(given.iter().cloned().collect())
+}
+
+/// The memory of arrays that are written.
+pub fn writeable(arrays: &[Bound<'_, PyUntypedArray>]) -> PyResult<SmallVec<[NumpyMemory; 2]>> {
+    let memory = arrays.iter().map(|array| {
+        let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
+        match memory.is_writeable {
+            true => Ok(memory),
+            false => Err(PyValueError::new_err("out: the array is read-only")),
+        }
+    });
+    memory.collect()
+}
+
+/// The arrays of `out=`: none, one, or several in a tuple or list.
+pub fn given_results<'py>(out: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, PyUntypedArray>>> {
+    let Some(out) = out.filter(|out| !out.is_none()) else { return Ok(Vec::new()) };
+    if let Ok(array) = out.cast::<PyUntypedArray>() {
+        return Ok(vec![array.clone()]);
+    }
+    let several = out
+        .try_iter()
+        .map_err(|_| PyTypeError::new_err("out: expected a NumPy array, or a tuple of them"))?;
+    several
+        .map(|array| {
+            array?
+                .cast_into::<PyUntypedArray>()
+                .map_err(|_| PyTypeError::new_err("out: expected NumPy arrays"))
+        })
+        .collect()
+}
+
+#[pymethods]
+impl Kernel {
+    /// A kernel of named handles, and the inputs that they are made of.
+    #[new]
+    #[pyo3(signature = (outputs, inputs, **options))]
+    fn new(
+        outputs: Vec<(String, PyRef<'_, Handle>)>,
+        inputs: Vec<PyRef<'_, Handle>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Kernel> {
+        let options = of_keywords(options)?;
+        let named: Vec<(&str, &Array<'_>)> =
+            outputs.iter().map(|(name, handle)| (&**name, handle.array())).collect();
+        let inputs: Vec<&Array<'_>> = inputs.iter().map(|handle| handle.array()).collect();
+        let kernel = RustKernel::named(&named, &inputs, &options).or_raise()?;
+        let text = broadloom::text::print(&named).or_raise()?;
+        let depth = outputs.iter().map(|(_, handle)| handle.depth() as usize).max().unwrap_or(0);
+        Ok(Kernel { kernel, text, depth })
+    }
+
+    /// A kernel of a program in broadloom's language.
+    #[staticmethod]
+    #[pyo3(signature = (text, **options))]
+    fn parse(text: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Kernel> {
+        let options = of_keywords(options)?;
+        let kernel = RustKernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
+        // Each operation has at least a character.
+        Ok(Kernel { kernel, text: text.to_owned(), depth: text.len() / 2 })
+    }
+
+    /// Runs on arrays, in the order of the inputs; the results in their order.
+    #[pyo3(signature = (arrays, out = None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        arrays: Vec<Bound<'py, PyUntypedArray>>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let memory = arrays.iter().map(|array| NumpyMemory::of(array).map_err(|why| why.exception(array)));
+        let memory: SmallVec<[NumpyMemory; 4]> = memory.collect::<PyResult<_>>()?;
+        // SAFETY: `arrays` keeps them alive until the run is over.
+        let inputs: SmallVec<[In<'_>; 4]> = memory.iter().map(|memory| unsafe { memory.input() }).collect();
+        let call = self.kernel.bind_like(&inputs).or_raise()?;
+        let shapes: SmallVec<[&[usize]; 2]> = call.output_shapes().collect();
+        let made = results(py, &given_results(out)?, self.kernel.outputs(), &shapes)?;
+        let written = writeable(&made)?;
+        // SAFETY: `made` keeps them alive until the run is over, and they are writeable.
+        let outputs = written.iter().map(|memory| unsafe { memory.output() });
+        let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
+        let elements = memory.iter().chain(&written).map(NumpyMemory::elements).max().unwrap_or(0);
+        compute(py, elements.saturating_mul(self.depth + 1), None, |control| match control {
+            Some(control) => call.run_with(&inputs, outputs, control),
+            None => call.run(&inputs, outputs),
+        })?;
+        PyList::new(py, made)
+    }
+
+    /// Name, dtype and dims of each input.
+    #[getter]
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>, Vec<String>)>> {
+        self.kernel.inputs().iter().map(|port| described(py, port)).collect()
+    }
+
+    /// Name, dtype and dims of each output.
+    #[getter]
+    fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>, Vec<String>)>> {
+        self.kernel.outputs().iter().map(|port| described(py, port)).collect()
+    }
+
+    /// The program in broadloom's language.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The identity: the same for the same expression and options on every machine.
+    #[getter]
+    fn id(&self) -> String {
+        self.kernel.id().to_string()
+    }
+
+    /// How it would run, as text.
+    fn explain(&self) -> PyResult<String> {
+        self.kernel.explain().or_raise()
+    }
+}
+
+fn described<'py>(py: Python<'py>, port: &Port) -> PyResult<(String, Bound<'py, PyAny>, Vec<String>)> {
+    let dims = port.dims.iter().map(ToString::to_string).collect();
+    Ok((port.name.clone(), dtype::numpy(py, port.dtype)?.into_any(), dims))
+}

@@ -1,0 +1,31 @@
+//! `broadloom._core`, the extension module of the Python package: it adapts, and computes nothing.
+//!
+//! Python's classes and functions stand in `python/broadloom`, over [`handle::Handle`] (an expression), [`kernel::Kernel`] and
+//! [`dispatch::Dispatch`] (the short way from a call on NumPy arrays into a kernel). What touches NumPy's memory is in
+//! [`memory`], what holds or releases the GIL in [`run`].
+
+mod dispatch;
+mod dtype;
+mod error;
+mod handle;
+mod kernel;
+mod memory;
+mod options;
+mod run;
+
+use pyo3::prelude::*;
+
+/// The extension module.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::dispatch::{Dispatch, Entry};
+    #[pymodule_export]
+    use super::error::{CancelledError, LimitError, TextError};
+    #[pymodule_export]
+    use super::handle::{Handle, apply, evaluate_many};
+    #[pymodule_export]
+    use super::kernel::Kernel;
+    #[pymodule_export]
+    use super::options::engine_info;
+}

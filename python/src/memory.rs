@@ -1,0 +1,287 @@
+//! NumPy's memory as operands, and ours as NumPy arrays.
+//!
+//! Another thread of Python may write to an array while it is read here, with the GIL released or not; so no slice is made of
+//! NumPy's memory, but a [`Region`] or a [`ViewMut`], which are read and written through pointers. An array that is read
+//! is kept alive by a reference to it.
+
+use std::sync::Arc;
+
+use broadloom::{Array, DType, In, Out, Region, ViewMut};
+use numpy::npyffi::{
+    self, _PyArray_GET_ITEM_DATA, NPY_ARRAY_CARRAY, NPY_ARRAY_CARRAY_RO, NPY_ARRAY_WRITEABLE, PY_ARRAY_API,
+    PyArrayObject,
+};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use crate::dtype;
+use crate::error::OrRaise;
+
+/// One number per axis.
+pub type Axes<T> = SmallVec<[T; 4]>;
+
+/// The memory of an array of NumPy's, whose layout was checked: elements are in this machine's order of bytes and aligned, and
+/// strides are whole elements.
+pub struct NumpyMemory {
+    pub dtype: DType,
+    pub shape: Axes<usize>,
+    /// In elements.
+    pub strides: Axes<isize>,
+    /// The element with index 0 along each axis.
+    data: *mut u8,
+    /// From the lowest address that an index reaches to `data`, in elements.
+    offset: usize,
+    /// The bytes from the lowest address to the end of the highest element.
+    bytes: usize,
+    /// Whether elements follow each other in row-major order.
+    pub is_row_major: bool,
+    pub is_writeable: bool,
+}
+
+// SAFETY: the pointer is read and written through views only, whose makers promise that the array is kept alive; which thread
+// does so is of no importance.
+unsafe impl Send for NumpyMemory {}
+// SAFETY: as for `Send`: through a shared reference there are copies of plain numbers and pointers.
+unsafe impl Sync for NumpyMemory {}
+
+/// Why an array can't be shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unshareable {
+    /// There is no such dtype here.
+    DType,
+    /// The bytes of an element are in the other order.
+    Swapped,
+    /// Elements lie at addresses, or distances, that are not multiples of their size.
+    Misaligned,
+}
+
+impl Unshareable {
+    /// The exception.
+    pub fn exception(self, array: &Bound<'_, PyUntypedArray>) -> PyErr {
+        let dtype = array.dtype();
+        let shown = dtype.str().map_or_else(|_| "an unknown dtype".to_owned(), |text| text.to_string());
+        match self {
+            Unshareable::DType => {
+                let all: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
+                PyTypeError::new_err(format!("the array is {shown}; broadloom has {}", all.join(", ")))
+            }
+            Unshareable::Swapped => PyValueError::new_err(format!(
+                "the array is {shown}, in another machine's order of bytes: its memory can't be shared; copy it with \
+                 `x.astype(x.dtype.newbyteorder('='))`"
+            )),
+            Unshareable::Misaligned => PyValueError::new_err(format!(
+                "the elements of the array are not aligned to their {} bytes: its memory can't be shared; copy it with `x.copy()`",
+                dtype.itemsize()
+            )),
+        }
+    }
+}
+
+impl NumpyMemory {
+    /// The memory of an array.
+    pub fn of(array: &Bound<'_, PyUntypedArray>) -> Result<NumpyMemory, Unshareable> {
+        // PERF: one look at the array's struct, instead of a call for each of its parts.
+        // SAFETY: the array is alive while it is borrowed, and its struct has these fields.
+        let fields = unsafe { &*_PyArray_GET_ITEM_DATA(array.as_array_ptr()) };
+        let descriptor = array.dtype();
+        let (dtype, is_native) = dtype::of_descriptor(&descriptor).ok_or(Unshareable::DType)?;
+        let size = dtype.size();
+        if !is_native {
+            return Err(Unshareable::Swapped);
+        }
+        let rank = fields.nd as usize;
+        let (mut shape, mut strides) = (Axes::with_capacity(rank), Axes::with_capacity(rank));
+        let (mut low, mut high, mut is_empty) = (0isize, 0isize, false);
+        for axis in 0..rank {
+            // SAFETY: an array has as many extents and strides as dimensions.
+            let (extent, step) =
+                unsafe { (*fields.dimensions.add(axis) as usize, *fields.strides.add(axis)) };
+            is_empty |= extent == 0;
+            if extent > 1 && step % size as isize != 0 {
+                return Err(Unshareable::Misaligned);
+            }
+            let stride = if extent > 1 { step / size as isize } else { 0 };
+            let reach = stride * (extent as isize - 1).max(0);
+            low += reach.min(0);
+            high += reach.max(0);
+            shape.push(extent);
+            strides.push(stride);
+        }
+        let data = fields.data.cast::<u8>();
+        if is_empty {
+            (low, high) = (0, -1);
+        } else if !data.addr().is_multiple_of(size) {
+            return Err(Unshareable::Misaligned);
+        }
+        let mut step = 1isize;
+        let is_row_major = is_empty
+            || shape.iter().zip(&strides).rev().all(|(&extent, &stride)| {
+                let fits = extent == 1 || stride == step;
+                step *= extent as isize;
+                fits
+            });
+        Ok(NumpyMemory {
+            dtype,
+            shape,
+            strides,
+            data,
+            offset: low.unsigned_abs(),
+            bytes: (high - low + 1) as usize * size,
+            is_row_major,
+            is_writeable: fields.flags & NPY_ARRAY_WRITEABLE != 0,
+        })
+    }
+
+    /// How many elements there are.
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Bytes of the elements, one after the other.
+    pub fn packed_bytes(&self) -> usize {
+        self.elements() * self.dtype.size()
+    }
+
+    /// All that the array reaches.
+    ///
+    /// # Safety
+    /// The array must be alive as long as the region is used.
+    unsafe fn region<'a>(&self) -> Region<'a> {
+        let start = self.data.wrapping_sub(self.offset * self.dtype.size());
+        // SAFETY: NumPy keeps what an array reaches in one allocation that it may read; the array is alive. Other threads of Python
+        // may write to it, which is a race in their program: a region is read through pointers, and any bytes are elements.
+        unsafe { Region::from_raw(start, self.bytes) }
+    }
+
+    /// The memory as an input of a run.
+    ///
+    /// # Safety
+    /// The array must be alive as long as the input is used.
+    pub unsafe fn input(&self) -> In<'_> {
+        // SAFETY: the contract is the same.
+        In::raw(self.dtype, unsafe { self.region() }, self.offset, &self.shape, &self.strides)
+    }
+
+    /// Copies the elements of a row-major array to `to`, which takes exactly these bytes.
+    ///
+    /// # Safety
+    /// The array must be alive and row-major.
+    pub unsafe fn copy_to(&self, to: &mut [u8]) {
+        debug_assert!(self.is_row_major && to.len() == self.packed_bytes());
+        // SAFETY: a row-major array has its elements from `data` on, and there are as many bytes as `to` takes; `to` is Rust's.
+        unsafe { std::ptr::copy_nonoverlapping(self.data, to.as_mut_ptr(), to.len()) }
+    }
+
+    /// The memory as a view to be written.
+    ///
+    /// # Safety
+    /// The array must be alive and writeable as long as the view is used.
+    pub unsafe fn view_mut<'a>(&self) -> PyResult<ViewMut<'a>> {
+        let size = self.dtype.size();
+        let strides: Axes<isize> = self.strides.iter().map(|stride| stride * size as isize).collect();
+        // SAFETY: the elements are the array's, aligned and in one allocation; they are written through pointers.
+        let view = unsafe { ViewMut::from_raw(self.data, size, &self.shape, &strides) };
+        view.map_err(|error| PyValueError::new_err(format!("out: {error}")))
+    }
+
+    /// The memory of a row-major array that nobody else has, as an output of a run.
+    ///
+    /// # Safety
+    /// As [`NumpyMemory::view_mut`]; nothing else reads or writes the array meanwhile, and all of its bytes have values.
+    pub unsafe fn output_slice<'a>(&self) -> Out<'a> {
+        let len = self.packed_bytes();
+        if len == 0 {
+            return Out::bytes(self.dtype, &mut []);
+        }
+        // SAFETY: a row-major array has its elements from `data` on, and nobody else has it.
+        Out::bytes(self.dtype, unsafe { std::slice::from_raw_parts_mut(self.data, len) })
+    }
+
+    /// The memory as an output of a run.
+    ///
+    /// # Safety
+    /// As [`NumpyMemory::view_mut`].
+    pub unsafe fn output<'a>(&self) -> PyResult<Out<'a>> {
+        // SAFETY: the contract is the same.
+        Ok(Out::raw(self.dtype, unsafe { self.view_mut() }?))
+    }
+}
+
+/// An array of ours over an array of NumPy's, which it keeps alive.
+pub fn lend(array: &Bound<'_, PyUntypedArray>) -> PyResult<Array<'static>> {
+    let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
+    let owner: Arc<Py<PyUntypedArray>> = Arc::new(array.clone().unbind());
+    // SAFETY: the array that is made keeps the owner, and with it NumPy's array.
+    let region = unsafe { memory.region() };
+    Array::lent(memory.dtype, region, memory.offset, &memory.shape, &memory.strides, owner).or_raise()
+}
+
+/// Memory of ours that an array of NumPy's is over.
+#[pyclass(frozen, module = "broadloom._core")]
+struct Memory {
+    #[expect(dead_code, reason = "keeps the memory alive")]
+    array: Array<'static>,
+}
+
+/// An array of NumPy's over the memory of an evaluated array; to be written if nobody else has that memory.
+pub fn share<'py>(py: Python<'py>, mut array: Array<'static>) -> PyResult<Bound<'py, PyAny>> {
+    let (shape, dtype) = (array.shape().to_vec(), array.dtype());
+    let (data, flags) = match array.as_bytes_mut() {
+        Some(bytes) => (bytes.as_mut_ptr(), NPY_ARRAY_CARRAY),
+        None => {
+            let bytes =
+                array.as_bytes().ok_or_else(|| PyValueError::new_err("the array is not evaluated"))?;
+            (bytes.as_ptr().cast_mut(), NPY_ARRAY_CARRAY_RO)
+        }
+    };
+    let base = Bound::new(py, Memory { array })?;
+    let mut extents: Axes<npyffi::npy_intp> =
+        shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
+    let descriptor = dtype::numpy(py, dtype)?;
+    // SAFETY: `data` has the elements of this shape in row-major order for as long as `base` lives, which becomes the array's
+    // base; NumPy takes over the reference to the descriptor, and steals that to the base. Without the flag for writing,
+    // NumPy writes nothing.
+    unsafe {
+        let made = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type),
+            descriptor.into_dtype_ptr(),
+            extents.len() as i32,
+            extents.as_mut_ptr(),
+            std::ptr::null_mut(),
+            data.cast(),
+            flags,
+            std::ptr::null_mut(),
+        );
+        let made = Bound::from_owned_ptr_or_err(py, made)?;
+        match PY_ARRAY_API.PyArray_SetBaseObject(py, made.as_ptr().cast::<PyArrayObject>(), base.into_ptr()) {
+            0 => Ok(made),
+            _ => Err(PyErr::fetch(py)),
+        }
+    }
+}
+
+/// Results up to so many bytes are in memory that NumPy allocates, which is faster there.
+const SMALL: usize = 1 << 14;
+
+/// A new array of NumPy's, to be written.
+pub fn new<'py>(py: Python<'py>, dtype: DType, shape: &[usize]) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let bytes = shape.iter().try_fold(dtype.size(), |bytes, &extent| bytes.checked_mul(extent));
+    if bytes.is_none_or(|bytes| bytes > SMALL) {
+        let array = Array::for_overwrite(shape, dtype).or_raise()?;
+        return Ok(share(py, array)?.cast_into()?);
+    }
+    let mut extents: Axes<npyffi::npy_intp> =
+        shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
+    let descriptor = dtype::numpy(py, dtype)?;
+    // SAFETY: there are as many extents as dimensions; NumPy takes over the reference to the descriptor. The memory is zeroed, so
+    // that it may be read whatever becomes of the run.
+    let made = unsafe {
+        let rank = extents.len() as i32;
+        PY_ARRAY_API.PyArray_Zeros(py, rank, extents.as_mut_ptr(), descriptor.into_dtype_ptr(), 0)
+    };
+    // SAFETY: a new reference, or null with an exception.
+    Ok(unsafe { Bound::from_owned_ptr_or_err(py, made) }?.cast_into()?)
+}

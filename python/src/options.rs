@@ -1,0 +1,79 @@
+//! The options of an evaluation, as keywords; and what the engine is, for reports.
+
+use broadloom::{Engine, Executor, Options, VectorWidth};
+use broadloom::{IntDivision, Promotion};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The options that keywords stand for; each keyword is removed from the dictionary that is left.
+pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+    let mut options = Options::default();
+    for (name, value) in keywords.into_iter().flat_map(|keywords| keywords.iter()) {
+        let name: String = name.extract()?;
+        if value.is_none() {
+            continue;
+        }
+        let wrong = |expected: &str| {
+            let shown = value.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
+            PyValueError::new_err(format!("{name} is {shown}, expected {expected}"))
+        };
+        match &*name {
+            "threads" => {
+                let threads: usize = value.extract()?;
+                if threads == 0 {
+                    return Err(wrong("a number of threads from 1 on"));
+                }
+                options.threads = Some(threads);
+            }
+            "executor" => {
+                options.executor = match &*value.extract::<String>()? {
+                    "auto" => Executor::Auto,
+                    "interp" => Executor::Interp,
+                    "jit" => Executor::Jit,
+                    _ => return Err(wrong("\"auto\", \"interp\" or \"jit\"")),
+                }
+            }
+            "vector_width" => {
+                options.vector_width = Some(match value.extract::<u32>()? {
+                    128 => VectorWidth::W128,
+                    256 => VectorWidth::W256,
+                    512 => VectorWidth::W512,
+                    _ => return Err(wrong("128, 256 or 512 bits")),
+                });
+            }
+            "int_division" => {
+                options.int_division = match &*value.extract::<String>()? {
+                    "zero" => IntDivision::Zero,
+                    "error" => IntDivision::Error,
+                    _ => return Err(wrong("\"zero\" or \"error\"")),
+                }
+            }
+            "promotion" => {
+                options.promotion = match &*value.extract::<String>()? {
+                    "strict" => Promotion::Strict,
+                    "numpy" => Promotion::NumPy,
+                    _ => return Err(wrong("\"strict\" or \"numpy\"")),
+                }
+            }
+            "max_bytes" => options.max_bytes = value.extract()?,
+            _ => {
+                let all = "threads, executor, vector_width, int_division, promotion, max_bytes";
+                return Err(PyTypeError::new_err(format!("there is no option `{name}`; there are {all}")));
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// The version of broadloom, the vector width of this CPU in bits, and why there is no compiler, if there is none.
+#[pyfunction]
+pub fn engine_info() -> (&'static str, u32, Option<String>) {
+    let engine = Engine::global();
+    let bits = match engine.vector_width() {
+        VectorWidth::W128 => 128,
+        VectorWidth::W256 => 256,
+        VectorWidth::W512 => 512,
+    };
+    (env!("CARGO_PKG_VERSION"), bits, engine.no_compiler().map(str::to_owned))
+}

@@ -1,0 +1,58 @@
+"""The extension module: memory that is shared, kernels on NumPy's arrays, errors as exceptions."""
+
+import numpy as np
+import pytest
+
+import broadloom as bl
+from broadloom._core import Handle, Kernel
+
+
+def test_shared_memory_is_read_when_a_value_is_computed() -> None:
+    memory = np.array([1.0, 2.0, 3.0])
+    y = bl.asarray(memory) * 2
+    memory[0] = 10.0
+    assert np.array_equal(np.asarray(y), [20.0, 4.0, 6.0])
+
+
+def test_an_evaluated_array_keeps_its_values() -> None:
+    memory = np.array([1.0, 2.0, 3.0])
+    y = bl.asarray(memory) * 2
+    values = np.asarray(y)
+    memory[0] = 10.0
+    assert np.array_equal(np.asarray(y), [2.0, 4.0, 6.0])
+    assert np.shares_memory(values, np.asarray(y))
+
+
+@pytest.mark.parametrize("strides", [(slice(None, None, -1),), (slice(None, None, 2),), (slice(5, 1, -2),)])
+def test_strided_memory_is_shared(strides: tuple[slice, ...]) -> None:
+    memory = np.arange(10, dtype=np.int16)
+    x = Handle.from_numpy(memory[strides])
+    assert np.array_equal(x.evaluate().to_numpy(), memory[strides])
+
+
+def test_memory_that_cannot_be_shared_is_refused() -> None:
+    with pytest.raises(ValueError, match="order of bytes"):
+        Handle.from_numpy(np.array([1.0], dtype=">f8"))
+    packed = np.zeros(3, dtype=[("a", "i1"), ("b", "f8")])
+    with pytest.raises(ValueError, match="aligned"):
+        Handle.from_numpy(packed["b"])
+    with pytest.raises(TypeError, match="complex128"):
+        Handle.from_numpy(np.array([1j]))
+
+
+def test_a_text_names_the_place_of_its_error() -> None:
+    with pytest.raises(bl.TextError) as error:
+        Kernel.parse("x: float32[n]\nsqrt(x) + y")
+    assert (error.value.lineno, error.value.offset, error.value.text) == (2, 11, "sqrt(x) + y")
+    assert isinstance(error.value, SyntaxError)
+
+
+def test_a_kernel_runs_on_arrays_of_any_layout() -> None:
+    kernel = Kernel.parse("x: float64[n, m]; y: float64[m]; x - y")
+    x = np.arange(12.0).reshape(4, 3)
+    y = np.array([1.0, 2.0, 3.0])
+    assert np.array_equal(kernel.run([x, y])[0], x - y)
+    assert np.array_equal(kernel.run([x.T[:, ::-1], np.ones(4)])[0], x.T[:, ::-1] - 1)
+    out = np.zeros((8, 3))[::2]
+    kernel.run([x, y], out=out)
+    assert np.array_equal(out, x - y)
