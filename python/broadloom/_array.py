@@ -7,7 +7,6 @@ that what they mean stands in one place, the engine.
 
 from __future__ import annotations
 
-from types import EllipsisType
 from typing import Any, Self
 
 import numpy as np
@@ -84,7 +83,8 @@ class Array:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self._origin is not None:
-            values = self._origin
+            values = self._origin.view()
+            values.flags.writeable = False
         else:
             values = self._evaluated().to_numpy()
         if dtype is not None and np.dtype(dtype) != values.dtype:
@@ -122,9 +122,25 @@ class Array:
     def __rmul__(self, other: Any, /) -> Array:
         return _apply("multiply", other, self)
 
-    def __getitem__(self, key: int | slice | EllipsisType | None | tuple[Any, ...], /) -> Array:
-        items = key if isinstance(key, tuple) else (key,)
-        return Array._of(self._handle.slice(list(items)))
+    def __getitem__(self, key: Any, /) -> Array:
+        from broadloom._indexing import getitem
+
+        return getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        from broadloom._indexing import setitem
+
+        setitem(self, key, value)
+
+    def __dlpack__(self, /, **options: Any) -> Any:
+        from broadloom._dlpack import dlpack
+
+        return dlpack(self, **options)
+
+    def __dlpack_device__(self, /) -> tuple[Any, int]:
+        from broadloom._dlpack import dlpack_device
+
+        return dlpack_device(self)
 
 
 def _apply(op: str, *operands: Array | Number) -> Array:
