@@ -61,8 +61,8 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
     return Array._of(handle_of(x).broadcast_to(_shape("broadcast_to", shape)))
 
 
-def expand_dims(x: Array, /, axis: int) -> Array:
-    """The array with a new axis of extent 1, which has the number `axis` in the result. Lazy.
+def expand_dims(x: Array, /, axis: Axes) -> Array:
+    """The array with a new axis of extent 1, which has the number `axis` in the result, or with several. Lazy.
 
     Raises an error that is an IndexError and a ValueError, if `axis` is beyond -N-1 … N, where N is the rank.
 
@@ -70,7 +70,10 @@ def expand_dims(x: Array, /, axis: int) -> Array:
     (2, 1)
     """
     handle = handle_of(x)
-    return Array._of(handle.expand_dims(one_axis("expand_dims", axis, handle.ndim + 1)))
+    count = len(axis) if isinstance(axis, tuple) else 1
+    for one in sorted(several_axes("expand_dims", axis, handle.ndim + count)):
+        handle = handle.expand_dims(one)
+    return Array._of(handle)
 
 
 def flip(x: Array, /, *, axis: Axes | None = None) -> Array:

@@ -20,6 +20,7 @@ SAME_IN_NUMPY: list[tuple[Callable[[Any], Any], Callable[[Any], Any], np.ndarray
     (lambda x: bl.expand_dims(x, 1), lambda x: np.expand_dims(x, 1), CUBE),
     (lambda x: bl.expand_dims(x, axis=-4), lambda x: np.expand_dims(x, -4), CUBE),
     (lambda x: bl.expand_dims(x, 3), lambda x: np.expand_dims(x, 3), CUBE),
+    (lambda x: bl.expand_dims(x, (-1, 0)), lambda x: np.expand_dims(x, (-1, 0)), CUBE),
     (lambda x: bl.flip(x), lambda x: np.flip(x), CUBE),
     (lambda x: bl.flip(x, axis=-2), lambda x: np.flip(x, -2), CUBE),
     (lambda x: bl.flip(x, axis=(0, 2)), lambda x: np.flip(x, (0, 2)), CUBE),
