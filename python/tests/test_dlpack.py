@@ -84,9 +84,8 @@ def test_a_copy_on_request() -> None:
 
 
 def test_lent_memory_outlives_the_array() -> None:
-    x = bl.asarray(np.arange(1000.0)) * 2
-    lent, forced = np.from_dlpack(x), Consumer(x, copy=False).read()
-    del x
+    lent = np.from_dlpack(bl.asarray(np.arange(1000.0)) * 2)
+    forced = Consumer(bl.asarray(np.arange(1000.0)) * 2, copy=False).read()
     # Memory of this size that was freed would be taken for these.
     others = [np.asarray(bl.asarray(np.ones(1000)) * i) for i in range(20)]
     assert len(others) == 20
