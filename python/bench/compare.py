@@ -176,7 +176,9 @@ def main() -> None:
                     lines.append(f"| {workload.name} | {dtype} | {n:.0e} | {threads} | {cells} |".replace("e+0", "e"))
                     print(lines[-1], flush=True)
     if options.write:
-        versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numexpr", "numba", "jax") if version(name))
+        versions = ", ".join(
+            f"{name} {version(name)}" for name in ("numpy", "numexpr", "numba", "jax") if version(name)
+        )
         head = (
             f"{date.today()}, {cpu()}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}.\n"
             f"`python python/bench/compare.py {' '.join(sys.argv[1:])}`\n"
