@@ -115,6 +115,7 @@ def test_without_the_array_api_suite_the_step_says_that_it_is_skipped(
 
 
 def test_a_wrong_numexpr_fails_its_own_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("numexpr")
     face = tmp_path / "swapped.py"
     face.write_text(SWAPPED_WHERE, encoding="utf-8")
     one = ["--only", "numexpr", "--jobs", "1", "--select", "test_where_scalar_bool"]
@@ -125,12 +126,14 @@ def test_a_wrong_numexpr_fails_its_own_suite(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_run_with_the_real_numexpr_in_place_of_ours_is_trouble(tmp_path: Path) -> None:
+    pytest.importorskip("numexpr")
     (tmp_path / "test_it.py").write_text("import numexpr\ndef test_it(): pass\n", encoding="utf-8")
     run = run_pytest(["test_it.py"], cwd=tmp_path, face=Face("nothing", "", ours=True), jobs=1)
     assert "not broadloom.numexpr" in run.trouble
 
 
 def test_outcomes_of_every_kind_are_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
         "@pytest.fixture\ndef broken(): raise OSError('no')\n"
