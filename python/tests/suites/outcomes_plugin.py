@@ -7,9 +7,9 @@ runner can't compare a suite with itself.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -49,15 +49,22 @@ class Outcomes:
 
     def pytest_sessionfinish(self) -> None:
         """Writes the file in one step, so that a killed session leaves none."""
-        module = sys.modules.get("numexpr")
         record = {
-            "numexpr": getattr(module, "__file__", None),
+            "numexpr": _file_of("numexpr"),
             "outcomes": self.outcomes,
             "messages": self.messages,
         }
         unfinished = self.target.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(record), encoding="utf-8")
         unfinished.replace(self.target)
+
+
+def _file_of(module: str) -> str | None:
+    """Where `import module` leads in this process, which imports it if its workers alone did so before."""
+    try:
+        return importlib.import_module(module).__file__
+    except ImportError:
+        return None
 
 
 def _last_line(report: pytest.TestReport | pytest.CollectReport) -> str:
