@@ -492,11 +492,13 @@ def _accepted(x: Any) -> Any:
     """The operand of an operator as the engine takes it; NotImplemented for an object that may know better."""
     if isinstance(x, Array):
         return x._operand()
-    if isinstance(x, (np.generic, np.memmap)) or type(x) is np.ndarray:
-        return of_numpy(np.asarray(x))._handle
-    if isinstance(x, (bool, int, float, complex)):
+    kind = type(x)
+    if kind is float or kind is int or kind is bool:
         return x
-    return NotImplemented
+    if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
+        return of_numpy(np.asarray(x))._handle
+    # Complex numbers are refused by the engine, with a message of their own.
+    return x if isinstance(x, (int, float, complex)) else NotImplemented
 
 
 def _strong(x: Handle | Number) -> Handle:
