@@ -493,12 +493,22 @@ def _accepted(x: Any) -> Any:
     if isinstance(x, Array):
         return x._operand()
     kind = type(x)
-    if kind is float or kind is int or kind is bool:
+    if kind is float or kind is bool:
         return x
+    if kind is int:
+        # The engine takes integers of 128 bits. Greater ones are numbers for floats only.
+        return x if x.bit_length() < 127 else _float_of(x)
     if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
         return of_numpy(np.asarray(x))._handle
     # Complex numbers are refused by the engine, with a message of their own.
     return x if isinstance(x, (int, float, complex)) else NotImplemented
+
+
+def _float_of(x: int) -> float:
+    try:
+        return float(x)
+    except OverflowError:
+        raise ValueError("an integer operand cannot be represented as float64") from None
 
 
 def _strong(x: Handle | Number) -> Handle:
