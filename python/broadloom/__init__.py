@@ -13,6 +13,7 @@ from broadloom import (
     _manipulation,
     _reductions,
     _through_numpy,
+    fft,
     linalg,
 )
 from broadloom._array import Array
@@ -47,6 +48,7 @@ __all__ = [
     "__array_api_version__",
     "__array_namespace_info__",
     "e",
+    "fft",
     "inf",
     "linalg",
     "nan",
