@@ -10,6 +10,7 @@ mod error;
 mod handle;
 mod kernel;
 mod memory;
+mod numexpr;
 mod options;
 mod run;
 
@@ -26,6 +27,8 @@ mod _core {
     use super::handle::{Handle, apply, evaluate_many};
     #[pymodule_export]
     use super::kernel::Kernel;
+    #[pymodule_export]
+    use super::numexpr::{Plan, evaluate, numexpr_threads, re_evaluate, validate};
     #[pymodule_export]
     use super::options::engine_info;
 }
