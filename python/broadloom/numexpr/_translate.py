@@ -240,11 +240,11 @@ def _fmod(kind: Kind, x1: Handle | bool | int | float, x2: Handle | bool | int |
 
 def _reduction(name: str, of: Value, axis: int | None) -> Value:
     handle = _handle(of, of.kind)
-    if axis is not None and axis >= handle.ndim:
-        raise ValueError(f"reduction axis is out of bounds: {name} along axis {axis} of {handle.ndim} dimensions")
     if of.kind == "bool":
         letters = LETTERS[of.kind] * 2
         raise NotImplementedError(f"couldn't find matching opcode for '{name}_{letters}n': {name} is not defined for bool")
+    if axis is not None and axis >= handle.ndim:
+        raise ValueError(f"reduction axis is out of bounds: {name} along axis {axis} of {handle.ndim} dimensions")
     dtype = DTYPES[of.kind] if name in ("sum", "prod") else None
     return Value(of.kind, handle.reduce(name, None if axis is None else [axis], dtype=dtype))
 
