@@ -60,11 +60,12 @@ impl Order {
         let Some(given) = given else { return Ok(Order::K) };
         let letter = given.cast::<PyString>().map_or(Ok(None), |text| text.to_str().map(Some))?;
         match letter {
-            Some("K") => Ok(Order::K),
-            Some("C") => Ok(Order::C),
-            Some("F") => Ok(Order::F),
-            Some("A") => Ok(Order::A),
-            _ => Err(PyValueError::new_err(format!(
+            Some("K" | "k") => Ok(Order::K),
+            Some("C" | "c") => Ok(Order::C),
+            Some("F" | "f") => Ok(Order::F),
+            Some("A" | "a") => Ok(Order::A),
+            None => Err(PyTypeError::new_err(format!("order must be str, not {}", given.get_type().name()?))),
+            Some(_) => Err(PyValueError::new_err(format!(
                 "order must be one of 'C', 'F', 'A', or 'K' (got {})",
                 given.repr()?
             ))),
@@ -78,8 +79,11 @@ const CASTINGS: [&str; 5] = ["no", "equiv", "safe", "same_kind", "unsafe"];
 /// The number of a rule in [`CASTINGS`].
 fn casting(given: Option<&Bound<'_, PyAny>>, default: usize) -> PyResult<usize> {
     let Some(given) = given else { return Ok(default) };
-    let name = given.cast::<PyString>().map_or(Ok(None), |text| text.to_str().map(Some))?;
-    name.and_then(|name| CASTINGS.iter().position(|of| *of == name)).ok_or_else(|| {
+    let Ok(name) = given.cast::<PyString>() else {
+        return Err(PyTypeError::new_err(format!("casting must be str, not {}", given.get_type().name()?)));
+    };
+    let name = name.to_str()?;
+    CASTINGS.iter().position(|of| *of == name).ok_or_else(|| {
         let shown = given.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
         PyValueError::new_err(format!(
             "casting must be one of 'no', 'equiv', 'safe', 'same_kind', or 'unsafe' (got {shown})"
@@ -617,6 +621,7 @@ pub fn evaluate<'py>(
     let scope = Scope { locals: local_dict, globals: global_dict, above: _frame_depth.saturating_sub(3) };
     let values = scope.values(py, &plan.get().names)?;
     let (order, rule) = (Order::of(order)?, self::casting(casting, SAME_KIND)?);
+    out.map(array_of).transpose()?;
     if !disable_cache {
         remember(&plan, out, order, rule)?;
     }

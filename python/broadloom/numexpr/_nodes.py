@@ -295,9 +295,10 @@ def _check_size(op: str, values: list[Any]) -> None:
     if op not in ("pow", "lshift") or not all(isinstance(value, int) for value in values):
         return
     base, exponent = values
+    small = (-1, 0, 1) if op == "pow" else (0,)
     bits = exponent * base.bit_length() if op == "pow" else exponent + base.bit_length()
-    if bits > MAX_BITS and base not in (-1, 0, 1):
-        raise LimitError(f"a constant of more than {MAX_BITS} bits: the left operand {op} {exponent}")
+    if bits > MAX_BITS and base not in small:
+        raise LimitError(f"a constant of more than {MAX_BITS} bits, by {op}")
 
 
 def _bounded(value: Any) -> Any:

@@ -174,6 +174,8 @@ def as_operand(value: Any, casting: str) -> np.ndarray:
 def copy_to(out: np.ndarray, result: np.ndarray, casting: str) -> None:
     """Writes a result to an array that it broadcasts to. Raises `TypeError` for a cast that is not allowed, and `ValueError` for
     a shape that does not fit."""
+    if out.dtype.hasobject:
+        raise TypeError(f"out: the array has Python objects (dtype {out.dtype})")
     check_cast(result.dtype, out.dtype, casting, "the operand 0")
     np.copyto(out, result, casting=casting)  # type: ignore[arg-type]
 
