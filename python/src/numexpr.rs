@@ -103,7 +103,7 @@ struct Built {
 }
 
 enum What {
-    Kernel(Known),
+    Kernel(Box<Known>),
     /// A text without variables: each call gets a copy.
     Constant(Py<PyAny>),
 }
@@ -153,8 +153,10 @@ impl Plan {
         }
         let (mut key, shapes) = signature(&arguments);
         // Results of a dtype that is not ours are copied to `out` by NumPy.
-        let target =
-            out.and_then(|out| dtype::of_descriptor(&out.dtype())).filter(|(_, native)| *native).map(|(of, _)| of);
+        let target = out
+            .and_then(|out| dtype::of_descriptor(&out.dtype()))
+            .filter(|(_, native)| *native)
+            .map(|(of, _)| of);
         key.push(target.map_or(255, |dtype| dtype as u8));
         let threads = THREADS.load(Ordering::Relaxed);
         key.push(threads);
@@ -173,7 +175,7 @@ impl Plan {
                 let made = self.builder.bind(py).call_method1("build", (pattern, target()?, threads))?;
                 let (what, allowed) = made.extract::<(Bound<'py, PyAny>, u8)>()?;
                 let what = match what.cast_into::<Entry>() {
-                    Ok(entry) => What::Kernel(Known::new(key.clone(), None, entry.unbind())),
+                    Ok(entry) => What::Kernel(Box::new(Known::new(key.clone(), None, entry.unbind()))),
                     Err(other) => What::Constant(other.into_inner().unbind()),
                 };
                 let made = Arc::new(Built { key, what, allowed });
@@ -213,7 +215,8 @@ impl Plan {
                 };
             }
         };
-        let run = |out: Option<&Bound<'py, PyAny>>| known.run(py, arguments, shapes, &PyTuple::empty(py), out);
+        let run =
+            |out: Option<&Bound<'py, PyAny>>| known.run(py, arguments, shapes, &PyTuple::empty(py), out);
         if let Some(out) = out {
             let is_direct = self.is_elementwise
                 && broadcast(arguments)?[..] == *out.shape()
@@ -403,7 +406,12 @@ thread_local! {
 }
 
 /// Remembers what this thread evaluates; what it did before is dropped after the cell is free again.
-fn remember(plan: &Bound<'_, Plan>, out: Option<&Bound<'_, PyAny>>, order: Order, rule: usize) -> PyResult<()> {
+fn remember(
+    plan: &Bound<'_, Plan>,
+    out: Option<&Bound<'_, PyAny>>,
+    order: Order,
+    rule: usize,
+) -> PyResult<()> {
     let out = out.map(|out| PyWeakrefReference::new(out).map(Bound::unbind)).transpose()?;
     let made = Last { plan: plan.clone().unbind(), out, order, rule };
     let before = LAST.with(|last| last.borrow_mut().replace(made));
@@ -420,7 +428,10 @@ struct Scope<'a, 'py> {
 }
 
 /// The value of a name, or None.
-fn look_up<'py>(scope: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn look_up<'py>(
+    scope: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     if let Ok(scope) = scope.cast_exact::<PyDict>() {
         return scope.get_item(name);
     }
@@ -458,7 +469,9 @@ impl<'py> Scope<'_, 'py> {
         let globals = match (self.globals, &of_frame) {
             (Some(given), _) => given,
             (None, Some(globals)) => globals,
-            (None, None) => return Err(PyRuntimeError::new_err("there is no frame to look for variables in")),
+            (None, None) => {
+                return Err(PyRuntimeError::new_err("there is no frame to look for variables in"));
+            }
         };
         if let Some(locals) = self.locals {
             return values_of(names, py, Some(locals), globals);
@@ -535,7 +548,8 @@ fn plan_of<'py>(
     disable_cache: bool,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, Plan>> {
-    let is_default = sanitize.is_none() && !keep_dtypes && !disable_cache && kwargs.is_none_or(|given| given.is_empty());
+    let is_default =
+        sanitize.is_none() && !keep_dtypes && !disable_cache && kwargs.is_none_or(|given| given.is_empty());
     if is_default
         && ex.is_exact_instance_of::<PyString>()
         && let Some(plan) = plans(py)?.get_item(ex)?
