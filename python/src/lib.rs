@@ -9,6 +9,7 @@ mod dtype;
 mod error;
 mod handle;
 mod kernel;
+mod measure;
 mod memory;
 mod numexpr;
 mod options;
@@ -27,6 +28,8 @@ mod _core {
     use super::handle::{Handle, apply, evaluate_many};
     #[pymodule_export]
     use super::kernel::Kernel;
+    #[pymodule_export]
+    use super::measure::engine_seconds;
     #[pymodule_export]
     use super::numexpr::{Plan, evaluate, numexpr_threads, re_evaluate, validate};
     #[pymodule_export]
