@@ -14,6 +14,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
+from broadloom._methods import NumpyMethods
 
 Number = bool | int | float
 
@@ -22,7 +23,7 @@ Number = bool | int | float
 MAX_DEPTH = 100
 
 
-class Array:
+class Array(NumpyMethods):
     """A lazy array: what operators and functions make of other arrays is an expression, computed in one fused loop when its
     values are asked for (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
 
@@ -125,6 +126,48 @@ class Array:
     def __getitem__(self, key: int | slice | EllipsisType | None | tuple[Any, ...], /) -> Array:
         items = key if isinstance(key, tuple) else (key,)
         return Array._of(self._handle.slice(list(items)))
+
+
+    # Protocols of NumPy, Dask and notebooks.
+
+    def _replace(self, handle: Handle) -> None:
+        """Gives this array other values."""
+        self._handle, self._origin = handle, None
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from broadloom._numpy_protocols import array_ufunc
+
+        return array_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from broadloom._numpy_protocols import array_function
+
+        return array_function(func, types, args, kwargs)
+
+    def __reduce_ex__(self, protocol: Any, /) -> Any:
+        from broadloom._pickling import reduced
+
+        return reduced(self)
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any, /) -> Array:
+        return self.copy()
+
+    def __dask_tokenize__(self) -> Any:
+        from broadloom._pickling import token
+
+        return token(self)
+
+    def __sizeof__(self) -> int:
+        held = self._handle.is_evaluated or self._origin is not None
+        return object.__sizeof__(self) + (self.nbytes or 0) * held
+
+    def _repr_html_(self) -> str:
+        from broadloom._notebook import html
+
+        return html(self)
 
 
 def _apply(op: str, *operands: Array | Number) -> Array:
