@@ -1,10 +1,29 @@
-"""Lazy arrays: whole expressions as one fused loop, with every special case right."""
+"""Lazy arrays: whole expressions as one fused loop, with every special case right.
 
+The package is a namespace of the Python Array API standard, edition 2024.12.
+"""
+
+from broadloom import _creation, _dtypes, _elementwise, _exponential, _reductions
 from broadloom._array import Array
 from broadloom._core import CancelledError, Kernel, LimitError, TextError
-from broadloom._creation import asarray
+from broadloom._creation import *
+from broadloom._dtypes import *
+from broadloom._elementwise import *
 from broadloom._evaluation import evaluate
+from broadloom._exponential import *
+from broadloom._inspection import __array_namespace_info__
 from broadloom._notebook import Explanation, explain, show_versions
+from broadloom._reductions import *
+
+__array_api_version__ = "2024.12"
+
+#: Euler's number.
+e = 2.718281828459045
+inf = float("inf")
+nan = float("nan")
+#: An axis of extent 1, in an index.
+newaxis = None
+pi = 3.141592653589793
 
 __all__ = [
     "Array",
@@ -13,8 +32,19 @@ __all__ = [
     "Kernel",
     "LimitError",
     "TextError",
-    "asarray",
+    "__array_api_version__",
+    "__array_namespace_info__",
+    "e",
     "evaluate",
     "explain",
+    "inf",
+    "nan",
+    "newaxis",
+    "pi",
     "show_versions",
 ]
+__all__ += _creation.__all__
+__all__ += _dtypes.__all__
+__all__ += _elementwise.__all__
+__all__ += _exponential.__all__
+__all__ += _reductions.__all__

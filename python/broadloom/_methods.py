@@ -124,7 +124,8 @@ class NumpyMethods:
     # Element by element.
 
     def astype(
-        self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+        self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True, *,
+        device: str | None = None,
     ) -> Any:
         """The elements converted; floats to integers by truncation, saturating, NaN to 0. Raises TypeError where
         `casting` doesn't allow the conversion. A dtype that broadloom has not gives an array of NumPy's.
@@ -246,30 +247,22 @@ class NumpyMethods:
         self._replace(np.full_like(self, value)._operand())  # type: ignore[attr-defined, call-overload]
 
     def item(self, *args: Any) -> bool | int | float:
-        """One element as a number of Python's: the only one, one by its index in row-major order, or by an index per axis.
-        No other element is computed.
+        """One element as a bool, int or float of Python's: the only one, one by its index in row-major order, or by an index
+        per axis. No other element is computed. TypeError without an index if there is not exactly one element.
 
         >>> import numpy as np, broadloom as bl
         >>> (bl.asarray(np.arange(6.0)) * 2).item(4)
         8.0
         """
-        from broadloom._array import Array
-
         if not args:
-            if self.size != 1:
-                raise ValueError("can only convert an array of size 1 to a Python scalar")
-            return self._operand().item()  # type: ignore[attr-defined]
+            return self._item("item")  # type: ignore[attr-defined]
         index = _axes(args)
         x: Any = self
         if not isinstance(index, tuple):
             x, index = self.ravel(), (index,)
         if len(index) != x.ndim:
             raise ValueError("incorrect number of indices for array")
-        return Array._of(x._operand().slice([operator.index(i) for i in index])).item()
-
-    def tolist(self) -> Any:
-        """The values as nested lists of Python's numbers."""
-        return np.asarray(self).tolist()
+        return x._operand().slice([operator.index(i) for i in index]).item()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The bytes of the values, in row-major order."""
@@ -279,11 +272,6 @@ class NumpyMethods:
     def itemsize(self) -> int:
         """The bytes of an element."""
         return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int | None:
-        """The bytes that the values take, or would take, in memory; None where an extent is open."""
-        return None if self.size is None else self.size * self.dtype.itemsize
 
     @property
     def flat(self) -> Any:

@@ -489,7 +489,7 @@ def test_methods_that_change_the_array_and_properties() -> None:
     assert_same(bl.asarray(X).imag, X * 0)
     assert list(bl.asarray(I).flat) == list(I.flat)
     assert bl.asarray(np.array([3.5])).item() == 3.5
-    with pytest.raises(ValueError, match="size 1"):
+    with pytest.raises(TypeError, match="one element"):
         x.item()
     with pytest.raises(TypeError, match="safe"):
         x.astype(int, casting="safe")
