@@ -3,17 +3,47 @@
 The package is a namespace of the Python Array API standard, edition 2024.12.
 """
 
-from broadloom import _creation, _dtypes, _elementwise, _exponential, _reductions
+from broadloom import _creation, _dtypes, _elementwise, _exponential, _reductions, linalg
 from broadloom._array import Array
 from broadloom._core import CancelledError, Kernel, LimitError, TextError
 from broadloom._creation import *
+from broadloom._dlpack import from_dlpack
 from broadloom._dtypes import *
 from broadloom._elementwise import *
 from broadloom._evaluation import evaluate
 from broadloom._exponential import *
 from broadloom._inspection import __array_namespace_info__
+from broadloom._joining import concat, roll, stack
+from broadloom._manipulation import (
+    broadcast_arrays,
+    broadcast_to,
+    expand_dims,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    permute_dims,
+    repeat,
+    reshape,
+    squeeze,
+    tile,
+    unstack,
+)
 from broadloom._notebook import Explanation, explain, show_versions
 from broadloom._reductions import *
+from broadloom._through_numpy import (
+    argsort,
+    matmul,
+    nonzero,
+    searchsorted,
+    sort,
+    take,
+    take_along_axis,
+    tensordot,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
 
 __array_api_version__ = "2024.12"
 
@@ -34,14 +64,43 @@ __all__ = [
     "TextError",
     "__array_api_version__",
     "__array_namespace_info__",
+    "argsort",
+    "broadcast_arrays",
+    "broadcast_to",
+    "concat",
     "e",
     "evaluate",
+    "expand_dims",
     "explain",
+    "flip",
+    "from_dlpack",
     "inf",
+    "linalg",
+    "matmul",
+    "matrix_transpose",
+    "moveaxis",
     "nan",
     "newaxis",
+    "nonzero",
+    "permute_dims",
     "pi",
+    "repeat",
+    "reshape",
+    "roll",
+    "searchsorted",
     "show_versions",
+    "sort",
+    "squeeze",
+    "stack",
+    "take",
+    "take_along_axis",
+    "tensordot",
+    "tile",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "unstack",
 ]
 __all__ += _creation.__all__
 __all__ += _dtypes.__all__

@@ -1,19 +1,19 @@
 """NumPy's functions of shapes and layouts as views, further rows of the table of `_numpy_functions`.
 
-Most are views of the engine, which move no element. Those that join arrays are the namespace's own functions, of operands that
-were converted to the dtype that NumPy gives the result.
+Most are views of the engine, which move no element. What joins arrays is computed at once, by the namespace's own functions, of
+operands that were converted to the dtype that NumPy gives the result.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from broadloom import _core
+from broadloom import _core, _joining, _manipulation
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS, array, lazy
@@ -172,28 +172,20 @@ for _rank, _function in enumerate((np.atleast_1d, np.atleast_2d, np.atleast_3d),
 # What joins arrays.
 
 
-def _in_namespace(name: str, arrays: Any, **arguments: Any) -> Handle:
-    """A function of the package's namespace."""
-    import broadloom
-
-    function = getattr(broadloom, name, None)
-    if function is None:
-        raise Unsupported
-    return function(arrays, **arguments)._operand()
-
-
 def _sequence(arrays: Any) -> Sequence[Any]:
     if not isinstance(arrays, list | tuple) or not arrays:
         raise Unsupported
     return arrays
 
 
-def _joined(name: str, handles: list[Handle], axis: int, dtype: Any, casting: str) -> Handle:
+def _joined(
+    function: Callable[..., Array], handles: list[Handle], axis: int, dtype: Any, casting: str
+) -> Handle:
     to = own_dtype(dtype) if dtype is not None else common_dtype(*handles)
     for x in handles:
         if not np.can_cast(x.dtype, to, casting):  # type: ignore[arg-type]
             raise TypeError(f"Cannot cast array data from {x.dtype!r} to {to!r} according to the rule '{casting}'")
-    return _in_namespace(name, [Array._of(converted(x, to)) for x in handles], axis=axis)
+    return function([Array._of(converted(x, to)) for x in handles], axis=axis)._operand()
 
 
 @lazy(np.concatenate)
@@ -205,7 +197,7 @@ def _concatenate(
         handles, axis = [x.reshape([-1]) for x in handles], 0
     if any(x.ndim == 0 for x in handles):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    return _joined("concat", handles, normalize_axis_index(axis, handles[0].ndim), dtype, casting)
+    return _joined(_joining.concat, handles, normalize_axis_index(axis, handles[0].ndim), dtype, casting)
 
 
 @lazy(np.stack)
@@ -213,12 +205,12 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
     handles = [array(x) for x in _sequence(arrays)]
     if len({x.shape for x in handles}) != 1:
         raise ValueError("all input arrays must have the same shape")
-    return _joined("stack", handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
+    return _joined(_joining.stack, handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
 
 
 def _stacked(tup: Any, rank: int, axis: int, dtype: Any, casting: str) -> Handle:
     handles = [_at_least(array(x), rank) for x in _sequence(tup)]
-    return _joined("concat", handles, axis, dtype, casting)
+    return _joined(_joining.concat, handles, axis, dtype, casting)
 
 
 @lazy(np.vstack)
@@ -229,7 +221,7 @@ def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Handl
 @lazy(np.hstack)
 def _hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Handle:
     handles = [_at_least(array(x), 1) for x in _sequence(tup)]
-    return _joined("concat", handles, 0 if handles[0].ndim == 1 else 1, dtype, casting)
+    return _joined(_joining.concat, handles, 0 if handles[0].ndim == 1 else 1, dtype, casting)
 
 
 @lazy(np.dstack)
@@ -239,12 +231,12 @@ def _dstack(tup: Any) -> Handle:
 
 @lazy(np.roll)
 def _roll(a: Any, shift: Any, axis: Any = None) -> Handle:
-    return _in_namespace("roll", Array._of(array(a)), shift=shift, axis=axis)
+    return _joining.roll(Array._of(array(a)), shift, axis=axis)._operand()
 
 
 @lazy(np.tile)
 def _tile(A: Any, reps: Any) -> Handle:
-    return _in_namespace("tile", Array._of(array(A)), repetitions=tuple(_extents(reps)))
+    return _manipulation.tile(Array._of(array(A)), tuple(_extents(reps)))._operand()
 
 
 @lazy(np.repeat)
@@ -254,7 +246,7 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Handle:
         raise Unsupported
     if axis is None:
         x, axis = x.reshape([-1]), 0
-    return _in_namespace("repeat", Array._of(x), repeats=int(repeats), axis=axis)
+    return _manipulation.repeat(Array._of(x), int(repeats), axis=axis)._operand()
 
 
 @lazy(np.take)

@@ -270,8 +270,18 @@ def _wrapped_all(made: Any) -> Any:
     return _wrapped(made)
 
 
-def lazy_names() -> dict[str, list[str]]:
-    """The names of NumPy's functions that stay expressions: universal functions, and others. The docs list them."""
-    ufuncs = sorted({ufunc.__name__ for ufunc in _ufuncs.UFUNCS})
-    functions = sorted({function.__name__ for function in FUNCTIONS})
-    return {"universal functions": ufuncs, "functions": functions}
+#: Functions of the table that compute when they are called.
+_AT_ONCE = frozenset(
+    (np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.roll, np.copy, np.allclose, np.array_equal)
+)
+
+
+def listed_names() -> dict[str, list[str]]:
+    """The names of NumPy's functions that the engine has, as the docs list them: those that stay expressions, and those that
+    it computes when they are called."""
+    functions = FUNCTIONS.keys() - _AT_ONCE
+    return {
+        "universal functions": sorted({ufunc.__name__ for ufunc in _ufuncs.UFUNCS}),
+        "functions": sorted({function.__name__ for function in functions}),
+        "computed at once": sorted({function.__name__ for function in _AT_ONCE}),
+    }
