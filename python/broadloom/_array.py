@@ -510,11 +510,23 @@ def _accepted(x: Any) -> Any:
     """The operand of an operator as the engine takes it; NotImplemented for an object that may know better."""
     if isinstance(x, Array):
         return x._operand()
-    if isinstance(x, (np.generic, np.memmap)) or type(x) is np.ndarray:
-        return of_numpy(np.asarray(x))._handle
-    if isinstance(x, (bool, int, float, complex)):
+    kind = type(x)
+    if kind is float or kind is bool:
         return x
-    return NotImplemented
+    if kind is int:
+        # The engine takes integers of 128 bits. Greater ones are numbers for floats only.
+        return x if x.bit_length() < 127 else _float_of(x)
+    if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
+        return of_numpy(np.asarray(x))._handle
+    # Complex numbers are refused by the engine, with a message of their own.
+    return x if isinstance(x, (int, float, complex)) else NotImplemented
+
+
+def _float_of(x: int) -> float:
+    try:
+        return float(x)
+    except OverflowError:
+        raise ValueError("an integer operand cannot be represented as float64") from None
 
 
 def _strong(x: Handle | Number) -> Handle:

@@ -151,7 +151,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         if counts.dtype.kind not in "iu":
             raise TypeError(f"repeat: the numbers of repetitions are {counts.dtype}, expected integers")
         return array_over(np.repeat(np.asarray(array), counts.astype(np.int64), axis=axis))
-    times = index(repeats)  # type: ignore[arg-type]
+    times = index(repeats)
     if times < 0:
         raise ValueError(f"repeat: {times} repetitions")
     handle = array._operand()

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import builtins
 from operator import index
-from typing import Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from broadloom import _core
 from broadloom._array import Array, handle_of
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = [
     "all",
@@ -60,7 +61,7 @@ def _reduce(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> 
     return Array._of(handle_of(x).reduce(name, _axes(axis), builtins.bool(keepdims), **options))
 
 
-def _added(name: str, x: Array, axis: Axis, dtype: npt.DTypeLike | None, keepdims: bool) -> Array:
+def _added(name: str, x: Array, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
     return _reduce(name, x, axis, keepdims, dtype=None if dtype is None else dtype_of(dtype))
 
 
@@ -69,7 +70,7 @@ def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float =
     return _reduce(name, x, axis, keepdims, correction=float(correction), numpy_promotion=True)
 
 
-def sum(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+def sum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The sum; of nothing 0. Takes numbers; integers are added as int64 or uint64, floats in their own dtype, unless
     `dtype` says in which.
 
@@ -79,7 +80,7 @@ def sum(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, k
     return _added("sum", x, axis, dtype, keepdims)
 
 
-def prod(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+def prod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The product; of nothing 1. Takes numbers; dtypes are those of `sum`.
 
     >>> bl.prod(bl.asarray([1, 2, 3, 4]))
@@ -182,7 +183,7 @@ def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> 
     return _reduce("count_nonzero", x, axis, keepdims)
 
 
-def nansum(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+def nansum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The sum of the elements that are not NaN; else as `sum`. Not in the standard.
 
     >>> bl.nansum(bl.asarray([1.0, bl.nan, 2.0]))
@@ -191,7 +192,7 @@ def nansum(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None
     return _added("nansum", x, axis, dtype, keepdims)
 
 
-def nanprod(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+def nanprod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The product of the elements that are not NaN; else as `prod`. Not in the standard.
 
     >>> bl.nanprod(bl.asarray([3.0, bl.nan, 2.0]))
@@ -245,7 +246,7 @@ def nanstd(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims:
     return _moment("nanstd", x, axis, keepdims, correction)
 
 
-def _accumulated(name: str, x: Array, axis: int | None, dtype: npt.DTypeLike | None, include_initial: bool) -> Array:
+def _accumulated(name: str, x: Array, axis: int | None, dtype: DTypeLike | None, include_initial: bool) -> Array:
     wanted = None if dtype is None else dtype_of(dtype)
     at = None if axis is None else index(axis)
     return Array._of(handle_of(x).cumulative(name, at, wanted, builtins.bool(include_initial)))
@@ -256,7 +257,7 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """Each element added to those before it along an axis, which only an array of one axis may leave out; after a 0, if
@@ -273,7 +274,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """Each element multiplied by those before it along an axis, which only an array of one axis may leave out; after a 1,
