@@ -3,6 +3,8 @@
 The package is a namespace of the Python Array API standard, edition 2024.12.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from broadloom import _creation, _dtypes, _elementwise, _exponential, _reductions, linalg
 from broadloom._array import Array
 from broadloom._core import CancelledError, Kernel, LimitError, TextError
@@ -29,6 +31,7 @@ from broadloom._manipulation import (
     unstack,
 )
 from broadloom._notebook import Explanation, explain, show_versions
+from broadloom._promotion import set_options
 from broadloom._reductions import *
 from broadloom._through_numpy import (
     argsort,
@@ -88,6 +91,7 @@ __all__ = [
     "reshape",
     "roll",
     "searchsorted",
+    "set_options",
     "show_versions",
     "sort",
     "squeeze",
@@ -107,3 +111,14 @@ __all__ += _dtypes.__all__
 __all__ += _elementwise.__all__
 __all__ += _exponential.__all__
 __all__ += _reductions.__all__
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """NumPy's functions that the standard has not: `broadloom.median` is `numpy.median`, which takes arrays."""
+        if name.startswith("_"):
+            raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
+        from broadloom._numpy_protocols import of_numpy
+
+        return of_numpy(name)

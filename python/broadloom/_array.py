@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _promotion
 from broadloom._core import Handle
 from broadloom._methods import NumpyMethods
 
@@ -552,22 +552,22 @@ def apply(op: str, *operands: Any) -> Array:
     handles = [operand(x) for x in operands]
     if not any(isinstance(x, Handle) for x in handles):
         handles = [_strong(x) for x in handles]
-    return Array._of(_core.apply(op, *handles))
+    return Array._of(_promotion.apply(op, *handles))
 
 
 def _forward(op: str, x: Array, other: Any) -> Array:
     handle = _accepted(other)
-    return NotImplemented if handle is NotImplemented else Array._of(_core.apply(op, x._operand(), handle))
+    return NotImplemented if handle is NotImplemented else Array._of(_promotion.apply(op, x._operand(), handle))
 
 
 def _reflected(op: str, x: Array, other: Any) -> Array:
     handle = _accepted(other)
-    return NotImplemented if handle is NotImplemented else Array._of(_core.apply(op, handle, x._operand()))
+    return NotImplemented if handle is NotImplemented else Array._of(_promotion.apply(op, handle, x._operand()))
 
 
 def _in_place(op: str, x: A, other: Any) -> A:
     handle = _accepted(other)
-    return NotImplemented if handle is NotImplemented else _take_over(op, x, _core.apply(op, x._operand(), handle))
+    return NotImplemented if handle is NotImplemented else _take_over(op, x, _promotion.apply(op, x._operand(), handle))
 
 
 def _take_over(op: str, x: A, made: Handle) -> A:

@@ -6,10 +6,6 @@ its length is bounded whatever the expression.
 
 from __future__ import annotations
 
-import base64
-import html as markup
-import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -29,6 +25,9 @@ _PAPER = (
 
 def _picture(page: str) -> str | None:
     """The picture of a page of the engine's, as an image."""
+    import base64
+    import re
+
     found = re.search(r"<svg\b.*?</svg>", page, re.DOTALL)
     if found is None or len(found[0]) > MAX_PICTURE:
         return None
@@ -38,12 +37,19 @@ def _picture(page: str) -> str | None:
     return f'<img alt="the plan of the expression" style="{style}" src="data:image/svg+xml;base64,{data}"/>'
 
 
+def _escaped(text: str) -> str:
+    # PERF: importing the package takes no module that only notebooks need.
+    from html import escape
+
+    return escape(text)
+
+
 def _shape(x: Array) -> str:
     return "[" + ", ".join(x._handle.dims) + "]"
 
 
 def _head(x: Array, what: str) -> str:
-    return f"<div><code>broadloom.Array {x.dtype}{markup.escape(_shape(x))}</code> {markup.escape(what)}</div>"
+    return f"<div><code>broadloom.Array {x.dtype}{_escaped(_shape(x))}</code> {_escaped(what)}</div>"
 
 
 def html(x: Array) -> str:
@@ -53,7 +59,7 @@ def html(x: Array) -> str:
     if x._handle.is_evaluated or x._origin is not None:
         values = np.array2string(np.asarray(x), threshold=200, edgeitems=3, max_line_width=100)
         size = f"{x.nbytes or 0:,} bytes"
-        return f"<div>{_head(x, size)}<pre>{markup.escape(values)}</pre></div>"
+        return f"<div>{_head(x, size)}<pre>{_escaped(values)}</pre></div>"
     picture = _picture(x._handle.explain_html(code=False)) or "<div>The plan is too large to be drawn here.</div>"
     hint = "<code>bl.evaluate(x)</code> computes it, <code>bl.explain(x)</code> says how"
     return f"<div>{_head(x, 'an expression, not computed yet')}{picture}<div><small>{hint}</small></div></div>"
@@ -83,7 +89,7 @@ class Explanation:
         text = self._text
         if len(text) > MAX_TEXT:
             text = f"{text[:MAX_TEXT]}\n… {len(text) - MAX_TEXT} characters more: print(bl.explain(x))"
-        whole = f"<pre>{markup.escape(text)}</pre>"
+        whole = f"<pre>{_escaped(text)}</pre>"
         picture = _picture(self._page) if self._page is not None else None
         if picture is None:
             return whole
@@ -154,5 +160,5 @@ def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
         return report
     lines = [(name, value) for name, value in report.items() if name != "dependencies"]
     lines += [(name, found or "not installed") for name, found in dependencies.items()]
-    print("\n".join(f"{name + ':':<14}{value}" for name, value in lines), file=sys.stdout)
+    print("\n".join(f"{name + ':':<14}{value}" for name, value in lines), flush=True)
     return None

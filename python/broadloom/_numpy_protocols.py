@@ -285,3 +285,12 @@ def listed_names() -> dict[str, list[str]]:
         "functions": sorted({function.__name__ for function in functions}),
         "computed at once": sorted({function.__name__ for function in _AT_ONCE}),
     }
+
+
+def of_numpy(name: str) -> Any:
+    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them; AttributeError for what is
+    none."""
+    function = getattr(np, name, None)
+    if not isinstance(function, np.ufunc | type(np.sum)):
+        raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
+    return function

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from broadloom import _core
+from broadloom import _core, _promotion
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._creation import asarray
@@ -66,6 +66,8 @@ def _promoted_pair(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
 
 def promoted(name: str, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
     """The dtype that several promote to; TypeError if they are of different kinds."""
+    if _promotion.by_numpy():
+        return np.result_type(*dtypes)
     result = dtypes[0]
     for dtype in dtypes[1:]:
         if dtype != result:

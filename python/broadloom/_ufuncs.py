@@ -250,6 +250,24 @@ UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
 }
 
 
+#: The op table's functions by their names in it, of which NumPy has one too.
+NAMES: dict[str, np.ufunc] = {
+    **{ufunc.__name__: ufunc for ufunc in UFUNCS},
+    "abs": np.absolute,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "atanh": np.arctanh,
+    "bitwise_invert": np.invert,
+    "bitwise_left_shift": np.left_shift,
+    "bitwise_right_shift": np.right_shift,
+    "pow": np.power,
+}
+
+
 @lru_cache(maxsize=4096)
 def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], signature: Any, casting: str | None) -> tuple[np.dtype[Any], ...]:
     arguments = {"casting": casting or "same_kind"}
