@@ -5,48 +5,33 @@ The package is a namespace of the Python Array API standard, edition 2024.12.
 
 from typing import TYPE_CHECKING, Any
 
-from broadloom import _creation, _dtypes, _elementwise, _exponential, _reductions, linalg
+from broadloom import (
+    _creation,
+    _dlpack,
+    _dtypes,
+    _elementwise,
+    _exponential,
+    _joining,
+    _manipulation,
+    _reductions,
+    _through_numpy,
+    linalg,
+)
 from broadloom._array import Array
 from broadloom._core import CancelledError, Kernel, LimitError, TextError
 from broadloom._creation import *
-from broadloom._dlpack import from_dlpack
+from broadloom._dlpack import *
 from broadloom._dtypes import *
 from broadloom._elementwise import *
 from broadloom._evaluation import evaluate
 from broadloom._exponential import *
 from broadloom._inspection import __array_namespace_info__
-from broadloom._joining import concat, roll, stack
-from broadloom._manipulation import (
-    broadcast_arrays,
-    broadcast_to,
-    expand_dims,
-    flip,
-    matrix_transpose,
-    moveaxis,
-    permute_dims,
-    repeat,
-    reshape,
-    squeeze,
-    tile,
-    unstack,
-)
+from broadloom._joining import *
+from broadloom._manipulation import *
 from broadloom._notebook import Explanation, explain, show_versions
 from broadloom._promotion import set_options
 from broadloom._reductions import *
-from broadloom._through_numpy import (
-    argsort,
-    matmul,
-    nonzero,
-    searchsorted,
-    sort,
-    take,
-    take_along_axis,
-    tensordot,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
-)
+from broadloom._through_numpy import *
 
 __array_api_version__ = "2024.12"
 
@@ -67,50 +52,26 @@ __all__ = [
     "TextError",
     "__array_api_version__",
     "__array_namespace_info__",
-    "argsort",
-    "broadcast_arrays",
-    "broadcast_to",
-    "concat",
     "e",
     "evaluate",
-    "expand_dims",
     "explain",
-    "flip",
-    "from_dlpack",
     "inf",
     "linalg",
-    "matmul",
-    "matrix_transpose",
-    "moveaxis",
     "nan",
     "newaxis",
-    "nonzero",
-    "permute_dims",
     "pi",
-    "repeat",
-    "reshape",
-    "roll",
-    "searchsorted",
     "set_options",
     "show_versions",
-    "sort",
-    "squeeze",
-    "stack",
-    "take",
-    "take_along_axis",
-    "tensordot",
-    "tile",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-    "unstack",
 ]
 __all__ += _creation.__all__
+__all__ += _dlpack.__all__
 __all__ += _dtypes.__all__
 __all__ += _elementwise.__all__
 __all__ += _exponential.__all__
+__all__ += _joining.__all__
+__all__ += _manipulation.__all__
 __all__ += _reductions.__all__
+__all__ += _through_numpy.__all__
 
 
 if not TYPE_CHECKING:

@@ -49,7 +49,8 @@ def array_over(values: Any) -> Array:
 def put(array: Array, buffer: Buffer) -> None:
     """Makes a buffer the memory of an array."""
     view = read_only(buffer)
-    array._handle, array._origin = Handle.from_numpy(view), view
+    array._replace(Handle.from_numpy(view))
+    array._origin = view
 
 
 def taken(array: Array) -> Buffer | None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from broadloom._array import Array
+from broadloom._array import Array, check_device
 from broadloom._buffer import Buffer
 from broadloom._creation import asarray
+
+__all__ = ["from_dlpack"]
 
 
 def dlpack(
@@ -32,8 +34,6 @@ def dlpack(
     Raises BufferError for another device than that of CPUs, and, with `copy=False` and no such `max_version`, if
     the memory is that of a read-only NumPy array; RuntimeError for a stream.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
     >>> np.from_dlpack(bl.asarray([1, 2]))
     array([1, 2])
     """
@@ -50,7 +50,6 @@ def dlpack(
 def dlpack_device(array: Array, /) -> tuple[Any, int]:
     """The device of the memory as DLPack numbers it: `Array.__dlpack_device__`; always that of CPUs, (1, 0).
 
-    >>> import broadloom as bl
     >>> tuple(map(int, bl.asarray([1, 2]).__dlpack_device__()))
     (1, 0)
     """
@@ -67,13 +66,10 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     memory can't be exported, or, with `copy=False`, only as a copy; ValueError, with `copy=False`, if it can't be
     shared, and TypeError for dtypes that there are not here.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.from_dlpack(np.array([1.0, 2.0])))
-    array([1., 2.])
+    >>> bl.from_dlpack(np.array([1.0, 2.0]))
+    Array([1., 2.], dtype=float64)
     """
-    if device is not None and device != "cpu":
-        raise ValueError(f'the only device is "cpu"; there is no {device!r}')
+    check_device(device)
     return asarray(np.from_dlpack(x, copy=copy), copy=False if copy is False else None)
 
 

@@ -22,17 +22,20 @@ def evaluate(
 ) -> Any:
     """Computes arrays, which keep their values; what they have in common is computed once.
 
-    Gives the array, or a tuple of several. An array that shares memory of NumPy's stays as it is. `out` is a NumPy array per
-    array, of the same shape and dtype, which takes the values instead and is given back; it may overlap what is read.
+    Gives the array, or a tuple of several. An array that shares memory of NumPy's stays as it is. `out` is a NumPy
+    array per array, of the same shape and dtype, which takes the values instead and is given back; it may overlap what
+    is read.
 
-    `progress` is called as `progress(done, total)` now and then during a run, and at its end with `done == total`; an exception that it
-    raises cancels the run and is raised in turn. True shows a bar: of tqdm, if that is installed, else a line of text.
+    `progress` is called as `progress(done, total)` now and then during a run, and at its end with `done == total`; an
+    exception that it raises cancels the run and is raised in turn. True shows a bar: of tqdm, if that is installed,
+    else a line of text.
 
-    An interrupt (Ctrl-C) cancels a long run within some tens of milliseconds. After an error, an exception of `progress` or an
-    interrupt the arrays are the expressions that they were, and what `out` holds is unspecified.
+    An interrupt (Ctrl-C) cancels a long run within some tens of milliseconds. After an error, an exception of
+    `progress` or an interrupt the arrays are the expressions that they were, and what `out` holds is unspecified.
 
-    The options: `threads` (at most so many), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512 bits), `int_division`
-    ("zero", or "error": a ZeroDivisionError), `max_bytes` (a limit, beyond which a LimitError is raised).
+    The options: `threads` (at most so many), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512
+    bits), `int_division` ("zero", or "error": a ZeroDivisionError), `max_bytes` (a limit, beyond which a LimitError is
+    raised).
 
     Raises TypeError and ValueError where `out` has another dtype or shape, or an option is none.
 

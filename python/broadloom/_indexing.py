@@ -44,16 +44,14 @@ def getitem(array: Array, key: Any, /) -> Array:
     Raises IndexError for an index that is out of range, for more indices than axes, for a second `...`, for a mask
     of another shape, and for a key of another type.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
     >>> x = bl.asarray([[1, 2, 3], [4, 5, 6]])
-    >>> np.asarray(x[:, ::-2])
-    array([[3, 1],
-           [6, 4]])
+    >>> x[:, ::-2]
+    Array([[3, 1],
+           [6, 4]], dtype=int64)
     >>> int(x[1, -1])
     6
-    >>> np.asarray(x[bl.asarray([[False, False, True], [True, False, False]])])
-    array([3, 4])
+    >>> x[bl.asarray([[False, False, True], [True, False, False]])]
+    Array([3, 4], dtype=int64)
     """
     handle = array._handle
     if type(key) is int:
@@ -84,22 +82,20 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
     its kind is above that of the array, in the order bool, integers, floats; OverflowError for an int that the
     dtype doesn't hold.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
     >>> x = bl.asarray([1, 2, 3, 4])
     >>> y = x + 1
     >>> x[1:3] = 0
-    >>> np.asarray(x), np.asarray(y)
-    (array([1, 0, 0, 4]), array([2, 3, 4, 5]))
+    >>> x, y
+    (Array([1, 0, 0, 4], dtype=int64), Array([2, 3, 4, 5], dtype=int64))
     >>> x[bl.asarray([True, True, False, False])] = 9
-    >>> np.asarray(x)
-    array([9, 9, 0, 4])
+    >>> x
+    Array([9, 9, 0, 4], dtype=int64)
     """
     mask = _sole_mask(key)
     if mask is not None:
         values = _converted(value, array.dtype)
         if values.ndim == 0:
-            array._handle, array._origin = _masked(array._operand(), mask, values), None
+            array._replace(_masked(array._operand(), mask, values))
             return
     items = _items(key)
     if any(isinstance(item, np.ndarray) for item in items):
@@ -230,7 +226,7 @@ def _set_view(array: Array, items: Items, value: Value) -> None:
     view = _view(handle, items)
     values = _broadcast(_converted(value, handle.dtype), view)
     if view is handle:
-        array._handle, array._origin = values, None
+        array._replace(values)
         return
     if values.size == 0:
         return

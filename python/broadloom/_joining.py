@@ -11,10 +11,12 @@ from itertools import product
 from operator import index
 from typing import Any
 
-from broadloom._array import Array
+from broadloom._array import Array, handle_of
 from broadloom._buffer import array_over, new_buffer, region
 from broadloom._core import Handle
-from broadloom._operands import as_array, extents, one_axis, promoted
+from broadloom._operands import extents, one_axis, promoted
+
+__all__ = ["concat", "roll", "stack"]
 
 Axes = int | tuple[int, ...]
 
@@ -28,10 +30,8 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     Raises ValueError if the arrays differ in rank or in another extent, or if there are none; TypeError if their
     dtypes are of different kinds.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.concat([bl.asarray([1, 2]), bl.asarray([3])]))
-    array([1, 2, 3])
+    >>> bl.concat([bl.asarray([1, 2]), bl.asarray([3])])
+    Array([1, 2, 3], dtype=int64)
     """
     handles = _operands("concat", arrays)
     if axis is None:
@@ -66,11 +66,9 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
     Raises ValueError if the shapes differ, or if there are no arrays; TypeError if their dtypes are of different
     kinds.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.stack([bl.asarray([1, 2]), bl.asarray([3, 4])], axis=1))
-    array([[1, 3],
-           [2, 4]])
+    >>> bl.stack([bl.asarray([1, 2]), bl.asarray([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int64)
     """
     handles = _operands("stack", arrays)
     shapes = [extents("stack", handle) for handle in handles]
@@ -93,12 +91,10 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
 
     Raises ValueError if there is no such axis, or if there are not as many numbers as axes.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.roll(bl.asarray([1, 2, 3, 4]), 1))
-    array([4, 1, 2, 3])
+    >>> bl.roll(bl.asarray([1, 2, 3, 4]), 1)
+    Array([4, 1, 2, 3], dtype=int64)
     """
-    handle = as_array(x)._operand()
+    handle = handle_of(x)
     if axis is None:
         flat = roll(Array._of(handle.reshape([-1])), shift, axis=0)
         return Array._of(flat._handle.reshape(extents("roll", handle)))
@@ -127,7 +123,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
 
 def _operands(name: str, arrays: Any) -> list[Handle]:
     """The handles of arrays, converted to the dtype that they promote to."""
-    handles = [as_array(x)._operand() for x in arrays]
+    handles = [handle_of(x) for x in arrays]
     if not handles:
         raise ValueError(f"{name}: there are no arrays")
     dtype = promoted(name, [handle.dtype for handle in handles])

@@ -11,9 +11,24 @@ from operator import index
 import numpy as np
 from numpy.exceptions import AxisError
 
-from broadloom._array import Array
+from broadloom._array import Array, handle_of
 from broadloom._buffer import array_over
 from broadloom._operands import as_array, extents, one_axis, several_axes
+
+__all__ = [
+    "broadcast_arrays",
+    "broadcast_to",
+    "expand_dims",
+    "flip",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "repeat",
+    "reshape",
+    "squeeze",
+    "tile",
+    "unstack",
+]
 
 Axes = int | tuple[int, ...]
 
@@ -23,7 +38,6 @@ def broadcast_arrays(*arrays: Array) -> list[Array]:
 
     Raises ValueError if there is no such shape.
 
-    >>> import broadloom as bl
     >>> x, y = bl.broadcast_arrays(bl.asarray([1, 2, 3]), bl.asarray([[4], [5]]))
     >>> x.shape, y.shape
     ((2, 3), (2, 3))
@@ -41,24 +55,25 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
 
     Raises ValueError if it doesn't broadcast to the shape.
 
-    >>> import broadloom as bl
     >>> bl.broadcast_to(bl.asarray([1, 2]), (3, 2)).shape
     (3, 2)
     """
-    return Array._of(as_array(x)._operand().broadcast_to(_shape("broadcast_to", shape)))
+    return Array._of(handle_of(x).broadcast_to(_shape("broadcast_to", shape)))
 
 
-def expand_dims(x: Array, /, axis: int) -> Array:
-    """The array with a new axis of extent 1, which has the number `axis` in the result. Lazy.
+def expand_dims(x: Array, /, axis: Axes) -> Array:
+    """The array with a new axis of extent 1, which has the number `axis` in the result, or with several. Lazy.
 
     Raises an error that is an IndexError and a ValueError, if `axis` is beyond -N-1 … N, where N is the rank.
 
-    >>> import broadloom as bl
     >>> bl.expand_dims(bl.asarray([1, 2]), axis=-1).shape
     (2, 1)
     """
-    handle = as_array(x)._operand()
-    return Array._of(handle.expand_dims(one_axis("expand_dims", axis, handle.ndim + 1)))
+    handle = handle_of(x)
+    count = len(axis) if isinstance(axis, tuple) else 1
+    for one in sorted(several_axes("expand_dims", axis, handle.ndim + count)):
+        handle = handle.expand_dims(one)
+    return Array._of(handle)
 
 
 def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
@@ -66,13 +81,11 @@ def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
 
     Raises ValueError if there is no such axis.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.flip(bl.asarray([[1, 2], [3, 4]]), axis=1))
-    array([[2, 1],
-           [4, 3]])
+    >>> bl.flip(bl.asarray([[1, 2], [3, 4]]), axis=1)
+    Array([[2, 1],
+           [4, 3]], dtype=int64)
     """
-    handle = as_array(x)._operand()
+    handle = handle_of(x)
     axes = range(handle.ndim) if axis is None else several_axes("flip", axis, handle.ndim)
     for one in axes:
         handle = handle.flip(one)
@@ -84,11 +97,10 @@ def matrix_transpose(x: Array, /) -> Array:
 
     Raises ValueError for an array of fewer than two axes.
 
-    >>> import broadloom as bl
     >>> bl.matrix_transpose(bl.asarray([[1, 2, 3]])).shape
     (3, 1)
     """
-    handle = as_array(x)._operand()
+    handle = handle_of(x)
     rank = handle.ndim
     if rank < 2:
         raise ValueError(f"matrix_transpose: a matrix has two axes or more, the array has {rank}")
@@ -101,11 +113,10 @@ def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
     Raises ValueError if there is no such axis, if one comes twice, or if there are not as many sources as
     destinations.
 
-    >>> import broadloom as bl
     >>> bl.moveaxis(bl.asarray([[[1, 2, 3]], [[4, 5, 6]]]), 0, -1).shape
     (1, 3, 2)
     """
-    handle = as_array(x)._operand()
+    handle = handle_of(x)
     sources = several_axes("moveaxis", source, handle.ndim)
     destinations = several_axes("moveaxis", destination, handle.ndim)
     if len(sources) != len(destinations):
@@ -121,11 +132,10 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
 
     Raises ValueError unless `axes` has every axis once.
 
-    >>> import broadloom as bl
     >>> bl.permute_dims(bl.asarray([[1, 2, 3]]), (1, 0)).shape
     (3, 1)
     """
-    return Array._of(as_array(x)._operand().permute_dims([index(axis) for axis in axes]))
+    return Array._of(handle_of(x).permute_dims([index(axis) for axis in axes]))
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
@@ -138,12 +148,10 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     Raises ValueError for a negative number or an array of another length, TypeError if `repeats` is not of
     integers.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.repeat(bl.asarray([1, 2]), 2))
-    array([1, 1, 2, 2])
-    >>> np.asarray(bl.repeat(bl.asarray([1, 2]), bl.asarray([3, 1])))
-    array([1, 1, 1, 2])
+    >>> bl.repeat(bl.asarray([1, 2]), 2)
+    Array([1, 1, 2, 2], dtype=int64)
+    >>> bl.repeat(bl.asarray([1, 2]), bl.asarray([3, 1]))
+    Array([1, 1, 1, 2], dtype=int64)
     """
     array = as_array(x)
     if isinstance(repeats, (Array, np.ndarray)) and repeats.ndim > 0:
@@ -173,13 +181,11 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
 
     Raises ValueError if the shape has another number of elements.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.reshape(bl.asarray([1, 2, 3, 4]), (2, -1)))
-    array([[1, 2],
-           [3, 4]])
+    >>> bl.reshape(bl.asarray([1, 2, 3, 4]), (2, -1))
+    Array([[1, 2],
+           [3, 4]], dtype=int64)
     """
-    handle = as_array(x)._operand().reshape(_shape("reshape", shape, inferred=True))
+    handle = handle_of(x).reshape(_shape("reshape", shape, inferred=True))
     return Array._of(handle.evaluate() if copy else handle)
 
 
@@ -188,11 +194,10 @@ def squeeze(x: Array, /, axis: Axes) -> Array:
 
     Raises ValueError if an axis has another extent, or if there is no such axis.
 
-    >>> import broadloom as bl
     >>> bl.squeeze(bl.asarray([[[1], [2]]]), axis=(0, 2)).shape
     (2,)
     """
-    handle = as_array(x)._operand()
+    handle = handle_of(x)
     for one in sorted(several_axes("squeeze", axis, handle.ndim), reverse=True):
         handle = handle.squeeze(one)
     return Array._of(handle)
@@ -204,13 +209,11 @@ def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
 
     Raises ValueError for a negative number.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.tile(bl.asarray([1, 2]), (2, 2)))
-    array([[1, 2, 1, 2],
-           [1, 2, 1, 2]])
+    >>> bl.tile(bl.asarray([1, 2]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int64)
     """
-    handle = as_array(x)._operand()
+    handle = handle_of(x)
     times = _shape("tile", repetitions)
     extra = len(times) - handle.ndim
     shape = (1,) * extra + extents("tile", handle)
@@ -226,13 +229,11 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 
     Raises ValueError if there is no such axis.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
     >>> first, second = bl.unstack(bl.asarray([[1, 2], [3, 4]]), axis=1)
-    >>> np.asarray(first), np.asarray(second)
-    (array([1, 3]), array([2, 4]))
+    >>> first, second
+    (Array([1, 3], dtype=int64), Array([2, 4], dtype=int64))
     """
-    handle = as_array(x)._operand()
+    handle = handle_of(x)
     if handle.ndim == 0:
         raise AxisError(axis, 0, "unstack")
     axis = one_axis("unstack", axis, handle.ndim)

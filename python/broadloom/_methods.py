@@ -15,14 +15,16 @@ import numpy as np
 if TYPE_CHECKING:
     from broadloom._array import Array
 
-NO_VALUE = np._NoValue  # type: ignore[attr-defined]
+NO_VALUE = np._NoValue
 
 
-def _numpy(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _numpy(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Array:
     """A function of NumPy's, without the arguments that were not given."""
     from broadloom._numpy_protocols import array_function
 
-    return array_function(function, (), args, {name: value for name, value in kwargs.items() if value is not NO_VALUE})
+    given = {name: value for name, value in kwargs.items() if value is not NO_VALUE}
+    made: Array = array_function(function, (), args, given)
+    return made
 
 
 def _axes(given: tuple[Any, ...]) -> Any:
@@ -42,35 +44,60 @@ class NumpyMethods:
     __slots__ = ()
 
     if TYPE_CHECKING:
-        dtype: np.dtype[Any]
-        shape: tuple[int | None, ...]
-        ndim: int
-        size: int | None
+
+        @property
+        def dtype(self) -> np.dtype[Any]: ...
+        @property
+        def shape(self) -> tuple[int | None, ...]: ...
+        @property
+        def ndim(self) -> int: ...
+        @property
+        def size(self) -> int | None: ...
 
     # Reductions.
 
     def sum(
-        self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE, initial: Any = NO_VALUE,
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
         where: Any = NO_VALUE,
     ) -> Array:
         """The sum of the elements along `axis`, as `numpy.sum`: bools and integers are added as int64 or uint64."""
         return _numpy(np.sum, self, axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
 
     def prod(
-        self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE, initial: Any = NO_VALUE,
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
         where: Any = NO_VALUE,
     ) -> Array:
         """The product of the elements along `axis`, as `numpy.prod`."""
         return _numpy(np.prod, self, axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
 
     def max(
-        self, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, initial: Any = NO_VALUE, where: Any = NO_VALUE
+        self,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
+        where: Any = NO_VALUE,
     ) -> Array:
         """The maximum along `axis`, NaN if an element is NaN, as `numpy.max`."""
         return _numpy(np.max, self, axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
     def min(
-        self, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, initial: Any = NO_VALUE, where: Any = NO_VALUE
+        self,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
+        where: Any = NO_VALUE,
     ) -> Array:
         """The minimum along `axis`, NaN if an element is NaN, as `numpy.min`."""
         return _numpy(np.min, self, axis, out=out, keepdims=keepdims, initial=initial, where=where)
@@ -82,16 +109,32 @@ class NumpyMethods:
         return _numpy(np.mean, self, axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
 
     def var(
-        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = NO_VALUE, *,
-        where: Any = NO_VALUE, mean: Any = NO_VALUE, correction: Any = NO_VALUE,
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: float = 0,
+        keepdims: Any = NO_VALUE,
+        *,
+        where: Any = NO_VALUE,
+        mean: Any = NO_VALUE,
+        correction: Any = NO_VALUE,
     ) -> Array:
         """The variance along `axis`: squared differences from the mean, divided by n - ddof, as `numpy.var`."""
         rest = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
         return _numpy(np.var, self, axis, dtype=dtype, out=out, ddof=ddof, **rest)
 
     def std(
-        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = NO_VALUE, *,
-        where: Any = NO_VALUE, mean: Any = NO_VALUE, correction: Any = NO_VALUE,
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: float = 0,
+        keepdims: Any = NO_VALUE,
+        *,
+        where: Any = NO_VALUE,
+        mean: Any = NO_VALUE,
+        correction: Any = NO_VALUE,
     ) -> Array:
         """The square root of the variance, as `numpy.std`."""
         rest = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
@@ -106,11 +149,13 @@ class NumpyMethods:
         return _numpy(np.all, self, axis, out=out, keepdims=keepdims, where=where)
 
     def argmax(self, axis: int | None = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Array:
-        """The index of the maximum along `axis`, the first of equals; of all elements in row-major order without one."""
+        """The index of the maximum along `axis`, the first of equals; of all elements in row-major order without
+        one."""
         return _numpy(np.argmax, self, axis, out=out, keepdims=keepdims)
 
     def argmin(self, axis: int | None = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Array:
-        """The index of the minimum along `axis`, the first of equals; of all elements in row-major order without one."""
+        """The index of the minimum along `axis`, the first of equals; of all elements in row-major order without
+        one."""
         return _numpy(np.argmin, self, axis, out=out, keepdims=keepdims)
 
     def cumsum(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Array:
@@ -124,7 +169,13 @@ class NumpyMethods:
     # Element by element.
 
     def astype(
-        self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True, *,
+        self,
+        dtype: Any,
+        order: str = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+        *,
         device: str | None = None,
     ) -> Any:
         """The elements converted; floats to integers by truncation, saturating, NaN to 0. Raises TypeError where
@@ -156,7 +207,7 @@ class NumpyMethods:
 
     def conj(self) -> Array:
         """The array: there are no complex numbers."""
-        return np.conjugate(self)  # type: ignore[call-overload]
+        return _numpy(np.real, self)
 
     def conjugate(self) -> Array:
         """The array: there are no complex numbers."""
@@ -175,7 +226,7 @@ class NumpyMethods:
     # Shapes.
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
-        """The same elements in another shape, one extent of which may be -1: `x.reshape(2, 3)` or `x.reshape((2, 3))`."""
+        """The same elements in another shape, one extent of which may be -1: `reshape(2, 3)` or `reshape((2, 3))`."""
         return _numpy(np.reshape, self, _axes(shape), order=order)
 
     def ravel(self, order: str = "C") -> Array:
@@ -216,7 +267,9 @@ class NumpyMethods:
         """Sorts this array: its values are evaluated, sorted by NumPy, and replace the expression."""
         self._replace(np.sort(self, axis=axis, kind=kind, order=order, stable=stable)._operand())  # type: ignore
 
-    def argsort(self, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> Array:
+    def argsort(
+        self, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
+    ) -> Array:
         """The indices that sort the array; computed by NumPy."""
         return _numpy(np.argsort, self, axis, kind=kind, order=order, stable=stable)
 
@@ -226,7 +279,8 @@ class NumpyMethods:
 
     def nonzero(self) -> tuple[Array, ...]:
         """The indices of the elements that are not 0; computed by NumPy."""
-        return _numpy(np.nonzero, self)
+        made: Any = _numpy(np.nonzero, self)
+        return tuple(made)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """The elements of diagonals; computed by NumPy."""
@@ -244,25 +298,27 @@ class NumpyMethods:
 
     def fill(self, value: Any) -> None:
         """Makes every element the same value."""
-        self._replace(np.full_like(self, value)._operand())  # type: ignore[attr-defined, call-overload]
+        self._replace(np.full_like(self, value)._operand())  # type: ignore[attr-defined]
 
     def item(self, *args: Any) -> bool | int | float:
-        """One element as a bool, int or float of Python's: the only one, one by its index in row-major order, or by an index
-        per axis. No other element is computed. TypeError without an index if there is not exactly one element.
+        """One element as a bool, int or float of Python's: the only one, one by its index in row-major order, or by an
+        index per axis. No other element is computed. TypeError without an index if there is not exactly one element.
 
         >>> import numpy as np, broadloom as bl
         >>> (bl.asarray(np.arange(6.0)) * 2).item(4)
         8.0
         """
-        if not args:
-            return self._item("item")  # type: ignore[attr-defined]
-        index = _axes(args)
         x: Any = self
+        if not args:
+            only: bool | int | float = x._item("item")
+            return only
+        index = _axes(args)
         if not isinstance(index, tuple):
             x, index = self.ravel(), (index,)
         if len(index) != x.ndim:
             raise ValueError("incorrect number of indices for array")
-        return x._operand().slice([operator.index(i) for i in index]).item()
+        one: bool | int | float = x._operand().slice([operator.index(i) for i in index]).item()
+        return one
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The bytes of the values, in row-major order."""

@@ -1,7 +1,7 @@
 """What arrays look like in a notebook, and what a report of a problem should say.
 
-HTML that is made here holds text that was escaped and pictures as images, which run no script and leave a notebook's own style alone;
-its length is bounded whatever the expression.
+HTML that is made here holds text that was escaped and pictures as images, which run no script and leave a notebook's
+own style alone; its length is bounded whatever the expression.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def _head(x: Array, what: str) -> str:
 
 
 def html(x: Array) -> str:
-    """`Array._repr_html_`: the plan of an expression, which is not computed for this, or the values of an array in memory."""
+    """`Array._repr_html_`: the plan of an expression, which is not computed for this, or the values of an array in
+    memory."""
     if x._handle.is_symbolic:
         return _head(x, "in a function that is being traced")
     if x._handle.is_evaluated or x._origin is not None:
@@ -100,7 +101,8 @@ def explain(x: Any, *, code: bool = False, **options: Any) -> Explanation:
     """How an expression would be computed: its graph, what is rewritten, the kernels and their estimated times.
 
     Nothing is computed. `code` adds the machine code of each kernel; options are those of `evaluate`, of which the text
-    takes account. Kernels and functions of `jit` are explained as they explain themselves. Raises TypeError for anything else.
+    takes account. Kernels and functions of `jit` are explained as they explain themselves. Raises TypeError for
+    anything else.
 
     >>> import numpy as np, broadloom as bl
     >>> x = bl.asarray(np.arange(4.0))

@@ -1,7 +1,7 @@
 """NumPy's functions as expressions: what `__array_function__` finds for each.
 
-Each function here has the arguments of NumPy's function of that name and gives a handle, a list of handles, or what is known
-without computing. `Unsupported` hands a call to NumPy. `out` is dealt with by the caller of this table.
+Each function here has the arguments of NumPy's function of that name and gives a handle, a list of handles, or what is
+known without computing. `Unsupported` hands a call to NumPy. `out` is dealt with by the caller of this table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from broadloom import _core, _numpy_reductions
 from broadloom._array import Array
@@ -51,9 +51,13 @@ def lazy(*functions: Callable[..., Any]) -> Callable[[F], F]:
 def operand(x: Any) -> Handle | Number:
     """A handle of what NumPy would make an array of; numbers of Python stay, so that they promote as such."""
     if isinstance(x, Array):
-        return x._operand()
-    if isinstance(x, Handle) or type(x) in (bool, int, float):
+        handle: Handle = x._operand()
+        return handle
+    if isinstance(x, Handle):
         return x
+    if type(x) in (bool, int, float):
+        number: Number = x
+        return number
     if isinstance(x, np.ndarray | np.generic | list | tuple):
         if isinstance(x, np.ma.MaskedArray):
             raise Unsupported
@@ -76,7 +80,12 @@ def _where_argument(where: Any) -> Any:
 
 def _add_reduction(function: Callable[..., Any], name: str) -> None:
     def reduce(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE, initial: Any = NO_VALUE,
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
         where: Any = NO_VALUE,
     ) -> Handle:
         return reduction(name, array(a), axis, dtype, keepdims, initial, _where_argument(where))
@@ -86,7 +95,12 @@ def _add_reduction(function: Callable[..., Any], name: str) -> None:
 
 def _add_extreme(function: Callable[..., Any], name: str) -> None:
     def reduce(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, initial: Any = NO_VALUE, where: Any = NO_VALUE
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
+        where: Any = NO_VALUE,
     ) -> Handle:
         return reduction(name, array(a), axis, None, keepdims, initial, _where_argument(where))
 
@@ -111,8 +125,16 @@ def _add_mean(function: Callable[..., Any], name: str) -> None:
 
 def _add_spread(function: Callable[..., Any], name: str) -> None:
     def reduce(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = NO_VALUE, *,
-        where: Any = NO_VALUE, mean: Any = NO_VALUE, correction: Any = NO_VALUE,
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: float = 0,
+        keepdims: Any = NO_VALUE,
+        *,
+        where: Any = NO_VALUE,
+        mean: Any = NO_VALUE,
+        correction: Any = NO_VALUE,
     ) -> Handle:
         if given(mean):
             raise Unsupported
@@ -387,7 +409,14 @@ def _ones_like(
 
 @lazy(np.full_like)
 def _full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
 ) -> Handle:
     x = array(a)
     if type(fill_value) in (bool, int, float):
@@ -409,4 +438,3 @@ def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> 
 
 if hasattr(np, "astype"):
     FUNCTIONS[np.astype] = _astype
-

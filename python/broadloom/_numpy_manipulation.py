@@ -1,7 +1,7 @@
 """NumPy's functions of shapes and layouts as views, further rows of the table of `_numpy_functions`.
 
-Most are views of the engine, which move no element. What joins arrays is computed at once, by the namespace's own functions, of
-operands that were converted to the dtype that NumPy gives the result.
+Most are views of the engine, which move no element. What joins arrays is computed at once, by the namespace's own
+functions, of operands that were converted to the dtype that NumPy gives the result.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from broadloom._numpy_functions import FUNCTIONS, array, lazy
 from broadloom._numpy_reductions import NO_VALUE
 from broadloom._ufuncs import Unsupported, call, common_dtype, converted, own_dtype
 
+__all__ = ["FUNCTIONS"]
+
 
 def _extents(shape: Any) -> list[int]:
-    return [operator.index(shape)] if isinstance(shape, int | np.integer) else [operator.index(extent) for extent in shape]
+    extents = (shape,) if isinstance(shape, int | np.integer) else shape
+    return [operator.index(extent) for extent in extents]
 
 
 # Views.
@@ -41,7 +44,9 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> list[Handle]:
 
 
 @lazy(np.reshape)
-def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None) -> Handle:
+def _reshape(
+    a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
+) -> Handle:
     if shape is None:
         shape = newshape
     if shape is None or order == "A":
@@ -178,9 +183,7 @@ def _sequence(arrays: Any) -> Sequence[Any]:
     return arrays
 
 
-def _joined(
-    function: Callable[..., Array], handles: list[Handle], axis: int, dtype: Any, casting: str
-) -> Handle:
+def _joined(function: Callable[..., Array], handles: list[Handle], axis: int, dtype: Any, casting: str) -> Handle:
     to = own_dtype(dtype) if dtype is not None else common_dtype(*handles)
     for x in handles:
         if not np.can_cast(x.dtype, to, casting):  # type: ignore[arg-type]

@@ -1,28 +1,28 @@
 """`__array_ufunc__` and `__array_function__`: NumPy's own functions take arrays of ours and give such arrays.
 
-What has an expression becomes one, in the dtype that NumPy gives it. Everything else is evaluated and computed by NumPy, so
-that no function of NumPy's is missing; its results are arrays again where the engine has their dtype.
+What has an expression becomes one, in the dtype that NumPy gives it. Everything else is evaluated and computed by
+NumPy, so that no function of NumPy's is missing; its results are arrays again where the engine has their dtype.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from broadloom import _ufuncs
+from broadloom import _core, _ufuncs
 from broadloom._array import Array
 from broadloom._core import Handle
-from broadloom._numpy_functions import FUNCTIONS, array, operand
-from broadloom._numpy_manipulation import _extents as _extents  # enters its rows in the table
+from broadloom._numpy_functions import array, operand
+from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import cumulative, given, reduction
 from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
 
 #: The reductions that methods `reduce` are.
-_REDUCED = {
+_REDUCED: dict[np.ufunc, str] = {
     np.add: "sum",
     np.multiply: "prod",
     np.maximum: "max",
@@ -30,7 +30,7 @@ _REDUCED = {
     np.logical_and: "all",
     np.logical_or: "any",
 }
-_ACCUMULATED = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
+_ACCUMULATED: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
 
 #: Functions that change their first argument.
 _CHANGING = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
@@ -76,7 +76,8 @@ def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
     """Puts a result where the caller wants it, converted as `casting` allows. NumPy memory is written in one pass; an
-    array of ours takes the result as its expression. What `out` holds after an error or a cancelled run is unspecified."""
+    array of ours takes the result as its expression. What `out` holds after an error or a cancelled run is
+    unspecified."""
     made = array(result)
     if not isinstance(out, Array | np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
@@ -119,7 +120,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     if method == "at":
         return _at(ufunc, inputs)
     try:
-        made = _METHODS.get(method, _without_expression)(ufunc, inputs, outs, dict(kwargs))
+        made = _expression(ufunc, method, inputs, outs, dict(kwargs))
     except Unsupported:
         if method == "__call__" and "where" in kwargs:
             kwargs["out"] = (None,) * ufunc.nout  # NumPy warns of `where` without it.
@@ -134,6 +135,15 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     else:
         several = tuple(_wrapped(x) for x in several)
     return several[0] if len(several) == 1 else several
+
+
+def _expression(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    function = _METHODS.get(method)
+    if function is None:
+        raise Unsupported
+    return function(ufunc, inputs, outs, kwargs)
 
 
 def _wrapped(x: Any) -> Any:
@@ -158,7 +168,7 @@ def _kept_elsewhere(made: Any, outs: tuple[Any, ...], where: Any) -> tuple[Handl
     kept = []
     for i, x in enumerate(several):
         old = array(outs[i]) if outs and outs[i] is not None else Handle.full((), 0, x.dtype)
-        kept.append(_ufuncs._core.apply("where", mask, x, converted(old, x.dtype)))
+        kept.append(_core.apply("where", mask, x, converted(old, x.dtype)))
     return tuple(kept)
 
 
@@ -172,9 +182,7 @@ def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwa
     if x.dtype == BOOL and name in ("sum", "prod") and not given(kwargs.get("dtype")):
         kwargs["dtype"] = np.dtype(np.int64)
     axis = kwargs.get("axis", 0)
-    return reduction(
-        name, x, axis, kwargs.get("dtype"), kwargs.get("keepdims", False), kwargs.get("initial"), where
-    )
+    return reduction(name, x, axis, kwargs.get("dtype"), kwargs.get("keepdims", False), kwargs.get("initial"), where)
 
 
 def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Handle:
@@ -193,10 +201,6 @@ def _outer(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwar
             first = first.expand_dims(first.ndim)
     wrapped = tuple(_wrapped(x) for x in (first, second))
     return _call(ufunc, wrapped, outs, kwargs)
-
-
-def _without_expression(*_: Any) -> Any:
-    raise Unsupported
 
 
 def _at(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> None:
@@ -220,14 +224,12 @@ _METHODS: dict[str, Callable[..., Any]] = {
 # Functions.
 
 
-@lru_cache(maxsize=None)
+@cache
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def array_function(
-    function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Array.__array_function__` does."""
     for kind in types:
         if not issubclass(kind, Array | np.ndarray) and hasattr(kind, "__array_function__"):
@@ -277,8 +279,8 @@ _AT_ONCE = frozenset(
 
 
 def listed_names() -> dict[str, list[str]]:
-    """The names of NumPy's functions that the engine has, as the docs list them: those that stay expressions, and those that
-    it computes when they are called."""
+    """The names of NumPy's functions that the engine has, as the docs list them: those that stay expressions, and those
+    that it computes when they are called."""
     functions = FUNCTIONS.keys() - _AT_ONCE
     return {
         "universal functions": sorted({ufunc.__name__ for ufunc in _ufuncs.UFUNCS}),
@@ -288,8 +290,8 @@ def listed_names() -> dict[str, list[str]]:
 
 
 def of_numpy(name: str) -> Any:
-    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them; AttributeError for what is
-    none."""
+    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them; AttributeError for
+    what is none."""
     function = getattr(np, name, None)
     if not isinstance(function, np.ufunc | type(np.sum)):
         raise AttributeError(f"module 'broadloom' has no attribute {name!r}")

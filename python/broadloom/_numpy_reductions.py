@@ -18,13 +18,20 @@ from broadloom._ufuncs import BOOL, Unsupported, common_dtype, converted, number
 #: What stands for an element that `where` leaves out; and what a result starts from.
 IDENTITIES: dict[str, int] = {"sum": 0, "nansum": 0, "prod": 1, "nanprod": 1, "any": 0, "all": 1, "count_nonzero": 0}
 #: How an initial value is combined with a result.
-COMBINED = {"sum": "add", "nansum": "add", "prod": "multiply", "nanprod": "multiply", "max": "maximum", "min": "minimum"}
+COMBINED = {
+    "sum": "add",
+    "nansum": "add",
+    "prod": "multiply",
+    "nanprod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+}
 #: Those that have no result for nothing.
 EXTREMES = frozenset({"max", "min", "nanmax", "nanmin", "argmax", "argmin"})
 MOMENTS = frozenset({"mean", "var", "std", "nanmean", "nanvar", "nanstd"})
 
 #: NumPy's mark of an argument that wasn't given.
-NO_VALUE = np._NoValue  # type: ignore[attr-defined]
+NO_VALUE = np._NoValue
 
 
 def given(value: Any) -> bool:
@@ -129,7 +136,9 @@ def clip(x: Handle, low: Any, high: Any) -> Handle:
     made = converted(x, dtype)
     for op, bound in (("maximum", low), ("minimum", high)):
         if bound is not None:
-            made = _core.apply(op, made, converted(bound, dtype) if isinstance(bound, Handle) else number_as(bound, dtype))
+            made = _core.apply(
+                op, made, converted(bound, dtype) if isinstance(bound, Handle) else number_as(bound, dtype)
+            )
     return made
 
 

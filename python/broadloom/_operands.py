@@ -7,29 +7,22 @@ Axes are checked here rather than by the engine, since the standard and NumPy's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.exceptions import AxisError
 
-from broadloom import _core, _promotion
-from broadloom._array import Array
+from broadloom._array import Array, handle_of, of_numpy
 from broadloom._core import Handle
-from broadloom._creation import asarray
+from broadloom._dtypes import result_type
 
 
-def as_array(x: Array | np.ndarray | np.generic) -> Array:
-    """An operand as an array: one of ours, or one of NumPy's, whose memory is shared.
-
-    Raises TypeError for anything else: a number has no dtype of its own, and a list may mean many.
-    """
+def as_array(x: Any) -> Array:
+    """The operand of a function as an array; TypeError if it is none, and none can be made of it."""
     if isinstance(x, Array):
         return x
-    if isinstance(x, (np.ndarray, np.generic)):
-        return asarray(x)
-    raise TypeError(f"an operand is {type(x).__name__}; expected an array, as `asarray` makes one")
+    return of_numpy(x) if type(x) is np.ndarray else Array._of(handle_of(x))
 
 
 def one_axis(name: str, axis: Any, rank: int) -> int:
@@ -58,22 +51,11 @@ def extents(name: str, handle: Handle) -> tuple[int, ...]:
     return shape  # type: ignore[return-value]
 
 
-@lru_cache(maxsize=256)
-def _promoted_pair(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
-    # Of all functions, `where` is the one that takes every dtype and gives what two promote to.
-    return _core.apply("where", True, Handle.full((), 0, a), Handle.full((), 0, b)).dtype
-
-
 def promoted(name: str, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
     """The dtype that several promote to; TypeError if they are of different kinds."""
-    if _promotion.by_numpy():
-        return np.result_type(*dtypes)
-    result = dtypes[0]
-    for dtype in dtypes[1:]:
-        if dtype != result:
-            try:
-                result = _promoted_pair(result, dtype)
-            except TypeError as error:
-                message = f"{name}: {result} and {dtype} do not promote to one dtype; convert one with `astype`"
-                raise TypeError(message) from error
-    return result
+    if all(dtype == dtypes[0] for dtype in dtypes):
+        return dtypes[0]
+    try:
+        return result_type(*dtypes)
+    except TypeError as error:
+        raise TypeError(str(error).replace("result_type:", f"{name}:", 1)) from None

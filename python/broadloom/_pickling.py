@@ -1,7 +1,7 @@
 """Arrays as values for other processes: pickling, copies, Dask's tokens, sizes.
 
-An array travels by its values: the expression that makes them would need all of its inputs, which are as large. Since Dask and
-pickle read an array as a whole anyway, both evaluate it once, and the array keeps the result.
+An array travels by its values: the expression that makes them would need all of its inputs, which are as large. Since
+Dask and pickle read an array as a whole anyway, both evaluate it once, and the array keeps the result.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def reduced(x: Array) -> tuple[Any, tuple[np.ndarray]]:
 
 
 def token(x: Array) -> tuple[str, str, tuple[int, ...], str]:
-    """What identifies the values: equal for equal bits, dtype and shape, in every process. An expression is evaluated: the
-    same text over memory that was written to in between has other values, and Dask reads the values next."""
+    """What identifies the values: equal for equal bits, dtype and shape, in every process. An expression is evaluated:
+    the same text over memory that was written to in between has other values, and Dask reads the values next."""
     values = np.asarray(x)
     packed = values if values.flags.c_contiguous else np.ascontiguousarray(values)
     digest = hashlib.blake2b(packed.data if packed.size else b"", digest_size=20).hexdigest()

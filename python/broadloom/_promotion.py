@@ -1,7 +1,7 @@
 """Which rule the operators, and the functions of the namespace, promote dtypes by: the standard's, or NumPy's.
 
-The setting is one for the process, since libraries such as Dask call from threads of their own. NumPy's own functions promote by NumPy's rules whatever
-it is.
+The setting is one for the process, since libraries such as Dask call from threads of their own. NumPy's own functions
+promote by NumPy's rules whatever it is.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ def apply(op: str, *operands: Handle | bool | float) -> Handle:
 class set_options:  # noqa: N801  a function to its callers, and a context
     """Sets how dtypes promote, for the whole process: as a statement from now on, after `with` for a block.
 
-    `promotion="strict"`, the default, is the Array API standard's: operands of different kinds (bools, integers, floats), and uint64 with a signed
-    integer, are a TypeError that says which cast to write. `promotion="numpy"` is NumPy's, for operators and for the functions of this
-    namespace: `int64 * 2.5` is float64, bools are added up. Libraries that were written for NumPy's arrays, such as Dask and xarray, expect it.
+    `promotion="strict"`, the default, is the Array API standard's: operands of different kinds (bools, integers,
+    floats), and uint64 with a signed integer, are a TypeError that says which cast to write. `promotion="numpy"` is
+    NumPy's, for operators and for the functions of this namespace: `int64 * 2.5` is float64, bools are added up.
+    Libraries that were written for NumPy's arrays, such as Dask and xarray, expect it.
 
     Raises ValueError for another rule.
 

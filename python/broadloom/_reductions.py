@@ -71,7 +71,7 @@ def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float =
     return _reduce(name, x, axis, keepdims, correction=float(correction), numpy_promotion=True)
 
 
-def _as(x: Array, dtype: npt.DTypeLike | None) -> Array:
+def _as(x: Array, dtype: DTypeLike | None) -> Array:
     return x if dtype is None else Array._of(handle_of(x).astype(dtype_of(dtype)))
 
 
@@ -224,9 +224,7 @@ def nanmin(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return _reduce("nanmin", x, axis, keepdims)
 
 
-def nanmean(
-    x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False
-) -> Array:
+def nanmean(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The mean of the elements that are not NaN, converted to `dtype`; NaN if there are none. Else as `mean`. Not in the
     standard.
 
@@ -241,7 +239,7 @@ def nanvar(
     /,
     *,
     axis: Axis = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     ddof: float = 0.0,
     correction: float = 0.0,
     keepdims: bool = False,
@@ -260,7 +258,7 @@ def nanstd(
     /,
     *,
     axis: Axis = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     ddof: float = 0.0,
     correction: float = 0.0,
     keepdims: bool = False,

@@ -16,6 +16,21 @@ from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._operands import as_array, one_axis, promoted
 
+__all__ = [
+    "argsort",
+    "matmul",
+    "nonzero",
+    "searchsorted",
+    "sort",
+    "take",
+    "take_along_axis",
+    "tensordot",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
 
 class UniqueAllResult(NamedTuple):
     """What `unique_all` returns."""
@@ -53,10 +68,8 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
 
     Raises an error that is an IndexError and a ValueError if there is no such axis.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.sort(bl.asarray([2, 3, 1]), descending=True))
-    array([3, 2, 1])
+    >>> bl.sort(bl.asarray([2, 3, 1]), descending=True)
+    Array([3, 2, 1], dtype=int64)
     """
     values = values_of(x)
     axis = one_axis("sort", axis, values.ndim)
@@ -72,10 +85,8 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
 
     Raises an error that is an IndexError and a ValueError if there is no such axis.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.argsort(bl.asarray([1, 2, 1, 2]), descending=True))
-    array([1, 3, 0, 2])
+    >>> bl.argsort(bl.asarray([1, 2, 1, 2]), descending=True)
+    Array([1, 3, 0, 2], dtype=int64)
     """
     values = values_of(x)
     axis = one_axis("argsort", axis, values.ndim)
@@ -97,10 +108,8 @@ def searchsorted(
     Raises ValueError for an `x1` or a sorter of another rank, and for another `side`; TypeError for a sorter that
     is not of integers.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.searchsorted(bl.asarray([1.0, 2.0, 3.0]), bl.asarray([2.0, 9.0]), side="right"))
-    array([2, 3])
+    >>> bl.searchsorted(bl.asarray([1.0, 2.0, 3.0]), bl.asarray([2.0, 9.0]), side="right")
+    Array([2, 3], dtype=int64)
     """
     sorted_values = values_of(x1)
     if sorted_values.ndim != 1:
@@ -116,10 +125,8 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
 
     Raises ValueError for an array of rank 0.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.nonzero(bl.asarray([0, 5, 0, 7]))[0])
-    array([1, 3])
+    >>> bl.nonzero(bl.asarray([0, 5, 0, 7]))[0]
+    Array([1, 3], dtype=int64)
     """
     values = values_of(x)
     if values.ndim == 0:
@@ -135,11 +142,9 @@ def unique_all(x: Array, /) -> UniqueAllResult:
     Each NaN is a value of its own; -0 and 0 are one. Indices and counts are int64; the inverse indices have the
     shape of `x`.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
     >>> result = bl.unique_all(bl.asarray([3, 1, 3]))
-    >>> np.asarray(result.values), np.asarray(result.counts), np.asarray(result.inverse_indices)
-    (array([1, 3]), array([1, 2]), array([1, 0, 1]))
+    >>> result.values, result.counts, result.inverse_indices
+    (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64), Array([1, 0, 1], dtype=int64))
     """
     values = values_of(x)
     unique, first, inverse, counts = np.unique(
@@ -155,11 +160,9 @@ def unique_counts(x: Array, /) -> UniqueCountsResult:
 
     Each NaN is a value of its own; -0 and 0 are one.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
     >>> values, counts = bl.unique_counts(bl.asarray([3, 1, 3]))
-    >>> np.asarray(values), np.asarray(counts)
-    (array([1, 3]), array([1, 2]))
+    >>> values, counts
+    (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64))
     """
     unique, counts = np.unique(values_of(x), return_counts=True, equal_nan=False)
     return UniqueCountsResult(array_over(unique), array_over(_indices(counts)))
@@ -171,12 +174,10 @@ def unique_inverse(x: Array, /) -> UniqueInverseResult:
 
     Each NaN is a value of its own; -0 and 0 are one.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
     >>> values, inverse = bl.unique_inverse(bl.asarray([[3, 1], [3, 3]]))
-    >>> np.asarray(inverse)
-    array([[1, 0],
-           [1, 1]])
+    >>> inverse
+    Array([[1, 0],
+           [1, 1]], dtype=int64)
     """
     values = values_of(x)
     unique, inverse = np.unique(values, return_inverse=True, equal_nan=False)
@@ -188,10 +189,8 @@ def unique_values(x: Array, /) -> Array:
 
     Each NaN is a value of its own; -0 and 0 are one.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.unique_values(bl.asarray([3, 1, 3])))
-    array([1, 3])
+    >>> bl.unique_values(bl.asarray([3, 1, 3]))
+    Array([1, 3], dtype=int64)
     """
     return array_over(np.unique(values_of(x), equal_nan=False))
 
@@ -205,11 +204,9 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     Raises IndexError for an index that is out of range, ValueError if there is no such axis or if it is left out of
     several, TypeError for indices that are not integers.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.take(bl.asarray([[1, 2, 3], [4, 5, 6]]), bl.asarray([2, 0]), axis=1))
-    array([[3, 1],
-           [6, 4]])
+    >>> bl.take(bl.asarray([[1, 2, 3], [4, 5, 6]]), bl.asarray([2, 0]), axis=1)
+    Array([[3, 1],
+           [6, 4]], dtype=int64)
     """
     values, numbers = values_of(x), _integers("take", indices)
     if numbers.ndim != 1:
@@ -227,12 +224,10 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     Raises IndexError for an index that is out of range, ValueError if there is no such axis or if the ranks differ,
     TypeError for indices that are not integers.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
     >>> x = bl.asarray([[3, 1, 2], [5, 6, 4]])
-    >>> np.asarray(bl.take_along_axis(x, bl.argsort(x)))
-    array([[1, 2, 3],
-           [4, 5, 6]])
+    >>> bl.take_along_axis(x, bl.argsort(x))
+    Array([[1, 2, 3],
+           [4, 5, 6]], dtype=int64)
     """
     values, numbers = values_of(x), _integers("take_along_axis", indices)
     if values.ndim != numbers.ndim:
@@ -250,10 +245,8 @@ def matmul(x1: Array, x2: Array, /) -> Array:
 
     Raises ValueError for an array of rank 0 and for shapes that don't fit, TypeError for dtypes that don't.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
-    >>> np.asarray(bl.matmul(bl.asarray([[1, 2], [3, 4]]), bl.asarray([1, 1])))
-    array([3, 7])
+    >>> bl.matmul(bl.asarray([[1, 2], [3, 4]]), bl.asarray([1, 1]))
+    Array([3, 7], dtype=int64)
     """
     return array_over(np.matmul(*_promoted_values("matmul", x1, x2)))
 
@@ -267,12 +260,10 @@ def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Seque
     Raises ValueError for axes that differ in extent or in number, that come twice, or that there are not; TypeError
     for dtypes that don't fit.
 
-    >>> import broadloom as bl
-    >>> import numpy as np
     >>> x = bl.asarray([[1, 2], [3, 4]])
-    >>> np.asarray(bl.tensordot(x, x, axes=((0,), (0,))))
-    array([[10, 14],
-           [14, 20]])
+    >>> bl.tensordot(x, x, axes=((0,), (0,)))
+    Array([[10, 14],
+           [14, 20]], dtype=int64)
     """
     a, b = _promoted_values("tensordot", x1, x2)
     if isinstance(axes, (tuple, list)):

@@ -1,8 +1,8 @@
 """NumPy's universal functions as expressions, in NumPy's own dtypes.
 
-NumPy says which loop a call runs in (`numpy.ufunc.resolve_dtypes`); each operand is converted to the loop's dtype and the
-engine's function is applied to operands of that dtype. So `numpy.add(x, y)` has the dtype that it has for NumPy arrays, although
-operators of arrays promote as the standard does. Functions here take and give handles, not arrays.
+NumPy says which loop a call runs in (`numpy.ufunc.resolve_dtypes`); each operand is converted to the loop's dtype and
+the engine's function is applied to operands of that dtype. So `numpy.add(x, y)` has the dtype that it has for NumPy
+arrays, although operators of arrays promote as the standard does. Functions here take and give handles, not arrays.
 """
 
 from __future__ import annotations
@@ -28,16 +28,14 @@ class Unsupported(Exception):
 
 
 #: The dtypes that the engine has.
-DTYPES = frozenset(
-    np.dtype(name) for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
-)
+DTYPES = frozenset(np.dtype(name) for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"))
 BOOL = np.dtype(bool)
 COMPARISONS = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal})
 
 
 def own_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype, if the engine has it."""
-    made = np.dtype(dtype)
+    made: np.dtype[Any] = np.dtype(dtype)
     if made not in DTYPES or not made.isnative:
         raise Unsupported
     return made
@@ -59,8 +57,10 @@ def converted(x: Handle, dtype: np.dtype[Any]) -> Handle:
 
 
 def number_as(value: Number, dtype: np.dtype[Any]) -> Number:
-    """The number as NumPy converts it to the dtype of the arrays that it meets; OverflowError for an integer beyond it."""
-    return np.asarray(value, dtype=dtype).item()
+    """The number as NumPy converts it to the dtype of the arrays that it meets; OverflowError for an integer beyond
+    it."""
+    made: Number = np.asarray(value, dtype=dtype).item()
+    return made
 
 
 def kind(x: Handle | Number) -> Any:
@@ -205,9 +205,39 @@ UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
     **{
         getattr(np, name): _apply(name)
         for name in (
-            "cbrt", "ceil", "copysign", "cos", "cosh", "divide", "exp", "exp2", "expm1", "floor", "floor_divide", "hypot",
-            "log", "log10", "log1p", "log2", "logaddexp", "negative", "nextafter", "positive", "remainder", "sign", "sin",
-            "sinh", "sqrt", "square", "subtract", "tan", "tanh", "trunc", "bitwise_and", "bitwise_or", "bitwise_xor",
+            "cbrt",
+            "ceil",
+            "copysign",
+            "cos",
+            "cosh",
+            "divide",
+            "exp",
+            "exp2",
+            "expm1",
+            "floor",
+            "floor_divide",
+            "hypot",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "logaddexp",
+            "negative",
+            "nextafter",
+            "positive",
+            "remainder",
+            "sign",
+            "sin",
+            "sinh",
+            "sqrt",
+            "square",
+            "subtract",
+            "tan",
+            "tanh",
+            "trunc",
+            "bitwise_and",
+            "bitwise_or",
+            "bitwise_xor",
         )
     },
     **{getattr(np, name): _of_truth(name) for name in ("logical_and", "logical_not", "logical_or", "logical_xor")},
@@ -276,9 +306,9 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], signature: Any, casting: str 
     return ufunc.resolve_dtypes(kinds + (None,) * ufunc.nout, **arguments)  # type: ignore[arg-type]
 
 
-def loop(ufunc: np.ufunc, operands: tuple[Handle | Number, ...], dtype: Any, signature: Any, casting: Any) -> tuple[
-    np.dtype[Any], ...
-]:
+def loop(
+    ufunc: np.ufunc, operands: tuple[Handle | Number, ...], dtype: Any, signature: Any, casting: Any
+) -> tuple[np.dtype[Any], ...]:
     """The dtypes of the operands and of the results that NumPy's loop for the call has. Raises NumPy's TypeError where
     it has none, and `Unsupported` where a dtype is not the engine's."""
     if dtype is not None:

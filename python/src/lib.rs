@@ -9,6 +9,7 @@ mod dtype;
 mod error;
 mod handle;
 mod kernel;
+mod measure;
 mod memory;
 mod options;
 mod run;
@@ -26,6 +27,8 @@ mod _core {
     use super::handle::{Handle, apply, evaluate_many};
     #[pymodule_export]
     use super::kernel::Kernel;
+    #[pymodule_export]
+    use super::measure::engine_seconds;
     #[pymodule_export]
     use super::options::engine_info;
 }

@@ -201,9 +201,7 @@ def test_pandas_takes_arrays() -> None:
 
 def test_scipy_takes_arrays() -> None:
     scipy = pytest.importorskip("scipy")
-    ndimage, optimize, special = (
-        pytest.importorskip(f"scipy.{name}") for name in ("ndimage", "optimize", "special")
-    )
+    ndimage, optimize, special = (pytest.importorskip(f"scipy.{name}") for name in ("ndimage", "optimize", "special"))
     assert scipy is not None
     x = bl.asarray(VALUES)
     assert_close(special.expit(x), special.expit(VALUES))

@@ -20,6 +20,7 @@ SAME_IN_NUMPY: list[tuple[Callable[[Any], Any], Callable[[Any], Any], np.ndarray
     (lambda x: bl.expand_dims(x, 1), lambda x: np.expand_dims(x, 1), CUBE),
     (lambda x: bl.expand_dims(x, axis=-4), lambda x: np.expand_dims(x, -4), CUBE),
     (lambda x: bl.expand_dims(x, 3), lambda x: np.expand_dims(x, 3), CUBE),
+    (lambda x: bl.expand_dims(x, (-1, 0)), lambda x: np.expand_dims(x, (-1, 0)), CUBE),
     (lambda x: bl.flip(x), lambda x: np.flip(x), CUBE),
     (lambda x: bl.flip(x, axis=-2), lambda x: np.flip(x, -2), CUBE),
     (lambda x: bl.flip(x, axis=(0, 2)), lambda x: np.flip(x, (0, 2)), CUBE),
@@ -191,7 +192,7 @@ def test_errors_have_the_types_of_the_standard() -> None:
     ):
         with pytest.raises(ValueError):
             call()
-    for call in (lambda: bl.flip([1, 2]), lambda: bl.concat([1.0]), lambda: bl.expand_dims(x, 1.0)):
+    for call in (lambda: bl.flip([1, 2]), lambda: bl.concat(["a"]), lambda: bl.expand_dims(x, 1.0)):
         with pytest.raises(TypeError):
             call()
 

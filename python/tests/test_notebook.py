@@ -124,7 +124,12 @@ def test_evaluate_writes_into_out() -> None:
     made = bl.evaluate(x * 3, np.greater(x, 1), out=(out, other), threads=1)
     assert made[0] is out and made[1] is other
     assert out.tolist() == [0, 3, 6, 9] and other.tolist() == [False, False, True, True]
-    for wrong, error in ((np.zeros(5), ValueError), (np.zeros(4, int), TypeError), ([1.0], TypeError), ([], ValueError)):
+    for wrong, error in (
+        (np.zeros(5), ValueError),
+        (np.zeros(4, int), TypeError),
+        ([1.0], TypeError),
+        ([], ValueError),
+    ):
         with pytest.raises(error):
             bl.evaluate(x * 2, out=wrong)
     for arrays in ((), (memory := np.zeros(3),)):

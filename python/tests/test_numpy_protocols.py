@@ -18,7 +18,9 @@ from broadloom._ufuncs import UFUNCS
 
 DTYPES = ("?", "i1", "i4", "i8", "u1", "u8", "f2", "f4", "f8")
 NUMBERS: dict[str, Any] = {"int": 3, "float": 1.5}
-PLAIN_UFUNCS = [value for _, value in sorted(vars(np).items()) if isinstance(value, np.ufunc) and value.signature is None]
+PLAIN_UFUNCS = [
+    value for _, value in sorted(vars(np).items()) if isinstance(value, np.ufunc) and value.signature is None
+]
 
 Operand = Any
 
@@ -74,7 +76,9 @@ def assert_same(ours: Any, theirs: Any, tolerance: float = 0.0) -> None:
 
 def tolerance_of(*operands: Any) -> float:
     """Functions are off by less than an ulp here, and by several in NumPy, most in float16."""
-    return 4e-3 if any(getattr(x, "dtype", None) in (np.float16, np.bool, np.int8, np.uint8) for x in operands) else 3e-6
+    return (
+        4e-3 if any(getattr(x, "dtype", None) in (np.float16, np.bool, np.int8, np.uint8) for x in operands) else 3e-6
+    )
 
 
 @pytest.mark.parametrize("ufunc", PLAIN_UFUNCS, ids=lambda ufunc: ufunc.__name__)
@@ -95,7 +99,7 @@ def test_a_universal_function_has_the_dtypes_and_values_of_numpy(ufunc: np.ufunc
         assert_same(ufunc(*map(shared, operands)), theirs, tolerance_of(*operands))
 
 
-X, Y, B, I = sample("f8", (3, 4)), sample("f4", (3, 4)), sample("?", (3, 4)), sample("i4", (3, 4))
+X, Y, B, INTS = sample("f8", (3, 4)), sample("f4", (3, 4)), sample("?", (3, 4)), sample("i4", (3, 4))
 U = sample("u1", (2, 3, 4))
 N = np.where(sample("f8", (3, 4)) > 1, np.nan, X)
 V = sample("f8", 5)
@@ -105,48 +109,58 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     *(
         (function, (x,), {**dims})
         for function in (np.sum, np.prod, np.max, np.min, np.any, np.all, np.mean, np.var, np.std, np.count_nonzero)
-        for x in (X, Y, B, I, U)
+        for x in (X, Y, B, INTS, U)
         for dims in ({}, {"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1)})
     ),
-    *((function, (x,), {"axis": axis}) for function in (np.argmax, np.argmin) for x in (X, B, I) for axis in (None, 1)),
-    *((function, (x,), {"axis": axis}) for function in (np.cumsum, np.cumprod) for x in (X, B, I) for axis in (None, 1)),
+    *(
+        (function, (x,), {"axis": axis})
+        for function in (np.argmax, np.argmin)
+        for x in (X, B, INTS)
+        for axis in (None, 1)
+    ),
+    *(
+        (function, (x,), {"axis": axis})
+        for function in (np.cumsum, np.cumprod)
+        for x in (X, B, INTS)
+        for axis in (None, 1)
+    ),
     *(
         (getattr(np, f"nan{name}"), (x,), {"axis": axis})
         for name in ("sum", "prod", "max", "min", "mean", "var", "std", "median", "argmax")
-        for x in (X, N[:, :1], I)
+        for x in (X, N[:, :1], INTS)
         for axis in (None, 1)
         if name != "argmax" or x is not N
     ),
-    (np.sum, (I,), {"dtype": np.float32}),
+    (np.sum, (INTS,), {"dtype": np.float32}),
     (np.sum, (X,), {"where": B}),
     (np.sum, (X,), {"initial": 2.5}),
     (np.max, (X,), {"where": B, "initial": -100.0}),
     (np.max, (np.zeros((0, 3)),), {"axis": 1}),
     (np.max, (np.zeros(0),), {"initial": 3.0}),
-    (np.mean, (I,), {"dtype": np.float32}),
+    (np.mean, (INTS,), {"dtype": np.float32}),
     (np.mean, (X,), {"where": B}),
     (np.var, (X,), {"ddof": 1, "axis": 0}),
     (np.std, (X,), {"correction": 1, "axis": 0}),
-    (np.ptp, (I,), {"axis": 0}),
+    (np.ptp, (INTS,), {"axis": 0}),
     (np.where, (B, X, Y), {}),
-    (np.where, (B, I, 2.5), {}),
+    (np.where, (B, INTS, 2.5), {}),
     (np.where, (B, 1, 0), {}),
-    (np.where, (I, X, 0), {}),
+    (np.where, (INTS, X, 0), {}),
     (np.where, (B,), {}),
     (np.clip, (X, -1, 1), {}),
-    (np.clip, (I, None, 4), {}),
-    (np.clip, (I, 0.5, 4), {}),
+    (np.clip, (INTS, None, 4), {}),
+    (np.clip, (INTS, 0.5, 4), {}),
     (np.clip, (Y, X, None), {}),
     (np.round, (X,), {}),
     (np.round, (X, 2), {}),
     (np.round, (X, -1), {}),
-    (np.round, (I, 1), {}),
-    (np.round, (I, -1), {}),
+    (np.round, (INTS, 1), {}),
+    (np.round, (INTS, -1), {}),
     (np.nan_to_num, (N,), {}),
     (np.nan_to_num, (np.array([np.inf, -np.inf, np.nan, 1.0]),), {"posinf": 5.0}),
     (np.isclose, (X, X + 1e-9), {}),
     (np.isclose, (N, N), {"equal_nan": True}),
-    (np.isclose, (I, I + 1), {"atol": 1}),
+    (np.isclose, (INTS, INTS + 1), {"atol": 1}),
     (np.isclose, (np.array([np.inf, -np.inf, np.inf, 1.0]), np.array([np.inf, np.inf, 1.0, np.inf])), {}),
     (np.allclose, (X, X), {}),
     (np.array_equal, (X, X), {}),
@@ -160,7 +174,7 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.ndim, (X,), {}),
     (np.size, (X,), {}),
     (np.size, (X, 1), {}),
-    (np.result_type, (X, I, "f4"), {}),
+    (np.result_type, (X, INTS, "f4"), {}),
     (np.can_cast, (np.dtype("f8"), "f4"), {}),
     (np.iscomplexobj, (X,), {}),
     (np.isrealobj, (X,), {}),
@@ -168,11 +182,11 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.imag, (X,), {}),
     (np.fix, (X,), {}),
     (np.isposinf, (X,), {}),
-    (np.zeros_like, (I,), {}),
-    (np.zeros_like, (I,), {"dtype": float, "shape": (2, 2)}),
+    (np.zeros_like, (INTS,), {}),
+    (np.zeros_like, (INTS,), {"dtype": float, "shape": (2, 2)}),
     (np.ones_like, (X,), {"dtype": bool}),
     (np.full_like, (X, 2), {}),
-    (np.full_like, (I, 2.75), {}),
+    (np.full_like, (INTS, 2.75), {}),
     (np.full_like, (X, sample("f8", 4)), {}),
     (np.copy, (X,), {}),
     (np.broadcast_to, (V, (2, 5)), {}),
@@ -197,12 +211,16 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.flip, (X, 1), {}),
     (np.flipud, (X,), {}),
     (np.fliplr, (X,), {}),
-    *((function, (x,), {}) for function in (np.atleast_1d, np.atleast_2d, np.atleast_3d) for x in (X[0, :1], V, X, U, X[0].sum())),
+    *(
+        (function, (x,), {})
+        for function in (np.atleast_1d, np.atleast_2d, np.atleast_3d)
+        for x in (X[0, :1], V, X, U, X[0].sum())
+    ),
     (np.atleast_1d, (V, X), {}),
     (np.concatenate, ([X, Y],), {}),
-    (np.concatenate, ([X, I],), {"axis": 1}),
+    (np.concatenate, ([X, INTS],), {"axis": 1}),
     (np.concatenate, ([X, V],), {"axis": None}),
-    (np.concatenate, ([X, I],), {"dtype": "f4"}),
+    (np.concatenate, ([X, INTS],), {"dtype": "f4"}),
     (np.stack, ([X, Y],), {"axis": -1}),
     (np.vstack, ([V, V],), {}),
     (np.hstack, ([V, V],), {}),
@@ -221,13 +239,13 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.matmul, (X, X.T), {}),
     (np.tensordot, (X, X.T), {"axes": 1}),
     (np.einsum, ("ij,kj->ik", X, X), {}),
-    (np.isin, (I, [1, 2]), {}),
-    (np.unique, (I,), {}),
-    (np.unique, (I,), {"return_counts": True}),
+    (np.isin, (INTS, [1, 2]), {}),
+    (np.unique, (INTS,), {}),
+    (np.unique, (INTS,), {"return_counts": True}),
     (np.sort, (X,), {}),
     (np.argsort, (X,), {}),
     (np.searchsorted, (np.sort(V), 0.5), {}),
-    (np.nonzero, (I,), {}),
+    (np.nonzero, (INTS,), {}),
     (np.median, (X,), {"axis": 0}),
     (np.percentile, (X, [10, 90]), {}),
     (np.average, (X,), {"weights": X[0] ** 2 + 1, "axis": 1}),
@@ -240,17 +258,17 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.linalg.svd, (X,), {}),
     (np.fft.fft, (V,), {}),
     (np.array_repr, (X,), {}),
-    (np.array_str, (I,), {}),
+    (np.array_str, (INTS,), {}),
     (np.shares_memory, (X, Y), {}),
     (np.histogram, (X,), {}),
     (np.meshgrid, (V, V), {}),
     (np.add.reduce, (X,), {}),
     (np.add.reduce, (B,), {"axis": None}),
-    (np.multiply.reduce, (I,), {"axis": 1, "keepdims": True}),
+    (np.multiply.reduce, (INTS,), {"axis": 1, "keepdims": True}),
     (np.maximum.reduce, (X,), {"axis": (0, 1)}),
     (np.maximum.reduce, (X,), {"axis": None, "initial": 100.0}),
     (np.logical_and.reduce, (B,), {"axis": 1}),
-    (np.bitwise_or.reduce, (I,), {"axis": 1}),
+    (np.bitwise_or.reduce, (INTS,), {"axis": 1}),
     (np.add.reduce, (X,), {"where": B, "axis": 1}),
     (np.add.accumulate, (X,), {"axis": 1}),
     (np.maximum.accumulate, (X,), {}),
@@ -258,8 +276,8 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.multiply.outer, (V, V), {}),
     (np.subtract.outer, (V, 2), {}),
     (np.add, (X, Y), {"dtype": "f4"}),
-    (np.add, (I, 1), {"dtype": "f8"}),
-    (np.add, (I, I), {"signature": "dd->d"}),
+    (np.add, (INTS, 1), {"dtype": "f8"}),
+    (np.add, (INTS, INTS), {"signature": "dd->d"}),
     (np.add, (X, [1, 2, 3, 4]), {}),
     (np.add, (X, np.float32(1)), {}),
     (np.less, (U, 300), {}),
@@ -280,7 +298,9 @@ def test_a_function_gives_what_it_gives_for_numpys_arrays(call: Any) -> None:
     assert_same(ours, function(*args, **kwargs), 1e-6 if any(x is Y for x in args) else 1e-12)
 
 
-@pytest.mark.parametrize("function", sorted(FUNCTIONS, key=lambda function: function.__name__), ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", sorted(FUNCTIONS, key=lambda function: function.__name__), ids=lambda f: f.__name__
+)
 def test_every_function_of_the_table_is_called_by_these_tests(function: Any) -> None:
     called = {call[0] for call in CALLS} | {np.isneginf, np.empty_like, np.common_type, np.around}
     called |= {getattr(np, name, None) for name in ("astype", "cumulative_sum", "cumulative_prod", "matrix_transpose")}
@@ -291,7 +311,7 @@ def test_rows_that_the_table_of_calls_leaves_out() -> None:
     x = bl.asarray(X)
     assert np.empty_like(x).shape == X.shape
     assert_same(np.isneginf(x), np.isneginf(X))
-    assert np.common_type(x, I) is np.float64
+    assert np.common_type(x, INTS) is np.float64
     assert_same(np.around(x), np.around(X))
 
 
@@ -380,9 +400,9 @@ def test_where_leaves_elements_of_out() -> None:
 
 
 def test_functions_with_two_results() -> None:
-    quotient, rest = np.divmod(bl.asarray(I), 4)
+    quotient, rest = np.divmod(bl.asarray(INTS), 4)
     assert is_lazy(quotient) and is_lazy(rest)
-    assert_same((quotient, rest), np.divmod(I, 4))
+    assert_same((quotient, rest), np.divmod(INTS, 4))
     first, second = np.zeros((3, 4)), np.zeros((3, 4))
     np.modf(bl.asarray(X), out=(first, second))
     np.testing.assert_array_equal(first, np.modf(X)[0])
@@ -410,14 +430,14 @@ def test_numbers_that_a_dtype_does_not_hold() -> None:
     with pytest.raises(OverflowError):
         np.add(bl.asarray(U), 300)
     with pytest.raises(ValueError, match="negative integer powers"):
-        np.power(bl.asarray(I), -1)
+        np.power(bl.asarray(INTS), -1)
     with pytest.raises(TypeError):
         np.negative(bl.asarray(B))
 
 
 def test_numpys_operators_are_the_functions() -> None:
     x = bl.asarray(X)
-    for made in (Y + x, np.float32(2) * x, I - x):
+    for made in (Y + x, np.float32(2) * x, INTS - x):
         assert isinstance(made, bl.Array)
         assert made.dtype == np.float64
     y = np.array(X)
@@ -433,7 +453,11 @@ def test_like_makes_arrays_of_ours() -> None:
 
 
 METHODS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
-    *((name, (), {"axis": axis}) for name in ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all") for axis in (None, 1)),
+    *(
+        (name, (), {"axis": axis})
+        for name in ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all")
+        for axis in (None, 1)
+    ),
     ("sum", (0,), {"keepdims": True, "dtype": np.float32}),
     ("var", (), {"ddof": 1}),
     ("argmax", (1,), {}),
@@ -488,7 +512,7 @@ def test_methods_that_change_the_array_and_properties() -> None:
     assert bl.asarray(np.sort(V)).searchsorted(0.5).item() == np.sort(V).searchsorted(0.5)
     assert_same(bl.asarray(X).real, X)
     assert_same(bl.asarray(X).imag, X * 0)
-    assert list(bl.asarray(I).flat) == list(I.flat)
+    assert list(bl.asarray(INTS).flat) == list(INTS.flat)
     assert bl.asarray(np.array([3.5])).item() == 3.5
     with pytest.raises(TypeError, match="one element"):
         x.item()
