@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use broadloom::{Call, In, Literal, Out};
 use numpy::PyUntypedArray;
 use numpy::npyffi;
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
@@ -17,14 +18,15 @@ use smallvec::SmallVec;
 use crate::dtype;
 use crate::error::OrRaise;
 use crate::handle::number;
-use crate::kernel::{Kernel, given_results, results, writeable};
+use crate::kernel::{Kernel, Results, given_results, results, writeable};
 use crate::memory::NumpyMemory;
+use crate::repeat::{Repeat, SHORT_WORDS};
 use crate::run::compute;
 
 /// An argument of a call.
 pub enum Argument<'py> {
     /// An array, and its memory, which it keeps alive.
-    Array(#[expect(dead_code, reason = "keeps the memory alive")] Bound<'py, PyUntypedArray>, NumpyMemory),
+    Array(Bound<'py, PyUntypedArray>, NumpyMemory),
     /// A number of Python's.
     Number(Literal),
 }
@@ -121,7 +123,7 @@ fn described<'py>(
 }
 
 /// Where an input of a kernel comes from.
-enum Source {
+pub enum Source {
     /// The argument of this number.
     Argument(usize),
     /// A function of all arguments, which gives a number.
@@ -164,9 +166,40 @@ impl Entry {
 
     /// The kernel.
     #[getter]
-    fn kernel(&self, py: Python<'_>) -> Py<Kernel> {
+    #[pyo3(name = "kernel")]
+    fn kernel_object(&self, py: Python<'_>) -> Py<Kernel> {
         self.kernel.clone_ref(py)
     }
+}
+
+impl Entry {
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        self.kernel.get()
+    }
+
+    /// Where each input of the kernel comes from.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// What is returned, of the results.
+    pub fn rebuilt<'py>(&self, py: Python<'py>, made: Results<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.rebuild {
+            Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
+            None => only(made),
+        }
+    }
+
+    /// Whether what is returned is made of the results by a function.
+    pub fn is_rebuilt(&self) -> bool {
+        self.rebuild.is_some()
+    }
+}
+
+/// The one result.
+fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
+    made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
 }
 
 /// An entry in its table.
@@ -187,6 +220,19 @@ const ENTRIES: usize = 64;
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Dispatch {
     known: Mutex<Vec<Arc<Known>>>,
+    /// For calls like the last ones. It is tried to be locked, never waited for: a run may allocate, and so run Python's garbage
+    /// collection, and with it functions that call this.
+    repeats: Mutex<Repeats>,
+}
+
+/// As many kinds of calls are repeated without a look at the table.
+const REPEATS: usize = 4;
+
+/// The last calls, and which one is replaced next.
+#[derive(Default)]
+struct Repeats {
+    of: SmallVec<[Arc<Repeat>; REPEATS]>,
+    next: usize,
 }
 
 impl Dispatch {
@@ -201,11 +247,52 @@ impl Dispatch {
     fn insert(&self, made: Known) -> Arc<Known> {
         let made = Arc::new(made);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= ENTRIES {
-            known.remove(0);
-        }
+        let oldest = (known.len() >= ENTRIES).then(|| known.remove(0));
         known.push(made.clone());
+        drop(known);
+        // What it holds of Python's may run functions when it goes.
+        drop(oldest);
         made
+    }
+
+    /// The results of a call like one of the last ones, and the entry that they are of.
+    #[inline]
+    fn repeated<'py>(
+        &self,
+        py: Python<'py>,
+        objects: &[Borrowed<'_, 'py, PyAny>],
+    ) -> Option<PyResult<Bound<'py, PyAny>>> {
+        let repeats = self.repeats.try_lock().ok()?;
+        let repeat = repeats.of.iter().find(|repeat| repeat.fits(objects))?;
+        let (made, entry) = if repeat.keeps_gil() && !repeat.entry.get().is_rebuilt() {
+            (repeat.run(py, objects), None)
+        } else {
+            let repeat = repeat.clone();
+            drop(repeats);
+            (repeat.run(py, objects), Some(repeat))
+        };
+        let rebuilt = |made: Results<'py>| match entry {
+            Some(repeat) => repeat.entry.get().rebuilt(py, made),
+            None => only(made),
+        };
+        Some(made.and_then(rebuilt))
+    }
+
+    /// Keeps what calls like this one share.
+    fn keep(&self, repeat: Repeat) {
+        let repeat = Arc::new(repeat);
+        let Ok(mut repeats) = self.repeats.try_lock() else { return };
+        let next = repeats.next;
+        repeats.next = (next + 1) % REPEATS;
+        let replaced = match repeats.of.get_mut(next) {
+            Some(old) => Some(std::mem::replace(old, repeat)),
+            None => {
+                repeats.of.push(repeat);
+                None
+            }
+        };
+        drop(repeats);
+        drop(replaced);
     }
 }
 
@@ -214,7 +301,7 @@ impl Dispatch {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Dispatch {
-        Dispatch { known: Mutex::default() }
+        Dispatch { known: Mutex::default(), repeats: Mutex::default() }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -224,6 +311,12 @@ impl Dispatch {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> = args.iter_borrowed().collect();
+        if kwargs.is_none()
+            && let Some(made) = slf.get().repeated(py, &objects)
+        {
+            return made;
+        }
         let general = || slf.call_method1("_general", (args, kwargs));
         let mut out = None;
         if let Some(kwargs) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
@@ -233,8 +326,8 @@ impl Dispatch {
             }
         }
         let mut arguments: SmallVec<[Argument<'py>; 4]> = SmallVec::new();
-        for argument in args.iter() {
-            match Argument::of(&argument)? {
+        for object in &objects {
+            match Argument::of(object)? {
                 Some(argument) => arguments.push(argument),
                 None => return general(),
             }
@@ -255,7 +348,13 @@ impl Dispatch {
                 this.insert(Known { signature, shapes, entry, last: Mutex::default() })
             }
         };
-        known.run(py, &arguments, &shapes, args, out.as_ref())
+        let (made, call) = known.run(py, &arguments, &shapes, args, out.as_ref())?;
+        if out.is_none()
+            && let Some(repeat) = Repeat::new(py, &known.entry, &call, &objects, &arguments)?
+        {
+            this.keep(repeat);
+        }
+        known.entry.get().rebuilt(py, made)
     }
 
     /// The entries that were built, the oldest first.
@@ -266,7 +365,7 @@ impl Dispatch {
 }
 
 /// Inputs up to so many bytes in all are copied.
-const SHORT: usize = 4096;
+const SHORT: usize = 8 * SHORT_WORDS;
 
 /// An input, while the memory of all is collected.
 enum Given<'m> {
@@ -284,7 +383,7 @@ impl Known {
         shapes: &Shapes,
         args: &Bound<'py, PyTuple>,
         out: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<(Results<'py>, Call)> {
         let entry = self.entry.get();
         let kernel = entry.kernel.get();
         let ports = kernel.kernel().inputs();
@@ -326,7 +425,7 @@ impl Known {
             scratch.push(value.bits);
         }
         let bytes = broadloom_mem::bytes_of(&scratch[..]);
-        let call = self.call(kernel, &given, bytes, shapes, arguments, is_plain)?;
+        let call = self.call(py, kernel, &given, bytes, shapes, arguments, is_plain)?;
         let inputs: SmallVec<[In<'_>; 4]> = given
             .iter()
             .zip(ports)
@@ -351,17 +450,14 @@ impl Known {
             Some(control) => call.run_with(&inputs, outputs, control),
             None => call.run(&inputs, outputs),
         })?;
-        match &entry.rebuild {
-            Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
-            None => {
-                made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
-            }
-        }
+        drop(shapes);
+        Ok((made, call))
     }
 
     /// The call for inputs of these layouts: the last one, where they are row-major and of the same shapes.
     fn call(
         &self,
+        py: Python<'_>,
         kernel: &Kernel,
         given: &[Given<'_>],
         bytes: &[u8],
@@ -369,9 +465,8 @@ impl Known {
         arguments: &[Argument<'_>],
         is_plain: bool,
     ) -> PyResult<Call> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if is_plain
-            && let Some((of, call)) = &*last
+            && let Some((of, call)) = &*self.last.lock().unwrap_or_else(PoisonError::into_inner)
             && of == shapes
         {
             return Ok(call.clone());
@@ -395,9 +490,11 @@ impl Known {
                 (Given::Copied(..), Source::Computed(_)) => one(port.dtype, given, bytes),
             })
             .collect();
-        let call = kernel.kernel().bind_like(&inputs).or_raise()?;
+        // Planning takes a while.
+        let call = py.detach(|| kernel.kernel().bind_like(&inputs)).or_raise()?;
         if is_plain {
-            *last = Some((shapes.clone(), call.clone()));
+            let made = Some((shapes.clone(), call.clone()));
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = made;
         }
         Ok(call)
     }

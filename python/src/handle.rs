@@ -69,6 +69,10 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
         return Ok(Literal::Float(value.value()));
     }
     if object.cast::<PyInt>().is_ok() {
+        // PERF: an i128 is put together of several objects of Python's.
+        if let Ok(value) = object.extract::<i64>() {
+            return Ok(Literal::Int(i128::from(value)));
+        }
         let value = object.extract::<i128>();
         return value
             .map(Literal::Int)

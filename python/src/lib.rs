@@ -11,6 +11,7 @@ mod handle;
 mod kernel;
 mod memory;
 mod options;
+mod repeat;
 mod run;
 
 use pyo3::prelude::*;
