@@ -51,7 +51,7 @@ pub fn of_descriptor(descriptor: &Bound<'_, PyArrayDescr>) -> Option<(DType, boo
 /// A dtype that a caller writes: NumPy's dtype or scalar type, or a name.
 pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     if let Ok(name) = object.cast_exact::<PyString>()
-        && let Some(dtype) = DType::from_name(&name.to_str()?)
+        && let Some(dtype) = DType::from_name(name.to_str()?)
     {
         return Ok(dtype);
     }

@@ -144,13 +144,13 @@ impl Kernel {
 
     /// Name, dtype and dims of each input.
     #[getter]
-    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>, Vec<String>)>> {
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Described<'py>>> {
         self.kernel.inputs().iter().map(|port| described(py, port)).collect()
     }
 
     /// Name, dtype and dims of each output.
     #[getter]
-    fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>, Vec<String>)>> {
+    fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Described<'py>>> {
         self.kernel.outputs().iter().map(|port| described(py, port)).collect()
     }
 
@@ -172,7 +172,10 @@ impl Kernel {
     }
 }
 
-fn described<'py>(py: Python<'py>, port: &Port) -> PyResult<(String, Bound<'py, PyAny>, Vec<String>)> {
+/// The name, NumPy's dtype and the dims of an input or output.
+type Described<'py> = (String, Bound<'py, PyAny>, Vec<String>);
+
+fn described<'py>(py: Python<'py>, port: &Port) -> PyResult<Described<'py>> {
     let dims = port.dims.iter().map(ToString::to_string).collect();
     Ok((port.name.clone(), dtype::numpy(py, port.dtype)?.into_any(), dims))
 }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::contain::contains;
 use crate::overlap::Place;
@@ -38,6 +39,10 @@ impl Elements for View<'_> {
 unsafe impl Send for Region<'_> {}
 // SAFETY: as for `Send`: a region is `Copy`, so that a reference is no more than a copy.
 unsafe impl Sync for Region<'_> {}
+
+// Of `elements` only shape and strides are asked for, which do not change.
+impl UnwindSafe for Region<'_> {}
+impl RefUnwindSafe for Region<'_> {}
 
 impl<'a> From<&'a [u8]> for Region<'a> {
     #[inline]

@@ -3,6 +3,7 @@
 //! written; a buffer of a pool returns to it when its last handle is dropped.
 
 use std::any::Any;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use broadloom_core::{DType, Scalar};
@@ -34,7 +35,12 @@ enum Block<'a> {
 }
 
 /// What keeps memory alive that is not ours.
-pub(crate) type Owner = Arc<dyn Any + Send + Sync>;
+#[derive(Clone)]
+struct Owner(#[expect(dead_code, reason = "keeps the memory alive")] Arc<dyn Any + Send + Sync>);
+
+// Nothing of an owner is looked at, so that nobody sees one that a panic left half changed.
+impl UnwindSafe for Owner {}
+impl RefUnwindSafe for Owner {}
 
 struct Owned {
     buffer: Buffer,
@@ -78,8 +84,8 @@ impl<'a> Storage<'a> {
     }
 
     /// Memory that `owner` keeps alive. It is read through pointers alone, since a slice must not change.
-    pub(crate) fn lent(dtype: DType, region: Region<'a>, owner: Owner) -> Storage<'a> {
-        Storage { dtype, block: Block::Lent(region, owner) }
+    pub(crate) fn lent(dtype: DType, region: Region<'a>, owner: Arc<dyn Any + Send + Sync>) -> Storage<'a> {
+        Storage { dtype, block: Block::Lent(region, Owner(owner)) }
     }
 
     /// Whether somebody else may write to it.
