@@ -137,20 +137,23 @@ pub struct Entry {
     sources: Vec<Source>,
     rebuild: Option<Py<PyAny>>,
     by_shape: bool,
+    /// Arrays that are inputs at each call, numbered after the arguments.
+    captured: Vec<Py<PyAny>>,
 }
 
 #[pymethods]
 impl Entry {
     /// `sources` has, for each input of the kernel, the number of an argument, or a function of all arguments that gives a number;
     /// `rebuild` makes what is returned of a list of results, and None is for one result; `by_shape` says that the kernel was
-    /// built for these extents only.
+    /// built for these extents only; `captured` are arrays of NumPy's that count as further arguments of each call.
     #[new]
-    #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false))]
+    #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false, captured = Vec::new()))]
     fn new(
         kernel: Py<Kernel>,
         sources: Vec<Bound<'_, PyAny>>,
         rebuild: Option<Py<PyAny>>,
         by_shape: bool,
+        captured: Vec<Py<PyAny>>,
     ) -> PyResult<Entry> {
         let sources = sources.into_iter().map(|source| match source.extract::<usize>() {
             Ok(number) => Ok(Source::Argument(number)),
@@ -161,7 +164,7 @@ impl Entry {
         if sources.len() != kernel.get().kernel().inputs().len() {
             return Err(PyValueError::new_err("an entry has a source for each input of its kernel"));
         }
-        Ok(Entry { kernel, sources, rebuild, by_shape })
+        Ok(Entry { kernel, sources, rebuild, by_shape, captured })
     }
 
     /// The kernel.
@@ -181,6 +184,11 @@ impl Entry {
     /// Where each input of the kernel comes from.
     pub fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    /// Arrays that count as further arguments of each call.
+    pub fn captured(&self) -> &[Py<PyAny>] {
+        &self.captured
     }
 
     /// What is returned, of the results.
@@ -263,7 +271,7 @@ impl Dispatch {
         objects: &[Borrowed<'_, 'py, PyAny>],
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let repeats = self.repeats.try_lock().ok()?;
-        let repeat = repeats.of.iter().find(|repeat| repeat.fits(objects))?;
+        let repeat = repeats.of.iter().find(|repeat| repeat.fits(py, objects))?;
         let (made, entry) = if repeat.keeps_gil() && !repeat.entry.get().is_rebuilt() {
             (repeat.run(py, objects), None)
         } else {
@@ -348,6 +356,11 @@ impl Dispatch {
                 this.insert(Known { signature, shapes, entry, last: Mutex::default() })
             }
         };
+        for captured in &known.entry.get().captured {
+            let array = captured.bind(py).cast::<PyUntypedArray>()?.clone();
+            let memory = NumpyMemory::of(&array).map_err(|why| why.exception(&array))?;
+            arguments.push(Argument::Array(array, memory));
+        }
         let (made, call) = known.run(py, &arguments, &shapes, args, out.as_ref())?;
         if out.is_none()
             && let Some(repeat) = Repeat::new(py, &known.entry, &call, &objects, &arguments)?

@@ -13,6 +13,7 @@ mod memory;
 mod options;
 mod repeat;
 mod run;
+mod traced;
 
 use pyo3::prelude::*;
 
@@ -29,4 +30,6 @@ mod _core {
     use super::kernel::Kernel;
     #[pymodule_export]
     use super::options::engine_info;
+    #[pymodule_export]
+    use super::traced::{begin_trace, capture, end_trace};
 }

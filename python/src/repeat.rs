@@ -64,6 +64,7 @@ struct Made {
 /// See the module's head.
 pub struct Repeat {
     array_type: Py<PyAny>,
+    /// Of the arguments, and then of the arrays that the entry captured.
     like: SmallVec<[Like; 4]>,
     inputs: SmallVec<[Input; 4]>,
     made: SmallVec<[Made; 2]>,
@@ -94,7 +95,7 @@ impl Repeat {
         arguments: &[Argument<'_>],
     ) -> PyResult<Option<Repeat>> {
         let (mut like, mut words, mut elements) = (SmallVec::new(), 0, 0);
-        for (object, argument) in objects.iter().zip(arguments) {
+        for (i, argument) in arguments.iter().enumerate() {
             like.push(match argument {
                 Argument::Array(array, memory) => {
                     // SAFETY: the object is this array.
@@ -109,7 +110,7 @@ impl Repeat {
                 }
                 Argument::Number(_) => {
                     words += 1;
-                    Like::Number(object.get_type().into_any().unbind())
+                    Like::Number(objects[i].get_type().into_any().unbind())
                 }
             });
         }
@@ -166,7 +167,7 @@ impl Repeat {
 
     /// Whether the arguments are like those that it was made for.
     #[inline]
-    pub fn fits(&self, objects: &[Borrowed<'_, '_, PyAny>]) -> bool {
+    pub fn fits(&self, py: Python<'_>, objects: &[Borrowed<'_, '_, PyAny>]) -> bool {
         let is_like = |(object, like): (&Borrowed<'_, '_, PyAny>, &Like)| match like {
             Like::Array { descriptor, shape } => {
                 if object.get_type_ptr().cast() != self.array_type.as_ptr() {
@@ -183,7 +184,20 @@ impl Repeat {
             }
             Like::Number(kind) => object.get_type_ptr().cast() == kind.as_ptr(),
         };
-        objects.len() == self.like.len() && objects.iter().zip(&self.like).all(is_like)
+        let captured = self.entry.get().captured();
+        let (given, others) = self.like.split_at(self.like.len() - captured.len());
+        objects.len() == given.len()
+            && objects.iter().zip(given).all(is_like)
+            && captured.iter().zip(others).all(|(array, like)| is_like((&array.bind_borrowed(py), like)))
+    }
+
+    /// The argument of this number, or the captured array that is counted after them.
+    #[inline]
+    fn argument<'a, 'py>(&'a self, py: Python<'py>, objects: &[Borrowed<'a, 'py, PyAny>], number: usize) -> Borrowed<'a, 'py, PyAny> {
+        match objects.get(number) {
+            Some(object) => *object,
+            None => self.entry.get().captured()[number - objects.len()].bind_borrowed(py),
+        }
     }
 
     /// Whether it runs without releasing the GIL, and soon ends.
@@ -207,13 +221,13 @@ impl Repeat {
                     // SAFETY: the array fits, so that it is row-major and has so many bytes from its first element on; the scratch
                     // memory has them too, and no other input has these words.
                     In::bytes(dtype, unsafe {
-                        let data = fields(objects[argument].as_ptr()).data.cast::<u8>();
+                        let data = fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>();
                         std::ptr::copy_nonoverlapping(data, to, bytes);
                         std::slice::from_raw_parts(to, bytes)
                     })
                 }
                 Input::Number { argument, dtype } => {
-                    let value = converted(&objects[argument], dtype)?;
+                    let value = converted(&self.argument(py, objects, argument), dtype)?;
                     // SAFETY: as above; the word is written before it is read.
                     In::bytes(dtype, unsafe {
                         let to = from.add(word);
@@ -226,7 +240,7 @@ impl Repeat {
                     // SAFETY: the array fits, and is borrowed until the run is over. Other threads of Python may write to it, which
                     // is a race in their program: a region is read through pointers, and any bytes are elements.
                     let region = unsafe {
-                        Region::from_raw(fields(objects[argument].as_ptr()).data.cast::<u8>(), bytes)
+                        Region::from_raw(fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>(), bytes)
                     };
                     In::raw(dtype, region, 0, shape, strides)
                 }
