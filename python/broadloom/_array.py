@@ -14,6 +14,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
+from broadloom._tracing import refuse, visible_shape, visible_size
 
 Number = bool | int | float
 
@@ -56,7 +57,7 @@ class Array:
     @property
     def shape(self) -> tuple[int | None, ...]:
         """The extents; None for one that is open, within a function that is being traced."""
-        return self._handle.shape
+        return visible_shape(self._handle)
 
     @property
     def ndim(self) -> int:
@@ -66,9 +67,15 @@ class Array:
     @property
     def size(self) -> int | None:
         """The number of elements; None where an extent is open."""
-        return self._handle.size
+        return visible_size(self._handle)
 
     # Values.
+
+    def _concrete(self, what: str) -> Handle:
+        """The handle, of an array that has values: within a function that is being traced, it has none."""
+        if self._handle.is_symbolic:
+            refuse(what)
+        return self._handle
 
     def _evaluated(self) -> Handle:
         """The handle of the values in memory, which this array keeps."""
@@ -83,6 +90,7 @@ class Array:
         return self._handle
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        self._concrete("an array of NumPy's")
         if self._origin is not None:
             values = self._origin
         else:
@@ -94,7 +102,7 @@ class Array:
         return values.copy() if copy else values
 
     def __bool__(self) -> bool:
-        return bool(self._item("bool"))
+        return bool(self._item("a branch, or bool,"))
 
     def __int__(self) -> int:
         return int(self._item("int"))
@@ -103,6 +111,7 @@ class Array:
         return float(self._item("float"))
 
     def _item(self, what: str) -> Number:
+        self._concrete(what)
         if self.size != 1:
             raise ValueError(f"{what}() takes an array of one element, this one has {self.size}")
         return self._handle.item()

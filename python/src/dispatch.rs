@@ -244,6 +244,24 @@ struct Repeats {
 }
 
 impl Dispatch {
+    /// The entry for arguments, which is built if there is none, and their shapes.
+    fn known<'py>(slf: &Bound<'py, Self>, arguments: &[Argument<'py>]) -> PyResult<(Arc<Known>, Shapes)> {
+        let (py, this) = (slf.py(), slf.get());
+        let (signature, shapes) = signature(arguments);
+        if let Some(known) = this.find(&signature, &shapes) {
+            return Ok((known, shapes));
+        }
+        let described = described(py, &signature, arguments)?;
+        let of_arrays = arguments.iter().filter_map(|argument| match argument {
+            Argument::Array(_, memory) => Some(PyTuple::new(py, &memory.shape)),
+            Argument::Number(_) => None,
+        });
+        let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
+        let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
+        let of_entry = entry.get().by_shape.then(|| shapes.clone());
+        Ok((this.insert(Known { signature, shapes: of_entry, entry, last: Mutex::default() }), shapes))
+    }
+
     fn find(&self, signature: &Signature, shapes: &Shapes) -> Option<Arc<Known>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |known: &&Arc<Known>| {
@@ -340,22 +358,7 @@ impl Dispatch {
                 None => return general(),
             }
         }
-        let (signature, shapes) = signature(&arguments);
-        let this = slf.get();
-        let known = match this.find(&signature, &shapes) {
-            Some(known) => known,
-            None => {
-                let described = described(py, &signature, &arguments)?;
-                let of_arrays = arguments.iter().filter_map(|argument| match argument {
-                    Argument::Array(_, memory) => Some(PyTuple::new(py, &memory.shape)),
-                    Argument::Number(_) => None,
-                });
-                let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
-                let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
-                let shapes = entry.get().by_shape.then(|| shapes.clone());
-                this.insert(Known { signature, shapes, entry, last: Mutex::default() })
-            }
-        };
+        let (known, shapes) = Dispatch::known(slf, &arguments)?;
         for captured in &known.entry.get().captured {
             let array = captured.bind(py).cast::<PyUntypedArray>()?.clone();
             let memory = NumpyMemory::of(&array).map_err(|why| why.exception(&array))?;
@@ -365,9 +368,20 @@ impl Dispatch {
         if out.is_none()
             && let Some(repeat) = Repeat::new(py, &known.entry, &call, &objects, &arguments)?
         {
-            this.keep(repeat);
+            slf.get().keep(repeat);
         }
         known.entry.get().rebuilt(py, made)
+    }
+
+    /// The entry for these arguments, which is built if there is none; nothing is run.
+    #[pyo3(signature = (*args))]
+    fn entry<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> PyResult<Py<Entry>> {
+        let arguments = args.iter().map(|object| {
+            let wrong = || PyTypeError::new_err("expected arrays of NumPy's and numbers");
+            Argument::of(&object)?.ok_or_else(wrong)
+        });
+        let arguments = arguments.collect::<PyResult<SmallVec<[Argument<'py>; 4]>>>()?;
+        Ok(Dispatch::known(slf, &arguments)?.0.entry.clone_ref(slf.py()))
     }
 
     /// The entries that were built, the oldest first.

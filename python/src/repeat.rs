@@ -193,7 +193,12 @@ impl Repeat {
 
     /// The argument of this number, or the captured array that is counted after them.
     #[inline]
-    fn argument<'a, 'py>(&'a self, py: Python<'py>, objects: &[Borrowed<'a, 'py, PyAny>], number: usize) -> Borrowed<'a, 'py, PyAny> {
+    fn argument<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        objects: &[Borrowed<'a, 'py, PyAny>],
+        number: usize,
+    ) -> Borrowed<'a, 'py, PyAny> {
         match objects.get(number) {
             Some(object) => *object,
             None => self.entry.get().captured()[number - objects.len()].bind_borrowed(py),
@@ -240,7 +245,10 @@ impl Repeat {
                     // SAFETY: the array fits, and is borrowed until the run is over. Other threads of Python may write to it, which
                     // is a race in their program: a region is read through pointers, and any bytes are elements.
                     let region = unsafe {
-                        Region::from_raw(fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>(), bytes)
+                        Region::from_raw(
+                            fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>(),
+                            bytes,
+                        )
                     };
                     In::raw(dtype, region, 0, shape, strides)
                 }

@@ -152,12 +152,13 @@ fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
     made.or_raise()
 }
 
-/// The handle as it stands in a kernel: memory becomes an input of the trace.
+/// The handle as it stands in a kernel: memory becomes an input of the trace, and a parameter the input that it is alone.
 #[pyfunction]
 pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
     let handle = handle.get();
     match handle.origin() {
         Origin::Memory(_) => captured(handle.array()?, handle.origin().clone()).map(Handle::input_of),
+        Origin::Parameter(parameter) => parameter.alone().map(Handle::input_of),
         _ => Ok(handle.clone()),
     }
 }

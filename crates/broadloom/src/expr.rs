@@ -34,10 +34,7 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
 }
 
 /// The dtypes that the op converts these operands to.
-pub(crate) fn operand_dtypes<'a>(
-    op: Op,
-    operands: SmallVec<[Operand<'a>; 3]>,
-) -> Result<Vec<DType>> {
+pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Vec<DType>> {
     let signature = signature(op, &operands)?;
     Ok((0..operands.len()).map(|i| signature.operand(op, i)).collect())
 }
