@@ -9,6 +9,7 @@ mod dtype;
 mod error;
 mod handle;
 mod kernel;
+mod measure;
 mod memory;
 mod options;
 mod repeat;
@@ -28,6 +29,8 @@ mod _core {
     use super::handle::{Handle, apply, evaluate_many};
     #[pymodule_export]
     use super::kernel::Kernel;
+    #[pymodule_export]
+    use super::measure::engine_seconds;
     #[pymodule_export]
     use super::options::engine_info;
     #[pymodule_export]

@@ -10,7 +10,10 @@ import pytest
 
 import broadloom as bl
 
-MODULES = ["broadloom", *(module.name for module in pkgutil.walk_packages(bl.__path__, "broadloom.") if module.name != "broadloom._core")]
+MODULES = [
+    "broadloom",
+    *(module.name for module in pkgutil.walk_packages(bl.__path__, "broadloom.") if module.name != "broadloom._core"),
+]
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "python").glob("*.md")) + [Path(__file__).parents[1] / "README.md"]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
