@@ -239,7 +239,7 @@ class JitFunction(_core.Dispatch):
         x: float32[d0]
         y: float32[d1,d0]
         t0: float32[d1,d0] = x * y
-        result: float32[d1,d0] = t0 + 1
+        result: float32[d1,d0] = t0 + float32(1.0)
         return result
         <BLANKLINE>
         """

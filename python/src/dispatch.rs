@@ -358,10 +358,11 @@ impl Dispatch {
                 None => return general(),
             }
         }
-        let (known, shapes) = Dispatch::known(slf, &arguments)?;
+        let (known, mut shapes) = Dispatch::known(slf, &arguments)?;
         for captured in &known.entry.get().captured {
             let array = captured.bind(py).cast::<PyUntypedArray>()?.clone();
             let memory = NumpyMemory::of(&array).map_err(|why| why.exception(&array))?;
+            shapes.extend_from_slice(&memory.shape);
             arguments.push(Argument::Array(array, memory));
         }
         let (made, call) = known.run(py, &arguments, &shapes, args, out.as_ref())?;

@@ -37,6 +37,11 @@ impl Handle {
         Handle { array, depth: 0, origin: Origin::Memory(None) }
     }
 
+    /// A handle of an array of NumPy's.
+    pub fn of_numpy(array: Array<'static>, origin: Origin) -> Handle {
+        Handle { array, depth: 0, origin }
+    }
+
     /// A handle of an input of kernels.
     pub fn input_of(array: Array<'static>) -> Handle {
         Handle { array, depth: 0, origin: Origin::Traced }
@@ -139,10 +144,11 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
     let depth = given.iter().map(|operand| operand.depth).max().unwrap_or(0);
     let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));
     let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
-    let array = with_promotion(mode, || {
-        let arrays = traced::operands(Some(op), given)?;
-        Array::apply(op, &arrays).or_raise()
+    let (array, is_traced) = with_promotion(mode, || {
+        let (arrays, is_traced) = traced::operands(Some(op), given)?;
+        Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise()?, is_traced))
     })?;
+    let origin = if is_traced { Origin::Traced } else { origin };
     Ok(Handle { array, depth: depth.saturating_add(1), origin })
 }
 
@@ -217,9 +223,7 @@ impl Handle {
     /// An array of NumPy's; its memory is shared, and read when a value is computed.
     #[staticmethod]
     fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
-        let made = memory::lend(array)?;
-        let origin = Origin::Memory(Some(Arc::new(array.clone().unbind())));
-        Ok(Handle { array: made, depth: 0, origin })
+        traced::leaf(memory::lend(array)?, array)
     }
 
     /// A number that takes the dtype of the arrays that it meets.
@@ -442,8 +446,9 @@ impl Handle {
         let other = operand(other)?;
         let depth = self.depth.max(other.depth).saturating_add(1);
         let origin = self.origin.joined(&other.origin);
-        let arrays = traced::operands(None, SmallVec::from_iter([given, other]))?;
+        let (arrays, is_traced) = traced::operands(None, SmallVec::from_iter([given, other]))?;
         let array = arrays[0].vecdot(&arrays[1], axis).or_raise()?;
+        let origin = if is_traced { Origin::Traced } else { origin };
         Ok(Handle { array, depth, origin })
     }
 

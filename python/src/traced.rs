@@ -100,6 +100,9 @@ pub struct Operand {
     pub origin: Origin,
 }
 
+/// Operands, and whether they are traced.
+pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
+
 /// Memory that a traced function uses, and the input that stands for it.
 struct Captured {
     origin: Origin,
@@ -163,11 +166,27 @@ pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
     }
 }
 
-/// The operands of an op, if one of them is traced: parameters as inputs of the dtypes that a literal would take, memory as captured
+/// Whether this thread is in a trace.
+fn is_tracing() -> bool {
+    TRACES.with_borrow(|traces| !traces.is_empty())
+}
+
+/// A handle of memory of NumPy's; in a trace, of the input that stands for it.
+pub fn leaf(array: Array<'static>, of: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
+    let origin = Origin::Memory(Some(Arc::new(of.clone().unbind())));
+    match is_tracing() {
+        true => captured(array, origin).map(Handle::input_of),
+        false => Ok(Handle::of_numpy(array, origin)),
+    }
+}
+
+/// The operands of an op, and whether they are traced. If one of them is, or a trace computes with memory: parameters as inputs of the dtypes that a literal would take, memory as captured
 /// inputs, and arrays converted as the op would, so that no other dtype meets those of parameters.
-pub fn operands(op: Option<Op>, given: SmallVec<[Operand; 3]>) -> PyResult<SmallVec<[Array<'static>; 3]>> {
-    if !given.iter().any(|operand| operand.origin.is_traced()) {
-        return Ok(given.into_iter().map(|operand| operand.array).collect());
+pub fn operands(op: Option<Op>, given: SmallVec<[Operand; 3]>) -> PyResult<Traceable> {
+    let is_traced = given.iter().any(|operand| operand.origin.is_traced())
+        || is_tracing() && given.iter().any(|operand| matches!(operand.origin, Origin::Memory(_)));
+    if !is_traced {
+        return Ok((given.into_iter().map(|operand| operand.array).collect(), false));
     }
     let literals: SmallVec<[Array<'static>; 3]> = given
         .iter()
@@ -197,5 +216,5 @@ pub fn operands(op: Option<Op>, given: SmallVec<[Operand; 3]>) -> PyResult<Small
             _ => array,
         })
     });
-    made.collect()
+    Ok((made.collect::<PyResult<_>>()?, true))
 }
