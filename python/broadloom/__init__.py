@@ -1,9 +1,68 @@
-"""Lazy arrays: whole expressions as one fused loop, with every special case right."""
+"""Lazy arrays: whole expressions as one fused loop, with every special case right.
 
+The package is a namespace of the Python Array API standard, edition 2024.12.
+"""
+
+from broadloom import (
+    _creation,
+    _dlpack,
+    _dtypes,
+    _elementwise,
+    _exponential,
+    _joining,
+    _manipulation,
+    _reductions,
+    _through_numpy,
+    linalg,
+)
 from broadloom._array import Array
 from broadloom._core import CancelledError, Kernel, LimitError, TextError
-from broadloom._creation import asarray
+from broadloom._creation import *
+from broadloom._dlpack import *
+from broadloom._dtypes import *
+from broadloom._elementwise import *
+from broadloom._exponential import *
+from broadloom._inspection import __array_namespace_info__
 from broadloom._jit import jit
+from broadloom._joining import *
+from broadloom._manipulation import *
+from broadloom._reductions import *
+from broadloom._through_numpy import *
 from broadloom._tracing import TracerError
 
-__all__ = ["Array", "CancelledError", "Kernel", "LimitError", "TextError", "TracerError", "asarray", "jit"]
+__array_api_version__ = "2024.12"
+
+#: Euler's number.
+e = 2.718281828459045
+inf = float("inf")
+nan = float("nan")
+#: An axis of extent 1, in an index.
+newaxis = None
+pi = 3.141592653589793
+
+__all__ = [
+    "Array",
+    "CancelledError",
+    "Kernel",
+    "LimitError",
+    "TextError",
+    "TracerError",
+    "__array_api_version__",
+    "__array_namespace_info__",
+    "e",
+    "inf",
+    "jit",
+    "linalg",
+    "nan",
+    "newaxis",
+    "pi",
+]
+__all__ += _creation.__all__
+__all__ += _dlpack.__all__
+__all__ += _dtypes.__all__
+__all__ += _elementwise.__all__
+__all__ += _exponential.__all__
+__all__ += _joining.__all__
+__all__ += _manipulation.__all__
+__all__ += _reductions.__all__
+__all__ += _through_numpy.__all__

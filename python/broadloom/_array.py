@@ -1,14 +1,16 @@
 """The array: an expression that computes when it is asked for values.
 
 An `Array` holds a handle of an expression, typed when it was built. Asking for all of its values computes them in one pass
-and keeps them; asking for one element computes no more than that. Operations are methods of one line over `_core.apply`, so
-that what they mean stands in one place, the engine.
+and keeps them; asking for one element computes no more than that. Operators are methods of one line over `_core.apply`, so
+that what they mean stands in one place, the engine. In-place operators and assignment to elements replace the handle, and
+never write to memory.
 """
 
 from __future__ import annotations
 
-from types import EllipsisType
-from typing import Any, Self
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -22,20 +24,38 @@ Number = bool | int | float
 #: own results does not compute them again and again.
 MAX_DEPTH = 100
 
+#: After so many single elements were read, the next one evaluates the whole array, so that a loop over the elements does not
+#: compute what they have in common for each of them.
+MAX_READS = 16
+
+#: The editions of the Array API standard whose functions this package has.
+EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
 
 class Array:
     """A lazy array: what operators and functions make of other arrays is an expression, computed in one fused loop when its
     values are asked for (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
 
     Made by `broadloom.asarray` and the other creation functions, not by its constructor.
+
+    Operators promote dtypes as the Array API standard has it: two integers, or two floats, to the wider one; a Python number
+    takes the dtype of the array, which must be able to hold it. Dtypes of different kinds raise TypeError, shapes that
+    do not broadcast raise ValueError.
+
+    >>> x = bl.asarray([1.0, 2.0, 3.0])
+    >>> 2 * x + x ** 2
+    Array([ 3.,  8., 15.], dtype=float64)
     """
 
-    __slots__ = ("_handle", "_origin", "__weakref__")
+    __slots__ = ("__weakref__", "_handle", "_origin", "_reads")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 
     _handle: Handle
+    #: The NumPy array whose memory the array is, if nothing was done to it.
     _origin: np.ndarray | None
+    #: How many single elements were read since the handle was set.
+    _reads: int
 
     def __init__(self) -> None:
         raise TypeError("an Array is made by `broadloom.asarray` and the other creation functions")
@@ -45,7 +65,14 @@ class Array:
         array = object.__new__(cls)
         array._handle = handle
         array._origin = origin
+        array._reads = 0
         return array
+
+    def _replace(self, handle: Handle) -> None:
+        """Gives the array other values: what assignment and in-place operators do."""
+        self._handle = handle
+        self._origin = None
+        self._reads = 0
 
     # What is known without computing.
 
@@ -53,6 +80,11 @@ class Array:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the elements: one of NumPy's."""
         return self._handle.dtype
+
+    @property
+    def device(self) -> str:
+        """The device of the elements: "cpu"."""
+        return "cpu"
 
     @property
     def shape(self) -> tuple[int | None, ...]:
@@ -68,6 +100,53 @@ class Array:
     def size(self) -> int | None:
         """The number of elements; None where an extent is open."""
         return visible_size(self._handle)
+
+    @property
+    def nbytes(self) -> int | None:
+        """The bytes of the elements when they are in memory; None where an extent is open."""
+        size: Any = visible_size(self._handle)
+        return size * self.dtype.itemsize  # type: ignore[no-any-return]
+
+    @property
+    def T(self) -> Array:
+        """The transpose of a matrix, an array of two axes; ValueError for another rank.
+
+        >>> bl.asarray([[1, 2, 3], [4, 5, 6]]).T
+        Array([[1, 4],
+               [2, 5],
+               [3, 6]], dtype=int64)
+        """
+        if self.ndim != 2:
+            raise ValueError(f"T is the transpose of a matrix; the array has rank {self.ndim}: see mT and permute_dims")
+        return Array._of(self._handle.permute_dims([1, 0]))
+
+    @property
+    def mT(self) -> Array:
+        """The transpose of each matrix in a stack of them: the last two axes change places; ValueError below rank 2.
+
+        >>> bl.zeros((4, 2, 3)).mT.shape
+        (4, 3, 2)
+        """
+        rank = self.ndim
+        if rank < 2:
+            raise ValueError(f"mT is the transpose of matrices; the array has rank {rank}")
+        return Array._of(self._handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]))
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
+        if api_version is not None and api_version not in EDITIONS:
+            raise ValueError(
+                f"there is no edition {api_version!r} of the Array API here; there are {', '.join(EDITIONS)}"
+            )
+        import broadloom
+
+        return broadloom
+
+    def to_device(self, device: str, /, *, stream: None = None) -> Array:
+        """The array on a device: itself, since the only device is "cpu"; ValueError for another, or for a stream."""
+        check_device(device)
+        if stream is not None:
+            raise ValueError("the device has no streams")
+        return self
 
     # Values.
 
@@ -92,7 +171,8 @@ class Array:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         self._concrete("an array of NumPy's")
         if self._origin is not None:
-            values = self._origin
+            values = self._origin.view()
+            values.flags.writeable = False
         else:
             values = self._evaluated().to_numpy()
         if dtype is not None and np.dtype(dtype) != values.dtype:
@@ -110,32 +190,363 @@ class Array:
     def __float__(self) -> float:
         return float(self._item("float"))
 
+    def __complex__(self) -> complex:
+        return complex(self._item("complex"))
+
+    def __index__(self) -> int:
+        if self.ndim != 0 or self.dtype.kind not in "iu":
+            raise TypeError(f"an index is an integer without axes; the array is {self.dtype} with {self.ndim} axes")
+        return int(self._item("an index"))
+
     def _item(self, what: str) -> Number:
         self._concrete(what)
         if self.size != 1:
-            raise ValueError(f"{what}() takes an array of one element, this one has {self.size}")
-        return self._handle.item()
+            kind = ValueError if what == "bool" else TypeError
+            raise kind(f"{what} takes an array of one element, this one has {self.size}; see any and all")
+        if self._origin is not None:
+            value: Number = self._origin.item()
+            return value
+        return self._evaluated().item()
+
+    def item(self) -> Number:
+        """The only element, as a bool, int or float of Python's; TypeError if there is not exactly one.
+
+        >>> bl.sum(bl.asarray([1, 2, 3])).item()
+        6
+        """
+        return self._item("item")
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python's numbers; a number, of an array without axes.
+
+        >>> bl.asarray([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        return self.__array__().tolist()
+
+    def astype(self, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Array:
+        """The elements converted to another dtype: `broadloom.astype` as a method.
+
+        >>> bl.asarray([1.5, -2.5]).astype(bl.int8)
+        Array([ 1, -2], dtype=int8)
+        """
+        from broadloom._dtypes import astype
+
+        return astype(self, dtype, copy=copy, device=device)
 
     def __repr__(self) -> str:
-        return repr(np.asarray(self))
+        from broadloom._printing import representation
+
+        return representation(self)
+
+    def __str__(self) -> str:
+        from broadloom._printing import elements
+
+        return elements(self)
+
+    def __format__(self, spec: str, /) -> str:
+        return format(self._item("format"), spec) if spec and self.ndim == 0 else format(str(self), spec)
+
+    # Elements.
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("an array without axes has no length")
+        extent = self.shape[0]
+        if extent is None:
+            self._concrete("len")
+        return extent or 0
+
+    def __iter__(self) -> Iterator[Array]:
+        if self.ndim == 0:
+            raise TypeError("an array without axes cannot be iterated over")
+        self._concrete("iteration")
+        self._evaluated()
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Any, /) -> Array:
+        from broadloom._indexing import getitem
+
+        if self._reads > MAX_READS and not self._handle.is_symbolic:
+            self._evaluated()
+            self._reads = 0
+        found = getitem(self, key)
+        if found._handle.ndim == 0 and not self._handle.is_evaluated:
+            self._reads += 1
+        return found
+
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        from broadloom._indexing import setitem
+
+        setitem(self, key, value)
+
+    # DLPack: the memory is exported by `_dlpack`.
+
+    def __dlpack__(
+        self,
+        /,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        from broadloom._dlpack import dlpack
+
+        return dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self, /) -> tuple[Any, int]:
+        from broadloom._dlpack import dlpack_device
+
+        return dlpack_device(self)
+
+    # Arithmetic.
+
+    def __abs__(self, /) -> Array:
+        return apply("abs", self)
+
+    def __neg__(self, /) -> Array:
+        return apply("negative", self)
+
+    def __pos__(self, /) -> Array:
+        return apply("positive", self)
 
     def __add__(self, other: Any, /) -> Array:
-        return _apply("add", self, other)
-
-    def __mul__(self, other: Any, /) -> Array:
-        return _apply("multiply", self, other)
+        return _forward("add", self, other)
 
     def __radd__(self, other: Any, /) -> Array:
-        return _apply("add", other, self)
+        return _reflected("add", self, other)
+
+    def __iadd__(self, other: Any, /) -> Self:
+        return _in_place("add", self, other)
+
+    def __sub__(self, other: Any, /) -> Array:
+        return _forward("subtract", self, other)
+
+    def __rsub__(self, other: Any, /) -> Array:
+        return _reflected("subtract", self, other)
+
+    def __isub__(self, other: Any, /) -> Self:
+        return _in_place("subtract", self, other)
+
+    def __mul__(self, other: Any, /) -> Array:
+        return _forward("multiply", self, other)
 
     def __rmul__(self, other: Any, /) -> Array:
-        return _apply("multiply", other, self)
+        return _reflected("multiply", self, other)
 
-    def __getitem__(self, key: int | slice | EllipsisType | None | tuple[Any, ...], /) -> Array:
-        items = key if isinstance(key, tuple) else (key,)
-        return Array._of(self._handle.slice(list(items)))
+    def __imul__(self, other: Any, /) -> Self:
+        return _in_place("multiply", self, other)
+
+    def __truediv__(self, other: Any, /) -> Array:
+        return _forward("divide", self, other)
+
+    def __rtruediv__(self, other: Any, /) -> Array:
+        return _reflected("divide", self, other)
+
+    def __itruediv__(self, other: Any, /) -> Self:
+        return _in_place("divide", self, other)
+
+    def __floordiv__(self, other: Any, /) -> Array:
+        return _forward("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any, /) -> Array:
+        return _reflected("floor_divide", self, other)
+
+    def __ifloordiv__(self, other: Any, /) -> Self:
+        return _in_place("floor_divide", self, other)
+
+    def __mod__(self, other: Any, /) -> Array:
+        return _forward("remainder", self, other)
+
+    def __rmod__(self, other: Any, /) -> Array:
+        return _reflected("remainder", self, other)
+
+    def __imod__(self, other: Any, /) -> Self:
+        return _in_place("remainder", self, other)
+
+    def __pow__(self, other: Any, /) -> Array:
+        return _forward("pow", self, other)
+
+    def __rpow__(self, other: Any, /) -> Array:
+        return _reflected("pow", self, other)
+
+    def __ipow__(self, other: Any, /) -> Self:
+        return _in_place("pow", self, other)
+
+    def __matmul__(self, other: Any, /) -> Array:
+        from broadloom._through_numpy import matmul
+
+        handle = _accepted(other)
+        return NotImplemented if handle is NotImplemented else matmul(self, Array._of(_strong(handle)))
+
+    def __rmatmul__(self, other: Any, /) -> Array:
+        from broadloom._through_numpy import matmul
+
+        handle = _accepted(other)
+        return NotImplemented if handle is NotImplemented else matmul(Array._of(_strong(handle)), self)
+
+    def __imatmul__(self, other: Any, /) -> Self:
+        made = self.__matmul__(other)
+        return NotImplemented if made is NotImplemented else _take_over("matmul", self, made._handle)
+
+    # Bits, and the logic of bools.
+
+    def __invert__(self, /) -> Array:
+        return apply("bitwise_invert", self)
+
+    def __and__(self, other: Any, /) -> Array:
+        return _forward("bitwise_and", self, other)
+
+    def __rand__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_and", self, other)
+
+    def __iand__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_and", self, other)
+
+    def __or__(self, other: Any, /) -> Array:
+        return _forward("bitwise_or", self, other)
+
+    def __ror__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_or", self, other)
+
+    def __ior__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_or", self, other)
+
+    def __xor__(self, other: Any, /) -> Array:
+        return _forward("bitwise_xor", self, other)
+
+    def __rxor__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_xor", self, other)
+
+    def __ixor__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_xor", self, other)
+
+    def __lshift__(self, other: Any, /) -> Array:
+        return _forward("bitwise_left_shift", self, other)
+
+    def __rlshift__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_left_shift", self, other)
+
+    def __ilshift__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_left_shift", self, other)
+
+    def __rshift__(self, other: Any, /) -> Array:
+        return _forward("bitwise_right_shift", self, other)
+
+    def __rrshift__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_right_shift", self, other)
+
+    def __irshift__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_right_shift", self, other)
+
+    # Comparisons.
+
+    def __eq__(self, other: Any, /) -> Array:  # type: ignore[override]
+        return _forward("equal", self, other)
+
+    def __ne__(self, other: Any, /) -> Array:  # type: ignore[override]
+        return _forward("not_equal", self, other)
+
+    def __lt__(self, other: Any, /) -> Array:
+        return _forward("less", self, other)
+
+    def __le__(self, other: Any, /) -> Array:
+        return _forward("less_equal", self, other)
+
+    def __gt__(self, other: Any, /) -> Array:
+        return _forward("greater", self, other)
+
+    def __ge__(self, other: Any, /) -> Array:
+        return _forward("greater_equal", self, other)
+
+    # NumPy's protocols.
 
 
-def _apply(op: str, *operands: Array | Number) -> Array:
-    """A function of the op table, of arrays and numbers."""
-    return Array._of(_core.apply(op, *(x._operand() if isinstance(x, Array) else x for x in operands)))
+A = TypeVar("A", bound=Array)
+
+
+def check_device(device: str | None) -> None:
+    """ValueError unless it is the only device, or None."""
+    if device is not None and device != "cpu":
+        raise ValueError(f"there is no device {device!r}; there is 'cpu'")
+
+
+def of_numpy(values: np.ndarray, copy: bool | None = None) -> Array:
+    """An array over the memory of a NumPy array; over a copy, where its memory cannot be shared or a copy is asked for.
+
+    TypeError for a dtype that there is not; ValueError if `copy` is False and one is needed.
+    """
+    if copy:
+        values = np.array(values, dtype=values.dtype.newbyteorder("="), order="C")
+    try:
+        handle = Handle.from_numpy(values)
+    except ValueError:
+        if copy is False:
+            raise
+        values = values.astype(values.dtype.newbyteorder("="), order="C")
+        handle = Handle.from_numpy(values)
+    return Array._of(handle, values)
+
+
+def _accepted(x: Any) -> Any:
+    """The operand of an operator as the engine takes it; NotImplemented for an object that may know better."""
+    if isinstance(x, Array):
+        return x._operand()
+    if isinstance(x, (np.generic, np.memmap)) or type(x) is np.ndarray:
+        return of_numpy(np.asarray(x))._handle
+    if isinstance(x, (bool, int, float, complex)):
+        return x
+    return NotImplemented
+
+
+def _strong(x: Handle | Number) -> Handle:
+    """A number as an array of its own dtype, which does not give way to that of other arrays."""
+    return x if isinstance(x, Handle) else Handle.from_numpy(np.asarray(x))
+
+
+def operand(x: Any) -> Handle | Number:
+    """The operand of a function as the engine takes it; TypeError if it is no array and no number."""
+    handle: Handle | Number = _accepted(x)
+    if handle is NotImplemented:
+        raise TypeError(f"expected an array, a bool, an int or a float, not {type(x).__name__}; see asarray")
+    return handle
+
+
+def handle_of(x: Any) -> Handle:
+    """The handle of an operand that must be an array, or is made one."""
+    return _strong(operand(x))
+
+
+def apply(op: str, *operands: Any) -> Array:
+    """A function of the op table, of arrays and numbers, as the functions of the namespace call it."""
+    handles = [operand(x) for x in operands]
+    if not any(isinstance(x, Handle) for x in handles):
+        handles = [_strong(x) for x in handles]
+    return Array._of(_core.apply(op, *handles))
+
+
+def _forward(op: str, x: Array, other: Any) -> Array:
+    handle = _accepted(other)
+    return NotImplemented if handle is NotImplemented else Array._of(_core.apply(op, x._operand(), handle))
+
+
+def _reflected(op: str, x: Array, other: Any) -> Array:
+    handle = _accepted(other)
+    return NotImplemented if handle is NotImplemented else Array._of(_core.apply(op, handle, x._operand()))
+
+
+def _in_place(op: str, x: A, other: Any) -> A:
+    handle = _accepted(other)
+    return NotImplemented if handle is NotImplemented else _take_over(op, x, _core.apply(op, x._operand(), handle))
+
+
+def _take_over(op: str, x: A, made: Handle) -> A:
+    """The result of an in-place operator; neither dtype nor shape may change."""
+    old = x._handle
+    if made.dtype != old.dtype:
+        raise TypeError(f"{op} in place: the result is {made.dtype}, the array {old.dtype}")
+    if made.shape != old.shape or (made.is_symbolic and made.dims != old.dims):
+        raise ValueError(f"{op} in place: the result has the shape {made.shape}, the array {old.shape}")
+    x._replace(made)
+    return x

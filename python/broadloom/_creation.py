@@ -1,27 +1,423 @@
-"""Arrays from NumPy's arrays, from values, and from nothing."""
+"""Arrays from NumPy's arrays, from values, and from nothing.
+
+What is made from nothing (full, arange, linspace, eye) takes no memory: element i is a function of i, computed where it is
+used. All functions take `device`, which is "cpu" or None, and `dtype`, one of broadloom's, and raise ValueError and
+TypeError for others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import ceil
+from operator import index
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from broadloom._array import Array
+from broadloom import _core
+from broadloom._array import Array, Number, check_device, handle_of, of_numpy
 from broadloom._core import Handle
+from broadloom._dtypes import dtype_of
+
+__all__ = [
+    "arange",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
+
+Shape = int | Sequence[int]
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Array:
-    """An array of what `obj` has.
+def asarray(
+    obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None, copy: bool | None = None
+) -> Array:
+    """An array of what `obj` has: an array, a number, nested sequences of numbers, or an object with memory (a buffer,
+    `__array__`, DLPack).
 
-    The memory of a NumPy array is shared where that is possible, and read when a value is computed: a write in between is
-    seen. With `copy=True` the values are those of now.
+    The memory of a NumPy array is shared where that is possible, and **read when a value is computed**: a write in between
+    is seen. Strided and read-only memory is shared; of memory in another order of bytes, or misaligned, a copy is made. With
+    `copy=True` the values are those of now: a snapshot. With `copy=False` ValueError is raised where a copy is needed: for
+    sequences, for another dtype, and for memory that cannot be shared. An Array is returned itself, unless a copy or
+    another dtype is asked for.
 
-    >>> import numpy as np, broadloom as bl
-    >>> x = bl.asarray(np.array([1.0, 2.0]))
-    >>> float((x + x)[1])
-    4.0
+    TypeError for values of no dtype of broadloom, such as complex numbers and strings; OverflowError for an integer that
+    `dtype` does not hold.
+
+    >>> memory = np.array([1.0, 2.0])
+    >>> x = bl.asarray(memory) * 10
+    >>> memory[0] = 7.0
+    >>> x
+    Array([70., 20.], dtype=float64)
     """
+    check_device(device)
+    wanted = None if dtype is None else dtype_of(dtype)
     if isinstance(obj, Array):
-        return obj
+        return _of_array(obj, wanted, copy)
+    if isinstance(obj, (np.ndarray, np.generic)) or not _has_only_dlpack(obj):
+        return _of_values(obj, wanted, copy)
+    return _of_values(np.from_dlpack(obj), wanted, copy)
+
+
+def _has_only_dlpack(obj: Any) -> bool:
+    return hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__") and not hasattr(obj, "__array_interface__")
+
+
+def _of_array(x: Array, dtype: np.dtype[Any] | None, copy: bool | None) -> Array:
+    converts = dtype is not None and dtype != x.dtype
+    if converts and copy is False:
+        raise ValueError(f"asarray: a copy is needed to make {dtype} of {x.dtype}")
+    if not converts and not copy:
+        return x
+    handle = x._operand() if dtype is None or not converts else x._operand().astype(dtype)
+    # Whatever memory is shared below is read now.
+    if copy and not handle.is_evaluated and not handle.is_symbolic:
+        handle = handle.evaluate()
+    return Array._of(handle)
+
+
+def _of_values(obj: Any, dtype: np.dtype[Any] | None, copy: bool | None) -> Array:
+    if isinstance(obj, np.ma.MaskedArray):
+        raise TypeError("asarray: the array has a mask, which would be lost; use its `filled` values")
+    if isinstance(obj, (np.ndarray, np.generic)) or hasattr(obj, "__array__"):
+        values = np.asarray(obj) if copy is not False else np.asarray(obj, copy=False)
+        if dtype is not None and values.dtype.newbyteorder("=") != dtype:
+            if copy is False:
+                raise ValueError(f"asarray: a copy is needed to make {dtype} of {values.dtype}")
+            return Array._of(of_numpy(values, copy)._handle.astype(dtype))
+        return of_numpy(values, copy)
     values = np.array(obj, dtype=dtype, copy=copy)
-    return Array._of(Handle.from_numpy(values), values)
+    if values.dtype.kind == "O":
+        raise TypeError("asarray: the values are not numbers of one of broadloom's dtypes")
+    return of_numpy(values, copy if copy is False else None)
+
+
+def _extents(shape: Shape) -> list[int]:
+    given = shape if isinstance(shape, Sequence) else [shape]
+    extents = [index(extent) for extent in given]
+    if any(extent < 0 for extent in extents):
+        raise ValueError(f"the shape {tuple(extents)} has a negative extent")
+    return extents
+
+
+def _filled(shape: Shape, value: Number, dtype: npt.DTypeLike | None, device: str | None) -> Array:
+    check_device(device)
+    return Array._of(Handle.full(_extents(shape), value, np.float64 if dtype is None else dtype_of(dtype)))
+
+
+def _like(x: Array, dtype: npt.DTypeLike | None) -> tuple[list[int], np.dtype[Any]]:
+    handle = handle_of(x)
+    if None in handle.shape:
+        raise ValueError("the shape of a traced array is not known")
+    return [extent or 0 for extent in handle.shape], handle.dtype if dtype is None else dtype_of(dtype)
+
+
+def zeros(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """Zeros; float64 by default. ValueError for a negative extent.
+
+    >>> bl.zeros((2, 2))
+    Array([[0., 0.],
+           [0., 0.]], dtype=float64)
+    """
+    return _filled(shape, 0, dtype, device)
+
+
+def ones(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """Ones; float64 by default. ValueError for a negative extent.
+
+    >>> bl.ones(3, dtype=bl.int8)
+    Array([1, 1, 1], dtype=int8)
+    """
+    return _filled(shape, 1, dtype, device)
+
+
+def empty(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """An array whose values are of no interest; they are zeros, in no memory. float64 by default.
+
+    >>> bl.empty((2, 3)).shape
+    (2, 3)
+    """
+    return _filled(shape, 0, dtype, device)
+
+
+def full(
+    shape: Shape, fill_value: Number | Array, *, dtype: npt.DTypeLike | None = None, device: str | None = None
+) -> Array:
+    """One value everywhere: bool, int64 or float64 by the kind of the number by default, or the dtype of an array without
+    axes.
+
+    ValueError for a negative extent, and for a number that `dtype` does not hold; TypeError for a float with an integer
+    dtype.
+
+    >>> bl.full((2,), 7)
+    Array([7, 7], dtype=int64)
+    """
+    check_device(device)
+    if isinstance(fill_value, (Array, np.ndarray, np.generic)):
+        value = asarray(fill_value, dtype=dtype)
+        return Array._of(value._operand().broadcast_to(_extents(shape)))
+    wanted = np.asarray(fill_value).dtype if dtype is None else np.dtype(dtype)
+    return Array._of(_full(_extents(shape), fill_value, dtype_of(wanted)))
+
+
+def _full(shape: list[int], value: Number, dtype: np.dtype[Any]) -> Handle:
+    if dtype.kind == "f":
+        return Handle.full(shape, value if isinstance(value, bool) else float(value), dtype)
+    if isinstance(value, complex):
+        raise NotImplementedError("full: there are no complex numbers in broadloom")
+    if isinstance(value, float):
+        raise TypeError(f"full: {value} is no {dtype}; give an integer or another dtype")
+    if dtype.kind == "b":
+        if not isinstance(value, bool):
+            raise TypeError(f"full: {value} is no bool; give True or False")
+    elif not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise ValueError(f"full: {value} cannot be represented as {dtype}")
+    return Handle.full(shape, value, dtype)
+
+
+def zeros_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """Zeros of the shape of `x`, and of its dtype by default.
+
+    >>> bl.zeros_like(bl.asarray([1, 2, 3]))
+    Array([0, 0, 0], dtype=int64)
+    """
+    shape, wanted = _like(x, dtype)
+    return _filled(shape, 0, wanted, device)
+
+
+def ones_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """Ones of the shape of `x`, and of its dtype by default.
+
+    >>> bl.ones_like(bl.asarray([1.0, 2.0]), dtype=bl.bool)
+    Array([ True,  True], dtype=bool)
+    """
+    shape, wanted = _like(x, dtype)
+    return _filled(shape, 1, wanted, device)
+
+
+def empty_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """An array of the shape of `x`, and of its dtype by default, whose values are of no interest.
+
+    >>> bl.empty_like(bl.asarray([1, 2, 3])).dtype
+    dtype('int64')
+    """
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def full_like(
+    x: Array, /, fill_value: Number | Array, *, dtype: npt.DTypeLike | None = None, device: str | None = None
+) -> Array:
+    """One value in the shape of `x`, and of its dtype by default; errors as those of `full`.
+
+    >>> bl.full_like(bl.asarray([1, 2, 3]), -1)
+    Array([-1, -1, -1], dtype=int64)
+    """
+    shape, wanted = _like(x, dtype)
+    return full(shape, fill_value, dtype=wanted, device=device)
+
+
+def _python_number(x: Any, name: str) -> int | float:
+    """A bound as a number of Python's."""
+    if isinstance(x, (Array, np.ndarray, np.generic)):
+        x = x.item()
+    if isinstance(x, (bool, int)):
+        return int(x)
+    if isinstance(x, float):
+        return x
+    raise TypeError(f"{name}: expected numbers, not {type(x).__name__}")
+
+
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+) -> Array:
+    """The numbers `start`, `start + step`, … before `stop`; of one number, those from 0 before it.
+
+    int64 if all arguments are integers (uint64 if int64 does not hold them), else float64, by default. There are
+    ceil((stop - start) / step) of them, or none. Element i is start + i * step: exact for integers, and rounded once for floats.
+
+    ValueError for a step of 0, and for an element that an integer dtype does not hold.
+
+    >>> bl.arange(2, 10, 3)
+    Array([2, 5, 8], dtype=int64)
+    """
+    check_device(device)
+    if stop is None:
+        start, stop = 0, start
+    bounds = [_python_number(x, "arange") for x in (start, stop, step)]
+    if bounds[2] == 0:
+        raise ValueError("arange: the step is 0")
+    if not all(isinstance(x, int) for x in bounds):
+        wanted = np.dtype(np.float64) if dtype is None else dtype_of(dtype)
+        return Array._of(_float_range(bounds, wanted))
+    first, end, by = (int(x) for x in bounds)
+    values = range(first, end, by)
+    if dtype is None:
+        fits = not values or max(values[0], values[-1]) < 2**63
+        wanted = np.dtype(np.int64 if fits else np.uint64)
+    else:
+        wanted = dtype_of(dtype)
+    return Array._of(_float_range(bounds, wanted) if wanted.kind == "f" else _integer_range(values, wanted))
+
+
+def _float_range(bounds: list[int | float], dtype: np.dtype[Any]) -> Handle:
+    start, stop, step = bounds
+    if dtype.kind != "f" and all(float(x).is_integer() for x in (start, step)):
+        return _integer_range(range(int(start), ceil(stop) if step > 0 else -ceil(-stop), int(step)), dtype)
+    return Handle.arange(float(start), float(stop), float(step), np.float64).astype(dtype)
+
+
+def _integer_range(values: range, dtype: np.dtype[Any]) -> Handle:
+    """The elements of a range. The engine makes them where it can hold all three bounds; else they are index * step + start in
+    arithmetic that wraps, which is exact for elements that fit, whatever the bounds."""
+    if len(values) > np.iinfo(np.int64).max:
+        raise ValueError("arange: there are more elements than memory can address")
+    if not values:
+        return Handle.full([0], 0, dtype)
+    if dtype.kind == "b":
+        raise TypeError("arange: bool has no numbers; give another dtype")
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if min(values[0], values[-1]) < least or max(values[0], values[-1]) > most:
+        raise ValueError(f"arange: elements from {values[0]} to {values[-1]} cannot be represented as {dtype}")
+    if all(least <= x <= most for x in (values.start, values.stop, values.step)):
+        return Handle.arange(values.start, values.stop, values.step, dtype)
+    places = Handle.arange(0, len(values), 1, np.int64)
+    step, start = ((x + 2**63) % 2**64 - 2**63 for x in (values.step, values.start))
+    return _core.apply("add", _core.apply("multiply", places, step), start).astype(dtype)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    endpoint: bool = True,
+) -> Array:
+    """`num` numbers from `start` to `stop`, evenly spaced; without `stop` if `endpoint` is false. float64 by default.
+
+    They are computed as float64 and rounded once to another dtype (to an integer one, down). ValueError for a negative
+    `num`.
+
+    >>> bl.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
+    """
+    check_device(device)
+    wanted = np.dtype(np.float64) if dtype is None else dtype_of(dtype)
+    count = index(num)
+    if count < 0:
+        raise ValueError(f"linspace: {count} numbers are asked for")
+    bounds = [float(_python_number(x, "linspace")) for x in (start, stop)]
+    made = Handle.linspace(bounds[0], bounds[1], count, np.float64, bool(endpoint))
+    if wanted.kind in "iu":
+        made = _core.apply("floor", made)
+    return Array._of(made.astype(wanted))
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+) -> Array:
+    """A matrix with ones where the column is the row plus `k`, and zeros elsewhere; square by default, and float64.
+
+    ValueError for a negative extent.
+
+    >>> bl.eye(2, 3, k=1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float64)
+    """
+    check_device(device)
+    rows, columns = _extents([n_rows, n_rows if n_cols is None else n_cols])
+    diagonal = max(-rows, min(index(k), columns))
+    return Array._of(Handle.eye(rows, columns, diagonal, np.float64 if dtype is None else dtype_of(dtype)))
+
+
+def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
+    """The coordinates of a grid: for arrays of one axis, as many arrays with all of their axes, along one of which each
+    varies. With `indexing="xy"` the first two axes change places; with "ij" they are in order.
+
+    They are views, in no memory of their own. ValueError for an array of more axes, and another `indexing`.
+
+    >>> x, y = bl.meshgrid(bl.asarray([1, 2, 3]), bl.asarray([10, 20]))
+    >>> x + y
+    Array([[11, 12, 13],
+           [21, 22, 23]], dtype=int64)
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    vectors = [handle_of(x) for x in arrays]
+    if any(x.ndim > 1 for x in vectors):
+        raise ValueError("meshgrid: an array has more than one axis")
+    sizes = [x.size or 0 for x in vectors]
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    shape = [sizes[i] for i in order]
+    grids = []
+    for axis, x in zip(order, vectors, strict=True):
+        column = [1] * len(shape)
+        column[axis] = x.size or 0
+        grids.append(Array._of(x.reshape(column).broadcast_to(shape)))
+    return grids
+
+
+def _triangle(x: Array, k: int, name: str, op: str) -> Array:
+    handle = handle_of(x)
+    if handle.ndim < 2:
+        raise ValueError(f"{name} takes matrices; the array has rank {handle.ndim}")
+    # Beyond these bounds all diagonals are kept, or none.
+    bound = 2**62
+    diagonal = max(-bound, min(index(k), bound))
+    offset = _core.apply("subtract", handle.indices(-1), handle.indices(-2))
+    zero = Handle.full([], 0, handle.dtype)
+    return Array._of(_core.apply("where", _core.apply(op, offset, diagonal), handle, zero))
+
+
+def tril(x: Array, /, *, k: int = 0) -> Array:
+    """The lower triangle of each matrix in `x`: zeros above the diagonal `k`, which counts from the main one upwards.
+
+    ValueError below rank 2.
+
+    >>> bl.tril(bl.ones((3, 3), dtype=bl.int8))
+    Array([[1, 0, 0],
+           [1, 1, 0],
+           [1, 1, 1]], dtype=int8)
+    """
+    return _triangle(x, k, "tril", "less_equal")
+
+
+def triu(x: Array, /, *, k: int = 0) -> Array:
+    """The upper triangle of each matrix in `x`: zeros below the diagonal `k`, which counts from the main one upwards.
+
+    ValueError below rank 2.
+
+    >>> bl.triu(bl.ones((3, 3), dtype=bl.int8), k=1)
+    Array([[0, 1, 1],
+           [0, 0, 1],
+           [0, 0, 0]], dtype=int8)
+    """
+    return _triangle(x, k, "triu", "greater_equal")

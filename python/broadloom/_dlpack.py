@@ -1,0 +1,92 @@
+"""DLPack, both ways: memory is lent to other libraries and taken from them, without a copy where that is possible.
+
+What is lent is NumPy's view of the values, which is read-only: consumers of DLPack 1.0 and later are told so. Older
+ones can't be, and get a copy, unless they forbid one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from broadloom._array import Array, check_device
+from broadloom._buffer import Buffer
+from broadloom._creation import asarray
+
+__all__ = ["from_dlpack"]
+
+
+def dlpack(
+    array: Array,
+    /,
+    *,
+    stream: None = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[Any, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """The values as a DLPack capsule: `Array.__dlpack__`. All of them are computed, and kept by the array.
+
+    A consumer that states a `max_version` from (1, 0) on is lent memory that is marked as read-only. Another gets a
+    copy or, with `copy=False`, memory that it must not write.
+
+    Raises BufferError for another device than that of CPUs, and, with `copy=False` and no such `max_version`, if
+    the memory is that of a read-only NumPy array; RuntimeError for a stream.
+
+    >>> np.from_dlpack(bl.asarray([1, 2]))
+    array([1, 2])
+    """
+    values = np.asarray(array)
+    takes_flags = max_version is not None and max_version[0] >= 1
+    if not (takes_flags or copy or values.flags.writeable):
+        if copy is None:
+            copy = True
+        else:
+            values = _writeable(array, values)
+    return values.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+
+def dlpack_device(array: Array, /) -> tuple[Any, int]:
+    """The device of the memory as DLPack numbers it: `Array.__dlpack_device__`; always that of CPUs, (1, 0).
+
+    >>> tuple(map(int, bl.asarray([1, 2]).__dlpack_device__()))
+    (1, 0)
+    """
+    return np.empty(0).__dlpack_device__()
+
+
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Array:
+    """An array over the memory of another library's array, which has a method `__dlpack__`.
+
+    The memory is shared, and read when a value is computed, as by `asarray`; with `copy=True` the values are those
+    of now.
+
+    Raises AttributeError if `x` has no such method; ValueError for another device than "cpu"; BufferError if the
+    memory can't be exported, or, with `copy=False`, only as a copy; ValueError, with `copy=False`, if it can't be
+    shared, and TypeError for dtypes that there are not here.
+
+    >>> bl.from_dlpack(np.array([1.0, 2.0]))
+    Array([1., 2.], dtype=float64)
+    """
+    check_device(device)
+    return asarray(np.from_dlpack(x, copy=copy), copy=False if copy is False else None)
+
+
+class _Writeable:
+    """Memory of ours that NumPy takes for writeable; it is kept alive by the array that is made of it."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+        address = values.__array_interface__["data"][0]
+        self.__array_interface__ = {**values.__array_interface__, "data": (address, False)}
+
+
+def _writeable(array: Array, values: np.ndarray) -> np.ndarray:
+    """A writeable view, for a consumer that can't be told that it must not write."""
+    origin = array._origin
+    if origin is None or isinstance(origin.base, Buffer):
+        return np.asarray(_Writeable(values))
+    if origin.flags.writeable:
+        return origin
+    raise BufferError("the memory is that of a read-only NumPy array; a consumer before DLPack 1.0 gets a copy only")

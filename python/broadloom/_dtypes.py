@@ -1,0 +1,210 @@
+"""Dtypes and their promotion. The dtypes are NumPy's own objects, and promotion is asked of the engine, so that there is one
+table of it."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from broadloom import _core
+from broadloom._array import Array, check_device
+from broadloom._core import Handle
+
+__all__ = [
+    "astype",
+    "bool",
+    "can_cast",
+    "finfo",
+    "float16",
+    "float32",
+    "float64",
+    "iinfo",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "isdtype",
+    "result_type",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
+DType = np.dtype[Any]
+
+bool: DType = np.dtype("bool")
+int8: DType = np.dtype("int8")
+int16: DType = np.dtype("int16")
+int32: DType = np.dtype("int32")
+int64: DType = np.dtype("int64")
+uint8: DType = np.dtype("uint8")
+uint16: DType = np.dtype("uint16")
+uint32: DType = np.dtype("uint32")
+uint64: DType = np.dtype("uint64")
+float16: DType = np.dtype("float16")
+float32: DType = np.dtype("float32")
+float64: DType = np.dtype("float64")
+
+SIGNED = (int8, int16, int32, int64)
+UNSIGNED = (uint8, uint16, uint32, uint64)
+FLOATS = (float16, float32, float64)
+ALL = (bool, *SIGNED, *UNSIGNED, *FLOATS)
+
+#: The kinds of dtypes as the standard names them. float16 is a real floating dtype too, if not one of the standard's.
+KINDS: dict[str, tuple[DType, ...]] = {
+    "bool": (bool,),
+    "signed integer": SIGNED,
+    "unsigned integer": UNSIGNED,
+    "integral": SIGNED + UNSIGNED,
+    "real floating": FLOATS,
+    "complex floating": (),
+    "numeric": SIGNED + UNSIGNED + FLOATS,
+}
+
+
+def dtype_of(dtype: npt.DTypeLike) -> DType:
+    """One of our dtypes of what names it; TypeError for a dtype that there is not."""
+    found = np.dtype(dtype).newbyteorder("=")
+    if found not in ALL:
+        if found.kind == "c":
+            raise TypeError(f"there are no complex numbers in broadloom, so no {found}")
+        raise TypeError(f"{found} is not a dtype of broadloom; they are {', '.join(map(str, ALL))}")
+    return found
+
+
+def astype(x: Array, dtype: npt.DTypeLike, /, *, copy: builtins.bool = True, device: str | None = None) -> Array:
+    """The elements of `x` converted to another dtype.
+
+    A float becomes an integer by truncation, at most the dtype's maximum and at least its minimum, and 0 for NaN; an integer
+    wraps to a narrower one; anything but 0 is true. With `copy=False` an array that has the dtype is returned itself.
+    TypeError for a dtype that there is not.
+
+    >>> bl.astype(bl.asarray([1.7, -1.7, 300.0]), bl.uint8)
+    Array([  1,   0, 255], dtype=uint8)
+    """
+    check_device(device)
+    wanted = dtype_of(dtype)
+    if x.dtype == wanted:
+        return Array._of(x._handle, x._origin) if copy else x
+    return Array._of(x._operand().astype(wanted))
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype that operands of these dtypes promote to: given arrays, dtypes, and Python numbers, which take the others'.
+
+    TypeError if they do not promote: kinds do not mix, nor does uint64 with a signed integer.
+
+    >>> bl.result_type(bl.int8, bl.uint8, 1)
+    dtype('int16')
+    """
+    if not arrays_and_dtypes:
+        raise ValueError("result_type: no dtype and no array is given")
+    weak: list[Any] = []
+    promoted: DType | None = None
+    for x in arrays_and_dtypes:
+        if isinstance(x, (builtins.bool, int, float)) and not isinstance(x, np.generic):
+            weak.append(type(x)(0))
+            continue
+        dtype = x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else dtype_of(x)
+        promoted = dtype if promoted is None else _promote(promoted, dtype)
+    if promoted is None:
+        kinds = [type(x) for x in weak]
+        return float64 if float in kinds else int64 if int in kinds else bool
+    for number in weak:
+        promoted = _promote(promoted, number)
+    return promoted
+
+
+def _promote(dtype: DType, other: DType | builtins.bool | float) -> DType:
+    second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other
+    try:
+        return _core.apply("where", Handle.full((), True, bool), Handle.full((), 0, dtype), second).dtype
+    except TypeError as error:
+        raise TypeError(str(error).replace("where:", "result_type:", 1)) from None
+
+
+def can_cast(from_: npt.DTypeLike | Array, to: npt.DTypeLike, /) -> builtins.bool:
+    """Whether promotion takes a dtype, or that of an array, to another: whether no value is lost.
+
+    >>> bl.can_cast(bl.int8, bl.int16), bl.can_cast(bl.int16, bl.int8), bl.can_cast(bl.int32, bl.float64)
+    (True, False, False)
+    """
+    source = from_.dtype if isinstance(from_, Array) else dtype_of(from_)
+    target = dtype_of(to)
+    try:
+        return source == target or _promote(source, target) == target
+    except TypeError:
+        return False
+
+
+def isdtype(dtype: npt.DTypeLike, kind: Any) -> builtins.bool:
+    """Whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
+    "complex floating", "numeric", a dtype, or any of a tuple of those. ValueError for a kind that there is not.
+
+    >>> bl.isdtype(bl.int16, "integral"), bl.isdtype(bl.int16, (bl.float32, "bool"))
+    (True, False)
+    """
+    found = np.dtype(dtype)
+    if isinstance(kind, tuple):
+        return any(isdtype(found, one) for one in kind)
+    if isinstance(kind, str):
+        if kind not in KINDS:
+            raise ValueError(f"there is no kind of dtypes {kind!r}; there are {', '.join(KINDS)}")
+        return found in KINDS[kind]
+    return builtins.bool(found == np.dtype(kind))
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    """What `finfo` tells: bits, eps (the distance from 1 to the next number), max, min, smallest_normal, dtype."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class IntInfo:
+    """What `iinfo` tells: bits, max, min, dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def _asked(of: npt.DTypeLike | Array, name: str, kind: tuple[DType, ...]) -> DType:
+    dtype = of.dtype if isinstance(of, Array) else dtype_of(of)
+    if dtype not in kind:
+        raise TypeError(f"{name}: expected one of {', '.join(map(str, kind))}, not {dtype}")
+    return dtype
+
+
+def finfo(type: npt.DTypeLike | Array, /) -> FloatInfo:
+    """The limits of a float dtype, or of that of an array; TypeError for another dtype.
+
+    >>> bl.finfo(bl.float32).eps == 2.0 ** -23
+    True
+    """
+    dtype = _asked(type, "finfo", FLOATS)
+    info = np.finfo(dtype)
+    return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), dtype)
+
+
+def iinfo(type: npt.DTypeLike | Array, /) -> IntInfo:
+    """The limits of an integer dtype, or of that of an array; TypeError for another dtype.
+
+    >>> bl.iinfo(bl.int8).max
+    127
+    """
+    dtype = _asked(type, "iinfo", SIGNED + UNSIGNED)
+    info = np.iinfo(dtype)
+    return IntInfo(int(info.bits), int(info.max), int(info.min), dtype)

@@ -1,0 +1,278 @@
+"""Elements of arrays: `x[key]` and `x[key] = value`.
+
+A key of ints, slices, `...` and None is a view, which stays lazy. One with arrays in it selects elements by their
+values, and is handed to NumPy, with everything evaluated. To set elements gives the array another expression or
+other memory: what was built from the array before keeps the elements that it had then.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from broadloom import _core
+from broadloom._array import Array
+from broadloom._buffer import Buffer, array_over, new_buffer, put, region, taken
+from broadloom._core import Handle
+from broadloom._operands import as_array
+
+Number = bool | int | float
+Value = Array | np.ndarray | np.generic | Number | list[Any] | tuple[Any, ...]
+#: A key of a view, and one of the others.
+Item = int | slice | EllipsisType | None
+Items = tuple[Item | np.ndarray, ...]
+
+#: A value is set in an array of its kind, or of one further on.
+KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
+
+
+def getitem(array: Array, key: Any, /) -> Array:
+    """The elements at a key, `array[key]`.
+
+    A key of ints, slices, `...` and None, alone or in a tuple, is a view: lazy, of the dtype of the array. An int
+    removes its axis, and what remains may be of rank 0; None is a new axis of extent 1; slices are clipped as
+    Python clips them.
+
+    A mask, which is an array of bools, selects the elements where it is true: its shape is that of the leading axes
+    of the array, which become one. Arrays of ints select the elements at these indices; several broadcast together.
+    With such keys, the array and the key are evaluated, and the result is computed by NumPy, with NumPy's rules for
+    keys that the standard leaves open.
+
+    Raises IndexError for an index that is out of range, for more indices than axes, for a second `...`, for a mask
+    of another shape, and for a key of another type.
+
+    >>> x = bl.asarray([[1, 2, 3], [4, 5, 6]])
+    >>> x[:, ::-2]
+    Array([[3, 1],
+           [6, 4]], dtype=int64)
+    >>> int(x[1, -1])
+    6
+    >>> x[bl.asarray([[False, False, True], [True, False, False]])]
+    Array([3, 4], dtype=int64)
+    """
+    handle = array._handle
+    if type(key) is int:
+        # The most frequent key, on the shortest way.
+        shape = handle.shape
+        if shape and shape[0] is not None:
+            return Array._of(handle.slice([_in_range(key, shape[0], 0)]))
+    items = _items(key)
+    if any(isinstance(item, np.ndarray) for item in items):
+        return array_over(np.asarray(array)[items])
+    view = _view(handle, items)
+    return Array._of(handle, array._origin) if view is handle else Array._of(view)
+
+
+def setitem(array: Array, key: Any, value: Value, /) -> None:
+    """Sets the elements at a key, `array[key] = value`, to a value that broadcasts to them.
+
+    The array gets other memory, or another expression; arrays that were built from it keep the elements that it had
+    before, and the memory of a NumPy array that it shares is not written. The value is computed straight into its
+    place, in a copy of the elements that is made unless nothing else reads them: a loop that sets element after
+    element copies them once. With a mask and a value of one element, or with the key `...`, nothing is computed
+    yet. Other keys with arrays are handed to NumPy.
+
+    The dtype of the array stays: the value is converted, as `astype` converts it. If the computation is cancelled,
+    the elements at the key are unspecified.
+
+    Raises IndexError for a key that `array[key]` refuses; ValueError if the value doesn't broadcast; TypeError if
+    its kind is above that of the array, in the order bool, integers, floats; OverflowError for an int that the
+    dtype doesn't hold.
+
+    >>> x = bl.asarray([1, 2, 3, 4])
+    >>> y = x + 1
+    >>> x[1:3] = 0
+    >>> x, y
+    (Array([1, 0, 0, 4], dtype=int64), Array([2, 3, 4, 5], dtype=int64))
+    >>> x[bl.asarray([True, True, False, False])] = 9
+    >>> x
+    Array([9, 9, 0, 4], dtype=int64)
+    """
+    mask = _sole_mask(key)
+    if mask is not None:
+        values = _converted(value, array.dtype)
+        if values.ndim == 0:
+            array._replace(_masked(array._operand(), mask, values))
+            return
+    items = _items(key)
+    if any(isinstance(item, np.ndarray) for item in items):
+        _set_selected(array, items, value)
+    else:
+        _set_view(array, items, value)
+
+
+def _items(key: Any) -> Items:
+    """The parts of a key, with what has integers as ints, and other arrays as NumPy's."""
+    return tuple(_item(one) for one in (key if isinstance(key, tuple) else (key,)))
+
+
+def _item(one: Any) -> Item | np.ndarray:
+    if type(one) is int or one is None or one is Ellipsis:
+        return one
+    if isinstance(one, slice):
+        return slice(*(None if bound is None else index(bound) for bound in (one.start, one.stop, one.step)))
+    if isinstance(one, (Array, np.ndarray, list, bool, np.bool_)):
+        values = np.asarray(one) if not isinstance(one, list) or one else np.empty(0, np.intp)
+        if values.dtype.kind not in "biu":
+            raise IndexError(f"an array of {values.dtype} is no key: arrays of ints and of bools are")
+        return int(values) if values.ndim == 0 and values.dtype.kind != "b" else values
+    try:
+        return index(one)
+    except TypeError:
+        kind = type(one).__name__
+        raise IndexError(f"a key is an int, a slice, `...`, None, or an array of ints or bools, not {kind}") from None
+
+
+def _in_range(number: int, extent: int, axis: int) -> int:
+    if not -extent <= number < extent:
+        raise IndexError(f"index {number} is out of range for axis {axis}, which has {extent} elements")
+    return number
+
+
+def _clipped(item: slice, extent: int) -> slice:
+    """A slice with bounds within the axis, as a range of the engine; all of the axis is `slice(None)`."""
+    start, stop, step = item.indices(extent)
+    count = len(range(start, stop, step))
+    if count == 0:
+        return slice(None) if extent == 0 else slice(0, 0)
+    if count == 1:
+        return slice(None) if extent == 1 else slice(start, start + 1)
+    if count == extent and step == 1:
+        return slice(None)
+    return slice(start, stop if stop >= 0 else None, step)
+
+
+def _view(handle: Handle, items: Items) -> Handle:
+    """The view that a key without arrays gives; the handle itself if that is all of it."""
+    shape = handle.shape
+    rank = len(shape)
+    indexed = sum(item is not None and item is not Ellipsis for item in items)
+    dots = [place for place, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("a key has one `...` at most")
+    if indexed > rank:
+        raise IndexError(f"{indexed} indices are too many for an array of rank {rank}")
+    place = dots[0] if dots else len(items)
+    ranges: list[int | slice] = []
+    new_axes: list[int] = []
+    kept = 0
+    for item in (*items[:place], *[slice(None)] * (rank - indexed), *items[place + 1 :]):
+        if item is None:
+            new_axes.append(kept)
+            kept += 1
+            continue
+        axis, extent = len(ranges), shape[len(ranges)]
+        if isinstance(item, slice):
+            # The engine has its own words for an extent that is open.
+            ranges.append(item if extent is None else _clipped(item, extent))
+            kept += 1
+        elif isinstance(item, int):
+            ranges.append(item if extent is None else _in_range(item, extent, axis))
+    if any(part != slice(None) for part in ranges):
+        handle = handle.slice(ranges)
+    for axis in new_axes:
+        handle = handle.expand_dims(axis)
+    return handle
+
+
+def _converted(value: Value, dtype: np.dtype[Any]) -> Handle:
+    """A value in the dtype of the array that it is set in."""
+    is_number = isinstance(value, (bool, int, float))
+    given = value if isinstance(value, Array) else np.asarray(value)
+    kind = given.dtype.kind
+    if kind not in KINDS and not (is_number and isinstance(value, int)):
+        raise TypeError(f"a value of {given.dtype} can't be set in an array of {dtype}")
+    if KINDS.get(kind, 1) > KINDS[dtype.kind]:
+        what = type(value).__name__ if is_number else f"an array of {given.dtype}"
+        raise TypeError(f"{what} can't be set in an array of {dtype}; convert it with `astype`")
+    if is_number:
+        return Handle.from_numpy(np.asarray(value, dtype))
+    if isinstance(given, np.ndarray):
+        # What NumPy's array has now is set, whatever is written to it later.
+        given = as_array(given.copy())
+    handle = given._operand()
+    return handle if handle.dtype == dtype else handle.astype(dtype)
+
+
+def _broadcast(values: Handle, target: Handle) -> Handle:
+    """A value in the shape of what it is set in; leading axes of extent 1 may be more, as in NumPy."""
+    while values.ndim > target.ndim and values.shape[0] == 1:
+        values = values.squeeze(0)
+    if values.dims == target.dims:
+        return values
+    shape = target.shape
+    if None in shape:
+        raise ValueError(f"a value of shape {values.dims} can't be set where the shape is {target.dims}")
+    return values.broadcast_to(shape)  # type: ignore[arg-type]
+
+
+def _unshared(array: Array) -> Buffer:
+    """A buffer with the elements, which nothing else reads. The caller puts it back."""
+    buffer = taken(array)
+    if buffer is None:
+        handle = array._handle
+        if handle.is_symbolic:
+            raise ValueError("elements of a traced array can be set with a mask and one value only; or use `where`")
+        buffer = new_buffer(handle.shape, handle.dtype)  # type: ignore[arg-type]
+        handle.evaluate_into(region(buffer))
+    return buffer
+
+
+def _set_view(array: Array, items: Items, value: Value) -> None:
+    handle = array._handle
+    view = _view(handle, items)
+    values = _broadcast(_converted(value, handle.dtype), view)
+    if view is handle:
+        array._replace(values)
+        return
+    if values.size == 0:
+        return
+    if isinstance(value, Array) and array._origin is not None and isinstance(array._origin.base, Buffer):
+        # The value may be what still reads the buffer: once it has memory of its own, the buffer needs no copy.
+        value._evaluated()
+        values = _broadcast(_converted(value, handle.dtype), view)
+    del handle, view
+    buffer = _unshared(array)
+    try:
+        values.evaluate_into(region(buffer, items))
+    finally:
+        put(array, buffer)
+
+
+def _set_selected(array: Array, items: Items, value: Value) -> None:
+    if isinstance(value, Array):
+        value._evaluated()
+    there = _converted(value, array.dtype).to_numpy()
+    buffer = _unshared(array)
+    try:
+        buffer[items] = there
+    finally:
+        put(array, buffer)
+
+
+def _sole_mask(key: Any) -> Array | None:
+    """The mask that is all of a key, or None."""
+    one = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    if isinstance(one, Array) and one.dtype == np.bool_:
+        return one
+    if isinstance(one, (np.ndarray, np.bool_, bool)) and np.asarray(one).dtype == np.bool_:
+        # What NumPy's array has now counts, whatever is written to it later.
+        return as_array(np.array(one))
+    return None
+
+
+def _masked(handle: Handle, mask: Array, value: Handle) -> Handle:
+    """The elements, but one value where a mask of the leading axes is true."""
+    where, shape, extents = mask._operand(), handle.shape, mask.shape
+    if where.ndim > len(shape):
+        raise IndexError(f"a mask of rank {where.ndim} is too large for an array of rank {len(shape)}")
+    if where.dims != handle.dims[: where.ndim]:
+        if any(m not in (n, 0) for m, n in zip(extents, shape, strict=False)):
+            raise IndexError(f"a mask of shape {list(extents)} is not of the leading axes of {list(shape)}")
+        return handle
+    for _ in range(len(shape) - where.ndim):
+        where = where.expand_dims(where.ndim)
+    return _core.apply("where", where, value, handle)

@@ -1,0 +1,251 @@
+"""Shapes: functions of the Array API standard that move elements without changing them.
+
+What strides can express is a view of an expression, which the engine pushes to the inputs; nothing is computed. A
+view has the dtype of its operand. Functions that put an array together of several parts are in `_joining`.
+"""
+
+from __future__ import annotations
+
+from operator import index
+
+import numpy as np
+from numpy.exceptions import AxisError
+
+from broadloom._array import Array, handle_of
+from broadloom._buffer import array_over
+from broadloom._operands import as_array, extents, one_axis, several_axes
+
+__all__ = [
+    "broadcast_arrays",
+    "broadcast_to",
+    "expand_dims",
+    "flip",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "repeat",
+    "reshape",
+    "squeeze",
+    "tile",
+    "unstack",
+]
+
+Axes = int | tuple[int, ...]
+
+
+def broadcast_arrays(*arrays: Array) -> list[Array]:
+    """The arrays, each broadcast to the shape that all of them broadcast to. Lazy.
+
+    Raises ValueError if there is no such shape.
+
+    >>> x, y = bl.broadcast_arrays(bl.asarray([1, 2, 3]), bl.asarray([[4], [5]]))
+    >>> x.shape, y.shape
+    ((2, 3), (2, 3))
+    """
+    operands = [as_array(x) for x in arrays]
+    handles = [x._operand() for x in operands]
+    if len({tuple(handle.dims) for handle in handles}) <= 1:
+        return operands
+    shape = np.broadcast_shapes(*(extents("broadcast_arrays", handle) for handle in handles))
+    return [Array._of(handle.broadcast_to(shape)) for handle in handles]
+
+
+def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
+    """The array repeated along new leading axes and axes of extent 1, so that it has the shape. Lazy.
+
+    Raises ValueError if it doesn't broadcast to the shape.
+
+    >>> bl.broadcast_to(bl.asarray([1, 2]), (3, 2)).shape
+    (3, 2)
+    """
+    return Array._of(handle_of(x).broadcast_to(_shape("broadcast_to", shape)))
+
+
+def expand_dims(x: Array, /, axis: Axes) -> Array:
+    """The array with a new axis of extent 1, which has the number `axis` in the result, or with several. Lazy.
+
+    Raises an error that is an IndexError and a ValueError, if `axis` is beyond -N-1 … N, where N is the rank.
+
+    >>> bl.expand_dims(bl.asarray([1, 2]), axis=-1).shape
+    (2, 1)
+    """
+    handle = handle_of(x)
+    count = len(axis) if isinstance(axis, tuple) else 1
+    for one in sorted(several_axes("expand_dims", axis, handle.ndim + count)):
+        handle = handle.expand_dims(one)
+    return Array._of(handle)
+
+
+def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
+    """The array with the elements along one, several or all axes in reverse. Lazy.
+
+    Raises ValueError if there is no such axis.
+
+    >>> bl.flip(bl.asarray([[1, 2], [3, 4]]), axis=1)
+    Array([[2, 1],
+           [4, 3]], dtype=int64)
+    """
+    handle = handle_of(x)
+    axes = range(handle.ndim) if axis is None else several_axes("flip", axis, handle.ndim)
+    for one in axes:
+        handle = handle.flip(one)
+    return Array._of(handle)
+
+
+def matrix_transpose(x: Array, /) -> Array:
+    """The array with its last two axes exchanged: of shape (…, N, M) for one of (…, M, N). Lazy.
+
+    Raises ValueError for an array of fewer than two axes.
+
+    >>> bl.matrix_transpose(bl.asarray([[1, 2, 3]])).shape
+    (3, 1)
+    """
+    handle = handle_of(x)
+    rank = handle.ndim
+    if rank < 2:
+        raise ValueError(f"matrix_transpose: a matrix has two axes or more, the array has {rank}")
+    return Array._of(handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]))
+
+
+def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
+    """The array with some axes at other places, and the rest of them in their order. Lazy.
+
+    Raises ValueError if there is no such axis, if one comes twice, or if there are not as many sources as
+    destinations.
+
+    >>> bl.moveaxis(bl.asarray([[[1, 2, 3]], [[4, 5, 6]]]), 0, -1).shape
+    (1, 3, 2)
+    """
+    handle = handle_of(x)
+    sources = several_axes("moveaxis", source, handle.ndim)
+    destinations = several_axes("moveaxis", destination, handle.ndim)
+    if len(sources) != len(destinations):
+        raise ValueError(f"moveaxis: {len(sources)} sources and {len(destinations)} destinations")
+    order = [axis for axis in range(handle.ndim) if axis not in sources]
+    for place, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(place, axis)
+    return Array._of(handle.permute_dims(order))
+
+
+def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
+    """The array with its axes in another order: axis i of the result is axis `axes[i]` of `x`. Lazy.
+
+    Raises ValueError unless `axes` has every axis once.
+
+    >>> bl.permute_dims(bl.asarray([[1, 2, 3]]), (1, 0)).shape
+    (3, 1)
+    """
+    return Array._of(handle_of(x).permute_dims([index(axis) for axis in axes]))
+
+
+def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
+    """Each element, or each slice along an axis, several times in sequence; without an axis, of the elements in
+    row-major order.
+
+    A number for `repeats` makes a lazy result. An array has a number for each element: it is evaluated then, and so
+    is `x`, and the result is computed by NumPy, since its shape depends on the numbers.
+
+    Raises ValueError for a negative number or an array of another length, TypeError if `repeats` is not of
+    integers.
+
+    >>> bl.repeat(bl.asarray([1, 2]), 2)
+    Array([1, 1, 2, 2], dtype=int64)
+    >>> bl.repeat(bl.asarray([1, 2]), bl.asarray([3, 1]))
+    Array([1, 1, 1, 2], dtype=int64)
+    """
+    array = as_array(x)
+    if isinstance(repeats, (Array, np.ndarray)) and repeats.ndim > 0:
+        counts = np.asarray(repeats)
+        if counts.dtype.kind not in "iu":
+            raise TypeError(f"repeat: the numbers of repetitions are {counts.dtype}, expected integers")
+        return array_over(np.repeat(np.asarray(array), counts.astype(np.int64), axis=axis))
+    times = index(repeats)
+    if times < 0:
+        raise ValueError(f"repeat: {times} repetitions")
+    handle = array._operand()
+    if axis is None:
+        handle = handle.reshape([-1]) if handle.ndim != 1 else handle
+        axis = 0
+    axis = one_axis("repeat", axis, handle.ndim)
+    shape = extents("repeat", handle)
+    before, extent, after = shape[:axis], shape[axis], shape[axis + 1 :]
+    spread = handle.expand_dims(axis + 1).broadcast_to([*before, extent, times, *after])
+    return Array._of(spread.reshape([*before, extent * times, *after]))
+
+
+def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
+    """The elements, in row-major order, in another shape; one extent may be -1, and is what remains. Lazy.
+
+    Nothing is copied, unless `copy=True` asks for it: the elements are then computed at once, into memory of the
+    result's own.
+
+    Raises ValueError if the shape has another number of elements.
+
+    >>> bl.reshape(bl.asarray([1, 2, 3, 4]), (2, -1))
+    Array([[1, 2],
+           [3, 4]], dtype=int64)
+    """
+    handle = handle_of(x).reshape(_shape("reshape", shape, inferred=True))
+    return Array._of(handle.evaluate() if copy else handle)
+
+
+def squeeze(x: Array, /, axis: Axes) -> Array:
+    """The array without one or several axes of extent 1. Lazy.
+
+    Raises ValueError if an axis has another extent, or if there is no such axis.
+
+    >>> bl.squeeze(bl.asarray([[[1], [2]]]), axis=(0, 2)).shape
+    (2,)
+    """
+    handle = handle_of(x)
+    for one in sorted(several_axes("squeeze", axis, handle.ndim), reverse=True):
+        handle = handle.squeeze(one)
+    return Array._of(handle)
+
+
+def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
+    """The array several times side by side along each axis; the last number is for the last axis, and where there
+    are fewer numbers than axes, or fewer axes than numbers, ones stand for those that are missing. Lazy.
+
+    Raises ValueError for a negative number.
+
+    >>> bl.tile(bl.asarray([1, 2]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int64)
+    """
+    handle = handle_of(x)
+    times = _shape("tile", repetitions)
+    extra = len(times) - handle.ndim
+    shape = (1,) * extra + extents("tile", handle)
+    times = (1,) * -extra + times
+    apart = [extent for axis in shape for extent in (1, axis)]
+    spread = [extent for axis, number in zip(shape, times, strict=True) for extent in (number, axis)]
+    whole = [axis * number for axis, number in zip(shape, times, strict=True)]
+    return Array._of(handle.reshape(apart).broadcast_to(spread).reshape(whole))
+
+
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices along an axis, without it: a tuple of as many arrays as the axis has elements. Lazy.
+
+    Raises ValueError if there is no such axis.
+
+    >>> first, second = bl.unstack(bl.asarray([[1, 2], [3, 4]]), axis=1)
+    >>> first, second
+    (Array([1, 3], dtype=int64), Array([2, 4], dtype=int64))
+    """
+    handle = handle_of(x)
+    if handle.ndim == 0:
+        raise AxisError(axis, 0, "unstack")
+    axis = one_axis("unstack", axis, handle.ndim)
+    before = [slice(None)] * axis
+    return tuple(Array._of(handle.slice([*before, at])) for at in range(extents("unstack", handle)[axis]))
+
+
+def _shape(name: str, shape: tuple[int, ...], inferred: bool = False) -> tuple[int, ...]:
+    """A shape or other numbers that may not be negative, but for a -1 if that is inferred; one number is a tuple of
+    one."""
+    numbers = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+    least = -1 if inferred else 0
+    if any(extent < least for extent in numbers):
+        raise ValueError(f"{name}: there is a negative number in {numbers}")
+    return numbers

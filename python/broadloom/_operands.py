@@ -1,0 +1,61 @@
+"""Operands of the functions on shapes: arrays, their axes, and the dtype that several promote to.
+
+Axes are checked here rather than by the engine, since the standard and NumPy's users expect an error that is an
+`IndexError` and a `ValueError` at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.exceptions import AxisError
+
+from broadloom._array import Array, handle_of, of_numpy
+from broadloom._core import Handle
+from broadloom._dtypes import result_type
+
+
+def as_array(x: Any) -> Array:
+    """The operand of a function as an array; TypeError if it is none, and none can be made of it."""
+    if isinstance(x, Array):
+        return x
+    return of_numpy(x) if type(x) is np.ndarray else Array._of(handle_of(x))
+
+
+def one_axis(name: str, axis: Any, rank: int) -> int:
+    """The axis counted from the first one; `AxisError` if there is none of this number."""
+    number = index(axis)
+    if not -rank <= number < rank:
+        raise AxisError(number, rank, name)
+    return number % rank
+
+
+def several_axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
+    """One axis or a tuple of them, counted from the first one; ValueError if one comes twice."""
+    given: Iterable[Any] = axes if isinstance(axes, (tuple, list)) else (axes,)
+    found = tuple(one_axis(name, axis, rank) for axis in given)
+    if len(set(found)) != len(found):
+        raise ValueError(f"{name}: an axis comes twice in {axes}")
+    return found
+
+
+def extents(name: str, handle: Handle) -> tuple[int, ...]:
+    """The extents of a handle; ValueError if one is open, in a function that is being traced."""
+    shape = handle.shape
+    if None in shape:
+        dims = ",".join(handle.dims)
+        raise ValueError(f"{name}: the extents of {handle.dtype}[{dims}] are open, and its result depends on them")
+    return shape  # type: ignore[return-value]
+
+
+def promoted(name: str, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+    """The dtype that several promote to; TypeError if they are of different kinds."""
+    if all(dtype == dtypes[0] for dtype in dtypes):
+        return dtypes[0]
+    try:
+        return result_type(*dtypes)
+    except TypeError as error:
+        raise TypeError(str(error).replace("result_type:", f"{name}:", 1)) from None

@@ -1,0 +1,75 @@
+"""Arrays as text, laid out as NumPy lays out its own.
+
+Of an array above NumPy's threshold only the corners are shown, and no other element is computed: they are evaluated as
+slices, and put into a small array that NumPy summarises to the same text.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from broadloom import _core
+from broadloom._array import Array
+
+
+def _corners(array: Array, edge: int) -> np.ndarray:
+    """The first and last elements along each axis, with one element of any value between them where others are left out."""
+    parts: list[list[tuple[slice, slice]]] = []
+    shape = []
+    for extent in array.shape:
+        assert extent is not None
+        if extent > 2 * edge:
+            shape.append(2 * edge + 1)
+            parts.append(
+                [(slice(0, edge), slice(0, edge)), (slice(extent - edge, extent), slice(edge + 1, 2 * edge + 1))]
+            )
+        else:
+            shape.append(extent)
+            parts.append([(slice(0, extent), slice(0, extent))])
+    shown = np.zeros(shape, dtype=array.dtype)
+    blocks = list(product(*parts))
+    handle = array._handle
+    made = _core.evaluate_many([handle.slice([source for source, _ in block]) for block in blocks])
+    for block, values in zip(blocks, made, strict=True):
+        shown[tuple(target for _, target in block)] = values.to_numpy()
+    return shown
+
+
+def _layout(array: Array, separator: str, prefix: str) -> tuple[str, bool]:
+    """The elements as text, and whether some are left out."""
+    options = np.get_printoptions()
+    threshold, edge = int(options["threshold"]), max(int(options["edgeitems"]), 1)
+    size = array.size or 0
+    if size <= threshold or array._handle.is_evaluated or array._origin is not None:
+        values = np.asarray(array)
+        return np.array2string(values, separator=separator, prefix=prefix), size > threshold
+    values = _corners(array, edge)
+    text = np.array2string(values, separator=separator, prefix=prefix, threshold=0, edgeitems=edge)
+    return text, True
+
+
+def elements(array: Array) -> str:
+    """The elements, as `str` of a NumPy array has them."""
+    if array._handle.is_symbolic:
+        return representation(array)
+    if array.ndim == 0:
+        return str(array.item())
+    return _layout(array, " ", "")[0]
+
+
+def representation(array: Array) -> str:
+    """The elements, the dtype, and the shape where the elements do not show it."""
+    prefix = "Array("
+    if array._handle.is_symbolic:
+        dims = array._handle.dims
+        return f"{prefix}traced, shape=({', '.join(dims)}{',' if len(dims) == 1 else ''}), dtype={array.dtype})"
+    if array.size == 0:
+        text, is_summary = "[]", array.shape != (0,)
+    else:
+        text, is_summary = _layout(array, ", ", prefix)
+    about = f"shape={array.shape}, dtype={array.dtype})" if is_summary else f"dtype={array.dtype})"
+    last_line = len(text) - (text.rfind("\n") + 1) + (0 if "\n" in text else len(prefix))
+    fits = last_line + 2 + len(about) <= int(np.get_printoptions()["linewidth"])
+    return f"{prefix}{text},{' ' if fits else chr(10) + ' ' * len(prefix)}{about}"

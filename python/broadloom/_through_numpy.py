@@ -1,0 +1,303 @@
+"""Sorting, searching, sets, selection and matrix products: functions of the Array API standard that evaluate their
+operands and hand them to NumPy.
+
+Where NumPy does otherwise than the standard, the standard is followed. Results are in memory, which only they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from broadloom._array import Array
+from broadloom._buffer import array_over
+from broadloom._operands import as_array, one_axis, promoted
+
+__all__ = [
+    "argsort",
+    "matmul",
+    "nonzero",
+    "searchsorted",
+    "sort",
+    "take",
+    "take_along_axis",
+    "tensordot",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+
+class UniqueAllResult(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCountsResult(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverseResult(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def values_of(x: Array) -> np.ndarray:
+    """The values of an operand, computed, as an array of NumPy's that must not be written."""
+    return np.asarray(as_array(x))
+
+
+def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """The elements along an axis in ascending or descending order. Evaluates its operand and is computed by NumPy.
+
+    NaN counts as greater than all numbers. A stable order keeps elements that are equal, such as -0 and 0, in theirs,
+    descending or not.
+
+    Raises an error that is an IndexError and a ValueError if there is no such axis.
+
+    >>> bl.sort(bl.asarray([2, 3, 1]), descending=True)
+    Array([3, 2, 1], dtype=int64)
+    """
+    values = values_of(x)
+    axis = one_axis("sort", axis, values.ndim)
+    if not descending:
+        return array_over(np.sort(values, axis=axis, stable=stable))
+    # What is stable from the end is stable from the start once it is reversed.
+    return array_over(np.flip(np.sort(np.flip(values, axis), axis=axis, stable=stable), axis))
+
+
+def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """The indices, as int64, that sort the elements along an axis as `sort` does. Evaluates its operand and is
+    computed by NumPy.
+
+    Raises an error that is an IndexError and a ValueError if there is no such axis.
+
+    >>> bl.argsort(bl.asarray([1, 2, 1, 2]), descending=True)
+    Array([1, 3, 0, 2], dtype=int64)
+    """
+    values = values_of(x)
+    axis = one_axis("argsort", axis, values.ndim)
+    if not descending:
+        return array_over(_indices(np.argsort(values, axis=axis, stable=stable)))
+    reverse = np.flip(np.argsort(np.flip(values, axis), axis=axis, stable=stable), axis)
+    return array_over(_indices(values.shape[axis] - 1 - reverse))
+
+
+def searchsorted(
+    x1: Array, x2: Array, /, *, side: Literal["left", "right"] = "left", sorter: Array | None = None
+) -> Array:
+    """For each element of `x2`, the index in `x1`, as int64, before which it is inserted to keep the order: the
+    first such index, or the last with `side="right"`. Evaluates its operands and is computed by NumPy.
+
+    `x1`, of one axis, is in ascending order, or `sorter` has the indices that put it in that order. The result has
+    the shape of `x2`.
+
+    Raises ValueError for an `x1` or a sorter of another rank, and for another `side`; TypeError for a sorter that
+    is not of integers.
+
+    >>> bl.searchsorted(bl.asarray([1.0, 2.0, 3.0]), bl.asarray([2.0, 9.0]), side="right")
+    Array([2, 3], dtype=int64)
+    """
+    sorted_values = values_of(x1)
+    if sorted_values.ndim != 1:
+        raise ValueError(f"searchsorted: x1 has one axis, this one has {sorted_values.ndim}")
+    order = None if sorter is None else _integers("searchsorted", sorter)
+    found = np.searchsorted(sorted_values, values_of(x2), side=side, sorter=order)
+    return array_over(_indices(np.asarray(found)))
+
+
+def nonzero(x: Array, /) -> tuple[Array, ...]:
+    """The indices, as int64, of the elements that are not 0, in row-major order: one array for each axis. Evaluates
+    its operand and is computed by NumPy.
+
+    Raises ValueError for an array of rank 0.
+
+    >>> bl.nonzero(bl.asarray([0, 5, 0, 7]))[0]
+    Array([1, 3], dtype=int64)
+    """
+    values = values_of(x)
+    if values.ndim == 0:
+        raise ValueError("nonzero: an array of rank 0 has no indices")
+    return tuple(array_over(_indices(found)) for found in np.nonzero(values))
+
+
+def unique_all(x: Array, /) -> UniqueAllResult:
+    """The values that come in an array, in ascending order, with the index in row-major order where each comes
+    first, the indices that make the array of the values, and how often each comes. Evaluates its operand and is
+    computed by NumPy.
+
+    Each NaN is a value of its own; -0 and 0 are one. Indices and counts are int64; the inverse indices have the
+    shape of `x`.
+
+    >>> result = bl.unique_all(bl.asarray([3, 1, 3]))
+    >>> result.values, result.counts, result.inverse_indices
+    (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64), Array([1, 0, 1], dtype=int64))
+    """
+    values = values_of(x)
+    unique, first, inverse, counts = np.unique(
+        values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    inverse = inverse.reshape(values.shape)
+    return UniqueAllResult(array_over(unique), *(array_over(_indices(each)) for each in (first, inverse, counts)))
+
+
+def unique_counts(x: Array, /) -> UniqueCountsResult:
+    """The values that come in an array, in ascending order, and how often each comes, as int64. Evaluates its
+    operand and is computed by NumPy.
+
+    Each NaN is a value of its own; -0 and 0 are one.
+
+    >>> values, counts = bl.unique_counts(bl.asarray([3, 1, 3]))
+    >>> values, counts
+    (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64))
+    """
+    unique, counts = np.unique(values_of(x), return_counts=True, equal_nan=False)
+    return UniqueCountsResult(array_over(unique), array_over(_indices(counts)))
+
+
+def unique_inverse(x: Array, /) -> UniqueInverseResult:
+    """The values that come in an array, in ascending order, and the indices, as int64 and in the shape of the
+    array, that make the array of them. Evaluates its operand and is computed by NumPy.
+
+    Each NaN is a value of its own; -0 and 0 are one.
+
+    >>> values, inverse = bl.unique_inverse(bl.asarray([[3, 1], [3, 3]]))
+    >>> inverse
+    Array([[1, 0],
+           [1, 1]], dtype=int64)
+    """
+    values = values_of(x)
+    unique, inverse = np.unique(values, return_inverse=True, equal_nan=False)
+    return UniqueInverseResult(array_over(unique), array_over(_indices(inverse.reshape(values.shape))))
+
+
+def unique_values(x: Array, /) -> Array:
+    """The values that come in an array, in ascending order. Evaluates its operand and is computed by NumPy.
+
+    Each NaN is a value of its own; -0 and 0 are one.
+
+    >>> bl.unique_values(bl.asarray([3, 1, 3]))
+    Array([1, 3], dtype=int64)
+    """
+    return array_over(np.unique(values_of(x), equal_nan=False))
+
+
+def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
+    """The elements at indices along an axis, which may be left out if there is only one; negative indices count
+    from the end. Evaluates its operands and is computed by NumPy.
+
+    `indices`, of one axis, are integers.
+
+    Raises IndexError for an index that is out of range, ValueError if there is no such axis or if it is left out of
+    several, TypeError for indices that are not integers.
+
+    >>> bl.take(bl.asarray([[1, 2, 3], [4, 5, 6]]), bl.asarray([2, 0]), axis=1)
+    Array([[3, 1],
+           [6, 4]], dtype=int64)
+    """
+    values, numbers = values_of(x), _integers("take", indices)
+    if numbers.ndim != 1:
+        raise ValueError(f"take: the indices have one axis, these have {numbers.ndim}")
+    if axis is None and values.ndim != 1:
+        raise ValueError(f"take: which of {values.ndim} axes?")
+    axis = one_axis("take", 0 if axis is None else axis, values.ndim)
+    return array_over(np.take(values, numbers, axis=axis))
+
+
+def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
+    """The elements at indices along an axis, with indices of its own for each place on the other axes, where `x`
+    and `indices` broadcast; negative indices count from the end. Evaluates its operands and is computed by NumPy.
+
+    Raises IndexError for an index that is out of range, ValueError if there is no such axis or if the ranks differ,
+    TypeError for indices that are not integers.
+
+    >>> x = bl.asarray([[3, 1, 2], [5, 6, 4]])
+    >>> bl.take_along_axis(x, bl.argsort(x))
+    Array([[1, 2, 3],
+           [4, 5, 6]], dtype=int64)
+    """
+    values, numbers = values_of(x), _integers("take_along_axis", indices)
+    if values.ndim != numbers.ndim:
+        raise ValueError(f"take_along_axis: x has rank {values.ndim}, the indices {numbers.ndim}")
+    axis = one_axis("take_along_axis", axis, values.ndim)
+    return array_over(np.take_along_axis(values, numbers, axis=axis))
+
+
+def matmul(x1: Array, x2: Array, /) -> Array:
+    """The matrix product, `x1 @ x2`. Evaluates its operands and is computed by NumPy.
+
+    The last two axes are those of matrices, of shapes (M, K) and (K, N); the others broadcast. An array of one axis
+    stands for a row on the left and a column on the right, and has no axis in the result. Both are numeric, and of
+    one kind.
+
+    Raises ValueError for an array of rank 0 and for shapes that don't fit, TypeError for dtypes that don't.
+
+    >>> bl.matmul(bl.asarray([[1, 2], [3, 4]]), bl.asarray([1, 1]))
+    Array([3, 7], dtype=int64)
+    """
+    return array_over(np.matmul(*_promoted_values("matmul", x1, x2)))
+
+
+def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+    """The sums of products over axes of two arrays: over the last `axes` of `x1` and the first ones of `x2`, or
+    over those that two sequences name. Evaluates its operands and is computed by NumPy.
+
+    The result has the other axes of `x1`, and then those of `x2`. Both are numeric, and of one kind.
+
+    Raises ValueError for axes that differ in extent or in number, that come twice, or that there are not; TypeError
+    for dtypes that don't fit.
+
+    >>> x = bl.asarray([[1, 2], [3, 4]])
+    >>> bl.tensordot(x, x, axes=((0,), (0,)))
+    Array([[10, 14],
+           [14, 20]], dtype=int64)
+    """
+    a, b = _promoted_values("tensordot", x1, x2)
+    if isinstance(axes, (tuple, list)):
+        first, second = axes
+        along_a = [one_axis("tensordot", axis, a.ndim) for axis in first]
+        along_b = [one_axis("tensordot", axis, b.ndim) for axis in second]
+    else:
+        number = index(axes)
+        if not 0 <= number <= min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot: {number} axes of arrays of rank {a.ndim} and {b.ndim}")
+        along_a, along_b = list(range(a.ndim - number, a.ndim)), list(range(number))
+    extents_a, extents_b = [a.shape[axis] for axis in along_a], [b.shape[axis] for axis in along_b]
+    if extents_a != extents_b or len(set(along_a)) != len(along_a) or len(set(along_b)) != len(along_b):
+        raise ValueError(f"tensordot: axes {along_a} and {along_b}, of extents {extents_a} and {extents_b}, don't fit")
+    return array_over(np.tensordot(a, b, axes=(along_a, along_b)))
+
+
+def _indices(values: np.ndarray) -> np.ndarray:
+    """Indices in the dtype that all have."""
+    return values.astype(np.int64, copy=False)
+
+
+def _integers(name: str, x: Array) -> np.ndarray:
+    """The values of an operand that is of integers, as int64: NumPy takes no uint64 for an index."""
+    values = values_of(x)
+    if values.dtype.kind not in "iu":
+        raise TypeError(f"{name}: the indices are {values.dtype}, expected integers")
+    return values.astype(np.int64, copy=False)
+
+
+def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The values of two numeric operands, in the dtype that they promote to."""
+    a, b = values_of(x1), values_of(x2)
+    dtype = promoted(name, [a.dtype, b.dtype])
+    if dtype == np.bool_:
+        raise TypeError(f"{name}: the arrays are bool, expected numbers")
+    return a.astype(dtype, copy=False), b.astype(dtype, copy=False)

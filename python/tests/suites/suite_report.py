@@ -1,0 +1,80 @@
+"""The result of one suite, the table of all of them, and the block of docs/python/suites.md that holds it."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+
+HEAD = """\
+| suite | against | passed | excluded | accepted | errors | seconds | verdict |
+| --- | --- | --: | --: | --: | --: | --: | --- |"""
+
+
+@dataclass
+class Report:
+    """What a suite came to: counts of tests, findings that make the run fail, and facts that the docs state.
+
+    `errors` and `notes` have a line per entry. `skipped` is the reason where the suite didn't run.
+    """
+
+    suite: str
+    against: tuple[str, ...] = ()
+    passed: int = 0
+    excluded: int = 0
+    accepted: int = 0
+    seconds: float = 0.0
+    skipped: str = ""
+    errors: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> str:
+        """One of "passed", "skipped: why" and "N errors"."""
+        if self.skipped:
+            return f"skipped: {self.skipped}"
+        if not self.errors:
+            return "passed"
+        return "1 error" if len(self.errors) == 1 else f"{len(self.errors)} errors"
+
+
+def version(package: str) -> str:
+    """A package with its version, as in the table; the name alone where it isn't installed as a distribution."""
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return package
+
+
+def table(reports: Sequence[Report]) -> str:
+    """The reports as a Markdown table."""
+    rows = [HEAD]
+    for report in reports:
+        counts = (report.passed, report.excluded, report.accepted, len(report.errors), f"{report.seconds:.0f}")
+        against = ", ".join(version(name) for name in report.against)
+        cells = (report.suite, against, *map(str, counts), report.verdict)
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def write(page: Path, reports: Sequence[Report], mode: str) -> None:
+    """Replaces the block between the marks of `page` by the table, the notes, the date and the versions.
+
+    Raises:
+        ValueError: where the page has no such marks.
+    """
+    text = page.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    _, mark, foot = rest.partition(END)
+    if not mark:
+        raise ValueError(f"{page}: the marks {BEGIN} and {END} are missing")
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    line = f"Run of {day}, `--{mode}`, Python {platform.python_version()}, {version('numpy')}."
+    notes = [f"- {report.suite}: {note}" for report in reports for note in report.notes]
+    block = [BEGIN, "", line, "", table(reports), *([""] if notes else []), *notes, "", END]
+    page.write_text(head + "\n".join(block) + foot, encoding="utf-8")

@@ -1,0 +1,179 @@
+"""The runners notice what they are there for: wrong results, exclusions that aren't needed, suites that don't run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import suite_array_api
+import suite_numexpr
+import suite_pandas
+from run import main
+from suite_numexpr import Cut, with_cuts
+from suite_pytest import Face, Run, run_pytest
+from suite_report import Report, table, write
+
+SWAPPED_WHERE = """
+from numexpr.expressions import functions
+
+where = functions["where"]
+functions["where"] = lambda condition, first, second: where(condition, second, first)
+"""
+
+SUITE = """
+class test_numbers:
+    def test_both(self):
+        for kind in [int, complex]:
+            check(kind)
+        z = 1j
+        check(z)
+        assert True
+"""
+
+
+def test_a_cut_method_is_the_method_without_its_statements_and_elements() -> None:
+    text = with_cuts(SUITE, [Cut("test_numbers::test_both", ("z = 1j", "check(z)"), ("complex",))])
+    checked: list[object] = []
+    space: dict[str, object] = {"check": checked.append}
+    exec(text, space)
+    methods = space["test_numbers"]
+    methods.test_both_cut(None)  # type: ignore[attr-defined]
+    assert checked == [int]
+    methods.test_both(None)  # type: ignore[attr-defined]
+    assert checked == [int, int, complex, 1j]
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        Cut("test_numbers::test_none", (), ()),
+        Cut("test_strings::test_both", (), ()),
+        Cut("test_numbers::test_both", ("z = 2j",), ()),
+        Cut("test_numbers::test_both", (), ("str",)),
+    ],
+)
+def test_a_cut_that_matches_nothing_is_refused(cut: Cut) -> None:
+    with pytest.raises(ValueError, match="cut:"):
+        with_cuts(SUITE, [cut])
+
+
+def test_exclusions_of_numexpr_have_to_be_needed() -> None:
+    run = Run(
+        {"f::good": "passed", "f::bad": "failed", "f::skips": "skipped", "f::strings": "skipped"}, {"f::bad": "1 != 2"}
+    )
+    passed, excluded, errors = suite_numexpr.judge(run, ["strings"], complete=True)
+    assert (passed, excluded) == (1, 1)
+    assert errors == ["bad: failed: 1 != 2", "skips: skipped: "]
+    _, _, errors = suite_numexpr.judge(run, ["good", "bad", "skips", "strings", "gone"], complete=True)
+    assert errors == ["good: excluded, but it passes", "excluded, but there is no such test: gone"]
+
+
+def test_pandas_is_compared_with_numexpr_test_by_test() -> None:
+    ours = Run(
+        {"a": "failed", "b": "failed", "c": "skipped", "d": "skipped", "e": "passed", "f": "failed"}, {"a": "wrong"}
+    )
+    theirs = Run({"a": "passed", "b": "failed", "c": "passed", "d": "skipped", "e": "failed", "f": "xfailed"})
+    count, errors, notes = suite_pandas.compare(ours, theirs, [], complete=True)
+    assert count == 0
+    assert errors == ["a: failed, but passed with numexpr: wrong", "c: skipped, but passed with numexpr: "]
+    assert notes == ["fails with numexpr, too: b"]
+    count, errors, _ = suite_pandas.compare(ours, theirs, ["a", "c", "e", "z"], complete=True)
+    assert count == 2
+    assert errors == [
+        "e: accepted as failing, but it passes",
+        "accepted, but no failure needs it: e",
+        "accepted, but no failure needs it: z",
+    ]
+    _, errors, _ = suite_pandas.compare(ours, Run(), ["a"], complete=False)
+    assert errors[0] == "a: failed, and not run with numexpr"
+
+
+def test_at_most_three_failures_of_the_array_api_are_accepted_and_only_real_ones() -> None:
+    run = Run({"a": "failed", "b": "passed", "c": "failed"}, {"c": "no"})
+    assert suite_array_api.judge(run, ["a"]) == (1, ["c: no"])
+    assert suite_array_api.judge(run, ["a", "c", "b"])[1] == ["b: accepted as failing, but it passed"]
+    count, errors = suite_array_api.judge(run, ["a", "c", "x", "y"])
+    assert count == 2
+    assert errors[0] == "4 failures are accepted, which is more than 3"
+    assert "x: accepted as failing, but it does not exist" in errors
+
+
+def test_without_the_array_api_suite_the_step_says_that_it_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(suite_array_api.VARIABLE, raising=False)
+    root = tmp_path / "repository"
+    assert suite_array_api.find(None, root) is None
+    report = suite_array_api.run("numpy", folder=None)
+    assert report.verdict.startswith("skipped") and not report.errors
+    beside = tmp_path / "shared" / "vendor" / "array-api-tests"
+    (beside / "array_api_tests").mkdir(parents=True)
+    assert suite_array_api.find(None, root) == beside
+    monkeypatch.setenv(suite_array_api.VARIABLE, str(tmp_path))
+    with pytest.raises(FileNotFoundError):
+        suite_array_api.find(None, root)
+
+
+def test_a_wrong_numexpr_fails_its_own_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("numexpr")
+    face = tmp_path / "swapped.py"
+    face.write_text(SWAPPED_WHERE, encoding="utf-8")
+    one = ["--only", "numexpr", "--jobs", "1", "--select", "test_where_scalar_bool"]
+    assert main([*one, "--face", "numexpr"]) == 0
+    assert "| 2 | 0 | 0 | 0 |" in capsys.readouterr().out
+    assert main([*one, "--face", str(face)]) == 1
+    assert "test_numexpr::test_where_scalar_bool: failed" in capsys.readouterr().out
+
+
+def test_a_run_with_the_real_numexpr_in_place_of_ours_is_trouble(tmp_path: Path) -> None:
+    pytest.importorskip("numexpr")
+    (tmp_path / "test_it.py").write_text("import numexpr\ndef test_it(): pass\n", encoding="utf-8")
+    run = run_pytest(["test_it.py"], cwd=tmp_path, face=Face("nothing", "", ours=True), jobs=1)
+    assert "not broadloom.numexpr" in run.trouble
+
+
+def test_outcomes_of_every_kind_are_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.fixture\ndef broken(): raise OSError('no')\n"
+        "def test_good(): pass\n"
+        "def test_bad(): assert 1 == 2\n"
+        "def test_broken(broken): pass\n"
+        "def test_skips(): pytest.skip('why')\n"
+        "@pytest.mark.xfail\ndef test_expected(): assert 0\n"
+        "@pytest.mark.xfail\ndef test_better(): pass\n",
+        encoding="utf-8",
+    )
+    run = run_pytest(["test_it.py"], cwd=tmp_path, jobs=2)
+    assert not run.trouble
+    assert {test.partition("::")[2]: outcome for test, outcome in run.outcomes.items()} == {
+        "test_good": "passed",
+        "test_bad": "failed",
+        "test_broken": "failed",
+        "test_skips": "skipped",
+        "test_expected": "xfailed",
+        "test_better": "xpassed",
+    }
+    assert "why" in run.messages["test_it.py::test_skips"]
+
+
+def test_a_run_that_never_ends_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import threading\ndef test_it(): threading.Event().wait()\n", encoding="utf-8"
+    )
+    run = run_pytest(["test_it.py"], cwd=tmp_path, jobs=1, limit=3)
+    assert "did not end within 3 s" in run.trouble
+
+
+def test_the_table_stands_between_the_marks_of_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "suites.md"
+    page.write_text("before\n<!-- results: begin -->\nold\n<!-- results: end -->\nafter\n", encoding="utf-8")
+    reports = [Report("one", ("numpy",), passed=3, notes=["a fact"]), Report("two", errors=["x", "y"])]
+    write(page, reports, "quick")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    assert table(reports) in text and "- one: a fact" in text and "| 2 errors |" in text
+    page.write_text("no marks", encoding="utf-8")
+    with pytest.raises(ValueError, match="marks"):
+        write(page, reports, "quick")
