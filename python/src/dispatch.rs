@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use broadloom::{Call, In, Literal, Out};
 use numpy::PyUntypedArray;
 use numpy::npyffi;
-use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
+use pyo3::{Borrowed, intern};
 use smallvec::SmallVec;
 
 use crate::dtype;
@@ -281,27 +281,31 @@ impl Dispatch {
         made
     }
 
-    /// The results of a call like one of the last ones, and the entry that they are of.
+    /// What a call like one of the last ones returns.
     #[inline]
     fn repeated<'py>(
         &self,
         py: Python<'py>,
         objects: &[Borrowed<'_, 'py, PyAny>],
+        out: Option<&Bound<'py, PyAny>>,
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let repeats = self.repeats.try_lock().ok()?;
-        let repeat = repeats.of.iter().find(|repeat| repeat.fits(py, objects))?;
-        let (made, entry) = if repeat.keeps_gil() && !repeat.entry.get().is_rebuilt() {
-            (repeat.run(py, objects), None)
-        } else {
-            let repeat = repeat.clone();
-            drop(repeats);
-            (repeat.run(py, objects), Some(repeat))
+        let fits =
+            |repeat: &&Arc<Repeat>| repeat.fits(py, objects) && out.is_none_or(|out| repeat.fits_out(out));
+        let repeat = repeats.of.iter().find(fits)?;
+        let run = |repeat: &Repeat| {
+            let made = repeat.run(py, objects)?;
+            match out {
+                Some(out) => repeat.copy_to(&made, out),
+                None => Ok(made),
+            }
         };
-        let rebuilt = |made: Results<'py>| match entry {
-            Some(repeat) => repeat.entry.get().rebuilt(py, made),
-            None => only(made),
-        };
-        Some(made.and_then(rebuilt))
+        if repeat.keeps_gil() && !repeat.entry.get().is_rebuilt() {
+            return Some(run(repeat).and_then(only));
+        }
+        let repeat = repeat.clone();
+        drop(repeats);
+        Some(run(&repeat).and_then(|made| repeat.entry.get().rebuilt(py, made)))
     }
 
     /// Keeps what calls like this one share.
@@ -338,19 +342,17 @@ impl Dispatch {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> = args.iter_borrowed().collect();
-        if kwargs.is_none()
-            && let Some(made) = slf.get().repeated(py, &objects)
-        {
+        let mut out = None;
+        if let Some(kwargs) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
+            out = kwargs.get_item(intern!(py, "out"))?;
+            if out.is_none() || kwargs.len() > 1 {
+                return slf.call_method1("_general", (args, kwargs));
+            }
+        }
+        if let Some(made) = slf.get().repeated(py, &objects, out.as_ref()) {
             return made;
         }
         let general = || slf.call_method1("_general", (args, kwargs));
-        let mut out = None;
-        if let Some(kwargs) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
-            match kwargs.get_item("out")? {
-                Some(given) if kwargs.len() == 1 => out = Some(given),
-                _ => return general(),
-            }
-        }
         let mut arguments: SmallVec<[Argument<'py>; 4]> = SmallVec::new();
         for object in &objects {
             match Argument::of(object)? {
@@ -366,7 +368,7 @@ impl Dispatch {
             arguments.push(Argument::Array(array, memory));
         }
         let (made, call) = known.run(py, &arguments, &shapes, args, out.as_ref())?;
-        if out.is_none()
+        if out.as_ref().is_none_or(|out| out.is_none() || made.len() == 1)
             && let Some(repeat) = Repeat::new(py, &known.entry, &call, &objects, &arguments)?
         {
             slf.get().keep(repeat);

@@ -8,10 +8,11 @@ use std::mem::MaybeUninit;
 
 use broadloom::{Call, DType, In, Literal, Out, Region};
 use numpy::npyffi::{
-    self, _PyArray_GET_ITEM_DATA, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, PyArrayObject,
-    PyArrayObject_fields,
+    self, _PyArray_GET_ITEM_DATA, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE,
+    PyArrayObject, PyArrayObject_fields,
 };
 use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 use smallvec::SmallVec;
@@ -203,6 +204,40 @@ impl Repeat {
             Some(object) => *object,
             None => self.entry.get().captured()[number - objects.len()].bind_borrowed(py),
         }
+    }
+
+    /// Whether the array is one that the only result of a short call may be copied into.
+    #[inline]
+    pub fn fits_out(&self, out: &Bound<'_, PyAny>) -> bool {
+        let [made] = &self.made[..] else { return false };
+        if !self.is_short || out.get_type_ptr().cast() != self.array_type.as_ptr() {
+            return false;
+        }
+        const FLAGS: i32 = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE;
+        // SAFETY: the object has the type of arrays, and is borrowed.
+        let fields = unsafe { fields(out.as_ptr()) };
+        fields.descr.cast() == made.descriptor.as_ptr()
+            && fields.nd as usize == made.shape.len()
+            && fields.flags & FLAGS == FLAGS
+            // SAFETY: an array has as many extents as dimensions.
+            && (0..made.shape.len()).all(|axis| unsafe { *fields.dimensions.add(axis) as usize } == made.shape[axis])
+    }
+
+    /// Copies the only result of a short call to an array that [fits](Repeat::fits_out): inputs may be there too, of which copies
+    /// were read.
+    #[inline]
+    pub fn copy_to<'py>(&self, results: &Results<'py>, out: &Bound<'py, PyAny>) -> PyResult<Results<'py>> {
+        // Allocating the result may have run functions of Python's, and these may have changed the array.
+        if !self.fits_out(out) {
+            return Err(PyValueError::new_err("out: the array was changed meanwhile"));
+        }
+        let bytes = self.made[0].bytes;
+        // SAFETY: both are row-major arrays of this dtype and shape, and so of so many bytes; the result is nobody else's.
+        unsafe {
+            let (from, to) = (fields(results[0].as_ptr()).data, fields(out.as_ptr()).data);
+            std::ptr::copy_nonoverlapping(from, to, bytes);
+        }
+        Ok(SmallVec::from_iter([out.cast::<PyUntypedArray>()?.clone()]))
     }
 
     /// Whether it runs without releasing the GIL, and soon ends.
