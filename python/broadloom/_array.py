@@ -105,7 +105,8 @@ class Array:
     def nbytes(self) -> int | None:
         """The bytes of the elements when they are in memory; None where an extent is open."""
         size: Any = visible_size(self._handle)
-        return size * self.dtype.itemsize  # type: ignore[no-any-return]
+        nbytes: int = size * self.dtype.itemsize
+        return nbytes
 
     @property
     def T(self) -> Array:

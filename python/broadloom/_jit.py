@@ -138,7 +138,9 @@ class JitFunction(_core.Dispatch):
             if out is not None:
                 raise TypeError(f"{self.__name__}: out= is not for calls within a function that is being traced")
             if self._function is None:
-                raise TypeError(f"{self.__name__} was pickled without its function: it can't be traced within another one")
+                raise TypeError(
+                    f"{self.__name__} was pickled without its function: it can't be traced within another one"
+                )
             return self._function(*args, **given)
         dispatch, values, has_ours = self._arranged(args, given)
         made = _core.Dispatch.__call__(dispatch, *values, **({} if out is None else {"out": out}))
@@ -151,9 +153,7 @@ class JitFunction(_core.Dispatch):
         except TypeError as error:
             raise TypeError(f"{self.__name__}(): {error}") from None
 
-    def _arranged(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[_core.Dispatch, list[Any], bool]:
+    def _arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_core.Dispatch, list[Any], bool]:
         """The table for a call, the arguments that are not static, and whether one of them is an `Array`."""
         if self._signature is None:
             positional: list[tuple[str, Any]] = [("", x) for x in args]
@@ -427,7 +427,9 @@ def _names(owner: JitFunction, form: Form) -> list[str]:
     parameters: list[str] = []
     if owner._signature is not None:
         parameters = [
-            name for name, p in owner._signature.parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            name
+            for name, p in owner._signature.parameters.items()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         ]
     positional = [(parameters[i] if i < len(parameters) else "", slot) for i, slot in enumerate(form.positional)]
     names: list[str] = []

@@ -64,7 +64,7 @@ class OpenExtent:
     def _needed(self, *_: object) -> NoReturn:
         raise ExtentNeeded
 
-    __hash__ = __bool__ = __int__ = __float__ = __complex__ = __index__ = _needed  # type: ignore[assignment]
+    __hash__ = __bool__ = __int__ = __float__ = __complex__ = __index__ = _needed
     __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __neg__ = __pos__ = __invert__ = _needed
     __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __divmod__ = __pow__ = _needed
     __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rdivmod__ = __rpow__ = _needed
@@ -80,10 +80,10 @@ def visible_shape(handle: Handle) -> tuple[Any, ...]:
     return tuple(OpenExtent(dim) if n is None else n for n, dim in zip(shape, handle.dims, strict=True))
 
 
-def visible_size(handle: Handle) -> Any:
+def visible_size(handle: Handle) -> int | None:
     """The number of elements of a handle as users see it: an `OpenExtent` where an extent is open."""
     size = handle.size
-    return OpenExtent("*".join(handle.dims)) if size is None else size
+    return OpenExtent("*".join(handle.dims)) if size is None else size  # type: ignore[return-value]
 
 
 def refuse(what: str, *, scalar: str | None = None) -> NoReturn:

@@ -29,7 +29,11 @@ def run(program: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """A program in an interpreter of its own."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([PACKAGE, os.environ.get("PYTHONPATH", "")])}
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=timeout, env=environment
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=environment,
     )
 
 

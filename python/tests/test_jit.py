@@ -282,7 +282,21 @@ def test_numbers_among_themselves_follow_python() -> None:
         x = np.arange(3.0)
         array, numbers = f(x, i, j, r)
         assert np.array_equal(array, x * (i / j + r))
-        expected = (i // j, -i % j, i**j, i & j, i << 2, ~i, abs(-i), round(r, 1), math.floor(r), i == j, 1 - i, i < r, +i)
+        expected = (
+            i // j,
+            -i % j,
+            i**j,
+            i & j,
+            i << 2,
+            ~i,
+            abs(-i),
+            round(r, 1),
+            math.floor(r),
+            i == j,
+            1 - i,
+            i < r,
+            +i,
+        )
         assert numbers == expected and [type(x) for x in numbers] == [type(x) for x in expected]
     assert len(traces) == 1
     with pytest.raises(ZeroDivisionError, match="division by zero"):
@@ -467,7 +481,11 @@ def test_text_and_explain_are_of_the_signature() -> None:
     f = bl.jit(lambda x, unused, s: x * s)
     with pytest.raises(TypeError, match="missing a required argument"):
         f.text()
-    assert f.text(np.ones(3), np.ones(2), 1).splitlines()[:3] == ["x: float64[d0]", "unused: float64[d0_1]", "s__float64: float64[]"]
+    assert f.text(np.ones(3), np.ones(2), 1).splitlines()[:3] == [
+        "x: float64[d0]",
+        "unused: float64[d0_1]",
+        "s__float64: float64[]",
+    ]
     assert f.text() == f.text(np.ones(7), np.ones(2), 1)
     assert "float32" in f.text(np.ones(3, "f4"), np.ones(2), s=1)
     assert "multiply" in f.explain(np.ones(3), np.ones(2), 1)
@@ -499,7 +517,9 @@ def test_another_function_is_pickled_by_its_kernels() -> None:
     assert made["a"].tolist() == [1, 6, 11] and made["s"] == 4
     assert again(x=x, s=5)["s"] == 5
     assert again.text() == f.text()
-    with pytest.raises(TypeError, match=r"was pickled without its function, with the kernels for \(float64\[d0\], int\); there is none"):
+    with pytest.raises(
+        TypeError, match=r"was pickled without its function, with the kernels for \(float64\[d0\], int\); there is none"
+    ):
         again(x.astype("f4"), 4)
     twice = pickle.loads(pickle.dumps(again))
     assert twice(x, 4)["a"].tolist() == [1, 6, 11]
