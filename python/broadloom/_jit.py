@@ -21,7 +21,7 @@ from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
 from broadloom._scalars import Recorded, Scalar, Tape
 from broadloom._structure import Piece, Structure, mapped, taken_apart
-from broadloom._tracing import ExtentNeeded, TracerError, converted
+from broadloom._tracing import ExtentNeeded, TracerError, converted, tracing
 
 #: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
 Signature = tuple[tuple[Any, ...], ...]
@@ -480,6 +480,7 @@ def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[t
     function = owner._function
     assert function is not None
     _core.begin_trace()
+    tracing.depth += 1
     try:
         try:
             result = function(*map(filled, form.positional), **{name: filled(slot) for name, slot in form.keywords})
@@ -491,6 +492,7 @@ def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[t
         structure = taken_apart(result, leaf)
         outputs = [_core.capture(handle) for handle in outputs]
     finally:
+        tracing.depth -= 1
         captured = _core.end_trace()
     roots = [("result" if len(outputs) == 1 else f"result{i}", handle) for i, handle in enumerate(outputs)]
     kernel_inputs = list(inputs)

@@ -133,7 +133,7 @@ class Scalar(Array):
         refuse(what, scalar=self._shown)
 
     def __bool__(self) -> bool:
-        self._refuse("a branch, or bool,")
+        self._refuse("bool")
 
     def __int__(self) -> int:
         self._refuse("int")

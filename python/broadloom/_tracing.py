@@ -10,6 +10,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import threading
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -41,6 +42,22 @@ class ExtentNeeded(BaseException):
     """An open extent was computed with. Not an `Exception`, so that no handler of the traced function takes it for its own."""
 
 
+class Tracing(threading.local):
+    """How many functions this thread is tracing, one within the other."""
+
+    depth = 0
+
+
+tracing = Tracing()
+
+
+def need_extent() -> NoReturn:
+    """Has the function traced again with its extents; outside of a trace, into which a traced array was carried, that is an error."""
+    if tracing.depth:
+        raise ExtentNeeded
+    refuse("an open extent")
+
+
 class OpenExtent:
     """An extent that is open while a function is traced. It prints as None, which the standard has for it, and is equal to None and to
     itself; anything else that is done with it has the function traced again with the extents of the call."""
@@ -56,13 +73,13 @@ class OpenExtent:
     def __eq__(self, other: object) -> bool:
         if other is None or isinstance(other, OpenExtent) and other._dim == self._dim:
             return True
-        raise ExtentNeeded
+        need_extent()
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def _needed(self, *_: object) -> NoReturn:
-        raise ExtentNeeded
+        need_extent()
 
     __hash__ = __bool__ = __int__ = __float__ = __complex__ = __index__ = _needed
     __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __neg__ = __pos__ = __invert__ = _needed
@@ -110,6 +127,7 @@ def converted(error: Exception) -> TracerError | None:
 
 
 def _error(what: str, file: str, line: int, scalar: str | None) -> TracerError:
+    what = "a branch, or bool," if what == "bool" else what
     code = linecache.getline(file, line).strip()
     shown = f" `{code}`:" if code else ""
     if scalar is not None:

@@ -47,14 +47,14 @@ impl<'py> Argument<'py> {
 }
 
 /// Dtypes, ranks and patterns of extents as bytes, which are compared.
-type Signature = SmallVec<[u8; 32]>;
+pub type Signature = SmallVec<[u8; 32]>;
 
 /// The shapes of the array arguments, one after the other.
-type Shapes = SmallVec<[usize; 8]>;
+pub type Shapes = SmallVec<[usize; 8]>;
 
 /// The signature of arguments, and their shapes. An extent of 1 is 0; another is the number of the extents that were different at
 /// its position, counted from the right.
-fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
+pub fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
     let (mut signature, mut shapes) = (Signature::new(), Shapes::new());
     let mut seen: SmallVec<[(usize, usize, u8); 8]> = SmallVec::new();
     for argument in arguments {
@@ -88,7 +88,7 @@ fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
 }
 
 /// The signature as Python's build takes it: `("array", dtype, dims)` or `("scalar", kind)` per argument.
-fn described<'py>(
+pub fn described<'py>(
     py: Python<'py>,
     signature: &Signature,
     arguments: &[Argument<'py>],
@@ -181,6 +181,11 @@ impl Entry {
         self.kernel.get()
     }
 
+    /// The kernel of the engine.
+    pub fn compiled(&self) -> &broadloom::Kernel {
+        self.kernel.get().kernel()
+    }
+
     /// Where each input of the kernel comes from.
     pub fn sources(&self) -> &[Source] {
         &self.sources
@@ -211,7 +216,7 @@ fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// An entry in its table.
-struct Known {
+pub struct Known {
     signature: Signature,
     /// Of an entry that holds for these extents only.
     shapes: Option<Shapes>,
@@ -259,7 +264,7 @@ impl Dispatch {
         let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
         let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
         let of_entry = entry.get().by_shape.then(|| shapes.clone());
-        Ok((this.insert(Known { signature, shapes: of_entry, entry, last: Mutex::default() }), shapes))
+        Ok((this.insert(Known::new(signature, of_entry, entry)), shapes))
     }
 
     fn find(&self, signature: &Signature, shapes: &Shapes) -> Option<Arc<Known>> {
@@ -367,7 +372,7 @@ impl Dispatch {
             shapes.extend_from_slice(&memory.shape);
             arguments.push(Argument::Array(array, memory));
         }
-        let (made, call) = known.run(py, &arguments, &shapes, args, out.as_ref())?;
+        let (made, call) = known.results(py, &arguments, &shapes, args, out.as_ref())?;
         if out.as_ref().is_none_or(|out| out.is_none() || made.len() == 1)
             && let Some(repeat) = Repeat::new(py, &known.entry, &call, &objects, &arguments)?
         {
@@ -406,7 +411,31 @@ enum Given<'m> {
 }
 
 impl Known {
-    fn run<'py>(
+    /// An entry for arguments of a signature.
+    pub fn new(signature: Signature, shapes: Option<Shapes>, entry: Py<Entry>) -> Known {
+        Known { signature, shapes, entry, last: Mutex::default() }
+    }
+
+    /// The entry.
+    pub fn entry(&self) -> &Py<Entry> {
+        &self.entry
+    }
+
+    /// Runs the kernel on arguments of the signature that it was built for, whose shapes are these.
+    pub fn run<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &[Argument<'py>],
+        shapes: &Shapes,
+        args: &Bound<'py, PyTuple>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (made, _) = self.results(py, arguments, shapes, args, out)?;
+        self.entry.get().rebuilt(py, made)
+    }
+
+    /// Runs the kernel: the results, and the call that computed them.
+    pub fn results<'py>(
         &self,
         py: Python<'py>,
         arguments: &[Argument<'py>],
