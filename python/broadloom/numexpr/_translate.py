@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -86,9 +86,7 @@ def _handle(value: Value, kind: Kind) -> Handle:
 
 
 def _whole(kind: Kind, op: str, *operands: Handle | bool | int | float) -> Value:
-    """An operation, at least one operand of which is a handle."""
-    if not any(isinstance(operand, Handle) for operand in operands):
-        operands = (Handle.full([], operands[0], DTYPES[kind]), *operands[1:])
+    """An operation that gives a kind."""
     return Value(kind, _core.apply(op, *operands))
 
 
@@ -259,8 +257,6 @@ class KeptDtypes(Translation):
 
     def _operation(self, op: str, operands: list[Value], axis: int | None) -> Value:
         of = [operand.of for operand in operands]
-        if op == "pow" and not isinstance(of[1], Handle) and of[1] in (0, 1, 2, -1):
-            return Value("double", self._apply("pow", *of))
         if op in REDUCTIONS:
             return Value(
                 "double", self._whole(of[0]).reduce(op, None if axis is None else [axis], numpy_promotion=True)
