@@ -17,6 +17,7 @@ import numpy as np
 from broadloom import _promotion
 from broadloom._core import Handle
 from broadloom._methods import NumpyMethods
+from broadloom._tracing import refuse, visible_shape, visible_size
 
 Number = bool | int | float
 
@@ -89,7 +90,7 @@ class Array(NumpyMethods):
     @property
     def shape(self) -> tuple[int | None, ...]:
         """The extents; None for one that is open, within a function that is being traced."""
-        return self._handle.shape
+        return visible_shape(self._handle)
 
     @property
     def ndim(self) -> int:
@@ -99,13 +100,14 @@ class Array(NumpyMethods):
     @property
     def size(self) -> int | None:
         """The number of elements; None where an extent is open."""
-        return self._handle.size
+        return visible_size(self._handle)
 
     @property
     def nbytes(self) -> int | None:
         """The bytes of the elements when they are in memory; None where an extent is open."""
-        size = self._handle.size
-        return None if size is None else size * self.dtype.itemsize
+        size: Any = visible_size(self._handle)
+        nbytes: int = size * self.dtype.itemsize
+        return nbytes
 
     @property
     def T(self) -> Array:
@@ -153,7 +155,7 @@ class Array(NumpyMethods):
     def _concrete(self, what: str) -> Handle:
         """The handle, of an array that has values: within a function that is being traced, it has none."""
         if self._handle.is_symbolic:
-            raise ValueError(f"{what}: the value of a traced array is not known; use where instead of a branch")
+            refuse(what)
         return self._handle
 
     def _evaluated(self) -> Handle:
