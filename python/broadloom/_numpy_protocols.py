@@ -296,3 +296,15 @@ def of_numpy(name: str) -> Any:
     if not isinstance(function, np.ufunc | type(np.sum)):
         raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
     return function
+
+
+def listing() -> str:
+    """The section of the docs that lists NumPy's functions by what becomes of a call."""
+    heads = {
+        "universal functions": "Universal functions that stay expressions",
+        "functions": "Other functions that stay expressions",
+        "computed at once": "Functions that the engine computes when they are called",
+    }
+    return "\n\n".join(
+        f"{heads[kind]}: {', '.join(f'`{name}`' for name in names)}." for kind, names in listed_names().items()
+    )
