@@ -464,7 +464,7 @@ class Array(NumpyMethods):
         # would be lost, so nothing is computed.
         if self._origin is None and not self._handle.is_evaluated:
             raise BufferError("the array is an expression; `broadloom.evaluate` gives it memory")
-        return memoryview(self.__array__())
+        return memoryview(self.__array__())  # type: ignore[arg-type]
 
     def __copy__(self) -> Array:
         return self.copy()
