@@ -15,6 +15,7 @@ from broadloom import (
     _manipulation,
     _reductions,
     _through_numpy,
+    fft,
     linalg,
 )
 from broadloom._array import Array
@@ -55,6 +56,7 @@ __all__ = [
     "e",
     "evaluate",
     "explain",
+    "fft",
     "inf",
     "linalg",
     "nan",

@@ -127,7 +127,9 @@ def test_scalars_of_numpy_have_their_own_dtype_and_those_of_python_do_not() -> N
     assert (np.float64(1) * x).dtype == bl.float64
 
 
-@pytest.mark.parametrize(("dtype", "number"), [("int8", 300), ("uint8", -1), ("float32", 1e40), ("float32", 10**40), ("int64", 2**63)])
+@pytest.mark.parametrize(
+    ("dtype", "number"), [("int8", 300), ("uint8", -1), ("float32", 1e40), ("float32", 10**40), ("int64", 2**63)]
+)
 def test_a_number_that_the_dtype_does_not_hold_is_an_error(dtype: str, number: float) -> None:
     with pytest.raises(ValueError, match="cannot be represented"):
         bl.asarray([1], dtype=dtype) + number
@@ -278,7 +280,7 @@ def test_a_number_made_of_a_traced_array_has_no_value() -> None:
 
 def test_operators_build_on_traced_arrays() -> None:
     x = traced("n")
-    y = -(2 * x + 1) ** 2
+    y = -((2 * x + 1) ** 2)
     assert y.shape == (None,)
     y += x
     assert y._handle.is_symbolic
