@@ -461,6 +461,13 @@ class Array(NumpyMethods):
 
         return reduced(self)
 
+    def __buffer__(self, flags: int, /) -> memoryview:
+        # Python asks for it from 3.12 on. NumPy asks for it before `__array__`, and drops what is raised here: an interrupt
+        # would be lost, so nothing is computed.
+        if self._origin is None and not self._handle.is_evaluated:
+            raise BufferError("the array is an expression; `broadloom.evaluate` gives it memory")
+        return memoryview(self.__array__())  # type: ignore[arg-type]
+
     def __copy__(self) -> Array:
         return self.copy()
 
