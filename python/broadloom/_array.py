@@ -497,18 +497,19 @@ def _accepted(x: Any) -> Any:
         return x
     if kind is int:
         # The engine takes integers of 128 bits. Greater ones are numbers for floats only.
-        return x if x.bit_length() < 127 else _float_of(x)
+        return x if x.bit_length() < 127 else float_of(x)
     if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
         return of_numpy(np.asarray(x))._handle
     # Complex numbers are refused by the engine, with a message of their own.
     return x if isinstance(x, (int, float, complex)) else NotImplemented
 
 
-def _float_of(x: int) -> float:
+def float_of(x: Number) -> float:
+    """A number as a float; ValueError for an integer beyond those."""
     try:
         return float(x)
     except OverflowError:
-        raise ValueError("an integer operand cannot be represented as float64") from None
+        raise ValueError("an integer of this size cannot be represented as float64") from None
 
 
 def _strong(x: Handle | Number) -> Handle:

@@ -8,14 +8,14 @@ TypeError for others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, isfinite
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from broadloom import _core
-from broadloom._array import Array, Number, check_device, handle_of, of_numpy
+from broadloom._array import Array, Number, check_device, float_of, handle_of, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
 
@@ -107,8 +107,10 @@ def _of_values(obj: Any, dtype: np.dtype[Any] | None, copy: bool | None) -> Arra
 
 
 def _extents(shape: Shape) -> list[int]:
-    given = shape if isinstance(shape, Sequence) else [shape]
-    extents = [index(extent) for extent in given]
+    try:
+        extents = [index(shape)]  # type: ignore[arg-type]
+    except TypeError:
+        extents = [index(extent) for extent in shape]  # type: ignore[union-attr]
     if any(extent < 0 for extent in extents):
         raise ValueError(f"the shape {tuple(extents)} has a negative extent")
     return extents
@@ -170,15 +172,22 @@ def full(
     if isinstance(fill_value, (Array, np.ndarray, np.generic)):
         value = asarray(fill_value, dtype=dtype)
         return Array._of(value._operand().broadcast_to(_extents(shape)))
-    wanted = np.asarray(fill_value).dtype if dtype is None else np.dtype(dtype)
+    if isinstance(fill_value, complex):
+        raise NotImplementedError("full: there are no complex numbers in broadloom")
+    if not isinstance(fill_value, (int, float)):
+        raise TypeError(f"full: expected a number, not {type(fill_value).__name__}")
+    wanted = np.asarray(fill_value).dtype if dtype is None else dtype_of(dtype)
     return Array._of(_full(_extents(shape), fill_value, dtype_of(wanted)))
 
 
 def _full(shape: list[int], value: Number, dtype: np.dtype[Any]) -> Handle:
     if dtype.kind == "f":
-        return Handle.full(shape, value if isinstance(value, bool) else float(value), dtype)
-    if isinstance(value, complex):
-        raise NotImplementedError("full: there are no complex numbers in broadloom")
+        number = float_of(value)
+        if isfinite(number):
+            with np.errstate(over="ignore"):
+                if np.isinf(np.float64(number).astype(dtype)):
+                    raise ValueError(f"full: {value} cannot be represented as {dtype}")
+        return Handle.full(shape, number, dtype)
     if isinstance(value, float):
         raise TypeError(f"full: {value} is no {dtype}; give an integer or another dtype")
     if dtype.kind == "b":
@@ -283,16 +292,16 @@ def _float_range(bounds: list[int | float], dtype: np.dtype[Any]) -> Handle:
     start, stop, step = bounds
     if dtype.kind != "f" and all(float(x).is_integer() for x in (start, step)):
         return _integer_range(range(int(start), ceil(stop) if step > 0 else -ceil(-stop), int(step)), dtype)
-    return Handle.arange(float(start), float(stop), float(step), np.float64).astype(dtype)
+    return Handle.arange(float_of(start), float_of(stop), float_of(step), np.float64).astype(dtype)
 
 
 def _integer_range(values: range, dtype: np.dtype[Any]) -> Handle:
     """The elements of a range. The engine makes them where it can hold all three bounds; else they are index * step + start in
     arithmetic that wraps, which is exact for elements that fit, whatever the bounds."""
-    if len(values) > np.iinfo(np.int64).max:
-        raise ValueError("arange: there are more elements than memory can address")
     if not values:
         return Handle.full([0], 0, dtype)
+    if abs(values.stop - values.start) // abs(values.step) >= np.iinfo(np.int64).max:
+        raise _core.LimitError("arange: there are more elements than memory can address")
     if dtype.kind == "b":
         raise TypeError("arange: bool has no numbers; give another dtype")
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -328,7 +337,7 @@ def linspace(
     count = index(num)
     if count < 0:
         raise ValueError(f"linspace: {count} numbers are asked for")
-    bounds = [float(_python_number(x, "linspace")) for x in (start, stop)]
+    bounds = [float_of(_python_number(x, "linspace")) for x in (start, stop)]
     made = Handle.linspace(bounds[0], bounds[1], count, np.float64, bool(endpoint))
     if wanted.kind in "iu":
         made = _core.apply("floor", made)

@@ -186,6 +186,15 @@ def test_filled_arrays() -> None:
     assert same(bl.ones_like(x, dtype=bl.bool), np.ones((2, 1), dtype=bool))
     with pytest.raises(ValueError, match="negative"):
         bl.zeros((2, -1))
+    for value, dtype in ((1e300, bl.float32), (70000, bl.float16), (10**400, bl.float64)):
+        with pytest.raises(ValueError, match="represented"):
+            bl.full(1, value, dtype=dtype)
+    assert bl.full(1, bl.inf, dtype=bl.float16).tolist() == [bl.inf]
+    assert bl.zeros(np.array([1, 2])).shape == (1, 2)
+    with pytest.raises(TypeError, match="list"):
+        bl.full(2, [1, 2])  # type: ignore[arg-type]
+    with pytest.raises(NotImplementedError, match="complex"):
+        bl.full(2, 1j)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="300"):
         bl.full(1, 300, dtype=bl.int8)
     with pytest.raises(TypeError):
@@ -254,6 +263,11 @@ def test_ranges_that_there_are_not() -> None:
         bl.arange(0, 129, dtype=bl.int8)
     with pytest.raises(TypeError, match="bool"):
         bl.arange(2, dtype=bl.bool)
+    with pytest.raises(bl.LimitError):
+        bl.arange(10**30)
+    assert bl.arange(-(10**30)).tolist() == []
+    with pytest.raises(ValueError):
+        bl.arange(0.0, np.inf)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
