@@ -51,7 +51,8 @@ def asarray(
 
     The memory of a NumPy array is shared where that is possible, and **read when a value is computed**: a write in between
     is seen. Strided and read-only memory is shared; of memory in another order of bytes, or misaligned, a copy is made. With
-    `copy=True` the values are those of now: a snapshot. With `copy=False` ValueError is raised where a copy is needed: for
+    `copy=True` the values are those of now: a snapshot. (This is the one exception to the rule that an array means the
+    values of the time when it was built; values that were computed whole are kept.) With `copy=False` ValueError is raised where a copy is needed: for
     sequences, for another dtype, and for memory that cannot be shared. An Array is returned itself, unless a copy or
     another dtype is asked for.
 

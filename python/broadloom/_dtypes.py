@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _core, _promotion
 from broadloom._array import Array, check_device
 from broadloom._core import Handle
 
@@ -121,8 +121,10 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return promoted
 
 
-def _promote(dtype: DType, other: DType | builtins.bool | int | float, mixed: builtins.bool = False) -> DType:
+def _promote(dtype: DType, other: DType | builtins.bool | float, mixed: builtins.bool = False) -> DType:
     """The dtype that two promote to; if kinds are mixed, as NumPy promotes them, or TypeError."""
+    if _promotion.by_numpy():
+        return np.result_type(dtype, other)
     second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other
     operands = Handle.full((), True, bool), Handle.full((), 0, dtype), second
     try:
