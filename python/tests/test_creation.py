@@ -330,6 +330,6 @@ def test_grids_that_there_are_not() -> None:
 
 def test_traced_arrays_have_triangles_but_no_shape() -> None:
     x = bl.Array._of(Handle.input("x", "float64", ["n", "n"]))
-    assert bl.tril(x).shape == (None, None)
-    with pytest.raises(ValueError, match="traced"):
+    assert bl.tril(x)._handle.shape == (None, None)
+    with pytest.raises((TypeError, ValueError), match="traced"):
         bl.zeros_like(x)
