@@ -122,11 +122,15 @@ def _filled(shape: Shape, value: Number, dtype: DTypeLike | None, device: str | 
     return Array._of(Handle.full(_extents(shape), value, np.float64 if dtype is None else dtype_of(dtype)))
 
 
-def _like(x: Array, dtype: DTypeLike | None) -> tuple[list[int], np.dtype[Any]]:
+def _filled_like(x: Array, value: Number | Array, dtype: DTypeLike | None, device: str | None) -> Array:
+    """One value in the shape of `x`, which is open where `x` is traced: then only an expression of `x` has it."""
     handle = handle_of(x)
-    if None in handle.shape:
-        raise ValueError("the shape of a traced array is not known")
-    return [extent or 0 for extent in handle.shape], handle.dtype if dtype is None else dtype_of(dtype)
+    wanted = handle.dtype if dtype is None else dtype_of(dtype)
+    shape = [extent for extent in handle.shape if extent is not None]
+    if len(shape) == handle.ndim:
+        return full(shape, value, dtype=wanted, device=device)
+    one = full((), value, dtype=wanted, device=device)._operand()
+    return Array._of(_core.apply("where", _core.apply("equal", handle, handle), one, one))
 
 
 def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
@@ -205,8 +209,7 @@ def zeros_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | Non
     >>> bl.zeros_like(bl.asarray([1, 2, 3]))
     Array([0, 0, 0], dtype=int64)
     """
-    shape, wanted = _like(x, dtype)
-    return _filled(shape, 0, wanted, device)
+    return _filled_like(x, False, dtype, device)
 
 
 def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
@@ -215,8 +218,7 @@ def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None
     >>> bl.ones_like(bl.asarray([1.0, 2.0]), dtype=bl.bool)
     Array([ True,  True], dtype=bool)
     """
-    shape, wanted = _like(x, dtype)
-    return _filled(shape, 1, wanted, device)
+    return _filled_like(x, True, dtype, device)
 
 
 def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
@@ -236,8 +238,7 @@ def full_like(
     >>> bl.full_like(bl.asarray([1, 2, 3]), -1)
     Array([-1, -1, -1], dtype=int64)
     """
-    shape, wanted = _like(x, dtype)
-    return full(shape, fill_value, dtype=wanted, device=device)
+    return _filled_like(x, fill_value, dtype, device)
 
 
 def _python_number(x: Any, name: str) -> int | float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import broadloom as bl
-from broadloom._core import Handle
+from broadloom._core import Handle, Kernel
 
 
 class Exporter:
@@ -328,8 +328,24 @@ def test_grids_that_there_are_not() -> None:
         bl.meshgrid(bl.ones((1, 1)))
 
 
-def test_traced_arrays_have_triangles_but_no_shape() -> None:
+def test_filled_arrays_and_triangles_of_traced_arrays() -> None:
     x = bl.Array._of(Handle.input("x", "float64", ["n", "n"]))
-    assert bl.tril(x)._handle.shape == (None, None)
-    with pytest.raises((TypeError, ValueError), match="traced"):
-        bl.zeros_like(x)
+    made = {
+        "zeros": bl.zeros_like(x, dtype=bl.int8),
+        "ones": bl.ones_like(x),
+        "full": bl.full_like(x, 7.5),
+        "tril": bl.tril(x),
+        "imag": bl.imag(x),
+    }
+    kernel = Kernel([(name, y._handle) for name, y in made.items()], [x._handle])
+    values = np.array([[np.nan, 1.0], [2.0, 3.0]])
+    expected = [
+        np.zeros((2, 2), dtype=np.int8),
+        np.ones((2, 2)),
+        np.full((2, 2), 7.5),
+        np.tril(values),
+        np.zeros((2, 2)),
+    ]
+    for got, wanted in zip(kernel.run([values]), expected, strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)
