@@ -595,6 +595,12 @@ except RuntimeError as error:
     assert "imported already" in in_subprocess(code)
 
 
+def test_a_pth_file_installs_for_an_environment(tmp_path: Path) -> None:
+    (tmp_path / "broadloom.pth").write_text("import broadloom.numexpr; broadloom.numexpr.install()\n", encoding="utf-8")
+    code = f"import site; site.addsitedir({str(tmp_path)!r}); import numexpr; print(numexpr.__name__)"
+    assert in_subprocess(code) == "broadloom.numexpr"
+
+
 def test_functions_are_pickled_by_name() -> None:
     for function in (ne.evaluate, ne.re_evaluate, ne.validate):
         assert pickle.loads(pickle.dumps(function)) is function

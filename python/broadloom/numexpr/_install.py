@@ -48,9 +48,9 @@ _FINDER = _Finder()
 def install() -> None:
     """Makes `import numexpr` give this package, in this process, from now on. Calling it again is without an effect.
 
-    It has to come before numexpr is imported, and so before pandas is. A subprocess needs its own call: a file `broadloom.pth`
-    in its site-packages, with the line `import broadloom.numexpr._install as _; _.install()`, makes it for every interpreter of that
-    environment. The package is imported when numexpr is.
+    It has to come before numexpr is imported, and so before pandas is. A subprocess needs its own call: a file `broadloom.pth` in
+    the folder of its site packages, with the line `import broadloom.numexpr; broadloom.numexpr.install()`, makes it in every
+    interpreter of that environment.
 
     Raises `RuntimeError` if numexpr itself is imported already.
     """
