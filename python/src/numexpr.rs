@@ -444,96 +444,63 @@ fn look_up<'py>(
 
 impl<'py> Scope<'_, 'py> {
     fn values(&self, py: Python<'py>, names: &[Py<PyString>]) -> PyResult<Values<'py>> {
-        if self.above == 0 {
-            return self.values_here(py, names);
+        if let (Some(locals), Some(globals)) = (self.locals, self.globals) {
+            return values_of(py, names, locals, globals);
         }
-        let frame = py.import("sys")?.getattr("_getframe")?.call1((self.above,))?;
-        let of_frame = |given: Option<&Bound<'py, PyAny>>, name: &str| match given {
-            Some(given) => Ok(given.clone()),
-            None => frame.getattr(name),
-        };
-        let (locals, globals) = (of_frame(self.locals, "f_locals")?, of_frame(self.globals, "f_globals")?);
-        let values = values_of(names, py, Some(&locals), &globals);
+        let (locals, globals) = self.of_frame(py)?;
+        let values = values_of(py, names, self.locals.unwrap_or(&locals), self.globals.unwrap_or(&globals));
         if self.locals.is_none() && !locals.is(&globals) {
-            let references = locals.as_ptr();
-            drop(locals);
-            drop_snapshot(py, references, &frame);
+            clear_snapshot(&locals);
         }
         values
     }
 
-    /// The values of the frame that called.
-    fn values_here(&self, py: Python<'py>, names: &[Py<PyString>]) -> PyResult<Values<'py>> {
+    /// The local and the global variables of the frame that called, or of one above it.
+    fn of_frame(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        if self.above > 0 {
+            let frame = py.import("sys")?.getattr("_getframe")?.call1((self.above,))?;
+            return Ok((frame.getattr("f_locals")?, frame.getattr("f_globals")?));
+        }
         // SAFETY: the GIL is held; the result is borrowed from the frame, which runs for as long as this call, or null.
-        let of_frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetGlobals()) };
-        let globals = match (self.globals, &of_frame) {
-            (Some(given), _) => given,
-            (None, Some(globals)) => globals,
-            (None, None) => {
-                return Err(PyRuntimeError::new_err("there is no frame to look for variables in"));
-            }
+        let globals = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetGlobals()) };
+        let none = || PyRuntimeError::new_err("there is no frame to look for variables in");
+        let globals = globals.ok_or_else(none)?;
+        // SAFETY: as above; null comes with an exception.
+        let locals = match self.locals {
+            Some(given) => given.clone(),
+            None => unsafe { Bound::from_borrowed_ptr_or_err(py, ffi::PyEval_GetLocals()) }?,
         };
-        if let Some(locals) = self.locals {
-            return values_of(names, py, Some(locals), globals);
-        }
-        if names.is_empty() {
-            return Ok(Values::new());
-        }
-        // SAFETY: as above.
-        let snapshot = unsafe { ffi::PyEval_GetLocals() };
-        if snapshot.is_null() {
-            return Err(PyErr::fetch(py));
-        }
-        // SAFETY: as above; the frame keeps it.
-        let locals = unsafe { Bound::from_borrowed_ptr(py, snapshot) };
-        let values = values_of(names, py, Some(&locals), globals);
-        drop(locals);
-        let is_globals = of_frame.is_some_and(|globals| globals.as_ptr() == snapshot);
-        if !is_globals {
-            clear_snapshot(snapshot);
-        }
-        values
+        Ok((locals, globals))
     }
 }
 
 /// Empties the dictionary in which a function's frame presents its variables, so that it does not keep them alive. A namespace
-/// that is someone else's too (of a class body, of `exec`, or one that `locals()` has given) stays as it is.
-fn clear_snapshot(snapshot: *mut ffi::PyObject) {
-    // SAFETY: the frame keeps the dictionary; with one reference, nobody else reads it, and a function's variables are not in it.
-    unsafe {
-        if ffi::PyDict_CheckExact(snapshot) != 0 && ffi::Py_REFCNT(snapshot) == 1 {
-            ffi::PyDict_Clear(snapshot);
-        }
-    }
-}
-
-/// [`clear_snapshot`] for a frame further up.
-fn drop_snapshot(_py: Python<'_>, snapshot: *mut ffi::PyObject, frame: &Bound<'_, PyAny>) {
-    // The frame still has it, unless its variables are presented by a proxy, which is gone by now.
-    let Ok(again) = frame.getattr("f_locals") else { return };
-    if again.as_ptr() == snapshot {
-        drop(again);
-        clear_snapshot(snapshot);
+/// that is someone else's too (of a class body, of `exec`, or one that `locals()` has given) stays as it is: it has more
+/// references than the frame's and this one.
+fn clear_snapshot(locals: &Bound<'_, PyAny>) {
+    // SAFETY: the object is alive and the GIL is held.
+    let references = unsafe { ffi::Py_REFCNT(locals.as_ptr()) };
+    if references == 2
+        && let Ok(locals) = locals.cast_exact::<PyDict>()
+    {
+        locals.clear();
     }
 }
 
 /// The values of names in the first of two scopes that has them.
 fn values_of<'py>(
-    names: &[Py<PyString>],
     py: Python<'py>,
-    locals: Option<&Bound<'py, PyAny>>,
+    names: &[Py<PyString>],
+    locals: &Bound<'py, PyAny>,
     globals: &Bound<'py, PyAny>,
 ) -> PyResult<Values<'py>> {
     let mut values = Values::new();
     for name in names {
         let name = name.bind(py);
-        let mut found = None;
-        if let Some(locals) = locals {
-            found = look_up(locals, name)?;
-        }
-        if found.is_none() {
-            found = look_up(globals, name)?;
-        }
+        let found = match look_up(locals, name)? {
+            Some(found) => Some(found),
+            None => look_up(globals, name)?,
+        };
         values.push(found.ok_or_else(|| PyKeyError::new_err(name.clone().unbind()))?);
     }
     Ok(values)
