@@ -465,9 +465,9 @@ impl<'py> Scope<'_, 'py> {
         let globals = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetGlobals()) };
         let none = || PyRuntimeError::new_err("there is no frame to look for variables in");
         let globals = globals.ok_or_else(none)?;
-        // SAFETY: as above; null comes with an exception.
         let locals = match self.locals {
             Some(given) => given.clone(),
+            // SAFETY: as above; null comes with an exception.
             None => unsafe { Bound::from_borrowed_ptr_or_err(py, ffi::PyEval_GetLocals()) }?,
         };
         Ok((locals, globals))
