@@ -1,8 +1,7 @@
 """Memory of NumPy's that belongs to arrays of ours alone.
 
-Results that are put together of parts, and arrays whose elements are set, are written into such a buffer and seen
-through a view that is read-only. The view is what handles keep alive, so that its death tells that nothing reads
-the buffer any more.
+Results that are put together of parts, and arrays whose elements are set, are written into such a buffer and read
+through a view. The view is what handles keep alive, so that its death tells that nothing reads the buffer any more.
 """
 
 from __future__ import annotations
@@ -33,22 +32,15 @@ def region(buffer: Buffer, key: tuple[Any, ...] = ()) -> np.ndarray:
     return plain[key if Ellipsis in key else (*key, Ellipsis)]
 
 
-def read_only(values: np.ndarray) -> np.ndarray:
-    """A view that refuses to be written; the flags of the array itself are left alone."""
-    view = values.view(np.ndarray)
-    view.flags.writeable = False
-    return view
-
-
 def array_over(values: Any) -> Array:
     """An array over a buffer, or over what a function of NumPy's returned, which may be one of its scalars."""
-    view = read_only(np.asarray(values) if not isinstance(values, Buffer) else values)
+    view = np.asarray(values).view(np.ndarray)
     return Array._of(Handle.from_numpy(view), view)
 
 
 def put(array: Array, buffer: Buffer) -> None:
     """Makes a buffer the memory of an array."""
-    view = read_only(buffer)
+    view = buffer.view(np.ndarray)
     array._replace(Handle.from_numpy(view))
     array._origin = view
 

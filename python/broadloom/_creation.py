@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from broadloom import _core
 from broadloom._array import Array, Number, check_device, handle_of, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = [
     "arange",
@@ -42,7 +44,7 @@ Shape = int | Sequence[int]
 
 
 def asarray(
-    obj: Any, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None, copy: bool | None = None
+    obj: Any, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None
 ) -> Array:
     """An array of what `obj` has: an array, a number, nested sequences of numbers, or an object with memory (a buffer,
     `__array__`, DLPack).
@@ -112,19 +114,19 @@ def _extents(shape: Shape) -> list[int]:
     return extents
 
 
-def _filled(shape: Shape, value: Number, dtype: npt.DTypeLike | None, device: str | None) -> Array:
+def _filled(shape: Shape, value: Number, dtype: DTypeLike | None, device: str | None) -> Array:
     check_device(device)
     return Array._of(Handle.full(_extents(shape), value, np.float64 if dtype is None else dtype_of(dtype)))
 
 
-def _like(x: Array, dtype: npt.DTypeLike | None) -> tuple[list[int], np.dtype[Any]]:
+def _like(x: Array, dtype: DTypeLike | None) -> tuple[list[int], np.dtype[Any]]:
     handle = handle_of(x)
     if None in handle.shape:
         raise ValueError("the shape of a traced array is not known")
     return [extent or 0 for extent in handle.shape], handle.dtype if dtype is None else dtype_of(dtype)
 
 
-def zeros(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Zeros; float64 by default. ValueError for a negative extent.
 
     >>> bl.zeros((2, 2))
@@ -134,7 +136,7 @@ def zeros(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | Non
     return _filled(shape, 0, dtype, device)
 
 
-def ones(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Ones; float64 by default. ValueError for a negative extent.
 
     >>> bl.ones(3, dtype=bl.int8)
@@ -143,7 +145,7 @@ def ones(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None
     return _filled(shape, 1, dtype, device)
 
 
-def empty(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """An array whose values are of no interest; they are zeros, in no memory. float64 by default.
 
     >>> bl.empty((2, 3)).shape
@@ -153,7 +155,7 @@ def empty(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | Non
 
 
 def full(
-    shape: Shape, fill_value: Number | Array, *, dtype: npt.DTypeLike | None = None, device: str | None = None
+    shape: Shape, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None
 ) -> Array:
     """One value everywhere: bool, int64 or float64 by the kind of the number by default, or the dtype of an array without
     axes.
@@ -187,7 +189,7 @@ def _full(shape: list[int], value: Number, dtype: np.dtype[Any]) -> Handle:
     return Handle.full(shape, value, dtype)
 
 
-def zeros_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def zeros_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Zeros of the shape of `x`, and of its dtype by default.
 
     >>> bl.zeros_like(bl.asarray([1, 2, 3]))
@@ -197,7 +199,7 @@ def zeros_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: str |
     return _filled(shape, 0, wanted, device)
 
 
-def ones_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Ones of the shape of `x`, and of its dtype by default.
 
     >>> bl.ones_like(bl.asarray([1.0, 2.0]), dtype=bl.bool)
@@ -207,7 +209,7 @@ def ones_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: str | 
     return _filled(shape, 1, wanted, device)
 
 
-def empty_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """An array of the shape of `x`, and of its dtype by default, whose values are of no interest.
 
     >>> bl.empty_like(bl.asarray([1, 2, 3])).dtype
@@ -217,7 +219,7 @@ def empty_like(x: Array, /, *, dtype: npt.DTypeLike | None = None, device: str |
 
 
 def full_like(
-    x: Array, /, fill_value: Number | Array, *, dtype: npt.DTypeLike | None = None, device: str | None = None
+    x: Array, /, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None
 ) -> Array:
     """One value in the shape of `x`, and of its dtype by default; errors as those of `full`.
 
@@ -245,7 +247,7 @@ def arange(
     stop: float | None = None,
     step: float = 1,
     *,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     device: str | None = None,
 ) -> Array:
     """The numbers `start`, `start + step`, … before `stop`; of one number, those from 0 before it.
@@ -309,7 +311,7 @@ def linspace(
     /,
     num: int,
     *,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     device: str | None = None,
     endpoint: bool = True,
 ) -> Array:
@@ -339,7 +341,7 @@ def eye(
     /,
     *,
     k: int = 0,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     device: str | None = None,
 ) -> Array:
     """A matrix with ones where the column is the row plus `k`, and zeros elsewhere; square by default, and float64.

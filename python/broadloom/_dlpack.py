@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from broadloom._array import Array, check_device
-from broadloom._buffer import Buffer
 from broadloom._creation import asarray
 
 __all__ = ["from_dlpack"]
@@ -85,7 +84,7 @@ class _Writeable:
 def _writeable(array: Array, values: np.ndarray) -> np.ndarray:
     """A writeable view, for a consumer that can't be told that it must not write."""
     origin = array._origin
-    if origin is None or isinstance(origin.base, Buffer):
+    if origin is None:
         return np.asarray(_Writeable(values))
     if origin.flags.writeable:
         return origin

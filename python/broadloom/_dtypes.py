@@ -4,15 +4,16 @@ table of it."""
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from broadloom import _core
+from broadloom import _core, _promotion
 from broadloom._array import Array, check_device
 from broadloom._core import Handle
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = [
     "astype",
@@ -67,7 +68,7 @@ KINDS: dict[str, tuple[DType, ...]] = {
 }
 
 
-def dtype_of(dtype: npt.DTypeLike) -> DType:
+def dtype_of(dtype: DTypeLike) -> DType:
     """One of our dtypes of what names it; TypeError for a dtype that there is not."""
     found = np.dtype(dtype).newbyteorder("=")
     if found not in ALL:
@@ -77,7 +78,7 @@ def dtype_of(dtype: npt.DTypeLike) -> DType:
     return found
 
 
-def astype(x: Array, dtype: npt.DTypeLike, /, *, copy: builtins.bool = True, device: str | None = None) -> Array:
+def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool = True, device: str | None = None) -> Array:
     """The elements of `x` converted to another dtype.
 
     A float becomes an integer by truncation, at most the dtype's maximum and at least its minimum, and 0 for NaN; an integer
@@ -121,6 +122,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def _promote(dtype: DType, other: DType | builtins.bool | float) -> DType:
+    if _promotion.by_numpy():
+        return np.result_type(dtype, other)
     second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other
     try:
         return _core.apply("where", Handle.full((), True, bool), Handle.full((), 0, dtype), second).dtype
@@ -128,7 +131,7 @@ def _promote(dtype: DType, other: DType | builtins.bool | float) -> DType:
         raise TypeError(str(error).replace("where:", "result_type:", 1)) from None
 
 
-def can_cast(from_: npt.DTypeLike | Array, to: npt.DTypeLike, /) -> builtins.bool:
+def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
     """Whether promotion takes a dtype, or that of an array, to another: whether no value is lost.
 
     >>> bl.can_cast(bl.int8, bl.int16), bl.can_cast(bl.int16, bl.int8), bl.can_cast(bl.int32, bl.float64)
@@ -142,7 +145,7 @@ def can_cast(from_: npt.DTypeLike | Array, to: npt.DTypeLike, /) -> builtins.boo
         return False
 
 
-def isdtype(dtype: npt.DTypeLike, kind: Any) -> builtins.bool:
+def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
     """Whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
     "complex floating", "numeric", a dtype, or any of a tuple of those. ValueError for a kind that there is not.
 
@@ -159,52 +162,60 @@ def isdtype(dtype: npt.DTypeLike, kind: Any) -> builtins.bool:
     return builtins.bool(found == np.dtype(kind))
 
 
-@dataclass(frozen=True)
 class FloatInfo:
     """What `finfo` tells: bits, eps (the distance from 1 to the next number), max, min, smallest_normal, dtype."""
 
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
-    dtype: DType
+    __slots__ = ("bits", "dtype", "eps", "max", "min", "smallest_normal")
+
+    def __init__(self, dtype: DType) -> None:
+        info = np.finfo(dtype)
+        self.bits = int(info.bits)
+        self.eps = float(info.eps)
+        self.max = float(info.max)
+        self.min = float(info.min)
+        self.smallest_normal = float(info.smallest_normal)
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"finfo({', '.join(f'{name}={getattr(self, name)}' for name in self.__slots__)})"
 
 
-@dataclass(frozen=True)
 class IntInfo:
     """What `iinfo` tells: bits, max, min, dtype."""
 
-    bits: int
-    max: int
-    min: int
-    dtype: DType
+    __slots__ = ("bits", "dtype", "max", "min")
+
+    def __init__(self, dtype: DType) -> None:
+        info = np.iinfo(dtype)
+        self.bits = int(info.bits)
+        self.max = int(info.max)
+        self.min = int(info.min)
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"iinfo({', '.join(f'{name}={getattr(self, name)}' for name in self.__slots__)})"
 
 
-def _asked(of: npt.DTypeLike | Array, name: str, kind: tuple[DType, ...]) -> DType:
+def _asked(of: DTypeLike | Array, name: str, kind: tuple[DType, ...]) -> DType:
     dtype = of.dtype if isinstance(of, Array) else dtype_of(of)
     if dtype not in kind:
         raise TypeError(f"{name}: expected one of {', '.join(map(str, kind))}, not {dtype}")
     return dtype
 
 
-def finfo(type: npt.DTypeLike | Array, /) -> FloatInfo:
+def finfo(type: DTypeLike | Array, /) -> FloatInfo:
     """The limits of a float dtype, or of that of an array; TypeError for another dtype.
 
     >>> bl.finfo(bl.float32).eps == 2.0 ** -23
     True
     """
-    dtype = _asked(type, "finfo", FLOATS)
-    info = np.finfo(dtype)
-    return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), dtype)
+    return FloatInfo(_asked(type, "finfo", FLOATS))
 
 
-def iinfo(type: npt.DTypeLike | Array, /) -> IntInfo:
+def iinfo(type: DTypeLike | Array, /) -> IntInfo:
     """The limits of an integer dtype, or of that of an array; TypeError for another dtype.
 
     >>> bl.iinfo(bl.int8).max
     127
     """
-    dtype = _asked(type, "iinfo", SIGNED + UNSIGNED)
-    info = np.iinfo(dtype)
-    return IntInfo(int(info.bits), int(info.max), int(info.min), dtype)
+    return IntInfo(_asked(type, "iinfo", SIGNED + UNSIGNED))

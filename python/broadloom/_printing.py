@@ -10,7 +10,6 @@ from itertools import product
 
 import numpy as np
 
-from broadloom import _core
 from broadloom._array import Array
 
 
@@ -29,11 +28,10 @@ def _corners(array: Array, edge: int) -> np.ndarray:
             shape.append(extent)
             parts.append([(slice(0, extent), slice(0, extent))])
     shown = np.zeros(shape, dtype=array.dtype)
-    blocks = list(product(*parts))
-    handle = array._handle
-    made = _core.evaluate_many([handle.slice([source for source, _ in block]) for block in blocks])
-    for block, values in zip(blocks, made, strict=True):
-        shown[tuple(target for _, target in block)] = values.to_numpy()
+    # One by one: together, they would share the whole array, in memory.
+    for block in product(*parts):
+        corner = array._handle.slice([source for source, _ in block])
+        shown[tuple(target for _, target in block)] = corner.evaluate().to_numpy()
     return shown
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import builtins
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
-from broadloom import _core
+from broadloom import _core, _promotion
 from broadloom._array import Array, handle_of
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = [
     "all",
@@ -60,8 +61,9 @@ def _reduce(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> 
     return Array._of(handle_of(x).reduce(name, _axes(axis), builtins.bool(keepdims), **options))
 
 
-def _added(name: str, x: Array, axis: Axis, dtype: npt.DTypeLike | None, keepdims: bool) -> Array:
-    return _reduce(name, x, axis, keepdims, dtype=None if dtype is None else dtype_of(dtype))
+def _added(name: str, x: Array, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
+    wanted = None if dtype is None else dtype_of(dtype)
+    return _reduce(name, x, axis, keepdims, dtype=wanted, numpy_promotion=_promotion.by_numpy())
 
 
 def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float = 0.0) -> Array:
@@ -69,7 +71,11 @@ def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float =
     return _reduce(name, x, axis, keepdims, correction=float(correction), numpy_promotion=True)
 
 
-def sum(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+def _as(x: Array, dtype: DTypeLike | None) -> Array:
+    return x if dtype is None else Array._of(handle_of(x).astype(dtype_of(dtype)))
+
+
+def sum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The sum; of nothing 0. Takes numbers; integers are added as int64 or uint64, floats in their own dtype, unless
     `dtype` says in which.
 
@@ -79,7 +85,7 @@ def sum(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, k
     return _added("sum", x, axis, dtype, keepdims)
 
 
-def prod(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+def prod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The product; of nothing 1. Takes numbers; dtypes are those of `sum`.
 
     >>> bl.prod(bl.asarray([1, 2, 3, 4]))
@@ -182,7 +188,7 @@ def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> 
     return _reduce("count_nonzero", x, axis, keepdims)
 
 
-def nansum(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+def nansum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The sum of the elements that are not NaN; else as `sum`. Not in the standard.
 
     >>> bl.nansum(bl.asarray([1.0, bl.nan, 2.0]))
@@ -191,7 +197,7 @@ def nansum(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None
     return _added("nansum", x, axis, dtype, keepdims)
 
 
-def nanprod(x: Array, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+def nanprod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The product of the elements that are not NaN; else as `prod`. Not in the standard.
 
     >>> bl.nanprod(bl.asarray([3.0, bl.nan, 2.0]))
@@ -218,34 +224,55 @@ def nanmin(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return _reduce("nanmin", x, axis, keepdims)
 
 
-def nanmean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The mean of the elements that are not NaN; NaN if there are none. Else as `mean`. Not in the standard.
+def nanmean(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The mean of the elements that are not NaN, converted to `dtype`; NaN if there are none. Else as `mean`. Not in the
+    standard.
 
     >>> bl.nanmean(bl.asarray([1.0, bl.nan, 2.0]))
     Array(1.5, dtype=float64)
     """
-    return _moment("nanmean", x, axis, keepdims)
+    return _moment("nanmean", _as(x, dtype), axis, keepdims)
 
 
-def nanvar(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """The variance of the elements that are not NaN; else as `var`. Not in the standard.
+def nanvar(
+    x: Array,
+    /,
+    *,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    ddof: float = 0.0,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """The variance of the elements that are not NaN, converted to `dtype`; else as `var`. `ddof` is NumPy's name of
+    `correction`. Not in the standard.
 
     >>> bl.nanvar(bl.asarray([1.0, bl.nan, 3.0]))
     Array(1., dtype=float64)
     """
-    return _moment("nanvar", x, axis, keepdims, correction)
+    return _moment("nanvar", _as(x, dtype), axis, keepdims, correction + ddof)
 
 
-def nanstd(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """The standard deviation of the elements that are not NaN; else as `std`. Not in the standard.
+def nanstd(
+    x: Array,
+    /,
+    *,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    ddof: float = 0.0,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """The standard deviation of the elements that are not NaN, converted to `dtype`; else as `std`. `ddof` is NumPy's name of
+    `correction`. Not in the standard.
 
     >>> bl.nanstd(bl.asarray([1.0, bl.nan, 5.0]))
     Array(2., dtype=float64)
     """
-    return _moment("nanstd", x, axis, keepdims, correction)
+    return _moment("nanstd", _as(x, dtype), axis, keepdims, correction + ddof)
 
 
-def _accumulated(name: str, x: Array, axis: int | None, dtype: npt.DTypeLike | None, include_initial: bool) -> Array:
+def _accumulated(name: str, x: Array, axis: int | None, dtype: DTypeLike | None, include_initial: bool) -> Array:
     wanted = None if dtype is None else dtype_of(dtype)
     at = None if axis is None else index(axis)
     return Array._of(handle_of(x).cumulative(name, at, wanted, builtins.bool(include_initial)))
@@ -256,7 +283,7 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """Each element added to those before it along an axis, which only an array of one axis may leave out; after a 0, if
@@ -273,7 +300,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """Each element multiplied by those before it along an axis, which only an array of one axis may leave out; after a 1,

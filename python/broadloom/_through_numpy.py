@@ -295,9 +295,9 @@ def _integers(name: str, x: Array) -> np.ndarray:
 
 
 def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The values of two numeric operands, in the dtype that they promote to."""
+    """The values of two numeric operands that promote to one dtype, which is the one that NumPy gives them."""
     a, b = values_of(x1), values_of(x2)
     dtype = promoted(name, [a.dtype, b.dtype])
     if dtype == np.bool_:
         raise TypeError(f"{name}: the arrays are bool, expected numbers")
-    return a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    return a, b

@@ -18,7 +18,7 @@ from broadloom import _core
 from broadloom._array import Array, handle_of
 from broadloom._buffer import array_over
 from broadloom._manipulation import matrix_transpose
-from broadloom._operands import as_array, extents, several_axes
+from broadloom._operands import as_array, extents, promoted, several_axes
 from broadloom._reductions import vecdot
 from broadloom._through_numpy import matmul, tensordot, values_of
 
@@ -107,9 +107,9 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
         raise ValueError(f"cross: axis {place} is not one of both arrays, counted from the last as -1")
     if a.shape[place] != 3 or b.shape[place] != 3:
         raise ValueError(f"cross: vectors have 3 elements, these {a.shape[place]} and {b.shape[place]}")
-    x, y = handle_of(x1), handle_of(x2)
-    dtype = _core.apply("multiply", x, y).dtype
-    return array_over(np.linalg.cross(a.astype(dtype, copy=False), b.astype(dtype, copy=False), axis=place))
+    if promoted("cross", [a.dtype, b.dtype]) == np.bool_:
+        raise TypeError("cross: the arrays are bool, expected numbers")
+    return array_over(np.linalg.cross(a, b, axis=place))
 
 
 def det(x: Array, /) -> Array:

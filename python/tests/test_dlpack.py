@@ -59,7 +59,7 @@ def test_memory_is_lent_read_only_without_a_copy() -> None:
 @pytest.mark.parametrize("version", [{}, {"max_version": None}, {"max_version": (0, 8)}])
 def test_a_consumer_that_knows_no_read_only_memory_gets_a_copy(version: dict[str, Any]) -> None:
     memory = np.arange(3.0)
-    for x in (bl.asarray(memory) * 1, bl.concat([bl.asarray(memory)]), bl.asarray(memory)):
+    for x in (bl.asarray(memory) * 1, bl.concat([bl.asarray(memory)]), bl.sort(bl.asarray(memory)), bl.asarray(memory)):
         copied = Consumer(x, **version).read()
         assert copied.tolist() == [0.0, 1.0, 2.0]
         assert not np.shares_memory(copied, np.asarray(x))
@@ -84,10 +84,11 @@ def test_a_copy_on_request() -> None:
 
 
 def test_lent_memory_outlives_the_array() -> None:
-    x = bl.asarray(np.arange(1000.0)) * 2
-    lent, forced = np.from_dlpack(x), Consumer(x, copy=False).read()
-    del x
-    bl.asarray(np.ones(1000)) * 3
+    lent = np.from_dlpack(bl.asarray(np.arange(1000.0)) * 2)
+    forced = Consumer(bl.asarray(np.arange(1000.0)) * 2, copy=False).read()
+    # Memory of this size that was freed would be taken for these.
+    others = [np.asarray(bl.asarray(np.ones(1000)) * i) for i in range(20)]
+    assert len(others) == 20
     assert lent[999] == 1998.0
     assert forced[999] == 1998.0
 

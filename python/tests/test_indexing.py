@@ -62,6 +62,11 @@ def test_any_view_of_any_shape_is_numpys(data: st.DataObject) -> None:
     assert np.array_equal(np.asarray(x), expected)
 
 
+def test_all_of_shared_memory_is_that_memory() -> None:
+    memory = np.arange(3)
+    assert np.shares_memory(np.asarray(bl.asarray(memory)[...]), memory)
+
+
 def test_bounds_may_be_arrays_of_rank_0() -> None:
     x, two = bl.asarray(CUBE), bl.asarray(np.array(2))
     assert np.array_equal(np.asarray(x[1, two]), CUBE[1, 2])
@@ -267,6 +272,8 @@ def test_a_value_has_to_broadcast() -> None:
     for key, shape in [(0, (2, 4)), (..., (3, 3, 4)), ((0, 0), (3,)), (CUBE > 3, (2,))]:
         with pytest.raises(ValueError):
             x[key] = bl.asarray(np.zeros(shape, np.int32))
+    with pytest.raises(ValueError, match="broadcast"):
+        x[0] = bl.asarray(np.zeros((2, 3, 4), np.int32))
     assert np.array_equal(np.asarray(x), CUBE)
     x[0] = bl.asarray(np.ones((1, 1, 3, 1), np.int32))
     assert np.all(np.asarray(x)[0] == 1)

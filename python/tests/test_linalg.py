@@ -122,6 +122,8 @@ def test_cross_products() -> None:
     assert np.array_equal(np.asarray(got), np.cross(a, np.broadcast_to(b, a.shape), axis=-2))
     small = linalg.cross(bl.asarray(np.array([0, 0, 100], np.int8)), bl.asarray(np.array([100, 0, 0], np.uint8)))
     assert (small.dtype, np.asarray(small).tolist()) == (np.int16, [0, 10000, 0])
+    with pytest.raises(TypeError, match="bool"):
+        linalg.cross(bl.asarray(np.ones(3, bool)), bl.asarray(np.ones(3, bool)))
     for axis in (-1, 1, -3):
         with pytest.raises(ValueError):
             linalg.cross(bl.asarray(a), bl.asarray(b), axis=axis)
