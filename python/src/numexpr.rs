@@ -12,9 +12,10 @@ use broadloom::Literal;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 use smallvec::SmallVec;
 
 use crate::dispatch::{Argument, Entry, Known, Shapes, Signature, described, signature};
@@ -515,8 +516,12 @@ fn plan_of<'py>(
     disable_cache: bool,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, Plan>> {
-    let is_default =
-        sanitize.is_none() && !keep_dtypes && !disable_cache && kwargs.is_none_or(|given| given.is_empty());
+    // PERF: sympy's functions pass `truediv=True` with each call.
+    let is_plain = |given: &Bound<'py, PyDict>| {
+        let truediv = given.get_item(intern!(py, "truediv")).ok().flatten();
+        given.len() == usize::from(truediv.is_some_and(|value| value.is_exact_instance_of::<PyBool>()))
+    };
+    let is_default = sanitize.is_none() && !keep_dtypes && !disable_cache && kwargs.is_none_or(is_plain);
     if is_default
         && ex.is_exact_instance_of::<PyString>()
         && let Some(plan) = plans(py)?.get_item(ex)?
@@ -536,7 +541,8 @@ fn plan_of<'py>(
 /// local_dict, global_dict : mapping, optional
 ///     Where the variables are looked for; by default the caller's local and global variables.
 /// out : numpy.ndarray, optional
-///     Where the result goes; it may be an operand. The result is broadcast to its shape.
+///     Where the result goes; it may be an operand. The result is broadcast to its shape. Its values are unspecified where the
+///     evaluation is interrupted.
 /// order : {'C', 'F', 'A', 'K'}
 ///     The order of the result's elements in memory.
 /// casting : {'no', 'equiv', 'safe', 'same_kind', 'unsafe'}
