@@ -3,6 +3,8 @@
 The package is a namespace of the Python Array API standard, edition 2024.12.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from broadloom import (
     _creation,
     _dlpack,
@@ -22,10 +24,13 @@ from broadloom._creation import *
 from broadloom._dlpack import *
 from broadloom._dtypes import *
 from broadloom._elementwise import *
+from broadloom._evaluation import evaluate
 from broadloom._exponential import *
 from broadloom._inspection import __array_namespace_info__
 from broadloom._joining import *
 from broadloom._manipulation import *
+from broadloom._notebook import Explanation, explain, show_versions
+from broadloom._promotion import set_options
 from broadloom._reductions import *
 from broadloom._through_numpy import *
 
@@ -42,18 +47,23 @@ pi = 3.141592653589793
 __all__ = [
     "Array",
     "CancelledError",
+    "Explanation",
     "Kernel",
     "LimitError",
     "TextError",
     "__array_api_version__",
     "__array_namespace_info__",
     "e",
+    "evaluate",
+    "explain",
     "fft",
     "inf",
     "linalg",
     "nan",
     "newaxis",
     "pi",
+    "set_options",
+    "show_versions",
 ]
 __all__ += _creation.__all__
 __all__ += _dlpack.__all__
@@ -64,3 +74,14 @@ __all__ += _joining.__all__
 __all__ += _manipulation.__all__
 __all__ += _reductions.__all__
 __all__ += _through_numpy.__all__
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """NumPy's functions that the standard has not: `broadloom.median` is `numpy.median`, which takes arrays."""
+        if name.startswith("_"):
+            raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
+        from broadloom._numpy_protocols import of_numpy
+
+        return of_numpy(name)

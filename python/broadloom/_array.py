@@ -14,8 +14,9 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _promotion
 from broadloom._core import Handle
+from broadloom._methods import NumpyMethods
 
 Number = bool | int | float
 
@@ -31,7 +32,7 @@ MAX_READS = 16
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
-class Array:
+class Array(NumpyMethods):
     """A lazy array: what operators and functions make of other arrays is an expression, computed in one fused loop when its
     values are asked for (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
 
@@ -207,14 +208,6 @@ class Array:
             return value
         return self._evaluated().item()
 
-    def item(self) -> Number:
-        """The only element, as a bool, int or float of Python's; TypeError if there is not exactly one.
-
-        >>> bl.sum(bl.asarray([1, 2, 3])).item()
-        6
-        """
-        return self._item("item")
-
     def tolist(self) -> Any:
         """The elements as nested lists of Python's numbers; a number, of an array without axes.
 
@@ -222,16 +215,6 @@ class Array:
         [[1, 2], [3, 4]]
         """
         return self.__array__().tolist()
-
-    def astype(self, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Array:
-        """The elements converted to another dtype: `broadloom.astype` as a method.
-
-        >>> bl.asarray([1.5, -2.5]).astype(bl.int8)
-        Array([ 1, -2], dtype=int8)
-        """
-        from broadloom._dtypes import astype
-
-        return astype(self, dtype, copy=copy, device=device)
 
     def __repr__(self) -> str:
         from broadloom._printing import representation
@@ -459,7 +442,42 @@ class Array:
     def __ge__(self, other: Any, /) -> Array:
         return _forward("greater_equal", self, other)
 
-    # NumPy's protocols.
+    # Protocols of NumPy, Dask and notebooks.
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from broadloom._numpy_protocols import array_ufunc
+
+        return array_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from broadloom._numpy_protocols import array_function
+
+        return array_function(func, types, args, kwargs)
+
+    def __reduce_ex__(self, protocol: Any, /) -> Any:
+        from broadloom._pickling import reduced
+
+        return reduced(self)
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any, /) -> Array:
+        return self.copy()
+
+    def __dask_tokenize__(self) -> Any:
+        from broadloom._pickling import token
+
+        return token(self)
+
+    def __sizeof__(self) -> int:
+        held = self._handle.is_evaluated or self._origin is not None
+        return object.__sizeof__(self) + (self.nbytes or 0) * held
+
+    def _repr_html_(self) -> str:
+        from broadloom._notebook import html
+
+        return html(self)
 
 
 A = TypeVar("A", bound=Array)
@@ -534,22 +552,22 @@ def apply(op: str, *operands: Any) -> Array:
     handles = [operand(x) for x in operands]
     if not any(isinstance(x, Handle) for x in handles):
         handles = [_strong(x) for x in handles]
-    return Array._of(_core.apply(op, *handles))
+    return Array._of(_promotion.apply(op, *handles))
 
 
 def _forward(op: str, x: Array, other: Any) -> Array:
     handle = _accepted(other)
-    return NotImplemented if handle is NotImplemented else Array._of(_core.apply(op, x._operand(), handle))
+    return NotImplemented if handle is NotImplemented else Array._of(_promotion.apply(op, x._operand(), handle))
 
 
 def _reflected(op: str, x: Array, other: Any) -> Array:
     handle = _accepted(other)
-    return NotImplemented if handle is NotImplemented else Array._of(_core.apply(op, handle, x._operand()))
+    return NotImplemented if handle is NotImplemented else Array._of(_promotion.apply(op, handle, x._operand()))
 
 
 def _in_place(op: str, x: A, other: Any) -> A:
     handle = _accepted(other)
-    return NotImplemented if handle is NotImplemented else _take_over(op, x, _core.apply(op, x._operand(), handle))
+    return NotImplemented if handle is NotImplemented else _take_over(op, x, _promotion.apply(op, x._operand(), handle))
 
 
 def _take_over(op: str, x: A, made: Handle) -> A:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _core, _promotion
 from broadloom._array import Array, check_device
 from broadloom._core import Handle
 
@@ -122,6 +122,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def _promote(dtype: DType, other: DType | builtins.bool | float) -> DType:
+    if _promotion.by_numpy():
+        return np.result_type(dtype, other)
     second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other
     try:
         return _core.apply("where", Handle.full((), True, bool), Handle.full((), 0, dtype), second).dtype

@@ -12,7 +12,7 @@ import builtins
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from broadloom import _core
+from broadloom import _core, _promotion
 from broadloom._array import Array, handle_of
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
@@ -62,12 +62,17 @@ def _reduce(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> 
 
 
 def _added(name: str, x: Array, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
-    return _reduce(name, x, axis, keepdims, dtype=None if dtype is None else dtype_of(dtype))
+    wanted = None if dtype is None else dtype_of(dtype)
+    return _reduce(name, x, axis, keepdims, dtype=wanted, numpy_promotion=_promotion.by_numpy())
 
 
 def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float = 0.0) -> Array:
     # The standard states what means of integers are, if there are any: float64.
     return _reduce(name, x, axis, keepdims, correction=float(correction), numpy_promotion=True)
+
+
+def _as(x: Array, dtype: DTypeLike | None) -> Array:
+    return x if dtype is None else Array._of(handle_of(x).astype(dtype_of(dtype)))
 
 
 def sum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
@@ -219,31 +224,52 @@ def nanmin(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return _reduce("nanmin", x, axis, keepdims)
 
 
-def nanmean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The mean of the elements that are not NaN; NaN if there are none. Else as `mean`. Not in the standard.
+def nanmean(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The mean of the elements that are not NaN, converted to `dtype`; NaN if there are none. Else as `mean`. Not in the
+    standard.
 
     >>> bl.nanmean(bl.asarray([1.0, bl.nan, 2.0]))
     Array(1.5, dtype=float64)
     """
-    return _moment("nanmean", x, axis, keepdims)
+    return _moment("nanmean", _as(x, dtype), axis, keepdims)
 
 
-def nanvar(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """The variance of the elements that are not NaN; else as `var`. Not in the standard.
+def nanvar(
+    x: Array,
+    /,
+    *,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    ddof: float = 0.0,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """The variance of the elements that are not NaN, converted to `dtype`; else as `var`. `ddof` is NumPy's name of
+    `correction`. Not in the standard.
 
     >>> bl.nanvar(bl.asarray([1.0, bl.nan, 3.0]))
     Array(1., dtype=float64)
     """
-    return _moment("nanvar", x, axis, keepdims, correction)
+    return _moment("nanvar", _as(x, dtype), axis, keepdims, correction + ddof)
 
 
-def nanstd(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """The standard deviation of the elements that are not NaN; else as `std`. Not in the standard.
+def nanstd(
+    x: Array,
+    /,
+    *,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    ddof: float = 0.0,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """The standard deviation of the elements that are not NaN, converted to `dtype`; else as `std`. `ddof` is NumPy's name of
+    `correction`. Not in the standard.
 
     >>> bl.nanstd(bl.asarray([1.0, bl.nan, 5.0]))
     Array(2., dtype=float64)
     """
-    return _moment("nanstd", x, axis, keepdims, correction)
+    return _moment("nanstd", _as(x, dtype), axis, keepdims, correction + ddof)
 
 
 def _accumulated(name: str, x: Array, axis: int | None, dtype: DTypeLike | None, include_initial: bool) -> Array:

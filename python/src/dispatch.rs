@@ -45,14 +45,14 @@ impl<'py> Argument<'py> {
 }
 
 /// Dtypes, ranks and patterns of extents as bytes, which are compared.
-type Signature = SmallVec<[u8; 32]>;
+pub type Signature = SmallVec<[u8; 32]>;
 
 /// The shapes of the array arguments, one after the other.
-type Shapes = SmallVec<[usize; 8]>;
+pub type Shapes = SmallVec<[usize; 8]>;
 
 /// The signature of arguments, and their shapes. An extent of 1 is 0; another is the number of the extents that were different at
 /// its position, counted from the right.
-fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
+pub fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
     let (mut signature, mut shapes) = (Signature::new(), Shapes::new());
     let mut seen: SmallVec<[(usize, usize, u8); 8]> = SmallVec::new();
     for argument in arguments {
@@ -86,7 +86,7 @@ fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
 }
 
 /// The signature as Python's build takes it: `("array", dtype, dims)` or `("scalar", kind)` per argument.
-fn described<'py>(
+pub fn described<'py>(
     py: Python<'py>,
     signature: &Signature,
     arguments: &[Argument<'py>],
@@ -137,6 +137,13 @@ pub struct Entry {
     by_shape: bool,
 }
 
+impl Entry {
+    /// The kernel.
+    pub fn compiled(&self) -> &broadloom::Kernel {
+        self.kernel.get().kernel()
+    }
+}
+
 #[pymethods]
 impl Entry {
     /// `sources` has, for each input of the kernel, the number of an argument, or a function of all arguments that gives a number;
@@ -170,7 +177,7 @@ impl Entry {
 }
 
 /// An entry in its table.
-struct Known {
+pub struct Known {
     signature: Signature,
     /// Of an entry that holds for these extents only.
     shapes: Option<Shapes>,
@@ -252,7 +259,7 @@ impl Dispatch {
                 let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
                 let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
                 let shapes = entry.get().by_shape.then(|| shapes.clone());
-                this.insert(Known { signature, shapes, entry, last: Mutex::default() })
+                this.insert(Known::new(signature, shapes, entry))
             }
         };
         known.run(py, &arguments, &shapes, args, out.as_ref())
@@ -277,7 +284,18 @@ enum Given<'m> {
 }
 
 impl Known {
-    fn run<'py>(
+    /// An entry for arguments of a signature.
+    pub fn new(signature: Signature, shapes: Option<Shapes>, entry: Py<Entry>) -> Known {
+        Known { signature, shapes, entry, last: Mutex::default() }
+    }
+
+    /// The entry.
+    pub fn entry(&self) -> &Py<Entry> {
+        &self.entry
+    }
+
+    /// Runs the kernel on arguments of the signature that it was built for, whose shapes are these.
+    pub fn run<'py>(
         &self,
         py: Python<'py>,
         arguments: &[Argument<'py>],

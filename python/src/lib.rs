@@ -11,6 +11,7 @@ mod handle;
 mod kernel;
 mod measure;
 mod memory;
+mod numexpr;
 mod options;
 mod run;
 
@@ -29,6 +30,8 @@ mod _core {
     use super::kernel::Kernel;
     #[pymodule_export]
     use super::measure::engine_seconds;
+    #[pymodule_export]
+    use super::numexpr::{Plan, evaluate, numexpr_threads, re_evaluate, validate};
     #[pymodule_export]
     use super::options::engine_info;
 }

@@ -1,0 +1,127 @@
+"""Evaluating several arrays in one pass, and watching a long run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from broadloom import _core
+from broadloom._array import Array
+
+Progress = Callable[[int, int], object]
+
+
+def evaluate(
+    *arrays: Array,
+    out: np.ndarray | Sequence[np.ndarray] | None = None,
+    progress: bool | Progress | None = None,
+    **options: Any,
+) -> Any:
+    """Computes arrays, which keep their values; what they have in common is computed once.
+
+    Gives the array, or a tuple of several. An array that shares memory of NumPy's stays as it is. `out` is a NumPy
+    array per array, of the same shape and dtype, which takes the values instead and is given back; it may overlap what
+    is read.
+
+    `progress` is called as `progress(done, total)` now and then during a run, and at its end with `done == total`; an
+    exception that it raises cancels the run and is raised in turn. True shows a bar: of tqdm, if that is installed,
+    else a line of text.
+
+    An interrupt (Ctrl-C) cancels a long run within some tens of milliseconds. After an error, an exception of
+    `progress` or an interrupt the arrays are the expressions that they were, and what `out` holds is unspecified.
+
+    The options: `threads` (at most so many), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512
+    bits), `int_division` ("zero", or "error": a ZeroDivisionError), `max_bytes` (a limit, beyond which a LimitError is
+    raised).
+
+    Raises TypeError and ValueError where `out` has another dtype or shape, or an option is none.
+
+    >>> import numpy as np, broadloom as bl
+    >>> x = bl.asarray(np.arange(4.0))
+    >>> y, z = bl.evaluate(x * 2, x + 1)
+    >>> y.tolist(), z.tolist()
+    ([0.0, 2.0, 4.0, 6.0], [1.0, 2.0, 3.0, 4.0])
+    >>> bl.evaluate(x * 2, out=np.zeros(4))
+    array([0., 2., 4., 6.])
+    """
+    for x in arrays:
+        if not isinstance(x, Array):
+            raise TypeError(f"evaluate takes arrays of broadloom, not {type(x).__name__}")
+    if not arrays:
+        raise TypeError("evaluate takes at least one array")
+    with _Watch(progress) as watch:
+        if out is None:
+            _evaluate(arrays, watch, options)
+            return arrays if len(arrays) > 1 else arrays[0]
+        outs = [out] if isinstance(out, np.ndarray) else list(out)
+        _evaluate_into(arrays, outs, watch, options)
+        return out if isinstance(out, np.ndarray) else tuple(outs)
+
+
+def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str, Any]) -> None:
+    # Shared memory is read where it lies: there is nothing to compute.
+    pending = [x for x in arrays if x._origin is None and not x._handle.is_evaluated]
+    made = _core.evaluate_many([x._handle for x in pending], watch, **options)
+    for x, values in zip(pending, made, strict=True):
+        x._replace(values)
+
+
+def _evaluate_into(
+    arrays: Sequence[Array], outs: Sequence[np.ndarray], watch: Progress | None, options: dict[str, Any]
+) -> None:
+    if len(outs) != len(arrays):
+        raise ValueError(f"out: {len(outs)} arrays for {len(arrays)} results")
+    for x, to in zip(arrays, outs, strict=True):
+        if not isinstance(to, np.ndarray):
+            raise TypeError(f"out: expected an array of NumPy's, not {type(to).__name__}")
+        if x.dtype != to.dtype:
+            raise TypeError(f"out: the result is {x.dtype}, the array {to.dtype}")
+        if x.shape != to.shape:
+            raise ValueError(f"out: the result has shape {x.shape}, the array {to.shape}")
+    if len(arrays) == 1:
+        arrays[0]._handle.evaluate_into(outs[0], watch, **options)
+        return
+    # One pass over what the results have in common is worth the copies.
+    made = _core.evaluate_many([x._handle for x in arrays], watch, **options)
+    for values, to in zip(made, outs, strict=True):
+        np.copyto(to, values.to_numpy())
+
+
+class _Watch:
+    """What a run calls as it goes on, for each kind of `progress`."""
+
+    def __init__(self, progress: bool | Progress | None) -> None:
+        self._progress = progress
+        self._bar: Any = None
+        self._percent = -1
+
+    def __enter__(self) -> Progress | None:
+        if self._progress is None or self._progress is False:
+            return None
+        if self._progress is not True:
+            return self._progress
+        try:
+            from tqdm.auto import tqdm  # type: ignore[import-untyped]
+        except ImportError:
+            return self._print
+        self._bar = tqdm(desc="broadloom", unit="el", unit_scale=True)
+        return self._update
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        elif self._percent >= 0:
+            print(file=sys.stderr, flush=True)
+
+    def _update(self, done: int, total: int) -> None:
+        self._bar.total = total
+        self._bar.update(done - self._bar.n)
+
+    def _print(self, done: int, total: int) -> None:
+        percent = 100 * done // total if total else 100
+        if percent != self._percent:
+            self._percent = percent
+            print(f"\rbroadloom: {percent} %", end="", file=sys.stderr, flush=True)

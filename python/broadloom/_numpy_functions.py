@@ -1,0 +1,440 @@
+"""NumPy's functions as expressions: what `__array_function__` finds for each.
+
+Each function here has the arguments of NumPy's function of that name and gives a handle, a list of handles, or what is
+known without computing. `Unsupported` hands a call to NumPy. `out` is dealt with by the caller of this table.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from broadloom import _core, _numpy_reductions
+from broadloom._array import Array
+from broadloom._core import Handle
+from broadloom._numpy_reductions import NO_VALUE, given, reduction
+from broadloom._ufuncs import (
+    BOOL,
+    Number,
+    Unsupported,
+    call,
+    common_dtype,
+    converted,
+    lend,
+    number_as,
+    own_dtype,
+)
+
+Result = Handle | list[Handle] | Any
+
+#: NumPy's function → ours.
+FUNCTIONS: dict[Callable[..., Any], Callable[..., Result]] = {}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def lazy(*functions: Callable[..., Any]) -> Callable[[F], F]:
+    """Enters a function in the table, for these of NumPy's."""
+
+    def add(function: F) -> F:
+        for name in functions:
+            FUNCTIONS[name] = function
+        return function
+
+    return add
+
+
+def operand(x: Any) -> Handle | Number:
+    """A handle of what NumPy would make an array of; numbers of Python stay, so that they promote as such."""
+    if isinstance(x, Array):
+        handle: Handle = x._operand()
+        return handle
+    if isinstance(x, Handle):
+        return x
+    if type(x) in (bool, int, float):
+        number: Number = x
+        return number
+    if isinstance(x, np.ndarray | np.generic | list | tuple):
+        if isinstance(x, np.ma.MaskedArray):
+            raise Unsupported
+        return lend(np.asarray(x))
+    raise Unsupported
+
+
+def array(x: Any) -> Handle:
+    """A handle of what NumPy would make an array of."""
+    made = operand(x)
+    return made if isinstance(made, Handle) else lend(np.asarray(made))
+
+
+def _where_argument(where: Any) -> Any:
+    return array(where) if isinstance(where, Array | np.ndarray) else where
+
+
+# Reductions.
+
+
+def _add_reduction(function: Callable[..., Any], name: str) -> None:
+    def reduce(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
+        where: Any = NO_VALUE,
+    ) -> Handle:
+        return reduction(name, array(a), axis, dtype, keepdims, initial, _where_argument(where))
+
+    FUNCTIONS[function] = reduce
+
+
+def _add_extreme(function: Callable[..., Any], name: str) -> None:
+    def reduce(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = NO_VALUE,
+        initial: Any = NO_VALUE,
+        where: Any = NO_VALUE,
+    ) -> Handle:
+        return reduction(name, array(a), axis, None, keepdims, initial, _where_argument(where))
+
+    FUNCTIONS[function] = reduce
+
+
+def _add_truth(function: Callable[..., Any], name: str) -> None:
+    def reduce(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE) -> Handle:
+        return reduction(name, array(a), axis, None, keepdims, None, _where_argument(where))
+
+    FUNCTIONS[function] = reduce
+
+
+def _add_mean(function: Callable[..., Any], name: str) -> None:
+    def reduce(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE
+    ) -> Handle:
+        return reduction(name, array(a), axis, dtype, keepdims, None, _where_argument(where))
+
+    FUNCTIONS[function] = reduce
+
+
+def _add_spread(function: Callable[..., Any], name: str) -> None:
+    def reduce(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: float = 0,
+        keepdims: Any = NO_VALUE,
+        *,
+        where: Any = NO_VALUE,
+        mean: Any = NO_VALUE,
+        correction: Any = NO_VALUE,
+    ) -> Handle:
+        if given(mean):
+            raise Unsupported
+        less = correction if given(correction) else ddof
+        return reduction(name, array(a), axis, dtype, keepdims, None, _where_argument(where), float(less))
+
+    FUNCTIONS[function] = reduce
+
+
+def _add_place(function: Callable[..., Any], name: str) -> None:
+    def reduce(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Handle:
+        return reduction(name, array(a), axis, None, keepdims)
+
+    FUNCTIONS[function] = reduce
+
+
+for _name in ("sum", "prod", "nansum", "nanprod"):
+    _add_reduction(getattr(np, _name), _name)
+for _name in ("max", "min", "nanmax", "nanmin"):
+    _add_extreme(getattr(np, _name), _name)
+for _name in ("any", "all"):
+    _add_truth(getattr(np, _name), _name)
+for _name in ("mean", "nanmean"):
+    _add_mean(getattr(np, _name), _name)
+for _name in ("var", "std", "nanvar", "nanstd"):
+    _add_spread(getattr(np, _name), _name)
+for _name in ("argmax", "argmin"):
+    _add_place(getattr(np, _name), _name)
+
+
+@lazy(np.count_nonzero)
+def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Handle:
+    return reduction("count_nonzero", array(a), axis, None, keepdims)
+
+
+@lazy(np.ptp)
+def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Handle:
+    x = array(a)
+    high, low = (reduction(name, x, axis, None, keepdims) for name in ("max", "min"))
+    return call(np.subtract, (high, low))[0]
+
+
+@lazy(np.cumsum)
+def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
+    return _numpy_reductions.cumulative("cumulative_sum", array(a), axis, dtype)
+
+
+@lazy(np.cumprod)
+def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
+    return _numpy_reductions.cumulative("cumulative_prod", array(a), axis, dtype)
+
+
+def _along_the_only_axis(name: str, x: Handle, axis: int | None, dtype: Any, include_initial: bool) -> Handle:
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"{name}: an axis is needed for an array of {x.ndim} axes")
+    return _numpy_reductions.cumulative(name, x, 0 if axis is None else axis, dtype, include_initial)
+
+
+def _cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Handle:
+    return _along_the_only_axis("cumulative_sum", array(x), axis, dtype, include_initial)
+
+
+def _cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Handle:
+    return _along_the_only_axis("cumulative_prod", array(x), axis, dtype, include_initial)
+
+
+# Functions that are younger than the oldest NumPy that the package works with.
+for _name, _function in (("cumulative_sum", _cumulative_sum), ("cumulative_prod", _cumulative_prod)):
+    if hasattr(np, _name):
+        FUNCTIONS[getattr(np, _name)] = _function
+
+
+# Element by element.
+
+
+@lazy(np.where)
+def _where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE, /) -> Handle:
+    if x is NO_VALUE or y is NO_VALUE:
+        raise Unsupported
+    mask, first, second = converted(array(condition), BOOL), operand(x), operand(y)
+    dtype = common_dtype(first, second)
+    branches = [converted(z, dtype) if isinstance(z, Handle) else number_as(z, dtype) for z in (first, second)]
+    if not any(isinstance(z, Handle) for z in branches):
+        branches[0] = Handle.full((), branches[0], dtype)  # type: ignore[arg-type]
+    return _core.apply("where", mask, *branches)
+
+
+@lazy(np.clip)
+def _clip(
+    a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, *, min: Any = NO_VALUE, max: Any = NO_VALUE
+) -> Handle:
+    low, high = (new if given(new) else old if given(old) else None for new, old in ((min, a_min), (max, a_max)))
+    bounds = [None if bound is None else operand(bound) for bound in (low, high)]
+    return _numpy_reductions.clip(array(a), *bounds)
+
+
+@lazy(np.round, np.around)
+def _round(a: Any, decimals: int = 0, out: Any = None) -> Handle:
+    return _numpy_reductions.rounded(array(a), operator.index(decimals))
+
+
+@lazy(np.fix)
+def _fix(x: Any, out: Any = None) -> Handle:
+    return call(np.trunc, (array(x),))[0]
+
+
+@lazy(np.real)
+def _real(val: Any) -> Handle:
+    return array(val)
+
+
+@lazy(np.imag)
+def _imag(val: Any) -> Handle:
+    return _filled_like(array(val), 0)
+
+
+@lazy(np.iscomplexobj)
+def _iscomplexobj(x: Any) -> bool:
+    return array(x).dtype.kind == "c"
+
+
+@lazy(np.isrealobj)
+def _isrealobj(x: Any) -> bool:
+    return array(x).dtype.kind != "c"
+
+
+@lazy(np.isposinf)
+def _isposinf(x: Any, out: Any = None) -> Handle:
+    return call(np.equal, (array(x), float("inf")))[0]
+
+
+@lazy(np.isneginf)
+def _isneginf(x: Any, out: Any = None) -> Handle:
+    return call(np.equal, (array(x), float("-inf")))[0]
+
+
+@lazy(np.nan_to_num)
+def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Handle:
+    made = array(x)
+    if not copy:
+        raise Unsupported
+    if made.dtype.kind != "f":
+        return made
+    limits = np.finfo(made.dtype)
+    values = (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
+    for value, is_it in zip(values, (None, float("inf"), float("-inf")), strict=True):
+        at = _core.apply("isnan", made) if is_it is None else _core.apply("equal", made, is_it)
+        made = _core.apply("where", at, number_as(float(value), made.dtype), made)
+    return made
+
+
+@lazy(np.isclose)
+def _isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: bool = False) -> Handle:
+    x, y = operand(a), operand(b)
+    if not isinstance(rtol, float | int) or not isinstance(atol, float | int):
+        raise Unsupported
+    difference = call(np.absolute, call(np.subtract, _not_bools(x, y)))[0]
+    bound = call(np.add, (atol, call(np.multiply, (rtol, call(np.absolute, (_handle(y),))[0]))[0]))[0]
+    near = call(np.logical_and, (call(np.less_equal, (difference, bound))[0], call(np.isfinite, (_handle(y),))[0]))[0]
+    made = call(np.logical_or, (near, call(np.equal, (x, y))[0]))[0]
+    if equal_nan:
+        both = call(np.logical_and, (call(np.isnan, (_handle(x),))[0], call(np.isnan, (_handle(y),))[0]))[0]
+        made = call(np.logical_or, (made, both))[0]
+    return made
+
+
+def _handle(x: Handle | Number) -> Handle:
+    return x if isinstance(x, Handle) else lend(np.asarray(x))
+
+
+def _not_bools(x: Handle | Number, y: Handle | Number) -> tuple[Handle | Number, Handle | Number]:
+    """The operands such that their difference has a sign: NumPy computes it in float64 for integers."""
+    if common_dtype(x, y).kind == "f":
+        return x, y
+    return converted(_handle(x), np.dtype(np.float64)), y
+
+
+@lazy(np.allclose)
+def _allclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: bool = False) -> bool:
+    return bool(_isclose(a, b, rtol, atol, equal_nan).reduce("all").item())
+
+
+@lazy(np.array_equal)
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    x, y = array(a1), array(a2)
+    if x.shape != y.shape:
+        return False
+    same = call(np.equal, (x, y))[0]
+    if equal_nan:
+        both = call(np.logical_and, (call(np.isnan, (x,))[0], call(np.isnan, (y,))[0]))[0]
+        same = call(np.logical_or, (same, both))[0]
+    return bool(same.reduce("all").item())
+
+
+# What is known without computing.
+
+
+@lazy(np.shape)
+def _shape(a: Any) -> tuple[int | None, ...]:
+    return array(a).shape
+
+
+@lazy(np.ndim)
+def _ndim(a: Any) -> int:
+    return array(a).ndim
+
+
+@lazy(np.size)
+def _size(a: Any, axis: Any = None) -> int | None:
+    x = array(a)
+    if axis is None:
+        return x.size
+    made = 1
+    for along in normalize_axis_tuple(axis, x.ndim):
+        extent = x.shape[along]
+        if extent is None:
+            return None
+        made *= extent
+    return made
+
+
+def _without_values(x: Any) -> Any:
+    return x.dtype if isinstance(x, Array) else x
+
+
+@lazy(np.result_type)
+def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    return np.result_type(*map(_without_values, arrays_and_dtypes))
+
+
+@lazy(np.can_cast)
+def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(_without_values(from_), _without_values(to), casting)
+
+
+@lazy(np.common_type)
+def _common_type(*arrays: Any) -> Any:
+    return np.common_type(*(np.empty(0, x.dtype) if isinstance(x, Array) else x for x in arrays))
+
+
+# Arrays like another.
+
+
+def _filled_like(x: Handle, value: Number, dtype: Any = None, shape: Any = None) -> Handle:
+    to = own_dtype(dtype) if dtype is not None else x.dtype
+    if shape is None:
+        extents: Sequence[Any] = x.shape
+    else:
+        extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    if None in extents:
+        raise Unsupported
+    return Handle.full([operator.index(extent) for extent in extents], number_as(value, to), to)
+
+
+@lazy(np.zeros_like, np.empty_like)
+def _zeros_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Handle:
+    return _filled_like(array(a), 0, dtype, shape)
+
+
+@lazy(np.ones_like)
+def _ones_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Handle:
+    return _filled_like(array(a), 1, dtype, shape)
+
+
+@lazy(np.full_like)
+def _full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Handle:
+    x = array(a)
+    if type(fill_value) in (bool, int, float):
+        return _filled_like(x, fill_value, dtype, shape)
+    value = converted(array(fill_value), own_dtype(dtype) if dtype is not None else x.dtype)
+    like = _filled_like(x, 0, dtype, shape)
+    return value.broadcast_to(like.shape)  # type: ignore[arg-type]
+
+
+@lazy(np.copy)
+def _copy(a: Any, order: str = "K", subok: bool = False) -> Handle:
+    x = array(a)
+    return x if x.is_symbolic else x.evaluate()
+
+
+def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Handle:
+    return converted(array(x), own_dtype(dtype))
+
+
+if hasattr(np, "astype"):
+    FUNCTIONS[np.astype] = _astype

@@ -1,0 +1,274 @@
+"""NumPy's functions of shapes and layouts as views, further rows of the table of `_numpy_functions`.
+
+Most are views of the engine, which move no element. What joins arrays is computed at once, by the namespace's own
+functions, of operands that were converted to the dtype that NumPy gives the result.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from broadloom import _core, _joining, _manipulation
+from broadloom._array import Array
+from broadloom._core import Handle
+from broadloom._numpy_functions import FUNCTIONS, array, lazy
+from broadloom._numpy_reductions import NO_VALUE
+from broadloom._ufuncs import Unsupported, call, common_dtype, converted, own_dtype
+
+__all__ = ["FUNCTIONS"]
+
+
+def _extents(shape: Any) -> list[int]:
+    extents = (shape,) if isinstance(shape, int | np.integer) else shape
+    return [operator.index(extent) for extent in extents]
+
+
+# Views.
+
+
+@lazy(np.broadcast_to)
+def _broadcast_to(array_: Any, shape: Any, subok: bool = False) -> Handle:
+    return array(array_).broadcast_to(_extents(shape))
+
+
+@lazy(np.broadcast_arrays)
+def _broadcast_arrays(*args: Any, subok: bool = False) -> list[Handle]:
+    handles = [array(x) for x in args]
+    shape = np.broadcast_shapes(*(x.shape for x in handles))  # type: ignore[arg-type]
+    return [x.broadcast_to(shape) for x in handles]
+
+
+@lazy(np.reshape)
+def _reshape(
+    a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
+) -> Handle:
+    if shape is None:
+        shape = newshape
+    if shape is None or order == "A":
+        raise Unsupported
+    x = array(a)
+    if order == "F":
+        reverse = list(range(x.ndim))[::-1]
+        extents = _extents(shape)
+        flat = x.permute_dims(reverse).reshape(extents[::-1])
+        return flat.permute_dims(list(range(len(extents)))[::-1])
+    return x.reshape(_extents(shape))
+
+
+@lazy(np.ravel)
+def _ravel(a: Any, order: str = "C") -> Handle:
+    x = array(a)
+    if order == "F":
+        x = x.permute_dims(list(range(x.ndim))[::-1])
+    elif order != "C":
+        raise Unsupported
+    return x.reshape([-1])
+
+
+@lazy(np.transpose)
+def _transpose(a: Any, axes: Any = None) -> Handle:
+    x = array(a)
+    if axes is None:
+        return x.permute_dims(list(range(x.ndim))[::-1])
+    return x.permute_dims(list(normalize_axis_tuple(axes, x.ndim, "axes")))
+
+
+@lazy(np.swapaxes)
+def _swapaxes(a: Any, axis1: int, axis2: int) -> Handle:
+    x = array(a)
+    axes = list(range(x.ndim))
+    first, second = (normalize_axis_index(axis, x.ndim) for axis in (axis1, axis2))
+    axes[first], axes[second] = axes[second], axes[first]
+    return x.permute_dims(axes)
+
+
+def _matrix_transpose(x: Any, /) -> Handle:
+    return _swapaxes(x, -1, -2)
+
+
+if hasattr(np, "matrix_transpose"):
+    FUNCTIONS[np.matrix_transpose] = _matrix_transpose
+
+
+@lazy(np.moveaxis)
+def _moveaxis(a: Any, source: Any, destination: Any) -> Handle:
+    x = array(a)
+    sources = normalize_axis_tuple(source, x.ndim, "source")
+    targets = normalize_axis_tuple(destination, x.ndim, "destination")
+    if len(sources) != len(targets):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    axes = [axis for axis in range(x.ndim) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        axes.insert(target, axis)
+    return x.permute_dims(axes)
+
+
+@lazy(np.rollaxis)
+def _rollaxis(a: Any, axis: int, start: int = 0) -> Handle:
+    x = array(a)
+    axis = normalize_axis_index(axis, x.ndim)
+    start = normalize_axis_index(start, x.ndim + 1)
+    return _moveaxis(a, axis, start - 1 if axis < start else start)
+
+
+@lazy(np.squeeze)
+def _squeeze(a: Any, axis: Any = None) -> Handle:
+    x = array(a)
+    if axis is None:
+        axes = [along for along, extent in enumerate(x.shape) if extent == 1]
+    else:
+        axes = list(normalize_axis_tuple(axis, x.ndim))
+    for along in sorted(axes, reverse=True):
+        x = x.squeeze(along)
+    return x
+
+
+@lazy(np.expand_dims)
+def _expand_dims(a: Any, axis: Any) -> Handle:
+    x = array(a)
+    axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
+    for along in sorted(normalize_axis_tuple(axes, x.ndim + len(axes))):
+        x = x.expand_dims(along)
+    return x
+
+
+@lazy(np.flip)
+def _flip(m: Any, axis: Any = None) -> Handle:
+    x = array(m)
+    for along in range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim):
+        x = x.flip(along)
+    return x
+
+
+@lazy(np.flipud)
+def _flipud(m: Any) -> Handle:
+    return _flip(m, 0)
+
+
+@lazy(np.fliplr)
+def _fliplr(m: Any) -> Handle:
+    return _flip(m, 1)
+
+
+def _at_least(x: Handle, rank: int) -> Handle:
+    """New axes as `numpy.atleast_3d` has them: in front, and behind as the third."""
+    for axis in (0, 0, 2)[x.ndim : rank] if x.ndim else (0,) * rank:
+        x = x.expand_dims(axis)
+    return x
+
+
+def _add_at_least(function: Any, rank: int) -> None:
+    def at_least(*arys: Any) -> Any:
+        made = [_at_least(array(x), rank) for x in arys]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    FUNCTIONS[function] = at_least
+
+
+for _rank, _function in enumerate((np.atleast_1d, np.atleast_2d, np.atleast_3d), 1):
+    _add_at_least(_function, _rank)
+
+
+# What joins arrays.
+
+
+def _sequence(arrays: Any) -> Sequence[Any]:
+    if not isinstance(arrays, list | tuple) or not arrays:
+        raise Unsupported
+    return arrays
+
+
+def _joined(function: Callable[..., Array], handles: list[Handle], axis: int, dtype: Any, casting: str) -> Handle:
+    to = own_dtype(dtype) if dtype is not None else common_dtype(*handles)
+    for x in handles:
+        if not np.can_cast(x.dtype, to, casting):  # type: ignore[arg-type]
+            raise TypeError(f"Cannot cast array data from {x.dtype!r} to {to!r} according to the rule '{casting}'")
+    return function([Array._of(converted(x, to)) for x in handles], axis=axis)._operand()
+
+
+@lazy(np.concatenate)
+def _concatenate(
+    arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Handle:
+    handles = [array(x) for x in _sequence(arrays)]
+    if axis is None:
+        handles, axis = [x.reshape([-1]) for x in handles], 0
+    if any(x.ndim == 0 for x in handles):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    return _joined(_joining.concat, handles, normalize_axis_index(axis, handles[0].ndim), dtype, casting)
+
+
+@lazy(np.stack)
+def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Handle:
+    handles = [array(x) for x in _sequence(arrays)]
+    if len({x.shape for x in handles}) != 1:
+        raise ValueError("all input arrays must have the same shape")
+    return _joined(_joining.stack, handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
+
+
+def _stacked(tup: Any, rank: int, axis: int, dtype: Any, casting: str) -> Handle:
+    handles = [_at_least(array(x), rank) for x in _sequence(tup)]
+    return _joined(_joining.concat, handles, axis, dtype, casting)
+
+
+@lazy(np.vstack)
+def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Handle:
+    return _stacked(tup, 2, 0, dtype, casting)
+
+
+@lazy(np.hstack)
+def _hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Handle:
+    handles = [_at_least(array(x), 1) for x in _sequence(tup)]
+    return _joined(_joining.concat, handles, 0 if handles[0].ndim == 1 else 1, dtype, casting)
+
+
+@lazy(np.dstack)
+def _dstack(tup: Any) -> Handle:
+    return _stacked(tup, 3, 2, None, "same_kind")
+
+
+@lazy(np.roll)
+def _roll(a: Any, shift: Any, axis: Any = None) -> Handle:
+    return _joining.roll(Array._of(array(a)), shift, axis=axis)._operand()
+
+
+@lazy(np.tile)
+def _tile(A: Any, reps: Any) -> Handle:
+    return _manipulation.tile(Array._of(array(A)), tuple(_extents(reps)))._operand()
+
+
+@lazy(np.repeat)
+def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Handle:
+    x = array(a)
+    if not isinstance(repeats, int | np.integer):
+        raise Unsupported
+    if axis is None:
+        x, axis = x.reshape([-1]), 0
+    return _manipulation.repeat(Array._of(x), int(repeats), axis=axis)._operand()
+
+
+@lazy(np.take)
+def _take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Handle:
+    if not isinstance(indices, int | np.integer) or isinstance(indices, bool) or mode != "raise":
+        raise Unsupported
+    x = array(a)
+    if axis is None:
+        x, axis = x.reshape([-1]), 0
+    return x.slice([*[slice(None)] * normalize_axis_index(axis, x.ndim), int(indices)])
+
+
+@lazy(np.diff)
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Handle:
+    x = array(a)
+    if n != 1 or prepend is not NO_VALUE or append is not NO_VALUE or x.ndim == 0:
+        raise Unsupported
+    before = [slice(None)] * normalize_axis_index(axis, x.ndim)
+    later, earlier = x.slice([*before, slice(1, None)]), x.slice([*before, slice(None, -1)])
+    if x.dtype == np.dtype(bool):
+        return _core.apply("not_equal", later, earlier)
+    return call(np.subtract, (later, earlier))[0]

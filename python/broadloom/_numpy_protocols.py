@@ -1,0 +1,298 @@
+"""`__array_ufunc__` and `__array_function__`: NumPy's own functions take arrays of ours and give such arrays.
+
+What has an expression becomes one, in the dtype that NumPy gives it. Everything else is evaluated and computed by
+NumPy, so that no function of NumPy's is missing; its results are arrays again where the engine has their dtype.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from broadloom import _core, _ufuncs
+from broadloom._array import Array
+from broadloom._core import Handle
+from broadloom._numpy_functions import array, operand
+from broadloom._numpy_manipulation import FUNCTIONS
+from broadloom._numpy_reductions import cumulative, given, reduction
+from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
+
+#: The reductions that methods `reduce` are.
+_REDUCED: dict[np.ufunc, str] = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_and: "all",
+    np.logical_or: "any",
+}
+_ACCUMULATED: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
+
+#: Functions that change their first argument.
+_CHANGING = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
+
+#: Containers in arguments are looked into this deep, as deep as NumPy nests them.
+_NESTING = 64
+
+
+# What NumPy computes.
+
+
+def to_numpy(value: Any, depth: int = 0) -> Any:
+    """An argument with every array in it evaluated."""
+    if isinstance(value, Array):
+        return np.asarray(value)
+    if type(value) in (list, tuple) and depth < _NESTING:
+        return type(value)(to_numpy(item, depth + 1) for item in value)
+    if type(value) is dict and depth < _NESTING:
+        return {key: to_numpy(item, depth + 1) for key, item in value.items()}
+    return value
+
+
+def from_numpy(value: Any) -> Any:
+    """A result of NumPy's: arrays and numbers of the engine's dtypes are arrays of ours, all else stays."""
+    if isinstance(value, np.ndarray | np.generic):
+        is_plain = isinstance(value, np.generic) or type(value) is np.ndarray
+        if not is_plain or value.dtype not in DTYPES:
+            return value
+        values = np.asarray(value)
+        return Array._of(_ufuncs.lend(values).evaluate() if values.base is not None else _ufuncs.lend(values))
+    if isinstance(value, tuple | list):
+        made = [from_numpy(item) for item in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return value
+
+
+def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return from_numpy(function(*to_numpy(args), **to_numpy(kwargs)))
+
+
+# `out`.
+
+
+def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
+    """Puts a result where the caller wants it, converted as `casting` allows. NumPy memory is written in one pass; an
+    array of ours takes the result as its expression. What `out` holds after an error or a cancelled run is
+    unspecified."""
+    made = array(result)
+    if not isinstance(out, Array | np.ndarray):
+        raise TypeError("return arrays must be of ArrayType")
+    if not np.can_cast(made.dtype, out.dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast output from {made.dtype!r} to {out.dtype!r} with casting rule '{casting}'")
+    if made.shape != out.shape:
+        if made.ndim > len(out.shape):
+            raise ValueError(f"the output has shape {out.shape}, the result {made.shape}")
+        made = made.broadcast_to(out.shape)  # type: ignore[arg-type]
+    if isinstance(out, Array):
+        out._replace(converted(made, out.dtype))
+        return out
+    try:
+        converted(made, out.dtype).evaluate_into(out)
+    except (TypeError, ValueError):
+        # A dtype that the engine has not, memory that it can't share, or an array that is read-only.
+        np.copyto(out, made.evaluate().to_numpy(), casting=casting)  # type: ignore[arg-type]
+    return out
+
+
+# Universal functions.
+
+
+def _is_known(value: Any) -> bool:
+    """Whether an operand is one whose meaning is plain here; another class with such a protocol gets its turn."""
+    if isinstance(value, Array | np.generic | bool | int | float | complex | list | tuple):
+        return True
+    if isinstance(value, np.ndarray):
+        return not isinstance(value, np.ma.MaskedArray)
+    return not hasattr(type(value), "__array_ufunc__") and hasattr(value, "__array__")
+
+
+def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `Array.__array_ufunc__` does."""
+    out = kwargs.pop("out", None)
+    outs = out if isinstance(out, tuple) else (out,) * (out is not None)
+    if not all(_is_known(value) for value in (*inputs, *outs) if value is not None):
+        return NotImplemented
+    casting = kwargs.get("casting", "same_kind")
+    if method == "at":
+        return _at(ufunc, inputs)
+    try:
+        made = _expression(ufunc, method, inputs, outs, dict(kwargs))
+    except Unsupported:
+        if method == "__call__" and "where" in kwargs:
+            kwargs["out"] = (None,) * ufunc.nout  # NumPy warns of `where` without it.
+        made = _by_numpy(getattr(ufunc, method), inputs, kwargs)
+        if kwargs.get("where", True) is not True and outs:
+            made = _kept_elsewhere(made, outs, kwargs["where"])
+    several = made if isinstance(made, tuple) else (made,)
+    if outs:
+        several = tuple(
+            _wrapped(x) if to is None else _store(_wrapped(x), to, casting) for x, to in zip(several, outs, strict=True)
+        )
+    else:
+        several = tuple(_wrapped(x) for x in several)
+    return several[0] if len(several) == 1 else several
+
+
+def _expression(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    function = _METHODS.get(method)
+    if function is None:
+        raise Unsupported
+    return function(ufunc, inputs, outs, kwargs)
+
+
+def _wrapped(x: Any) -> Any:
+    return Array._of(x) if isinstance(x, Handle) else x
+
+
+def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    where, casting = kwargs.pop("where", True), kwargs.pop("casting", None)
+    signature = kwargs.pop("signature", kwargs.pop("sig", None))
+    dtype = kwargs.pop("dtype", None)
+    kwargs.pop("order", None), kwargs.pop("subok", None)
+    if kwargs:
+        raise Unsupported
+    made = _ufuncs.call(ufunc, tuple(operand(x) for x in inputs), dtype, signature, casting)
+    return made if where is True else _kept_elsewhere(made, outs, where)
+
+
+def _kept_elsewhere(made: Any, outs: tuple[Any, ...], where: Any) -> tuple[Handle, ...]:
+    """The results where the mask holds; elsewhere what `out` has, or zero where NumPy leaves what was in memory."""
+    mask = converted(array(where), BOOL)
+    several = [array(x) for x in (made if isinstance(made, tuple) else (made,))]
+    kept = []
+    for i, x in enumerate(several):
+        old = array(outs[i]) if outs and outs[i] is not None else Handle.full((), 0, x.dtype)
+        kept.append(_core.apply("where", mask, x, converted(old, x.dtype)))
+    return tuple(kept)
+
+
+def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Handle:
+    name = _REDUCED.get(ufunc)
+    if name is None or len(inputs) != 1 or kwargs.keys() - {"axis", "dtype", "keepdims", "initial", "where"}:
+        raise Unsupported
+    where = kwargs.get("where", True)
+    where = array(where) if isinstance(where, Array | np.ndarray) else where
+    x = array(inputs[0])
+    if x.dtype == BOOL and name in ("sum", "prod") and not given(kwargs.get("dtype")):
+        kwargs["dtype"] = np.dtype(np.int64)
+    axis = kwargs.get("axis", 0)
+    return reduction(name, x, axis, kwargs.get("dtype"), kwargs.get("keepdims", False), kwargs.get("initial"), where)
+
+
+def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Handle:
+    name = _ACCUMULATED.get(ufunc)
+    if name is None or len(inputs) != 1 or kwargs.keys() - {"axis", "dtype"}:
+        raise Unsupported
+    return cumulative(name, array(inputs[0]), kwargs.get("axis", 0), kwargs.get("dtype"))
+
+
+def _outer(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if ufunc.nin != 2 or ufunc.signature is not None:
+        raise Unsupported
+    first, second = (operand(x) for x in inputs)
+    if isinstance(first, Handle) and isinstance(second, Handle):
+        for _ in range(second.ndim):
+            first = first.expand_dims(first.ndim)
+    wrapped = tuple(_wrapped(x) for x in (first, second))
+    return _call(ufunc, wrapped, outs, kwargs)
+
+
+def _at(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> None:
+    target, *rest = inputs
+    if isinstance(target, Array):
+        values = np.array(target)
+        ufunc.at(values, *to_numpy(tuple(rest)))
+        target._replace(_ufuncs.lend(values))
+    else:
+        ufunc.at(target, *to_numpy(tuple(rest)))
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "__call__": _call,
+    "reduce": _reduce,
+    "accumulate": _accumulate,
+    "outer": _outer,
+}
+
+
+# Functions.
+
+
+@cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `Array.__array_function__` does."""
+    for kind in types:
+        if not issubclass(kind, Array | np.ndarray) and hasattr(kind, "__array_function__"):
+            return NotImplemented
+        if issubclass(kind, np.ma.MaskedArray):
+            return NotImplemented
+    if function in _CHANGING and isinstance(args[0], Array):
+        values = np.array(args[0])
+        function(values, *to_numpy(args[1:]), **to_numpy(kwargs))
+        args[0]._replace(_ufuncs.lend(values))
+        return None
+    build = FUNCTIONS.get(function)
+    if build is not None:
+        try:
+            bound = _signature(build).bind(*args, **kwargs)
+        except TypeError:
+            build = None
+    if build is not None:
+        out = bound.arguments.pop("out", None)
+        if isinstance(out, tuple):
+            (out,) = out
+        try:
+            made = build(*bound.args, **bound.kwargs)
+        except Unsupported:
+            pass
+        else:
+            if out is not None:
+                return _store(made, out)
+            return _wrapped_all(made)
+    out = kwargs.get("out")
+    if isinstance(out, Array):
+        rest = {name: value for name, value in kwargs.items() if name != "out"}
+        return _store(_by_numpy(function, args, rest), out)
+    return _by_numpy(function, args, kwargs)
+
+
+def _wrapped_all(made: Any) -> Any:
+    if isinstance(made, list | tuple):
+        return type(made)(map(_wrapped, made))
+    return _wrapped(made)
+
+
+#: Functions of the table that compute when they are called.
+_AT_ONCE = frozenset(
+    (np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.roll, np.copy, np.allclose, np.array_equal)
+)
+
+
+def listed_names() -> dict[str, list[str]]:
+    """The names of NumPy's functions that the engine has, as the docs list them: those that stay expressions, and those
+    that it computes when they are called."""
+    functions = FUNCTIONS.keys() - _AT_ONCE
+    return {
+        "universal functions": sorted({ufunc.__name__ for ufunc in _ufuncs.UFUNCS}),
+        "functions": sorted({function.__name__ for function in functions}),
+        "computed at once": sorted({function.__name__ for function in _AT_ONCE}),
+    }
+
+
+def of_numpy(name: str) -> Any:
+    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them; AttributeError for
+    what is none."""
+    function = getattr(np, name, None)
+    if not isinstance(function, np.ufunc | type(np.sum)):
+        raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
+    return function

@@ -1,0 +1,155 @@
+"""Reductions and cumulative functions with NumPy's arguments and NumPy's dtypes, of handles.
+
+`dtype`, `keepdims`, `initial`, `where`, `ddof` mean what they mean in NumPy. What no expression stands for raises
+`Unsupported`, and is computed by NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from broadloom import _core
+from broadloom._core import Handle
+from broadloom._ufuncs import BOOL, Unsupported, common_dtype, converted, number_as, own_dtype
+
+#: What stands for an element that `where` leaves out; and what a result starts from.
+IDENTITIES: dict[str, int] = {"sum": 0, "nansum": 0, "prod": 1, "nanprod": 1, "any": 0, "all": 1, "count_nonzero": 0}
+#: How an initial value is combined with a result.
+COMBINED = {
+    "sum": "add",
+    "nansum": "add",
+    "prod": "multiply",
+    "nanprod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+}
+#: Those that have no result for nothing.
+EXTREMES = frozenset({"max", "min", "nanmax", "nanmin", "argmax", "argmin"})
+MOMENTS = frozenset({"mean", "var", "std", "nanmean", "nanvar", "nanstd"})
+
+#: NumPy's mark of an argument that wasn't given.
+NO_VALUE = np._NoValue
+
+
+def given(value: Any) -> bool:
+    """Whether the caller gave the argument."""
+    return value is not None and value is not NO_VALUE
+
+
+def axes_of(axis: Any, ndim: int) -> list[int] | None:
+    """The axes, counted from the first; None for all. Raises `numpy.exceptions.AxisError`."""
+    if axis is None:
+        return None
+    return list(normalize_axis_tuple(axis, ndim))
+
+
+def reduction(
+    name: str,
+    x: Handle,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+    correction: float = 0.0,
+) -> Handle:
+    """A reduction as NumPy has it: integers are added as int64 or uint64, and averaged as float64."""
+    axes = axes_of(axis, x.ndim)
+    keep = bool(keepdims) if given(keepdims) else False
+    to = own_dtype(dtype) if given(dtype) else None
+    if given(where) and where is not True:
+        x = _where(name, x, where, initial)
+    if given(initial) and name in EXTREMES and x.size == 0:
+        raise Unsupported
+    as_bool = x.dtype == BOOL and name in EXTREMES
+    if as_bool:
+        x = converted(x, np.dtype(np.uint8))
+    if to is not None:
+        x, to = _in_dtype(name, x, to)
+    made = x.reduce(name, axes, keep, dtype=to, correction=correction, numpy_promotion=True)
+    if as_bool and not name.startswith("arg"):
+        made = converted(made, BOOL)
+    if given(initial):
+        made = _combined(name, made, initial)
+    return made
+
+
+def _in_dtype(name: str, x: Handle, dtype: np.dtype[Any]) -> tuple[Handle, np.dtype[Any] | None]:
+    """The operand, and what is left for the reduction to do, where a dtype was asked for."""
+    if name in MOMENTS:
+        if dtype.kind != "f":
+            raise Unsupported
+        return converted(x, dtype), None
+    if name in ("any", "all"):
+        if dtype != BOOL:
+            raise Unsupported
+        return x, None
+    if dtype == BOOL:
+        raise Unsupported
+    return (converted(x, dtype), None) if name in EXTREMES else (x, dtype)
+
+
+def _where(name: str, x: Handle, where: Any, initial: Any) -> Handle:
+    """The operand with what changes nothing where an element is left out."""
+    if isinstance(where, Handle):
+        mask = converted(where, BOOL)
+    else:
+        mask = Handle.from_numpy(np.array(where, dtype=bool))
+    if name in IDENTITIES:
+        instead = IDENTITIES[name]
+    elif name in ("max", "min") and given(initial):
+        instead = initial
+    else:
+        raise Unsupported
+    return _core.apply("where", mask, x, number_as(instead, x.dtype))
+
+
+def _combined(name: str, made: Handle, initial: Any) -> Handle:
+    op = COMBINED.get(name)
+    if op is None or not isinstance(initial, bool | int | float) or made.dtype == BOOL:
+        raise Unsupported
+    return _core.apply(op, made, number_as(initial, made.dtype))
+
+
+def cumulative(name: str, x: Handle, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Handle:
+    """`cumulative_sum` or `cumulative_prod`; of all elements in row-major order without an axis."""
+    if axis is None:
+        x, axis = x.reshape([-1]), 0
+    axis = normalize_axis_index(axis, x.ndim)
+    to = own_dtype(dtype) if given(dtype) else None
+    if to == BOOL:
+        raise Unsupported
+    if x.dtype == BOOL:
+        x = converted(x, np.dtype(np.int64))
+    return x.cumulative(name, axis, to, include_initial)
+
+
+def clip(x: Handle, low: Any, high: Any) -> Handle:
+    """`x` within bounds, either of which may be missing, in the dtype of all operands."""
+    bounds = [bound for bound in (low, high) if bound is not None]
+    dtype = common_dtype(x, *bounds)
+    if dtype == BOOL:
+        raise Unsupported
+    made = converted(x, dtype)
+    for op, bound in (("maximum", low), ("minimum", high)):
+        if bound is not None:
+            made = _core.apply(
+                op, made, converted(bound, dtype) if isinstance(bound, Handle) else number_as(bound, dtype)
+            )
+    return made
+
+
+def rounded(x: Handle, decimals: int = 0) -> Handle:
+    """`x` rounded to so many decimals as NumPy does it: scaled by a power of ten, rounded, scaled back."""
+    if x.dtype == BOOL:
+        raise Unsupported
+    if decimals == 0 or (x.dtype.kind != "f" and decimals > 0):
+        return x if x.dtype.kind != "f" else _core.apply("round", x)
+    if x.dtype.kind != "f":
+        raise Unsupported
+    scale = number_as(10.0 ** abs(decimals), x.dtype)
+    there, back = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
+    return _core.apply(back, _core.apply("round", _core.apply(there, x, scale)), scale)

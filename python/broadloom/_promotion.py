@@ -1,0 +1,68 @@
+"""Which rule the operators, and the functions of the namespace, promote dtypes by: the standard's, or NumPy's.
+
+The setting is one for the process, since libraries such as Dask call from threads of their own. NumPy's own functions
+promote by NumPy's rules whatever it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from broadloom import _core
+from broadloom._core import Handle
+
+Rule = Literal["strict", "numpy"]
+
+_by_numpy = False
+
+
+def by_numpy() -> bool:
+    """Whether promotion is NumPy's."""
+    return _by_numpy
+
+
+def apply(op: str, *operands: Handle | bool | float) -> Handle:
+    """A function of the op table under the rule that is set."""
+    if not _by_numpy:
+        return _core.apply(op, *operands)
+    from broadloom._ufuncs import NAMES, Unsupported, call
+
+    ufunc = NAMES.get(op)
+    if ufunc is not None:
+        try:
+            return call(ufunc, operands)[0]
+        except Unsupported:
+            pass
+    return _core.apply(op, *operands, numpy_promotion=True)
+
+
+class set_options:  # noqa: N801  a function to its callers, and a context
+    """Sets how dtypes promote, for the whole process: as a statement from now on, after `with` for a block.
+
+    `promotion="strict"`, the default, is the Array API standard's: operands of different kinds (bools, integers,
+    floats), and uint64 with a signed integer, are a TypeError that says which cast to write. `promotion="numpy"` is
+    NumPy's, for operators and for the functions of this namespace: `int64 * 2.5` is float64, bools are added up.
+    Libraries that were written for NumPy's arrays, such as Dask and xarray, expect it.
+
+    Raises ValueError for another rule.
+
+    >>> import numpy as np, broadloom as bl
+    >>> x = bl.asarray(np.array([1, 2]))
+    >>> with bl.set_options(promotion="numpy"):
+    ...     (x * 2.5).tolist()
+    [2.5, 5.0]
+    """
+
+    def __init__(self, *, promotion: Rule) -> None:
+        global _by_numpy
+        if promotion not in ("strict", "numpy"):
+            raise ValueError(f"promotion is {promotion!r}, expected 'strict' or 'numpy'")
+        self._before = _by_numpy
+        _by_numpy = promotion == "numpy"
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: Any) -> None:
+        global _by_numpy
+        _by_numpy = self._before

@@ -1,0 +1,355 @@
+"""NumPy's universal functions as expressions, in NumPy's own dtypes.
+
+NumPy says which loop a call runs in (`numpy.ufunc.resolve_dtypes`); each operand is converted to the loop's dtype and
+the engine's function is applied to operands of that dtype. So `numpy.add(x, y)` has the dtype that it has for NumPy
+arrays, although operators of arrays promote as the standard does. Functions here take and give handles, not arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from broadloom import _core
+from broadloom._core import Handle
+
+Number = bool | int | float
+
+#: What a function here makes of operands that are all of the loop's dtypes.
+Build = Callable[..., Handle]
+
+
+class Unsupported(Exception):
+    """The call is none that an expression stands for: it is evaluated, and NumPy computes it."""
+
+
+#: The dtypes that the engine has.
+DTYPES = frozenset(np.dtype(name) for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"))
+BOOL = np.dtype(bool)
+COMPARISONS = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal})
+
+
+def own_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype, if the engine has it."""
+    made: np.dtype[Any] = np.dtype(dtype)
+    if made not in DTYPES or not made.isnative:
+        raise Unsupported
+    return made
+
+
+def lend(values: np.ndarray) -> Handle:
+    """A handle over the memory of an array of NumPy's, or over a copy where that can't be shared."""
+    if values.dtype.newbyteorder("=") not in DTYPES:
+        raise Unsupported
+    try:
+        return Handle.from_numpy(values)
+    except ValueError:
+        return Handle.from_numpy(np.array(values, dtype=values.dtype.newbyteorder("="), order="C", subok=False))
+
+
+def converted(x: Handle, dtype: np.dtype[Any]) -> Handle:
+    """The handle, as that dtype."""
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def number_as(value: Number, dtype: np.dtype[Any]) -> Number:
+    """The number as NumPy converts it to the dtype of the arrays that it meets; OverflowError for an integer beyond
+    it."""
+    made: Number = np.asarray(value, dtype=dtype).item()
+    return made
+
+
+def kind(x: Handle | Number) -> Any:
+    """What NumPy's promotion knows of an operand: its dtype, or the type of a number of Python's."""
+    if isinstance(x, Handle):
+        return x.dtype
+    return BOOL if isinstance(x, bool) else type(x)
+
+
+def operands_as(dtype: np.dtype[Any], *operands: Handle | Number) -> list[Handle | Number]:
+    """The operands in one dtype. Numbers stay literals of the expression, unless there is nothing else."""
+    made = [converted(x, dtype) if isinstance(x, Handle) else number_as(x, dtype) for x in operands]
+    if not any(isinstance(x, Handle) for x in made):
+        made[0] = Handle.full((), made[0], dtype)  # type: ignore[arg-type]
+    return made
+
+
+def common_dtype(*operands: Handle | Number) -> np.dtype[Any]:
+    """The dtype that NumPy promotes the operands to."""
+    made = np.result_type(*(x.dtype if isinstance(x, Handle) else x for x in operands))
+    return own_dtype(made)
+
+
+# What is no row of the op table, but an expression of some.
+
+
+def _apply(op: str) -> Build:
+    def build(*operands: Handle | Number) -> Handle:
+        return _core.apply(op, *operands)
+
+    return build
+
+
+def _for_bools(numbers: str, bools: str) -> Build:
+    """One function for numbers, another for truth values."""
+
+    def build(*operands: Handle | Number) -> Handle:
+        is_bool = all(kind(x) == BOOL for x in operands)
+        return _core.apply(bools if is_bool else numbers, *operands)
+
+    return build
+
+
+def _identity_of_bools(numbers: str) -> Build:
+    def build(x: Handle) -> Handle:
+        return x if x.dtype == BOOL else _core.apply(numbers, x)
+
+    return build
+
+
+def _bools_as_integers(op: str) -> Build:
+    """Truth values are compared and classified as 0 and 1."""
+
+    def build(*operands: Handle | Number) -> Handle:
+        if all(kind(x) == BOOL for x in operands):
+            return _core.apply(op, *operands_as(np.dtype(np.uint8), *operands))
+        return _core.apply(op, *operands)
+
+    return build
+
+
+#: The comparison with exchanged operands.
+_EXCHANGED = {
+    "equal": "equal",
+    "not_equal": "not_equal",
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
+
+
+def _comparison(op: str) -> Build:
+    """Comparisons are exact for int64 with uint64 too, which have no common integer dtype."""
+    same = _bools_as_integers(op)
+
+    def build(a: Handle | Number, b: Handle | Number) -> Handle:
+        if isinstance(a, Handle) and isinstance(b, Handle) and a.dtype.kind != b.dtype.kind:
+            return _mixed_signs(a, b, op) if a.dtype.kind == "i" else _mixed_signs(b, a, _EXCHANGED[op])
+        return same(a, b)
+
+    return build
+
+
+def _mixed_signs(signed: Handle, unsigned: Handle, op: str) -> Handle:
+    is_negative = _core.apply("less", signed, 0)
+    of_others = _core.apply(op, converted(signed, np.dtype(np.uint64)), converted(unsigned, np.dtype(np.uint64)))
+    if op in ("less", "less_equal", "not_equal"):
+        return _core.apply("logical_or", is_negative, of_others)
+    return _core.apply("logical_and", _core.apply("logical_not", is_negative), of_others)
+
+
+def _without_nan(op: str) -> Build:
+    """`fmax` and `fmin`: the other operand where one is NaN."""
+    extreme = _for_bools(op, "logical_or" if op == "maximum" else "logical_and")
+
+    def build(a: Handle | Number, b: Handle | Number) -> Handle:
+        made = extreme(a, b)
+        if made.dtype.kind != "f":
+            return made
+        full = [x if isinstance(x, Handle) else Handle.full((), x, made.dtype) for x in (a, b)]
+        first = _core.apply("where", _core.apply("isnan", full[1]), full[0], made)
+        return _core.apply("where", _core.apply("isnan", full[0]), full[1], first)
+
+    return build
+
+
+def _scaled(factor: float) -> Build:
+    def build(x: Handle) -> Handle:
+        return _core.apply("multiply", x, number_as(factor, x.dtype))
+
+    return build
+
+
+def _of_truth(op: str) -> Build:
+    """Logical functions take numbers of any dtype: everything but 0 is true."""
+
+    def build(*operands: Handle | Number) -> Handle:
+        return _core.apply(op, *(converted(x, BOOL) if isinstance(x, Handle) else bool(x) for x in operands))
+
+    return build
+
+
+def _reciprocal(x: Handle) -> Handle:
+    if x.dtype.kind != "f":
+        raise Unsupported
+    return _core.apply("reciprocal", x)
+
+
+def _power(base: Handle | Number, exponent: Handle | Number) -> Handle:
+    if type(exponent) is int and exponent < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+    return _core.apply("pow", base, exponent)
+
+
+def _quotient_and_remainder(a: Handle | Number, b: Handle | Number) -> tuple[Handle, Handle]:
+    return _core.apply("floor_divide", a, b), _core.apply("remainder", a, b)
+
+
+#: NumPy's function → what it is here. What isn't in the table is computed by NumPy.
+UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
+    **{
+        getattr(np, name): _apply(name)
+        for name in (
+            "cbrt",
+            "ceil",
+            "copysign",
+            "cos",
+            "cosh",
+            "divide",
+            "exp",
+            "exp2",
+            "expm1",
+            "floor",
+            "floor_divide",
+            "hypot",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "logaddexp",
+            "negative",
+            "nextafter",
+            "positive",
+            "remainder",
+            "sign",
+            "sin",
+            "sinh",
+            "sqrt",
+            "square",
+            "subtract",
+            "tan",
+            "tanh",
+            "trunc",
+            "bitwise_and",
+            "bitwise_or",
+            "bitwise_xor",
+        )
+    },
+    **{getattr(np, name): _of_truth(name) for name in ("logical_and", "logical_not", "logical_or", "logical_xor")},
+    np.reciprocal: _reciprocal,
+    np.add: _for_bools("add", "logical_or"),
+    np.multiply: _for_bools("multiply", "logical_and"),
+    np.maximum: _for_bools("maximum", "logical_or"),
+    np.minimum: _for_bools("minimum", "logical_and"),
+    np.fmax: _without_nan("maximum"),
+    np.fmin: _without_nan("minimum"),
+    np.absolute: _identity_of_bools("abs"),
+    np.fabs: _apply("abs"),
+    np.conjugate: _identity_of_bools("positive"),
+    np.ceil: _identity_of_bools("ceil"),
+    np.floor: _identity_of_bools("floor"),
+    np.trunc: _identity_of_bools("trunc"),
+    np.isfinite: _bools_as_integers("isfinite"),
+    np.isinf: _bools_as_integers("isinf"),
+    np.isnan: _bools_as_integers("isnan"),
+    np.signbit: _apply("signbit"),
+    np.rint: _apply("round"),
+    np.power: _power,
+    np.float_power: _apply("pow"),
+    np.arccos: _apply("acos"),
+    np.arccosh: _apply("acosh"),
+    np.arcsin: _apply("asin"),
+    np.arcsinh: _apply("asinh"),
+    np.arctan: _apply("atan"),
+    np.arctan2: _apply("atan2"),
+    np.arctanh: _apply("atanh"),
+    np.invert: _apply("bitwise_invert"),
+    np.left_shift: _apply("bitwise_left_shift"),
+    np.right_shift: _apply("bitwise_right_shift"),
+    np.degrees: _scaled(180 / math.pi),
+    np.rad2deg: _scaled(180 / math.pi),
+    np.radians: _scaled(math.pi / 180),
+    np.deg2rad: _scaled(math.pi / 180),
+    np.divmod: _quotient_and_remainder,
+    **{getattr(np, name): _comparison(name) for name in _EXCHANGED},
+}
+
+
+#: The op table's functions by their names in it, of which NumPy has one too.
+NAMES: dict[str, np.ufunc] = {
+    **{ufunc.__name__: ufunc for ufunc in UFUNCS},
+    "abs": np.absolute,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "atanh": np.arctanh,
+    "bitwise_invert": np.invert,
+    "bitwise_left_shift": np.left_shift,
+    "bitwise_right_shift": np.right_shift,
+    "pow": np.power,
+}
+
+
+@lru_cache(maxsize=4096)
+def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], signature: Any, casting: str | None) -> tuple[np.dtype[Any], ...]:
+    arguments = {"casting": casting or "same_kind"}
+    if signature is not None:
+        arguments["signature"] = signature
+    return ufunc.resolve_dtypes(kinds + (None,) * ufunc.nout, **arguments)  # type: ignore[arg-type]
+
+
+def loop(
+    ufunc: np.ufunc, operands: tuple[Handle | Number, ...], dtype: Any, signature: Any, casting: Any
+) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of the operands and of the results that NumPy's loop for the call has. Raises NumPy's TypeError where
+    it has none, and `Unsupported` where a dtype is not the engine's."""
+    if dtype is not None:
+        signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    if signature is not None and not isinstance(signature, str):
+        signature = tuple(None if part is None else np.dtype(part) for part in signature)
+    dtypes = _loop(ufunc, tuple(kind(x) for x in operands), signature, casting)
+    if not all(dtype in DTYPES for dtype in dtypes):
+        raise Unsupported
+    return dtypes
+
+
+def call(
+    ufunc: np.ufunc,
+    operands: tuple[Handle | Number, ...],
+    dtype: Any = None,
+    signature: Any = None,
+    casting: Any = None,
+) -> tuple[Handle, ...]:
+    """The results of a universal function.
+
+    Raises `Unsupported` for a function, or a dtype, that the engine has not; TypeError where NumPy has no loop for the
+    operands, OverflowError for a number that the loop's dtype doesn't hold.
+    """
+    build = UFUNCS.get(ufunc)
+    if build is None:
+        raise Unsupported
+    dtypes = loop(ufunc, operands, dtype, signature, casting)
+    inputs, results = dtypes[: ufunc.nin], dtypes[ufunc.nin :]
+    if all(dtype == inputs[0] for dtype in inputs):
+        try:
+            given = operands_as(inputs[0], *operands)
+        except OverflowError:
+            if ufunc in COMPARISONS:
+                raise Unsupported from None  # NumPy compares with integers of any size.
+            raise
+    else:
+        given = [
+            converted(x, dtype) if isinstance(x, Handle) else Handle.full((), number_as(x, dtype), dtype)
+            for x, dtype in zip(operands, inputs, strict=True)
+        ]
+    made = build(*given)
+    several = made if isinstance(made, tuple) else (made,)
+    return tuple(converted(x, dtype) for x, dtype in zip(several, results, strict=True))

@@ -1,0 +1,119 @@
+"""numexpr's calls, computed by broadloom: `evaluate("2*a + 3*b")` on NumPy arrays, in one fused pass, with every special case right.
+
+It takes the calls of numexpr 2.14 and gives its dtypes; what differs on purpose is a table in the documentation ("from numexpr").
+Complex numbers and strings are a `NotImplementedError`. No text reaches Python: it is parsed, and never run.
+
+>>> import numpy as np
+>>> import broadloom.numexpr as ne
+>>> a, b = np.arange(3), np.array([0.5, 1.5, 2.5])
+>>> ne.evaluate("2*a + 3*b")
+array([ 1.5,  6.5, 11.5])
+>>> ne.evaluate("sum(where(b > 1, a, 0))")
+array(3)
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from broadloom._core import evaluate, re_evaluate, validate
+from broadloom.numexpr import version
+from broadloom.numexpr._install import install, uninstall
+
+if TYPE_CHECKING:
+    from broadloom.numexpr._compiled import NumExpr
+    from broadloom.numexpr._nodes import E
+    from broadloom.numexpr._threads import (
+        MAX_THREADS,
+        _init_num_threads,
+        detect_number_of_cores,
+        detect_number_of_threads,
+        get_num_threads,
+        get_vml_version,
+        ncores,
+        nthreads,
+        set_num_threads,
+        set_vml_accuracy_mode,
+        set_vml_num_threads,
+    )
+    from broadloom.numexpr.necompiler import disassemble
+
+__all__ = [
+    "E",
+    "MAX_THREADS",
+    "NumExpr",
+    "detect_number_of_cores",
+    "detect_number_of_threads",
+    "disassemble",
+    "evaluate",
+    "get_num_threads",
+    "get_vml_version",
+    "install",
+    "ncores",
+    "nthreads",
+    "print_versions",
+    "re_evaluate",
+    "set_num_threads",
+    "set_vml_accuracy_mode",
+    "set_vml_num_threads",
+    "uninstall",
+    "use_vml",
+    "validate",
+]
+
+#: The version of numexpr that is followed, as its callers ask for it.
+__version__ = version.version
+
+#: Intel's VML is not used.
+use_vml: Final = False
+is_cpu_amd_intel: Final = False
+
+# What is imported when it is asked for: `install` is to cost little, and the environment is read when numexpr would read it.
+_LAZY: Final = {
+    "NumExpr": "_compiled",
+    "E": "_nodes",
+    "disassemble": "necompiler",
+    "expressions": "",
+    "necompiler": "",
+    "utils": "",
+    "MAX_THREADS": "_threads",
+    "_init_num_threads": "_threads",
+    "detect_number_of_cores": "_threads",
+    "detect_number_of_threads": "_threads",
+    "get_num_threads": "_threads",
+    "get_vml_version": "_threads",
+    "ncores": "_threads",
+    "nthreads": "_threads",
+    "set_num_threads": "_threads",
+    "set_vml_accuracy_mode": "_threads",
+    "set_vml_num_threads": "_threads",
+}
+
+for _function in (evaluate, re_evaluate, validate):
+    _function.__module__ = __name__  # pickled by the name that users know
+del _function
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_LAZY[name] or name}")
+    value = getattr(module, name) if _LAZY[name] else module
+    globals()[name] = value
+    return value
+
+
+def print_versions() -> None:
+    """Prints the versions of what computes."""
+    import numpy as np
+
+    from broadloom._core import engine_info
+    from broadloom.numexpr import _threads
+
+    of_engine, bits, refusal = engine_info()
+    print(f"broadloom {of_engine}, as numexpr {__version__}")
+    print(f"vectors of {bits} bits, " + (f"no compiler: {refusal}" if refusal else "with a compiler"))
+    print(f"NumPy {np.__version__}, Python {sys.version}")
+    print(f"{_threads.get_num_threads()} threads of at most {_threads.MAX_THREADS}, {_threads.ncores} cores")

@@ -1,0 +1,106 @@
+"""The functions of a text: numexpr's names, the kinds that they take and give, and the operations that compute them.
+
+One table is read by the parser (names and numbers of arguments), by the folding of constants (NumPy's function), and by the
+translation (everything else).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from broadloom.numexpr._kinds import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a text."""
+
+    #: numexpr's name of the operation, which is in its messages.
+    opcode: str
+    #: The operation that computes it; of a name in brackets the translation makes it.
+    op: str
+    #: What gives the value of constants.
+    fold: Callable[..., Any]
+    arity: int = 1
+    #: The lowest kind that it computes in, if arguments are bool or inexact.
+    least: Kind | None = "float"
+    #: Whether integers stay integers; otherwise they are computed as double.
+    keeps_integers: bool = False
+    #: Whether it gives a bool.
+    is_test: bool = False
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _one(value: Any) -> Any:
+    return type(value)(1)
+
+
+def _plain(name: str, op: str | None = None) -> Function:
+    return Function(name, op or name, getattr(np, name))
+
+
+def _double(name: str, arity: int = 2) -> Function:
+    return Function(name, name, getattr(np, name), arity, "double")
+
+
+def _test(name: str) -> Function:
+    return Function(name, name, getattr(np, name), 1, "double", is_test=True)
+
+
+#: The functions by their names in a text.
+FUNCTIONS: Final[dict[str, Function]] = {
+    "copy": Function("copy", "(copy)", _same, least=None, keeps_integers=True),
+    "ones_like": Function("ones_like", "(ones_like)", _one, least=None, keeps_integers=True),
+    "sqrt": _plain("sqrt"),
+    "sin": _plain("sin"),
+    "cos": _plain("cos"),
+    "tan": _plain("tan"),
+    "arcsin": _plain("arcsin", "asin"),
+    "arccos": _plain("arccos", "acos"),
+    "arctan": _plain("arctan", "atan"),
+    "sinh": _plain("sinh"),
+    "cosh": _plain("cosh"),
+    "tanh": _plain("tanh"),
+    "arcsinh": _plain("arcsinh", "asinh"),
+    "arccosh": _plain("arccosh", "acosh"),
+    "arctanh": _plain("arctanh", "atanh"),
+    "log": _plain("log"),
+    "log1p": _plain("log1p"),
+    "log10": _plain("log10"),
+    "log2": _plain("log2"),
+    "exp": _plain("exp"),
+    "expm1": _plain("expm1"),
+    "abs": _plain("absolute", "abs"),
+    "ceil": _plain("ceil"),
+    "floor": _plain("floor"),
+    "fmod": Function("fmod", "(fmod)", np.fmod, 2),
+    "arctan2": Function("arctan2", "atan2", np.arctan2, 2),
+    "hypot": _double("hypot"),
+    "nextafter": _double("nextafter"),
+    "copysign": _double("copysign"),
+    "maximum": _double("maximum"),
+    "minimum": _double("minimum"),
+    "round": Function("round", "round", np.round, 1, "double", keeps_integers=True),
+    "sign": Function("sign", "sign", np.sign, 1, "double", keeps_integers=True),
+    "trunc": _double("trunc", 1),
+    "real": Function("real", "(copy)", np.real, 1, "double"),
+    "imag": Function("imag", "(zeros_like)", np.imag, 1, "double"),
+    "conj": Function("conjugate", "(copy)", np.conj, 1, "float"),
+    "isnan": _test("isnan"),
+    "isfinite": _test("isfinite"),
+    "isinf": _test("isinf"),
+    "signbit": _test("signbit"),
+}
+
+#: Reductions, which have an axis, or none for all.
+REDUCTIONS: Final = ("sum", "prod", "min", "max")
+
+#: numexpr's functions of what there is not here, with the reason.
+UNSUPPORTED: Final[dict[str, str]] = {"complex": "complex numbers", "contains": "strings"}

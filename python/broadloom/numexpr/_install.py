@@ -1,0 +1,71 @@
+"""Serving this package under numexpr's name.
+
+A finder stands first on `sys.meta_path`; it imports this package at the first `import numexpr`, not before, so that installing
+costs a started interpreter next to nothing, and the environment is read when numexpr would read it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Final
+
+_NAME: Final = "numexpr"
+_SERVED: Final = "broadloom.numexpr"
+#: The submodules that are served.
+_SUBMODULES: Final = ("expressions", "necompiler", "utils", "version")
+
+
+class _Loader(importlib.abc.Loader):
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        # What stands in sys.modules after this is what `import` gives.
+        sys.modules[name] = importlib.import_module(_SERVED + name.removeprefix(_NAME))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        parent, _, name = fullname.partition(".")
+        if parent != _NAME:
+            return None
+        if name and name not in _SUBMODULES:
+            raise ModuleNotFoundError(f"broadloom.numexpr has no module `{name}`", name=fullname)
+        return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=not name)
+
+
+_FINDER = _Finder()
+
+
+def install() -> None:
+    """Makes `import numexpr` give this package, in this process, from now on. Calling it again is without an effect.
+
+    It has to come before numexpr is imported, and so before pandas is. A subprocess needs its own call: a file `broadloom.pth`
+    in its site-packages, with the line `import broadloom.numexpr._install as _; _.install()`, makes it for every interpreter of that
+    environment. The package is imported when numexpr is.
+
+    Raises `RuntimeError` if numexpr itself is imported already.
+    """
+    present = sys.modules.get(_NAME)
+    if present is not None and present is not sys.modules.get(_SERVED):
+        raise RuntimeError("numexpr is imported already: call broadloom.numexpr.install() before it, and before pandas")
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
+def uninstall() -> None:
+    """Undoes `install`: the next `import numexpr` gives numexpr. Modules that have this package under that name keep it."""
+    if _FINDER in sys.meta_path:
+        sys.meta_path.remove(_FINDER)
+    served = sys.modules.get(_SERVED)
+    if served is not None and sys.modules.get(_NAME) is served:
+        for name in (_NAME, *(f"{_NAME}.{of}" for of in _SUBMODULES)):
+            sys.modules.pop(name, None)

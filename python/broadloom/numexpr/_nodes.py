@@ -1,0 +1,343 @@
+"""Expressions of variables, constants, operators and functions, as a text or `E` makes them.
+
+A node has no dtype yet: the same expression is translated for whatever its variables turn out to be. What has constants only is
+computed when it is made, with Python's and NumPy's own arithmetic, within bounds that no text can make expensive.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from broadloom._core import LimitError
+from broadloom.numexpr import _kinds
+from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
+
+#: Bits that an integer constant may have.
+MAX_BITS: Final = 4096
+
+#: Why a text with `and`, `or`, `not` or a chain of comparisons is refused.
+BOOLEAN: Final = (
+    "You can't use Python's standard boolean operators in NumExpr expressions. You should use their bitwise counterparts "
+    "instead: '&' instead of 'and', '|' instead of 'or', and '~' instead of 'not'."
+)
+
+_PYTHON: Final[dict[str, Callable[..., Any]]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "lt": operator.lt,
+    "le": operator.le,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "neg": operator.neg,
+    "invert": operator.invert,
+}
+
+
+class ExpressionNode:
+    """A part of an expression: `astType` is 'variable', 'constant' or 'op', `value` its name, number or operator.
+
+    Operators make further nodes. Its truth value is a TypeError.
+    """
+
+    __slots__ = ("astType", "value", "children", "axis")
+    __hash__ = object.__hash__
+
+    def __init__(
+        self, kind: str, value: Any, children: tuple[ExpressionNode, ...] = (), axis: int | None = None
+    ) -> None:
+        self.astType = kind
+        self.value = value
+        self.children = children
+        self.axis = axis
+
+    @property
+    def astKind(self) -> str:
+        """The kind of the result, if undeclared variables are double."""
+        if self.astType == "constant":
+            return _kinds.of_constant(self.value)
+        from broadloom.numexpr._translate import kind_of
+
+        return kind_of(self)
+
+    @property
+    def real(self) -> ExpressionNode:
+        """The node as double: there are no complex numbers."""
+        return ConstantNode(float(self.value)) if self.astType == "constant" else call("real", [self])
+
+    @property
+    def imag(self) -> ExpressionNode:
+        """Zeros: there are no complex numbers."""
+        return ConstantNode(0.0) if self.astType == "constant" else call("imag", [self])
+
+    def __bool__(self) -> bool:
+        raise TypeError(BOOLEAN)
+
+    def __repr__(self) -> str:
+        return f"<{self.astType} {self.value!r} of {len(self.children)} nodes>"
+
+    def __neg__(self) -> ExpressionNode:
+        return apply("neg", self)
+
+    def __invert__(self) -> ExpressionNode:
+        return apply("invert", self)
+
+    def __pos__(self) -> ExpressionNode:
+        return self
+
+    def __add__(self, other: Any) -> ExpressionNode:
+        return apply("add", self, other)
+
+    def __radd__(self, other: Any) -> ExpressionNode:
+        return apply("add", other, self)
+
+    def __sub__(self, other: Any) -> ExpressionNode:
+        return apply("sub", self, other)
+
+    def __rsub__(self, other: Any) -> ExpressionNode:
+        return apply("sub", other, self)
+
+    def __mul__(self, other: Any) -> ExpressionNode:
+        return apply("mul", self, other)
+
+    def __rmul__(self, other: Any) -> ExpressionNode:
+        return apply("mul", other, self)
+
+    def __truediv__(self, other: Any) -> ExpressionNode:
+        return apply("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> ExpressionNode:
+        return apply("div", other, self)
+
+    def __floordiv__(self, other: Any) -> ExpressionNode:
+        return apply("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> ExpressionNode:
+        return apply("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> ExpressionNode:
+        return apply("mod", self, other)
+
+    def __rmod__(self, other: Any) -> ExpressionNode:
+        return apply("mod", other, self)
+
+    def __pow__(self, other: Any) -> ExpressionNode:
+        return apply("pow", self, other)
+
+    def __rpow__(self, other: Any) -> ExpressionNode:
+        return apply("pow", other, self)
+
+    def __lshift__(self, other: Any) -> ExpressionNode:
+        return apply("lshift", self, other)
+
+    def __rlshift__(self, other: Any) -> ExpressionNode:
+        return apply("lshift", other, self)
+
+    def __rshift__(self, other: Any) -> ExpressionNode:
+        return apply("rshift", self, other)
+
+    def __rrshift__(self, other: Any) -> ExpressionNode:
+        return apply("rshift", other, self)
+
+    def __and__(self, other: Any) -> ExpressionNode:
+        return apply("and", self, other)
+
+    def __rand__(self, other: Any) -> ExpressionNode:
+        return apply("and", other, self)
+
+    def __or__(self, other: Any) -> ExpressionNode:
+        return apply("or", self, other)
+
+    def __ror__(self, other: Any) -> ExpressionNode:
+        return apply("or", other, self)
+
+    def __xor__(self, other: Any) -> ExpressionNode:
+        return apply("xor", self, other)
+
+    def __rxor__(self, other: Any) -> ExpressionNode:
+        return apply("xor", other, self)
+
+    def __gt__(self, other: Any) -> ExpressionNode:
+        return apply("gt", self, other)
+
+    def __ge__(self, other: Any) -> ExpressionNode:
+        return apply("ge", self, other)
+
+    def __lt__(self, other: Any) -> ExpressionNode:
+        return apply("lt", self, other)
+
+    def __le__(self, other: Any) -> ExpressionNode:
+        return apply("le", self, other)
+
+    def __eq__(self, other: Any) -> ExpressionNode:  # type: ignore[override]
+        return apply("eq", self, other)
+
+    def __ne__(self, other: Any) -> ExpressionNode:  # type: ignore[override]
+        return apply("ne", self, other)
+
+
+class ConstantNode(ExpressionNode):
+    """A number in an expression.
+
+    >>> ConstantNode(2**40).astKind
+    'long'
+    """
+
+    __slots__ = ()
+
+    def __init__(self, value: Any) -> None:
+        _kinds.of_constant(value)
+        super().__init__("constant", value)
+
+
+class VariableNode(ExpressionNode):
+    """A variable of an expression."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        super().__init__("variable", name)
+
+
+class Expression:
+    """Gives the variable of a name as an attribute."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> ExpressionNode:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return VariableNode(name)
+
+
+#: Variables for expressions that are written in Python: `E.a + 2*E.b`.
+E: Final = Expression()
+
+
+def node(value: Any) -> ExpressionNode:
+    """A node of an operand: itself, or a constant."""
+    if isinstance(value, ExpressionNode):
+        return value
+    if _kinds.is_constant(value):
+        return ConstantNode(value)
+    raise TypeError(f"unsupported object type: {type(value)}")
+
+
+def apply(op: str, *operands: Any) -> ExpressionNode:
+    """An operator of operands; of constants, its value."""
+    nodes = tuple(node(operand) for operand in operands)
+    if all(of.astType == "constant" for of in nodes):
+        values = [of.value for of in nodes]
+        _check_size(op, values)
+        with np.errstate(all="ignore"):
+            return ConstantNode(_bounded(_PYTHON[op](*values)))
+    return ExpressionNode("op", op, nodes)
+
+
+def call(name: str, arguments: list[Any]) -> ExpressionNode:
+    """A function of arguments; of constants, its value. Raises `TypeError` for a name or a number of arguments that is wrong."""
+    if name in UNSUPPORTED:
+        raise NotImplementedError(f"broadloom.numexpr has no {UNSUPPORTED[name]}: {name}()")
+    if name in REDUCTIONS:
+        if not 1 <= len(arguments) <= 2:
+            raise TypeError(f"{name}() takes an expression and an axis, {len(arguments)} arguments were given")
+        return _reduction(name, node(arguments[0]), arguments[1] if len(arguments) == 2 else None)
+    arity = 3 if name == "where" else FUNCTIONS[name].arity
+    if len(arguments) != arity:
+        raise TypeError(f"{name}() takes {arity} arguments, {len(arguments)} were given")
+    nodes = tuple(node(argument) for argument in arguments)
+    if name == "where":
+        condition, then, otherwise = nodes
+        if condition.astType == "constant":
+            return then if condition.value else otherwise
+        return ExpressionNode("op", "where", (condition, then, otherwise))
+    if all(of.astType == "constant" for of in nodes):
+        with np.errstate(all="ignore"):
+            return ConstantNode(_bounded(FUNCTIONS[name].fold(*(_foldable(of.value) for of in nodes))))
+    return ExpressionNode("op", name, nodes)
+
+
+def _foldable(value: Any) -> Any:
+    """A constant that NumPy's functions take: an integer beyond int64 is a float."""
+    return value if not isinstance(value, int) or -(2**63) <= value < 2**63 else float(value)
+
+
+def _reduction(name: str, of: ExpressionNode, axis: Any) -> ExpressionNode:
+    if isinstance(axis, ExpressionNode):
+        if axis.astType != "constant":
+            raise TypeError(f"{name}(): the axis must be a constant")
+        axis = axis.value
+    if axis is not None:
+        axis = operator.index(axis)
+        if axis < 0:
+            raise ValueError("negative axis are not supported")
+    return of if of.astType == "constant" else ExpressionNode("op", name, (of,), axis)
+
+
+def _check_size(op: str, values: list[Any]) -> None:
+    """Refuses to compute an integer that would be huge."""
+    if op not in ("pow", "lshift") or not all(isinstance(value, int) for value in values):
+        return
+    base, exponent = values
+    small = (-1, 0, 1) if op == "pow" else (0,)
+    bits = exponent * base.bit_length() if op == "pow" else exponent + base.bit_length()
+    if bits > MAX_BITS and base not in small:
+        raise LimitError(f"a constant of more than {MAX_BITS} bits, by {op}")
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, complex):
+        raise NotImplementedError(f"broadloom.numexpr has no complex numbers, constants give {value}")
+    if isinstance(value, int) and value.bit_length() > 2 * MAX_BITS:
+        raise LimitError(f"a constant of more than {2 * MAX_BITS} bits")
+    return value
+
+
+def postorder(root: ExpressionNode) -> Iterator[ExpressionNode]:
+    """Every node once, after those that it is made of."""
+    seen: set[int] = set()
+    stack: list[tuple[ExpressionNode, bool]] = [(root, False)]
+    while stack:
+        of, is_left = stack.pop()
+        if is_left:
+            yield of
+        elif id(of) not in seen:
+            seen.add(id(of))
+            stack.append((of, True))
+            stack.extend((child, False) for child in reversed(of.children))
+
+
+def variables(root: ExpressionNode) -> list[str]:
+    """The names of the variables, sorted."""
+    return sorted({of.value for of in postorder(root) if of.astType == "variable"})
+
+
+def constants(root: ExpressionNode) -> tuple[Any, ...]:
+    """The different constants, sorted within their kinds."""
+    found: dict[tuple[str, str], Any] = {}
+    for of in postorder(root):
+        if of.astType == "constant":
+            found.setdefault((of.astKind, repr(of.value)), of.value)
+    ordered = sorted(found.items(), key=lambda item: (item[0][0], math.isnan(item[1]), item[1]))
+    return tuple(value for _, value in ordered)
+
+
+def is_elementwise(root: ExpressionNode) -> bool:
+    """Whether there is no reduction."""
+    return not any(of.astType == "op" and of.value in REDUCTIONS for of in postorder(root))

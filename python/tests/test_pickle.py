@@ -1,0 +1,105 @@
+"""Arrays in other processes, copies, and what identifies them."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import broadloom as bl
+
+DTYPES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+def test_an_array_is_pickled_by_its_values(protocol: int, dtype: str, shape: tuple[int, ...]) -> None:
+    values = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    for x in (bl.asarray(values), np.where(True, bl.asarray(values), bl.asarray(values)), bl.asarray(values.T)):
+        there = pickle.loads(pickle.dumps(x, protocol))
+        assert type(there) is bl.Array
+        assert there.dtype == values.dtype and there.shape == x.shape
+        np.testing.assert_array_equal(np.asarray(there), np.asarray(x))
+
+
+def test_an_expression_is_pickled_as_values_of_now() -> None:
+    memory = np.arange(3.0)
+    there = pickle.loads(pickle.dumps(bl.asarray(memory) * 2))
+    memory[:] = 9
+    assert there.tolist() == [0, 2, 4]
+    assert (there + 1).tolist() == [1, 3, 5]
+
+
+def test_memory_travels_out_of_band() -> None:
+    x = bl.evaluate(bl.asarray(np.arange(100_000.0)) + 1)
+    buffers: list[pickle.PickleBuffer] = []
+    text = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+    assert len(text) < 1000 and len(buffers) == 1
+    # No copy is made on either side.
+    assert np.shares_memory(np.frombuffer(buffers[0]), np.asarray(x))
+    there = pickle.loads(text, buffers=buffers)
+    assert np.shares_memory(np.asarray(there), np.asarray(x))
+    np.testing.assert_array_equal(np.asarray(there), np.asarray(x))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: x.copy()])
+def test_a_copy_does_not_see_later_writes(copied: object) -> None:
+    memory = np.arange(3.0)
+    x = bl.asarray(memory)
+    snapshots = [copied(x), copied(x * 2)]  # type: ignore[operator]
+    memory[:] = 9
+    assert [y.tolist() for y in snapshots] == [[0, 1, 2], [0, 2, 4]]
+    other = snapshots[0]
+    other.fill(5)
+    assert x.tolist() == [9, 9, 9] and copied(other).tolist() == [5, 5, 5]  # type: ignore[operator]
+
+
+def double(x: bl.Array) -> bl.Array:
+    return x * 2
+
+
+def test_arrays_go_to_other_processes_and_back() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        made = pool.map(double, [bl.asarray(np.arange(3.0)), bl.asarray(np.arange(3.0)) + 1])
+    assert [x.tolist() for x in made] == [[0, 2, 4], [2, 4, 6]]
+
+
+def test_a_token_identifies_the_values() -> None:
+    values = np.arange(6.0).reshape(2, 3)
+    tokens = [
+        bl.asarray(values).__dask_tokenize__(),
+        bl.asarray(values.copy()).__dask_tokenize__(),
+        (bl.asarray(values) + 0).__dask_tokenize__(),
+        bl.asarray(np.asfortranarray(values)).__dask_tokenize__(),
+    ]
+    assert len(set(tokens)) == 1
+    others = [values + 1, values.reshape(3, 2), values.astype("f4"), values[:, :2], values.view("i8"), values[:0]]
+    distinct = {bl.asarray(other).__dask_tokenize__() for other in others} | set(tokens)
+    assert len(distinct) == len(others) + 1
+
+
+def test_a_token_is_the_same_in_another_process() -> None:
+    program = "import broadloom as bl, numpy as np; print((bl.asarray(np.arange(5)) + 1).__dask_tokenize__())"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == str((bl.asarray(np.arange(5)) + 1).__dask_tokenize__())
+
+
+def test_a_token_follows_what_was_written_to_shared_memory() -> None:
+    memory = np.arange(3.0)
+    x = bl.asarray(memory)
+    before = x.__dask_tokenize__()
+    memory[0] = 5
+    assert x.__dask_tokenize__() != before
+
+
+def test_the_size_of_an_array_is_that_of_its_values_in_memory() -> None:
+    x = bl.asarray(np.ones(1000)) + 1
+    assert sys.getsizeof(x) < 1000 and x.nbytes == 8000
+    bl.evaluate(x)
+    assert sys.getsizeof(x) > 8000
