@@ -189,7 +189,12 @@ def test_out_of_any_dtype_and_layout() -> None:
 @pytest.mark.parametrize("order", ["C", "F", "A", "K"])
 def test_the_order_of_the_result_is_numpys(order: Any) -> None:
     base = np.arange(60.0).reshape(3, 4, 5)
-    layouts = [base, np.asfortranarray(base), base.transpose(1, 0, 2).copy().transpose(1, 0, 2), base[::-1, :, ::2][:, :, :3]]
+    layouts = [
+        base,
+        np.asfortranarray(base),
+        base.transpose(1, 0, 2).copy().transpose(1, 0, 2),
+        base[::-1, :, ::2][:, :, :3],
+    ]
     for a in layouts:
         for b in layouts:
             b = b[:, :, : a.shape[2]]
@@ -418,7 +423,12 @@ def test_sanitizing_is_by_argument_then_by_environment(monkeypatch: pytest.Monke
     a = np.array([1.0])
     for text in ("a*2.e-5", "a*2e+5", "a*2E-5", "a*2.0e5", "2.+a", "a.real", "a . imag", "__pd_eval_local_x"):
         assert ne.evaluate(text, {"a": a, "__pd_eval_local_x": a}) is not None
-    for setting, sanitize, kind in (("1", None, ValueError), ("0", None, SyntaxError), ("0", True, ValueError), ("1", False, SyntaxError)):
+    for setting, sanitize, kind in (
+        ("1", None, ValueError),
+        ("0", None, SyntaxError),
+        ("0", True, ValueError),
+        ("1", False, SyntaxError),
+    ):
         monkeypatch.setenv("NUMEXPR_SANITIZE", setting)
         with pytest.raises(kind):
             ne.evaluate("import os;", sanitize=sanitize)
@@ -456,7 +466,9 @@ def test_only_some_plans_are_kept() -> None:
 
 def test_numexpr_objects() -> None:
     x = np.array([1.0, 2.0])
-    function = ne.NumExpr(2.0 * ne.E.a + 3.0 * ne.E.b * ne.E.c, signature=[("a", np.double), ("c", np.double), ("b", np.double)])
+    function = ne.NumExpr(
+        2.0 * ne.E.a + 3.0 * ne.E.b * ne.E.c, signature=[("a", np.double), ("c", np.double), ("b", np.double)]
+    )
     assert function.input_names == ("a", "c", "b") and function.signature == b"ddd"
     assert function(x, x, np.array([10.0, 10.0])).tolist() == [32.0, 64.0]
     assert function.run(1, 2, 3) == 20.0

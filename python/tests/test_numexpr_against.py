@@ -107,7 +107,21 @@ def test_remainders_are_exact() -> None:
         assert np.array_equal(made, remainder, equal_nan=made.dtype.kind == "f")
 
 
-EXACT = ["copy", "ones_like", "sqrt", "abs", "ceil", "floor", "round", "trunc", "sign", "isnan", "isfinite", "isinf", "signbit"]
+EXACT = [
+    "copy",
+    "ones_like",
+    "sqrt",
+    "abs",
+    "ceil",
+    "floor",
+    "round",
+    "trunc",
+    "sign",
+    "isnan",
+    "isfinite",
+    "isinf",
+    "signbit",
+]
 EXACT += ["real", "imag", "min", "max"]
 ROUNDED = ["sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh"]
 ROUNDED += ["log", "log1p", "log10", "log2", "exp", "expm1", "sum", "prod"]
@@ -119,12 +133,59 @@ def test_functions(name: str) -> None:
         agree(f"{name}(a)", {"a": FIRST[dtype]}, name in EXACT)
 
 
-CONSTANTS = ["-a", "~a", "+a", "a", "a.real", "a.imag", "a+1", "a*2.5", "a/2", "a//2", "a%3", "a-3000000000", "a+True", "1-a"]
-CONSTANTS += ["2/a", "a<3", "a==True", "a<2.5", "where(a>1, 2, 3)", "where(a>1, a, 2.5)", "where(True, a, 2)", "a<<1", "1<<a"]
+CONSTANTS = [
+    "-a",
+    "~a",
+    "+a",
+    "a",
+    "a.real",
+    "a.imag",
+    "a+1",
+    "a*2.5",
+    "a/2",
+    "a//2",
+    "a%3",
+    "a-3000000000",
+    "a+True",
+    "1-a",
+]
+CONSTANTS += [
+    "2/a",
+    "a<3",
+    "a==True",
+    "a<2.5",
+    "where(a>1, 2, 3)",
+    "where(a>1, a, 2.5)",
+    "where(True, a, 2)",
+    "a<<1",
+    "1<<a",
+]
 CONSTANTS += ["a&1", "a|3", "a^True", "a//2.5", "sin(1)+a", "2**40+a", "where(a!=0.0, 2, a)", "where(a > 10, a<3, a>3)"]
-CONSTANTS += ["sum(a, 0)", "sum(a, axis=0)", "max(a, axis=1)", "sum(a, axis=-1)", "a*1e400", "~(a>1)", "-(a>1)", "(a>1)+(a<3)"]
+CONSTANTS += [
+    "sum(a, 0)",
+    "sum(a, axis=0)",
+    "max(a, axis=1)",
+    "sum(a, axis=-1)",
+    "a*1e400",
+    "~(a>1)",
+    "-(a>1)",
+    "(a>1)+(a<3)",
+]
 CONSTANTS += ["a+2**31", "maximum(a, 3)", "fmod(a, 2)", "fmod(7, a)", "arctan2(1, a)", "5+3*2", "3/2", "a*(3/2)"]
-CONSTANTS += ["a**2", "a**3", "a**7", "a**0", "a**0.5", "a**2.5", "a**-1", "a**2.0", "a**1", "a**-2.0", "a**-0.5", "a**2.3"]
+CONSTANTS += [
+    "a**2",
+    "a**3",
+    "a**7",
+    "a**0",
+    "a**0.5",
+    "a**2.5",
+    "a**-1",
+    "a**2.0",
+    "a**1",
+    "a**-2.0",
+    "a**-0.5",
+    "a**2.3",
+]
 
 
 @pytest.mark.parametrize("text", CONSTANTS)
@@ -209,9 +270,52 @@ def test_shapes_of_out(shape: tuple[int, ...]) -> None:
         agree(text, variables, True, out=np.zeros(shape, order=order))  # type: ignore[call-overload]
 
 
-TEXTS = ["", " a", "a\n", "a\n+a", "(a\n+a)", "a # c", "a;a", "zz", "a.b", "a+", "a b", "a..b", "é", "a@a", "a=1", "x:=a", "[a]"]
-TEXTS += ["a[0]", "`a`", "a!", "foo(a)", "sin(a", "a.T", "a . real", "1.5.real", "__import__('os')", "__a__", "None", "True"]
-TEXTS += ["a<a<a", "not a", "a and a", "sin", "sin + 1", "a + None", "1/0", "2**70", "sum(a, axis=1.0)", "~1.5", "1 << -1"]
+TEXTS = [
+    "",
+    " a",
+    "a\n",
+    "a\n+a",
+    "(a\n+a)",
+    "a # c",
+    "a;a",
+    "zz",
+    "a.b",
+    "a+",
+    "a b",
+    "a..b",
+    "é",
+    "a@a",
+    "a=1",
+    "x:=a",
+    "[a]",
+]
+TEXTS += [
+    "a[0]",
+    "`a`",
+    "a!",
+    "foo(a)",
+    "sin(a",
+    "a.T",
+    "a . real",
+    "1.5.real",
+    "__import__('os')",
+    "__a__",
+    "None",
+    "True",
+]
+TEXTS += [
+    "a<a<a",
+    "not a",
+    "a and a",
+    "sin",
+    "sin + 1",
+    "a + None",
+    "1/0",
+    "2**70",
+    "sum(a, axis=1.0)",
+    "~1.5",
+    "1 << -1",
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)

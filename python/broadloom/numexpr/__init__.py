@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from broadloom.numexpr._nodes import E
     from broadloom.numexpr._threads import (
         MAX_THREADS,
-        _init_num_threads,
+        _init_num_threads,  # noqa: F401  (numexpr's callers know it)
         detect_number_of_cores,
         detect_number_of_threads,
         get_num_threads,

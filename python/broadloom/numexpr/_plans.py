@@ -6,7 +6,7 @@ with default options, and for others, up to a number each.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -20,7 +20,13 @@ from broadloom.numexpr._translate import KeptDtypes, Translation, Value
 #: An argument as the dispatch describes it: `("array", dtype, dims)` or `("scalar", kind)`.
 Argument = tuple[Any, ...]
 
-CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
+CASTINGS: Final[tuple[Literal["no", "equiv", "safe", "same_kind", "unsafe"], ...]] = (
+    "no",
+    "equiv",
+    "safe",
+    "same_kind",
+    "unsafe",
+)
 
 #: Plans that are kept of each sort; on overflow the older half goes.
 MAX_PLANS: Final = 256
@@ -96,11 +102,10 @@ class Builder:
         that allows it."""
         inputs, value = self._translated(pattern)
         casts = self._casts(pattern, value, out)
-        allowed = sum(
-            1 << bit
-            for bit, casting in enumerate(CASTINGS)
-            if all(np.can_cast(source, target, casting) for source, target, _ in casts)
-        )
+        allowed = 0
+        for bit, casting in enumerate(CASTINGS):
+            if all(np.can_cast(source, target, casting) for source, target, _ in casts):
+                allowed |= 1 << bit
         if not isinstance(value.of, Handle):
             return np.array(_kinds.converted(value.of, value.kind), DTYPES[value.kind]), allowed
         handle = value.of
@@ -178,5 +183,3 @@ def copy_to(out: np.ndarray, result: np.ndarray, casting: str) -> None:
         raise TypeError(f"out: the array has Python objects (dtype {out.dtype})")
     check_cast(result.dtype, out.dtype, casting, "the operand 0")
     np.copyto(out, result, casting=casting)  # type: ignore[arg-type]
-
-

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -86,9 +86,7 @@ def _handle(value: Value, kind: Kind) -> Handle:
 
 
 def _whole(kind: Kind, op: str, *operands: Handle | bool | int | float) -> Value:
-    """An operation, at least one operand of which is a handle."""
-    if not any(isinstance(operand, Handle) for operand in operands):
-        operands = (Handle.full([], operands[0], DTYPES[kind]), *operands[1:])
+    """An operation that gives a kind."""
     return Value(kind, _core.apply(op, *operands))
 
 
@@ -242,7 +240,9 @@ def _reduction(name: str, of: Value, axis: int | None) -> Value:
     handle = _handle(of, of.kind)
     if of.kind == "bool":
         letters = LETTERS[of.kind] * 2
-        raise NotImplementedError(f"couldn't find matching opcode for '{name}_{letters}n': {name} is not defined for bool")
+        raise NotImplementedError(
+            f"couldn't find matching opcode for '{name}_{letters}n': {name} is not defined for bool"
+        )
     if axis is not None and axis >= handle.ndim:
         raise ValueError(f"reduction axis is out of bounds: {name} along axis {axis} of {handle.ndim} dimensions")
     dtype = DTYPES[of.kind] if name in ("sum", "prod") else None
@@ -257,10 +257,10 @@ class KeptDtypes(Translation):
 
     def _operation(self, op: str, operands: list[Value], axis: int | None) -> Value:
         of = [operand.of for operand in operands]
-        if op == "pow" and not isinstance(of[1], Handle) and of[1] in (0, 1, 2, -1):
-            return Value("double", self._apply("pow", *of))
         if op in REDUCTIONS:
-            return Value("double", self._whole(of[0]).reduce(op, None if axis is None else [axis], numpy_promotion=True))
+            return Value(
+                "double", self._whole(of[0]).reduce(op, None if axis is None else [axis], numpy_promotion=True)
+            )
         if op == "where":
             return Value("double", self._apply("where", *of))
         if op not in FUNCTIONS:
@@ -294,4 +294,3 @@ def kind_of(root: ExpressionNode) -> Kind:
     """The kind of an expression whose variables are double."""
     inputs = {name: Handle.input(f"v{i}", np.float64, []) for i, name in enumerate(variables(root))}
     return Translation()(root, inputs).kind
-

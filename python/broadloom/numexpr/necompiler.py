@@ -20,4 +20,6 @@ def getExprNames(text: str, context: Any = None, sanitize: bool = True) -> tuple
 
 def disassemble(nex: Any) -> NoReturn:
     """Raises `NotImplementedError`: expressions are compiled to machine code, there is no bytecode."""
-    raise NotImplementedError("broadloom.numexpr has no bytecode to disassemble; `broadloom.explain` shows how it computes")
+    raise NotImplementedError(
+        "broadloom.numexpr has no bytecode to disassemble; `broadloom.explain` shows how it computes"
+    )
