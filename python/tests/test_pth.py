@@ -10,7 +10,7 @@ import pytest
 
 import broadloom.numexpr
 
-RECIPE = "import broadloom.numexpr._install as _; _.install()"
+RECIPE = "import broadloom.numexpr; broadloom.numexpr.install()"
 
 # `addsitedir` reads the `.pth` files of a folder as the start of an interpreter does with those of site-packages.
 START = "import os, site, sys; site.addsitedir(sys.argv[1]); "
