@@ -1,7 +1,7 @@
 """The extension module: what it gives to the package's own modules. Users find these things under `broadloom`."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -120,3 +120,53 @@ class Dispatch:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def entry(self, *args: np.ndarray | Number) -> Entry: ...
     def entries(self) -> list[Entry]: ...
+
+class Plan:
+    def __init__(self, names: Sequence[str], builder: Any, is_elementwise: bool) -> None: ...
+    def run(
+        self,
+        values: tuple[Any, ...],
+        out: np.ndarray | None = None,
+        order: str | None = None,
+        casting: str | None = None,
+    ) -> np.ndarray: ...
+
+def numexpr_threads(threads: int) -> int: ...
+
+_Scope = Mapping[str, Any]
+_Order = Literal["C", "F", "A", "K"]
+_Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+
+# Exported as `broadloom.numexpr.evaluate` and so on.
+def evaluate(
+    ex: str,
+    local_dict: _Scope | None = None,
+    global_dict: _Scope | None = None,
+    out: np.ndarray | None = None,
+    order: _Order = "K",
+    casting: _Casting = "same_kind",
+    sanitize: bool | None = None,
+    _frame_depth: int = 3,
+    disable_cache: bool = False,
+    keep_dtypes: bool = False,
+    *,
+    optimization: Literal["none", "moderate", "aggressive"] = "aggressive",
+    truediv: bool | Literal["auto"] = "auto",
+) -> np.ndarray: ...
+def re_evaluate(
+    local_dict: _Scope | None = None, global_dict: _Scope | None = None, _frame_depth: int = 2
+) -> np.ndarray: ...
+def validate(
+    ex: str,
+    local_dict: _Scope | None = None,
+    global_dict: _Scope | None = None,
+    out: np.ndarray | None = None,
+    order: _Order = "K",
+    casting: _Casting = "safe",
+    _frame_depth: int = 2,
+    sanitize: bool | None = None,
+    keep_dtypes: bool = False,
+    *,
+    optimization: Literal["none", "moderate", "aggressive"] = "aggressive",
+    truediv: bool | Literal["auto"] = "auto",
+) -> Exception | None: ...
