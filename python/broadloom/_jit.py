@@ -313,8 +313,9 @@ def jit(
       KeyboardInterrupt, their elements are unspecified.
     - NumPy arrays that the function finds outside of its arguments are inputs of the kernel: their memory is read at each call.
       Of an Array that is more than NumPy's memory, the values are those of the time of the trace. Other effects and other
-      variables are of the trace only: `print` prints once.
-    - Asking for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration) raises `TracerError`, which names the line.
+      variables are of the trace only: `print` prints once, or twice where open extents did not do.
+    - Asking for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration, and functions that compute at once, such as
+      `sort` and `concat`) raises `TracerError`, which names the line.
     - Functions made by `jit` that are called within another one become a part of its kernel.
 
     `threads`, `int_division` ("zero" or "error"), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the

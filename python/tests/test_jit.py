@@ -391,6 +391,31 @@ def test_asking_for_a_value_names_the_line(of: Callable[[Any], Any], text: str, 
     assert ("static_argnames='x'" in message) == isinstance(x, float)
 
 
+@pytest.mark.parametrize("name", ["sort", "concat"])
+def test_a_function_that_computes_at_once_is_named(name: str) -> None:
+    f = bl.jit(lambda x: getattr(bl, name)([x, x] if name == "concat" else x) + 1)
+    with pytest.raises(bl.TracerError) as error:
+        f(np.ones(3))
+    message = str(error.value)
+    assert message.startswith(f"{__file__}:") and f"`{name}`, which computes at once, asks for the value" in message
+    assert message.endswith("call it outside of the function")
+
+
+def test_a_traced_array_that_is_carried_out_of_its_trace_has_no_values() -> None:
+    carried = []
+
+    @bl.jit
+    def f(x: Any) -> Any:
+        carried.append(x)
+        return x
+
+    f(np.ones(3))
+    with pytest.raises(bl.TracerError, match="a branch, or bool,"):
+        bool(carried[0])
+    with pytest.raises(bl.TracerError, match="an open extent asks for"):
+        carried[0].shape[0] + 1
+
+
 def test_a_trace_that_failed_leaves_nothing_behind() -> None:
     memory = np.ones(3)
 
