@@ -39,6 +39,10 @@ class Array(NumpyMethods):
 
     Made by `broadloom.asarray` and the other creation functions, not by its constructor.
 
+    Values that were computed whole are kept; one element is computed alone, until 16 of an array were read. A chain of more than
+    100 operations evaluates itself. Assignment to elements, and in-place operators, give an array another expression: memory
+    that it shares is not written, and what was built of it before keeps its meaning.
+
     Operators promote dtypes as the Array API standard has it: two integers, or two floats, to the wider one; a Python number
     takes the dtype of the array, which must be able to hold it. Dtypes of different kinds raise TypeError, shapes that
     do not broadcast raise ValueError.
@@ -461,6 +465,13 @@ class Array(NumpyMethods):
 
         return reduced(self)
 
+    def __buffer__(self, flags: int, /) -> memoryview:
+        # Python asks for it from 3.12 on. NumPy asks for it before `__array__`, and drops what is raised here: an interrupt
+        # would be lost, so nothing is computed.
+        if self._origin is None and not self._handle.is_evaluated:
+            raise BufferError("the array is an expression; `broadloom.evaluate` gives it memory")
+        return memoryview(self.__array__())  # type: ignore[arg-type]
+
     def __copy__(self) -> Array:
         return self.copy()
 
@@ -517,18 +528,19 @@ def _accepted(x: Any) -> Any:
         return x
     if kind is int:
         # The engine takes integers of 128 bits. Greater ones are numbers for floats only.
-        return x if x.bit_length() < 127 else _float_of(x)
+        return x if x.bit_length() < 127 else float_of(x)
     if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
         return of_numpy(np.asarray(x))._handle
     # Complex numbers are refused by the engine, with a message of their own.
     return x if isinstance(x, (int, float, complex)) else NotImplemented
 
 
-def _float_of(x: int) -> float:
+def float_of(x: Number) -> float:
+    """A number as a float; ValueError for an integer beyond those."""
     try:
         return float(x)
     except OverflowError:
-        raise ValueError("an integer operand cannot be represented as float64") from None
+        raise ValueError("an integer of this size cannot be represented as float64") from None
 
 
 def _strong(x: Handle | Number) -> Handle:

@@ -58,7 +58,7 @@ def operand(x: Any) -> Handle | Number:
     if type(x) in (bool, int, float):
         number: Number = x
         return number
-    if isinstance(x, np.ndarray | np.generic | list | tuple):
+    if isinstance(x, (np.ndarray, np.generic, list, tuple)):
         if isinstance(x, np.ma.MaskedArray):
             raise Unsupported
         return lend(np.asarray(x))

@@ -7,6 +7,7 @@ NumPy, so that no function of NumPy's is missing; its results are arrays again w
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -112,6 +113,14 @@ def _is_known(value: Any) -> bool:
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Array.__array_ufunc__` does."""
+    if method == "__call__" and not kwargs:
+        # PERF: most calls have operands alone.
+        try:
+            made = _ufuncs.call(ufunc, tuple(map(operand, inputs)))
+        except Unsupported:
+            pass
+        else:
+            return Array._of(made[0]) if len(made) == 1 else tuple(map(Array._of, made))
     out = kwargs.pop("out", None)
     outs = out if isinstance(out, tuple) else (out,) * (out is not None)
     if not all(_is_known(value) for value in (*inputs, *outs) if value is not None):
@@ -225,8 +234,40 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 
 @cache
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function)
+def _signature(function: Callable[..., Any]) -> tuple[inspect.Signature, int]:
+    """The signature of a function of the table, and how many arguments by position leave `out` out."""
+    signature = inspect.signature(function)
+    names = list(signature.parameters)
+    return signature, names.index("out") if "out" in names else sys.maxsize
+
+
+def _built(build: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """What a function of the table gives, and `out`. `Unsupported` also for arguments that it has not."""
+    signature, before_out = _signature(build)
+    try:
+        # PERF: binding takes longer than the function.
+        if "out" not in kwargs and len(args) <= before_out:
+            return build(*args, **kwargs), None
+    except TypeError:
+        # Arguments that the function has not, or dtypes that NumPy refuses too.
+        if _binds(signature, args, kwargs):
+            raise
+        raise Unsupported from None
+    if not _binds(signature, args, kwargs):
+        raise Unsupported
+    bound = signature.bind(*args, **kwargs)
+    out = bound.arguments.pop("out", None)
+    if isinstance(out, tuple):
+        (out,) = out
+    return build(*bound.args, **bound.kwargs), out
+
+
+def _binds(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -244,21 +285,11 @@ def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ..
     build = FUNCTIONS.get(function)
     if build is not None:
         try:
-            bound = _signature(build).bind(*args, **kwargs)
-        except TypeError:
-            build = None
-    if build is not None:
-        out = bound.arguments.pop("out", None)
-        if isinstance(out, tuple):
-            (out,) = out
-        try:
-            made = build(*bound.args, **bound.kwargs)
+            made, out = _built(build, args, kwargs)
         except Unsupported:
             pass
         else:
-            if out is not None:
-                return _store(made, out)
-            return _wrapped_all(made)
+            return _wrapped_all(made) if out is None else _store(made, out)
     out = kwargs.get("out")
     if isinstance(out, Array):
         rest = {name: value for name, value in kwargs.items() if name != "out"}
@@ -267,9 +298,9 @@ def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ..
 
 
 def _wrapped_all(made: Any) -> Any:
-    if isinstance(made, list | tuple):
-        return type(made)(map(_wrapped, made))
-    return _wrapped(made)
+    if isinstance(made, Handle):
+        return Array._of(made)
+    return type(made)(map(_wrapped, made)) if isinstance(made, list | tuple) else made
 
 
 #: Functions of the table that compute when they are called.
@@ -296,3 +327,15 @@ def of_numpy(name: str) -> Any:
     if not isinstance(function, np.ufunc | type(np.sum)):
         raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
     return function
+
+
+def listing() -> str:
+    """The section of the docs that lists NumPy's functions by what becomes of a call."""
+    heads = {
+        "universal functions": "Universal functions that stay expressions",
+        "functions": "Other functions that stay expressions",
+        "computed at once": "Functions that the engine computes when they are called",
+    }
+    return "\n\n".join(
+        f"{heads[kind]}: {', '.join(f'`{name}`' for name in names)}." for kind, names in listed_names().items()
+    )

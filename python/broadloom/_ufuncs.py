@@ -303,7 +303,10 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], signature: Any, casting: str 
     arguments = {"casting": casting or "same_kind"}
     if signature is not None:
         arguments["signature"] = signature
-    return ufunc.resolve_dtypes(kinds + (None,) * ufunc.nout, **arguments)  # type: ignore[arg-type]
+    dtypes = ufunc.resolve_dtypes(kinds + (None,) * ufunc.nout, **arguments)  # type: ignore[arg-type]
+    if not all(dtype in DTYPES for dtype in dtypes):
+        raise Unsupported
+    return dtypes
 
 
 def loop(
@@ -315,9 +318,7 @@ def loop(
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     if signature is not None and not isinstance(signature, str):
         signature = tuple(None if part is None else np.dtype(part) for part in signature)
-    dtypes = _loop(ufunc, tuple(kind(x) for x in operands), signature, casting)
-    if not all(dtype in DTYPES for dtype in dtypes):
-        raise Unsupported
+    dtypes = _loop(ufunc, tuple(map(kind, operands)), signature, casting)
     return dtypes
 
 
@@ -338,7 +339,7 @@ def call(
         raise Unsupported
     dtypes = loop(ufunc, operands, dtype, signature, casting)
     inputs, results = dtypes[: ufunc.nin], dtypes[ufunc.nin :]
-    if all(dtype == inputs[0] for dtype in inputs):
+    if inputs.count(inputs[0]) == len(inputs):
         try:
             given = operands_as(inputs[0], *operands)
         except OverflowError:
@@ -351,5 +352,6 @@ def call(
             for x, dtype in zip(operands, inputs, strict=True)
         ]
     made = build(*given)
-    several = made if isinstance(made, tuple) else (made,)
-    return tuple(converted(x, dtype) for x, dtype in zip(several, results, strict=True))
+    if isinstance(made, Handle):
+        return (converted(made, results[0]),)
+    return tuple(converted(x, dtype) for x, dtype in zip(made, results, strict=True))

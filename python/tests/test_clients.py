@@ -263,5 +263,5 @@ def test_the_namespace_has_numpys_other_functions() -> None:
     assert_close(bl.median(x, axis=0), np.median(VALUES, axis=0))
     assert_close(bl.transpose(x), VALUES.T)
     assert_close(bl.fmax(x, 0.0), np.fmax(VALUES, 0.0))
-    for name in ("ndarray", "complex64", "nothing", "_core_of_nothing"):
+    for name in ("ndarray", "complex64", "random", "nothing", "_core_of_nothing"):
         assert not hasattr(bl, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import broadloom as bl
 from broadloom import _numpy_protocols
 from broadloom._numpy_functions import FUNCTIONS
-from broadloom._numpy_protocols import listed_names
+from broadloom._numpy_protocols import listed_names, listing
 from broadloom._ufuncs import UFUNCS
 
 DTYPES = ("?", "i1", "i4", "i8", "u1", "u8", "f2", "f4", "f8")
@@ -551,3 +552,9 @@ def test_what_is_listed_as_lazy_computes_nothing(call: Any, monkeypatch: pytest.
         assert (name, len(args), "".join(kwargs)) in BY_NUMPY
     for x in made if isinstance(made, list | tuple) else (made,):
         assert not isinstance(x, bl.Array) or is_lazy(x)
+
+
+def test_the_page_lists_the_functions() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "python" / "from-numpy.md").read_text(encoding="utf-8")
+    listed = page.partition("<!-- listing -->\n")[2].partition("<!-- end of listing -->")[0]
+    assert listed.strip() == listing(), "put what `broadloom._numpy_protocols.listing()` gives in the page"

@@ -1,8 +1,9 @@
-"""Arrays in other processes, copies, and what identifies them."""
+"""Arrays in other processes, copies, their memory as a buffer, and what identifies them."""
 
 from __future__ import annotations
 
 import copy
+import io
 import multiprocessing
 import pickle
 import subprocess
@@ -58,6 +59,35 @@ def test_a_copy_does_not_see_later_writes(copied: object) -> None:
     other = snapshots[0]
     other.fill(5)
     assert x.tolist() == [9, 9, 9] and copied(other).tolist() == [5, 5, 5]  # type: ignore[operator]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes of Python have buffers from 3.12 on")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_in_memory_are_a_buffer(dtype: str) -> None:
+    values = np.arange(6).reshape(2, 3).astype(dtype)
+    x = bl.asarray(values) if dtype == "?" else bl.evaluate(bl.asarray(values) * 1)
+    with memoryview(x) as view:  # type: ignore[arg-type]
+        assert view.shape == (2, 3) and view.readonly and view.nbytes == x.nbytes
+        np.testing.assert_array_equal(np.asarray(view), values)
+    assert np.asarray(x).dtype == values.dtype and np.shares_memory(np.asarray(x), np.asarray(x))
+    assert not np.asarray(x).flags.writeable
+    assert b"".join([x]) == values.tobytes()  # type: ignore[list-item]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes of Python have buffers from 3.12 on")
+def test_an_expression_has_no_buffer_and_is_not_computed_for_one() -> None:
+    x = bl.asarray(np.arange(3.0)) + 1
+    with pytest.raises(BufferError, match="evaluate"):
+        memoryview(x)  # type: ignore[arg-type]
+    assert not x._handle.is_evaluated
+    assert np.asarray(x).tolist() == [1, 2, 3]
+    with pytest.raises((BufferError, TypeError)):
+        io.BytesIO(b"123").readinto(bl.evaluate(x))  # type: ignore[arg-type]
+
+
+def test_values_are_a_buffer_through_numpy() -> None:
+    x = bl.asarray(np.arange(3.0)) + 1
+    assert memoryview(np.asarray(x)).tolist() == [1, 2, 3]
 
 
 def double(x: bl.Array) -> bl.Array:
