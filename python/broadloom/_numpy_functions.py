@@ -338,7 +338,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 @lazy(np.shape)
 def _shape(a: Any) -> tuple[int | None, ...]:
-    return array(a).shape
+    return a.shape if isinstance(a, Array) else array(a).shape
 
 
 @lazy(np.ndim)
@@ -348,15 +348,13 @@ def _ndim(a: Any) -> int:
 
 @lazy(np.size)
 def _size(a: Any, axis: Any = None) -> int | None:
-    x = array(a)
+    x = a if isinstance(a, Array) else array(a)
     if axis is None:
         return x.size
-    made = 1
+    made: int | None = 1
     for along in normalize_axis_tuple(axis, x.ndim):
         extent = x.shape[along]
-        if extent is None:
-            return None
-        made *= extent
+        made = None if made is None or extent is None else made * extent
     return made
 
 
@@ -389,7 +387,9 @@ def _filled_like(x: Handle, value: Number, dtype: Any = None, shape: Any = None)
     else:
         extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     if None in extents:
-        raise Unsupported
+        # The extents of a traced array are known when the kernel runs: its values are read by no branch.
+        filled = Handle.full((), number_as(value, to), to)
+        return _core.apply("where", Handle.full((), True, BOOL), filled, converted(x, to))
     return Handle.full([operator.index(extent) for extent in extents], number_as(value, to), to)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import broadloom as bl
 from broadloom import _numpy_protocols
+from broadloom._core import Handle, Kernel
 from broadloom._numpy_functions import FUNCTIONS
 from broadloom._numpy_protocols import listed_names, listing
 from broadloom._ufuncs import UFUNCS
@@ -558,3 +559,16 @@ def test_the_page_lists_the_functions() -> None:
     page = (Path(__file__).parents[2] / "docs" / "python" / "from-numpy.md").read_text(encoding="utf-8")
     listed = page.partition("<!-- listing -->\n")[2].partition("<!-- end of listing -->")[0]
     assert listed.strip() == listing(), "put what `broadloom._numpy_protocols.listing()` gives in the page"
+
+
+def test_functions_of_traced_arrays_are_expressions() -> None:
+    x = bl.Array._of(Handle.input("x", "f4", ["n", 3]))
+    made = np.where(np.isnan(x), 0, np.exp(x) + np.sum(x, axis=1, keepdims=True)) * np.ones_like(x)
+    kernel = Kernel([("y", made._operand())], [x._operand()])
+    for n in (2, 5):
+        values = sample("f4", (n, 3))
+        (ours,) = kernel.run([values])
+        theirs = np.where(np.isnan(values), 0, np.exp(values) + np.sum(values, axis=1, keepdims=True))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    with pytest.raises((TypeError, ValueError), match="traced|no values"):
+        np.median(x)
