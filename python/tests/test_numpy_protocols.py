@@ -572,3 +572,26 @@ def test_functions_of_traced_arrays_are_expressions() -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
     with pytest.raises((TypeError, ValueError), match="traced|no values"):
         np.median(x)
+
+
+@pytest.mark.skipif("jit" not in bl.__all__, reason="there is no jit")
+def test_numbers_of_a_traced_function_promote_as_numbers() -> None:
+    @bl.jit
+    def scaled(x: Any, s: Any) -> Any:
+        return np.clip(np.where(x > 0, np.multiply(x, s), s), -s, s) + np.power(x, 2)
+
+    @bl.jit
+    def root(s: Any) -> Any:
+        return np.sqrt(s)
+
+    x = sample("f4")
+    for s in (2.5, 3):
+        theirs = np.clip(np.where(x > 0, np.multiply(x, s), s), -s, s) + np.power(x, 2)
+        made = scaled(x, s)
+        assert made.dtype == np.float32
+        np.testing.assert_array_equal(made, theirs)
+    assert root(2.0) == np.sqrt(2.0) and root(2) == np.sqrt(2)
+    with bl.set_options(promotion="numpy"):
+        mixed = bl.jit(lambda x, s: x * s + np.add(x, 1.5))
+        assert mixed(sample("i4"), 2).dtype == np.float64
+        np.testing.assert_array_equal(mixed(sample("i4"), 2.5), sample("i4") * 2.5 + (sample("i4") + 1.5))
