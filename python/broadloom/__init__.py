@@ -27,12 +27,14 @@ from broadloom._elementwise import *
 from broadloom._evaluation import evaluate
 from broadloom._exponential import *
 from broadloom._inspection import __array_namespace_info__
+from broadloom._jit import jit
 from broadloom._joining import *
 from broadloom._manipulation import *
 from broadloom._notebook import Explanation, explain, show_versions
 from broadloom._promotion import set_options
 from broadloom._reductions import *
 from broadloom._through_numpy import *
+from broadloom._tracing import TracerError
 
 __array_api_version__ = "2024.12"
 
@@ -51,6 +53,7 @@ __all__ = [
     "Kernel",
     "LimitError",
     "TextError",
+    "TracerError",
     "__array_api_version__",
     "__array_namespace_info__",
     "e",
@@ -58,6 +61,7 @@ __all__ = [
     "explain",
     "fft",
     "inf",
+    "jit",
     "linalg",
     "nan",
     "newaxis",

@@ -17,6 +17,7 @@ import numpy as np
 from broadloom import _promotion
 from broadloom._core import Handle
 from broadloom._methods import NumpyMethods
+from broadloom._tracing import refuse, visible_shape, visible_size
 
 Number = bool | int | float
 
@@ -37,6 +38,10 @@ class Array(NumpyMethods):
     values are asked for (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
 
     Made by `broadloom.asarray` and the other creation functions, not by its constructor.
+
+    Values that were computed whole are kept; one element is computed alone, until 16 of an array were read. A chain of more than
+    100 operations evaluates itself. Assignment to elements, and in-place operators, give an array another expression: memory
+    that it shares is not written, and what was built of it before keeps its meaning.
 
     Operators promote dtypes as the Array API standard has it: two integers, or two floats, to the wider one; a Python number
     takes the dtype of the array, which must be able to hold it. Dtypes of different kinds raise TypeError, shapes that
@@ -89,7 +94,7 @@ class Array(NumpyMethods):
     @property
     def shape(self) -> tuple[int | None, ...]:
         """The extents; None for one that is open, within a function that is being traced."""
-        return self._handle.shape
+        return visible_shape(self._handle)
 
     @property
     def ndim(self) -> int:
@@ -99,13 +104,14 @@ class Array(NumpyMethods):
     @property
     def size(self) -> int | None:
         """The number of elements; None where an extent is open."""
-        return self._handle.size
+        return visible_size(self._handle)
 
     @property
     def nbytes(self) -> int | None:
         """The bytes of the elements when they are in memory; None where an extent is open."""
-        size = self._handle.size
-        return None if size is None else size * self.dtype.itemsize
+        size: Any = visible_size(self._handle)
+        nbytes: int = size * self.dtype.itemsize
+        return nbytes
 
     @property
     def T(self) -> Array:
@@ -153,7 +159,7 @@ class Array(NumpyMethods):
     def _concrete(self, what: str) -> Handle:
         """The handle, of an array that has values: within a function that is being traced, it has none."""
         if self._handle.is_symbolic:
-            raise ValueError(f"{what}: the value of a traced array is not known; use where instead of a branch")
+            refuse(what)
         return self._handle
 
     def _evaluated(self) -> Handle:
@@ -522,18 +528,19 @@ def _accepted(x: Any) -> Any:
         return x
     if kind is int:
         # The engine takes integers of 128 bits. Greater ones are numbers for floats only.
-        return x if x.bit_length() < 127 else _float_of(x)
+        return x if x.bit_length() < 127 else float_of(x)
     if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
         return of_numpy(np.asarray(x))._handle
     # Complex numbers are refused by the engine, with a message of their own.
     return x if isinstance(x, (int, float, complex)) else NotImplemented
 
 
-def _float_of(x: int) -> float:
+def float_of(x: Number) -> float:
+    """A number as a float; ValueError for an integer beyond those."""
     try:
         return float(x)
     except OverflowError:
-        raise ValueError("an integer operand cannot be represented as float64") from None
+        raise ValueError("an integer of this size cannot be represented as float64") from None
 
 
 def _strong(x: Handle | Number) -> Handle:

@@ -8,14 +8,14 @@ TypeError for others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, isfinite
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from broadloom import _core
-from broadloom._array import Array, Number, check_device, handle_of, of_numpy
+from broadloom._array import Array, Number, check_device, float_of, handle_of, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
 
@@ -51,7 +51,8 @@ def asarray(
 
     The memory of a NumPy array is shared where that is possible, and **read when a value is computed**: a write in between
     is seen. Strided and read-only memory is shared; of memory in another order of bytes, or misaligned, a copy is made. With
-    `copy=True` the values are those of now: a snapshot. With `copy=False` ValueError is raised where a copy is needed: for
+    `copy=True` the values are those of now: a snapshot. (This is the one exception to the rule that an array means the
+    values of the time when it was built; values that were computed whole are kept.) With `copy=False` ValueError is raised where a copy is needed: for
     sequences, for another dtype, and for memory that cannot be shared. An Array is returned itself, unless a copy or
     another dtype is asked for.
 
@@ -107,8 +108,10 @@ def _of_values(obj: Any, dtype: np.dtype[Any] | None, copy: bool | None) -> Arra
 
 
 def _extents(shape: Shape) -> list[int]:
-    given = shape if isinstance(shape, Sequence) else [shape]
-    extents = [index(extent) for extent in given]
+    try:
+        extents = [index(shape)]  # type: ignore[arg-type]
+    except TypeError:
+        extents = [index(extent) for extent in shape]  # type: ignore[union-attr]
     if any(extent < 0 for extent in extents):
         raise ValueError(f"the shape {tuple(extents)} has a negative extent")
     return extents
@@ -119,11 +122,15 @@ def _filled(shape: Shape, value: Number, dtype: DTypeLike | None, device: str | 
     return Array._of(Handle.full(_extents(shape), value, np.float64 if dtype is None else dtype_of(dtype)))
 
 
-def _like(x: Array, dtype: DTypeLike | None) -> tuple[list[int], np.dtype[Any]]:
+def _filled_like(x: Array, value: Number | Array, dtype: DTypeLike | None, device: str | None) -> Array:
+    """One value in the shape of `x`, which is open where `x` is traced: then only an expression of `x` has it."""
     handle = handle_of(x)
-    if None in handle.shape:
-        raise ValueError("the shape of a traced array is not known")
-    return [extent or 0 for extent in handle.shape], handle.dtype if dtype is None else dtype_of(dtype)
+    wanted = handle.dtype if dtype is None else dtype_of(dtype)
+    shape = [extent for extent in handle.shape if extent is not None]
+    if len(shape) == handle.ndim:
+        return full(shape, value, dtype=wanted, device=device)
+    one = full((), value, dtype=wanted, device=device)._operand()
+    return Array._of(_core.apply("where", _core.apply("equal", handle, handle), one, one))
 
 
 def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
@@ -170,15 +177,22 @@ def full(
     if isinstance(fill_value, (Array, np.ndarray, np.generic)):
         value = asarray(fill_value, dtype=dtype)
         return Array._of(value._operand().broadcast_to(_extents(shape)))
-    wanted = np.asarray(fill_value).dtype if dtype is None else np.dtype(dtype)
+    if isinstance(fill_value, complex):
+        raise NotImplementedError("full: there are no complex numbers in broadloom")
+    if not isinstance(fill_value, (int, float)):
+        raise TypeError(f"full: expected a number, not {type(fill_value).__name__}")
+    wanted = np.asarray(fill_value).dtype if dtype is None else dtype_of(dtype)
     return Array._of(_full(_extents(shape), fill_value, dtype_of(wanted)))
 
 
 def _full(shape: list[int], value: Number, dtype: np.dtype[Any]) -> Handle:
     if dtype.kind == "f":
-        return Handle.full(shape, value if isinstance(value, bool) else float(value), dtype)
-    if isinstance(value, complex):
-        raise NotImplementedError("full: there are no complex numbers in broadloom")
+        number = float_of(value)
+        if isfinite(number):
+            with np.errstate(over="ignore"):
+                if np.isinf(np.float64(number).astype(dtype)):
+                    raise ValueError(f"full: {value} cannot be represented as {dtype}")
+        return Handle.full(shape, number, dtype)
     if isinstance(value, float):
         raise TypeError(f"full: {value} is no {dtype}; give an integer or another dtype")
     if dtype.kind == "b":
@@ -195,8 +209,7 @@ def zeros_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | Non
     >>> bl.zeros_like(bl.asarray([1, 2, 3]))
     Array([0, 0, 0], dtype=int64)
     """
-    shape, wanted = _like(x, dtype)
-    return _filled(shape, 0, wanted, device)
+    return _filled_like(x, False, dtype, device)
 
 
 def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
@@ -205,8 +218,7 @@ def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None
     >>> bl.ones_like(bl.asarray([1.0, 2.0]), dtype=bl.bool)
     Array([ True,  True], dtype=bool)
     """
-    shape, wanted = _like(x, dtype)
-    return _filled(shape, 1, wanted, device)
+    return _filled_like(x, True, dtype, device)
 
 
 def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
@@ -226,8 +238,7 @@ def full_like(
     >>> bl.full_like(bl.asarray([1, 2, 3]), -1)
     Array([-1, -1, -1], dtype=int64)
     """
-    shape, wanted = _like(x, dtype)
-    return full(shape, fill_value, dtype=wanted, device=device)
+    return _filled_like(x, fill_value, dtype, device)
 
 
 def _python_number(x: Any, name: str) -> int | float:
@@ -283,16 +294,16 @@ def _float_range(bounds: list[int | float], dtype: np.dtype[Any]) -> Handle:
     start, stop, step = bounds
     if dtype.kind != "f" and all(float(x).is_integer() for x in (start, step)):
         return _integer_range(range(int(start), ceil(stop) if step > 0 else -ceil(-stop), int(step)), dtype)
-    return Handle.arange(float(start), float(stop), float(step), np.float64).astype(dtype)
+    return Handle.arange(float_of(start), float_of(stop), float_of(step), np.float64).astype(dtype)
 
 
 def _integer_range(values: range, dtype: np.dtype[Any]) -> Handle:
     """The elements of a range. The engine makes them where it can hold all three bounds; else they are index * step + start in
     arithmetic that wraps, which is exact for elements that fit, whatever the bounds."""
-    if len(values) > np.iinfo(np.int64).max:
-        raise ValueError("arange: there are more elements than memory can address")
     if not values:
         return Handle.full([0], 0, dtype)
+    if abs(values.stop - values.start) // abs(values.step) >= np.iinfo(np.int64).max:
+        raise _core.LimitError("arange: there are more elements than memory can address")
     if dtype.kind == "b":
         raise TypeError("arange: bool has no numbers; give another dtype")
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -328,7 +339,7 @@ def linspace(
     count = index(num)
     if count < 0:
         raise ValueError(f"linspace: {count} numbers are asked for")
-    bounds = [float(_python_number(x, "linspace")) for x in (start, stop)]
+    bounds = [float_of(_python_number(x, "linspace")) for x in (start, stop)]
     made = Handle.linspace(bounds[0], bounds[1], count, np.float64, bool(endpoint))
     if wanted.kind in "iu":
         made = _core.apply("floor", made)

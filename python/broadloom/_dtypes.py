@@ -121,28 +121,28 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return promoted
 
 
-def _promote(dtype: DType, other: DType | builtins.bool | float) -> DType:
+def _promote(dtype: DType, other: DType | builtins.bool | float, mixed: builtins.bool = False) -> DType:
+    """The dtype that two promote to; if kinds are mixed, as NumPy promotes them, or TypeError."""
     if _promotion.by_numpy():
         return np.result_type(dtype, other)
     second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other
+    operands = Handle.full((), True, bool), Handle.full((), 0, dtype), second
     try:
-        return _core.apply("where", Handle.full((), True, bool), Handle.full((), 0, dtype), second).dtype
+        return _core.apply("where", *operands, numpy_promotion=mixed).dtype
     except TypeError as error:
         raise TypeError(str(error).replace("where:", "result_type:", 1)) from None
 
 
 def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
-    """Whether promotion takes a dtype, or that of an array, to another: whether no value is lost.
+    """Whether promotion takes a dtype, or that of an array, to another. The standard leaves open how kinds promote that are
+    mixed; here it is as in NumPy, though operators refuse to mix them.
 
     >>> bl.can_cast(bl.int8, bl.int16), bl.can_cast(bl.int16, bl.int8), bl.can_cast(bl.int32, bl.float64)
-    (True, False, False)
+    (True, False, True)
     """
     source = from_.dtype if isinstance(from_, Array) else dtype_of(from_)
     target = dtype_of(to)
-    try:
-        return source == target or _promote(source, target) == target
-    except TypeError:
-        return False
+    return source == target or _promote(source, target, mixed=True) == target
 
 
 def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:

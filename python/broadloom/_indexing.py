@@ -266,12 +266,12 @@ def _sole_mask(key: Any) -> Array | None:
 
 def _masked(handle: Handle, mask: Array, value: Handle) -> Handle:
     """The elements, but one value where a mask of the leading axes is true."""
-    where, shape, extents = mask._operand(), handle.shape, mask.shape
+    where, shape = mask._operand(), handle.shape
     if where.ndim > len(shape):
         raise IndexError(f"a mask of rank {where.ndim} is too large for an array of rank {len(shape)}")
     if where.dims != handle.dims[: where.ndim]:
-        if any(m not in (n, 0) for m, n in zip(extents, shape, strict=False)):
-            raise IndexError(f"a mask of shape {list(extents)} is not of the leading axes of {list(shape)}")
+        if any(m not in (n, 0) for m, n in zip(where.shape, shape, strict=False)):
+            raise IndexError(f"a mask of shape {list(where.shape)} is not of the leading axes of {list(shape)}")
         return handle
     for _ in range(len(shape) - where.ndim):
         where = where.expand_dims(where.ndim)

@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from broadloom import _core
-from broadloom._array import Array, handle_of
+from broadloom._array import Array, apply, handle_of
 from broadloom._buffer import array_over
 from broadloom._manipulation import matrix_transpose
 from broadloom._operands import as_array, extents, promoted, several_axes
@@ -223,7 +222,7 @@ def outer(x1: Array, x2: Array, /) -> Array:
     a, b = handle_of(x1), handle_of(x2)
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"outer: vectors have one axis, these {a.ndim} and {b.ndim}")
-    return Array._of(_core.apply("multiply", a.expand_dims(1), b.expand_dims(0)))
+    return apply("multiply", Array._of(a.expand_dims(1)), Array._of(b.expand_dims(0)))
 
 
 def pinv(x: Array, /, *, rtol: float | Array | None = None) -> Array:

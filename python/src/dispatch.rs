@@ -12,19 +12,21 @@ use numpy::npyffi;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
+use pyo3::{Borrowed, intern};
 use smallvec::SmallVec;
 
 use crate::dtype;
 use crate::error::OrRaise;
 use crate::handle::number;
-use crate::kernel::{Kernel, given_results, results, writeable};
+use crate::kernel::{Kernel, Results, given_results, results, writeable};
 use crate::memory::NumpyMemory;
+use crate::repeat::{Repeat, SHORT_WORDS};
 use crate::run::compute;
 
 /// An argument of a call.
 pub enum Argument<'py> {
     /// An array, and its memory, which it keeps alive.
-    Array(#[expect(dead_code, reason = "keeps the memory alive")] Bound<'py, PyUntypedArray>, NumpyMemory),
+    Array(Bound<'py, PyUntypedArray>, NumpyMemory),
     /// A number of Python's.
     Number(Literal),
 }
@@ -121,7 +123,7 @@ pub fn described<'py>(
 }
 
 /// Where an input of a kernel comes from.
-enum Source {
+pub enum Source {
     /// The argument of this number.
     Argument(usize),
     /// A function of all arguments, which gives a number.
@@ -135,27 +137,23 @@ pub struct Entry {
     sources: Vec<Source>,
     rebuild: Option<Py<PyAny>>,
     by_shape: bool,
-}
-
-impl Entry {
-    /// The kernel.
-    pub fn compiled(&self) -> &broadloom::Kernel {
-        self.kernel.get().kernel()
-    }
+    /// Arrays that are inputs at each call, numbered after the arguments.
+    captured: Vec<Py<PyAny>>,
 }
 
 #[pymethods]
 impl Entry {
     /// `sources` has, for each input of the kernel, the number of an argument, or a function of all arguments that gives a number;
     /// `rebuild` makes what is returned of a list of results, and None is for one result; `by_shape` says that the kernel was
-    /// built for these extents only.
+    /// built for these extents only; `captured` are arrays of NumPy's that count as further arguments of each call.
     #[new]
-    #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false))]
+    #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false, captured = Vec::new()))]
     fn new(
         kernel: Py<Kernel>,
         sources: Vec<Bound<'_, PyAny>>,
         rebuild: Option<Py<PyAny>>,
         by_shape: bool,
+        captured: Vec<Py<PyAny>>,
     ) -> PyResult<Entry> {
         let sources = sources.into_iter().map(|source| match source.extract::<usize>() {
             Ok(number) => Ok(Source::Argument(number)),
@@ -166,14 +164,55 @@ impl Entry {
         if sources.len() != kernel.get().kernel().inputs().len() {
             return Err(PyValueError::new_err("an entry has a source for each input of its kernel"));
         }
-        Ok(Entry { kernel, sources, rebuild, by_shape })
+        Ok(Entry { kernel, sources, rebuild, by_shape, captured })
     }
 
     /// The kernel.
     #[getter]
-    fn kernel(&self, py: Python<'_>) -> Py<Kernel> {
+    #[pyo3(name = "kernel")]
+    fn kernel_object(&self, py: Python<'_>) -> Py<Kernel> {
         self.kernel.clone_ref(py)
     }
+}
+
+impl Entry {
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        self.kernel.get()
+    }
+
+    /// The kernel of the engine.
+    pub fn compiled(&self) -> &broadloom::Kernel {
+        self.kernel.get().kernel()
+    }
+
+    /// Where each input of the kernel comes from.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// Arrays that count as further arguments of each call.
+    pub fn captured(&self) -> &[Py<PyAny>] {
+        &self.captured
+    }
+
+    /// What is returned, of the results.
+    pub fn rebuilt<'py>(&self, py: Python<'py>, made: Results<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.rebuild {
+            Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
+            None => only(made),
+        }
+    }
+
+    /// Whether what is returned is made of the results by a function.
+    pub fn is_rebuilt(&self) -> bool {
+        self.rebuild.is_some()
+    }
+}
+
+/// The one result.
+fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
+    made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
 }
 
 /// An entry in its table.
@@ -194,9 +233,40 @@ const ENTRIES: usize = 64;
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Dispatch {
     known: Mutex<Vec<Arc<Known>>>,
+    /// For calls like the last ones. It is tried to be locked, never waited for: a run may allocate, and so run Python's garbage
+    /// collection, and with it functions that call this.
+    repeats: Mutex<Repeats>,
+}
+
+/// As many kinds of calls are repeated without a look at the table.
+const REPEATS: usize = 4;
+
+/// The last calls, and which one is replaced next.
+#[derive(Default)]
+struct Repeats {
+    of: SmallVec<[Arc<Repeat>; REPEATS]>,
+    next: usize,
 }
 
 impl Dispatch {
+    /// The entry for arguments, which is built if there is none, and their shapes.
+    fn known<'py>(slf: &Bound<'py, Self>, arguments: &[Argument<'py>]) -> PyResult<(Arc<Known>, Shapes)> {
+        let (py, this) = (slf.py(), slf.get());
+        let (signature, shapes) = signature(arguments);
+        if let Some(known) = this.find(&signature, &shapes) {
+            return Ok((known, shapes));
+        }
+        let described = described(py, &signature, arguments)?;
+        let of_arrays = arguments.iter().filter_map(|argument| match argument {
+            Argument::Array(_, memory) => Some(PyTuple::new(py, &memory.shape)),
+            Argument::Number(_) => None,
+        });
+        let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
+        let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
+        let of_entry = entry.get().by_shape.then(|| shapes.clone());
+        Ok((this.insert(Known::new(signature, of_entry, entry)), shapes))
+    }
+
     fn find(&self, signature: &Signature, shapes: &Shapes) -> Option<Arc<Known>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |known: &&Arc<Known>| {
@@ -208,11 +278,56 @@ impl Dispatch {
     fn insert(&self, made: Known) -> Arc<Known> {
         let made = Arc::new(made);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= ENTRIES {
-            known.remove(0);
-        }
+        let oldest = (known.len() >= ENTRIES).then(|| known.remove(0));
         known.push(made.clone());
+        drop(known);
+        // What it holds of Python's may run functions when it goes.
+        drop(oldest);
         made
+    }
+
+    /// What a call like one of the last ones returns.
+    #[inline]
+    fn repeated<'py>(
+        &self,
+        py: Python<'py>,
+        objects: &[Borrowed<'_, 'py, PyAny>],
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> Option<PyResult<Bound<'py, PyAny>>> {
+        let repeats = self.repeats.try_lock().ok()?;
+        let fits =
+            |repeat: &&Arc<Repeat>| repeat.fits(py, objects) && out.is_none_or(|out| repeat.fits_out(out));
+        let repeat = repeats.of.iter().find(fits)?;
+        let run = |repeat: &Repeat| {
+            let made = repeat.run(py, objects)?;
+            match out {
+                Some(out) => repeat.copy_to(&made, out),
+                None => Ok(made),
+            }
+        };
+        if repeat.keeps_gil() && !repeat.entry.get().is_rebuilt() {
+            return Some(run(repeat).and_then(only));
+        }
+        let repeat = repeat.clone();
+        drop(repeats);
+        Some(run(&repeat).and_then(|made| repeat.entry.get().rebuilt(py, made)))
+    }
+
+    /// Keeps what calls like this one share.
+    fn keep(&self, repeat: Repeat) {
+        let repeat = Arc::new(repeat);
+        let Ok(mut repeats) = self.repeats.try_lock() else { return };
+        let next = repeats.next;
+        repeats.next = (next + 1) % REPEATS;
+        let replaced = match repeats.of.get_mut(next) {
+            Some(old) => Some(std::mem::replace(old, repeat)),
+            None => {
+                repeats.of.push(repeat);
+                None
+            }
+        };
+        drop(repeats);
+        drop(replaced);
     }
 }
 
@@ -221,7 +336,7 @@ impl Dispatch {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Dispatch {
-        Dispatch { known: Mutex::default() }
+        Dispatch { known: Mutex::default(), repeats: Mutex::default() }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -231,38 +346,50 @@ impl Dispatch {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let general = || slf.call_method1("_general", (args, kwargs));
+        let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> = args.iter_borrowed().collect();
         let mut out = None;
         if let Some(kwargs) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
-            match kwargs.get_item("out")? {
-                Some(given) if kwargs.len() == 1 => out = Some(given),
-                _ => return general(),
+            out = kwargs.get_item(intern!(py, "out"))?;
+            if out.is_none() || kwargs.len() > 1 {
+                return slf.call_method1("_general", (args, kwargs));
             }
         }
+        if let Some(made) = slf.get().repeated(py, &objects, out.as_ref()) {
+            return made;
+        }
+        let general = || slf.call_method1("_general", (args, kwargs));
         let mut arguments: SmallVec<[Argument<'py>; 4]> = SmallVec::new();
-        for argument in args.iter() {
-            match Argument::of(&argument)? {
+        for object in &objects {
+            match Argument::of(object)? {
                 Some(argument) => arguments.push(argument),
                 None => return general(),
             }
         }
-        let (signature, shapes) = signature(&arguments);
-        let this = slf.get();
-        let known = match this.find(&signature, &shapes) {
-            Some(known) => known,
-            None => {
-                let described = described(py, &signature, &arguments)?;
-                let of_arrays = arguments.iter().filter_map(|argument| match argument {
-                    Argument::Array(_, memory) => Some(PyTuple::new(py, &memory.shape)),
-                    Argument::Number(_) => None,
-                });
-                let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
-                let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
-                let shapes = entry.get().by_shape.then(|| shapes.clone());
-                this.insert(Known::new(signature, shapes, entry))
-            }
-        };
-        known.run(py, &arguments, &shapes, args, out.as_ref())
+        let (known, mut shapes) = Dispatch::known(slf, &arguments)?;
+        for captured in &known.entry.get().captured {
+            let array = captured.bind(py).cast::<PyUntypedArray>()?.clone();
+            let memory = NumpyMemory::of(&array).map_err(|why| why.exception(&array))?;
+            shapes.extend_from_slice(&memory.shape);
+            arguments.push(Argument::Array(array, memory));
+        }
+        let (made, call) = known.results(py, &arguments, &shapes, args, out.as_ref())?;
+        if out.as_ref().is_none_or(|out| out.is_none() || made.len() == 1)
+            && let Some(repeat) = Repeat::new(py, &known.entry, &call, &objects, &arguments)?
+        {
+            slf.get().keep(repeat);
+        }
+        known.entry.get().rebuilt(py, made)
+    }
+
+    /// The entry for these arguments, which is built if there is none; nothing is run.
+    #[pyo3(signature = (*args))]
+    fn entry<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> PyResult<Py<Entry>> {
+        let arguments = args.iter().map(|object| {
+            let wrong = || PyTypeError::new_err("expected arrays of NumPy's and numbers");
+            Argument::of(&object)?.ok_or_else(wrong)
+        });
+        let arguments = arguments.collect::<PyResult<SmallVec<[Argument<'py>; 4]>>>()?;
+        Ok(Dispatch::known(slf, &arguments)?.0.entry.clone_ref(slf.py()))
     }
 
     /// The entries that were built, the oldest first.
@@ -273,7 +400,7 @@ impl Dispatch {
 }
 
 /// Inputs up to so many bytes in all are copied.
-const SHORT: usize = 4096;
+const SHORT: usize = 8 * SHORT_WORDS;
 
 /// An input, while the memory of all is collected.
 enum Given<'m> {
@@ -303,6 +430,19 @@ impl Known {
         args: &Bound<'py, PyTuple>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let (made, _) = self.results(py, arguments, shapes, args, out)?;
+        self.entry.get().rebuilt(py, made)
+    }
+
+    /// Runs the kernel: the results, and the call that computed them.
+    pub fn results<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &[Argument<'py>],
+        shapes: &Shapes,
+        args: &Bound<'py, PyTuple>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Results<'py>, Call)> {
         let entry = self.entry.get();
         let kernel = entry.kernel.get();
         let ports = kernel.kernel().inputs();
@@ -344,7 +484,7 @@ impl Known {
             scratch.push(value.bits);
         }
         let bytes = broadloom_mem::bytes_of(&scratch[..]);
-        let call = self.call(kernel, &given, bytes, shapes, arguments, is_plain)?;
+        let call = self.call(py, kernel, &given, bytes, shapes, arguments, is_plain)?;
         let inputs: SmallVec<[In<'_>; 4]> = given
             .iter()
             .zip(ports)
@@ -369,17 +509,14 @@ impl Known {
             Some(control) => call.run_with(&inputs, outputs, control),
             None => call.run(&inputs, outputs),
         })?;
-        match &entry.rebuild {
-            Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
-            None => {
-                made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
-            }
-        }
+        drop(shapes);
+        Ok((made, call))
     }
 
     /// The call for inputs of these layouts: the last one, where they are row-major and of the same shapes.
     fn call(
         &self,
+        py: Python<'_>,
         kernel: &Kernel,
         given: &[Given<'_>],
         bytes: &[u8],
@@ -387,9 +524,8 @@ impl Known {
         arguments: &[Argument<'_>],
         is_plain: bool,
     ) -> PyResult<Call> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if is_plain
-            && let Some((of, call)) = &*last
+            && let Some((of, call)) = &*self.last.lock().unwrap_or_else(PoisonError::into_inner)
             && of == shapes
         {
             return Ok(call.clone());
@@ -413,9 +549,11 @@ impl Known {
                 (Given::Copied(..), Source::Computed(_)) => one(port.dtype, given, bytes),
             })
             .collect();
-        let call = kernel.kernel().bind_like(&inputs).or_raise()?;
+        // Planning takes a while.
+        let call = py.detach(|| kernel.kernel().bind_like(&inputs)).or_raise()?;
         if is_plain {
-            *last = Some((shapes.clone(), call.clone()));
+            let made = Some((shapes.clone(), call.clone()));
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = made;
         }
         Ok(call)
     }

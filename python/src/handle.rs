@@ -1,34 +1,68 @@
 //! Expressions as Python objects: what `broadloom.Array` holds.
 
+use std::sync::Arc;
+
 use broadloom::{Array, DType, Dim, Literal, Op, Over, Promotion, Range, with_promotion};
 use numpy::{PyArrayDescr, PyUntypedArray};
 use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PySlice, PyTuple};
+use smallvec::SmallVec;
 
 use crate::dtype;
 use crate::error::OrRaise;
 use crate::memory::{self, NumpyMemory};
 use crate::options::of_keywords;
 use crate::run::compute;
+use crate::traced::{self, Operand, Origin, Parameter};
 
 /// An expression of arrays, typed when it is made: a handle that nothing changes.
 #[pyclass(frozen, module = "broadloom._core")]
+#[derive(Clone)]
 pub struct Handle {
     array: Array<'static>,
     /// Operations on the longest way to memory.
     depth: u32,
+    origin: Origin,
 }
 
 impl Handle {
-    /// A handle of an array in memory, or of a new leaf.
-    pub fn leaf(array: Array<'static>) -> Handle {
-        Handle { array, depth: 0 }
+    /// A handle of an array in no memory.
+    fn generated(array: Array<'static>) -> Handle {
+        Handle { array, depth: 0, origin: Origin::Generated }
     }
 
-    /// The array.
-    pub fn array(&self) -> &Array<'static> {
-        &self.array
+    /// A handle of an array in memory.
+    pub fn of_memory(array: Array<'static>) -> Handle {
+        Handle { array, depth: 0, origin: Origin::Memory(None) }
+    }
+
+    /// A handle of an array of NumPy's.
+    pub fn of_numpy(array: Array<'static>, origin: Origin) -> Handle {
+        Handle { array, depth: 0, origin }
+    }
+
+    /// A handle of an input of kernels.
+    pub fn input_of(array: Array<'static>) -> Handle {
+        Handle { array, depth: 0, origin: Origin::Traced }
+    }
+
+    /// The array; of a parameter, the input of the dtype that it has alone.
+    pub fn array(&self) -> PyResult<Array<'static>> {
+        match &self.origin {
+            Origin::Parameter(parameter) => parameter.alone(),
+            _ => Ok(self.array.clone()),
+        }
+    }
+
+    /// Where its values come from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// The values as an array of NumPy's over memory of ours.
+    pub fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.to_numpy(py)
     }
 
     /// Operations on the longest way to memory.
@@ -38,7 +72,12 @@ impl Handle {
 
     /// An operation on this.
     fn then(&self, array: Array<'static>) -> Handle {
-        Handle { array, depth: self.depth.saturating_add(1) }
+        if let Origin::Parameter(parameter) = &self.origin {
+            // It takes part as the input that `array` is.
+            let _ = parameter.alone();
+        }
+        let origin = self.origin.joined(&self.origin);
+        Handle { array, depth: self.depth.saturating_add(1), origin }
     }
 
     /// Elements times operations, as a guess of the work of an evaluation.
@@ -69,6 +108,10 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
         return Ok(Literal::Float(value.value()));
     }
     if object.cast::<PyInt>().is_ok() {
+        // PERF: an i128 is put together of several objects of Python's.
+        if let Ok(value) = object.extract::<i64>() {
+            return Ok(Literal::Int(i128::from(value)));
+        }
         let value = object.extract::<i128>();
         return value
             .map(Literal::Int)
@@ -82,12 +125,13 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
 }
 
 /// An operand: a handle or a number.
-fn operand(object: &Bound<'_, PyAny>) -> PyResult<(Array<'static>, u32)> {
+fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
-        let handle = handle.get();
-        return Ok((handle.array.clone(), handle.depth));
+        let Handle { array, depth, origin } = handle.get().clone();
+        return Ok(Operand { array, is_number: false, depth, origin });
     }
-    Ok((Array::scalar(number(object)?), 0))
+    let array = Array::scalar(number(object)?);
+    Ok(Operand { array, is_number: true, depth: 0, origin: Origin::Generated })
 }
 
 /// A function of the op table, of handles and numbers; with NumPy's promotion of mixed kinds, if that is asked for.
@@ -96,16 +140,16 @@ fn operand(object: &Bound<'_, PyAny>) -> PyResult<(Array<'static>, u32)> {
 pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> PyResult<Handle> {
     let op =
         Op::from_name(op).ok_or_else(|| PyValueError::new_err(format!("there is no function `{op}`")))?;
-    let mut depth = 0;
-    let mut arrays: smallvec::SmallVec<[Array<'static>; 3]> = smallvec::SmallVec::new();
-    for given in operands.iter() {
-        let (array, of) = operand(&given)?;
-        depth = depth.max(of);
-        arrays.push(array);
-    }
+    let given = operands.iter().map(|given| operand(&given)).collect::<PyResult<SmallVec<[Operand; 3]>>>()?;
+    let depth = given.iter().map(|operand| operand.depth).max().unwrap_or(0);
+    let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));
     let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
-    let array = with_promotion(mode, || Array::apply(op, &arrays)).or_raise()?;
-    Ok(Handle { array, depth: depth.saturating_add(1) })
+    let (array, is_traced) = with_promotion(mode, || {
+        let (arrays, is_traced) = traced::operands(Some(op), given)?;
+        Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise()?, is_traced))
+    })?;
+    let origin = if is_traced { Origin::Traced } else { origin };
+    Ok(Handle { array, depth: depth.saturating_add(1), origin })
 }
 
 /// Several handles evaluated in one pass.
@@ -126,7 +170,7 @@ pub fn evaluate_many(
         Some(control) => broadloom::eval_many_watched(&roots, &options, control),
         None => broadloom::eval_many_with(&roots, &options),
     })?;
-    Ok(made.into_iter().map(Handle::leaf).collect())
+    Ok(made.into_iter().map(Handle::of_memory).collect())
 }
 
 /// An array in no memory, of a dtype that is known at run time.
@@ -159,7 +203,7 @@ impl broadloom::ElementVisitor for Generate<'_> {
 }
 
 fn generate(dtype: DType, what: Generator<'_>) -> PyResult<Handle> {
-    broadloom::visit_dtype(dtype, Generate { what }).or_raise().map(Handle::leaf)
+    broadloom::visit_dtype(dtype, Generate { what }).or_raise().map(Handle::generated)
 }
 
 /// What a reduction runs over.
@@ -179,14 +223,14 @@ impl Handle {
     /// An array of NumPy's; its memory is shared, and read when a value is computed.
     #[staticmethod]
     fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
-        memory::lend(array).map(Handle::leaf)
+        traced::leaf(memory::lend(array)?, array)
     }
 
     /// A number that takes the dtype of the arrays that it meets.
     #[staticmethod]
     #[pyo3(name = "number")]
     fn of_number(value: &Bound<'_, PyAny>) -> PyResult<Handle> {
-        Ok(Handle::leaf(Array::scalar(number(value)?)))
+        Ok(Handle::generated(Array::scalar(number(value)?)))
     }
 
     /// An input of kernels; its extents are numbers and names.
@@ -197,7 +241,30 @@ impl Handle {
             Err(_) => dim.extract::<String>().map(|name| Dim::from(&*name)),
         });
         let dims = dims.collect::<PyResult<Vec<_>>>()?;
-        Ok(Handle::leaf(Array::input(name, dtype::extract(dtype)?, &dims).or_raise()?))
+        Ok(Handle::input_of(Array::input(name, dtype::extract(dtype)?, &dims).or_raise()?))
+    }
+
+    /// A number that a kernel is given when it runs, of the kind "bool", "int" or "float": where it meets arrays, it is an input of
+    /// the dtype that a number of Python's would take.
+    #[staticmethod]
+    fn parameter(name: &str, kind: &str) -> PyResult<Handle> {
+        let sample = match kind {
+            "bool" => Literal::Bool(true),
+            "int" => Literal::Int(1),
+            "float" => Literal::Float(1.5),
+            _ => return Err(PyValueError::new_err(format!("there is no kind `{kind}` of numbers"))),
+        };
+        let alone = Array::input(name, sample.default_dtype(), &[]).or_raise()?;
+        let parameter = Arc::new(Parameter::new(name.to_owned(), sample));
+        Ok(Handle { array: alone, depth: 0, origin: Origin::Parameter(parameter) })
+    }
+
+    /// The inputs that a parameter has become, one for each dtype.
+    fn parameter_inputs(&self) -> Vec<Handle> {
+        match &self.origin {
+            Origin::Parameter(parameter) => parameter.inputs().into_iter().map(Handle::input_of).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// One value everywhere, in no memory.
@@ -233,13 +300,13 @@ impl Handle {
             // Of one value more, the last is `stop`.
             false => Array::linspace(start, stop, num + 1).and_then(|values| values.slice(..num)),
         };
-        Ok(Handle::leaf(values.or_raise()?.astype(dtype)))
+        Ok(Handle::generated(values.or_raise()?.astype(dtype)))
     }
 
     /// A matrix with ones where the column is the row plus `k`, in no memory.
     #[staticmethod]
     fn eye(rows: usize, cols: usize, k: isize, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
-        Ok(Handle::leaf(Array::eye(rows, cols, k, dtype::extract(dtype)?).or_raise()?))
+        Ok(Handle::generated(Array::eye(rows, cols, k, dtype::extract(dtype)?).or_raise()?))
     }
 
     #[getter]
@@ -288,7 +355,7 @@ impl Handle {
     /// Whether it depends on an input of kernels, and has no values.
     #[getter]
     fn is_symbolic(&self) -> bool {
-        self.array.dims().is_some()
+        self.origin.is_traced()
     }
 
     /// Whether the values are computed and in memory of ours.
@@ -374,9 +441,15 @@ impl Handle {
 
     /// The products of two arrays' elements, added up along an axis.
     fn vecdot(&self, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
-        let (other, depth) = operand(other)?;
-        let array = self.array.vecdot(other, axis).or_raise()?;
-        Ok(Handle { array, depth: self.depth.max(depth).saturating_add(1) })
+        let Handle { array, depth, origin } = self.clone();
+        let given = Operand { array, is_number: false, depth, origin };
+        let other = operand(other)?;
+        let depth = self.depth.max(other.depth).saturating_add(1);
+        let origin = self.origin.joined(&other.origin);
+        let (arrays, is_traced) = traced::operands(None, SmallVec::from_iter([given, other]))?;
+        let array = arrays[0].vecdot(&arrays[1], axis).or_raise()?;
+        let origin = if is_traced { Origin::Traced } else { origin };
+        Ok(Handle { array, depth, origin })
     }
 
     fn reshape(&self, shape: Vec<isize>) -> PyResult<Handle> {
@@ -429,7 +502,7 @@ impl Handle {
         progress: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Handle> {
-        self.evaluated(py, progress, options).map(Handle::leaf)
+        self.evaluated(py, progress, options).map(Handle::of_memory)
     }
 
     /// Computes into an array of NumPy's of the same shape and dtype.

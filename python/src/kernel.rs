@@ -4,7 +4,7 @@ use broadloom::{Array, In, Kernel as RustKernel, Out, Port};
 use numpy::PyUntypedArray;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use crate::dtype;
@@ -19,6 +19,8 @@ use crate::run::compute;
 pub struct Kernel {
     kernel: RustKernel,
     text: String,
+    /// The options that it was built with, as keywords.
+    keywords: Option<Py<PyDict>>,
     /// Operations on the longest way from an input to an output.
     depth: usize,
 }
@@ -95,24 +97,27 @@ impl Kernel {
         inputs: Vec<PyRef<'_, Handle>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Kernel> {
+        let keywords = copied(options)?;
         let options = of_keywords(options)?;
-        let named: Vec<(&str, &Array<'_>)> =
-            outputs.iter().map(|(name, handle)| (&**name, handle.array())).collect();
-        let inputs: Vec<&Array<'_>> = inputs.iter().map(|handle| handle.array()).collect();
-        let kernel = RustKernel::named(&named, &inputs, &options).or_raise()?;
-        let text = broadloom::text::print(&named).or_raise()?;
+        let named = outputs.iter().map(|(name, handle)| Ok((&**name, handle.array()?)));
+        let named: Vec<(&str, Array<'_>)> = named.collect::<PyResult<_>>()?;
+        let named: Vec<(&str, &Array<'_>)> = named.iter().map(|(name, array)| (*name, array)).collect();
+        let inputs = inputs.iter().map(|handle| handle.array()).collect::<PyResult<Vec<_>>>()?;
+        let kernel = RustKernel::named(&named, &inputs.iter().collect::<Vec<_>>(), &options).or_raise()?;
+        let text = with_inputs(kernel.inputs(), &broadloom::text::print(&named).or_raise()?);
         let depth = outputs.iter().map(|(_, handle)| handle.depth() as usize).max().unwrap_or(0);
-        Ok(Kernel { kernel, text, depth })
+        Ok(Kernel { kernel, text, keywords, depth })
     }
 
     /// A kernel of a program in broadloom's language.
     #[staticmethod]
     #[pyo3(signature = (text, **options))]
     fn parse(text: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Kernel> {
+        let keywords = copied(options)?;
         let options = of_keywords(options)?;
         let kernel = RustKernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
         // Each operation has at least a character.
-        Ok(Kernel { kernel, text: text.to_owned(), depth: text.len() / 2 })
+        Ok(Kernel { kernel, text: text.to_owned(), keywords, depth: text.len() / 2 })
     }
 
     /// Runs on arrays, in the order of the inputs; the results in their order.
@@ -166,6 +171,13 @@ impl Kernel {
         self.kernel.id().to_string()
     }
 
+    /// A kernel is pickled as its text and options.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let rebuild = py.import("broadloom._shipping")?.getattr("kernel_of_text")?;
+        let keywords = self.keywords.as_ref().map(|keywords| keywords.bind(py).copy()).transpose()?;
+        Ok((rebuild, (&*self.text, keywords.unwrap_or_else(|| PyDict::new(py))).into_pyobject(py)?))
+    }
+
     /// How it would run, as text.
     fn explain(&self) -> PyResult<String> {
         self.kernel.explain().or_raise()
@@ -174,6 +186,29 @@ impl Kernel {
 
 /// The name, NumPy's dtype and the dims of an input or output.
 type Described<'py> = (String, Bound<'py, PyAny>, Vec<String>);
+
+/// The keywords, for a kernel that is pickled.
+fn copied(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Option<Py<PyDict>>> {
+    keywords.map(|keywords| Ok(keywords.copy()?.unbind())).transpose()
+}
+
+/// A program with all inputs declared, in their order: the text of expressions declares those that they use, in the order of use.
+fn with_inputs(inputs: &[Port], text: &str) -> String {
+    let is_declaration = |line: &&str| {
+        inputs.iter().any(|input| line.strip_prefix(&*input.name).is_some_and(|rest| rest.starts_with(':')))
+            && !line.contains('=')
+    };
+    let mut made = String::new();
+    for input in inputs {
+        let dims: Vec<String> = input.dims.iter().map(ToString::to_string).collect();
+        made += &format!("{}: {}[{}]\n", input.name, input.dtype, dims.join(","));
+    }
+    for line in text.lines().skip_while(is_declaration) {
+        made += line;
+        made.push('\n');
+    }
+    made
+}
 
 fn described<'py>(py: Python<'py>, port: &Port) -> PyResult<Described<'py>> {
     let dims = port.dims.iter().map(ToString::to_string).collect();

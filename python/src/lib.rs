@@ -13,7 +13,9 @@ mod measure;
 mod memory;
 mod numexpr;
 mod options;
+mod repeat;
 mod run;
+mod traced;
 
 use pyo3::prelude::*;
 
@@ -34,4 +36,6 @@ mod _core {
     use super::numexpr::{Plan, evaluate, numexpr_threads, re_evaluate, validate};
     #[pymodule_export]
     use super::options::engine_info;
+    #[pymodule_export]
+    use super::traced::{begin_trace, capture, end_trace};
 }

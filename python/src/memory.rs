@@ -11,7 +11,7 @@ use numpy::npyffi::{
     self, _PyArray_GET_ITEM_DATA, NPY_ARRAY_CARRAY, NPY_ARRAY_CARRAY_RO, NPY_ARRAY_WRITEABLE, PY_ARRAY_API,
     PyArrayObject,
 };
-use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -284,4 +284,34 @@ pub fn new<'py>(py: Python<'py>, dtype: DType, shape: &[usize]) -> PyResult<Boun
     };
     // SAFETY: a new reference, or null with an exception.
     Ok(unsafe { Bound::from_owned_ptr_or_err(py, made) }?.cast_into()?)
+}
+
+/// A new array of NumPy's of a few bytes, to be written; all of them are zero.
+pub fn new_short<'py>(
+    py: Python<'py>,
+    descriptor: &Bound<'py, PyArrayDescr>,
+    shape: &[usize],
+    bytes: usize,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let mut extents: Axes<npyffi::npy_intp> =
+        shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
+    // SAFETY: there are as many extents as dimensions; NumPy takes over a reference to the descriptor. What it gives is a new
+    // reference, or null with an exception; a new array has its `bytes`, which its dtype and extents are, from `data` on.
+    unsafe {
+        let made = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type),
+            descriptor.clone().into_dtype_ptr(),
+            extents.len() as i32,
+            extents.as_mut_ptr(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            0,
+            std::ptr::null_mut(),
+        );
+        let made = Bound::from_owned_ptr_or_err(py, made)?;
+        let data = (*_PyArray_GET_ITEM_DATA(made.as_ptr().cast::<PyArrayObject>())).data;
+        std::ptr::write_bytes(data, 0, bytes);
+        Ok(made.cast_into_unchecked())
+    }
 }

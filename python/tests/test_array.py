@@ -268,20 +268,20 @@ def test_values_of_numpy_are_read_only_and_copies_are_not() -> None:
 )
 def test_a_traced_array_has_no_values(use: Callable[[Any], Any]) -> None:
     array = traced(dtype="int64") if use is operator.index else traced("n")
-    with pytest.raises(ValueError, match="traced|input of kernels"):
+    with pytest.raises(bl.TracerError, match="asks for the value of a traced array"):
         use(array)
     assert repr(traced("n", 3)) == "Array(traced, shape=(n, 3), dtype=float64)"
 
 
 def test_a_number_made_of_a_traced_array_has_no_value() -> None:
-    with pytest.raises(ValueError, match="traced|input of kernels"):
+    with pytest.raises(bl.TracerError, match="asks for the value of a traced array"):
         bool(bl.sum(traced("n")) > 0)
 
 
 def test_operators_build_on_traced_arrays() -> None:
     x = traced("n")
     y = -((2 * x + 1) ** 2)
-    assert y.shape == (None,)
+    assert y._handle.shape == (None,)
     y += x
     assert y._handle.is_symbolic
 

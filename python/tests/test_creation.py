@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import broadloom as bl
-from broadloom._core import Handle
+from broadloom._core import Handle, Kernel
 
 
 class Exporter:
@@ -186,6 +186,15 @@ def test_filled_arrays() -> None:
     assert same(bl.ones_like(x, dtype=bl.bool), np.ones((2, 1), dtype=bool))
     with pytest.raises(ValueError, match="negative"):
         bl.zeros((2, -1))
+    for value, dtype in ((1e300, bl.float32), (70000, bl.float16), (10**400, bl.float64)):
+        with pytest.raises(ValueError, match="represented"):
+            bl.full(1, value, dtype=dtype)
+    assert bl.full(1, bl.inf, dtype=bl.float16).tolist() == [bl.inf]
+    assert bl.zeros(np.array([1, 2])).shape == (1, 2)
+    with pytest.raises(TypeError, match="list"):
+        bl.full(2, [1, 2])  # type: ignore[arg-type]
+    with pytest.raises(NotImplementedError, match="complex"):
+        bl.full(2, 1j)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="300"):
         bl.full(1, 300, dtype=bl.int8)
     with pytest.raises(TypeError):
@@ -254,6 +263,11 @@ def test_ranges_that_there_are_not() -> None:
         bl.arange(0, 129, dtype=bl.int8)
     with pytest.raises(TypeError, match="bool"):
         bl.arange(2, dtype=bl.bool)
+    with pytest.raises(bl.LimitError):
+        bl.arange(10**30)
+    assert bl.arange(-(10**30)).tolist() == []
+    with pytest.raises(ValueError):
+        bl.arange(0.0, np.inf)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -314,8 +328,24 @@ def test_grids_that_there_are_not() -> None:
         bl.meshgrid(bl.ones((1, 1)))
 
 
-def test_traced_arrays_have_triangles_but_no_shape() -> None:
+def test_filled_arrays_and_triangles_of_traced_arrays() -> None:
     x = bl.Array._of(Handle.input("x", "float64", ["n", "n"]))
-    assert bl.tril(x).shape == (None, None)
-    with pytest.raises(ValueError, match="traced"):
-        bl.zeros_like(x)
+    made = {
+        "zeros": bl.zeros_like(x, dtype=bl.int8),
+        "ones": bl.ones_like(x),
+        "full": bl.full_like(x, 7.5),
+        "tril": bl.tril(x),
+        "imag": bl.imag(x),
+    }
+    kernel = Kernel([(name, y._handle) for name, y in made.items()], [x._handle])
+    values = np.array([[np.nan, 1.0], [2.0, 3.0]])
+    expected = [
+        np.zeros((2, 2), dtype=np.int8),
+        np.ones((2, 2)),
+        np.full((2, 2), 7.5),
+        np.tril(values),
+        np.zeros((2, 2)),
+    ]
+    for got, wanted in zip(kernel.run([values]), expected, strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)

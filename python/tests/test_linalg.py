@@ -105,6 +105,13 @@ def test_products_of_vectors_are_lazy() -> None:
     assert float(dot) == 5.0
     with pytest.raises(ValueError):
         linalg.outer(x, outer)
+    ints = bl.asarray(np.array([2, 3]))
+    with pytest.raises(TypeError):
+        linalg.outer(x, ints)
+    with bl.set_options(promotion="numpy"):
+        assert np.asarray(linalg.outer(ints, x)).tolist() == [[2.0, 0.0, 4.0], [3.0, 0.0, 6.0]]
+        assert bl.concat([ints, x]).dtype == np.float64
+        assert bl.matmul(x[:2], ints).dtype == np.float64
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3, 0.5, -1, -2, np.inf, -np.inf])

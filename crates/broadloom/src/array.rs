@@ -197,6 +197,19 @@ impl<'a> Array<'a> {
         self.len() == 0
     }
 
+    /// Whether both are handles of one node of an expression, and so have the same values.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from_vec(vec![1.0_f32]);
+    /// assert!(x.is_same(&x.clone()));
+    /// assert!(!(&x + 1).is_same(&(&x + 1)));
+    /// ```
+    pub fn is_same(&self, other: &Array<'_>) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
+
     /// Whether the values lie in memory that nobody else writes to, in row-major order without gaps.
     pub fn is_evaluated(&self) -> bool {
         self.in_memory().is_some_and(|data| data.layout.is_contiguous() && !data.storage.is_lent())

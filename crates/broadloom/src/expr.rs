@@ -33,6 +33,12 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     Ok(Array::with_dims(Kind::Apply { op, args }, signature.result, signature.shape, dims))
 }
 
+/// The dtypes that the op converts these operands to.
+pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Vec<DType>> {
+    let signature = signature(op, &operands)?;
+    Ok((0..operands.len()).map(|i| signature.operand(op, i)).collect())
+}
+
 /// The types of an op's application. Numbers that meet no array are typed as 0-d arrays of their types, where they have
 /// types and the op takes them.
 fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {

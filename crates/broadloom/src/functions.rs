@@ -294,6 +294,30 @@ impl<'a> Array<'a> {
         expr::apply(op, operands.iter().map(|x| x.into()).collect())
     }
 
+    /// The dtypes that an op converts its operands to, for those who know the values of numbers later: what stands for such
+    /// a number has to be of this dtype.
+    ///
+    /// # Errors
+    /// Those of [`Array::apply`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Literal, Op};
+    ///
+    /// let x = Array::from_vec(vec![4_u8, 9]);
+    /// let [divide, add] = ["divide", "add"].map(|name| Op::from_name(name).expect("is in the table"));
+    /// let operands = [x, Array::scalar(Literal::Int(300))];
+    /// assert_eq!(Array::operand_dtypes(divide, &operands)?[1], DType::Float64);
+    /// assert_eq!(Array::operand_dtypes(add, &operands)?[1], DType::UInt8);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn operand_dtypes(op: Op, operands: &[Array<'a>]) -> Result<Vec<DType>> {
+        if op.has(Law::Internal) {
+            return Err(Error::new(ErrorKind::Name, format!("{op} is not a function")));
+        }
+        expr::operand_dtypes(op, operands.iter().map(|x| x.into()).collect())
+    }
+
     /// A host function, of operands that have exactly the dtypes that it was declared with; their shapes
     /// broadcast, and numbers become elements of those dtypes.
     ///

@@ -1,0 +1,510 @@
+"""`jit`: a Python function over arrays, traced once per signature and compiled to one kernel.
+
+A signature has the dtypes and ranks of the arguments, and which of their extents are equal or 1. Calls go from the extension
+into the kernel without a look at Python, unless the signature is new, or arguments are not positional NumPy arrays and numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from broadloom import _core
+from broadloom._array import Array
+from broadloom._core import Entry, Handle, Kernel
+from broadloom._scalars import Recorded, Scalar, Tape
+from broadloom._structure import Piece, Structure, mapped, taken_apart
+from broadloom._tracing import ExtentNeeded, TracerError, converted, tracing
+
+#: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
+Signature = tuple[tuple[Any, ...], ...]
+
+#: For each parameter: ("given", number of the argument) or ("static", type, value).
+Slot = tuple[Any, ...]
+
+#: A thread that finds another one tracing waits for so many seconds at most, and then traces itself: so that no trace that
+#: waits for another thread can wait for ever.
+_PATIENCE = 10.0
+
+#: As many traces are kept, for other threads, `text` and pickling; `_core.Dispatch` keeps as many entries.
+_KEPT = 64
+
+
+class Form(NamedTuple):
+    """How a call's arguments are handed to the function: positional ones, and keywords."""
+
+    positional: tuple[Slot, ...]
+    keywords: tuple[tuple[str, Slot], ...]
+
+
+class Traced(NamedTuple):
+    """What a trace gave: all that is needed for an `Entry`."""
+
+    form: Form
+    signature: Signature
+    #: The shapes of the arrays, if it holds for these only.
+    shapes: tuple[tuple[int, ...], ...] | None
+    kernel: Kernel
+    sources: list[int | Recorded]
+    structure: Structure
+    captured: list[np.ndarray]
+
+    def entry(self) -> Entry:
+        """The entry for the table."""
+        rebuild = None if self.structure.is_one_leaf else self.structure
+        return Entry(self.kernel, self.sources, rebuild, self.shapes is not None, self.captured)
+
+
+_functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    # In a forked child, the thread that held one is not there.
+    for function in list(_functions):
+        function._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
+
+
+class _Variant(_core.Dispatch):
+    """The calls of a function with certain keywords and static arguments."""
+
+    def __init__(self, owner: JitFunction, form: Form) -> None:
+        self._owner = owner
+        self._form = form
+
+    def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
+        return self._owner._built(self._form, signature, shapes)
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+        raise TypeError(f"{self._owner.__name__}() was given what is neither an array nor a number")
+
+
+class JitFunction(_core.Dispatch):
+    """What `broadloom.jit` makes of a function; called like it.
+
+    Pickled by the importable function, or, of a lambda or a function within another one, by the kernels that were traced so far.
+    """
+
+    __name__: str
+    __wrapped__: Callable[..., Any] | None
+
+    def __init__(
+        self,
+        function: Callable[..., Any] | None,
+        static_argnames: tuple[str, ...],
+        options: dict[str, Any],
+        signature: inspect.Signature | None,
+        name: str,
+    ) -> None:
+        if function is not None:
+            functools.update_wrapper(self, function)
+        else:
+            self.__name__ = self.__qualname__ = name
+            self.__wrapped__ = None
+        self._function = function
+        self._static = frozenset(static_argnames)
+        self._options = options
+        self._signature = signature
+        self._traced: list[tuple[Traced, Entry]] = []
+        self._variants: dict[Form, _Variant] = {}
+        self._lock = threading.RLock()
+        _functions.add(self)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self.__name__}>"
+
+    # Calls.
+
+    def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
+        form = Form(tuple(("given", i) for i in range(len(signature))), ())
+        if self._signature is not None:
+            # Too many arguments, or too few.
+            self._bound((None,) * len(signature), {})
+        return self._built(form, signature, shapes)
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+        given = dict(kwargs or {})
+        out = given.pop("out", None)
+        if any(isinstance(x, Array) and x._handle.is_symbolic for x in (*args, *given.values())):
+            if out is not None:
+                raise TypeError(f"{self.__name__}: out= is not for calls within a function that is being traced")
+            if self._function is None:
+                raise TypeError(
+                    f"{self.__name__} was pickled without its function: it can't be traced within another one"
+                )
+            return self._function(*args, **given)
+        dispatch, values, has_ours = self._arranged(args, given)
+        made = _core.Dispatch.__call__(dispatch, *values, **({} if out is None else {"out": out}))
+        return mapped(made, _ours) if has_ours and out is None else made
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        assert self._signature is not None
+        try:
+            return self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}(): {error}") from None
+
+    def _arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_core.Dispatch, list[Any], bool]:
+        """The table for a call, the arguments that are not static, and whether one of them is an `Array`."""
+        if self._signature is None:
+            positional: list[tuple[str, Any]] = [("", x) for x in args]
+            keywords = list(kwargs.items())
+        else:
+            positional, keywords = _in_order(self._bound(args, kwargs), self._signature)
+        values: list[Any] = []
+        has_ours = False
+
+        def slot(name: str, value: Any) -> Slot:
+            nonlocal has_ours
+            if name in self._static:
+                try:
+                    hash(value)
+                except TypeError:
+                    raise TypeError(
+                        f"{self.__name__}: the static argument `{name}` is {type(value).__name__}, which can't be hashed"
+                    ) from None
+                return ("static", type(value), value)
+            has_ours |= isinstance(value, Array)
+            values.append(_argument(self.__name__, name, value))
+            return ("given", len(values) - 1)
+
+        form = Form(
+            tuple(slot(name, value) for name, value in positional),
+            tuple((name, slot(name, value)) for name, value in keywords),
+        )
+        if not self._static and not form.keywords:
+            return self, values, has_ours
+        variant = self._variants.get(form)
+        if variant is None:
+            if len(self._variants) >= _KEPT:
+                self._variants.clear()
+            variant = self._variants.setdefault(form, _Variant(self, form))
+        return variant, values, has_ours
+
+    # Traces.
+
+    def _built(self, form: Form, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
+        lock = self._lock
+        held = lock.acquire(timeout=_PATIENCE)
+        try:
+            for traced, entry in self._traced:
+                if (traced.form, traced.signature) == (form, signature) and traced.shapes in (None, tuple(shapes)):
+                    return entry
+            if self._function is None:
+                known = "; ".join(_shown(traced.signature) for traced, _ in self._traced)
+                raise TypeError(
+                    f"{self.__name__} was pickled without its function, with the kernels for {known}; there is none for "
+                    f"{_shown(signature)}"
+                )
+            made = _traced(self, form, signature, shapes)
+            entry = made.entry()
+            self._traced.append((made, entry))
+            del self._traced[:-_KEPT]
+            return entry
+        finally:
+            if held:
+                lock.release()
+
+    def _entry_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
+        if args or kwargs or not self._traced:
+            dispatch, values, _ = self._arranged(args, kwargs)
+            return _core.Dispatch.entry(dispatch, *values)
+        return self._traced[-1][1]
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """How the kernel for these arguments runs, as text; it is traced if need be. Without arguments, of the last trace.
+
+        >>> @bl.jit
+        ... def f(x):
+        ...     return 2 * x + 1
+        >>> "multiply" in f.explain(np.ones(3))
+        True
+        """
+        return self._entry_of(args, kwargs).kernel.explain()
+
+    def text(self, *args: Any, **kwargs: Any) -> str:
+        """The kernel for these arguments in broadloom's language; it is traced if need be. Without arguments, of the last trace.
+
+        >>> f = bl.jit(lambda x, y: x * y + 1)
+        >>> print(f.text(np.ones(3, "f4"), np.ones((2, 3), "f4")))
+        x: float32[d0]
+        y: float32[d1,d0]
+        t0: float32[d1,d0] = x * y
+        result: float32[d1,d0] = t0 + float32(1.0)
+        return result
+        <BLANKLINE>
+        """
+        return self._entry_of(args, kwargs).kernel.text
+
+    def __reduce__(self) -> Any:
+        from broadloom._shipping import reduced
+
+        return reduced(self)
+
+
+class _StaticJitFunction(JitFunction):
+    """With static arguments, which select the kernel by their values."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._general(args, kwargs)
+
+
+@overload
+def jit(
+    function: Callable[..., Any],
+    /,
+    *,
+    static_argnames: str | Iterable[str] = (),
+    threads: int | None = None,
+    int_division: str | None = None,
+    executor: str | None = None,
+    vector_width: int | None = None,
+    max_bytes: int | None = None,
+) -> JitFunction: ...
+@overload
+def jit(
+    *,
+    static_argnames: str | Iterable[str] = (),
+    threads: int | None = None,
+    int_division: str | None = None,
+    executor: str | None = None,
+    vector_width: int | None = None,
+    max_bytes: int | None = None,
+) -> Callable[[Callable[..., Any]], JitFunction]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnames: str | Iterable[str] = (),
+    threads: int | None = None,
+    int_division: str | None = None,
+    executor: str | None = None,
+    vector_width: int | None = None,
+    max_bytes: int | None = None,
+) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
+    """Compiles a function over arrays: `jit(f)`, or `@jit`, or `@jit(threads=1)`.
+
+    The function is traced, which is to call it with arrays that have no values, once for each signature: the dtypes and ranks
+    of the arguments, and which of their extents are equal, or 1. What it does to them becomes one kernel, which all later
+    calls run. If it asks for extents (by slices, `reshape`, arithmetic with `x.shape`), it is traced for each shape instead.
+
+    - Arguments are NumPy arrays, Arrays, and what `numpy.asarray` takes; results are NumPy arrays, or Arrays if an argument was one.
+      Tuples, named tuples, lists and dicts are returned as they are, with such results in them; what is no array is returned as
+      it was in the trace.
+    - bool, int and float of Python are given to the kernel at each call. With an array they take its dtype, as literals do: a
+      number that does not fit raises ValueError. Among themselves they follow Python's arithmetic. Defaults that are not given
+      are constants. Arguments named in `static_argnames` are constants too, and may be anything that can be hashed: there is
+      a kernel for each value.
+    - `out=` takes the arrays to write to: one, or a tuple with one for each result. They may be arguments. After an error, or
+      KeyboardInterrupt, their elements are unspecified.
+    - NumPy arrays that the function finds outside of its arguments are inputs of the kernel: their memory is read at each call.
+      Of an Array that is more than NumPy's memory, the values are those of the time of the trace. Other effects and other
+      variables are of the trace only: `print` prints once.
+    - Asking for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration) raises `TracerError`, which names the line.
+    - Functions made by `jit` that are called within another one become a part of its kernel.
+
+    `threads`, `int_division` ("zero" or "error"), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the
+    options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
+    has, and for a parameter that is called `out`.
+
+    >>> @bl.jit
+    ... def scaled(x, y, factor=2.0):
+    ...     return (x + y) * factor, x.shape
+    >>> scaled(np.array([1.0, 2.0]), 10.0)
+    (array([22., 24.]), (None,))
+    >>> scaled(np.array([1, 2], "i1"), 100, factor=1)
+    (array([101, 102], dtype=int8), (None,))
+    >>> scaled(np.array([1, 2], "i1"), 1000, factor=1)
+    Traceback (most recent call last):
+    ...
+    ValueError: 1000 cannot be represented as int8
+    """
+    named = {
+        "threads": threads,
+        "int_division": int_division,
+        "executor": executor,
+        "vector_width": vector_width,
+        "max_bytes": max_bytes,
+    }
+    options = {name: value for name, value in named.items() if value is not None}
+    static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    if function is None:
+        return lambda function: _made(function, static, options)
+    return _made(function, static, options)
+
+
+def _made(function: Callable[..., Any], static: tuple[str, ...], options: dict[str, Any]) -> JitFunction:
+    if not callable(function):
+        raise TypeError(f"jit takes a function, not {type(function).__name__}")
+    Kernel.parse("true", **options)
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        signature = None
+    name = getattr(function, "__name__", type(function).__name__)
+    if signature is not None:
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+        unknown = [x for x in static if x not in signature.parameters]
+        if unknown and not takes_any:
+            raise ValueError(f"static_argnames: {name} has no parameter `{unknown[0]}`")
+        if "out" in signature.parameters:
+            raise ValueError(f"{name} has a parameter `out`, which is jit's own: the array that a call writes to")
+    made = _StaticJitFunction if static else JitFunction
+    return made(function, static, options, signature, name)
+
+
+def _ours(x: Any) -> Any:
+    return Array._of(Handle.from_numpy(x), x) if isinstance(x, np.ndarray) else x
+
+
+def _in_order(
+    bound: inspect.BoundArguments, signature: inspect.Signature
+) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """The arguments of a call by their parameters: positional ones as long as none is left out, and keywords."""
+    positional: list[tuple[str, Any]] = []
+    keywords: list[tuple[str, Any]] = []
+    is_complete = True
+    for name, parameter in signature.parameters.items():
+        if name not in bound.arguments:
+            is_complete = False
+            continue
+        value = bound.arguments[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional.extend((name, x) for x in value)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            keywords.extend(value.items())
+        elif parameter.kind is parameter.KEYWORD_ONLY or not is_complete:
+            keywords.append((name, value))
+        else:
+            positional.append((name, value))
+    return positional, keywords
+
+
+def _argument(function: str, name: str, value: Any) -> Any:
+    """An argument as the extension takes it: an array of NumPy's own class that can be shared, or a number of Python's."""
+    if type(value) in (bool, int, float):
+        return value
+    values = np.asarray(value)
+    try:
+        Handle.from_numpy(values)
+    except TypeError as error:
+        shown = f"`{name}`" if name else "an argument"
+        raise TypeError(f"{function}: {shown} is {type(value).__name__}: {error}") from None
+    except ValueError:
+        values = values.astype(values.dtype.newbyteorder("="), order="C")
+    return values
+
+
+def _shown(signature: Signature) -> str:
+    parts = [f"{part[1]}[{','.join(map(str, part[2]))}]" if part[0] == "array" else part[1] for part in signature]
+    return f"({', '.join(parts)})"
+
+
+def _traced(owner: JitFunction, form: Form, signature: Signature, shapes: list[tuple[int, ...]]) -> Traced:
+    """Traces the function with open extents, and where it needs them, with these."""
+    if any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
+        try:
+            return _trace(owner, form, signature, None)
+        except TracerError:
+            raise
+        except (ExtentNeeded, Exception):
+            # With the extents, it works, or its error is one that the caller understands.
+            pass
+    return _trace(owner, form, signature, tuple(shapes))
+
+
+def _names(owner: JitFunction, form: Form) -> list[str]:
+    """A name for each argument that is given, as texts can have it."""
+    parameters: list[str] = []
+    if owner._signature is not None:
+        parameters = [
+            name
+            for name, p in owner._signature.parameters.items()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+    positional = [(parameters[i] if i < len(parameters) else "", slot) for i, slot in enumerate(form.positional)]
+    names: list[str] = []
+    for name, slot in (*positional, *form.keywords):
+        if slot[0] == "given":
+            usable = name.isascii() and not name.startswith("captured_") and name not in names and _can_be_named(name)
+            names.append(name if usable else f"arg{slot[1]}")
+    return names
+
+
+@functools.lru_cache(maxsize=1024)
+def _can_be_named(name: str) -> bool:
+    try:
+        Handle.input(name, "bool", []).text()
+    except ValueError:
+        return False
+    return True
+
+
+def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[tuple[int, ...], ...] | None) -> Traced:
+    tape = Tape()
+    inputs: list[Handle] = []
+    sources: list[int | Recorded] = []
+    given: list[Any] = []
+    fixed = iter(shapes or ())
+    for number, (name, part) in enumerate(zip(_names(owner, form), signature, strict=True)):
+        if part[0] == "array":
+            handle = Handle.input(name, part[1], part[2] if shapes is None else next(fixed))
+            inputs.append(handle)
+            sources.append(number)
+            given.append(Array._of(handle))
+        else:
+            given.append(tape.argument(number, name, name, part[1]))
+
+    def filled(slot: Slot) -> Any:
+        return given[slot[1]] if slot[0] == "given" else slot[2]
+
+    outputs: list[Handle] = []
+
+    def leaf(value: Any) -> Piece:
+        if not isinstance(value, Array):
+            return ("constant", value)
+        handle = value._handle
+        if handle not in outputs:
+            outputs.append(handle)
+        return ("number" if isinstance(value, Scalar) else "leaf", outputs.index(handle))
+
+    function = owner._function
+    assert function is not None
+    _core.begin_trace()
+    tracing.depth += 1
+    try:
+        try:
+            result = function(*map(filled, form.positional), **{name: filled(slot) for name, slot in form.keywords})
+        except Exception as error:
+            tracer = converted(error)
+            if tracer is None:
+                raise
+            raise tracer from None
+        structure = taken_apart(result, leaf)
+        outputs = [_core.capture(handle) for handle in outputs]
+    finally:
+        tracing.depth -= 1
+        captured = _core.end_trace()
+    roots = [("result" if len(outputs) == 1 else f"result{i}", handle) for i, handle in enumerate(outputs)]
+    kernel_inputs = list(inputs)
+    for scalar in tape.scalars:
+        for handle in scalar._handle.parameter_inputs():
+            kernel_inputs.append(handle)
+            sources.append(tape.source(scalar))
+    for number, (handle, _) in enumerate(captured):
+        kernel_inputs.append(handle)
+        sources.append(len(signature) + number)
+    try:
+        kernel = Kernel(roots, kernel_inputs, **owner._options)
+    except ValueError as error:
+        raise converted(error) or error from None
+    return Traced(form, signature, shapes, kernel, sources, structure, [values for _, values in captured])

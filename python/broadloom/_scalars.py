@@ -1,0 +1,206 @@
+"""Python's numbers in a function that is being traced.
+
+With an array, a traced number is an input of the dtype that a number of Python's would take there, which `_core` decides. Among
+themselves, numbers follow Python's arithmetic: what is done with them is recorded, and replayed at each call.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from broadloom._array import Array
+from broadloom._core import Handle
+from broadloom._tracing import refuse
+
+Number = bool | int | float
+
+#: Where an operand of a recorded step comes from: ("argument", its number), ("step", its number), ("number", the number itself).
+Reference = tuple[str, Any]
+Step = tuple[str, tuple[Reference, ...]]
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    name: getattr(operator, name)
+    for name in (
+        "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift neg pos invert abs lt le gt ge eq ne".split()
+    )
+} | {"round": round, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
+
+_COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+_KINDS = ("bool", "int", "float")
+
+
+class Recorded:
+    """A number that is computed of a call's arguments by recorded steps; a source of an `Entry`."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        self._steps = steps
+
+    def __call__(self, *arguments: Any) -> Number:
+        values: list[Any] = []
+        for name, references in self._steps:
+            values.append(
+                _FUNCTIONS[name](
+                    *(
+                        arguments[value] if kind == "argument" else values[value] if kind == "step" else value
+                        for kind, value in references
+                    )
+                )
+            )
+        return values[-1]  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recorded, (self._steps,)
+
+
+class Tape:
+    """What a trace does with numbers, and the numbers that it made."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.scalars: list[Scalar] = []
+
+    def argument(self, number: int, name: str, shown: str, kind: str) -> Scalar:
+        """The traced number that is the argument of this number."""
+        return self._scalar(name, shown, kind, ("argument", number))
+
+    def record(self, name: str, operands: tuple[Scalar | Number, ...]) -> Scalar:
+        """The number that a function of Python's gives for these."""
+        shown = next(x._shown for x in operands if isinstance(x, Scalar))
+        references = tuple(x._reference if isinstance(x, Scalar) else ("number", x) for x in operands)
+        self.steps.append((name, references))
+        at = len(self.steps) - 1
+        return self._scalar(f"scalar_{at}", shown, _kind(name, operands), ("step", at))
+
+    def source(self, scalar: Scalar) -> int | Recorded:
+        """Where a kernel's input that a scalar has become comes from."""
+        kind, at = scalar._reference
+        if kind == "argument":
+            return int(at)
+        needed, waiting = set(), [at]
+        while waiting:
+            step = waiting.pop()
+            if step not in needed:
+                needed.add(step)
+                waiting.extend(value for kind, value in self.steps[step][1] if kind == "step")
+        order = sorted(needed)
+        new = {old: position for position, old in enumerate(order)}
+        steps = [
+            (name, tuple((kind, new[value] if kind == "step" else value) for kind, value in references))
+            for name, references in (self.steps[old] for old in order)
+        ]
+        return Recorded(tuple(steps))
+
+    def _scalar(self, name: str, shown: str, kind: str, reference: Reference) -> Scalar:
+        scalar = Scalar._of(Handle.parameter(name, kind))
+        scalar._tape, scalar._shown, scalar._kind, scalar._reference = self, shown, kind, reference
+        self.scalars.append(scalar)
+        return scalar
+
+
+def _kind(name: str, operands: tuple[Scalar | Number, ...]) -> str:
+    """The kind of number that Python's function gives; of an integer power, that of a non-negative exponent."""
+    if name in _COMPARISONS:
+        return "bool"
+    if name == "truediv":
+        return "float"
+    if name in ("floor", "ceil", "trunc") or name == "round" and len(operands) == 1:
+        return "int"
+    highest = max(_KINDS.index(x._kind if isinstance(x, Scalar) else type(x).__name__) for x in operands)
+    if name == "round":
+        highest = _KINDS.index(operands[0]._kind if isinstance(operands[0], Scalar) else type(operands[0]).__name__)
+    if name in ("and_", "or_", "xor"):
+        return _KINDS[highest]
+    return _KINDS[max(highest, 1)]
+
+
+class Scalar(Array):
+    """A number of Python's among the arguments of a function that is being traced, or one that was made of such numbers."""
+
+    __slots__ = ("_kind", "_reference", "_shown", "_tape")
+
+    _kind: str
+    _reference: Reference
+    #: The name of an argument that it depends on, for errors.
+    _shown: str
+    _tape: Tape
+
+    def _refuse(self, what: str) -> NoReturn:
+        refuse(what, scalar=self._shown)
+
+    def __bool__(self) -> bool:
+        self._refuse("bool")
+
+    def __int__(self) -> int:
+        self._refuse("int")
+
+    def __float__(self) -> float:
+        self._refuse("float")
+
+    def __complex__(self) -> complex:
+        self._refuse("complex")
+
+    def __index__(self) -> int:
+        self._refuse("an index")
+
+    def _item(self, what: str) -> Number:
+        self._refuse(what)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._refuse("an array of NumPy's")
+
+    def __repr__(self) -> str:
+        return f"<traced {self._kind} of `{self._shown}`>"
+
+    __str__ = __repr__
+
+    def __round__(self, digits: int | None = None) -> Scalar:
+        return self._tape.record("round", (self,) if digits is None else (self, digits))
+
+    def __floor__(self) -> Scalar:
+        return self._tape.record("floor", (self,))
+
+    def __ceil__(self) -> Scalar:
+        return self._tape.record("ceil", (self,))
+
+    def __trunc__(self) -> Scalar:
+        return self._tape.record("trunc", (self,))
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, Scalar) or type(x) in (bool, int, float)
+
+
+def _unary(name: str) -> Callable[[Scalar], Scalar]:
+    def method(self: Scalar) -> Scalar:
+        return self._tape.record(name, (self,))
+
+    return method
+
+
+def _binary(method_name: str, name: str, *, reflected: bool) -> Callable[[Scalar, Any], Any]:
+    of_arrays = getattr(Array, method_name, None)
+
+    def method(self: Scalar, other: Any) -> Any:
+        if _is_number(other):
+            return self._tape.record(name, (other, self) if reflected else (self, other))
+        return NotImplemented if of_arrays is None else of_arrays(self, other)
+
+    return method
+
+
+for _name in ("neg", "pos", "invert", "abs"):
+    setattr(Scalar, f"__{_name}__", _unary(_name))
+for _name in sorted(_COMPARISONS):
+    setattr(Scalar, f"__{_name}__", _binary(f"__{_name}__", _name, reflected=False))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift"):
+    _bare = _name.rstrip("_")
+    setattr(Scalar, f"__{_bare}__", _binary(f"__{_bare}__", _name, reflected=False))
+    setattr(Scalar, f"__r{_bare}__", _binary(f"__r{_bare}__", _name, reflected=True))
+    # A number is not changed in place: the name gets another one.
+    setattr(Scalar, f"__i{_bare}__", getattr(Scalar, f"__{_bare}__"))
+Scalar.__hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,86 @@
+"""What is pickled of kernels and of functions made by `jit`.
+
+A kernel is its text and options. A function that can be imported is shipped by its name; another one by the kernels that were traced
+so far, since neither its code nor what it refers to can be found on the other side.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from broadloom._core import Kernel
+
+if TYPE_CHECKING:
+    from broadloom._jit import JitFunction, Traced
+
+
+def kernel_of_text(text: str, options: dict[str, Any]) -> Kernel:
+    """The kernel that was pickled."""
+    return Kernel.parse(text, **options)
+
+
+def function_of_source(function: Callable[..., Any], static: tuple[str, ...], options: dict[str, Any]) -> JitFunction:
+    """The function that was pickled by the function that it was made of."""
+    from broadloom._jit import jit
+
+    return jit(function, static_argnames=static, **options)
+
+
+def function_of_kernels(
+    name: str,
+    static: tuple[str, ...],
+    options: dict[str, Any],
+    signature: inspect.Signature | None,
+    traced: list[Traced],
+) -> JitFunction:
+    """The function that was pickled by its kernels."""
+    from broadloom._jit import JitFunction, _StaticJitFunction
+
+    made = (_StaticJitFunction if static else JitFunction)(None, static, options, signature, name)
+    made._traced = [(one, one.entry()) for one in traced]
+    return made
+
+
+def _found(module: str | None, name: str) -> Any:
+    """What a name of a module stands for, as pickle finds it."""
+    found: Any = sys.modules.get(module or "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def reduced(function: JitFunction) -> Any:
+    """What a function made by `jit` is pickled as.
+
+    Raises pickle.PicklingError if it can't be imported, and was not called yet.
+    """
+    static, source = tuple(sorted(function._static)), function._function
+    if source is not None:
+        module, name = getattr(source, "__module__", None), getattr(source, "__qualname__", "")
+        found = _found(module, name)
+        if found is function:
+            return name
+        if found is source:
+            return function_of_source, (source, static, function._options)
+    if not function._traced:
+        raise pickle.PicklingError(
+            f"{function.__name__} can't be pickled: it can't be imported by its name, and no kernel of it was traced that could be "
+            f"shipped instead; define it at the top of a module, or call it before"
+        )
+    traced = [one for one, _ in function._traced]
+    return function_of_kernels, (function.__name__, static, function._options, _bare(function._signature), traced)
+
+
+def _bare(signature: inspect.Signature | None) -> inspect.Signature | None:
+    """The signature without annotations and defaults, which may be anything: of a default counts that there is one."""
+    if signature is None:
+        return None
+    bare = [
+        p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else None)
+        for p in signature.parameters.values()
+    ]
+    return inspect.Signature(bare)

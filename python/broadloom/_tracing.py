@@ -1,0 +1,139 @@
+"""What a trace may not know, and how it says so: values, and extents that are open.
+
+A function is traced with arrays that have no values. Code that asks for one gets a `TracerError`, which names the user's line. Code
+that computes with an open extent raises `ExtentNeeded`, upon which the function is traced again with the extents of the call;
+so no trace can silently depend on an extent that its kernel leaves open.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import threading
+from types import TracebackType
+from typing import Any, NoReturn
+
+from broadloom._core import Handle
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+#: What errors of the engine say where an input of kernels would have to have values.
+_NO_VALUES = ("is an input of kernels: it has no values", "the value of a traced array is not known")
+
+
+class TracerError(TypeError):
+    """A function that is being traced by `broadloom.jit` asks for the value of an argument: by a branch (`if x > 0`), by `bool`,
+    `int`, `float`, `and`, iteration, or `numpy.asarray`. The message names the line.
+
+    >>> @bl.jit
+    ... def relu(x):
+    ...     return x if x > 0 else 0.0
+    >>> relu(np.array([1.0]))
+    Traceback (most recent call last):
+    ...
+    broadloom.TracerError: ...: `return x if x > 0 else 0.0`: ...
+    """
+
+    __module__ = "broadloom"
+
+
+class ExtentNeeded(BaseException):
+    """An open extent was computed with. Not an `Exception`, so that no handler of the traced function takes it for its own."""
+
+
+class Tracing(threading.local):
+    """How many functions this thread is tracing, one within the other."""
+
+    depth = 0
+
+
+tracing = Tracing()
+
+
+def need_extent() -> NoReturn:
+    """Has the function traced again with its extents; outside of a trace, into which a traced array was carried, that is an error."""
+    if tracing.depth:
+        raise ExtentNeeded
+    refuse("an open extent")
+
+
+class OpenExtent:
+    """An extent that is open while a function is traced. It prints as None, which the standard has for it, and is equal to None and to
+    itself; anything else that is done with it has the function traced again with the extents of the call."""
+
+    __slots__ = ("_dim",)
+
+    def __init__(self, dim: str) -> None:
+        self._dim = dim
+
+    def __repr__(self) -> str:
+        return "None"
+
+    def __eq__(self, other: object) -> bool:
+        if other is None or isinstance(other, OpenExtent) and other._dim == self._dim:
+            return True
+        need_extent()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def _needed(self, *_: object) -> NoReturn:
+        need_extent()
+
+    __hash__ = __bool__ = __int__ = __float__ = __complex__ = __index__ = _needed
+    __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __neg__ = __pos__ = __invert__ = _needed
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __divmod__ = __pow__ = _needed
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rdivmod__ = __rpow__ = _needed
+    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __rand__ = __ror__ = __rxor__ = _needed
+    __rlshift__ = __rrshift__ = __round__ = __trunc__ = __floor__ = __ceil__ = __matmul__ = __rmatmul__ = _needed
+
+
+def visible_shape(handle: Handle) -> tuple[Any, ...]:
+    """The shape of a handle as users see it: with an `OpenExtent` where an extent is open."""
+    shape = handle.shape
+    if None not in shape:
+        return shape
+    return tuple(OpenExtent(dim) if n is None else n for n, dim in zip(shape, handle.dims, strict=True))
+
+
+def visible_size(handle: Handle) -> int | None:
+    """The number of elements of a handle as users see it: an `OpenExtent` where an extent is open."""
+    size = handle.size
+    return OpenExtent("*".join(handle.dims)) if size is None else size  # type: ignore[return-value]
+
+
+def refuse(what: str, *, scalar: str | None = None) -> NoReturn:
+    """Raises TracerError: `what` was asked of a traced array, or of the traced number that is the argument `scalar`."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    raise _error(what, frame.f_code.co_filename, frame.f_lineno, scalar)
+
+
+def converted(error: Exception) -> TracerError | None:
+    """The TracerError that an error of the engine stands for, which found that a traced array has no values; else None."""
+    if not isinstance(error, ValueError) or not any(text in str(error) for text in _NO_VALUES):
+        return None
+    place: TracebackType | None = None
+    at = error.__traceback__
+    while at is not None:
+        if not at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            place = at
+        at = at.tb_next
+    if place is None:
+        return _error("its code", "<unknown>", 0, None)
+    return _error("its code", place.tb_frame.f_code.co_filename, place.tb_lineno, None)
+
+
+def _error(what: str, file: str, line: int, scalar: str | None) -> TracerError:
+    what = "a branch, or bool," if what == "bool" else what
+    code = linecache.getline(file, line).strip()
+    shown = f" `{code}`:" if code else ""
+    if scalar is not None:
+        whose = f"the value of the argument `{scalar}`, which is given when the kernel runs"
+        advice = f"use broadloom.where(condition, a, b) instead of a branch, or static_argnames={scalar!r}"
+    else:
+        whose = "the value of a traced array, which has none before the kernel runs"
+        advice = "use broadloom.where(condition, a, b) instead of a branch"
+    return TracerError(f"{file}:{line}:{shown} {what} asks for {whose}; {advice}")

@@ -1,0 +1,329 @@
+//! Calls on arguments like those of an earlier call: of the same dtypes, shapes and kinds, and row-major.
+//!
+//! What a call finds out about its arguments and its results is the same for all of them, so a [`Repeat`] keeps it. Arguments are
+//! compared through the fields of NumPy's struct; short ones are copied, which is less work than a view that checks whether
+//! an output overlaps it, and the results of short ones are allocated by NumPy, which keeps such memory at hand.
+
+use std::mem::MaybeUninit;
+
+use broadloom::{Call, DType, In, Literal, Out, Region};
+use numpy::npyffi::{
+    self, _PyArray_GET_ITEM_DATA, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE,
+    PyArrayObject, PyArrayObject_fields,
+};
+use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
+use smallvec::SmallVec;
+
+use crate::dispatch::{Argument, Entry, Source};
+use crate::dtype;
+use crate::error::OrRaise;
+use crate::handle::number;
+use crate::kernel::Results;
+use crate::memory::{self, Axes};
+use crate::run::compute;
+
+/// Inputs up to so many words of 8 bytes in all are copied.
+pub const SHORT_WORDS: usize = 512;
+
+/// Results of a short call have so many bytes at most.
+const SHORT_RESULT: usize = 1 << 14;
+
+/// Up to so many operations on elements a short call keeps the GIL, as NumPy's own functions do up to 500 elements: to release
+/// and to take it again costs 50 ns, a tenth of such a call, and more where another thread waits for it, while the call itself
+/// takes some microseconds.
+const KEEPS_GIL: usize = 4096;
+
+/// What an argument has to be.
+enum Like {
+    /// A row-major array of this descriptor.
+    Array { descriptor: Py<PyArrayDescr>, shape: Axes<npyffi::npy_intp> },
+    /// A number of exactly this type.
+    Number(Py<PyAny>),
+}
+
+/// Where an input of the kernel comes from.
+enum Input {
+    /// The array of this number, copied.
+    Copied { argument: usize, dtype: DType, bytes: usize },
+    /// The array of this number in its place.
+    Memory { argument: usize, dtype: DType, bytes: usize, shape: Axes<usize>, strides: Axes<isize> },
+    /// The number of this number, converted.
+    Number { argument: usize, dtype: DType },
+}
+
+/// A result.
+struct Made {
+    dtype: DType,
+    descriptor: Py<PyArrayDescr>,
+    shape: Axes<usize>,
+    bytes: usize,
+}
+
+/// See the module's head.
+pub struct Repeat {
+    array_type: Py<PyAny>,
+    /// Of the arguments, and then of the arrays that the entry captured.
+    like: SmallVec<[Like; 4]>,
+    inputs: SmallVec<[Input; 4]>,
+    made: SmallVec<[Made; 2]>,
+    /// Inputs are copied, and results are NumPy's.
+    is_short: bool,
+    operations: usize,
+    call: Call,
+    /// The entry that it is of.
+    pub entry: Py<Entry>,
+}
+
+/// The fields of an array's struct.
+///
+/// # Safety
+/// The object must be an array, and alive for as long as the fields are used.
+unsafe fn fields<'a>(object: *mut ffi::PyObject) -> &'a PyArrayObject_fields {
+    // SAFETY: the contract is the same.
+    unsafe { &*_PyArray_GET_ITEM_DATA(object.cast::<PyArrayObject>()) }
+}
+
+impl Repeat {
+    /// What calls like this one share; `None` where arrays are not row-major, or a function of Python's computes an input.
+    pub fn new(
+        py: Python<'_>,
+        entry: &Py<Entry>,
+        call: &Call,
+        objects: &[Borrowed<'_, '_, PyAny>],
+        arguments: &[Argument<'_>],
+    ) -> PyResult<Option<Repeat>> {
+        let (mut like, mut words, mut elements) = (SmallVec::new(), 0, 0);
+        for (i, argument) in arguments.iter().enumerate() {
+            like.push(match argument {
+                Argument::Array(array, memory) => {
+                    // SAFETY: the object is this array.
+                    let flags = unsafe { fields(array.as_ptr()) }.flags;
+                    if !memory.is_row_major || flags & NPY_ARRAY_ALIGNED == 0 {
+                        return Ok(None);
+                    }
+                    words += memory.packed_bytes().div_ceil(8);
+                    elements = memory.elements().max(elements);
+                    let shape = memory.shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
+                    Like::Array { descriptor: array.dtype().unbind(), shape }
+                }
+                Argument::Number(_) => {
+                    words += 1;
+                    Like::Number(objects[i].get_type().into_any().unbind())
+                }
+            });
+        }
+        let kernel = entry.get().kernel().kernel();
+        let of_results = kernel.outputs().iter().zip(call.output_shapes());
+        let made = of_results.map(|(port, shape)| {
+            elements = shape.iter().product::<usize>().max(elements);
+            let descriptor = dtype::numpy(py, port.dtype)?.unbind();
+            let bytes = shape.iter().product::<usize>() * port.dtype.size();
+            Ok(Made { dtype: port.dtype, descriptor, shape: shape.into(), bytes })
+        });
+        let made: SmallVec<[Made; 2]> = made.collect::<PyResult<_>>()?;
+        let is_short = words <= SHORT_WORDS && made.iter().all(|made| made.bytes <= SHORT_RESULT);
+        let mut inputs = SmallVec::new();
+        for (source, port) in entry.get().sources().iter().zip(kernel.inputs()) {
+            let Source::Argument(argument) = *source else { return Ok(None) };
+            let dtype = port.dtype;
+            inputs.push(match arguments.get(argument) {
+                Some(Argument::Array(_, memory)) if is_short => {
+                    Input::Copied { argument, dtype, bytes: memory.packed_bytes() }
+                }
+                Some(Argument::Array(_, memory)) => Input::Memory {
+                    argument,
+                    dtype,
+                    bytes: memory.packed_bytes(),
+                    shape: memory.shape.clone(),
+                    strides: memory.strides.clone(),
+                },
+                Some(Argument::Number(_)) => Input::Number { argument, dtype },
+                None => return Ok(None),
+            });
+        }
+        // An input that is asked for twice is copied twice.
+        let copied = inputs.iter().map(|input| match input {
+            Input::Copied { bytes, .. } => bytes.div_ceil(8),
+            Input::Number { .. } => 1,
+            Input::Memory { .. } => 0,
+        });
+        if copied.sum::<usize>() > SHORT_WORDS {
+            return Ok(None);
+        }
+        let depth = entry.get().kernel().depth();
+        Ok(Some(Repeat {
+            array_type: py.get_type::<PyUntypedArray>().into_any().unbind(),
+            like,
+            inputs,
+            made,
+            is_short,
+            operations: elements.saturating_mul(depth + 1),
+            call: call.clone(),
+            entry: entry.clone_ref(py),
+        }))
+    }
+
+    /// Whether the arguments are like those that it was made for.
+    #[inline]
+    pub fn fits(&self, py: Python<'_>, objects: &[Borrowed<'_, '_, PyAny>]) -> bool {
+        let is_like = |(object, like): (&Borrowed<'_, '_, PyAny>, &Like)| match like {
+            Like::Array { descriptor, shape } => {
+                if object.get_type_ptr().cast() != self.array_type.as_ptr() {
+                    return false;
+                }
+                const FLAGS: i32 = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+                // SAFETY: the object has the type of arrays, and is borrowed.
+                let fields = unsafe { fields(object.as_ptr()) };
+                fields.descr.cast() == descriptor.as_ptr()
+                    && fields.nd as usize == shape.len()
+                    && fields.flags & FLAGS == FLAGS
+                    // SAFETY: an array has as many extents as dimensions.
+                    && (0..shape.len()).all(|axis| unsafe { *fields.dimensions.add(axis) } == shape[axis])
+            }
+            Like::Number(kind) => object.get_type_ptr().cast() == kind.as_ptr(),
+        };
+        let captured = self.entry.get().captured();
+        let (given, others) = self.like.split_at(self.like.len() - captured.len());
+        objects.len() == given.len()
+            && objects.iter().zip(given).all(is_like)
+            && captured.iter().zip(others).all(|(array, like)| is_like((&array.bind_borrowed(py), like)))
+    }
+
+    /// The argument of this number, or the captured array that is counted after them.
+    #[inline]
+    fn argument<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        objects: &[Borrowed<'a, 'py, PyAny>],
+        number: usize,
+    ) -> Borrowed<'a, 'py, PyAny> {
+        match objects.get(number) {
+            Some(object) => *object,
+            None => self.entry.get().captured()[number - objects.len()].bind_borrowed(py),
+        }
+    }
+
+    /// Whether the array is one that the only result of a short call may be copied into.
+    #[inline]
+    pub fn fits_out(&self, out: &Bound<'_, PyAny>) -> bool {
+        let [made] = &self.made[..] else { return false };
+        if !self.is_short || out.get_type_ptr().cast() != self.array_type.as_ptr() {
+            return false;
+        }
+        const FLAGS: i32 = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE;
+        // SAFETY: the object has the type of arrays, and is borrowed.
+        let fields = unsafe { fields(out.as_ptr()) };
+        fields.descr.cast() == made.descriptor.as_ptr()
+            && fields.nd as usize == made.shape.len()
+            && fields.flags & FLAGS == FLAGS
+            // SAFETY: an array has as many extents as dimensions.
+            && (0..made.shape.len()).all(|axis| unsafe { *fields.dimensions.add(axis) as usize } == made.shape[axis])
+    }
+
+    /// Copies the only result of a short call to an array that [fits](Repeat::fits_out): inputs may be there too, of which copies
+    /// were read.
+    #[inline]
+    pub fn copy_to<'py>(&self, results: &Results<'py>, out: &Bound<'py, PyAny>) -> PyResult<Results<'py>> {
+        // Allocating the result may have run functions of Python's, and these may have changed the array.
+        if !self.fits_out(out) {
+            return Err(PyValueError::new_err("out: the array was changed meanwhile"));
+        }
+        let bytes = self.made[0].bytes;
+        // SAFETY: both are row-major arrays of this dtype and shape, and so of so many bytes; the result is nobody else's.
+        unsafe {
+            let (from, to) = (fields(results[0].as_ptr()).data, fields(out.as_ptr()).data);
+            std::ptr::copy_nonoverlapping(from, to, bytes);
+        }
+        Ok(SmallVec::from_iter([out.cast::<PyUntypedArray>()?.clone()]))
+    }
+
+    /// Whether it runs without releasing the GIL, and soon ends.
+    #[inline]
+    pub fn keeps_gil(&self) -> bool {
+        self.is_short && self.operations <= KEEPS_GIL
+    }
+
+    /// Runs the kernel on arguments that [fit](Repeat::fits); what it returns is still to be rebuilt.
+    #[inline]
+    pub fn run<'py>(&self, py: Python<'py>, objects: &[Borrowed<'_, 'py, PyAny>]) -> PyResult<Results<'py>> {
+        let mut scratch = [const { MaybeUninit::<u64>::uninit() }; SHORT_WORDS];
+        let (from, mut word) = (scratch.as_mut_ptr(), 0);
+        let mut inputs: SmallVec<[In<'_>; 4]> = SmallVec::new();
+        for input in &self.inputs {
+            inputs.push(match *input {
+                Input::Copied { argument, dtype, bytes } => {
+                    // SAFETY: the scratch memory has words for all inputs that are copied, which `new` counted.
+                    let to = unsafe { from.add(word) }.cast::<u8>();
+                    word += bytes.div_ceil(8);
+                    // SAFETY: the array fits, so that it is row-major and has so many bytes from its first element on; the scratch
+                    // memory has them too, and no other input has these words.
+                    In::bytes(dtype, unsafe {
+                        let data = fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>();
+                        std::ptr::copy_nonoverlapping(data, to, bytes);
+                        std::slice::from_raw_parts(to, bytes)
+                    })
+                }
+                Input::Number { argument, dtype } => {
+                    let value = converted(&self.argument(py, objects, argument), dtype)?;
+                    // SAFETY: as above; the word is written before it is read.
+                    In::bytes(dtype, unsafe {
+                        let to = from.add(word);
+                        word += 1;
+                        to.cast::<u64>().write(value);
+                        std::slice::from_raw_parts(to.cast::<u8>(), dtype.size())
+                    })
+                }
+                Input::Memory { argument, dtype, bytes, ref shape, ref strides } => {
+                    // SAFETY: the array fits, and is borrowed until the run is over. Other threads of Python may write to it, which
+                    // is a race in their program: a region is read through pointers, and any bytes are elements.
+                    let region = unsafe {
+                        Region::from_raw(
+                            fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>(),
+                            bytes,
+                        )
+                    };
+                    In::raw(dtype, region, 0, shape, strides)
+                }
+            });
+        }
+        let mut results: Results<'py> = SmallVec::new();
+        let mut outputs: SmallVec<[Out<'_>; 2]> = SmallVec::new();
+        for made in &self.made {
+            let array = match self.is_short {
+                true => memory::new_short(py, made.descriptor.bind(py), &made.shape, made.bytes)?,
+                false => memory::new(py, made.dtype, &made.shape)?,
+            };
+            outputs.push(match made.bytes {
+                0 => Out::bytes(made.dtype, &mut []),
+                // SAFETY: the array was made here, of so many bytes, all of which have values; nobody else has it, and `results`
+                // keeps it alive until the run is over.
+                bytes => Out::bytes(made.dtype, unsafe {
+                    std::slice::from_raw_parts_mut(fields(array.as_ptr()).data.cast::<u8>(), bytes)
+                }),
+            });
+            results.push(array);
+        }
+        if self.keeps_gil() {
+            self.call.run(&inputs, outputs).or_raise()?;
+        } else {
+            compute(py, self.operations, None, |control| match control {
+                Some(control) => self.call.run_with(&inputs, outputs, control),
+                None => self.call.run(&inputs, outputs),
+            })?;
+        }
+        Ok(results)
+    }
+}
+
+/// The bits of a number of Python's as a dtype, by the rules of literals.
+#[inline]
+fn converted(object: &Borrowed<'_, '_, PyAny>, dtype: DType) -> PyResult<u64> {
+    let value = number(object)?;
+    match (value, dtype) {
+        (Literal::Float(value), DType::Float64) => Ok(value.to_bits()),
+        _ => Ok(value.to_dtype(dtype).or_raise()?.bits),
+    }
+}

@@ -1,0 +1,220 @@
+//! What a trace needs to know of handles: where their values come from.
+//!
+//! A handle that depends on an input of kernels has no values. A number that a kernel is given when it runs is a [`Parameter`]: as
+//! weak as a literal, it becomes an input of each dtype that a literal would take in its place. Memory that meets traced values
+//! is captured: it becomes an input, which is bound to that memory.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use broadloom::{Array, DType, Dim, Literal, Op};
+use numpy::PyUntypedArray;
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use crate::error::OrRaise;
+use crate::handle::Handle;
+
+/// Where the values of a handle come from.
+#[derive(Clone)]
+pub enum Origin {
+    /// From numbers alone.
+    Generated,
+    /// From memory; the array of NumPy's, if the handle is nothing else.
+    Memory(Option<Arc<Py<PyUntypedArray>>>),
+    /// From an input of kernels: there are none yet.
+    Traced,
+    /// A number that a kernel is given.
+    Parameter(Arc<Parameter>),
+}
+
+impl Origin {
+    /// Whether there are no values before a kernel runs.
+    pub fn is_traced(&self) -> bool {
+        matches!(self, Origin::Traced | Origin::Parameter(_))
+    }
+
+    /// The origin of what is made of this, and of another operand.
+    pub fn joined(&self, other: &Origin) -> Origin {
+        match (self, other) {
+            _ if self.is_traced() || other.is_traced() => Origin::Traced,
+            (Origin::Generated, Origin::Generated) => Origin::Generated,
+            _ => Origin::Memory(None),
+        }
+    }
+}
+
+/// A number that a kernel is given when it runs.
+pub struct Parameter {
+    name: String,
+    /// A literal of its kind.
+    sample: Literal,
+    /// The inputs that it has become.
+    inputs: Mutex<Vec<Array<'static>>>,
+}
+
+impl Parameter {
+    /// A number of the kind of this literal.
+    pub fn new(name: String, sample: Literal) -> Parameter {
+        Parameter { name, sample, inputs: Mutex::default() }
+    }
+
+    /// The input of this dtype.
+    pub fn of(&self, dtype: DType) -> PyResult<Array<'static>> {
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = inputs.iter().find(|input| input.dtype() == dtype) {
+            return Ok(known.clone());
+        }
+        let made = Array::input(&self.input_name(dtype), dtype, &[]);
+        if let Ok(made) = &made {
+            inputs.push(made.clone());
+        }
+        drop(inputs);
+        made.or_raise()
+    }
+
+    fn input_name(&self, dtype: DType) -> String {
+        match dtype == self.sample.default_dtype() {
+            true => self.name.clone(),
+            false => format!("{}__{dtype}", self.name),
+        }
+    }
+
+    /// The input of the dtype that the number has alone.
+    pub fn alone(&self) -> PyResult<Array<'static>> {
+        self.of(self.sample.default_dtype())
+    }
+
+    /// The inputs that it has become.
+    pub fn inputs(&self) -> Vec<Array<'static>> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// An operand of an operation.
+pub struct Operand {
+    pub array: Array<'static>,
+    /// A number of Python's.
+    pub is_number: bool,
+    pub depth: u32,
+    pub origin: Origin,
+}
+
+/// Operands, and whether they are traced.
+pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
+
+/// Memory that a traced function uses, and the input that stands for it.
+struct Captured {
+    origin: Origin,
+    array: Array<'static>,
+    input: Array<'static>,
+}
+
+thread_local! {
+    /// The captured memory of the traces that this thread is in, the innermost last.
+    static TRACES: RefCell<Vec<Vec<Captured>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Begins a trace on this thread.
+#[pyfunction]
+pub fn begin_trace() {
+    TRACES.with_borrow_mut(|traces| traces.push(Vec::new()));
+}
+
+/// Ends the innermost trace of this thread: the inputs that stand for captured memory, and that memory as arrays of NumPy's. What is
+/// not NumPy's memory alone is evaluated now.
+#[pyfunction]
+pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {
+    let captured = TRACES.with_borrow_mut(Vec::pop).unwrap_or_default();
+    let bound = captured.into_iter().map(|captured| {
+        let values = match &captured.origin {
+            Origin::Memory(Some(array)) => array.clone_ref(py).into_any(),
+            _ => Handle::of_memory(captured.array).values(py)?.unbind(),
+        };
+        Ok((Handle::input_of(captured.input), values))
+    });
+    bound.collect()
+}
+
+/// The input that stands for memory in the trace that this thread is in; the memory itself outside of a trace.
+fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
+    let made = TRACES.with_borrow_mut(|traces| {
+        let Some(trace) = traces.last_mut() else { return Ok(array) };
+        let same = |captured: &&Captured| match (&captured.origin, &origin) {
+            (Origin::Memory(Some(a)), Origin::Memory(Some(b))) => a.as_ptr() == b.as_ptr(),
+            _ => captured.array.is_same(&array),
+        };
+        if let Some(known) = trace.iter().find(same) {
+            return Ok(known.input.clone());
+        }
+        let dims: Vec<Dim> = array.shape().iter().map(|&extent| Dim::Fixed(extent)).collect();
+        let input = Array::input(&format!("captured_{}", trace.len()), array.dtype(), &dims)?;
+        trace.push(Captured { origin, array, input: input.clone() });
+        Ok(input)
+    });
+    made.or_raise()
+}
+
+/// The handle as it stands in a kernel: memory becomes an input of the trace, and a parameter the input that it is alone.
+#[pyfunction]
+pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
+    let handle = handle.get();
+    match handle.origin() {
+        Origin::Memory(_) => captured(handle.array()?, handle.origin().clone()).map(Handle::input_of),
+        Origin::Parameter(parameter) => parameter.alone().map(Handle::input_of),
+        _ => Ok(handle.clone()),
+    }
+}
+
+/// Whether this thread is in a trace.
+fn is_tracing() -> bool {
+    TRACES.with_borrow(|traces| !traces.is_empty())
+}
+
+/// A handle of memory of NumPy's; in a trace, of the input that stands for it.
+pub fn leaf(array: Array<'static>, of: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
+    let origin = Origin::Memory(Some(Arc::new(of.clone().unbind())));
+    match is_tracing() {
+        true => captured(array, origin).map(Handle::input_of),
+        false => Ok(Handle::of_numpy(array, origin)),
+    }
+}
+
+/// The operands of an op, and whether they are traced. If one of them is, or a trace computes with memory: parameters as inputs of the dtypes that a literal would take, memory as captured
+/// inputs, and arrays converted as the op would, so that no other dtype meets those of parameters.
+pub fn operands(op: Option<Op>, given: SmallVec<[Operand; 3]>) -> PyResult<Traceable> {
+    let is_traced = given.iter().any(|operand| operand.origin.is_traced())
+        || is_tracing() && given.iter().any(|operand| matches!(operand.origin, Origin::Memory(_)));
+    if !is_traced {
+        return Ok((given.into_iter().map(|operand| operand.array).collect(), false));
+    }
+    let literals: SmallVec<[Array<'static>; 3]> = given
+        .iter()
+        .map(|operand| match &operand.origin {
+            Origin::Parameter(parameter) => Array::scalar(parameter.sample),
+            _ => operand.array.clone(),
+        })
+        .collect();
+    let has_parameter = given.iter().any(|operand| matches!(operand.origin, Origin::Parameter(_)));
+    let dtypes = match op {
+        Some(op) if has_parameter => Some(Array::operand_dtypes(op, &literals).or_raise()?),
+        _ => None,
+    };
+    let made = given.into_iter().enumerate().map(|(i, operand)| {
+        let array = match operand.origin {
+            Origin::Parameter(parameter) => {
+                return match &dtypes {
+                    Some(dtypes) => parameter.of(dtypes[i]),
+                    None => parameter.alone(),
+                };
+            }
+            origin @ Origin::Memory(_) => captured(operand.array, origin)?,
+            Origin::Generated | Origin::Traced => operand.array,
+        };
+        Ok(match &dtypes {
+            Some(dtypes) if !operand.is_number => array.astype(dtypes[i]),
+            _ => array,
+        })
+    });
+    Ok((made.collect::<PyResult<_>>()?, true))
+}
