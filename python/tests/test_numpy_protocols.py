@@ -574,7 +574,6 @@ def test_functions_of_traced_arrays_are_expressions() -> None:
         np.median(x)
 
 
-@pytest.mark.skipif("jit" not in bl.__all__, reason="there is no jit")
 def test_numbers_of_a_traced_function_promote_as_numbers() -> None:
     @bl.jit
     def scaled(x: Any, s: Any) -> Any:
