@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -163,6 +164,7 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.isclose, (X, X + 1e-9), {}),
     (np.isclose, (N, N), {"equal_nan": True}),
     (np.isclose, (INTS, INTS + 1), {"atol": 1}),
+    (np.isclose, (U, U + 1), {"atol": 1}),
     (np.isclose, (np.array([np.inf, -np.inf, np.inf, 1.0]), np.array([np.inf, np.inf, 1.0, np.inf])), {}),
     (np.allclose, (X, X), {}),
     (np.array_equal, (X, X), {}),
@@ -401,6 +403,29 @@ def test_where_leaves_elements_of_out() -> None:
     np.testing.assert_array_equal(out, np.where(B, np.spacing(X), 7.0))
 
 
+def test_a_mask_without_out_is_no_reason_to_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = np.asarray(np.spacing(bl.asarray(X), where=B))
+    np.testing.assert_array_equal(made[B], np.spacing(X)[B])
+
+
+SIGNED = np.array([-(2**63), -1, 0, 1, 2**53 + 1, 2**63 - 1])
+UNSIGNED = np.array([0, 1, 2**53, 2**63 - 1, 2**63, 2**64 - 1], np.uint64)
+
+
+@pytest.mark.parametrize("name", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
+def test_signed_and_unsigned_integers_are_compared_exactly(name: str) -> None:
+    compare = getattr(np, name)
+    for a, b in ((SIGNED[:, None], UNSIGNED), (UNSIGNED[:, None], SIGNED)):
+        exact = [[getattr(operator, NAMES[name])(int(x), int(y)) for y in b] for x in a[:, 0]]
+        made = compare(bl.asarray(a), bl.asarray(b))
+        assert is_lazy(made) and made.tolist() == exact
+
+
+NAMES = {"equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
+
+
 def test_functions_with_two_results() -> None:
     quotient, rest = np.divmod(bl.asarray(INTS), 4)
     assert is_lazy(quotient) and is_lazy(rest)
@@ -426,6 +451,8 @@ def test_other_libraries_get_their_turn() -> None:
     assert np.concatenate([x, Other()]) == "theirs"
     with pytest.raises(TypeError):
         np.add(x, np.ma.masked_array(X, B))
+    with pytest.raises(TypeError):
+        np.concatenate([x, np.ma.masked_array(X, B)])
 
 
 def test_numbers_that_a_dtype_does_not_hold() -> None:
