@@ -26,6 +26,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from workloads import WORKLOADS, Workload  # noqa: E402
 
 Run = Callable[[], Any]
+#: The seconds that so many calls take.
+Timer = Callable[[int], float]
 PEERS = ("numpy", "numexpr", "numba", "jax")
 BEGIN, END = "<!-- table: written by python/bench/compare.py -->", "<!-- end of the table -->"
 
@@ -70,13 +72,25 @@ def jax_run(workload: Workload, arrays: Sequence[np.ndarray], threads: int) -> R
     return lambda: compiled(*own).block_until_ready()
 
 
-def our_runs(workload: Workload, arrays: Sequence[np.ndarray], threads: int) -> dict[str, Run]:
+def timer(run: Run) -> Timer:
+    """Times calls from Python."""
+
+    def seconds(calls: int) -> float:
+        begun = time.perf_counter()
+        for _ in range(calls):
+            run()
+        return time.perf_counter() - begun
+
+    return seconds
+
+
+def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int) -> dict[str, Timer]:
     """The workload by `broadloom.numexpr.evaluate`, `@bl.jit`, and by the engine alone."""
     import broadloom as bl
     import broadloom.numexpr as ne
     from broadloom import _core
 
-    runs: dict[str, Run] = {}
+    timers: dict[str, Timer] = {}
     if workload.text is not None:
         ne.set_num_threads(threads)
         names, text = dict(zip("abc", arrays)), workload.text
@@ -84,36 +98,30 @@ def our_runs(workload: Workload, arrays: Sequence[np.ndarray], threads: int) -> 
         def evaluate() -> Any:
             return ne.evaluate(text, local_dict=names)
 
-        runs["evaluate"] = evaluate
+        timers["evaluate"] = timer(evaluate)
     jitted = bl.jit(workload.function(bl, len(arrays)), threads=threads)
-    runs["jit"] = lambda: jitted(*arrays)
+    timers["jit"] = timer(lambda: jitted(*arrays))
     jitted(*arrays)
     kernel = jitted.entries()[-1].kernel
-    runs["engine"] = lambda: _core.engine_seconds(kernel, list(arrays), 1)
-    return runs
+    timers["engine"] = lambda calls: _core.engine_seconds(kernel, list(arrays), calls)
+    return timers
 
 
-def seconds(run: Run, least: float) -> tuple[float, int]:
+def of_one_call(timer: Timer, least: float) -> float:
     """The seconds of one call, of so many calls that they take `least` seconds."""
     calls = 1
-    while True:
-        begun = time.perf_counter()
-        for _ in range(calls):
-            run()
-        took = time.perf_counter() - begun
-        if took >= least:
-            return took / calls, calls
+    while (took := timer(calls)) < least:
         calls = max(2 * calls, int(calls * least / max(took, 1e-9)))
+    return took / calls
 
 
-def measured(runs: dict[str, Run], rounds: int, least: float) -> dict[str, float]:
+def measured(timers: dict[str, Timer], rounds: int, least: float) -> dict[str, float]:
     """The least seconds of a call of each, taking turns."""
     best: dict[str, float] = {}
     for _ in range(rounds):
-        for name, run in runs.items():
-            for _ in range(2):
-                run()
-            took = seconds(run, least)[0]
+        for name, timer in timers.items():
+            timer(2)
+            took = of_one_call(timer, least)
             best[name] = min(best.get(name, took), took)
     return best
 
@@ -121,16 +129,14 @@ def measured(runs: dict[str, Run], rounds: int, least: float) -> dict[str, float
 def row(workload: Workload, dtype: str, n: int, threads: int, options: SimpleNamespace) -> dict[str, float]:
     """The seconds of each way of computing a workload."""
     arrays = list(workload.inputs(np.dtype(dtype), n))
-    runs: dict[str, Run] = our_runs(workload, arrays, threads)
+    timers = our_timers(workload, arrays, threads)
     function = workload.function(np, len(arrays))
-    made: dict[str, Run] = {"numpy": lambda: function(*arrays)}
+    peers: dict[str, Run | None] = {"numpy": lambda: function(*arrays)}
     for name, make in (("numexpr", numexpr_run), ("numba", numba_run), ("jax", jax_run)):
         if name in options.peers:
-            run = make(workload, arrays, threads)
-            if run is not None:
-                made[name] = run
-    runs.update({name: run for name, run in made.items() if name in options.peers})
-    return measured(runs, options.rounds, options.least)
+            peers[name] = make(workload, arrays, threads)
+    timers.update({name: timer(run) for name, run in peers.items() if run is not None and name in options.peers})
+    return measured(timers, options.rounds, options.least)
 
 
 def shown(took: dict[str, float], name: str) -> str:
