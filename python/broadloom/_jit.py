@@ -10,6 +10,7 @@ import functools
 import inspect
 import os
 import threading
+import types
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, overload
@@ -121,6 +122,10 @@ class JitFunction(_core.Dispatch):
 
     def __repr__(self) -> str:
         return f"<jit of {self.__name__}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        # A method: its first argument is the instance, which has to be static.
+        return self if instance is None else types.MethodType(self, instance)
 
     # Calls.
 
@@ -308,13 +313,14 @@ def jit(
       KeyboardInterrupt, their elements are unspecified.
     - NumPy arrays that the function finds outside of its arguments are inputs of the kernel: their memory is read at each call.
       Of an Array that is more than NumPy's memory, the values are those of the time of the trace. Other effects and other
-      variables are of the trace only: `print` prints once.
-    - Asking for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration) raises `TracerError`, which names the line.
+      variables are of the trace only: `print` prints once, or twice where open extents did not do.
+    - Asking for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration, and functions that compute at once, such as
+      `sort` and `concat`) raises `TracerError`, which names the line.
     - Functions made by `jit` that are called within another one become a part of its kernel.
 
     `threads`, `int_division` ("zero" or "error"), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the
     options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
-    has, and for a parameter that is called `out`.
+    has, and for a parameter that is called `out`. Of a method, `static_argnames="self"` has a kernel for each instance.
 
     >>> @bl.jit
     ... def scaled(x, y, factor=2.0):

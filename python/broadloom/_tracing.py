@@ -22,6 +22,10 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NO_VALUES = ("is an input of kernels: it has no values", "the value of a traced array is not known")
 
 
+#: What is asked of a traced array by a method of its own, and not by a function that computes.
+_CONVERSIONS = frozenset(("bool", "int", "float", "complex", "item", "format", "len", "iteration"))
+
+
 class TracerError(TypeError):
     """A function that is being traced by `broadloom.jit` asks for the value of an argument: by a branch (`if x > 0`), by `bool`,
     `int`, `float`, `and`, iteration, or `numpy.asarray`. The message names the line.
@@ -105,9 +109,12 @@ def visible_size(handle: Handle) -> int | None:
 
 def refuse(what: str, *, scalar: str | None = None) -> NoReturn:
     """Raises TracerError: `what` was asked of a traced array, or of the traced number that is the argument `scalar`."""
-    frame = sys._getframe(1)
+    frame, called = sys._getframe(1), ""
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        called = frame.f_code.co_name
         frame = frame.f_back
+    if scalar is None and what not in _CONVERSIONS and called.isidentifier() and not called.startswith("_"):
+        what = f"`{called}`, which computes at once,"
     raise _error(what, frame.f_code.co_filename, frame.f_lineno, scalar)
 
 
@@ -115,20 +122,22 @@ def converted(error: Exception) -> TracerError | None:
     """The TracerError that an error of the engine stands for, which found that a traced array has no values; else None."""
     if not isinstance(error, ValueError) or not any(text in str(error) for text in _NO_VALUES):
         return None
-    place: TracebackType | None = None
-    at = error.__traceback__
+    place, called = error.__traceback__, ""
+    at: TracebackType | None = place
     while at is not None:
         if not at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            place = at
+            place, called = at, at.tb_next.tb_frame.f_code.co_name if at.tb_next is not None else ""
         at = at.tb_next
-    if place is None:
-        return _error("its code", "<unknown>", 0, None)
-    return _error("its code", place.tb_frame.f_code.co_filename, place.tb_lineno, None)
+    assert place is not None
+    is_function = called.isidentifier() and not called.startswith("_")
+    what = f"`{called}`, which computes at once," if is_function else "its code"
+    return _error(what, place.tb_frame.f_code.co_filename, place.tb_lineno, None)
 
 
 def _error(what: str, file: str, line: int, scalar: str | None) -> TracerError:
     what = "a branch, or bool," if what == "bool" else what
     code = linecache.getline(file, line).strip()
+    code = code if len(code) <= 80 else f"{code[:79]}…"
     shown = f" `{code}`:" if code else ""
     if scalar is not None:
         whose = f"the value of the argument `{scalar}`, which is given when the kernel runs"
@@ -136,4 +145,6 @@ def _error(what: str, file: str, line: int, scalar: str | None) -> TracerError:
     else:
         whose = "the value of a traced array, which has none before the kernel runs"
         advice = "use broadloom.where(condition, a, b) instead of a branch"
+        if what.endswith("computes at once,"):
+            advice = "call it outside of the function"
     return TracerError(f"{file}:{line}:{shown} {what} asks for {whose}; {advice}")

@@ -20,7 +20,7 @@ use crate::error::OrRaise;
 use crate::handle::number;
 use crate::kernel::{Kernel, Results, given_results, results, writeable};
 use crate::memory::NumpyMemory;
-use crate::repeat::{Repeat, SHORT_WORDS};
+use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
 
 /// An argument of a call.
@@ -211,7 +211,7 @@ impl Entry {
 }
 
 /// The one result.
-fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
+pub fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
     made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
 }
 
@@ -233,19 +233,8 @@ const ENTRIES: usize = 64;
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Dispatch {
     known: Mutex<Vec<Arc<Known>>>,
-    /// For calls like the last ones. It is tried to be locked, never waited for: a run may allocate, and so run Python's garbage
-    /// collection, and with it functions that call this.
-    repeats: Mutex<Repeats>,
-}
-
-/// As many kinds of calls are repeated without a look at the table.
-const REPEATS: usize = 4;
-
-/// The last calls, and which one is replaced next.
-#[derive(Default)]
-struct Repeats {
-    of: SmallVec<[Arc<Repeat>; REPEATS]>,
-    next: usize,
+    /// For calls like the last ones.
+    repeats: Repeats,
 }
 
 impl Dispatch {
@@ -285,50 +274,6 @@ impl Dispatch {
         drop(oldest);
         made
     }
-
-    /// What a call like one of the last ones returns.
-    #[inline]
-    fn repeated<'py>(
-        &self,
-        py: Python<'py>,
-        objects: &[Borrowed<'_, 'py, PyAny>],
-        out: Option<&Bound<'py, PyAny>>,
-    ) -> Option<PyResult<Bound<'py, PyAny>>> {
-        let repeats = self.repeats.try_lock().ok()?;
-        let fits =
-            |repeat: &&Arc<Repeat>| repeat.fits(py, objects) && out.is_none_or(|out| repeat.fits_out(out));
-        let repeat = repeats.of.iter().find(fits)?;
-        let run = |repeat: &Repeat| {
-            let made = repeat.run(py, objects)?;
-            match out {
-                Some(out) => repeat.copy_to(&made, out),
-                None => Ok(made),
-            }
-        };
-        if repeat.keeps_gil() && !repeat.entry.get().is_rebuilt() {
-            return Some(run(repeat).and_then(only));
-        }
-        let repeat = repeat.clone();
-        drop(repeats);
-        Some(run(&repeat).and_then(|made| repeat.entry.get().rebuilt(py, made)))
-    }
-
-    /// Keeps what calls like this one share.
-    fn keep(&self, repeat: Repeat) {
-        let repeat = Arc::new(repeat);
-        let Ok(mut repeats) = self.repeats.try_lock() else { return };
-        let next = repeats.next;
-        repeats.next = (next + 1) % REPEATS;
-        let replaced = match repeats.of.get_mut(next) {
-            Some(old) => Some(std::mem::replace(old, repeat)),
-            None => {
-                repeats.of.push(repeat);
-                None
-            }
-        };
-        drop(repeats);
-        drop(replaced);
-    }
 }
 
 #[pymethods]
@@ -336,7 +281,7 @@ impl Dispatch {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Dispatch {
-        Dispatch { known: Mutex::default(), repeats: Mutex::default() }
+        Dispatch { known: Mutex::default(), repeats: Repeats::default() }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -354,7 +299,7 @@ impl Dispatch {
                 return slf.call_method1("_general", (args, kwargs));
             }
         }
-        if let Some(made) = slf.get().repeated(py, &objects, out.as_ref()) {
+        if let Some(made) = slf.get().repeats.run(py, &objects, out.as_ref(), 0) {
             return made;
         }
         let general = || slf.call_method1("_general", (args, kwargs));
@@ -373,10 +318,8 @@ impl Dispatch {
             arguments.push(Argument::Array(array, memory));
         }
         let (made, call) = known.results(py, &arguments, &shapes, args, out.as_ref())?;
-        if out.as_ref().is_none_or(|out| out.is_none() || made.len() == 1)
-            && let Some(repeat) = Repeat::new(py, &known.entry, &call, &objects, &arguments)?
-        {
-            slf.get().keep(repeat);
+        if out.as_ref().is_none_or(|out| out.is_none() || made.len() == 1) {
+            slf.get().repeats.keep(py, &known.entry, &call, &objects, &arguments, 0)?;
         }
         known.entry.get().rebuilt(py, made)
     }

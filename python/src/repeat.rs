@@ -5,6 +5,7 @@
 //! an output overlaps it, and the results of short ones are allocated by NumPy, which keeps such memory at hand.
 
 use std::mem::MaybeUninit;
+use std::sync::{Arc, Mutex};
 
 use broadloom::{Call, DType, In, Literal, Out, Region};
 use numpy::npyffi::{
@@ -17,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 use smallvec::SmallVec;
 
-use crate::dispatch::{Argument, Entry, Source};
+use crate::dispatch::{Argument, Entry, Source, only};
 use crate::dtype;
 use crate::error::OrRaise;
 use crate::handle::number;
@@ -63,7 +64,7 @@ struct Made {
 }
 
 /// See the module's head.
-pub struct Repeat {
+struct Repeat {
     array_type: Py<PyAny>,
     /// Of the arguments, and then of the arrays that the entry captured.
     like: SmallVec<[Like; 4]>,
@@ -74,7 +75,84 @@ pub struct Repeat {
     operations: usize,
     call: Call,
     /// The entry that it is of.
-    pub entry: Py<Entry>,
+    entry: Py<Entry>,
+    /// What else a call has to have in common, of [`Repeats::run`].
+    tag: u32,
+}
+
+/// As many kinds of calls are repeated.
+const REPEATS: usize = 4;
+
+/// The last calls of a function. The lock is tried, never waited for: a run may allocate, and so run Python's garbage
+/// collection, and with it functions that call the same function.
+#[derive(Default)]
+pub struct Repeats(Mutex<Kept>);
+
+/// The last calls, and which one is replaced next.
+#[derive(Default)]
+struct Kept {
+    of: SmallVec<[Arc<Repeat>; REPEATS]>,
+    next: usize,
+}
+
+impl Repeats {
+    /// What a call like one of the last ones returns; `None` if it is like none of them.
+    #[inline]
+    pub fn run<'py>(
+        &self,
+        py: Python<'py>,
+        objects: &[Borrowed<'_, 'py, PyAny>],
+        out: Option<&Bound<'py, PyAny>>,
+        tag: u32,
+    ) -> Option<PyResult<Bound<'py, PyAny>>> {
+        let kept = self.0.try_lock().ok()?;
+        let fits = |repeat: &&Arc<Repeat>| {
+            repeat.tag == tag && repeat.fits(py, objects) && out.is_none_or(|out| repeat.fits_out(out))
+        };
+        let repeat = kept.of.iter().find(fits)?;
+        let run = |repeat: &Repeat| {
+            let made = repeat.run(py, objects)?;
+            match out {
+                Some(out) => repeat.copy_to(&made, out),
+                None => Ok(made),
+            }
+        };
+        if repeat.keeps_gil() && !repeat.entry.get().is_rebuilt() {
+            return Some(run(repeat).and_then(only));
+        }
+        let repeat = repeat.clone();
+        drop(kept);
+        Some(run(&repeat).and_then(|made| repeat.entry.get().rebuilt(py, made)))
+    }
+
+    /// Keeps what calls like this one share, if they share enough.
+    pub fn keep(
+        &self,
+        py: Python<'_>,
+        entry: &Py<Entry>,
+        call: &Call,
+        objects: &[Borrowed<'_, '_, PyAny>],
+        arguments: &[Argument<'_>],
+        tag: u32,
+    ) -> PyResult<()> {
+        let Some(mut repeat) = Repeat::new(py, entry, call, objects, arguments)? else { return Ok(()) };
+        repeat.tag = tag;
+        let repeat = Arc::new(repeat);
+        let Ok(mut kept) = self.0.try_lock() else { return Ok(()) };
+        let next = kept.next;
+        kept.next = (next + 1) % REPEATS;
+        let replaced = match kept.of.get_mut(next) {
+            Some(old) => Some(std::mem::replace(old, repeat)),
+            None => {
+                kept.of.push(repeat);
+                None
+            }
+        };
+        drop(kept);
+        // What it holds of Python's may run functions when it goes.
+        drop(replaced);
+        Ok(())
+    }
 }
 
 /// The fields of an array's struct.
@@ -88,7 +166,7 @@ unsafe fn fields<'a>(object: *mut ffi::PyObject) -> &'a PyArrayObject_fields {
 
 impl Repeat {
     /// What calls like this one share; `None` where arrays are not row-major, or a function of Python's computes an input.
-    pub fn new(
+    fn new(
         py: Python<'_>,
         entry: &Py<Entry>,
         call: &Call,
@@ -163,12 +241,13 @@ impl Repeat {
             operations: elements.saturating_mul(depth + 1),
             call: call.clone(),
             entry: entry.clone_ref(py),
+            tag: 0,
         }))
     }
 
     /// Whether the arguments are like those that it was made for.
     #[inline]
-    pub fn fits(&self, py: Python<'_>, objects: &[Borrowed<'_, '_, PyAny>]) -> bool {
+    fn fits(&self, py: Python<'_>, objects: &[Borrowed<'_, '_, PyAny>]) -> bool {
         let is_like = |(object, like): (&Borrowed<'_, '_, PyAny>, &Like)| match like {
             Like::Array { descriptor, shape } => {
                 if object.get_type_ptr().cast() != self.array_type.as_ptr() {
@@ -208,7 +287,7 @@ impl Repeat {
 
     /// Whether the array is one that the only result of a short call may be copied into.
     #[inline]
-    pub fn fits_out(&self, out: &Bound<'_, PyAny>) -> bool {
+    fn fits_out(&self, out: &Bound<'_, PyAny>) -> bool {
         let [made] = &self.made[..] else { return false };
         if !self.is_short || out.get_type_ptr().cast() != self.array_type.as_ptr() {
             return false;
@@ -226,7 +305,7 @@ impl Repeat {
     /// Copies the only result of a short call to an array that [fits](Repeat::fits_out): inputs may be there too, of which copies
     /// were read.
     #[inline]
-    pub fn copy_to<'py>(&self, results: &Results<'py>, out: &Bound<'py, PyAny>) -> PyResult<Results<'py>> {
+    fn copy_to<'py>(&self, results: &Results<'py>, out: &Bound<'py, PyAny>) -> PyResult<Results<'py>> {
         // Allocating the result may have run functions of Python's, and these may have changed the array.
         if !self.fits_out(out) {
             return Err(PyValueError::new_err("out: the array was changed meanwhile"));
@@ -242,7 +321,7 @@ impl Repeat {
 
     /// Whether it runs without releasing the GIL, and soon ends.
     #[inline]
-    pub fn keeps_gil(&self) -> bool {
+    fn keeps_gil(&self) -> bool {
         self.is_short && self.operations <= KEEPS_GIL
     }
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import broadloom as bl
+import broadloom.numexpr as ne
 from broadloom import _core
 from broadloom._core import Dispatch, Entry, Handle, Kernel
 
@@ -149,6 +150,45 @@ def test_results_that_overlap_are_refused() -> None:
     memory = np.zeros(4)
     with pytest.raises(ValueError, match="outputs 0 and 1 overlap"):
         both(np.ones(3), out=(memory[:3], memory[1:]))
+
+
+@pytest.mark.parametrize("extent", [10, 600, 20_000])
+def test_calls_with_and_without_out_take_turns(extent: int) -> None:
+    x = np.arange(float(extent))
+    out, strided, narrow = np.zeros(extent), np.zeros(2 * extent)[::2], np.zeros(extent, "f4")
+    locked = np.zeros(extent)
+    locked.flags.writeable = False
+    for n in range(3):
+        expected = x * n + 1
+        assert np.array_equal(combined(x, float(n)), expected)
+        for given in (out, strided):
+            assert combined(x, float(n), out=given) is given
+            assert np.array_equal(given, expected)
+        assert np.array_equal(combined(x, float(n), out=None), expected)
+        with pytest.raises(ValueError, match="read-only"):
+            combined(x, float(n), out=locked)
+        with pytest.raises(TypeError, match="float32"):
+            combined(x, float(n), out=narrow)
+    combined(x, 2.0, out=x)
+    assert np.array_equal(x, np.arange(extent) * 2.0 + 1)
+
+
+def test_evaluate_again_with_other_orders_casts_and_results() -> None:
+    a, b = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
+    for _ in range(3):
+        assert ne.evaluate("2*a + b").flags.c_contiguous
+        assert ne.evaluate("2*a + b", order="F").flags.f_contiguous
+        assert ne.evaluate("2*a + b", casting="no").tolist() == (2 * a + b).tolist()
+        out = np.zeros((2, 3))
+        assert ne.evaluate("2*a + b", out=out) is out and np.array_equal(out, 2 * a + b)
+        narrow = np.zeros((2, 3), "f4")
+        assert np.array_equal(ne.evaluate("2*a + b", out=narrow), (2 * a + b).astype("f4"))
+        assert ne.re_evaluate() is narrow
+        with pytest.raises(TypeError):
+            ne.evaluate("2*a + b", out=narrow, casting="safe")
+    for s in (1.5, 2, True, 2.5, 3):
+        made = ne.evaluate("a*s")
+        assert made.dtype == np.float64 and np.array_equal(made, a * s)
 
 
 # Threads, forks, interpreters.

@@ -211,6 +211,25 @@ def test_static_arguments_are_values() -> None:
         bl.jit(plain, static_argnames="y")
 
 
+def test_a_method_has_an_instance_that_is_static() -> None:
+    class Model:
+        def __init__(self, factor: float) -> None:
+            self.factor = factor
+
+        @bl.jit(static_argnames="self")
+        def scaled(self, x: Any) -> Any:
+            return x * self.factor
+
+        @bl.jit
+        def careless(self, x: Any) -> Any:
+            return x
+
+    one, two = Model(2.0), Model(3.0)
+    assert one.scaled(np.ones(1)).item() == 2 and two.scaled(x=np.ones(1)).item() == 3
+    with pytest.raises(TypeError, match="careless: `self` is Model: the array is object"):
+        one.careless(np.ones(1))
+
+
 def test_options_are_checked_when_a_function_is_made() -> None:
     with pytest.raises(ValueError, match="threads is 0, expected a number of threads from 1 on"):
         bl.jit(plain, threads=0)
@@ -372,6 +391,31 @@ def test_asking_for_a_value_names_the_line(of: Callable[[Any], Any], text: str, 
     assert ("static_argnames='x'" in message) == isinstance(x, float)
 
 
+@pytest.mark.parametrize("name", ["sort", "concat"])
+def test_a_function_that_computes_at_once_is_named(name: str) -> None:
+    f = bl.jit(lambda x: getattr(bl, name)([x, x] if name == "concat" else x) + 1)
+    with pytest.raises(bl.TracerError) as error:
+        f(np.ones(3))
+    message = str(error.value)
+    assert message.startswith(f"{__file__}:") and f"`{name}`, which computes at once, asks for the value" in message
+    assert message.endswith("call it outside of the function")
+
+
+def test_a_traced_array_that_is_carried_out_of_its_trace_has_no_values() -> None:
+    carried = []
+
+    @bl.jit
+    def f(x: Any) -> Any:
+        carried.append(x)
+        return x
+
+    f(np.ones(3))
+    with pytest.raises(bl.TracerError, match="a branch, or bool,"):
+        bool(carried[0])
+    with pytest.raises(bl.TracerError, match="an open extent asks for"):
+        carried[0].shape[0] + 1
+
+
 def test_a_trace_that_failed_leaves_nothing_behind() -> None:
     memory = np.ones(3)
 
@@ -523,6 +567,13 @@ def test_another_function_is_pickled_by_its_kernels() -> None:
         again(x.astype("f4"), 4)
     twice = pickle.loads(pickle.dumps(again))
     assert twice(x, 4)["a"].tolist() == [1, 6, 11]
+
+
+def test_cloudpickle_ships_kernels_too() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+    f = bl.jit(lambda x: x * 2)
+    f(np.ones(2))
+    assert pickle.loads(cloudpickle.dumps(f))(np.ones(2)).tolist() == [2, 2]
 
 
 def test_a_kernel_is_pickled_by_its_text_and_options() -> None:

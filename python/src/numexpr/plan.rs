@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom::Literal;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
@@ -16,6 +17,7 @@ use super::translation;
 use crate::dispatch::{Argument, Entry, Known, Shapes, Signature, described, signature};
 use crate::dtype;
 use crate::memory::{self, Axes, NumpyMemory};
+use crate::repeat::Repeats;
 
 /// How many threads kernels are built for.
 static THREADS: AtomicU8 = AtomicU8::new(1);
@@ -74,6 +76,8 @@ pub struct Plan {
     builder: Py<PyAny>,
     is_elementwise: bool,
     built: Mutex<Vec<Arc<Built>>>,
+    /// For calls like the last ones.
+    repeats: Repeats,
 }
 
 /// Arguments for which a kernel was found.
@@ -160,6 +164,13 @@ impl Plan {
         order: Order,
         rule: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> =
+            values.iter().map(Bound::as_borrowed).collect();
+        // What a call is allowed and asked for beside its values; an integer may be too large for numexpr's dtype of integers.
+        let tag = (rule as u32) << 16 | (order as u32) << 8 | u32::from(THREADS.load(Ordering::Relaxed));
+        if let Some(made) = self.repeats.run(py, &objects, out, tag) {
+            return made;
+        }
         let out = out.map(array_of).transpose()?;
         let found = self.find(py, values, out, rule)?;
         let Found { arguments, shapes, built } = &found;
@@ -185,7 +196,18 @@ impl Plan {
             };
         }
         match self.is_elementwise.then(|| axes(arguments, order)).flatten() {
-            None => run(None),
+            None => {
+                let (made, call) = known.results(py, arguments, shapes, &PyTuple::empty(py), None)?;
+                // Arguments that were converted are not those of the next call, and an integer may be too large for numexpr's dtype.
+                let is_as_given = |(value, argument): (&Bound<'py, PyAny>, &Argument<'py>)| match argument {
+                    Argument::Number(number) => !matches!(number, Literal::Int(_)),
+                    Argument::Array(array, _) => array.is(value),
+                };
+                if values.iter().zip(arguments).all(is_as_given) {
+                    self.repeats.keep(py, known.entry(), &call, &objects, arguments, tag)?;
+                }
+                known.entry().get().rebuilt(py, made)
+            }
             Some(axes) => {
                 let extents = broadcast(arguments)?;
                 let permuted: Axes<usize> = axes.iter().map(|&axis| extents[axis]).collect();
@@ -228,7 +250,7 @@ impl Plan {
     /// `names` are those of the variables, in the order of the kernels' inputs.
     #[new]
     fn new(names: Vec<Py<PyString>>, builder: Py<PyAny>, is_elementwise: bool) -> Plan {
-        Plan { names, builder, is_elementwise, built: Mutex::default() }
+        Plan { names, builder, is_elementwise, built: Mutex::default(), repeats: Repeats::default() }
     }
 
     /// Runs on values in the order of the names.
