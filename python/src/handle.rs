@@ -13,8 +13,8 @@ use crate::dtype;
 use crate::error::OrRaise;
 use crate::memory::{self, NumpyMemory};
 use crate::options::of_keywords;
+use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
-use crate::traced::{self, Operand, Origin, Parameter};
 
 /// An expression of arrays, typed when it is made: a handle that nothing changes.
 #[pyclass(frozen, module = "broadloom._core")]
@@ -35,11 +35,6 @@ impl Handle {
     /// A handle of an array in memory.
     pub fn of_memory(array: Array<'static>) -> Handle {
         Handle { array, depth: 0, origin: Origin::Memory(None) }
-    }
-
-    /// A handle of an array of NumPy's.
-    pub fn of_numpy(array: Array<'static>, origin: Origin) -> Handle {
-        Handle { array, depth: 0, origin }
     }
 
     /// A handle of an input of kernels.
@@ -145,7 +140,7 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
     let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));
     let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
     let (array, is_traced) = with_promotion(mode, || {
-        let (arrays, is_traced) = traced::operands(Some(op), given)?;
+        let (arrays, is_traced) = origin::operands(Some(op), given)?;
         Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise()?, is_traced))
     })?;
     let origin = if is_traced { Origin::Traced } else { origin };
@@ -223,7 +218,11 @@ impl Handle {
     /// An array of NumPy's; its memory is shared, and read when a value is computed.
     #[staticmethod]
     fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
-        traced::leaf(memory::lend(array)?, array)
+        let (made, of) = (memory::lend(array)?, Origin::Memory(Some(Arc::new(array.clone().unbind()))));
+        match origin::is_tracing() {
+            true => origin::captured(made, of).map(Handle::input_of),
+            false => Ok(Handle { array: made, depth: 0, origin: of }),
+        }
     }
 
     /// A number that takes the dtype of the arrays that it meets.
@@ -446,7 +445,7 @@ impl Handle {
         let other = operand(other)?;
         let depth = self.depth.max(other.depth).saturating_add(1);
         let origin = self.origin.joined(&other.origin);
-        let (arrays, is_traced) = traced::operands(None, SmallVec::from_iter([given, other]))?;
+        let (arrays, is_traced) = origin::operands(None, SmallVec::from_iter([given, other]))?;
         let array = arrays[0].vecdot(&arrays[1], axis).or_raise()?;
         let origin = if is_traced { Origin::Traced } else { origin };
         Ok(Handle { array, depth, origin })

@@ -6,6 +6,7 @@
 
 mod dispatch;
 mod dtype;
+mod entry;
 mod error;
 mod handle;
 mod kernel;
@@ -13,9 +14,10 @@ mod measure;
 mod memory;
 mod numexpr;
 mod options;
+mod origin;
 mod repeat;
 mod run;
-mod traced;
+mod trace;
 
 use pyo3::prelude::*;
 
@@ -23,7 +25,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::dispatch::{Dispatch, Entry};
+    use super::dispatch::Dispatch;
+    #[pymodule_export]
+    use super::entry::Entry;
     #[pymodule_export]
     use super::error::{CancelledError, LimitError, TextError};
     #[pymodule_export]
@@ -37,5 +41,5 @@ mod _core {
     #[pymodule_export]
     use super::options::engine_info;
     #[pymodule_export]
-    use super::traced::{begin_trace, capture, end_trace};
+    use super::trace::{begin_trace, capture, end_trace};
 }

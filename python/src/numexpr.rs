@@ -17,8 +17,9 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyWeakrefMethods, PyWeakrefReferenc
 use pyo3::{Borrowed, ffi};
 use smallvec::SmallVec;
 
-use crate::dispatch::{Argument, Entry, Known, Shapes, Signature, described, signature};
+use crate::dispatch::{Known, Shapes, Signature, described, signature};
 use crate::dtype;
+use crate::entry::{Argument, Entry};
 use crate::memory::{self, Axes, NumpyMemory};
 use crate::repeat::Repeats;
 
