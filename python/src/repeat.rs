@@ -34,7 +34,7 @@ const SHORT_RESULT: usize = 1 << 14;
 
 /// Up to so many operations on elements a short call keeps the GIL, as NumPy's own functions do up to 500 elements: such a call takes
 /// some microseconds at most. To release and to take it again costs 20 ns, a tenth of the shortest call; but where another
-/// thread runs Python, a call that released it gets it back after the interpreter's switch interval only, which is 5 ms.
+/// thread runs Python, calls that release it took 40 µs each, where those that keep it took 4 µs (ten elements, CPython 3.11).
 const KEEPS_GIL: usize = 4096;
 
 /// What an argument has to be.

@@ -559,7 +559,7 @@ def test_the_environment_sets_threads(environment: dict[str, str], expected: str
 
 def test_install_serves_the_package_as_numexpr() -> None:
     code = """
-import sys, broadloom.numexpr
+import importlib.util, sys, broadloom.numexpr
 broadloom.numexpr.install(); broadloom.numexpr.install()
 assert "broadloom.numexpr._plans" not in sys.modules
 import os; os.environ["NUMEXPR_MAX_THREADS"] = "4"
@@ -568,15 +568,12 @@ from numexpr.expressions import ConstantNode
 from numexpr import E, NumExpr, disassemble, evaluate, re_evaluate, use_vml, validate
 assert numexpr is broadloom.numexpr and numexpr.MAX_THREADS == 4 and numexpr.__version__ == "2.14.2"
 assert numexpr.utils.detect_number_of_cores() >= 1 and numexpr.version.version == "2.14.2"
-try:
-    import numexpr.interpreter
-except ImportError:
-    pass
-else:
-    raise AssertionError
+assert importlib.util.find_spec("numexpr.interpreter") is None and numexpr.utils is broadloom.numexpr.utils
+import numexpr._plans
+assert numexpr._plans is sys.modules["broadloom.numexpr._plans"]
 assert numexpr.__spec__.name == "broadloom.numexpr"
 broadloom.numexpr.uninstall()
-assert "numexpr" not in sys.modules
+assert not any(name.split(".")[0] == "numexpr" for name in sys.modules)
 print("good")
 """
     assert in_subprocess(code) == "good"
@@ -593,6 +590,12 @@ except RuntimeError as error:
     print(error)
 """
     assert "imported already" in in_subprocess(code)
+
+
+def test_a_pth_file_installs_for_an_environment(tmp_path: Path) -> None:
+    (tmp_path / "broadloom.pth").write_text("import broadloom.numexpr; broadloom.numexpr.install()\n", encoding="utf-8")
+    code = f"import site; site.addsitedir({str(tmp_path)!r}); import numexpr; print(numexpr.__name__)"
+    assert in_subprocess(code) == "broadloom.numexpr"
 
 
 def test_functions_are_pickled_by_name() -> None:

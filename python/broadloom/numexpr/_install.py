@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -16,8 +17,6 @@ from typing import Final
 
 _NAME: Final = "numexpr"
 _SERVED: Final = "broadloom.numexpr"
-#: The submodules that are served.
-_SUBMODULES: Final = ("expressions", "necompiler", "utils", "version")
 
 
 class _Loader(importlib.abc.Loader):
@@ -37,8 +36,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         parent, _, name = fullname.partition(".")
         if parent != _NAME:
             return None
-        if name and name not in _SUBMODULES:
-            raise ModuleNotFoundError(f"broadloom.numexpr has no module `{name}`", name=fullname)
+        if name and importlib.util.find_spec(f"{_SERVED}.{name}") is None:
+            return None
         return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=not name)
 
 
@@ -48,9 +47,9 @@ _FINDER = _Finder()
 def install() -> None:
     """Makes `import numexpr` give this package, in this process, from now on. Calling it again is without an effect.
 
-    It has to come before numexpr is imported, and so before pandas is. A subprocess needs its own call: a file `broadloom.pth`
-    in its site-packages, with the line `import broadloom.numexpr._install as _; _.install()`, makes it for every interpreter of that
-    environment. The package is imported when numexpr is.
+    It has to come before numexpr is imported, and so before pandas is. A subprocess needs its own call: a file `broadloom.pth` in
+    the folder of its site packages, with the line `import broadloom.numexpr; broadloom.numexpr.install()`, makes it in every
+    interpreter of that environment.
 
     Raises `RuntimeError` if numexpr itself is imported already.
     """
@@ -67,5 +66,5 @@ def uninstall() -> None:
         sys.meta_path.remove(_FINDER)
     served = sys.modules.get(_SERVED)
     if served is not None and sys.modules.get(_NAME) is served:
-        for name in (_NAME, *(f"{_NAME}.{of}" for of in _SUBMODULES)):
-            sys.modules.pop(name, None)
+        for name in [name for name in sys.modules if name.partition(".")[0] == _NAME]:
+            del sys.modules[name]

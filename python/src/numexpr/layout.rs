@@ -1,0 +1,135 @@
+//! The layouts of results: shapes that operands broadcast to, and the order of axes in memory, as NumPy chooses them.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use smallvec::SmallVec;
+
+use crate::entry::Argument;
+use crate::memory::{Axes, NumpyMemory};
+
+/// The order of elements in memory of a result, as NumPy's letters have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    C,
+    F,
+    A,
+    K,
+}
+
+impl Order {
+    /// The order of a letter; 'K' where none is given.
+    pub fn of(given: Option<&Bound<'_, PyAny>>) -> PyResult<Order> {
+        let Some(given) = given else { return Ok(Order::K) };
+        let letter = given.cast::<PyString>().map_or(Ok(None), |text| text.to_str().map(Some))?;
+        match letter {
+            Some("K" | "k") => Ok(Order::K),
+            Some("C" | "c") => Ok(Order::C),
+            Some("F" | "f") => Ok(Order::F),
+            Some("A" | "a") => Ok(Order::A),
+            None => Err(PyTypeError::new_err(format!("order must be str, not {}", given.get_type().name()?))),
+            Some(_) => Err(PyValueError::new_err(format!(
+                "order must be one of 'C', 'F', 'A', or 'K' (got {})",
+                given.repr()?
+            ))),
+        }
+    }
+}
+
+/// The shape that arguments broadcast to.
+pub fn broadcast(arguments: &[Argument<'_>]) -> PyResult<Axes<usize>> {
+    let mut shape: Axes<usize> = Axes::new();
+    let mut fits = true;
+    for argument in arguments {
+        let Argument::Array(_, memory) = argument else { continue };
+        while shape.len() < memory.shape.len() {
+            shape.insert(0, 1);
+        }
+        for (extent, &of) in shape.iter_mut().rev().zip(memory.shape.iter().rev()) {
+            if *extent == 1 {
+                *extent = of;
+            }
+            fits &= of == 1 || of == *extent;
+        }
+    }
+    if fits {
+        return Ok(shape);
+    }
+    let shown = arguments.iter().filter_map(|argument| match argument {
+        Argument::Array(_, memory) => {
+            let extents: Vec<String> = memory.shape.iter().map(usize::to_string).collect();
+            Some(format!("({}{})", extents.join(","), if extents.len() == 1 { "," } else { "" }))
+        }
+        Argument::Number(_) => None,
+    });
+    let shown = shown.collect::<Vec<_>>().join(" ");
+    Err(PyValueError::new_err(format!("operands could not be broadcast together with shapes {shown}")))
+}
+
+/// The axes of a result from the outermost in memory to the innermost, where that is not row-major order.
+pub fn axes(arguments: &[Argument<'_>], order: Order) -> Option<Axes<usize>> {
+    let memories = || {
+        arguments.iter().filter_map(|argument| match argument {
+            Argument::Array(_, memory) => Some(memory),
+            Argument::Number(_) => None,
+        })
+    };
+    let rank = memories().map(|memory| memory.shape.len()).max().unwrap_or(0);
+    let is_plain = || memories().all(|memory| memory.is_row_major);
+    if rank < 2 || order == Order::C || (order != Order::F && is_plain()) {
+        return None;
+    }
+    let reversed = || (0..rank).rev().collect();
+    match order {
+        Order::C => None,
+        Order::F => Some(reversed()),
+        Order::A => memories().all(is_column_major).then(reversed),
+        Order::K => {
+            let axes = by_strides(&memories().collect::<SmallVec<[&NumpyMemory; 4]>>(), rank);
+            (!axes.is_sorted()).then_some(axes)
+        }
+    }
+}
+
+/// Whether elements follow each other with the first axis innermost.
+fn is_column_major(memory: &NumpyMemory) -> bool {
+    let mut step = 1isize;
+    memory.shape.contains(&0)
+        || memory.shape.iter().zip(&memory.strides).all(|(&extent, &stride)| {
+            let fits = extent == 1 || stride == step;
+            step *= extent as isize;
+            fits
+        })
+}
+
+/// The axes by decreasing strides: an insertion sort that moves an axis inwards only where an operand asks for it and none
+/// objects, which is what NumPy's iterator does for `order='K'`.
+fn by_strides(memories: &[&NumpyMemory], rank: usize) -> Axes<usize> {
+    let stride = |memory: &NumpyMemory, axis: usize| {
+        let missing = rank - memory.shape.len();
+        if axis < missing { 0 } else { memory.strides[axis - missing].unsigned_abs() }
+    };
+    // The innermost axis comes first until the end.
+    let mut sorted: Axes<usize> = (0..rank).rev().collect();
+    for from in 1..rank {
+        let axis = sorted[from];
+        let mut to = from;
+        for at in (0..from).rev() {
+            let mut moves = None;
+            for memory in memories {
+                let (outer, inner) = (stride(memory, axis), stride(memory, sorted[at]));
+                if outer != 0 && inner != 0 {
+                    moves = Some(inner > outer && moves != Some(false));
+                }
+            }
+            match moves {
+                Some(true) => to = at,
+                Some(false) => break,
+                None => {}
+            }
+        }
+        sorted[to..=from].rotate_right(1);
+    }
+    sorted.reverse();
+    sorted
+}

@@ -1,0 +1,98 @@
+//! Where the variables of a text are: mappings that a caller gives, or its frame.
+
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use smallvec::SmallVec;
+
+/// The values of a plan's variables.
+pub type Values<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
+
+/// Where the caller's variables are: dictionaries that it gives, or its frame.
+pub struct Scope<'a, 'py> {
+    pub locals: Option<&'a Bound<'py, PyAny>>,
+    pub globals: Option<&'a Bound<'py, PyAny>>,
+    /// Frames above the one that called.
+    pub above: usize,
+}
+
+impl<'py> Scope<'_, 'py> {
+    /// The values of names.
+    pub fn values(&self, py: Python<'py>, names: &[Py<PyString>]) -> PyResult<Values<'py>> {
+        if let (Some(locals), Some(globals)) = (self.locals, self.globals) {
+            return values_of(py, names, locals, globals);
+        }
+        let (locals, globals) = self.of_frame(py)?;
+        let values = values_of(py, names, self.locals.unwrap_or(&locals), self.globals.unwrap_or(&globals));
+        if self.locals.is_none() && !locals.is(&globals) {
+            clear_snapshot(&locals);
+        }
+        values
+    }
+
+    /// The local and the global variables of the frame that called, or of one above it.
+    fn of_frame(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        if self.above > 0 {
+            let frame = py.import("sys")?.getattr("_getframe")?.call1((self.above,))?;
+            return Ok((frame.getattr("f_locals")?, frame.getattr("f_globals")?));
+        }
+        // SAFETY: the GIL is held; the result is borrowed from the frame, which runs for as long as this call, or null.
+        let globals = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetGlobals()) };
+        let none = || PyRuntimeError::new_err("there is no frame to look for variables in");
+        let globals = globals.ok_or_else(none)?;
+        let locals = match self.locals {
+            Some(given) => given.clone(),
+            // SAFETY: as above; null comes with an exception.
+            None => unsafe { Bound::from_borrowed_ptr_or_err(py, ffi::PyEval_GetLocals()) }?,
+        };
+        Ok((locals, globals))
+    }
+}
+
+/// The value of a name, or None.
+fn look_up<'py>(
+    scope: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if let Ok(scope) = scope.cast_exact::<PyDict>() {
+        return scope.get_item(name);
+    }
+    match scope.get_item(name) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_instance_of::<PyKeyError>(scope.py()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Empties the dictionary in which a function's frame presents its variables, so that it does not keep them alive. A namespace
+/// that is someone else's too (of a class body, of `exec`, or one that `locals()` has given) stays as it is: it has more
+/// references than the frame's and this one.
+fn clear_snapshot(locals: &Bound<'_, PyAny>) {
+    // SAFETY: the object is alive and the GIL is held.
+    let references = unsafe { ffi::Py_REFCNT(locals.as_ptr()) };
+    if references == 2
+        && let Ok(locals) = locals.cast_exact::<PyDict>()
+    {
+        locals.clear();
+    }
+}
+
+/// The values of names in the first of two scopes that has them.
+fn values_of<'py>(
+    py: Python<'py>,
+    names: &[Py<PyString>],
+    locals: &Bound<'py, PyAny>,
+    globals: &Bound<'py, PyAny>,
+) -> PyResult<Values<'py>> {
+    let mut values = Values::new();
+    for name in names {
+        let name = name.bind(py);
+        let found = match look_up(locals, name)? {
+            Some(found) => Some(found),
+            None => look_up(globals, name)?,
+        };
+        values.push(found.ok_or_else(|| PyKeyError::new_err(name.clone().unbind()))?);
+    }
+    Ok(values)
+}
