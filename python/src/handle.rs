@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use broadloom::{Array, DType, Dim, Literal, Op, Over, Promotion, Range, with_promotion};
+use broadloom::{Array, Dim, Literal, Op, Over, Promotion, Range, with_promotion};
 use numpy::{PyArrayDescr, PyUntypedArray};
 use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use crate::dtype;
 use crate::error::OrRaise;
+use crate::generator::{self, Generator};
 use crate::memory::{self, NumpyMemory};
 use crate::options::of_keywords;
 use crate::origin::{self, Operand, Origin, Parameter};
@@ -168,39 +169,6 @@ pub fn evaluate_many(
     Ok(made.into_iter().map(Handle::of_memory).collect())
 }
 
-/// An array in no memory, of a dtype that is known at run time.
-struct Generate<'a> {
-    what: Generator<'a>,
-}
-
-enum Generator<'a> {
-    Full(&'a [usize], Literal),
-    Arange([Literal; 3]),
-}
-
-impl broadloom::ElementVisitor for Generate<'_> {
-    type Output = broadloom::Result<Array<'static>>;
-
-    fn visit<T: broadloom::Element>(self) -> Self::Output {
-        let value = |x: Literal| match x {
-            Literal::Bool(x) => T::of_i64(i64::from(x)),
-            Literal::Int(x) => match i64::try_from(x) {
-                Ok(x) => T::of_i64(x),
-                Err(_) => T::of_i64(x as u64 as i64),
-            },
-            Literal::Float(x) => T::of_f64(x),
-        };
-        match self.what {
-            Generator::Full(shape, x) => Array::full(shape, value(x)),
-            Generator::Arange([start, stop, step]) => Array::arange(value(start), value(stop), value(step)),
-        }
-    }
-}
-
-fn generate(dtype: DType, what: Generator<'_>) -> PyResult<Handle> {
-    broadloom::visit_dtype(dtype, Generate { what }).or_raise().map(Handle::generated)
-}
-
 /// What a reduction runs over.
 fn over(axes: Option<Vec<isize>>, keepdims: bool, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Over> {
     let mut over = axes.map_or_else(Over::all, |axes| Over::axes(&axes));
@@ -269,7 +237,8 @@ impl Handle {
     /// One value everywhere, in no memory.
     #[staticmethod]
     fn full(shape: Vec<usize>, value: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
-        generate(dtype::extract(dtype)?, Generator::Full(&shape, number(value)?))
+        generator::array(dtype::extract(dtype)?, Generator::Full(&shape, number(value)?))
+            .map(Handle::generated)
     }
 
     /// `start`, `start + step`, … without `stop`, in no memory.
@@ -281,7 +250,7 @@ impl Handle {
         dtype: &Bound<'_, PyAny>,
     ) -> PyResult<Handle> {
         let bounds = [number(start)?, number(stop)?, number(step)?];
-        generate(dtype::extract(dtype)?, Generator::Arange(bounds))
+        generator::array(dtype::extract(dtype)?, Generator::Arange(bounds)).map(Handle::generated)
     }
 
     /// `num` values evenly spaced from `start` to `stop`, in no memory.

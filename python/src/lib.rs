@@ -8,6 +8,7 @@ mod dispatch;
 mod dtype;
 mod entry;
 mod error;
+mod generator;
 mod handle;
 mod kernel;
 mod measure;
