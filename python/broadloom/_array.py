@@ -484,8 +484,8 @@ class Array(NumpyMethods):
         return token(self)
 
     def __sizeof__(self) -> int:
-        held = self._handle.is_evaluated or self._origin is not None
-        return object.__sizeof__(self) + (self.nbytes or 0) * held
+        is_held = self._handle.is_evaluated or self._origin is not None
+        return object.__sizeof__(self) + ((self.nbytes or 0) if is_held else 0)
 
     def _repr_html_(self) -> str:
         from broadloom._notebook import html

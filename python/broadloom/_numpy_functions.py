@@ -20,12 +20,15 @@ from broadloom._numpy_reductions import NO_VALUE, given, reduction
 from broadloom._ufuncs import (
     BOOL,
     Number,
+    Operand,
+    Parameter,
     Unsupported,
     call,
     common_dtype,
     converted,
     lend,
     number_as,
+    operands_as,
     own_dtype,
 )
 
@@ -48,12 +51,18 @@ def lazy(*functions: Callable[..., Any]) -> Callable[[F], F]:
     return add
 
 
-def operand(x: Any) -> Handle | Number:
+#: The kinds of numbers among the arguments of a traced function.
+_KINDS = {"bool": bool, "int": int, "float": float}
+
+
+def operand(x: Any) -> Operand:
     """A handle of what NumPy would make an array of; numbers of Python stay, so that they promote as such."""
     if isinstance(x, Array):
         handle: Handle = x._operand()
-        return handle
-    if isinstance(x, Handle):
+        if type(x) is Array:
+            return handle
+        return Parameter(handle, _KINDS[x._kind]) if hasattr(x, "_kind") else handle
+    if isinstance(x, (Handle, Parameter)):
         return x
     if type(x) in (bool, int, float):
         number: Number = x
@@ -67,8 +76,7 @@ def operand(x: Any) -> Handle | Number:
 
 def array(x: Any) -> Handle:
     """A handle of what NumPy would make an array of."""
-    made = operand(x)
-    return made if isinstance(made, Handle) else lend(np.asarray(made))
+    return _handle(operand(x))
 
 
 def _where_argument(where: Any) -> Any:
@@ -220,10 +228,7 @@ def _where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE, /) -> Handle:
         raise Unsupported
     mask, first, second = converted(array(condition), BOOL), operand(x), operand(y)
     dtype = common_dtype(first, second)
-    branches = [converted(z, dtype) if isinstance(z, Handle) else number_as(z, dtype) for z in (first, second)]
-    if not any(isinstance(z, Handle) for z in branches):
-        branches[0] = Handle.full((), branches[0], dtype)  # type: ignore[arg-type]
-    return _core.apply("where", mask, *branches)
+    return _core.apply("where", mask, *operands_as(dtype, first, second))
 
 
 @lazy(np.clip)
@@ -305,11 +310,13 @@ def _isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: 
     return made
 
 
-def _handle(x: Handle | Number) -> Handle:
-    return x if isinstance(x, Handle) else lend(np.asarray(x))
+def _handle(x: Operand) -> Handle:
+    if isinstance(x, Handle):
+        return x
+    return x.handle if isinstance(x, Parameter) else lend(np.asarray(x))
 
 
-def _not_bools(x: Handle | Number, y: Handle | Number) -> tuple[Handle | Number, Handle | Number]:
+def _not_bools(x: Operand, y: Operand) -> tuple[Operand, Operand]:
     """The operands such that their difference has a sign: NumPy computes it in float64 for integers."""
     if common_dtype(x, y).kind == "f":
         return x, y
@@ -338,7 +345,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 @lazy(np.shape)
 def _shape(a: Any) -> tuple[int | None, ...]:
-    return array(a).shape
+    return a.shape if isinstance(a, Array) else array(a).shape
 
 
 @lazy(np.ndim)
@@ -348,15 +355,13 @@ def _ndim(a: Any) -> int:
 
 @lazy(np.size)
 def _size(a: Any, axis: Any = None) -> int | None:
-    x = array(a)
+    x = a if isinstance(a, Array) else array(a)
     if axis is None:
         return x.size
-    made = 1
+    made: int | None = 1
     for along in normalize_axis_tuple(axis, x.ndim):
         extent = x.shape[along]
-        if extent is None:
-            return None
-        made *= extent
+        made = None if made is None or extent is None else made * extent
     return made
 
 
@@ -389,7 +394,9 @@ def _filled_like(x: Handle, value: Number, dtype: Any = None, shape: Any = None)
     else:
         extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     if None in extents:
-        raise Unsupported
+        # The extents of a traced array are known when the kernel runs: its values are read by no branch.
+        filled = Handle.full((), number_as(value, to), to)
+        return _core.apply("where", Handle.full((), True, BOOL), filled, converted(x, to))
     return Handle.full([operator.index(extent) for extent in extents], number_as(value, to), to)
 
 

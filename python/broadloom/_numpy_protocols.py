@@ -19,7 +19,7 @@ from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import array, operand
 from broadloom._numpy_manipulation import FUNCTIONS
-from broadloom._numpy_reductions import cumulative, given, reduction
+from broadloom._numpy_reductions import cumulative, reduction
 from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
 
 #: The reductions that methods `reduce` are.
@@ -188,8 +188,6 @@ def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwa
     where = kwargs.get("where", True)
     where = array(where) if isinstance(where, Array | np.ndarray) else where
     x = array(inputs[0])
-    if x.dtype == BOOL and name in ("sum", "prod") and not given(kwargs.get("dtype")):
-        kwargs["dtype"] = np.dtype(np.int64)
     axis = kwargs.get("axis", 0)
     return reduction(name, x, axis, kwargs.get("dtype"), kwargs.get("keepdims", False), kwargs.get("initial"), where)
 

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from broadloom import _core
 from broadloom._core import Handle
-from broadloom._ufuncs import BOOL, Unsupported, common_dtype, converted, number_as, own_dtype
+from broadloom._ufuncs import BOOL, Operand, Unsupported, as_dtype, common_dtype, converted, number_as, own_dtype
 
 #: What stands for an element that `where` leaves out; and what a result starts from.
 IDENTITIES: dict[str, int] = {"sum": 0, "nansum": 0, "prod": 1, "nanprod": 1, "any": 0, "all": 1, "count_nonzero": 0}
@@ -127,7 +127,7 @@ def cumulative(name: str, x: Handle, axis: Any = None, dtype: Any = None, includ
     return x.cumulative(name, axis, to, include_initial)
 
 
-def clip(x: Handle, low: Any, high: Any) -> Handle:
+def clip(x: Handle, low: Operand | None, high: Operand | None) -> Handle:
     """`x` within bounds, either of which may be missing, in the dtype of all operands."""
     bounds = [bound for bound in (low, high) if bound is not None]
     dtype = common_dtype(x, *bounds)
@@ -136,9 +136,7 @@ def clip(x: Handle, low: Any, high: Any) -> Handle:
     made = converted(x, dtype)
     for op, bound in (("maximum", low), ("minimum", high)):
         if bound is not None:
-            made = _core.apply(
-                op, made, converted(bound, dtype) if isinstance(bound, Handle) else number_as(bound, dtype)
-            )
+            made = _core.apply(op, made, as_dtype(bound, dtype))
     return made
 
 

@@ -28,7 +28,8 @@ def apply(op: str, *operands: Handle | bool | float) -> Handle:
     from broadloom._ufuncs import NAMES, Unsupported, call
 
     ufunc = NAMES.get(op)
-    if ufunc is not None:
+    # The engine knows which of the inputs of a traced function are numbers of Python's.
+    if ufunc is not None and not any(isinstance(x, Handle) and x.is_symbolic for x in operands):
         try:
             return call(ufunc, operands)[0]
         except Unsupported:

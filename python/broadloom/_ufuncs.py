@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,17 @@ from broadloom import _core
 from broadloom._core import Handle
 
 Number = bool | int | float
+
+
+class Parameter(NamedTuple):
+    """A number of Python's that a kernel is given when it runs: it promotes as the number does."""
+
+    handle: Handle
+    kind: type
+
+
+#: What the functions here take.
+Operand = Handle | Parameter | Number
 
 #: What a function here makes of operands that are all of the loop's dtypes.
 Build = Callable[..., Handle]
@@ -63,24 +74,32 @@ def number_as(value: Number, dtype: np.dtype[Any]) -> Number:
     return made
 
 
-def kind(x: Handle | Number) -> Any:
+def as_dtype(x: Operand, dtype: np.dtype[Any]) -> Handle | Number:
+    """An operand in a dtype; a number stays one."""
+    if isinstance(x, Handle):
+        return converted(x, dtype)
+    return converted(x.handle, dtype) if isinstance(x, Parameter) else number_as(x, dtype)
+
+
+def kind(x: Operand) -> Any:
     """What NumPy's promotion knows of an operand: its dtype, or the type of a number of Python's."""
     if isinstance(x, Handle):
         return x.dtype
-    return BOOL if isinstance(x, bool) else type(x)
+    found = x.kind if isinstance(x, Parameter) else type(x)
+    return BOOL if found is bool else found
 
 
-def operands_as(dtype: np.dtype[Any], *operands: Handle | Number) -> list[Handle | Number]:
+def operands_as(dtype: np.dtype[Any], *operands: Operand) -> list[Handle | Number]:
     """The operands in one dtype. Numbers stay literals of the expression, unless there is nothing else."""
-    made = [converted(x, dtype) if isinstance(x, Handle) else number_as(x, dtype) for x in operands]
+    made = [as_dtype(x, dtype) for x in operands]
     if not any(isinstance(x, Handle) for x in made):
         made[0] = Handle.full((), made[0], dtype)  # type: ignore[arg-type]
     return made
 
 
-def common_dtype(*operands: Handle | Number) -> np.dtype[Any]:
+def common_dtype(*operands: Operand) -> np.dtype[Any]:
     """The dtype that NumPy promotes the operands to."""
-    made = np.result_type(*(x.dtype if isinstance(x, Handle) else x for x in operands))
+    made = np.result_type(*(x.kind() if isinstance(x, Parameter) else getattr(x, "dtype", x) for x in operands))
     return own_dtype(made)
 
 
@@ -310,7 +329,7 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], signature: Any, casting: str 
 
 
 def loop(
-    ufunc: np.ufunc, operands: tuple[Handle | Number, ...], dtype: Any, signature: Any, casting: Any
+    ufunc: np.ufunc, operands: tuple[Operand, ...], dtype: Any, signature: Any, casting: Any
 ) -> tuple[np.dtype[Any], ...]:
     """The dtypes of the operands and of the results that NumPy's loop for the call has. Raises NumPy's TypeError where
     it has none, and `Unsupported` where a dtype is not the engine's."""
@@ -324,7 +343,7 @@ def loop(
 
 def call(
     ufunc: np.ufunc,
-    operands: tuple[Handle | Number, ...],
+    operands: tuple[Operand, ...],
     dtype: Any = None,
     signature: Any = None,
     casting: Any = None,
@@ -347,10 +366,7 @@ def call(
                 raise Unsupported from None  # NumPy compares with integers of any size.
             raise
     else:
-        given = [
-            converted(x, dtype) if isinstance(x, Handle) else Handle.full((), number_as(x, dtype), dtype)
-            for x, dtype in zip(operands, inputs, strict=True)
-        ]
+        given = [operands_as(dtype, x)[0] for x, dtype in zip(operands, inputs, strict=True)]
     made = build(*given)
     if isinstance(made, Handle):
         return (converted(made, results[0]),)

@@ -113,7 +113,9 @@ def test_evaluate_keeps_the_values_of_each_array() -> None:
     assert all(a is b for a, b in zip(bl.evaluate(y, z), (y, z), strict=True))
     memory[:] = 0
     assert y.tolist() == [0, 2, 4, 6] and z.tolist() == [1, 2, 3, 4]
-    assert bl.evaluate(x) is x and x.tolist() == [0, 0, 0, 0]
+    assert bl.evaluate(x) is x
+    memory[:] = 7
+    assert x.tolist() == [7, 7, 7, 7]
 
 
 def test_evaluate_writes_into_out() -> None:

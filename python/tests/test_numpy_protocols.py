@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 import broadloom as bl
 from broadloom import _numpy_protocols
+from broadloom._core import Handle, Kernel
 from broadloom._numpy_functions import FUNCTIONS
 from broadloom._numpy_protocols import listed_names, listing
 from broadloom._ufuncs import UFUNCS
@@ -162,6 +164,7 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.isclose, (X, X + 1e-9), {}),
     (np.isclose, (N, N), {"equal_nan": True}),
     (np.isclose, (INTS, INTS + 1), {"atol": 1}),
+    (np.isclose, (U, U + 1), {"atol": 1}),
     (np.isclose, (np.array([np.inf, -np.inf, np.inf, 1.0]), np.array([np.inf, np.inf, 1.0, np.inf])), {}),
     (np.allclose, (X, X), {}),
     (np.array_equal, (X, X), {}),
@@ -400,6 +403,29 @@ def test_where_leaves_elements_of_out() -> None:
     np.testing.assert_array_equal(out, np.where(B, np.spacing(X), 7.0))
 
 
+def test_a_mask_without_out_is_no_reason_to_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = np.asarray(np.spacing(bl.asarray(X), where=B))
+    np.testing.assert_array_equal(made[B], np.spacing(X)[B])
+
+
+SIGNED = np.array([-(2**63), -1, 0, 1, 2**53 + 1, 2**63 - 1])
+UNSIGNED = np.array([0, 1, 2**53, 2**63 - 1, 2**63, 2**64 - 1], np.uint64)
+
+
+@pytest.mark.parametrize("name", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
+def test_signed_and_unsigned_integers_are_compared_exactly(name: str) -> None:
+    compare = getattr(np, name)
+    for a, b in ((SIGNED[:, None], UNSIGNED), (UNSIGNED[:, None], SIGNED)):
+        exact = [[getattr(operator, NAMES[name])(int(x), int(y)) for y in b] for x in a[:, 0]]
+        made = compare(bl.asarray(a), bl.asarray(b))
+        assert is_lazy(made) and made.tolist() == exact
+
+
+NAMES = {"equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
+
+
 def test_functions_with_two_results() -> None:
     quotient, rest = np.divmod(bl.asarray(INTS), 4)
     assert is_lazy(quotient) and is_lazy(rest)
@@ -425,6 +451,8 @@ def test_other_libraries_get_their_turn() -> None:
     assert np.concatenate([x, Other()]) == "theirs"
     with pytest.raises(TypeError):
         np.add(x, np.ma.masked_array(X, B))
+    with pytest.raises(TypeError):
+        np.concatenate([x, np.ma.masked_array(X, B)])
 
 
 def test_numbers_that_a_dtype_does_not_hold() -> None:
@@ -558,3 +586,38 @@ def test_the_page_lists_the_functions() -> None:
     page = (Path(__file__).parents[2] / "docs" / "python" / "from-numpy.md").read_text(encoding="utf-8")
     listed = page.partition("<!-- listing -->\n")[2].partition("<!-- end of listing -->")[0]
     assert listed.strip() == listing(), "put what `broadloom._numpy_protocols.listing()` gives in the page"
+
+
+def test_functions_of_traced_arrays_are_expressions() -> None:
+    x = bl.Array._of(Handle.input("x", "f4", ["n", 3]))
+    made = np.where(np.isnan(x), 0, np.exp(x) + np.sum(x, axis=1, keepdims=True)) * np.ones_like(x)
+    kernel = Kernel([("y", made._operand())], [x._operand()])
+    for n in (2, 5):
+        values = sample("f4", (n, 3))
+        (ours,) = kernel.run([values])
+        theirs = np.where(np.isnan(values), 0, np.exp(values) + np.sum(values, axis=1, keepdims=True))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    with pytest.raises((TypeError, ValueError), match="traced|no values"):
+        np.median(x)
+
+
+def test_numbers_of_a_traced_function_promote_as_numbers() -> None:
+    @bl.jit
+    def scaled(x: Any, s: Any) -> Any:
+        return np.clip(np.where(x > 0, np.multiply(x, s), s), -s, s) + np.power(x, 2)
+
+    @bl.jit
+    def root(s: Any) -> Any:
+        return np.sqrt(s)
+
+    x = sample("f4")
+    for s in (2.5, 3):
+        theirs = np.clip(np.where(x > 0, np.multiply(x, s), s), -s, s) + np.power(x, 2)
+        made = scaled(x, s)
+        assert made.dtype == np.float32
+        np.testing.assert_array_equal(made, theirs)
+    assert root(2.0) == np.sqrt(2.0) and root(2) == np.sqrt(2)
+    with bl.set_options(promotion="numpy"):
+        mixed = bl.jit(lambda x, s: x * s + np.add(x, 1.5))
+        assert mixed(sample("i4"), 2).dtype == np.float64
+        np.testing.assert_array_equal(mixed(sample("i4"), 2.5), sample("i4") * 2.5 + (sample("i4") + 1.5))
