@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from broadloom import _core
+from broadloom._arguments import argument, can_be_named, in_order
 from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
 from broadloom._scalars import Recorded, Scalar, Tape
@@ -164,7 +165,7 @@ class JitFunction(_core.Dispatch):
             positional: list[tuple[str, Any]] = [("", x) for x in args]
             keywords = list(kwargs.items())
         else:
-            positional, keywords = _in_order(self._bound(args, kwargs), self._signature)
+            positional, keywords = in_order(self._bound(args, kwargs), self._signature)
         values: list[Any] = []
         has_ours = False
 
@@ -179,7 +180,7 @@ class JitFunction(_core.Dispatch):
                     ) from None
                 return ("static", type(value), value)
             has_ours |= isinstance(value, Array)
-            values.append(_argument(self.__name__, name, value))
+            values.append(argument(self.__name__, name, value))
             return ("given", len(values) - 1)
 
         form = Form(
@@ -372,44 +373,6 @@ def _ours(x: Any) -> Any:
     return Array._of(Handle.from_numpy(x), x) if isinstance(x, np.ndarray) else x
 
 
-def _in_order(
-    bound: inspect.BoundArguments, signature: inspect.Signature
-) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
-    """The arguments of a call by their parameters: positional ones as long as none is left out, and keywords."""
-    positional: list[tuple[str, Any]] = []
-    keywords: list[tuple[str, Any]] = []
-    is_complete = True
-    for name, parameter in signature.parameters.items():
-        if name not in bound.arguments:
-            is_complete = False
-            continue
-        value = bound.arguments[name]
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            positional.extend((name, x) for x in value)
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            keywords.extend(value.items())
-        elif parameter.kind is parameter.KEYWORD_ONLY or not is_complete:
-            keywords.append((name, value))
-        else:
-            positional.append((name, value))
-    return positional, keywords
-
-
-def _argument(function: str, name: str, value: Any) -> Any:
-    """An argument as the extension takes it: an array of NumPy's own class that can be shared, or a number of Python's."""
-    if type(value) in (bool, int, float):
-        return value
-    values = np.asarray(value)
-    try:
-        Handle.from_numpy(values)
-    except TypeError as error:
-        shown = f"`{name}`" if name else "an argument"
-        raise TypeError(f"{function}: {shown} is {type(value).__name__}: {error}") from None
-    except ValueError:
-        values = values.astype(values.dtype.newbyteorder("="), order="C")
-    return values
-
-
 def _shown(signature: Signature) -> str:
     parts = [f"{part[1]}[{','.join(map(str, part[2]))}]" if part[0] == "array" else part[1] for part in signature]
     return f"({', '.join(parts)})"
@@ -441,18 +404,9 @@ def _names(owner: JitFunction, form: Form) -> list[str]:
     names: list[str] = []
     for name, slot in (*positional, *form.keywords):
         if slot[0] == "given":
-            usable = name.isascii() and not name.startswith("captured_") and name not in names and _can_be_named(name)
+            usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
             names.append(name if usable else f"arg{slot[1]}")
     return names
-
-
-@functools.lru_cache(maxsize=1024)
-def _can_be_named(name: str) -> bool:
-    try:
-        Handle.input(name, "bool", []).text()
-    except ValueError:
-        return False
-    return True
 
 
 def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[tuple[int, ...], ...] | None) -> Traced:

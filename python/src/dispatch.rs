@@ -8,43 +8,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom::{Call, In, Literal, Out};
 use numpy::PyUntypedArray;
-use numpy::npyffi;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{Borrowed, intern};
 use smallvec::SmallVec;
 
 use crate::dtype;
+use crate::entry::{Argument, Entry, Source};
 use crate::error::OrRaise;
 use crate::handle::number;
-use crate::kernel::{Kernel, Results, given_results, results, writeable};
+use crate::kernel::{Results, given_results, results, writeable};
 use crate::memory::NumpyMemory;
 use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
-
-/// An argument of a call.
-pub enum Argument<'py> {
-    /// An array, and its memory, which it keeps alive.
-    Array(Bound<'py, PyUntypedArray>, NumpyMemory),
-    /// A number of Python's.
-    Number(Literal),
-}
-
-impl<'py> Argument<'py> {
-    /// An array of NumPy's own class or a number; `None` for anything else, which Python has to make one of these first.
-    pub fn of(object: &Bound<'py, PyAny>) -> PyResult<Option<Argument<'py>>> {
-        // SAFETY: the pointer is of a live object.
-        if unsafe { npyffi::PyArray_CheckExact(object.py(), object.as_ptr()) } != 0 {
-            let array = object.cast::<PyUntypedArray>()?.clone();
-            return Ok(NumpyMemory::of(&array).ok().map(|memory| Argument::Array(array, memory)));
-        }
-        let is_number = object.is_exact_instance_of::<PyFloat>()
-            || object.is_exact_instance_of::<PyInt>()
-            || object.is_exact_instance_of::<PyBool>();
-        Ok(if is_number { Some(Argument::Number(number(object)?)) } else { None })
-    }
-}
 
 /// Dtypes, ranks and patterns of extents as bytes, which are compared.
 pub type Signature = SmallVec<[u8; 32]>;
@@ -122,99 +99,6 @@ pub fn described<'py>(
     PyTuple::new(py, parts)
 }
 
-/// Where an input of a kernel comes from.
-pub enum Source {
-    /// The argument of this number.
-    Argument(usize),
-    /// A function of all arguments, which gives a number.
-    Computed(Py<PyAny>),
-}
-
-/// A kernel for a signature, and how its inputs and results hang together with arguments and what is returned.
-#[pyclass(frozen, module = "broadloom._core")]
-pub struct Entry {
-    kernel: Py<Kernel>,
-    sources: Vec<Source>,
-    rebuild: Option<Py<PyAny>>,
-    by_shape: bool,
-    /// Arrays that are inputs at each call, numbered after the arguments.
-    captured: Vec<Py<PyAny>>,
-}
-
-#[pymethods]
-impl Entry {
-    /// `sources` has, for each input of the kernel, the number of an argument, or a function of all arguments that gives a number;
-    /// `rebuild` makes what is returned of a list of results, and None is for one result; `by_shape` says that the kernel was
-    /// built for these extents only; `captured` are arrays of NumPy's that count as further arguments of each call.
-    #[new]
-    #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false, captured = Vec::new()))]
-    fn new(
-        kernel: Py<Kernel>,
-        sources: Vec<Bound<'_, PyAny>>,
-        rebuild: Option<Py<PyAny>>,
-        by_shape: bool,
-        captured: Vec<Py<PyAny>>,
-    ) -> PyResult<Entry> {
-        let sources = sources.into_iter().map(|source| match source.extract::<usize>() {
-            Ok(number) => Ok(Source::Argument(number)),
-            Err(_) if source.is_callable() => Ok(Source::Computed(source.unbind())),
-            Err(error) => Err(error),
-        });
-        let sources = sources.collect::<PyResult<Vec<_>>>()?;
-        if sources.len() != kernel.get().kernel().inputs().len() {
-            return Err(PyValueError::new_err("an entry has a source for each input of its kernel"));
-        }
-        Ok(Entry { kernel, sources, rebuild, by_shape, captured })
-    }
-
-    /// The kernel.
-    #[getter]
-    #[pyo3(name = "kernel")]
-    fn kernel_object(&self, py: Python<'_>) -> Py<Kernel> {
-        self.kernel.clone_ref(py)
-    }
-}
-
-impl Entry {
-    /// The kernel.
-    pub fn kernel(&self) -> &Kernel {
-        self.kernel.get()
-    }
-
-    /// The kernel of the engine.
-    pub fn compiled(&self) -> &broadloom::Kernel {
-        self.kernel.get().kernel()
-    }
-
-    /// Where each input of the kernel comes from.
-    pub fn sources(&self) -> &[Source] {
-        &self.sources
-    }
-
-    /// Arrays that count as further arguments of each call.
-    pub fn captured(&self) -> &[Py<PyAny>] {
-        &self.captured
-    }
-
-    /// What is returned, of the results.
-    pub fn rebuilt<'py>(&self, py: Python<'py>, made: Results<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match &self.rebuild {
-            Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
-            None => only(made),
-        }
-    }
-
-    /// Whether what is returned is made of the results by a function.
-    pub fn is_rebuilt(&self) -> bool {
-        self.rebuild.is_some()
-    }
-}
-
-/// The one result.
-pub fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
-    made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
-}
-
 /// An entry in its table.
 pub struct Known {
     signature: Signature,
@@ -252,7 +136,7 @@ impl Dispatch {
         });
         let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
         let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
-        let of_entry = entry.get().by_shape.then(|| shapes.clone());
+        let of_entry = entry.get().is_by_shape().then(|| shapes.clone());
         Ok((this.insert(Known::new(signature, of_entry, entry)), shapes))
     }
 
@@ -311,7 +195,7 @@ impl Dispatch {
             }
         }
         let (known, mut shapes) = Dispatch::known(slf, &arguments)?;
-        for captured in &known.entry.get().captured {
+        for captured in known.entry.get().captured() {
             let array = captured.bind(py).cast::<PyUntypedArray>()?.clone();
             let memory = NumpyMemory::of(&array).map_err(|why| why.exception(&array))?;
             shapes.extend_from_slice(&memory.shape);
@@ -387,7 +271,7 @@ impl Known {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Results<'py>, Call)> {
         let entry = self.entry.get();
-        let kernel = entry.kernel.get();
+        let kernel = entry.kernel();
         let ports = kernel.kernel().inputs();
         let mut scratch: SmallVec<[u64; 64]> = SmallVec::new();
         let mut given: SmallVec<[Given<'_>; 4]> = SmallVec::new();
@@ -400,7 +284,7 @@ impl Known {
             }
         }
         let is_short = is_plain && bytes <= SHORT;
-        for (source, port) in entry.sources.iter().zip(ports) {
+        for (source, port) in entry.sources().iter().zip(ports) {
             let value = match source {
                 Source::Argument(number) => match arguments.get(*number) {
                     Some(Argument::Array(_, memory)) => {
@@ -427,7 +311,7 @@ impl Known {
             scratch.push(value.bits);
         }
         let bytes = broadloom_mem::bytes_of(&scratch[..]);
-        let call = self.call(py, kernel, &given, bytes, shapes, arguments, is_plain)?;
+        let call = self.call(py, &given, bytes, shapes, arguments, is_plain)?;
         let inputs: SmallVec<[In<'_>; 4]> = given
             .iter()
             .zip(ports)
@@ -460,7 +344,6 @@ impl Known {
     fn call(
         &self,
         py: Python<'_>,
-        kernel: &Kernel,
         given: &[Given<'_>],
         bytes: &[u8],
         shapes: &Shapes,
@@ -474,10 +357,11 @@ impl Known {
             return Ok(call.clone());
         }
         let entry = self.entry.get();
-        let ports = kernel.kernel().inputs();
+        let kernel = entry.compiled();
+        let ports = kernel.inputs();
         let inputs: SmallVec<[In<'_>; 4]> = given
             .iter()
-            .zip(&entry.sources)
+            .zip(entry.sources())
             .zip(ports)
             .map(|((given, source), port)| match (given, source) {
                 (Given::Memory(memory), _) => {
@@ -493,7 +377,7 @@ impl Known {
             })
             .collect();
         // Planning takes a while.
-        let call = py.detach(|| kernel.kernel().bind_like(&inputs)).or_raise()?;
+        let call = py.detach(|| kernel.bind_like(&inputs)).or_raise()?;
         if is_plain {
             let made = Some((shapes.clone(), call.clone()));
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = made;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use broadloom::{Array, DType, Dim, Literal, Op, Over, Promotion, Range, with_promotion};
+use broadloom::{Array, Dim, Literal, Op, Over, Promotion, Range, with_promotion};
 use numpy::{PyArrayDescr, PyUntypedArray};
 use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,10 +11,11 @@ use smallvec::SmallVec;
 
 use crate::dtype;
 use crate::error::OrRaise;
+use crate::generator::{self, Generator};
 use crate::memory::{self, NumpyMemory};
 use crate::options::of_keywords;
+use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
-use crate::traced::{self, Operand, Origin, Parameter};
 
 /// An expression of arrays, typed when it is made: a handle that nothing changes.
 #[pyclass(frozen, module = "broadloom._core")]
@@ -35,11 +36,6 @@ impl Handle {
     /// A handle of an array in memory.
     pub fn of_memory(array: Array<'static>) -> Handle {
         Handle { array, depth: 0, origin: Origin::Memory(None) }
-    }
-
-    /// A handle of an array of NumPy's.
-    pub fn of_numpy(array: Array<'static>, origin: Origin) -> Handle {
-        Handle { array, depth: 0, origin }
     }
 
     /// A handle of an input of kernels.
@@ -145,7 +141,7 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
     let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));
     let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
     let (array, is_traced) = with_promotion(mode, || {
-        let (arrays, is_traced) = traced::operands(Some(op), given)?;
+        let (arrays, is_traced) = origin::operands(Some(op), given)?;
         Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise()?, is_traced))
     })?;
     let origin = if is_traced { Origin::Traced } else { origin };
@@ -173,39 +169,6 @@ pub fn evaluate_many(
     Ok(made.into_iter().map(Handle::of_memory).collect())
 }
 
-/// An array in no memory, of a dtype that is known at run time.
-struct Generate<'a> {
-    what: Generator<'a>,
-}
-
-enum Generator<'a> {
-    Full(&'a [usize], Literal),
-    Arange([Literal; 3]),
-}
-
-impl broadloom::ElementVisitor for Generate<'_> {
-    type Output = broadloom::Result<Array<'static>>;
-
-    fn visit<T: broadloom::Element>(self) -> Self::Output {
-        let value = |x: Literal| match x {
-            Literal::Bool(x) => T::of_i64(i64::from(x)),
-            Literal::Int(x) => match i64::try_from(x) {
-                Ok(x) => T::of_i64(x),
-                Err(_) => T::of_i64(x as u64 as i64),
-            },
-            Literal::Float(x) => T::of_f64(x),
-        };
-        match self.what {
-            Generator::Full(shape, x) => Array::full(shape, value(x)),
-            Generator::Arange([start, stop, step]) => Array::arange(value(start), value(stop), value(step)),
-        }
-    }
-}
-
-fn generate(dtype: DType, what: Generator<'_>) -> PyResult<Handle> {
-    broadloom::visit_dtype(dtype, Generate { what }).or_raise().map(Handle::generated)
-}
-
 /// What a reduction runs over.
 fn over(axes: Option<Vec<isize>>, keepdims: bool, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Over> {
     let mut over = axes.map_or_else(Over::all, |axes| Over::axes(&axes));
@@ -223,7 +186,11 @@ impl Handle {
     /// An array of NumPy's; its memory is shared, and read when a value is computed.
     #[staticmethod]
     fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
-        traced::leaf(memory::lend(array)?, array)
+        let (made, of) = (memory::lend(array)?, Origin::Memory(Some(Arc::new(array.clone().unbind()))));
+        match origin::is_tracing() {
+            true => origin::captured(made, of).map(Handle::input_of),
+            false => Ok(Handle { array: made, depth: 0, origin: of }),
+        }
     }
 
     /// A number that takes the dtype of the arrays that it meets.
@@ -270,7 +237,8 @@ impl Handle {
     /// One value everywhere, in no memory.
     #[staticmethod]
     fn full(shape: Vec<usize>, value: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
-        generate(dtype::extract(dtype)?, Generator::Full(&shape, number(value)?))
+        generator::array(dtype::extract(dtype)?, Generator::Full(&shape, number(value)?))
+            .map(Handle::generated)
     }
 
     /// `start`, `start + step`, … without `stop`, in no memory.
@@ -282,7 +250,7 @@ impl Handle {
         dtype: &Bound<'_, PyAny>,
     ) -> PyResult<Handle> {
         let bounds = [number(start)?, number(stop)?, number(step)?];
-        generate(dtype::extract(dtype)?, Generator::Arange(bounds))
+        generator::array(dtype::extract(dtype)?, Generator::Arange(bounds)).map(Handle::generated)
     }
 
     /// `num` values evenly spaced from `start` to `stop`, in no memory.
@@ -446,7 +414,7 @@ impl Handle {
         let other = operand(other)?;
         let depth = self.depth.max(other.depth).saturating_add(1);
         let origin = self.origin.joined(&other.origin);
-        let (arrays, is_traced) = traced::operands(None, SmallVec::from_iter([given, other]))?;
+        let (arrays, is_traced) = origin::operands(None, SmallVec::from_iter([given, other]))?;
         let array = arrays[0].vecdot(&arrays[1], axis).or_raise()?;
         let origin = if is_traced { Origin::Traced } else { origin };
         Ok(Handle { array, depth, origin })

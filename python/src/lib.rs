@@ -6,16 +6,19 @@
 
 mod dispatch;
 mod dtype;
+mod entry;
 mod error;
+mod generator;
 mod handle;
 mod kernel;
 mod measure;
 mod memory;
 mod numexpr;
 mod options;
+mod origin;
 mod repeat;
 mod run;
-mod traced;
+mod trace;
 
 use pyo3::prelude::*;
 
@@ -23,7 +26,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::dispatch::{Dispatch, Entry};
+    use super::dispatch::Dispatch;
+    #[pymodule_export]
+    use super::entry::Entry;
     #[pymodule_export]
     use super::error::{CancelledError, LimitError, TextError};
     #[pymodule_export]
@@ -37,5 +42,5 @@ mod _core {
     #[pymodule_export]
     use super::options::engine_info;
     #[pymodule_export]
-    use super::traced::{begin_trace, capture, end_trace};
+    use super::trace::{begin_trace, capture, end_trace};
 }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use smallvec::SmallVec;
 
-use crate::dispatch::Argument;
+use crate::entry::Argument;
 use crate::memory::{Axes, NumpyMemory};
 
 /// The order of elements in memory of a result, as NumPy's letters have it.

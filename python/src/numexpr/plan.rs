@@ -14,8 +14,9 @@ use smallvec::SmallVec;
 use super::layout::{Order, axes, broadcast};
 use super::scope::Values;
 use super::translation;
-use crate::dispatch::{Argument, Entry, Known, Shapes, Signature, described, signature};
+use crate::dispatch::{Known, Shapes, Signature, described, signature};
 use crate::dtype;
+use crate::entry::{Argument, Entry};
 use crate::memory::{self, Axes, NumpyMemory};
 use crate::repeat::Repeats;
 
@@ -166,7 +167,7 @@ impl Plan {
     ) -> PyResult<Bound<'py, PyAny>> {
         let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> =
             values.iter().map(Bound::as_borrowed).collect();
-        // What a call is allowed and asked for beside its values; an integer may be too large for numexpr's dtype of integers.
+        // What a call asks for beside its values.
         let tag = (rule as u32) << 16 | (order as u32) << 8 | u32::from(THREADS.load(Ordering::Relaxed));
         if let Some(made) = self.repeats.run(py, &objects, out, tag) {
             return made;

@@ -1,4 +1,4 @@
-//! What a trace needs to know of handles: where their values come from.
+//! Where the values of a handle come from, which a trace needs to know.
 //!
 //! A handle that depends on an input of kernels has no values. A number that a kernel is given when it runs is a [`Parameter`]: as
 //! weak as a literal, it becomes an input of each dtype that a literal would take in its place. Memory that meets traced values
@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
-use crate::handle::Handle;
 
 /// Where the values of a handle come from.
 #[derive(Clone)]
@@ -104,10 +103,10 @@ pub struct Operand {
 pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
 
 /// Memory that a traced function uses, and the input that stands for it.
-struct Captured {
-    origin: Origin,
-    array: Array<'static>,
-    input: Array<'static>,
+pub struct Captured {
+    pub origin: Origin,
+    pub array: Array<'static>,
+    pub input: Array<'static>,
 }
 
 thread_local! {
@@ -116,28 +115,22 @@ thread_local! {
 }
 
 /// Begins a trace on this thread.
-#[pyfunction]
-pub fn begin_trace() {
+pub fn begin() {
     TRACES.with_borrow_mut(|traces| traces.push(Vec::new()));
 }
 
-/// Ends the innermost trace of this thread: the inputs that stand for captured memory, and that memory as arrays of NumPy's. What is
-/// not NumPy's memory alone is evaluated now.
-#[pyfunction]
-pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {
-    let captured = TRACES.with_borrow_mut(Vec::pop).unwrap_or_default();
-    let bound = captured.into_iter().map(|captured| {
-        let values = match &captured.origin {
-            Origin::Memory(Some(array)) => array.clone_ref(py).into_any(),
-            _ => Handle::of_memory(captured.array).values(py)?.unbind(),
-        };
-        Ok((Handle::input_of(captured.input), values))
-    });
-    bound.collect()
+/// Ends the innermost trace of this thread, and gives what it captured.
+pub fn end() -> Vec<Captured> {
+    TRACES.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Whether this thread is in a trace.
+pub fn is_tracing() -> bool {
+    TRACES.with_borrow(|traces| !traces.is_empty())
 }
 
 /// The input that stands for memory in the trace that this thread is in; the memory itself outside of a trace.
-fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
+pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
     let made = TRACES.with_borrow_mut(|traces| {
         let Some(trace) = traces.last_mut() else { return Ok(array) };
         let same = |captured: &&Captured| match (&captured.origin, &origin) {
@@ -153,31 +146,6 @@ fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
         Ok(input)
     });
     made.or_raise()
-}
-
-/// The handle as it stands in a kernel: memory becomes an input of the trace, and a parameter the input that it is alone.
-#[pyfunction]
-pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
-    let handle = handle.get();
-    match handle.origin() {
-        Origin::Memory(_) => captured(handle.array()?, handle.origin().clone()).map(Handle::input_of),
-        Origin::Parameter(parameter) => parameter.alone().map(Handle::input_of),
-        _ => Ok(handle.clone()),
-    }
-}
-
-/// Whether this thread is in a trace.
-fn is_tracing() -> bool {
-    TRACES.with_borrow(|traces| !traces.is_empty())
-}
-
-/// A handle of memory of NumPy's; in a trace, of the input that stands for it.
-pub fn leaf(array: Array<'static>, of: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
-    let origin = Origin::Memory(Some(Arc::new(of.clone().unbind())));
-    match is_tracing() {
-        true => captured(array, origin).map(Handle::input_of),
-        false => Ok(Handle::of_numpy(array, origin)),
-    }
 }
 
 /// The operands of an op, and whether they are traced. If one of them is, or a trace computes with memory: parameters as inputs of the dtypes that a literal would take, memory as captured

@@ -1,0 +1,39 @@
+//! Traces, as Python begins and ends them.
+
+use broadloom::Array;
+use pyo3::prelude::*;
+
+use crate::handle::Handle;
+use crate::origin::{self, Origin};
+
+/// Begins a trace on this thread.
+#[pyfunction]
+pub fn begin_trace() {
+    origin::begin();
+}
+
+/// Ends the innermost trace of this thread: the inputs that stand for captured memory, and that memory as arrays of NumPy's. What is
+/// not NumPy's memory alone is evaluated now.
+#[pyfunction]
+pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {
+    let bound = origin::end().into_iter().map(|captured| {
+        let values = match &captured.origin {
+            Origin::Memory(Some(array)) => array.clone_ref(py).into_any(),
+            _ => Handle::of_memory(captured.array).values(py)?.unbind(),
+        };
+        Ok((Handle::input_of(captured.input), values))
+    });
+    bound.collect()
+}
+
+/// The handle as it stands in a kernel: memory becomes an input of the trace, and a parameter the input that it is alone.
+#[pyfunction]
+pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
+    let handle = handle.get();
+    let array: Array<'static> = handle.array()?;
+    match handle.origin() {
+        Origin::Memory(_) => origin::captured(array, handle.origin().clone()).map(Handle::input_of),
+        Origin::Parameter(_) => Ok(Handle::input_of(array)),
+        Origin::Generated | Origin::Traced => Ok(handle.clone()),
+    }
+}
