@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from broadloom import _promotion
-from broadloom._core import Handle
+from broadloom._core import Buffered, Handle
 from broadloom._methods import NumpyMethods
 from broadloom._tracing import refuse, visible_shape, visible_size
 
@@ -33,7 +33,7 @@ MAX_READS = 16
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
-class Array(NumpyMethods):
+class Array(Buffered, NumpyMethods):
     """A lazy array: what operators and functions make of other arrays is an expression, computed in one fused loop when its
     values are asked for (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
 
@@ -67,7 +67,7 @@ class Array(NumpyMethods):
 
     @classmethod
     def _of(cls, handle: Handle, origin: np.ndarray | None = None) -> Self:
-        array = object.__new__(cls)
+        array = Buffered.__new__(cls)
         array._handle = handle
         array._origin = origin
         array._reads = 0
@@ -465,12 +465,12 @@ class Array(NumpyMethods):
 
         return reduced(self)
 
-    def __buffer__(self, flags: int, /) -> memoryview:
-        # Python asks for it from 3.12 on. NumPy asks for it before `__array__`, and drops what is raised here: an interrupt
-        # would be lost, so nothing is computed.
+    def _buffer(self) -> np.ndarray:
+        # What the buffer protocol gives. NumPy asks for it before `__array__`, and drops what is raised here: an interrupt would
+        # be lost, so nothing is computed.
         if self._origin is None and not self._handle.is_evaluated:
             raise BufferError("the array is an expression; `broadloom.evaluate` gives it memory")
-        return memoryview(self.__array__())  # type: ignore[arg-type]
+        return self.__array__()
 
     def __copy__(self) -> Array:
         return self.copy()

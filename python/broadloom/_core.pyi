@@ -1,7 +1,7 @@
 """The extension module: what it gives to the package's own modules. Users find these things under `broadloom`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,10 @@ class TextError(SyntaxError): ...
 
 Number = bool | int | float
 Progress = Callable[[int, int], object]
+
+class Buffered:
+    def __new__(cls) -> Self: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class Handle:
     @staticmethod

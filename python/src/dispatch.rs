@@ -332,7 +332,7 @@ impl Known {
             false => unsafe { memory.output() },
         });
         let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
-        compute(py, elements.saturating_mul(kernel.depth() + 1), None, |control| match control {
+        compute(py, elements.saturating_mul(kernel.operations() + 1), None, |control| match control {
             Some(control) => call.run_with(&inputs, outputs, control),
             None => call.run(&inputs, outputs),
         })?;

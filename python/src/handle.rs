@@ -16,31 +16,31 @@ use crate::memory::{self, NumpyMemory};
 use crate::options::of_keywords;
 use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
+use crate::work::Work;
 
 /// An expression of arrays, typed when it is made: a handle that nothing changes.
 #[pyclass(frozen, module = "broadloom._core")]
 #[derive(Clone)]
 pub struct Handle {
     array: Array<'static>,
-    /// Operations on the longest way to memory.
-    depth: u32,
+    work: Work,
     origin: Origin,
 }
 
 impl Handle {
     /// A handle of an array in no memory.
     fn generated(array: Array<'static>) -> Handle {
-        Handle { array, depth: 0, origin: Origin::Generated }
+        Handle { array, work: Work::default(), origin: Origin::Generated }
     }
 
     /// A handle of an array in memory.
     pub fn of_memory(array: Array<'static>) -> Handle {
-        Handle { array, depth: 0, origin: Origin::Memory(None) }
+        Handle { array, work: Work::default(), origin: Origin::Memory(None) }
     }
 
     /// A handle of an input of kernels.
     pub fn input_of(array: Array<'static>) -> Handle {
-        Handle { array, depth: 0, origin: Origin::Traced }
+        Handle { array, work: Work::default(), origin: Origin::Traced }
     }
 
     /// The array; of a parameter, the input of the dtype that it has alone.
@@ -61,9 +61,9 @@ impl Handle {
         self.to_numpy(py)
     }
 
-    /// Operations on the longest way to memory.
-    pub fn depth(&self) -> u32 {
-        self.depth
+    /// What lies between it and memory.
+    pub fn work(&self) -> Work {
+        self.work
     }
 
     /// An operation on this.
@@ -73,12 +73,8 @@ impl Handle {
             let _ = parameter.alone();
         }
         let origin = self.origin.joined(&self.origin);
-        Handle { array, depth: self.depth.saturating_add(1), origin }
-    }
-
-    /// Elements times operations, as a guess of the work of an evaluation.
-    fn operations(&self) -> usize {
-        self.array.len().saturating_mul(self.depth as usize + 1)
+        let work = self.work.then(array.len(), None);
+        Handle { array, work, origin }
     }
 
     fn evaluated(
@@ -88,7 +84,7 @@ impl Handle {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Array<'static>> {
         let options = of_keywords(options)?;
-        compute(py, self.operations(), progress, |control| match control {
+        compute(py, self.work.operations, progress, |control| match control {
             Some(control) => self.array.eval_watched(&options, control),
             None => self.array.eval_with(&options),
         })
@@ -123,11 +119,11 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
 /// An operand: a handle or a number.
 fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
-        let Handle { array, depth, origin } = handle.get().clone();
-        return Ok(Operand { array, is_number: false, depth, origin });
+        let Handle { array, work, origin } = handle.get().clone();
+        return Ok(Operand { array, is_number: false, work, origin });
     }
     let array = Array::scalar(number(object)?);
-    Ok(Operand { array, is_number: true, depth: 0, origin: Origin::Generated })
+    Ok(Operand { array, is_number: true, work: Work::default(), origin: Origin::Generated })
 }
 
 /// A function of the op table, of handles and numbers; with NumPy's promotion of mixed kinds, if that is asked for.
@@ -137,7 +133,7 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
     let op =
         Op::from_name(op).ok_or_else(|| PyValueError::new_err(format!("there is no function `{op}`")))?;
     let given = operands.iter().map(|given| operand(&given)).collect::<PyResult<SmallVec<[Operand; 3]>>>()?;
-    let depth = given.iter().map(|operand| operand.depth).max().unwrap_or(0);
+    let work = given.iter().fold(Work::default(), |work, operand| work.or(operand.work));
     let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));
     let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
     let (array, is_traced) = with_promotion(mode, || {
@@ -145,7 +141,8 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
         Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise()?, is_traced))
     })?;
     let origin = if is_traced { Origin::Traced } else { origin };
-    Ok(Handle { array, depth: depth.saturating_add(1), origin })
+    let work = work.then(array.len(), Some(op));
+    Ok(Handle { array, work, origin })
 }
 
 /// Several handles evaluated in one pass.
@@ -158,7 +155,7 @@ pub fn evaluate_many(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<Handle>> {
     let options = of_keywords(options)?;
-    let operations = handles.iter().fold(0usize, |sum, handle| sum.saturating_add(handle.operations()));
+    let operations = handles.iter().fold(0usize, |sum, handle| sum.saturating_add(handle.work.operations));
     let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.array.clone()).collect();
     drop(handles);
     let roots: Vec<&Array<'_>> = arrays.iter().collect();
@@ -189,7 +186,7 @@ impl Handle {
         let (made, of) = (memory::lend(array)?, Origin::Memory(Some(Arc::new(array.clone().unbind()))));
         match origin::is_tracing() {
             true => origin::captured(made, of).map(Handle::input_of),
-            false => Ok(Handle { array: made, depth: 0, origin: of }),
+            false => Ok(Handle { array: made, work: Work::default(), origin: of }),
         }
     }
 
@@ -223,7 +220,7 @@ impl Handle {
         };
         let alone = Array::input(name, sample.default_dtype(), &[]).or_raise()?;
         let parameter = Arc::new(Parameter::new(name.to_owned(), sample));
-        Ok(Handle { array: alone, depth: 0, origin: Origin::Parameter(parameter) })
+        Ok(Handle { array: alone, work: Work::default(), origin: Origin::Parameter(parameter) })
     }
 
     /// The inputs that a parameter has become, one for each dtype.
@@ -336,7 +333,7 @@ impl Handle {
     #[getter]
     #[pyo3(name = "depth")]
     fn operations_to_memory(&self) -> u32 {
-        self.depth
+        self.work.depth
     }
 
     /// The elements converted, as astype converts them.
@@ -409,15 +406,16 @@ impl Handle {
 
     /// The products of two arrays' elements, added up along an axis.
     fn vecdot(&self, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
-        let Handle { array, depth, origin } = self.clone();
-        let given = Operand { array, is_number: false, depth, origin };
+        let Handle { array, work, origin } = self.clone();
+        let given = Operand { array, is_number: false, work, origin };
         let other = operand(other)?;
-        let depth = self.depth.max(other.depth).saturating_add(1);
+        let before = self.work.or(other.work);
         let origin = self.origin.joined(&other.origin);
         let (arrays, is_traced) = origin::operands(None, SmallVec::from_iter([given, other]))?;
         let array = arrays[0].vecdot(&arrays[1], axis).or_raise()?;
         let origin = if is_traced { Origin::Traced } else { origin };
-        Ok(Handle { array, depth, origin })
+        let work = before.then(self.array.len().max(array.len()), None);
+        Ok(Handle { array, work, origin })
     }
 
     fn reshape(&self, shape: Vec<isize>) -> PyResult<Handle> {
@@ -493,7 +491,9 @@ impl Handle {
         }
         // SAFETY: `out` is borrowed for as long as the view is used, and writeable.
         let view = unsafe { memory.view_mut() }?;
-        compute(py, self.operations(), progress, |control| self.array.eval_into_view(view, &options, control))
+        compute(py, self.work.operations, progress, |control| {
+            self.array.eval_into_view(view, &options, control)
+        })
     }
 
     /// The values as an array of NumPy's over memory of ours, without a copy: read-only if this handle has that memory too.

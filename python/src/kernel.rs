@@ -21,8 +21,8 @@ pub struct Kernel {
     text: String,
     /// The options that it was built with, as keywords.
     keywords: Option<Py<PyDict>>,
-    /// Operations on the longest way from an input to an output.
-    depth: usize,
+    /// Operations on an element, on the longest way from an input to an output; an approximate function counts as several.
+    operations: usize,
 }
 
 /// What a run writes.
@@ -34,9 +34,9 @@ impl Kernel {
         &self.kernel
     }
 
-    /// Operations on the longest way from an input to an output.
-    pub fn depth(&self) -> usize {
-        self.depth
+    /// Operations on an element, on the longest way from an input to an output; an approximate function counts as several.
+    pub fn operations(&self) -> usize {
+        self.operations
     }
 }
 
@@ -105,8 +105,8 @@ impl Kernel {
         let inputs = inputs.iter().map(|handle| handle.array()).collect::<PyResult<Vec<_>>>()?;
         let kernel = RustKernel::named(&named, &inputs.iter().collect::<Vec<_>>(), &options).or_raise()?;
         let text = with_inputs(kernel.inputs(), &broadloom::text::print(&named).or_raise()?);
-        let depth = outputs.iter().map(|(_, handle)| handle.depth() as usize).max().unwrap_or(0);
-        Ok(Kernel { kernel, text, keywords, depth })
+        let operations = outputs.iter().map(|(_, handle)| handle.work().operations).max().unwrap_or(0);
+        Ok(Kernel { kernel, text, keywords, operations })
     }
 
     /// A kernel of a program in broadloom's language.
@@ -116,8 +116,8 @@ impl Kernel {
         let keywords = copied(options)?;
         let options = of_keywords(options)?;
         let kernel = RustKernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
-        // Each operation has at least a character.
-        Ok(Kernel { kernel, text: text.to_owned(), keywords, depth: text.len() / 2 })
+        // Each operation has at least a character, and a function a name.
+        Ok(Kernel { kernel, text: text.to_owned(), keywords, operations: text.len() })
     }
 
     /// Runs on arrays, in the order of the inputs; the results in their order.
@@ -140,7 +140,7 @@ impl Kernel {
         let outputs = written.iter().map(|memory| unsafe { memory.output() });
         let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
         let elements = memory.iter().chain(&written).map(NumpyMemory::elements).max().unwrap_or(0);
-        compute(py, elements.saturating_mul(self.depth + 1), None, |control| match control {
+        compute(py, elements.saturating_mul(self.operations + 1), None, |control| match control {
             Some(control) => call.run_with(&inputs, outputs, control),
             None => call.run(&inputs, outputs),
         })?;

@@ -4,6 +4,7 @@
 //! `Dispatch` (the short way from a call on NumPy arrays into a kernel). What touches NumPy's memory is in
 //! `memory`, what holds or releases the GIL in `run`.
 
+mod buffer;
 mod dispatch;
 mod dtype;
 mod entry;
@@ -19,12 +20,15 @@ mod origin;
 mod repeat;
 mod run;
 mod trace;
+mod work;
 
 use pyo3::prelude::*;
 
 /// The extension module.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::buffer::Buffered;
     #[pymodule_export]
     use super::dispatch::Dispatch;
     #[pymodule_export]

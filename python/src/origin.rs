@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
+use crate::work::Work;
 
 /// Where the values of a handle come from.
 #[derive(Clone)]
@@ -95,7 +96,7 @@ pub struct Operand {
     pub array: Array<'static>,
     /// A number of Python's.
     pub is_number: bool,
-    pub depth: u32,
+    pub work: Work,
     pub origin: Origin,
 }
 

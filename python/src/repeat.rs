@@ -231,14 +231,14 @@ impl Repeat {
         if copied.sum::<usize>() > SHORT_WORDS {
             return Ok(None);
         }
-        let depth = entry.get().kernel().depth();
+        let operations = entry.get().kernel().operations();
         Ok(Some(Repeat {
             array_type: py.get_type::<PyUntypedArray>().into_any().unbind(),
             like,
             inputs,
             made,
             is_short,
-            operations: elements.saturating_mul(depth + 1),
+            operations: elements.saturating_mul(operations + 1),
             call: call.clone(),
             entry: entry.clone_ref(py),
             tag: 0,

@@ -61,7 +61,6 @@ def test_a_copy_does_not_see_later_writes(copied: object) -> None:
     assert x.tolist() == [9, 9, 9] and copied(other).tolist() == [5, 5, 5]  # type: ignore[operator]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes of Python have buffers from 3.12 on")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_values_in_memory_are_a_buffer(dtype: str) -> None:
     values = np.arange(6).reshape(2, 3).astype(dtype)
@@ -74,7 +73,6 @@ def test_values_in_memory_are_a_buffer(dtype: str) -> None:
     assert b"".join([x]) == values.tobytes()  # type: ignore[list-item]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes of Python have buffers from 3.12 on")
 def test_an_expression_has_no_buffer_and_is_not_computed_for_one() -> None:
     x = bl.asarray(np.arange(3.0)) + 1
     with pytest.raises(BufferError, match="evaluate"):

@@ -299,6 +299,11 @@ impl Op {
         }
     }
 
+    /// Whether results are rounded from an approximation, and so may be another float than the nearest.
+    pub const fn is_approximate(self) -> bool {
+        self.has(Law::Approximate)
+    }
+
     /// Whether it has the property.
     pub const fn has(self, law: Law) -> bool {
         let (laws, mut i) = (self.laws(), 0);
