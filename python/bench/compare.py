@@ -56,7 +56,9 @@ def numba_run(workload: Workload, arrays: Sequence[np.ndarray], threads: int) ->
     except ImportError:
         return None
     numba.set_num_threads(threads)
-    compiled = numba.njit(parallel=True, fastmath=False)(workload.function(np, len(arrays)))
+    # Numba's parallel loops take operands of one shape only.
+    is_parallel = len({x.shape for x in arrays}) == 1
+    compiled = numba.njit(parallel=is_parallel, fastmath=False)(workload.function(np, len(arrays)))
     return lambda: compiled(*arrays)
 
 
