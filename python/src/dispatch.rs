@@ -15,11 +15,11 @@ use pyo3::{Borrowed, intern};
 use smallvec::SmallVec;
 
 use crate::dtype;
-use crate::entry::{Argument, Entry, Source};
+use crate::entry::{Argument, Entry, Source, shapes_of};
 use crate::error::OrRaise;
 use crate::handle::number;
 use crate::kernel::{Results, given_results, results, writeable};
-use crate::memory::NumpyMemory;
+use crate::memory::{NumpyMemory, broadcast_elements, changed};
 use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
 
@@ -275,26 +275,23 @@ impl Known {
         let ports = kernel.kernel().inputs();
         let mut scratch: SmallVec<[u64; 64]> = SmallVec::new();
         let mut given: SmallVec<[Given<'_>; 4]> = SmallVec::new();
-        let (mut elements, mut bytes, mut is_plain) = (0, 0, true);
+        let (mut bytes, mut is_plain) = (0, true);
         for argument in arguments {
             if let Argument::Array(_, memory) = argument {
-                elements = elements.max(memory.elements());
                 bytes += memory.packed_bytes();
                 is_plain &= memory.is_row_major;
             }
         }
+        let elements = broadcast_elements(shapes_of(arguments));
         let is_short = is_plain && bytes <= SHORT;
         for (source, port) in entry.sources().iter().zip(ports) {
             let value = match source {
                 Source::Argument(number) => match arguments.get(*number) {
+                    Some(Argument::Array(_, memory)) if memory.dtype != port.dtype => return Err(changed()),
                     Some(Argument::Array(_, memory)) => {
                         if is_short {
                             let (from, len) = (scratch.len(), memory.packed_bytes());
                             scratch.resize(from + len.div_ceil(8), 0);
-                            // SAFETY: the argument keeps the array alive, and it is row-major.
-                            unsafe {
-                                memory.copy_to(&mut broadloom_mem::bytes_of_mut(&mut scratch[from..])[..len])
-                            };
                             given.push(Given::Copied(from, len));
                         } else {
                             given.push(Given::Memory(memory));
@@ -310,8 +307,29 @@ impl Known {
             given.push(Given::Copied(scratch.len(), port.dtype.size()));
             scratch.push(value.bits);
         }
+        let call =
+            self.call(py, &given, broadloom_mem::bytes_of(&scratch[..]), shapes, arguments, is_plain)?;
+        let shapes: SmallVec<[&[usize]; 2]> = call.output_shapes().collect();
+        let wanted = given_results(out)?;
+        let made = results(py, &wanted, kernel.kernel().outputs(), &shapes)?;
+        let written = writeable(&made)?;
+        // All that may run functions of Python's is done: from here to the run arrays stay as they are.
+        for argument in arguments {
+            if let Argument::Array(array, memory) = argument
+                && !memory.is_of(array)
+            {
+                return Err(changed());
+            }
+        }
+        for (source, given) in entry.sources().iter().zip(&given) {
+            if let (Source::Argument(number), Given::Copied(from, len)) = (source, given)
+                && let Some(Argument::Array(_, memory)) = arguments.get(*number)
+            {
+                // SAFETY: the argument keeps the array alive, which was just seen to have this memory; it is row-major.
+                unsafe { memory.copy_to(&mut broadloom_mem::bytes_of_mut(&mut scratch[*from..])[..*len]) };
+            }
+        }
         let bytes = broadloom_mem::bytes_of(&scratch[..]);
-        let call = self.call(py, &given, bytes, shapes, arguments, is_plain)?;
         let inputs: SmallVec<[In<'_>; 4]> = given
             .iter()
             .zip(ports)
@@ -321,12 +339,9 @@ impl Known {
                 Given::Memory(memory) => unsafe { memory.input() },
             })
             .collect();
-        let shapes: SmallVec<[&[usize]; 2]> = call.output_shapes().collect();
-        let wanted = given_results(out)?;
-        let made = results(py, &wanted, kernel.kernel().outputs(), &shapes)?;
-        let written = writeable(&made)?;
         let outputs = written.iter().map(|memory| match wanted.is_empty() && is_short {
-            // SAFETY: nobody else has the array that was made here.
+            // SAFETY: the array was made here, row-major and with a value in each byte; nobody else has it, and `made` keeps it alive
+            // until the run is over.
             true => Ok(unsafe { memory.output_slice() }),
             // SAFETY: `made` keeps the array alive until the run is over, and it is writeable.
             false => unsafe { memory.output() },
@@ -380,7 +395,10 @@ impl Known {
         let call = py.detach(|| kernel.bind_like(&inputs)).or_raise()?;
         if is_plain {
             let made = Some((shapes.clone(), call.clone()));
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = made;
+            let last =
+                std::mem::replace(&mut *self.last.lock().unwrap_or_else(PoisonError::into_inner), made);
+            // Not under the lock: a kernel that goes may take what it holds with it.
+            drop(last);
         }
         Ok(call)
     }

@@ -34,6 +34,14 @@ impl<'py> Argument<'py> {
     }
 }
 
+/// The shapes of the arguments that are arrays.
+pub fn shapes_of<'a>(arguments: &'a [Argument<'_>]) -> impl Iterator<Item = &'a [usize]> + Clone {
+    arguments.iter().filter_map(|argument| match argument {
+        Argument::Array(_, memory) => Some(&memory.shape[..]),
+        Argument::Number(_) => None,
+    })
+}
+
 /// Where an input of a kernel comes from.
 pub enum Source {
     /// The argument of this number.

@@ -24,6 +24,7 @@ impl broadloom::ElementVisitor for Generate<'_> {
     fn visit<T: broadloom::Element>(self) -> Self::Output {
         let value = |x: Literal| match x {
             Literal::Bool(x) => T::of_i64(i64::from(x)),
+            Literal::Int(x) if T::DTYPE.is_float() => T::of_f64(x as f64),
             Literal::Int(x) => match i64::try_from(x) {
                 Ok(x) => T::of_i64(x),
                 Err(_) => T::of_i64(x as u64 as i64),

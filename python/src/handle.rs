@@ -263,7 +263,9 @@ impl Handle {
         let values = match endpoint {
             true => Array::linspace(start, stop, num),
             // Of one value more, the last is `stop`.
-            false => Array::linspace(start, stop, num + 1).and_then(|values| values.slice(..num)),
+            false => {
+                Array::linspace(start, stop, num.saturating_add(1)).and_then(|values| values.slice(..num))
+            }
         };
         Ok(Handle::generated(values.or_raise()?.astype(dtype)))
     }

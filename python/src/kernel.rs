@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::dtype;
 use crate::error::{OrRaise, text_exception};
 use crate::handle::Handle;
-use crate::memory::{self, NumpyMemory};
+use crate::memory::{self, NumpyMemory, broadcast_elements, changed};
 use crate::options::of_keywords;
 use crate::run::compute;
 
@@ -128,18 +128,24 @@ impl Kernel {
         arrays: Vec<Bound<'py, PyUntypedArray>>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
+        let wanted = given_results(out)?;
         let memory = arrays.iter().map(|array| NumpyMemory::of(array).map_err(|why| why.exception(array)));
         let memory: SmallVec<[NumpyMemory; 4]> = memory.collect::<PyResult<_>>()?;
         // SAFETY: `arrays` keeps them alive until the run is over.
         let inputs: SmallVec<[In<'_>; 4]> = memory.iter().map(|memory| unsafe { memory.input() }).collect();
-        let call = self.kernel.bind_like(&inputs).or_raise()?;
+        // Planning takes a while.
+        let call = py.detach(|| self.kernel.bind_like(&inputs)).or_raise()?;
         let shapes: SmallVec<[&[usize]; 2]> = call.output_shapes().collect();
-        let made = results(py, &given_results(out)?, self.kernel.outputs(), &shapes)?;
+        let made = results(py, &wanted, self.kernel.outputs(), &shapes)?;
         let written = writeable(&made)?;
         // SAFETY: `made` keeps them alive until the run is over, and they are writeable.
         let outputs = written.iter().map(|memory| unsafe { memory.output() });
         let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
-        let elements = memory.iter().chain(&written).map(NumpyMemory::elements).max().unwrap_or(0);
+        let elements = broadcast_elements(memory.iter().chain(&written).map(|memory| &memory.shape[..]));
+        // Planning and allocating may have run functions of Python's.
+        if !memory.iter().zip(&arrays).all(|(memory, array)| memory.is_of(array)) {
+            return Err(changed());
+        }
         compute(py, elements.saturating_mul(self.operations + 1), None, |control| match control {
             Some(control) => call.run_with(&inputs, outputs, control),
             None => call.run(&inputs, outputs),

@@ -25,7 +25,8 @@ mod work;
 use pyo3::prelude::*;
 
 /// The extension module.
-#[pymodule]
+// Without the GIL, `repeat` and `memory` would look at arrays that other threads change.
+#[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use super::buffer::Buffered;

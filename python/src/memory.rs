@@ -134,6 +134,15 @@ impl NumpyMemory {
         })
     }
 
+    /// Whether this is still the memory of the array: Python code may have resized it, or changed its dtype, since it was looked at.
+    pub fn is_of(&self, array: &Bound<'_, PyUntypedArray>) -> bool {
+        NumpyMemory::of(array).is_ok_and(|now| {
+            (now.data, now.dtype, now.is_writeable) == (self.data, self.dtype, self.is_writeable)
+                && now.shape == self.shape
+                && now.strides == self.strides
+        })
+    }
+
     /// How many elements there are.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
@@ -150,8 +159,9 @@ impl NumpyMemory {
     /// The array must be alive as long as the region is used.
     unsafe fn region<'a>(&self) -> Region<'a> {
         let start = self.data.wrapping_sub(self.offset * self.dtype.size());
-        // SAFETY: NumPy keeps what an array reaches in one allocation that it may read; the array is alive. Other threads of Python
-        // may write to it, which is a race in their program: a region is read through pointers, and any bytes are elements.
+        // SAFETY: NumPy keeps what an array reaches in one allocation that it may read, but for arrays that their makers promise this
+        // of (`as_strided`); the array is alive. Other threads of Python may write to it, which is a race in their program:
+        // a region is read through pointers, and any bytes are elements.
         unsafe { Region::from_raw(start, self.bytes) }
     }
 
@@ -181,7 +191,8 @@ impl NumpyMemory {
     pub unsafe fn view_mut<'a>(&self) -> PyResult<ViewMut<'a>> {
         let size = self.dtype.size();
         let strides: Axes<isize> = self.strides.iter().map(|stride| stride * size as isize).collect();
-        // SAFETY: the elements are the array's, aligned and in one allocation; they are written through pointers.
+        // SAFETY: the elements are the array's, aligned and in one allocation; they are written through pointers, before any of
+        // them is read. Who reads or writes them meanwhile is another thread of Python, and that a race in its program.
         let view = unsafe { ViewMut::from_raw(self.data, size, &self.shape, &strides) };
         view.map_err(|error| PyValueError::new_err(format!("out: {error}")))
     }
@@ -314,4 +325,21 @@ pub fn new_short<'py>(
         std::ptr::write_bytes(data, 0, bytes);
         Ok(made.cast_into_unchecked())
     }
+}
+
+/// The error of an array that Python code changed between the look at it and the run.
+pub fn changed() -> PyErr {
+    PyValueError::new_err(
+        "an array was resized, or changed its dtype, while a call was made ready that uses it",
+    )
+}
+
+/// How many elements shapes broadcast to: the work of an operation on all of them.
+pub fn broadcast_elements<'a>(shapes: impl Iterator<Item = &'a [usize]> + Clone) -> usize {
+    let rank = shapes.clone().map(<[usize]>::len).max().unwrap_or(0);
+    let extent = |position: usize| {
+        let at = |shape: &[usize]| shape.len().checked_sub(position + 1).map_or(1, |axis| shape[axis]);
+        shapes.clone().map(at).max().unwrap_or(1)
+    };
+    (0..rank).map(extent).fold(1, usize::saturating_mul)
 }

@@ -149,8 +149,10 @@ pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static
     made.or_raise()
 }
 
-/// The operands of an op, and whether they are traced. If one of them is, or a trace computes with memory: parameters as inputs of the dtypes that a literal would take, memory as captured
-/// inputs, and arrays converted as the op would, so that no other dtype meets those of parameters.
+/// The operands of an op, and whether they are traced: one of them is, or a trace computes with memory.
+///
+/// Of traced operands, parameters become inputs of the dtypes that a literal would take, memory becomes captured inputs, and arrays
+/// are converted as the op would, so that no other dtype meets those of parameters.
 pub fn operands(op: Option<Op>, given: SmallVec<[Operand; 3]>) -> PyResult<Traceable> {
     let is_traced = given.iter().any(|operand| operand.origin.is_traced())
         || is_tracing() && given.iter().any(|operand| matches!(operand.origin, Origin::Memory(_)));

@@ -19,11 +19,11 @@ use pyo3::{Borrowed, ffi};
 use smallvec::SmallVec;
 
 use crate::dtype;
-use crate::entry::{Argument, Entry, Source, only};
+use crate::entry::{Argument, Entry, Source, only, shapes_of};
 use crate::error::OrRaise;
 use crate::handle::number;
 use crate::kernel::Results;
-use crate::memory::{self, Axes};
+use crate::memory::{self, Axes, broadcast_elements};
 use crate::run::compute;
 
 /// Inputs up to so many words of 8 bytes in all are copied.
@@ -173,7 +173,8 @@ impl Repeat {
         objects: &[Borrowed<'_, '_, PyAny>],
         arguments: &[Argument<'_>],
     ) -> PyResult<Option<Repeat>> {
-        let (mut like, mut words, mut elements) = (SmallVec::new(), 0, 0);
+        let (mut like, mut words) = (SmallVec::new(), 0);
+        let mut elements = broadcast_elements(shapes_of(arguments));
         for (i, argument) in arguments.iter().enumerate() {
             like.push(match argument {
                 Argument::Array(array, memory) => {
@@ -183,7 +184,6 @@ impl Repeat {
                         return Ok(None);
                     }
                     words += memory.packed_bytes().div_ceil(8);
-                    elements = memory.elements().max(elements);
                     let shape = memory.shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
                     Like::Array { descriptor: array.dtype().unbind(), shape }
                 }
@@ -265,7 +265,8 @@ impl Repeat {
             Like::Number(kind) => object.get_type_ptr().cast() == kind.as_ptr(),
         };
         let captured = self.entry.get().captured();
-        let (given, others) = self.like.split_at(self.like.len() - captured.len());
+        let Some(given) = self.like.len().checked_sub(captured.len()) else { return false };
+        let (given, others) = self.like.split_at(given);
         objects.len() == given.len()
             && objects.iter().zip(given).all(is_like)
             && captured.iter().zip(others).all(|(array, like)| is_like((&array.bind_borrowed(py), like)))
@@ -328,6 +329,17 @@ impl Repeat {
     /// Runs the kernel on arguments that [fit](Repeat::fits); what it returns is still to be rebuilt.
     #[inline]
     pub fn run<'py>(&self, py: Python<'py>, objects: &[Borrowed<'_, 'py, PyAny>]) -> PyResult<Results<'py>> {
+        let mut results: Results<'py> = SmallVec::new();
+        for made in &self.made {
+            results.push(match self.is_short {
+                true => memory::new_short(py, made.descriptor.bind(py), &made.shape, made.bytes)?,
+                false => memory::new(py, made.dtype, &made.shape)?,
+            });
+        }
+        // Allocating may have run functions of Python's, and these may have changed an argument; nothing does so from here on.
+        if !self.fits(py, objects) {
+            return Err(memory::changed());
+        }
         let mut scratch = [const { MaybeUninit::<u64>::uninit() }; SHORT_WORDS];
         let (from, mut word) = (scratch.as_mut_ptr(), 0);
         let mut inputs: SmallVec<[In<'_>; 4]> = SmallVec::new();
@@ -368,13 +380,8 @@ impl Repeat {
                 }
             });
         }
-        let mut results: Results<'py> = SmallVec::new();
         let mut outputs: SmallVec<[Out<'_>; 2]> = SmallVec::new();
-        for made in &self.made {
-            let array = match self.is_short {
-                true => memory::new_short(py, made.descriptor.bind(py), &made.shape, made.bytes)?,
-                false => memory::new(py, made.dtype, &made.shape)?,
-            };
+        for (made, array) in self.made.iter().zip(&results) {
             outputs.push(match made.bytes {
                 0 => Out::bytes(made.dtype, &mut []),
                 // SAFETY: the array was made here, of so many bytes, all of which have values; nobody else has it, and `results`
@@ -383,7 +390,6 @@ impl Repeat {
                     std::slice::from_raw_parts_mut(fields(array.as_ptr()).data.cast::<u8>(), bytes)
                 }),
             });
-            results.push(array);
         }
         if self.keeps_gil() {
             self.call.run(&inputs, outputs).or_raise()?;

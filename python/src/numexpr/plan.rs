@@ -102,17 +102,16 @@ impl Plan {
         out: Option<&Bound<'py, PyUntypedArray>>,
         rule: usize,
     ) -> PyResult<Found<'py>> {
-        let mut arguments: SmallVec<[Argument<'py>; 4]> = SmallVec::new();
-        for value in values {
-            arguments.push(match Argument::of(value) {
-                Ok(Some(argument)) if is_typed(&argument) => argument,
-                _ => {
-                    let array = translation(py, "as_operand")?.call1((value, CASTINGS[rule]))?;
-                    Argument::of(&array)?
-                        .ok_or_else(|| PyTypeError::new_err("a variable can't be made an array"))?
-                }
-            });
-        }
+        // Conversions run functions of Python's, which may change arrays: all are done before memory is looked at.
+        let converted = values.iter().map(|value| match Argument::of(value) {
+            Ok(Some(argument)) if is_typed(&argument) => Ok(value.clone()),
+            _ => translation(py, "as_operand")?.call1((value, CASTINGS[rule])),
+        });
+        let converted: Values<'py> = converted.collect::<PyResult<_>>()?;
+        let arguments = converted.iter().map(|value| {
+            Argument::of(value)?.ok_or_else(|| PyTypeError::new_err("a variable can't be made an array"))
+        });
+        let arguments: SmallVec<[Argument<'py>; 4]> = arguments.collect::<PyResult<_>>()?;
         let (mut key, shapes) = signature(&arguments);
         // Results of a dtype that is not ours are copied to `out` by NumPy.
         let target = out
@@ -142,10 +141,11 @@ impl Plan {
                 };
                 let made = Arc::new(Built { key, what, allowed });
                 let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-                if built.len() >= PATTERNS {
-                    built.remove(0);
-                }
+                let oldest = (built.len() >= PATTERNS).then(|| built.remove(0));
                 built.push(made.clone());
+                drop(built);
+                // What it holds of Python's may run functions when it goes.
+                drop(oldest);
                 made
             }
         };
