@@ -229,6 +229,9 @@ impl Dispatch {
 /// Inputs up to so many bytes in all are copied.
 const SHORT: usize = 8 * SHORT_WORDS;
 
+/// Words that inputs are copied to.
+type Scratch = SmallVec<[u64; 64]>;
+
 /// An input, while the memory of all is collected.
 enum Given<'m> {
     /// Bytes of the scratch memory, from here on.
@@ -261,30 +264,17 @@ impl Known {
         self.entry.get().rebuilt(py, made)
     }
 
-    /// Runs the kernel: the results, and the call that computed them.
-    pub fn results<'py>(
+    /// Where the elements of each input of the kernel are, and the scratch memory: it has the numbers, and room for arrays that are
+    /// copied.
+    fn inputs<'m>(
         &self,
-        py: Python<'py>,
-        arguments: &[Argument<'py>],
-        shapes: &Shapes,
-        args: &Bound<'py, PyTuple>,
-        out: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<(Results<'py>, Call)> {
-        let entry = self.entry.get();
-        let kernel = entry.kernel();
-        let ports = kernel.kernel().inputs();
-        let mut scratch: SmallVec<[u64; 64]> = SmallVec::new();
-        let mut given: SmallVec<[Given<'_>; 4]> = SmallVec::new();
-        let (mut bytes, mut is_plain) = (0, true);
-        for argument in arguments {
-            if let Argument::Array(_, memory) = argument {
-                bytes += memory.packed_bytes();
-                is_plain &= memory.is_row_major;
-            }
-        }
-        let elements = broadcast_elements(shapes_of(arguments));
-        let is_short = is_plain && bytes <= SHORT;
-        for (source, port) in entry.sources().iter().zip(ports) {
+        arguments: &'m [Argument<'_>],
+        args: &Bound<'_, PyTuple>,
+        is_short: bool,
+    ) -> PyResult<(Scratch, SmallVec<[Given<'m>; 4]>)> {
+        let (entry, py) = (self.entry.get(), args.py());
+        let (mut scratch, mut given) = (Scratch::new(), SmallVec::new());
+        for (source, port) in entry.sources().iter().zip(entry.kernel().kernel().inputs()) {
             let value = match source {
                 Source::Argument(number) => match arguments.get(*number) {
                     Some(Argument::Array(_, memory)) if memory.dtype != port.dtype => return Err(changed()),
@@ -307,6 +297,31 @@ impl Known {
             given.push(Given::Copied(scratch.len(), port.dtype.size()));
             scratch.push(value.bits);
         }
+        Ok((scratch, given))
+    }
+
+    /// Runs the kernel: the results, and the call that computed them.
+    pub fn results<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &[Argument<'py>],
+        shapes: &Shapes,
+        args: &Bound<'py, PyTuple>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Results<'py>, Call)> {
+        let entry = self.entry.get();
+        let kernel = entry.kernel();
+        let ports = kernel.kernel().inputs();
+        let (mut bytes, mut is_plain) = (0, true);
+        for argument in arguments {
+            if let Argument::Array(_, memory) = argument {
+                bytes += memory.packed_bytes();
+                is_plain &= memory.is_row_major;
+            }
+        }
+        let elements = broadcast_elements(shapes_of(arguments));
+        let is_short = is_plain && bytes <= SHORT;
+        let (mut scratch, given) = self.inputs(arguments, args, is_short)?;
         let call =
             self.call(py, &given, broadloom_mem::bytes_of(&scratch[..]), shapes, arguments, is_plain)?;
         let shapes: SmallVec<[&[usize]; 2]> = call.output_shapes().collect();

@@ -7,6 +7,7 @@
 mod layout;
 mod plan;
 mod scope;
+mod translation;
 
 use std::cell::RefCell;
 
@@ -20,13 +21,7 @@ use layout::Order;
 pub use plan::{Plan, numexpr_threads};
 use plan::{SAFE, SAME_KIND, array_of};
 use scope::Scope;
-
-/// The module that translates, converts and complains: what a call that is not the common one needs.
-fn translation<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let module = MODULE.get_or_try_init(py, || py.import("broadloom.numexpr._plans").map(Bound::unbind))?;
-    module.bind(py).getattr(name)
-}
+use translation::translation;
 
 /// The plans of texts that are evaluated with default options. Python adds to them and bounds their number.
 fn plans<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::layout::{Order, axes, broadcast};
 use super::scope::Values;
-use super::translation;
+use super::translation::translation;
 use crate::dispatch::{Known, Shapes, Signature, described, signature};
 use crate::dtype;
 use crate::entry::{Argument, Entry};
