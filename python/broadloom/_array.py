@@ -344,6 +344,14 @@ class Array(Buffered, NumpyMethods):
     def __ifloordiv__(self, other: Any, /) -> Self:
         return _in_place("floor_divide", self, other)
 
+    def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
+        quotient = _forward("floor_divide", self, other)
+        return NotImplemented if quotient is NotImplemented else (quotient, _forward("remainder", self, other))
+
+    def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
+        quotient = _reflected("floor_divide", self, other)
+        return NotImplemented if quotient is NotImplemented else (quotient, _reflected("remainder", self, other))
+
     def __mod__(self, other: Any, /) -> Array:
         return _forward("remainder", self, other)
 

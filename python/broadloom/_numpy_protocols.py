@@ -75,6 +75,12 @@ def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 # `out`.
 
 
+def _check_cast(made: np.dtype[Any], out: np.dtype[Any], casting: str) -> None:
+    """Raises NumPy's TypeError for a result that `out` can't take."""
+    if not np.can_cast(made, out, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast output from {made!r} to {out!r} with casting rule '{casting}'")
+
+
 def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
     """Puts a result where the caller wants it, converted as `casting` allows. NumPy memory is written in one pass; an
     array of ours takes the result as its expression. What `out` holds after an error or a cancelled run is
@@ -82,8 +88,7 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
     made = array(result)
     if not isinstance(out, Array | np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
-    if not np.can_cast(made.dtype, out.dtype, casting):  # type: ignore[arg-type]
-        raise TypeError(f"Cannot cast output from {made.dtype!r} to {out.dtype!r} with casting rule '{casting}'")
+    _check_cast(made.dtype, out.dtype, casting)
     if made.shape != out.shape:
         if made.ndim > len(out.shape):
             raise ValueError(f"the output has shape {out.shape}, the result {made.shape}")
@@ -135,7 +140,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
             kwargs["out"] = (None,) * ufunc.nout  # NumPy warns of `where` without it.
         made = _by_numpy(getattr(ufunc, method), inputs, kwargs)
         if kwargs.get("where", True) is not True and outs:
-            made = _kept_elsewhere(made, outs, kwargs["where"])
+            made = _kept_elsewhere(made, outs, kwargs["where"], casting)
     several = made if isinstance(made, tuple) else (made,)
     if outs:
         several = tuple(
@@ -167,17 +172,19 @@ def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwarg
     if kwargs:
         raise Unsupported
     made = _ufuncs.call(ufunc, tuple(operand(x) for x in inputs), dtype, signature, casting)
-    return made if where is True else _kept_elsewhere(made, outs, where)
+    return made if where is True else _kept_elsewhere(made, outs, where, casting or "same_kind")
 
 
-def _kept_elsewhere(made: Any, outs: tuple[Any, ...], where: Any) -> tuple[Handle, ...]:
-    """The results where the mask holds; elsewhere what `out` has, or zero where NumPy leaves what was in memory."""
+def _kept_elsewhere(made: Any, outs: tuple[Any, ...], where: Any, casting: str) -> tuple[Handle, ...]:
+    """The results where the mask holds, in the dtype of `out`; elsewhere what `out` has, or zero where NumPy leaves what was in
+    memory."""
     mask = converted(array(where), BOOL)
     several = [array(x) for x in (made if isinstance(made, tuple) else (made,))]
     kept = []
     for i, x in enumerate(several):
         old = array(outs[i]) if outs and outs[i] is not None else Handle.full((), 0, x.dtype)
-        kept.append(_core.apply("where", mask, x, converted(old, x.dtype)))
+        _check_cast(x.dtype, old.dtype, casting)
+        kept.append(_core.apply("where", mask, converted(x, old.dtype), old))
     return tuple(kept)
 
 
@@ -202,10 +209,10 @@ def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...],
 def _outer(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if ufunc.nin != 2 or ufunc.signature is not None:
         raise Unsupported
-    first, second = (operand(x) for x in inputs)
-    if isinstance(first, Handle) and isinstance(second, Handle):
-        for _ in range(second.ndim):
-            first = first.expand_dims(first.ndim)
+    # NumPy makes arrays of numbers here, which then are not weak.
+    first, second = (array(x) for x in inputs)
+    for _ in range(second.ndim):
+        first = first.expand_dims(first.ndim)
     wrapped = tuple(_wrapped(x) for x in (first, second))
     return _call(ufunc, wrapped, outs, kwargs)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+#: A result of more parts is refused, as one that contains itself would be taken apart for ever.
+MAX_PARTS = 1 << 17
+
 #: How a structure is put together from the last values of a stack: ("leaf", number), ("number", number) for a result that is returned
 #: as a number of Python's, ("constant", object), ("tuple", length), ("list", length), ("named", (type, length)), ("dict", keys).
 Piece = tuple[str, Any]
@@ -55,6 +58,8 @@ def taken_apart(value: Any, leaf: Callable[[Any], Piece]) -> Structure:
     pieces: list[Piece] = []
     waiting: list[tuple[Any, bool]] = [(value, False)]
     while waiting:
+        if len(pieces) + len(waiting) > MAX_PARTS:
+            raise ValueError(f"the result of a function contains itself, or has more than {MAX_PARTS} parts")
         item, is_piece = waiting.pop()
         if is_piece:
             pieces.append(item)

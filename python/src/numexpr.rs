@@ -4,19 +4,19 @@
 //! values had. Python translates a text that is new, and builds a kernel for a pattern that is new; every later call stays here.
 //! The plan that a thread used last is what `re_evaluate` runs.
 
+mod last;
 mod layout;
 mod plan;
 mod scope;
 mod translation;
 
-use std::cell::RefCell;
-
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyString, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyBool, PyDict, PyString, PyWeakrefMethods};
 
+use last::{Last, last, remember};
 use layout::Order;
 pub use plan::{Plan, numexpr_threads};
 use plan::{SAFE, SAME_KIND, array_of};
@@ -30,32 +30,6 @@ fn plans<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {
         translation(py, "PLANS")?.cast_into::<PyDict>().map(Bound::unbind).map_err(PyErr::from)
     })?;
     Ok(plans.bind(py))
-}
-
-/// What `re_evaluate` runs.
-struct Last {
-    plan: Py<Plan>,
-    out: Option<Py<PyWeakrefReference>>,
-    order: Order,
-    rule: usize,
-}
-
-thread_local! {
-    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
-}
-
-/// Remembers what this thread evaluates; what it did before is dropped after the cell is free again.
-fn remember(
-    plan: &Bound<'_, Plan>,
-    out: Option<&Bound<'_, PyAny>>,
-    order: Order,
-    rule: usize,
-) -> PyResult<()> {
-    let out = out.map(|out| PyWeakrefReference::new(out).map(Bound::unbind)).transpose()?;
-    let made = Last { plan: plan.clone().unbind(), out, order, rule };
-    let before = LAST.with(|last| last.borrow_mut().replace(made));
-    drop(before);
-    Ok(())
 }
 
 /// The plan of a text.
@@ -202,23 +176,17 @@ pub fn re_evaluate<'py>(
     global_dict: Option<&Bound<'py, PyAny>>,
     _frame_depth: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let last = LAST.with(|last| {
-        let last = last.borrow();
-        last.as_ref().map(|last| {
-            let out = last.out.as_ref().map(|out| out.clone_ref(py));
-            (last.plan.clone_ref(py), out, last.order, last.rule)
-        })
-    });
-    let (plan, out, order, rule) = last.ok_or_else(|| {
+    let last = last(py)?.ok_or_else(|| {
         PyRuntimeError::new_err(
             "A previous evaluate() execution was not found, please call `validate` or `evaluate` once before `re_evaluate`",
         )
     })?;
-    let out = out.and_then(|out| out.bind(py).upgrade());
+    let Last { plan, out, order, rule } = last.get();
+    let out = out.as_ref().and_then(|out| out.bind(py).upgrade());
     let scope = Scope { locals: local_dict, globals: global_dict, above: _frame_depth.saturating_sub(2) };
     let plan = plan.get();
     let values = scope.values(py, plan.names())?;
-    plan.compute(py, &values, out.as_ref(), order, rule)
+    plan.compute(py, &values, out.as_ref(), *order, *rule)
 }
 
 /// Looks whether a text can be evaluated with its variables, without computing it; `re_evaluate` does that then.
@@ -240,9 +208,9 @@ pub fn re_evaluate<'py>(
 #[pyfunction]
 #[pyo3(
     signature = (ex, local_dict = None, global_dict = None, out = None, order = None, casting = None, _frame_depth = 2,
-        sanitize = None, keep_dtypes = false, **kwargs),
+        sanitize = None, disable_cache = false, keep_dtypes = false, **kwargs),
     text_signature = "(ex, local_dict=None, global_dict=None, out=None, order='K', casting='safe', _frame_depth=2, \
-        sanitize=None, keep_dtypes=False, **kwargs)"
+        sanitize=None, disable_cache=False, keep_dtypes=False, **kwargs)"
 )]
 #[expect(clippy::too_many_arguments, reason = "numexpr's")]
 pub fn validate<'py>(
@@ -255,11 +223,12 @@ pub fn validate<'py>(
     casting: Option<&Bound<'py, PyAny>>,
     _frame_depth: usize,
     sanitize: Option<bool>,
+    disable_cache: bool,
     keep_dtypes: bool,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let validated = || {
-        let plan = plan_of(py, ex, sanitize, keep_dtypes, false, kwargs)?;
+        let plan = plan_of(py, ex, sanitize, keep_dtypes, disable_cache, kwargs)?;
         let scope = Scope { locals: local_dict, globals: global_dict, above: _frame_depth.saturating_sub(2) };
         let values = scope.values(py, plan.get().names())?;
         let (order, rule) = (Order::of(order)?, plan::casting(casting, SAFE)?);

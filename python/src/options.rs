@@ -2,13 +2,20 @@
 
 use broadloom::{Engine, Executor, Options, VectorWidth};
 use broadloom::{IntDivision, Promotion};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// The options that keywords stand for; each keyword is removed from the dictionary that is left.
 pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     let mut options = Options::default();
+    // A number that no option has is an error of its value, as one that this option has not.
+    let number = |name: &str, value: &Bound<'_, PyAny>| {
+        value.extract::<usize>().map_err(|error| match error.is_instance_of::<PyOverflowError>(value.py()) {
+            true => PyValueError::new_err(format!("{name} is out of range")),
+            false => error,
+        })
+    };
     for (name, value) in keywords.into_iter().flat_map(|keywords| keywords.iter()) {
         let name: String = name.extract()?;
         if value.is_none() {
@@ -20,7 +27,7 @@ pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
         };
         match &*name {
             "threads" => {
-                let threads: usize = value.extract()?;
+                let threads = number(&name, &value)?;
                 if threads == 0 {
                     return Err(wrong("a number of threads from 1 on"));
                 }
@@ -35,7 +42,7 @@ pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
                 }
             }
             "vector_width" => {
-                options.vector_width = Some(match value.extract::<u32>()? {
+                options.vector_width = Some(match number(&name, &value)? {
                     128 => VectorWidth::W128,
                     256 => VectorWidth::W256,
                     512 => VectorWidth::W512,
@@ -56,7 +63,7 @@ pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
                     _ => return Err(wrong("\"strict\" or \"numpy\"")),
                 }
             }
-            "max_bytes" => options.max_bytes = value.extract()?,
+            "max_bytes" => options.max_bytes = number(&name, &value)?,
             _ => {
                 let all = "threads, executor, vector_width, int_division, promotion, max_bytes";
                 return Err(PyTypeError::new_err(format!("there is no option `{name}`; there are {all}")));

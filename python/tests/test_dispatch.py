@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,68 @@ def test_an_interrupt_ends_a_long_run() -> None:
     _, seconds, last = made.stdout.splitlines()[0].split()
     assert float(seconds) < 1 and float(last) == 0
     assert made.stdout.splitlines()[1] == "(1,)"
+
+
+@pytest.mark.parametrize(
+    "way", ["jitted(x, y)", "float(expression(x, y))", 'ne.evaluate("sum(sin(x * y))", {"x": x, "y": y})']
+)
+def test_an_interrupt_ends_a_reduction_of_what_is_broadcast(way: str) -> None:
+    # Ten thousand million elements, of a result that is one: it would take a minute.
+    made = run(
+        f"""
+        import signal
+        import numpy as np, broadloom as bl, broadloom.numexpr as ne
+
+        def expression(x, y):
+            return bl.sum(bl.sin(bl.asarray(x) * bl.asarray(y)))
+
+        jitted = bl.jit(lambda x, y: bl.sum(bl.sin(x * y)))
+        x, y = np.ones((100_000, 1)), np.ones((1, 100_000))
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            {way}
+        except KeyboardInterrupt:
+            print("interrupted")
+        """
+    )
+    assert made.stdout == "interrupted\n", (made.stdout, made.stderr)
+
+
+class Resizing:
+    """Changes an array while it is asked for its own values."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        self.array.resize(4, refcheck=False)
+        return np.ones(1)
+
+
+def test_an_array_that_is_resized_while_others_are_converted_is_not_read_where_it_was() -> None:
+    b = np.full(3_000_000, 7.0)
+    assert ne.evaluate("b + c", {"b": b, "c": Resizing(b)}).tolist() == [8.0] * 4
+
+
+def test_an_array_that_out_resizes_is_an_error() -> None:
+    b = np.full(3_000_000, 7.0)
+
+    class Outputs:
+        def __iter__(self) -> Iterator[np.ndarray]:
+            b.resize(4, refcheck=False)
+            return iter([np.zeros(3_000_000)])
+
+    f = bl.jit(lambda x: x + 1)
+    with pytest.raises((ValueError, TypeError)):
+        f(b, out=Outputs())
+
+
+def test_a_captured_array_that_changes_its_dtype_is_an_error() -> None:
+    w = np.ones(3)
+    f = bl.jit(lambda x: x + w)
+    x = np.ones(3)
+    assert f(x).tolist() == [2.0, 2.0, 2.0]
+    w.dtype = np.int64  # type: ignore[misc]
+    with pytest.raises(ValueError, match="changed its dtype"):
+        f(x)

@@ -613,3 +613,16 @@ def test_first_calls_of_many_threads_trace_at_most_twice() -> None:
         thread.join()
     assert len(made) == 8 and all(np.array_equal(x, np.arange(5.0) * 2 + 1) for x in made)
     assert len(traces) <= 2
+
+
+def test_a_result_that_contains_itself_is_an_error() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="contains itself"):
+        bl.jit(lambda x: endless)(np.ones(3))
+
+
+def test_options_that_no_number_can_be_are_errors_of_their_values() -> None:
+    for options in ({"threads": -1}, {"threads": 10**30}, {"max_bytes": -1}, {"vector_width": 10**10}):
+        with pytest.raises(ValueError):
+            bl.jit(lambda x: x + 1, **options)(np.ones(3))  # type: ignore[arg-type]

@@ -621,3 +621,31 @@ def test_numbers_of_a_traced_function_promote_as_numbers() -> None:
         mixed = bl.jit(lambda x, s: x * s + np.add(x, 1.5))
         assert mixed(sample("i4"), 2).dtype == np.float64
         np.testing.assert_array_equal(mixed(sample("i4"), 2.5), sample("i4") * 2.5 + (sample("i4") + 1.5))
+
+
+def test_out_keeps_what_a_mask_leaves_out_in_its_own_dtype() -> None:
+    mask = np.array([True, False, True])
+    x = bl.asarray(np.ones(3, np.int16))
+    out = np.full(3, 100000.5)
+    np.add(x, np.int16(1), out=out, where=mask)
+    assert out.tolist() == [2.0, 100000.5, 2.0]
+    large = np.full(3, 2**62 + 1)
+    np.isnan(bl.asarray(np.ones(3)), out=large, where=mask)
+    assert large.tolist() == [0, 2**62 + 1, 0]
+    with pytest.raises(TypeError, match="Cannot cast output"):
+        np.add(bl.asarray(np.ones(3)), 1.0, out=np.zeros(3, np.int64), where=mask)
+
+
+def test_outer_makes_arrays_of_numbers() -> None:
+    for first, second in ((np.array([200], "u1"), 200), (np.array([100], "i1"), 3), (np.array([1], "u1"), 300)):
+        expected = np.add.outer(first, second)
+        made = np.add.outer(bl.asarray(first), second)
+        assert made.dtype == expected.dtype and made.tolist() == expected.tolist()
+
+
+def test_divmod_is_the_quotient_and_the_remainder() -> None:
+    values = np.array([7, -7, 8])
+    for made, expected in zip(divmod(bl.asarray(values), 3), divmod(values, 3), strict=True):
+        assert made.tolist() == expected.tolist()
+    for made, expected in zip(divmod(20, bl.asarray(values)), divmod(20, values), strict=True):
+        assert made.tolist() == expected.tolist()

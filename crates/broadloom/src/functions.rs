@@ -306,7 +306,7 @@ impl<'a> Array<'a> {
     ///
     /// let x = Array::from_vec(vec![4_u8, 9]);
     /// let [divide, add] = ["divide", "add"].map(|name| Op::from_name(name).expect("is in the table"));
-    /// let operands = [x, Array::scalar(Literal::Int(300))];
+    /// let operands = [x, Array::scalar(Literal::Int(200))];
     /// assert_eq!(Array::operand_dtypes(divide, &operands)?[1], DType::Float64);
     /// assert_eq!(Array::operand_dtypes(add, &operands)?[1], DType::UInt8);
     /// # Ok::<(), Error>(())

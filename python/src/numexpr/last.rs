@@ -1,0 +1,57 @@
+//! What a thread evaluated last, for `re_evaluate`.
+//!
+//! It is kept in the dictionary that Python has for each thread, and not in a variable of Rust's: the destructor of that would run
+//! while the interpreter ends a thread, without the GIL, where a reference of Python's must not be dropped.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyWeakrefReference};
+use pyo3::{ffi, intern};
+
+use super::layout::Order;
+use super::plan::Plan;
+
+/// What `re_evaluate` runs.
+#[pyclass(frozen, module = "broadloom._core")]
+pub struct Last {
+    pub plan: Py<Plan>,
+    pub out: Option<Py<PyWeakrefReference>>,
+    pub order: Order,
+    pub rule: usize,
+}
+
+/// The dictionary of this thread.
+fn of_thread(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    // SAFETY: the GIL is held; what is given is borrowed from the state of this thread, or null where that has none.
+    let dict = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyThreadState_GetDict()) };
+    let dict = dict.ok_or_else(|| PyRuntimeError::new_err("this thread has no state of Python's"))?;
+    Ok(dict.cast_into::<PyDict>()?)
+}
+
+/// What this thread evaluated last.
+pub fn last(py: Python<'_>) -> PyResult<Option<Bound<'_, Last>>> {
+    let found = of_thread(py)?.get_item(intern!(py, "broadloom.numexpr"))?;
+    found.map(|found| Ok(found.cast_into::<Last>()?)).transpose()
+}
+
+/// Remembers what this thread evaluates.
+pub fn remember(
+    plan: &Bound<'_, Plan>,
+    out: Option<&Bound<'_, PyAny>>,
+    order: Order,
+    rule: usize,
+) -> PyResult<()> {
+    let py = plan.py();
+    // PERF: a loop evaluates the same text again.
+    if out.is_none()
+        && let Some(last) = last(py)?
+    {
+        let last = last.get();
+        if last.plan.is(plan) && last.out.is_none() && (last.order, last.rule) == (order, rule) {
+            return Ok(());
+        }
+    }
+    let out = out.map(|out| PyWeakrefReference::new(out).map(Bound::unbind)).transpose()?;
+    let made = Last { plan: plan.clone().unbind(), out, order, rule };
+    of_thread(py)?.set_item(intern!(py, "broadloom.numexpr"), Bound::new(py, made)?)
+}
