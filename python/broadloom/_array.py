@@ -164,9 +164,14 @@ class Array(Buffered, NumpyMethods):
 
     def _evaluated(self) -> Handle:
         """The handle of the values in memory, which this array keeps."""
-        if not self._handle.is_evaluated and self._origin is None:
-            self._handle = self._handle.evaluate()
-        return self._handle
+        old = self._handle
+        if old.is_evaluated or self._origin is not None:
+            return old
+        made = old.evaluate()
+        # Other threads run meanwhile: what they gave the array stays.
+        if self._handle is old:
+            self._handle = made
+        return made
 
     def _operand(self) -> Handle:
         """The handle for use in another expression."""
