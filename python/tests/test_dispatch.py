@@ -313,3 +313,19 @@ def test_an_interrupt_ends_a_long_run() -> None:
     _, seconds, last = made.stdout.splitlines()[0].split()
     assert float(seconds) < 1 and float(last) == 0
     assert made.stdout.splitlines()[1] == "(1,)"
+
+
+def test_masked_arrays_are_not_imported_to_look_for_them() -> None:
+    made = run(
+        """
+        import sys
+        import numpy as np
+        import broadloom as bl
+
+        known = "numpy.ma" in sys.modules
+        x = bl.asarray([1.0, 2.0])
+        np.add(x, np.ones(2)), np.sum(x), np.concatenate([x, np.ones(2)])
+        print(known, "numpy.ma" in sys.modules)
+        """
+    )
+    assert made.stdout == "False False\n", (made.stdout, made.stderr)
