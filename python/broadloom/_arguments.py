@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import struct
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,67 @@ def argument(function: str, name: str, value: Any) -> Any:
     except ValueError:
         values = values.astype(values.dtype.newbyteorder("="), order="C")
     return values
+
+
+class Static:
+    """The value of a static argument, as kernels are told apart by it: equal where the types are the same and the values are, down to
+    the items of tuples and frozensets, and to the bits of floats."""
+
+    __slots__ = ("_hash", "_key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._key = _key(value)
+        self._hash = hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Static, (self.value,)
+
+
+#: What is still to be done for a key, besides items: an item of a frozenset begins; all items of one are done.
+_BEGIN, _END = object(), object()
+
+
+def _key(value: Any) -> tuple[Any, ...]:
+    """The key of a static argument, flat, since tuples may be deep: a tuple is its length and the keys of its items, one after the
+    other. TypeError if something in it can't be hashed."""
+    made: list[list[Any]] = [[]]
+    waiting: list[tuple[Any, Any]] = [(None, value)]
+    while waiting:
+        mark, item = waiting.pop()
+        if mark is _BEGIN:
+            made.append([])
+            continue
+        kind = type(item)
+        if mark is _END:
+            items = frozenset(tuple(made.pop()) for _ in range(len(item)))
+            made[-1].append((kind, items))
+        elif issubclass(kind, tuple) and kind.__eq__ is tuple.__eq__:
+            made[-1].append((kind, len(item)))
+            waiting.extend((None, part) for part in reversed(item))
+        elif issubclass(kind, frozenset) and kind.__eq__ is frozenset.__eq__:
+            waiting.append((_END, item))
+            for part in item:
+                waiting += ((None, part), (_BEGIN, None))
+        else:
+            made[-1].append((kind, _bits(item)))
+    return tuple(made[0])
+
+
+def _bits(item: Any) -> Any:
+    """What is compared of an item: the bits of a float, whose zeros are equal, and NaNs not; else itself."""
+    hash(item)
+    if isinstance(item, float):
+        return struct.pack("d", item)
+    if isinstance(item, complex):
+        return struct.pack("dd", item.real, item.imag)
+    return item.tobytes() if isinstance(item, np.floating) else item
 
 
 @functools.lru_cache(maxsize=1024)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from broadloom import _core
-from broadloom._arguments import argument, can_be_named, in_order
+from broadloom._arguments import Static, argument, can_be_named, in_order
 from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
 from broadloom._scalars import Recorded, Scalar, Tape
@@ -28,7 +28,7 @@ from broadloom._tracing import ExtentNeeded, TracerError, converted, tracing
 #: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
 Signature = tuple[tuple[Any, ...], ...]
 
-#: For each parameter: ("given", number of the argument) or ("static", type, value).
+#: For each parameter: ("given", number of the argument) or ("static", `Static`).
 Slot = tuple[Any, ...]
 
 #: A thread that finds another one tracing waits for so many seconds at most, and then traces itself: so that no trace that
@@ -173,12 +173,11 @@ class JitFunction(_core.Dispatch):
             nonlocal has_ours
             if name in self._static:
                 try:
-                    hash(value)
+                    return ("static", Static(value))
                 except TypeError:
                     raise TypeError(
                         f"{self.__name__}: the static argument `{name}` is {type(value).__name__}, which can't be hashed"
                     ) from None
-                return ("static", type(value), value)
             has_ours |= isinstance(value, Array)
             values.append(argument(self.__name__, name, value))
             return ("given", len(values) - 1)
@@ -309,7 +308,7 @@ def jit(
     - bool, int and float of Python are given to the kernel at each call. With an array they take its dtype, as literals do: a
       number that does not fit raises ValueError. Among themselves they follow Python's arithmetic. Defaults that are not given
       are constants. Arguments named in `static_argnames` are constants too, and may be anything that can be hashed: there is
-      a kernel for each value.
+      a kernel for each value, where 1, 1.0 and True are three, and 0.0 and -0.0 two, in tuples and frozensets, too.
     - `out=` takes the arrays to write to: one, or a tuple with one for each result. They may be arguments. After an error, or
       KeyboardInterrupt, their elements are unspecified.
     - NumPy arrays that the function finds outside of its arguments are inputs of the kernel: their memory is read at each call.
@@ -425,7 +424,7 @@ def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[t
             given.append(tape.argument(number, name, name, part[1]))
 
     def filled(slot: Slot) -> Any:
-        return given[slot[1]] if slot[0] == "given" else slot[2]
+        return given[slot[1]] if slot[0] == "given" else slot[1].value
 
     outputs: list[Handle] = []
 

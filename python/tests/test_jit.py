@@ -613,3 +613,56 @@ def test_first_calls_of_many_threads_trace_at_most_twice() -> None:
         thread.join()
     assert len(made) == 8 and all(np.array_equal(x, np.arange(5.0) * 2 + 1) for x in made)
     assert len(traces) <= 2
+
+
+# Static arguments that are equal and yet not the same.
+
+
+def test_static_zeros_with_signs_have_kernels_of_their_own() -> None:
+    f = bl.jit(lambda x, c: x * c, static_argnames="c")
+    x = np.ones(1)
+    for zero in (0.0, -0.0, np.float32(0.0), np.float32(-0.0), 0.0):
+        assert np.signbit(f(x, zero)).item() == bool(np.signbit(zero))
+    g = bl.jit(lambda x, c: x * next(iter(c))[0], static_argnames="c")
+    for zero in (0.0, -0.0):
+        assert np.signbit(g(x, ((zero,),))).item() == bool(np.signbit(zero))
+        assert np.signbit(g(x, frozenset([(zero,)]))).item() == bool(np.signbit(zero))
+
+
+def test_items_of_static_arguments_have_their_types() -> None:
+    f = bl.jit(lambda x, c: x * c[0], static_argnames="c")
+    x = np.array([3], "i1")
+    assert f(x, (2,)).tolist() == [6]
+    with pytest.raises(TypeError):
+        f(x, (2.0,))
+    kinds = bl.jit(lambda x, c: (x, [type(item).__name__ for item in c]), static_argnames="c")
+    assert kinds(x, (1,))[1] == ["int"]
+    assert kinds(x, (True,))[1] == ["bool"]
+    assert kinds(x, frozenset([1.0]))[1] == ["float"]
+    assert kinds(x, frozenset([1]))[1] == ["int"]
+
+
+def test_static_arguments_that_are_the_same_share_a_kernel() -> None:
+    traces = []
+
+    @bl.jit(static_argnames="c")
+    def f(x: Any, c: Any) -> Any:
+        traces.append(c)
+        return x + 1
+
+    for _ in range(2):
+        f(np.ones(1), float("nan"))
+        f(np.ones(1), (1, ("a", frozenset([2, (3.0, None)]))))
+        f(np.ones(1), frozenset())
+    assert len(traces) == 3
+    with pytest.raises(TypeError, match="the static argument `c` is tuple, which can't be hashed"):
+        f(np.ones(1), (1, [2]))
+
+
+def test_a_static_argument_of_any_depth_is_one() -> None:
+    f = bl.jit(lambda x, c: x + len(c), static_argnames="c")
+    deep: Any = ()
+    for _ in range(200_000):
+        deep = (deep,)
+    assert f(np.ones(1), deep).item() == 2
+    assert f(np.ones(1), deep).item() == 2
