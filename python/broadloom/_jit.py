@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _core, _promotion
 from broadloom._arguments import Static, argument, can_be_named, in_order
 from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
@@ -40,10 +40,11 @@ _KEPT = 64
 
 
 class Form(NamedTuple):
-    """How a call's arguments are handed to the function: positional ones, and keywords."""
+    """How a call's arguments are handed to the function: positional ones, and keywords; and the rule of promotion."""
 
     positional: tuple[Slot, ...]
     keywords: tuple[tuple[str, Slot], ...]
+    by_numpy: bool
 
 
 class Traced(NamedTuple):
@@ -76,6 +77,17 @@ def _renew_locks() -> None:
 os.register_at_fork(after_in_child=_renew_locks)
 
 
+def _follow_promotion() -> None:
+    # Tables that are asked without a look at Python can't ask for the rule.
+    of, to = (JitFunction, _NumpyJitFunction) if _promotion.by_numpy() else (_NumpyJitFunction, JitFunction)
+    for function in list(_functions):
+        if type(function) is of:
+            function.__class__ = to
+
+
+_promotion.when_changed.append(_follow_promotion)
+
+
 class _Variant(_core.Dispatch):
     """The calls of a function with certain keywords and static arguments."""
 
@@ -88,6 +100,19 @@ class _Variant(_core.Dispatch):
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         raise TypeError(f"{self._owner.__name__}() was given what is neither an array nor a number")
+
+
+class _ByNumpy(_core.Dispatch):
+    """The calls of a function under NumPy's rule of promotion, with positional arguments, none of which is static."""
+
+    def __init__(self, owner: JitFunction) -> None:
+        self._owner = weakref.proxy(owner)
+
+    def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
+        return self._owner._built_plain(signature, shapes, True)  # type: ignore[no-any-return]
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+        return self._owner._general(args, kwargs)
 
 
 class JitFunction(_core.Dispatch):
@@ -119,6 +144,8 @@ class JitFunction(_core.Dispatch):
         self._traced: list[tuple[Traced, Entry]] = []
         self._variants: dict[Form, _Variant] = {}
         self._lock = threading.RLock()
+        #: The table itself is that of the standard's rule.
+        self._by_numpy = _ByNumpy(self)
         _functions.add(self)
 
     def __repr__(self) -> str:
@@ -131,7 +158,10 @@ class JitFunction(_core.Dispatch):
     # Calls.
 
     def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
-        form = Form(tuple(("given", i) for i in range(len(signature))), ())
+        return self._built_plain(signature, shapes, False)
+
+    def _built_plain(self, signature: Signature, shapes: list[tuple[int, ...]], by_numpy: bool) -> Entry:
+        form = Form(tuple(("given", i) for i in range(len(signature))), (), by_numpy)
         if self._signature is not None:
             # Too many arguments, or too few.
             self._bound((None,) * len(signature), {})
@@ -185,9 +215,10 @@ class JitFunction(_core.Dispatch):
         form = Form(
             tuple(slot(name, value) for name, value in positional),
             tuple((name, slot(name, value)) for name, value in keywords),
+            _promotion.by_numpy(),
         )
         if not self._static and not form.keywords:
-            return self, values, has_ours
+            return self._by_numpy if form.by_numpy else self, values, has_ours
         variant = self._variants.get(form)
         if variant is None:
             if len(self._variants) >= _KEPT:
@@ -256,6 +287,13 @@ class JitFunction(_core.Dispatch):
         return reduced(self)
 
 
+class _NumpyJitFunction(JitFunction):
+    """What a function without static arguments is while promotion is NumPy's: its class is changed with the rule."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._by_numpy(*args, **kwargs)
+
+
 class _StaticJitFunction(JitFunction):
     """With static arguments, which select the kernel by their values."""
 
@@ -318,6 +356,8 @@ def jit(
       `sort` and `concat`) raises `TracerError`, which names the line.
     - Functions made by `jit` that are called within another one become a part of its kernel.
 
+    Dtypes promote by the rule that holds when the function is called (see `set_options`): there are kernels for each rule.
+
     `threads`, `int_division` ("zero" or "error"), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the
     options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
     has, and for a parameter that is called `out`. Of a method, `static_argnames="self"` has a kernel for each instance.
@@ -364,8 +404,14 @@ def _made(function: Callable[..., Any], static: tuple[str, ...], options: dict[s
             raise ValueError(f"static_argnames: {name} has no parameter `{unknown[0]}`")
         if "out" in signature.parameters:
             raise ValueError(f"{name} has a parameter `out`, which is jit's own: the array that a call writes to")
-    made = _StaticJitFunction if static else JitFunction
-    return made(function, static, options, signature, name)
+    return class_of(static)(function, static, options, signature, name)
+
+
+def class_of(static: tuple[str, ...]) -> type[JitFunction]:
+    """The class of a function that is made now, with these static arguments."""
+    if static:
+        return _StaticJitFunction
+    return _NumpyJitFunction if _promotion.by_numpy() else JitFunction
 
 
 def _ours(x: Any) -> Any:

@@ -666,3 +666,39 @@ def test_a_static_argument_of_any_depth_is_one() -> None:
         deep = (deep,)
     assert f(np.ones(1), deep).item() == 2
     assert f(np.ones(1), deep).item() == 2
+
+
+# The rule of promotion.
+
+
+@pytest.mark.parametrize("options", [{}, {"static_argnames": "c"}])
+def test_a_kernel_is_of_the_rule_of_promotion_that_it_was_traced_under(options: dict[str, Any]) -> None:
+    f = bl.jit(lambda x, c=None: x * 2.5, **options)
+    x = np.array([1, 2])
+    for _ in range(2):
+        with pytest.raises(TypeError):
+            f(x)
+        with bl.set_options(promotion="numpy"):
+            for _ in range(2):
+                assert f(x).tolist() == [2.5, 5.0]
+                assert f(x=x).tolist() == [2.5, 5.0]
+            assert "2.5" in f.text(x) and "2.5" in f.text(x=x)
+            made_within = bl.jit(lambda x: x * 2.5)
+            out = np.empty(2)
+            assert made_within(x, out=out) is out and out.tolist() == [2.5, 5.0]
+            assert np.asarray(made_within(bl.asarray(x))).tolist() == [2.5, 5.0]
+        with pytest.raises(TypeError):
+            f(x=x)
+        with pytest.raises(TypeError):
+            made_within(x)
+
+
+def test_a_rule_of_promotion_within_a_function_is_of_its_trace() -> None:
+    @bl.jit
+    def f(x: Any) -> Any:
+        with bl.set_options(promotion="numpy"):
+            return x * 2.5
+
+    assert f(np.array([2])).tolist() == [5.0]
+    assert f(np.array([4])).tolist() == [10.0]
+    assert pickle.loads(pickle.dumps(f))(np.array([4])).tolist() == [10.0]
