@@ -75,9 +75,9 @@ class Array(Buffered, NumpyMethods):
 
     def _replace(self, handle: Handle) -> None:
         """Gives the array other values: what assignment and in-place operators do."""
-        self._handle = handle
         self._origin = None
         self._reads = 0
+        self._handle = handle
 
     # What is known without computing.
 
@@ -181,8 +181,9 @@ class Array(Buffered, NumpyMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         self._concrete("an array of NumPy's")
-        if self._origin is not None:
-            values = self._origin.view()
+        origin = self._origin
+        if origin is not None:
+            values = origin.view()
             values.flags.writeable = False
         else:
             values = self._evaluated().to_numpy()
@@ -214,8 +215,9 @@ class Array(Buffered, NumpyMethods):
         if self.size != 1:
             kind = ValueError if what == "bool" else TypeError
             raise kind(f"{what} takes an array of one element, this one has {self.size}; see any and all")
-        if self._origin is not None:
-            value: Number = self._origin.item()
+        origin = self._origin
+        if origin is not None:
+            value: Number = origin.item()
             return value
         return self._evaluated().item()
 
