@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import os
 import threading
 import types
@@ -446,21 +447,27 @@ def _names(owner: JitFunction, form: Form) -> list[str]:
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         ]
     positional = [(parameters[i] if i < len(parameters) else "", slot) for i, slot in enumerate(form.positional)]
+    given = [(name, slot[1]) for name, slot in (*positional, *form.keywords) if slot[0] == "given"]
+    taken = [name for name, _ in given]
     names: list[str] = []
-    for name, slot in (*positional, *form.keywords):
-        if slot[0] == "given":
-            usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
-            names.append(name if usable else f"arg{slot[1]}")
+    for name, number in given:
+        usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
+        # A number becomes inputs that are called by its name, `__` and a dtype.
+        if not usable or any(other.startswith(f"{name}__") for other in taken):
+            tries = (f"arg{number}" + (f"_{i}" if i else "") for i in itertools.count())
+            name = next(new for new in tries if not any(x == new or x.startswith(f"{new}__") for x in taken))
+        names.append(name)
     return names
 
 
 def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[tuple[int, ...], ...] | None) -> Traced:
-    tape = Tape()
+    names = _names(owner, form)
+    tape = Tape(names)
     inputs: list[Handle] = []
     sources: list[int | Recorded] = []
     given: list[Any] = []
     fixed = iter(shapes or ())
-    for number, (name, part) in enumerate(zip(_names(owner, form), signature, strict=True)):
+    for number, (name, part) in enumerate(zip(names, signature, strict=True)):
         if part[0] == "array":
             handle = Handle.input(name, part[1], part[2] if shapes is None else next(fixed))
             inputs.append(handle)

@@ -702,3 +702,39 @@ def test_a_rule_of_promotion_within_a_function_is_of_its_trace() -> None:
     assert f(np.array([2])).tolist() == [5.0]
     assert f(np.array([4])).tolist() == [10.0]
     assert pickle.loads(pickle.dumps(f))(np.array([4])).tolist() == [10.0]
+
+
+# Names that are made.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n, n__float32: x * n + n__float32",
+        "n__float32, n: x * n + n__float32",
+        "n, n__float32, arg1: x * n + n__float32 + arg1 - arg1",
+        "n, scalar_0: x * (n + n) + scalar_0 - n",
+        "n, scalar_0__float32: x * (n + n) + scalar_0__float32 - n",
+        "n, scalar0_0, scalar_1: x * (n + n) + scalar_1 - n + scalar0_0 - scalar0_0",
+    ],
+)
+def test_names_that_are_made_differ_from_those_of_parameters(text: str) -> None:
+    of = eval(f"lambda x, {text}")
+    f = bl.jit(of)
+    x = np.arange(3, dtype=np.float32)
+    numbers = [2.0, 5.0, 7.0][: of.__code__.co_argcount - 1]
+    assert f(x, *numbers).tolist() == of(x, *numbers).tolist()
+    arrays = [np.float32(number) * x for number in numbers]
+    assert f(x, *arrays).tolist() == of(x, *arrays).tolist()
+    is_n = [name == "n" for name in inspect.signature(of).parameters][1:]
+    mixed = [number if n else array for n, number, array in zip(is_n, numbers, arrays, strict=True)]
+    assert f(x, *mixed).tolist() == of(x, *mixed).tolist()
+
+
+def test_parameters_that_are_called_as_others_are_renamed() -> None:
+    names: dict[str, Any] = {}
+    exec("def f(arg1, größe, arg2, true): return arg1 + größe * arg2 - true", names)
+    f = bl.jit(names["f"])
+    assert f(np.ones(1), np.ones(1), 3.0, np.ones(1)).item() == 3
+    exec("def g(größe, arg0, *, arg1): return größe + arg0 * arg1", names)
+    assert bl.jit(names["g"])(np.ones(1), 2.0, arg1=np.ones(1)).item() == 3
