@@ -6,6 +6,7 @@ into the kernel without a look at Python, unless the signature is new, or argume
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -503,9 +504,15 @@ def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[t
             raise tracer from None
         structure = taken_apart(result, leaf)
         outputs = [_core.capture(handle) for handle in outputs]
+    except BaseException:
+        # What was captured is of no use, and neither is what can't be computed of it.
+        with contextlib.suppress(Exception):
+            _core.end_trace()
+        raise
+    else:
+        captured = _core.end_trace()
     finally:
         tracing.depth -= 1
-        captured = _core.end_trace()
     roots = [("result" if len(outputs) == 1 else f"result{i}", handle) for i, handle in enumerate(outputs)]
     kernel_inputs = list(inputs)
     for scalar in tape.scalars:

@@ -738,3 +738,22 @@ def test_parameters_that_are_called_as_others_are_renamed() -> None:
     assert f(np.ones(1), np.ones(1), 3.0, np.ones(1)).item() == 3
     exec("def g(größe, arg0, *, arg1): return größe + arg0 * arg1", names)
     assert bl.jit(names["g"])(np.ones(1), 2.0, arg1=np.ones(1)).item() == 3
+
+
+def test_an_exception_is_not_hidden_by_what_was_captured_before() -> None:
+    # No memory could take it.
+    line = bl.asarray(np.ones(10**6))
+    huge = line[:, None, None] + line[:, None] + line
+
+    class Own(Exception):
+        pass
+
+    @bl.jit
+    def fails(x: Any) -> Any:
+        x + huge
+        raise Own
+
+    with pytest.raises(Own):
+        fails(np.ones(1))
+    # The trace is over: memory is memory.
+    assert (bl.asarray(np.ones(3)) + 1).tolist() == [2, 2, 2]
