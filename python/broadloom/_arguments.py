@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from broadloom._core import Handle
+
+#: For each parameter: ("given", number of the argument) or ("static", `Static`).
+Slot = tuple[Any, ...]
+
+
+class Form(NamedTuple):
+    """How a call's arguments are handed to the function: positional ones, and keywords; and the rule of promotion."""
+
+    positional: tuple[Slot, ...]
+    keywords: tuple[tuple[str, Slot], ...]
+    by_numpy: bool
 
 
 def in_order(
@@ -119,3 +131,24 @@ def can_be_named(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def names_of(signature: inspect.Signature | None, form: Form) -> list[str]:
+    """A name for each argument that is given, as texts can have it."""
+    parameters: list[str] = []
+    if signature is not None:
+        parameters = [
+            name for name, p in signature.parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+    positional = [(parameters[i] if i < len(parameters) else "", slot) for i, slot in enumerate(form.positional)]
+    given = [(name, slot[1]) for name, slot in (*positional, *form.keywords) if slot[0] == "given"]
+    taken = [name for name, _ in given]
+    names: list[str] = []
+    for name, number in given:
+        usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
+        # A number becomes inputs that are called by its name, `__` and a dtype.
+        if not usable or any(other.startswith(f"{name}__") for other in taken):
+            tries = (f"arg{number}" + (f"_{i}" if i else "") for i in itertools.count())
+            name = next(new for new in tries if not any(x == new or x.startswith(f"{new}__") for x in taken))
+        names.append(name)
+    return names

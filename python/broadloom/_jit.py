@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import itertools
 import os
 import threading
 import types
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from broadloom import _core, _promotion
-from broadloom._arguments import Static, argument, can_be_named, in_order
+from broadloom._arguments import Form, Slot, Static, argument, in_order, names_of
 from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
 from broadloom._scalars import Recorded, Scalar, Tape
@@ -30,23 +29,12 @@ from broadloom._tracing import ExtentNeeded, TracerError, converted, tracing
 #: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
 Signature = tuple[tuple[Any, ...], ...]
 
-#: For each parameter: ("given", number of the argument) or ("static", `Static`).
-Slot = tuple[Any, ...]
-
 #: A thread that finds another one tracing waits for so many seconds at most, and then traces itself: so that no trace that
 #: waits for another thread can wait for ever.
 _PATIENCE = 10.0
 
 #: As many traces are kept, for other threads, `text` and pickling; `_core.Dispatch` keeps as many entries.
 _KEPT = 64
-
-
-class Form(NamedTuple):
-    """How a call's arguments are handed to the function: positional ones, and keywords; and the rule of promotion."""
-
-    positional: tuple[Slot, ...]
-    keywords: tuple[tuple[str, Slot], ...]
-    by_numpy: bool
 
 
 class Traced(NamedTuple):
@@ -438,31 +426,8 @@ def _traced(owner: JitFunction, form: Form, signature: Signature, shapes: list[t
     return _trace(owner, form, signature, tuple(shapes))
 
 
-def _names(owner: JitFunction, form: Form) -> list[str]:
-    """A name for each argument that is given, as texts can have it."""
-    parameters: list[str] = []
-    if owner._signature is not None:
-        parameters = [
-            name
-            for name, p in owner._signature.parameters.items()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
-    positional = [(parameters[i] if i < len(parameters) else "", slot) for i, slot in enumerate(form.positional)]
-    given = [(name, slot[1]) for name, slot in (*positional, *form.keywords) if slot[0] == "given"]
-    taken = [name for name, _ in given]
-    names: list[str] = []
-    for name, number in given:
-        usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
-        # A number becomes inputs that are called by its name, `__` and a dtype.
-        if not usable or any(other.startswith(f"{name}__") for other in taken):
-            tries = (f"arg{number}" + (f"_{i}" if i else "") for i in itertools.count())
-            name = next(new for new in tries if not any(x == new or x.startswith(f"{new}__") for x in taken))
-        names.append(name)
-    return names
-
-
 def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[tuple[int, ...], ...] | None) -> Traced:
-    names = _names(owner, form)
+    names = names_of(owner._signature, form)
     tape = Tape(names)
     inputs: list[Handle] = []
     sources: list[int | Recorded] = []
