@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+import itertools
+import struct
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from broadloom._core import Handle
+
+#: For each parameter: ("given", number of the argument) or ("static", `Static`).
+Slot = tuple[Any, ...]
+
+
+class Form(NamedTuple):
+    """How a call's arguments are handed to the function: positional ones, and keywords; and the rule of promotion."""
+
+    positional: tuple[Slot, ...]
+    keywords: tuple[tuple[str, Slot], ...]
+    by_numpy: bool
 
 
 def in_order(
@@ -49,6 +62,67 @@ def argument(function: str, name: str, value: Any) -> Any:
     return values
 
 
+class Static:
+    """The value of a static argument, as kernels are told apart by it: equal where the types are the same and the values are, down to
+    the items of tuples and frozensets, and to the bits of floats."""
+
+    __slots__ = ("_hash", "_key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._key = _key(value)
+        self._hash = hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Static, (self.value,)
+
+
+#: What is still to be done for a key, besides items: an item of a frozenset begins; all items of one are done.
+_BEGIN, _END = object(), object()
+
+
+def _key(value: Any) -> tuple[Any, ...]:
+    """The key of a static argument, flat, since tuples may be deep: a tuple is its length and the keys of its items, one after the
+    other. TypeError if something in it can't be hashed."""
+    made: list[list[Any]] = [[]]
+    waiting: list[tuple[Any, Any]] = [(None, value)]
+    while waiting:
+        mark, item = waiting.pop()
+        if mark is _BEGIN:
+            made.append([])
+            continue
+        kind = type(item)
+        if mark is _END:
+            items = frozenset(tuple(made.pop()) for _ in range(len(item)))
+            made[-1].append((kind, items))
+        elif issubclass(kind, tuple) and kind.__eq__ is tuple.__eq__:
+            made[-1].append((kind, len(item)))
+            waiting.extend((None, part) for part in reversed(item))
+        elif issubclass(kind, frozenset) and kind.__eq__ is frozenset.__eq__:
+            waiting.append((_END, item))
+            for part in item:
+                waiting += ((None, part), (_BEGIN, None))
+        else:
+            made[-1].append((kind, _bits(item)))
+    return tuple(made[0])
+
+
+def _bits(item: Any) -> Any:
+    """What is compared of an item: the bits of a float, whose zeros are equal, and NaNs not; else itself."""
+    hash(item)
+    if isinstance(item, float):
+        return struct.pack("d", item)
+    if isinstance(item, complex):
+        return struct.pack("dd", item.real, item.imag)
+    return item.tobytes() if isinstance(item, np.floating) else item
+
+
 @functools.lru_cache(maxsize=1024)
 def can_be_named(name: str) -> bool:
     """Whether an input of kernels can have the name."""
@@ -57,3 +131,24 @@ def can_be_named(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def names_of(signature: inspect.Signature | None, form: Form) -> list[str]:
+    """A name for each argument that is given, as texts can have it."""
+    parameters: list[str] = []
+    if signature is not None:
+        parameters = [
+            name for name, p in signature.parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+    positional = [(parameters[i] if i < len(parameters) else "", slot) for i, slot in enumerate(form.positional)]
+    given = [(name, slot[1]) for name, slot in (*positional, *form.keywords) if slot[0] == "given"]
+    taken = [name for name, _ in given]
+    names: list[str] = []
+    for name, number in given:
+        usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
+        # A number becomes inputs that are called by its name, `__` and a dtype.
+        if not usable or any(other.startswith(f"{name}__") for other in taken):
+            tries = (f"arg{number}" + (f"_{i}" if i else "") for i in itertools.count())
+            name = next(new for new in tries if not any(x == new or x.startswith(f"{new}__") for x in taken))
+        names.append(name)
+    return names

@@ -75,9 +75,9 @@ class Array(Buffered, NumpyMethods):
 
     def _replace(self, handle: Handle) -> None:
         """Gives the array other values: what assignment and in-place operators do."""
-        self._handle = handle
         self._origin = None
         self._reads = 0
+        self._handle = handle
 
     # What is known without computing.
 
@@ -164,9 +164,14 @@ class Array(Buffered, NumpyMethods):
 
     def _evaluated(self) -> Handle:
         """The handle of the values in memory, which this array keeps."""
-        if not self._handle.is_evaluated and self._origin is None:
-            self._handle = self._handle.evaluate()
-        return self._handle
+        old = self._handle
+        if old.is_evaluated or self._origin is not None:
+            return old
+        made = old.evaluate()
+        # Other threads run meanwhile: what they gave the array stays.
+        if self._handle is old:
+            self._handle = made
+        return made
 
     def _operand(self) -> Handle:
         """The handle for use in another expression."""
@@ -176,8 +181,9 @@ class Array(Buffered, NumpyMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         self._concrete("an array of NumPy's")
-        if self._origin is not None:
-            values = self._origin.view()
+        origin = self._origin
+        if origin is not None:
+            values = origin.view()
             values.flags.writeable = False
         else:
             values = self._evaluated().to_numpy()
@@ -209,8 +215,9 @@ class Array(Buffered, NumpyMethods):
         if self.size != 1:
             kind = ValueError if what == "bool" else TypeError
             raise kind(f"{what} takes an array of one element, this one has {self.size}; see any and all")
-        if self._origin is not None:
-            value: Number = self._origin.item()
+        origin = self._origin
+        if origin is not None:
+            value: Number = origin.item()
             return value
         return self._evaluated().item()
 

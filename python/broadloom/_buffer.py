@@ -38,28 +38,41 @@ def array_over(values: Any) -> Array:
     return Array._of(Handle.from_numpy(view), view)
 
 
-def put(array: Array, buffer: Buffer) -> None:
-    """Makes a buffer the memory of an array."""
+def put(array: Array, buffer: Buffer, old: Handle) -> bool:
+    """Makes a buffer the memory of an array, unless its handle is not the old one any more; whether it did."""
     view = buffer.view(np.ndarray)
-    array._replace(Handle.from_numpy(view))
+    handle = Handle.from_numpy(view)
+    if array._handle is not old:
+        return False
+    # Nothing is called between these, so that neither another thread nor an interrupt comes between them.
+    array._origin = None
+    array._reads = 0
+    array._handle = handle
     array._origin = view
+    return True
 
 
-def taken(array: Array) -> Buffer | None:
-    """The buffer of an array, taken out of it, if nothing else reads that buffer; else None, and the array stays as
-    it is.
+def taken(array: Array) -> tuple[Buffer, Handle] | None:
+    """The buffer of an array for writing, and the handle that the array has now, if nothing else reads that buffer; else
+    None. The array has its elements all the time.
 
-    The caller puts the buffer back, with `put`, whatever happens.
+    Another thread may use the array before the caller has written. If the array has still that handle afterwards, the
+    elements are set; if not, it may have other memory, and they are to be set again.
     """
-    view = array._origin
+    view, handle = array._origin, array._handle
     if view is None or not isinstance(view.base, Buffer) or view.base.shape != view.shape:
         return None
-    buffer, handle, seen = view.base, array._handle, weakref.ref(view)
-    # A handle that has been derived from this one keeps the view alive, and so does what `numpy.asarray` gave away.
-    array._handle, array._origin = Handle.full(buffer.shape, 0, buffer.dtype), None
+    buffer, seen = view.base, weakref.ref(view)
+    fresh = buffer.view(np.ndarray)
+    own = Handle.from_numpy(fresh)
+    if array._handle is not handle:
+        return None
+    # A handle that has been derived from the old one keeps the old view alive, and so does what `numpy.asarray` gave
+    # away. Until that is known, the array has no origin: whoever sets elements of it meanwhile makes a copy.
+    array._origin = None
+    array._handle = own
     del view, handle
-    view = seen()
-    if view is None:
-        return buffer
-    array._handle, array._origin = Handle.from_numpy(view), view
-    return None
+    if seen() is not None or array._handle is not own:
+        return None
+    array._origin = fresh
+    return buffer, own

@@ -18,6 +18,7 @@ from broadloom import _core
 from broadloom._array import Array, Number, check_device, float_of, handle_of, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
+from broadloom._operands import has_mask
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -92,7 +93,7 @@ def _of_array(x: Array, dtype: np.dtype[Any] | None, copy: bool | None) -> Array
 
 
 def _of_values(obj: Any, dtype: np.dtype[Any] | None, copy: bool | None) -> Array:
-    if isinstance(obj, np.ma.MaskedArray):
+    if has_mask(type(obj)):
         raise TypeError("asarray: the array has a mask, which would be lost; use its `filled` values")
     if isinstance(obj, (np.ndarray, np.generic)) or hasattr(obj, "__array__"):
         values = np.asarray(obj) if copy is not False else np.asarray(obj, copy=False)

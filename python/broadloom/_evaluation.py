@@ -64,9 +64,12 @@ def evaluate(
 def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str, Any]) -> None:
     # Shared memory is read where it lies: there is nothing to compute.
     pending = [x for x in arrays if x._origin is None and not x._handle.is_evaluated]
-    made = _core.evaluate_many([x._handle for x in pending], watch, **options)
-    for x, values in zip(pending, made, strict=True):
-        x._replace(values)
+    handles = [x._handle for x in pending]
+    made = _core.evaluate_many(handles, watch, **options)
+    for x, old, values in zip(pending, handles, made, strict=True):
+        # What `progress` or another thread gave the array meanwhile stays.
+        if x._handle is old:
+            x._replace(values)
 
 
 def _evaluate_into(

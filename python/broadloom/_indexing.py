@@ -15,7 +15,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._array import Array
-from broadloom._buffer import Buffer, array_over, new_buffer, put, region, taken
+from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
 from broadloom._operands import as_array
 
@@ -53,7 +53,7 @@ def getitem(array: Array, key: Any, /) -> Array:
     >>> x[bl.asarray([[False, False, True], [True, False, False]])]
     Array([3, 4], dtype=int64)
     """
-    handle = array._handle
+    handle, origin = array._handle, array._origin
     if type(key) is int:
         # The most frequent key, on the shortest way.
         shape = handle.shape
@@ -63,20 +63,20 @@ def getitem(array: Array, key: Any, /) -> Array:
     if any(isinstance(item, np.ndarray) for item in items):
         return array_over(np.asarray(array)[items])
     view = _view(handle, items)
-    return Array._of(handle, array._origin) if view is handle else Array._of(view)
+    return Array._of(handle, origin) if view is handle else Array._of(view)
 
 
 def setitem(array: Array, key: Any, value: Value, /) -> None:
     """Sets the elements at a key, `array[key] = value`, to a value that broadcasts to them.
 
     The array gets other memory, or another expression; arrays that were built from it keep the elements that it had
-    before, and the memory of a NumPy array that it shares is not written. The value is computed straight into its
+    before, and the memory of a NumPy array that it shares is not written. The value is computed, and then put into its
     place, in a copy of the elements that is made unless nothing else reads them: a loop that sets element after
     element copies them once. With a mask and a value of one element, or with the key `...`, nothing is computed
     yet. Other keys with arrays are handed to NumPy.
 
     The dtype of the array stays: the value is converted, as `astype` converts it. If the computation is cancelled,
-    the elements at the key are unspecified.
+    the array keeps its elements. What another thread reads meanwhile are old or new elements.
 
     Raises IndexError for a key that `array[key]` refuses; ValueError if the value doesn't broadcast; TypeError if
     its kind is above that of the array, in the order bool, integers, floats; OverflowError for an int that the
@@ -209,16 +209,33 @@ def _broadcast(values: Handle, target: Handle) -> Handle:
     return values.broadcast_to(shape)  # type: ignore[arg-type]
 
 
-def _unshared(array: Array) -> Buffer:
-    """A buffer with the elements, which nothing else reads. The caller puts it back."""
-    buffer = taken(array)
-    if buffer is None:
-        handle = array._handle
-        if handle.is_symbolic:
-            raise ValueError("elements of a traced array can be set with a mask and one value only; or use `where`")
-        buffer = new_buffer(handle.shape, handle.dtype)  # type: ignore[arg-type]
-        handle.evaluate_into(region(buffer))
-    return buffer
+def _set(array: Array, key: tuple[Any, ...], values: np.ndarray) -> None:
+    """Sets elements in memory that nothing else reads: of a copy, or in place. The array has either the old elements or
+    the new ones, whatever interrupts this, and what other threads set meanwhile is not lost."""
+    while True:
+        found = taken(array)
+        if found is None:
+            old = array._handle
+            buffer = new_buffer(old.shape, old.dtype)  # type: ignore[arg-type]
+            old.evaluate_into(region(buffer))
+            region(buffer)[key] = values
+            if put(array, buffer, old):
+                return
+        else:
+            buffer, own = found
+            region(buffer)[key] = values
+            if array._handle is own:
+                return
+
+
+def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
+    """A value that is to be set, in memory of its own, so that it does not read what is written."""
+    if isinstance(value, Array):
+        # It may be what still reads the buffer: once it has memory, the buffer needs no copy.
+        value._evaluated()
+        if value._origin is not None and value.dtype == dtype:
+            return value._origin
+    return _converted(value, dtype).to_numpy()
 
 
 def _set_view(array: Array, items: Items, value: Value) -> None:
@@ -230,27 +247,18 @@ def _set_view(array: Array, items: Items, value: Value) -> None:
         return
     if values.size == 0:
         return
-    if isinstance(value, Array) and array._origin is not None and isinstance(array._origin.base, Buffer):
-        # The value may be what still reads the buffer: once it has memory of its own, the buffer needs no copy.
-        value._evaluated()
-        values = _broadcast(_converted(value, handle.dtype), view)
-    del handle, view
-    buffer = _unshared(array)
-    try:
-        values.evaluate_into(region(buffer, items))
-    finally:
-        put(array, buffer)
+    if handle.is_symbolic:
+        raise ValueError("elements of a traced array can be set with a mask and one value only; or use `where`")
+    there = _computed(value, handle.dtype)
+    # As here, leading axes of extent 1 may be more for NumPy. With `...` in the key, an element is an array, too.
+    del handle, view, values
+    _set(array, items if Ellipsis in items else (*items, Ellipsis), there)
 
 
 def _set_selected(array: Array, items: Items, value: Value) -> None:
-    if isinstance(value, Array):
-        value._evaluated()
-    there = _converted(value, array.dtype).to_numpy()
-    buffer = _unshared(array)
-    try:
-        buffer[items] = there
-    finally:
-        put(array, buffer)
+    if array._handle.is_symbolic:
+        raise ValueError("elements of a traced array can be set with a mask and one value only; or use `where`")
+    _set(array, items, _computed(value, array.dtype))
 
 
 def _sole_mask(key: Any) -> Array | None:

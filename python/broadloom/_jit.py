@@ -6,6 +6,7 @@ into the kernel without a look at Python, unless the signature is new, or argume
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
@@ -17,8 +18,8 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from broadloom import _core
-from broadloom._arguments import argument, can_be_named, in_order
+from broadloom import _core, _promotion
+from broadloom._arguments import Form, Slot, Static, argument, in_order, names_of
 from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
 from broadloom._scalars import Recorded, Scalar, Tape
@@ -28,22 +29,12 @@ from broadloom._tracing import ExtentNeeded, TracerError, converted, tracing
 #: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
 Signature = tuple[tuple[Any, ...], ...]
 
-#: For each parameter: ("given", number of the argument) or ("static", type, value).
-Slot = tuple[Any, ...]
-
 #: A thread that finds another one tracing waits for so many seconds at most, and then traces itself: so that no trace that
 #: waits for another thread can wait for ever.
 _PATIENCE = 10.0
 
 #: As many traces are kept, for other threads, `text` and pickling; `_core.Dispatch` keeps as many entries.
 _KEPT = 64
-
-
-class Form(NamedTuple):
-    """How a call's arguments are handed to the function: positional ones, and keywords."""
-
-    positional: tuple[Slot, ...]
-    keywords: tuple[tuple[str, Slot], ...]
 
 
 class Traced(NamedTuple):
@@ -76,6 +67,17 @@ def _renew_locks() -> None:
 os.register_at_fork(after_in_child=_renew_locks)
 
 
+def _follow_promotion() -> None:
+    # Tables that are asked without a look at Python can't ask for the rule.
+    of, to = (JitFunction, _NumpyJitFunction) if _promotion.by_numpy() else (_NumpyJitFunction, JitFunction)
+    for function in list(_functions):
+        if type(function) is of:
+            function.__class__ = to
+
+
+_promotion.when_changed.append(_follow_promotion)
+
+
 class _Variant(_core.Dispatch):
     """The calls of a function with certain keywords and static arguments."""
 
@@ -88,6 +90,19 @@ class _Variant(_core.Dispatch):
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         raise TypeError(f"{self._owner.__name__}() was given what is neither an array nor a number")
+
+
+class _ByNumpy(_core.Dispatch):
+    """The calls of a function under NumPy's rule of promotion, with positional arguments, none of which is static."""
+
+    def __init__(self, owner: JitFunction) -> None:
+        self._owner = weakref.proxy(owner)
+
+    def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
+        return self._owner._built_plain(signature, shapes, True)  # type: ignore[no-any-return]
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+        return self._owner._general(args, kwargs)
 
 
 class JitFunction(_core.Dispatch):
@@ -119,6 +134,8 @@ class JitFunction(_core.Dispatch):
         self._traced: list[tuple[Traced, Entry]] = []
         self._variants: dict[Form, _Variant] = {}
         self._lock = threading.RLock()
+        #: The table itself is that of the standard's rule.
+        self._by_numpy = _ByNumpy(self)
         _functions.add(self)
 
     def __repr__(self) -> str:
@@ -131,7 +148,10 @@ class JitFunction(_core.Dispatch):
     # Calls.
 
     def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
-        form = Form(tuple(("given", i) for i in range(len(signature))), ())
+        return self._built_plain(signature, shapes, False)
+
+    def _built_plain(self, signature: Signature, shapes: list[tuple[int, ...]], by_numpy: bool) -> Entry:
+        form = Form(tuple(("given", i) for i in range(len(signature))), (), by_numpy)
         if self._signature is not None:
             # Too many arguments, or too few.
             self._bound((None,) * len(signature), {})
@@ -173,12 +193,11 @@ class JitFunction(_core.Dispatch):
             nonlocal has_ours
             if name in self._static:
                 try:
-                    hash(value)
+                    return ("static", Static(value))
                 except TypeError:
                     raise TypeError(
                         f"{self.__name__}: the static argument `{name}` is {type(value).__name__}, which can't be hashed"
                     ) from None
-                return ("static", type(value), value)
             has_ours |= isinstance(value, Array)
             values.append(argument(self.__name__, name, value))
             return ("given", len(values) - 1)
@@ -186,9 +205,10 @@ class JitFunction(_core.Dispatch):
         form = Form(
             tuple(slot(name, value) for name, value in positional),
             tuple((name, slot(name, value)) for name, value in keywords),
+            _promotion.by_numpy(),
         )
         if not self._static and not form.keywords:
-            return self, values, has_ours
+            return self._by_numpy if form.by_numpy else self, values, has_ours
         variant = self._variants.get(form)
         if variant is None:
             if len(self._variants) >= _KEPT:
@@ -257,6 +277,13 @@ class JitFunction(_core.Dispatch):
         return reduced(self)
 
 
+class _NumpyJitFunction(JitFunction):
+    """What a function without static arguments is while promotion is NumPy's: its class is changed with the rule."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._by_numpy(*args, **kwargs)
+
+
 class _StaticJitFunction(JitFunction):
     """With static arguments, which select the kernel by their values."""
 
@@ -309,7 +336,7 @@ def jit(
     - bool, int and float of Python are given to the kernel at each call. With an array they take its dtype, as literals do: a
       number that does not fit raises ValueError. Among themselves they follow Python's arithmetic. Defaults that are not given
       are constants. Arguments named in `static_argnames` are constants too, and may be anything that can be hashed: there is
-      a kernel for each value.
+      a kernel for each value, where 1, 1.0 and True are three, and 0.0 and -0.0 two, in tuples and frozensets, too.
     - `out=` takes the arrays to write to: one, or a tuple with one for each result. They may be arguments. After an error, or
       KeyboardInterrupt, their elements are unspecified.
     - NumPy arrays that the function finds outside of its arguments are inputs of the kernel: their memory is read at each call.
@@ -318,6 +345,8 @@ def jit(
     - Asking for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration, and functions that compute at once, such as
       `sort` and `concat`) raises `TracerError`, which names the line.
     - Functions made by `jit` that are called within another one become a part of its kernel.
+
+    Dtypes promote by the rule that holds when the function is called (see `set_options`): there are kernels for each rule.
 
     `threads`, `int_division` ("zero" or "error"), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the
     options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
@@ -365,8 +394,14 @@ def _made(function: Callable[..., Any], static: tuple[str, ...], options: dict[s
             raise ValueError(f"static_argnames: {name} has no parameter `{unknown[0]}`")
         if "out" in signature.parameters:
             raise ValueError(f"{name} has a parameter `out`, which is jit's own: the array that a call writes to")
-    made = _StaticJitFunction if static else JitFunction
-    return made(function, static, options, signature, name)
+    return class_of(static)(function, static, options, signature, name)
+
+
+def class_of(static: tuple[str, ...]) -> type[JitFunction]:
+    """The class of a function that is made now, with these static arguments."""
+    if static:
+        return _StaticJitFunction
+    return _NumpyJitFunction if _promotion.by_numpy() else JitFunction
 
 
 def _ours(x: Any) -> Any:
@@ -391,31 +426,14 @@ def _traced(owner: JitFunction, form: Form, signature: Signature, shapes: list[t
     return _trace(owner, form, signature, tuple(shapes))
 
 
-def _names(owner: JitFunction, form: Form) -> list[str]:
-    """A name for each argument that is given, as texts can have it."""
-    parameters: list[str] = []
-    if owner._signature is not None:
-        parameters = [
-            name
-            for name, p in owner._signature.parameters.items()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
-    positional = [(parameters[i] if i < len(parameters) else "", slot) for i, slot in enumerate(form.positional)]
-    names: list[str] = []
-    for name, slot in (*positional, *form.keywords):
-        if slot[0] == "given":
-            usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
-            names.append(name if usable else f"arg{slot[1]}")
-    return names
-
-
 def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[tuple[int, ...], ...] | None) -> Traced:
-    tape = Tape()
+    names = names_of(owner._signature, form)
+    tape = Tape(names)
     inputs: list[Handle] = []
     sources: list[int | Recorded] = []
     given: list[Any] = []
     fixed = iter(shapes or ())
-    for number, (name, part) in enumerate(zip(_names(owner, form), signature, strict=True)):
+    for number, (name, part) in enumerate(zip(names, signature, strict=True)):
         if part[0] == "array":
             handle = Handle.input(name, part[1], part[2] if shapes is None else next(fixed))
             inputs.append(handle)
@@ -425,7 +443,7 @@ def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[t
             given.append(tape.argument(number, name, name, part[1]))
 
     def filled(slot: Slot) -> Any:
-        return given[slot[1]] if slot[0] == "given" else slot[2]
+        return given[slot[1]] if slot[0] == "given" else slot[1].value
 
     outputs: list[Handle] = []
 
@@ -451,9 +469,15 @@ def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[t
             raise tracer from None
         structure = taken_apart(result, leaf)
         outputs = [_core.capture(handle) for handle in outputs]
+    except BaseException:
+        # What was captured is of no use, and neither is what can't be computed of it.
+        with contextlib.suppress(Exception):
+            _core.end_trace()
+        raise
+    else:
+        captured = _core.end_trace()
     finally:
         tracing.depth -= 1
-        captured = _core.end_trace()
     roots = [("result" if len(outputs) == 1 else f"result{i}", handle) for i, handle in enumerate(outputs)]
     kernel_inputs = list(inputs)
     for scalar in tape.scalars:

@@ -17,6 +17,7 @@ from broadloom import _core, _numpy_reductions
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_reductions import NO_VALUE, given, reduction
+from broadloom._operands import has_mask
 from broadloom._ufuncs import (
     BOOL,
     Number,
@@ -68,7 +69,7 @@ def operand(x: Any) -> Operand:
         number: Number = x
         return number
     if isinstance(x, (np.ndarray, np.generic, list, tuple)):
-        if isinstance(x, np.ma.MaskedArray):
+        if has_mask(type(x)):
             raise Unsupported
         return lend(np.asarray(x))
     raise Unsupported

@@ -20,6 +20,7 @@ from broadloom._core import Handle
 from broadloom._numpy_functions import array, operand
 from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import cumulative, reduction
+from broadloom._operands import has_mask
 from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
 
 #: The reductions that methods `reduce` are.
@@ -112,7 +113,7 @@ def _is_known(value: Any) -> bool:
     if isinstance(value, Array | np.generic | bool | int | float | complex | list | tuple):
         return True
     if isinstance(value, np.ndarray):
-        return not isinstance(value, np.ma.MaskedArray)
+        return not has_mask(type(value))
     return not hasattr(type(value), "__array_ufunc__") and hasattr(value, "__array__")
 
 
@@ -280,7 +281,7 @@ def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ..
     for kind in types:
         if not issubclass(kind, Array | np.ndarray) and hasattr(kind, "__array_function__"):
             return NotImplemented
-        if issubclass(kind, np.ma.MaskedArray):
+        if has_mask(kind):
             return NotImplemented
     if function in _CHANGING and isinstance(args[0], Array):
         values = np.array(args[0])

@@ -6,6 +6,7 @@ Axes are checked here rather than by the engine, since the standard and NumPy's 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any
@@ -23,6 +24,13 @@ def as_array(x: Any) -> Array:
     if isinstance(x, Array):
         return x
     return of_numpy(x) if type(x) is np.ndarray else Array._of(handle_of(x))
+
+
+def has_mask(kind: type) -> bool:
+    """Whether a class is one of NumPy's masked arrays. Unless `numpy.ma` was imported, there are none, and it is not
+    imported for that."""
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return masked is not None and issubclass(kind, masked)
 
 
 def one_axis(name: str, axis: Any, rank: int) -> int:

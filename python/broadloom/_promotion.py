@@ -6,6 +6,7 @@ promote by NumPy's rules whatever it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from broadloom import _core
@@ -14,6 +15,9 @@ from broadloom._core import Handle
 Rule = Literal["strict", "numpy"]
 
 _by_numpy = False
+
+#: Called when the rule has changed.
+when_changed: list[Callable[[], None]] = []
 
 
 def by_numpy() -> bool:
@@ -37,6 +41,14 @@ def apply(op: str, *operands: Handle | bool | float) -> Handle:
     return _core.apply(op, *operands, numpy_promotion=True)
 
 
+def _set(by_numpy: bool) -> None:
+    global _by_numpy
+    if by_numpy != _by_numpy:
+        _by_numpy = by_numpy
+        for function in when_changed:
+            function()
+
+
 class set_options:  # noqa: N801  a function to its callers, and a context
     """Sets how dtypes promote, for the whole process: as a statement from now on, after `with` for a block.
 
@@ -55,15 +67,13 @@ class set_options:  # noqa: N801  a function to its callers, and a context
     """
 
     def __init__(self, *, promotion: Rule) -> None:
-        global _by_numpy
         if promotion not in ("strict", "numpy"):
             raise ValueError(f"promotion is {promotion!r}, expected 'strict' or 'numpy'")
         self._before = _by_numpy
-        _by_numpy = promotion == "numpy"
+        _set(promotion == "numpy")
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, *_: Any) -> None:
-        global _by_numpy
-        _by_numpy = self._before
+        _set(self._before)

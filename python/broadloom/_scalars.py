@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from broadloom._array import Array
@@ -60,7 +60,10 @@ class Recorded:
 class Tape:
     """What a trace does with numbers, and the numbers that it made."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
+        """A tape for a trace whose arguments have these names."""
+        prefixes = ("scalar_", *(f"scalar{i}_" for i in range(len(names))))
+        self._prefix = next(made for made in prefixes if not any(name.startswith(made) for name in names))
         self.steps: list[Step] = []
         self.scalars: list[Scalar] = []
 
@@ -74,7 +77,7 @@ class Tape:
         references = tuple(x._reference if isinstance(x, Scalar) else ("number", x) for x in operands)
         self.steps.append((name, references))
         at = len(self.steps) - 1
-        return self._scalar(f"scalar_{at}", shown, _kind(name, operands), ("step", at))
+        return self._scalar(f"{self._prefix}{at}", shown, _kind(name, operands), ("step", at))
 
     def source(self, scalar: Scalar) -> int | Recorded:
         """Where a kernel's input that a scalar has become comes from."""

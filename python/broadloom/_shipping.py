@@ -38,9 +38,9 @@ def function_of_kernels(
     traced: list[Traced],
 ) -> JitFunction:
     """The function that was pickled by its kernels."""
-    from broadloom._jit import JitFunction, _StaticJitFunction
+    from broadloom._jit import class_of
 
-    made = (_StaticJitFunction if static else JitFunction)(None, static, options, signature, name)
+    made = class_of(static)(None, static, options, signature, name)
     made._traced = [(one, one.entry()) for one in traced]
     return made
 

@@ -336,3 +336,38 @@ def test_print_options_of_numpy_hold() -> None:
     with np.printoptions(precision=2, threshold=3, edgeitems=1):
         assert repr(x) == "Array([0.33, ..., 3.  ], shape=(5,), dtype=float64)"
         assert repr(x + 0) == "Array([0.33, ..., 3.  ], shape=(5,), dtype=float64)"
+
+
+class Meanwhile:
+    """Stands for a handle; while it is evaluated, something else happens."""
+
+    def __init__(self, handle: Handle, then: Callable[[], None]) -> None:
+        self.handle, self.then = handle, then
+
+    is_evaluated = False
+
+    def evaluate(self) -> Handle:
+        self.then()
+        return self.handle.evaluate()
+
+
+def test_what_is_set_while_an_array_is_evaluated_stays() -> None:
+    x = bl.asarray(np.arange(3.0)) + 1
+    seven = bl.full((3,), 7.0)._handle
+    x._handle = Meanwhile(x._handle, lambda: x._replace(seven))  # type: ignore[assignment]
+    assert x._evaluated().to_numpy().tolist() == [1.0, 2.0, 3.0]
+    assert x.tolist() == [7.0, 7.0, 7.0]
+
+
+def test_what_progress_sets_stays() -> None:
+    x = bl.asarray(np.zeros(1 << 20)) + 1
+    calls = []
+
+    def progress(done: int, total: int) -> None:
+        if not calls:
+            x[0] = 5
+        calls.append(done)
+
+    bl.evaluate(x, progress=progress)
+    assert calls
+    assert x[:2].tolist() == [5.0, 1.0]

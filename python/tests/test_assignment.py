@@ -2,12 +2,14 @@
 NumPy's has, no array that NumPy was given changes, and neither does memory that is shared."""
 
 import random
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
 import broadloom as bl
+from broadloom import _indexing
 
 LENGTH = 5
 STEPS = 30
@@ -93,3 +95,114 @@ def test_assignments_change_one_array(seed: int) -> None:
     for _ in range(STEPS):
         choice.choice([pairs.assign, pairs.assign, pairs.assign, pairs.build, pairs.give, pairs.drop])()
     pairs.check()
+
+
+KEYS: list[Any] = [0, slice(1, 3), np.array([0, 2])]
+
+
+def own(length: int = LENGTH) -> bl.Array:
+    """An array whose memory is its own, since elements of it were set: the next ones are set in place."""
+    x = bl.asarray(np.arange(float(length))) + 1
+    x[0] = 10.0
+    return x
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_an_interrupt_while_elements_are_set_leaves_all_elements(key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = own()
+    y = x + 1 if isinstance(key, slice) else None
+    before = x.tolist()
+    taken = _indexing.taken
+
+    def interrupted(array: bl.Array) -> Any:
+        taken(array)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(_indexing, "taken", interrupted)
+        x[key] = 77.0
+    assert x.tolist() == before and (x + 0).tolist() == before
+    x[key] = 77.0
+    expected = np.array(before)
+    expected[key] = 77.0
+    assert x.tolist() == expected.tolist() and (x + 0).tolist() == expected.tolist()
+    assert y is None or y.tolist() == [value + 1 for value in before]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("shared", [False, True])
+def test_who_reads_while_elements_are_set_sees_the_others(
+    key: Any, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = own()
+    other = x + 1 if shared else None
+    before = x.tolist()
+    taken, seen = _indexing.taken, []
+
+    def read() -> None:
+        seen.append((x.tolist(), (x + 0).tolist(), np.asarray(x[1:]).tolist()))
+
+    def watched(array: bl.Array) -> Any:
+        made = taken(array)
+        reader = threading.Thread(target=read)
+        reader.start()
+        reader.join()
+        return made
+
+    monkeypatch.setattr(_indexing, "taken", watched)
+    x[key] = 77.0
+    assert seen and all(one == (before, before, before[1:]) for one in seen)
+    expected = np.array(before)
+    expected[key] = 77.0
+    assert x.tolist() == expected.tolist()
+    assert other is None or other.tolist() == [value + 1 for value in before]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_another_thread_sets_meanwhile_is_not_lost(key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = own()
+    expected = np.array(x.tolist())
+    taken, derived = _indexing.taken, []
+
+    def set_another(array: bl.Array) -> Any:
+        made = taken(array)
+        monkeypatch.setattr(_indexing, "taken", taken)
+        derived.append(x + 0)
+        x[4] = 55.0
+        return made
+
+    monkeypatch.setattr(_indexing, "taken", set_another)
+    x[key] = 77.0
+    expected[key] = 77.0
+    expected[4] = 55.0
+    assert x.tolist() == expected.tolist() and (x + 0).tolist() == expected.tolist()
+    assert derived[0].tolist()[4] == 5.0
+
+
+def test_a_value_that_can_not_be_computed_leaves_all_elements() -> None:
+    x = bl.asarray(np.arange(LENGTH))
+    x[0] = 10
+    before = x.tolist()
+    value = bl.asarray(np.arange(4))
+    stop = Stopped(value._handle)
+    value._handle, value._origin = stop, None  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        x[1:] = value
+    assert x.tolist() == before and (x + 0).tolist() == before
+
+
+class Stopped:
+    """Stands for a handle whose evaluation is interrupted."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handle, name)
+
+    is_evaluated = False
+
+    def evaluate(self, *_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    evaluate_into = to_numpy = evaluate

@@ -379,3 +379,19 @@ def test_a_captured_array_that_changes_its_dtype_is_an_error() -> None:
     w.dtype = np.int64  # type: ignore[misc]
     with pytest.raises(ValueError, match="changed its dtype"):
         f(x)
+
+
+def test_masked_arrays_are_not_imported_to_look_for_them() -> None:
+    made = run(
+        """
+        import sys
+        import numpy as np
+        import broadloom as bl
+
+        known = "numpy.ma" in sys.modules
+        x = bl.asarray([1.0, 2.0])
+        np.add(x, np.ones(2)), np.sum(x), np.concatenate([x, np.ones(2)])
+        print(known, "numpy.ma" in sys.modules)
+        """
+    )
+    assert made.stdout == "False False\n", (made.stdout, made.stderr)

@@ -626,3 +626,147 @@ def test_options_that_no_number_can_be_are_errors_of_their_values() -> None:
     for options in ({"threads": -1}, {"threads": 10**30}, {"max_bytes": -1}, {"vector_width": 10**10}):
         with pytest.raises(ValueError):
             bl.jit(lambda x: x + 1, **options)(np.ones(3))  # type: ignore[arg-type]
+
+
+# Static arguments that are equal and yet not the same.
+
+
+def test_static_zeros_with_signs_have_kernels_of_their_own() -> None:
+    f = bl.jit(lambda x, c: x * c, static_argnames="c")
+    x = np.ones(1)
+    for zero in (0.0, -0.0, np.float32(0.0), np.float32(-0.0), 0.0):
+        assert np.signbit(f(x, zero)).item() == bool(np.signbit(zero))
+    g = bl.jit(lambda x, c: x * next(iter(c))[0], static_argnames="c")
+    for zero in (0.0, -0.0):
+        assert np.signbit(g(x, ((zero,),))).item() == bool(np.signbit(zero))
+        assert np.signbit(g(x, frozenset([(zero,)]))).item() == bool(np.signbit(zero))
+
+
+def test_items_of_static_arguments_have_their_types() -> None:
+    f = bl.jit(lambda x, c: x * c[0], static_argnames="c")
+    x = np.array([3], "i1")
+    assert f(x, (2,)).tolist() == [6]
+    with pytest.raises(TypeError):
+        f(x, (2.0,))
+    kinds = bl.jit(lambda x, c: (x, [type(item).__name__ for item in c]), static_argnames="c")
+    assert kinds(x, (1,))[1] == ["int"]
+    assert kinds(x, (True,))[1] == ["bool"]
+    assert kinds(x, frozenset([1.0]))[1] == ["float"]
+    assert kinds(x, frozenset([1]))[1] == ["int"]
+
+
+def test_static_arguments_that_are_the_same_share_a_kernel() -> None:
+    traces = []
+
+    @bl.jit(static_argnames="c")
+    def f(x: Any, c: Any) -> Any:
+        traces.append(c)
+        return x + 1
+
+    for _ in range(2):
+        f(np.ones(1), float("nan"))
+        f(np.ones(1), (1, ("a", frozenset([2, (3.0, None)]))))
+        f(np.ones(1), frozenset())
+    assert len(traces) == 3
+    with pytest.raises(TypeError, match="the static argument `c` is tuple, which can't be hashed"):
+        f(np.ones(1), (1, [2]))
+
+
+def test_a_static_argument_of_any_depth_is_one() -> None:
+    f = bl.jit(lambda x, c: x + len(c), static_argnames="c")
+    deep: Any = ()
+    for _ in range(200_000):
+        deep = (deep,)
+    assert f(np.ones(1), deep).item() == 2
+    assert f(np.ones(1), deep).item() == 2
+
+
+# The rule of promotion.
+
+
+@pytest.mark.parametrize("options", [{}, {"static_argnames": "c"}])
+def test_a_kernel_is_of_the_rule_of_promotion_that_it_was_traced_under(options: dict[str, Any]) -> None:
+    f = bl.jit(lambda x, c=None: x * 2.5, **options)
+    x = np.array([1, 2])
+    for _ in range(2):
+        with pytest.raises(TypeError):
+            f(x)
+        with bl.set_options(promotion="numpy"):
+            for _ in range(2):
+                assert f(x).tolist() == [2.5, 5.0]
+                assert f(x=x).tolist() == [2.5, 5.0]
+            assert "2.5" in f.text(x) and "2.5" in f.text(x=x)
+            made_within = bl.jit(lambda x: x * 2.5)
+            out = np.empty(2)
+            assert made_within(x, out=out) is out and out.tolist() == [2.5, 5.0]
+            assert np.asarray(made_within(bl.asarray(x))).tolist() == [2.5, 5.0]
+        with pytest.raises(TypeError):
+            f(x=x)
+        with pytest.raises(TypeError):
+            made_within(x)
+
+
+def test_a_rule_of_promotion_within_a_function_is_of_its_trace() -> None:
+    @bl.jit
+    def f(x: Any) -> Any:
+        with bl.set_options(promotion="numpy"):
+            return x * 2.5
+
+    assert f(np.array([2])).tolist() == [5.0]
+    assert f(np.array([4])).tolist() == [10.0]
+    assert pickle.loads(pickle.dumps(f))(np.array([4])).tolist() == [10.0]
+
+
+# Names that are made.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n, n__float32: x * n + n__float32",
+        "n__float32, n: x * n + n__float32",
+        "n, n__float32, arg1: x * n + n__float32 + arg1 - arg1",
+        "n, scalar_0: x * (n + n) + scalar_0 - n",
+        "n, scalar_0__float32: x * (n + n) + scalar_0__float32 - n",
+        "n, scalar0_0, scalar_1: x * (n + n) + scalar_1 - n + scalar0_0 - scalar0_0",
+    ],
+)
+def test_names_that_are_made_differ_from_those_of_parameters(text: str) -> None:
+    of = eval(f"lambda x, {text}")
+    f = bl.jit(of)
+    x = np.arange(3, dtype=np.float32)
+    numbers = [2.0, 5.0, 7.0][: of.__code__.co_argcount - 1]
+    assert f(x, *numbers).tolist() == of(x, *numbers).tolist()
+    arrays = [np.float32(number) * x for number in numbers]
+    assert f(x, *arrays).tolist() == of(x, *arrays).tolist()
+    is_n = [name == "n" for name in inspect.signature(of).parameters][1:]
+    mixed = [number if n else array for n, number, array in zip(is_n, numbers, arrays, strict=True)]
+    assert f(x, *mixed).tolist() == of(x, *mixed).tolist()
+
+
+def test_parameters_that_are_called_as_others_are_renamed() -> None:
+    names: dict[str, Any] = {}
+    exec("def f(arg1, größe, arg2, true): return arg1 + größe * arg2 - true", names)
+    f = bl.jit(names["f"])
+    assert f(np.ones(1), np.ones(1), 3.0, np.ones(1)).item() == 3
+    exec("def g(größe, arg0, *, arg1): return größe + arg0 * arg1", names)
+    assert bl.jit(names["g"])(np.ones(1), 2.0, arg1=np.ones(1)).item() == 3
+
+
+def test_an_exception_is_not_hidden_by_what_was_captured_before() -> None:
+    # No memory could take it.
+    line = bl.asarray(np.ones(10**6))
+    huge = line[:, None, None] + line[:, None] + line
+
+    class Own(Exception):
+        pass
+
+    @bl.jit
+    def fails(x: Any) -> Any:
+        x + huge
+        raise Own
+
+    with pytest.raises(Own):
+        fails(np.ones(1))
+    # The trace is over: memory is memory.
+    assert (bl.asarray(np.ones(3)) + 1).tolist() == [2, 2, 2]
