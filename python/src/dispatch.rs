@@ -130,10 +130,7 @@ impl Dispatch {
             return Ok((known, shapes));
         }
         let described = described(py, &signature, arguments)?;
-        let of_arrays = arguments.iter().filter_map(|argument| match argument {
-            Argument::Array(_, memory) => Some(PyTuple::new(py, &memory.shape)),
-            Argument::Number(_) => None,
-        });
+        let of_arrays = shapes_of(arguments).map(|shape| PyTuple::new(py, shape));
         let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
         let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
         let of_entry = entry.get().is_by_shape().then(|| shapes.clone());

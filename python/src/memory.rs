@@ -4,6 +4,7 @@
 //! NumPy's memory, but a [`Region`] or a [`ViewMut`], which are read and written through pointers. An array that is read
 //! is kept alive by a reference to it.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use broadloom::{Array, DType, In, Out, Region, ViewMut};
@@ -248,29 +249,47 @@ pub fn share<'py>(py: Python<'py>, mut array: Array<'static>) -> PyResult<Bound<
         }
     };
     let base = Bound::new(py, Memory { array })?;
-    let mut extents: Axes<npyffi::npy_intp> =
-        shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
     let descriptor = dtype::numpy(py, dtype)?;
     // SAFETY: `data` has the elements of this shape in row-major order for as long as `base` lives, which becomes the array's
-    // base; NumPy takes over the reference to the descriptor, and steals that to the base. Without the flag for writing,
-    // NumPy writes nothing.
+    // base; NumPy steals the reference to it. Without the flag for writing, NumPy writes nothing.
     unsafe {
-        let made = PY_ARRAY_API.PyArray_NewFromDescr(
-            py,
-            npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type),
-            descriptor.into_dtype_ptr(),
-            extents.len() as i32,
-            extents.as_mut_ptr(),
-            std::ptr::null_mut(),
-            data.cast(),
-            flags,
-            std::ptr::null_mut(),
-        );
-        let made = Bound::from_owned_ptr_or_err(py, made)?;
+        let made = of_descriptor(py, &descriptor, &shape, data.cast(), flags)?;
         match PY_ARRAY_API.PyArray_SetBaseObject(py, made.as_ptr().cast::<PyArrayObject>(), base.into_ptr()) {
             0 => Ok(made),
             _ => Err(PyErr::fetch(py)),
         }
+    }
+}
+
+/// A new array of NumPy's in row-major order, over memory at a pointer; over memory of its own, if that is null.
+///
+/// # Safety
+/// The memory must have the elements of this shape and dtype for as long as the array lives; no flag but that for writing may be
+/// given beside those of row-major order.
+unsafe fn of_descriptor<'py>(
+    py: Python<'py>,
+    descriptor: &Bound<'py, PyArrayDescr>,
+    shape: &[usize],
+    data: *mut c_void,
+    flags: i32,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut extents: Axes<npyffi::npy_intp> =
+        shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
+    // SAFETY: there are as many extents as dimensions, and the memory is what the safety section says; NumPy takes over a reference
+    // to the descriptor. What it gives is a new reference, or null with an exception.
+    unsafe {
+        let made = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type),
+            descriptor.clone().into_dtype_ptr(),
+            extents.len() as i32,
+            extents.as_mut_ptr(),
+            std::ptr::null_mut(),
+            data,
+            flags,
+            std::ptr::null_mut(),
+        );
+        Bound::from_owned_ptr_or_err(py, made)
     }
 }
 
@@ -280,47 +299,22 @@ const SMALL: usize = 1 << 14;
 /// A new array of NumPy's, to be written.
 pub fn new<'py>(py: Python<'py>, dtype: DType, shape: &[usize]) -> PyResult<Bound<'py, PyUntypedArray>> {
     let bytes = shape.iter().try_fold(dtype.size(), |bytes, &extent| bytes.checked_mul(extent));
-    if bytes.is_none_or(|bytes| bytes > SMALL) {
-        let array = Array::for_overwrite(shape, dtype).or_raise()?;
-        return Ok(share(py, array)?.cast_into()?);
+    match bytes.filter(|bytes| *bytes <= SMALL) {
+        Some(bytes) => new_short(py, &dtype::numpy(py, dtype)?, shape, bytes),
+        None => Ok(share(py, Array::for_overwrite(shape, dtype).or_raise()?)?.cast_into()?),
     }
-    let mut extents: Axes<npyffi::npy_intp> =
-        shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
-    let descriptor = dtype::numpy(py, dtype)?;
-    // SAFETY: there are as many extents as dimensions; NumPy takes over the reference to the descriptor. The memory is zeroed, so
-    // that it may be read whatever becomes of the run.
-    let made = unsafe {
-        let rank = extents.len() as i32;
-        PY_ARRAY_API.PyArray_Zeros(py, rank, extents.as_mut_ptr(), descriptor.into_dtype_ptr(), 0)
-    };
-    // SAFETY: a new reference, or null with an exception.
-    Ok(unsafe { Bound::from_owned_ptr_or_err(py, made) }?.cast_into()?)
 }
 
-/// A new array of NumPy's of a few bytes, to be written; all of them are zero.
+/// A new array of NumPy's of a few bytes, which its dtype and extents are, to be written; all of them are zero.
 pub fn new_short<'py>(
     py: Python<'py>,
     descriptor: &Bound<'py, PyArrayDescr>,
     shape: &[usize],
     bytes: usize,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
-    let mut extents: Axes<npyffi::npy_intp> =
-        shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
-    // SAFETY: there are as many extents as dimensions; NumPy takes over a reference to the descriptor. What it gives is a new
-    // reference, or null with an exception; a new array has its `bytes`, which its dtype and extents are, from `data` on.
+    // SAFETY: NumPy allocates the memory, which has so many bytes from `data` on; what is made is an array.
     unsafe {
-        let made = PY_ARRAY_API.PyArray_NewFromDescr(
-            py,
-            npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type),
-            descriptor.clone().into_dtype_ptr(),
-            extents.len() as i32,
-            extents.as_mut_ptr(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            0,
-            std::ptr::null_mut(),
-        );
-        let made = Bound::from_owned_ptr_or_err(py, made)?;
+        let made = of_descriptor(py, descriptor, shape, std::ptr::null_mut(), 0)?;
         let data = (*_PyArray_GET_ITEM_DATA(made.as_ptr().cast::<PyArrayObject>())).data;
         std::ptr::write_bytes(data, 0, bytes);
         Ok(made.cast_into_unchecked())
