@@ -17,7 +17,7 @@ pub struct Command {
 }
 
 /// What begins a command. `fingerprint` and `accuracy` are commands of the testkit.
-const PROGRAMS: [&str; 6] = ["cargo", "broadloom", "make", "python3", "fingerprint", "accuracy"];
+const PROGRAMS: [&str; 7] = ["cargo", "broadloom", "make", "python", "python3", "fingerprint", "accuracy"];
 
 /// The command of a line, if it begins with a program of ours or is a script.
 pub fn parse(line: &str) -> Option<Command> {
@@ -144,7 +144,9 @@ pub fn fault(command: &Command, help: &dyn Fn(&str) -> String) -> Option<String>
         "cargo" => cargo(rest, &own),
         "broadloom" => own(rest),
         "make" => make(rest),
-        "python3" => script(rest.first()?, &rest[1..]),
+        // `python -m MODULE` is a program of somebody else.
+        "python" | "python3" if rest[0] == "-m" => None,
+        "python" | "python3" => script(&rest[0], &rest[1..]),
         name @ ("fingerprint" | "accuracy") => {
             let place = package("broadloom-testkit").and_then(|package| package.target("--bin", name));
             let sources = place.map(|place| sources(&place)).unwrap_or_default();
