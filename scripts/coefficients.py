@@ -70,18 +70,45 @@ def remez(target, weight, points, powers):
     return coefficients
 
 
-def fit(function, lo, hi, degree, weight, rounding, singly=99):
+def lawson(target, weight, points, powers):
+    """The same by weights that grow where the error is large (C. L. Lawson, 1961): slower, and at ease with a 0 amid the points."""
+    n = len(powers)
+    rows = [[w * x**p for p in powers] for x, w in zip(points, weight)]
+    right = [w * t for w, t in zip(weight, target)]
+    shares = [mpf(1) / len(points)] * len(points)
+    best = None
+    for _ in range(80):
+        normal = mp.matrix(n, n)
+        side = mp.matrix(n, 1)
+        for row, value, share in zip(rows, right, shares):
+            for i in range(n):
+                scaled = share * row[i]
+                side[i] += scaled * value
+                for j in range(n):
+                    normal[i, j] += scaled * row[j]
+        coefficients = list(mp.lu_solve(normal, side))
+        error = [abs(value - sum(c * r for c, r in zip(coefficients, row))) for row, value in zip(rows, right)]
+        worst = max(error)
+        if best is None or worst < best[0]:
+            best = (worst, coefficients)
+        shares = [share * e for share, e in zip(shares, error)]
+        total = sum(shares)
+        shares = [share / total for share in shares]
+    return best[1]
+
+
+def fit(function, lo, hi, degree, weight, rounding, singly=99, solve=remez, count=GRID):
     """Rounded coefficients of x^0 … x^degree, lowest first, and the largest weighted error.
 
     Where 0 is amid the interval and the degree high, what is left to fit is next to nothing around 0 after a few
     coefficients: all but the first ones are rounded at once, which costs a bit or two."""
-    points = [x for x in grid(mpf(lo), mpf(hi), GRID) if weight(x) != 0]
+    points = [x for x in grid(mpf(lo), mpf(hi), count) if weight(x) != 0]
     target = [function(x) for x in points]
     weights = [weight(x) for x in points]
     fixed = []
     while len(fixed) <= degree:
         first = len(fixed)
-        free = remez(target, weights, points, list(range(first, degree + 1)))
+        free = solve(target, weights, points, list(range(first, degree + 1)))
         rounded = [rounding(c) for c in (free[:1] if first < singly else free)]
         target = [t - sum(c * x ** (first + k) for k, c in enumerate(rounded)) for t, x in zip(target, points)]
         fixed += rounded
@@ -136,6 +163,13 @@ asin_tail = lambda z: near(
     lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
     taylor([fact(2 * k + 2) / (4 ** (k + 1) * fact(k + 1) ** 2 * (2 * k + 3)) for k in range(14)]),
 )
+# Twice the tangent of half the angle.
+half_tan_tail = lambda u: near(
+    u,
+    lambda u: (2 * mp.tan(mp.sqrt(u) / 2) / mp.sqrt(u) - 1) / u,
+    taylor([c / mpf(4) ** (k + 1) for k, c in enumerate([mpf(1) / 3, mpf(2) / 15, mpf(17) / 315, mpf(62) / 2835])]),
+)
+exp2_tail = lambda f: near(f, lambda f: (2**f - 1) / f, taylor([mp.log(2) ** (k + 1) / fact(k + 1) for k in range(9)]))
 
 # The cube root of 1/m, to start from.
 cbrt_start = lambda f: (1 + f) ** (-mpf(1) / 3)
@@ -147,6 +181,10 @@ erf_tail = lambda u: near(
 )
 # erfc(a) without its exponential, which falls slowly.
 scaled_erfc = lambda a: mp.exp(a * a) * mp.erfc(a)
+# log2 of erfc around a point at which it is nearly a float32 of 23 bits.
+ERFC_LOG_POINT = mpf(1871) / 2048
+ERFC_LOG_THERE = mp.nint(mp.log(mp.erfc(ERFC_LOG_POINT), 2) * 2**21) / 2**21
+erfc_log_rest = lambda v: (mp.log(mp.erfc(ERFC_LOG_POINT + v), 2) - ERFC_LOG_THERE) / v
 # t = (a − c)/(a + c), the other way round.
 from_centre = lambda c, t: c * (1 + t) / (1 - t)
 to_centre = lambda c, a: (mpf(a) - c) / (mpf(a) + c)
@@ -204,7 +242,26 @@ TABLES = [
      "sin(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of r"),
     ("COS_SINGLE", cos_tail, 0, SINGLE_R_2, {"single": 2}, lambda u: u**2,
      "cos(r) ≈ 1 − u/2 + u²·P(u), u = r²", "|r| ≤ 0.7908", "of 1"),
+    ("TAN_SINGLE", half_tan_tail, 0, SINGLE_R_2, {"single": 3}, lambda u: u,
+     "2·tan(r/2) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of the result"),
+    ("ATAN_SINGLE", atan_tail, 0, mpf("0.25"), {"single": 4}, lambda z: z,
+     "atan(t) ≈ t + t·z·P(z), z = t²", "|t| ≤ 1/2", "of t"),
+    ("ASIN_SINGLE", asin_tail, 0, mpf("0.25"), {"single": 4}, lambda z: z,
+     "asin(x) ≈ x + x·z·P(z), z = x²", "|x| ≤ 1/2", "of x"),
+    ("ERF_SINGLE", erf_tail, 0, mpf("0.663"), {"single": 4}, lambda u: u / mp.erf(mp.sqrt(u)) * mp.sqrt(u) if u else mpf(0),
+     "erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x²", "|x| ≤ 0.814", "of the result"),
+    ("ERFC_LOG_SINGLE", erfc_log_rest, mpf("0.81") - ERFC_LOG_POINT, 4 - ERFC_LOG_POINT, {"single": 5},
+     lambda v: v * mp.erfc(ERFC_LOG_POINT + v) * mp.log(2),
+     "erf(x) ≈ 1 − 2^(ERFC_LOG_THERE + v·P(v)), v = x − ERFC_LOG_POINT", "0.81 ≤ x ≤ 4", "of 1"),
+    ("EXP2_SINGLE", exp2_tail, mpf(-1) / 2, mpf(1) / 2, {"single": 5}, lambda f: f / 2**f,
+     "2^f ≈ 1 + f·P(f)", "|f| ≤ 1/2", "of the result"),
 ]
+
+# How many coefficients are rounded one after the other, where not all of them; see `fit`.
+SINGLY = {"ERFC": 2, "ERF_SINGLE": 3}
+
+# Tables around 0 that take the slower fit, on fewer points.
+LAWSON = {"ERFC_LOG_SINGLE", "EXP2_SINGLE"}
 
 
 def literal(x, single=False):
@@ -259,7 +316,8 @@ def main():
         for variant, degree in variants.items():
             single = variant == "single"
             rounding = to_single if single else to_double
-            coefficients, worst = fit(function, lo, hi, degree, weight, rounding, singly=2 if name == "ERFC" else 99)
+            how = {"solve": lawson, "count": 120} if name in LAWSON else {}
+            coefficients, worst = fit(function, lo, hi, degree, weight, rounding, singly=SINGLY.get(name, 99), **how)
             name_of = name if single else f"{name}_{variant.upper()}"
             kind = "f32" if single else "f64"
             out.append(f"/// {form}, {interval}; error below 2^{float(mp.ceil(mp.log(worst, 2) * 100) / 100):.2f} {relative}.")
@@ -300,6 +358,12 @@ def main():
     out.append(constant("HALF_PI", "π/2 as an unevaluated sum of three doubles.", parts))
     out.append(constant("CBRT_HALF", "∛½, ∛2.", [to_double(mp.cbrt(mpf(1) / 2)), to_double(mp.cbrt(2))]))
     out.append(constant("ERF_SLOPE", "2/√π − 1.", [to_double(ERF_SLOPE)]))
+    out.append("/// 2/√π − 1 as float32.")
+    out.append(f"pub const ERF_SLOPE_SINGLE: f32 = {literal(single(ERF_SLOPE), True)};\n")
+    out.append("/// Where log2 of erfc is a float32.")
+    out.append(f"pub const ERFC_LOG_POINT: f32 = {literal(ERFC_LOG_POINT, True)};\n")
+    out.append("/// log2 of erfc at [`ERFC_LOG_POINT`], which differs from it by 2^-29.")
+    out.append(f"pub const ERFC_LOG_THERE: f32 = {literal(ERFC_LOG_THERE, True)};\n")
     out.append(constant("ERF_CENTRE", "exp(4)·erfc(2).", [to_double(ERF_CENTRE)]))
     out.append(constant("ERFC_CENTRE", "11/2·exp(16)·erfc(4) as a double-double.", double_double(ERFC_CENTRE)))
     third = mpf(2) / 3
