@@ -12,7 +12,7 @@ mod root;
 mod tangent;
 mod trigonometric;
 
-pub(crate) use error_function::erf;
+pub(crate) use error_function::{erf, erfc};
 pub(crate) use exponential::exp;
 pub(crate) use half::exp_half;
 pub(crate) use hypotenuse::hypot;
