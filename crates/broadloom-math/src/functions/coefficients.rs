@@ -288,6 +288,19 @@ pub const ERFC_SHORT: [f64; 13] = [
 /// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-28.22 of the result.
 pub const EXP_SINGLE: [f32; 5] = [0.49999994, 0.16666517, 0.041668102, 0.008369191, 0.001383884];
 
+/// expm1(r) ≈ r + r²·P(r), |r| ≤ 0.34658; error below 2^-31.05 of the result.
+pub const EXPM1_SINGLE: [f32; 6] = [0.5, 0.16666666, 0.041666478, 0.008333604, 0.0013933908, 0.00019702442];
+
+/// 2^f ≈ 1 + f·P(f), |f| ≤ 0.5; error below 2^-28.20 of the result.
+pub const EXP2_SINGLE: [f32; 6] =
+    [0.6931472, 0.24022646, 0.055503577, 0.009618737, 0.0013392018, 0.00015250158];
+
+/// cosh(r) ≈ 1 + u·P(u), u = r², |r| ≤ 0.34658; error below 2^-33.24 of 1.
+pub const COSH_SINGLE: [f32; 3] = [0.5, 0.04166646, 0.0013935426];
+
+/// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-34.32 of r.
+pub const SINH_SINGLE: [f32; 3] = [0.16666667, 0.008333175, 0.00019974122];
+
 /// log(1+f) ≈ f − f²/2 + f³·P(f), √½ − 1 ≤ f ≤ √2 − 1; error below 2^-27.66 of the result.
 pub const LOG_SINGLE: [f32; 9] = [
     0.33333313,

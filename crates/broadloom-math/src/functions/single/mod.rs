@@ -3,12 +3,15 @@
 //! over all 2^32 arguments (docs/accuracy.md). The modules of the functions in float64 name the sources.
 
 mod exponential;
+mod float32;
 mod half;
+mod hyperbolic;
 mod logarithm;
 mod trigonometric;
 
-pub(crate) use exponential::exp;
+pub(crate) use exponential::{exp, exp2, expm1};
 pub(crate) use half::exp_half;
+pub(crate) use hyperbolic::{cosh, sinh, tanh};
 pub(crate) use logarithm::{log, log2};
 pub(crate) use trigonometric::{cos, sin};
 
