@@ -301,18 +301,13 @@ pub const COSH_SINGLE: [f32; 3] = [0.5, 0.04166646, 0.0013935426];
 /// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-34.32 of r.
 pub const SINH_SINGLE: [f32; 3] = [0.16666667, 0.008333175, 0.00019974122];
 
-/// log(1+f) ≈ f − f²/2 + f³·P(f), √½ − 1 ≤ f ≤ √2 − 1; error below 2^-27.66 of the result.
-pub const LOG_SINGLE: [f32; 9] = [
-    0.33333313,
-    -0.25000167,
-    0.20002224,
-    -0.16659367,
-    0.14209527,
-    -0.12549786,
-    0.121102184,
-    -0.10915131,
-    0.05328627,
-];
+/// log(1+f) ≈ f − f²/2 + f³·P(f), −1/4 ≤ f ≤ 1/2; error below 2^-27.51 of the result.
+pub const LOG_SINGLE: [f32; 8] =
+    [0.3333345, -0.25000098, 0.19990844, -0.16647272, 0.14478374, -0.13161331, 0.104636155, -0.04508011];
+
+/// log(1+f) ≈ f − f²/2 + f³·P(f), |f| ≤ 1/3; error below 2^-27.66 of the result.
+pub const LOG_CENTRED_SINGLE: [f32; 8] =
+    [0.33333215, -0.24999796, 0.20010418, -0.16680536, 0.14005941, -0.121838436, 0.13983431, -0.1289283];
 
 /// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7908; error below 2^-27.86 of r.
 pub const SIN_SINGLE: [f32; 3] = [-0.16666654, 0.008332102, -0.00019506847];
@@ -340,6 +335,12 @@ pub const LN2_SINGLE: [f32; 4] = [0.6931472, -1.9046542e-09, 0.69314575, 1.42860
 
 /// 1/ln 2 as the sum of two float32.
 pub const LOG2_E_SINGLE: [f32; 2] = [1.442695, 1.925963e-08];
+
+/// log10 2 as the sum of a float32 with 16 bits, whose multiples by an exponent are exact, and the rest.
+pub const LOG10_2_SINGLE: [f32; 2] = [0.3010254, 4.605039e-06];
+
+/// 1/ln 10 as the sum of two float32.
+pub const LOG10_E_SINGLE: [f32; 2] = [0.4342945, -1.010305e-08];
 
 /// 2/π.
 pub const TWO_OVER_PI: f64 = 0.6366197723675814;

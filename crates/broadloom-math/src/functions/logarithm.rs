@@ -30,8 +30,7 @@ function! {
     LogAddExp
 }
 
-through_float64!(unary Log1p log1p; Log10 log10;);
-through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2;);
+through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2; Log10 log10 single::log10; Log1p log1p single::log1p;);
 through_float64!(binary_typed LogAddExp logaddexp;);
 
 /// A positive number as 2^e · (1 + f + low): `e` is integral, √½ ≤ 1 + f < √2, `low` far below f's last place.

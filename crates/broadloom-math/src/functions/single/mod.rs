@@ -12,7 +12,7 @@ mod trigonometric;
 pub(crate) use exponential::{exp, exp2, expm1};
 pub(crate) use half::exp_half;
 pub(crate) use hyperbolic::{cosh, sinh, tanh};
-pub(crate) use logarithm::{log, log2};
+pub(crate) use logarithm::{log, log1p, log2, log10};
 pub(crate) use trigonometric::{cos, sin};
 
 use crate::ops::Ops;
