@@ -25,8 +25,7 @@ function! {
     Atanh
 }
 
-through_float64!(unary_with_single Sinh sinh single::sinh; Cosh cosh single::cosh; Tanh tanh single::tanh;);
-through_float64!(unary Asinh asinh; Acosh acosh; Atanh atanh;);
+through_float64!(unary_with_single Sinh sinh single::sinh; Cosh cosh single::cosh; Tanh tanh single::tanh; Asinh asinh single::asinh; Acosh acosh single::acosh; Atanh atanh single::atanh;);
 
 /// What the three functions are made of: 1 ∓ q exactly, r, and the small parts of cosh r and sinh r.
 struct Parts<O: Ops> {

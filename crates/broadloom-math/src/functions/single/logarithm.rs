@@ -125,42 +125,65 @@ pub(crate) fn log10<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     log_to_base(o, x, LOG10_2_SINGLE, LOG10_E_SINGLE)
 }
 
-/// log(1 + x + `below`) for x above −1, where `below` is far below x's last place.
+/// 1 + x = 2^e·(1 + f), −1/4 ≤ f < 1/2, for x above −1; e is given times 2^23.
 ///
-/// 1 + x = 2^e·(1 + f) with an f that is exact: x·2^−e and 2^−e − 1 are multiples of 2^−24 where e is not 0, up to exponents
-/// beside which the 1 doesn't count.
+/// f is exact: x·2^−e and 2^−e − 1 are multiples of 2^−24 where e is not 0, up to exponents beside which the 1 doesn't count.
+struct BesideOne<O: Ops> {
+    e: F<O>,
+    f: F<O>,
+    /// 4·2^−e, which is normal where 2^−e may not be.
+    four: F<O>,
+}
+
 #[inline(always)]
-pub(super) fn log1p_of_sum<O: Ops>(o: &mut O, x: F<O>, below: Option<F<O>>, more_e: Option<F<O>>) -> F<O> {
+fn split_beside_one<O: Ops>(o: &mut O, x: F<O>) -> BesideOne<O> {
     let u = o.add_c(x, 1.0);
     let u = o.bits::<f32>(u);
     let field = exponent_field(o, u, LEAST_BESIDE_ONE);
     let m = o.bits::<f32>(x);
     let m = o.sub::<u32>(m, field);
     let m = o.of_bits::<f32>(m);
-    // 2^−e may be subnormal, four times that isn't.
     let four = o.splat(4.0f32.to_bits());
     let four = o.sub::<u32>(four, field);
     let four = o.of_bits::<f32>(four);
     let one = o.line(four, 0.25, -1.0);
     let f = o.add::<f32>(m, one);
-    let mut e = number(o, field);
-    let more = below.map(|below| {
-        // d log(1 + f) = df/(1 + f), of which a few bits will do.
-        let slope = o.line(f, -0.95, 1.0);
-        let below = o.mul::<f32>(below, four);
-        let below = o.mul_c(below, 0.25);
-        o.mul::<f32>(below, slope)
-    });
-    if let Some(more) = more_e {
-        e = o.add::<f32>(e, more);
-    }
-    log_of_split(o, e, f, more, &LOG_SINGLE)
+    BesideOne { e: number(o, field), f, four }
+}
+
+/// log(1 + f + `low`·2^−e) − log(1 + f), for a small `low`.
+#[inline(always)]
+fn share_of_low<O: Ops>(o: &mut O, x: &BesideOne<O>, low: F<O>) -> F<O> {
+    // About 1/(1 + f), of which a few bits will do, over 4.
+    let slope = o.line(x.f, -0.75 / 4.0, 1.0 / 4.0);
+    let low = o.mul::<f32>(low, x.four);
+    o.mul::<f32>(low, slope)
+}
+
+/// log(1 + x) for a sum above −1.
+#[inline(always)]
+pub(super) fn log1p_of_sum<O: Ops>(o: &mut O, x: Sum<O>) -> F<O> {
+    let parts = split_beside_one(o, x.hi);
+    let more = share_of_low(o, &parts, x.lo);
+    log_of_split(o, parts.e, parts.f, Some(more), &LOG_SINGLE)
+}
+
+/// log(1 + x) for a sum above −1, log(2 + 2x) where `twice`.
+#[inline(always)]
+pub(super) fn log1p_of_sum_times<O: Ops>(o: &mut O, x: Sum<O>, twice: O::M<f32>) -> F<O> {
+    let parts = split_beside_one(o, x.hi);
+    let more = share_of_low(o, &parts, x.lo);
+    let (unit, zero) = (o.splat(FIELD), o.splat(0.0f32));
+    let unit = o.select::<f32>(twice, unit, zero);
+    let e = o.add::<f32>(parts.e, unit);
+    log_of_split(o, e, parts.f, Some(more), &LOG_SINGLE)
 }
 
 /// log(1 + x)
 #[inline(always)]
 pub(crate) fn log1p<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    let y = log1p_of_sum(o, x, None, None);
+    let parts = split_beside_one(o, x);
+    let y = log_of_split(o, parts.e, parts.f, None, &LOG_SINGLE);
     let finite = o.is(x, Cmp::Lt, f32::INFINITY);
     let y = o.select::<f32>(finite, y, x);
     let end = o.is(x, Cmp::Eq, -1.0);

@@ -6,12 +6,14 @@ mod exponential;
 mod float32;
 mod half;
 mod hyperbolic;
+mod inverse_hyperbolic;
 mod logarithm;
 mod trigonometric;
 
 pub(crate) use exponential::{exp, exp2, expm1};
 pub(crate) use half::exp_half;
 pub(crate) use hyperbolic::{cosh, sinh, tanh};
+pub(crate) use inverse_hyperbolic::{acosh, asinh, atanh};
 pub(crate) use logarithm::{log, log1p, log2, log10};
 pub(crate) use trigonometric::{cos, sin};
 
