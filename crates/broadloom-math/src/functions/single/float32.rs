@@ -125,6 +125,18 @@ pub(crate) trait Float32: Ops {
         Sum { hi, lo }
     }
 
+    /// `a + b` exactly.
+    #[inline(always)]
+    fn two_sum(&mut self, a: F<Self>, b: F<Self>) -> Sum<Self> {
+        let hi = self.add::<f32>(a, b);
+        let of_b = self.sub::<f32>(hi, a);
+        let of_a = self.sub::<f32>(hi, of_b);
+        let b = self.sub::<f32>(b, of_b);
+        let a = self.sub::<f32>(a, of_a);
+        let lo = self.add::<f32>(a, b);
+        Sum { hi, lo }
+    }
+
     /// 2^k from a float whose low bits are the exponent field, by the addition of a magic number.
     #[inline(always)]
     fn power_of_two(&mut self, magic: F<Self>) -> F<Self> {

@@ -10,7 +10,7 @@ use crate::functions::single::float32::Float32;
 use crate::ops::{Cmp, Ops};
 
 /// 1.5 · 2^23 and the exponent's bias: n plus this has the exponent field of 2^n in its low bits.
-const EXPONENT_MAGIC: f32 = 12_582_912.0 + 127.0;
+pub(super) const EXPONENT_MAGIC: f32 = 12_582_912.0 + 127.0;
 
 /// (e^2r − 1)/2 = r + r²·P(r): the coefficients of e^r − 1 times powers of two.
 const HALF_EXPM1_OF_DOUBLE: [f32; 6] = {

@@ -8,6 +8,7 @@ mod half;
 mod hyperbolic;
 mod inverse_hyperbolic;
 mod logarithm;
+mod sum_of_exponentials;
 mod trigonometric;
 
 pub(crate) use exponential::{exp, exp2, expm1};
@@ -15,6 +16,7 @@ pub(crate) use half::exp_half;
 pub(crate) use hyperbolic::{cosh, sinh, tanh};
 pub(crate) use inverse_hyperbolic::{acosh, asinh, atanh};
 pub(crate) use logarithm::{log, log1p, log2, log10};
+pub(crate) use sum_of_exponentials::logaddexp;
 pub(crate) use trigonometric::{cos, sin};
 
 use crate::ops::Ops;
