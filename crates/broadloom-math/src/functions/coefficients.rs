@@ -309,8 +309,8 @@ pub const LOG_SINGLE: [f32; 8] =
 pub const LOG_CENTRED_SINGLE: [f32; 8] =
     [0.33333215, -0.24999796, 0.20010418, -0.16680536, 0.14005941, -0.121838436, 0.13983431, -0.1289283];
 
-/// log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s², |s| ≤ 0.1717; error below 2^-35.22 of 2s.
-pub const ATANH_SINGLE: [f32; 4] = [0.6666666, 0.40000972, 0.28498787, 0.24279064];
+/// log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s², |s| ≤ 0.1939; error below 2^-35.16 of 2s.
+pub const ATANH_SINGLE: [f32; 4] = [0.6666666, 0.40000933, 0.28503522, 0.2415138];
 
 /// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7908; error below 2^-27.86 of r.
 pub const SIN_SINGLE: [f32; 3] = [-0.16666654, 0.008332102, -0.00019506847];

@@ -10,17 +10,8 @@ use crate::functions::single::float32::{Float32, Sum};
 use crate::functions::single::hyperbolic::EXPONENT_MAGIC;
 use crate::ops::{Cmp, Ops, Rare2};
 
-/// e^r = 1 + r + r²/2 + (r³/2)·P(r): twice the coefficients of e^r − 1 but for the first, which is 1/2.
-const TWICE_EXP: [f32; 5] = {
-    assert!(EXPM1_SINGLE[0] == 0.5);
-    let mut all = [0.0; 5];
-    let mut k = 0;
-    while k < all.len() {
-        all[k] = 2.0 * EXPM1_SINGLE[k + 1];
-        k += 1;
-    }
-    all
-};
+// r²/2 is put in exactly.
+const _: () = assert!(EXPM1_SINGLE[0] == 0.5);
 
 /// Differences below this leave the greater operand as it is, but for an operand of next to nothing.
 const FAR: f32 = -87.0;
@@ -29,57 +20,48 @@ const FARTHEST: f32 = -104.0;
 /// Where e^d may be subnormal and counts.
 const SMALL: f32 = f32::MIN_POSITIVE * (1u64 << 26) as f32;
 
-/// e^d for a sum from [`FAR`] to 0.
+/// log(1 + e^d) for a sum from [`FAR`] to 0.
+///
+/// With t = e^d and q of 0 or 1, 1 + t = 2^q·(1 + s)/(1 − s) for s = (t − q)/(t + 2 + q), and log(1 + t) is
+/// q·ln 2 + 2·artanh s. Where t is above 1/√8, q is 1; |s| is below 0.194.
 #[inline(always)]
-fn exp<O: Ops>(o: &mut O, d: Sum<O>) -> Sum<O> {
+fn log1p_of_exp<O: Ops>(o: &mut O, d: Sum<O>) -> Sum<O> {
     let magic = o.splat(EXPONENT_MAGIC);
     let t = o.fma_c(d.hi, LOG2_E_SINGLE[0], magic);
     let n = o.sub::<f32>(t, magic);
     let power = o.power_of_two(t);
+    let upper = o.is(t, Cmp::Ge, EXPONENT_MAGIC - 1.0);
+    let (zero, one) = (o.splat(0.0f32), o.splat(1.0f32));
+    let q = o.select::<f32>(upper, one, zero);
+    // e^(r + c) − 1 = r + rest
     let r = o.fma_c(n, -LN2_SINGLE[0], d.hi);
     let c = o.fma_c(n, -LN2_SINGLE[1], d.lo);
-    // 1 + r + r²/2 exactly.
-    let one = o.splat(1.0f32);
-    let half = o.mul_c(r, 0.5);
-    let half_square = o.mul::<f32>(half, r);
-    let minus = o.neg::<f32>(half_square);
-    let lost = o.fma::<f32>(half, r, minus);
-    let first = o.fast_two_sum(one, r);
-    let second = o.fast_two_sum(first.hi, half_square);
-    let lo = o.add::<f32>(first.lo, second.lo);
-    let lo = o.add::<f32>(lo, lost);
-    let p = polynomial::<O, f32>(o, r, &TWICE_EXP);
-    let cube = o.mul::<f32>(half_square, r);
-    let lo = o.fma::<f32>(cube, p, lo);
-    let lo = o.fma::<f32>(c, second.hi, lo);
-    let t = o.fast_two_sum(second.hi, lo);
-    Sum { hi: o.mul::<f32>(t.hi, power), lo: o.mul::<f32>(t.lo, power) }
-}
-
-/// log(1 + t) for a sum from 0 to 1. With 1 + t = 2^e·(1 + f) it is e·ln 2 + 2·artanh s, s = f/(2 + f).
-#[inline(always)]
-fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
-    let upper = o.is(t.hi, Cmp::Gt, 0.414_213_57);
-    let (zero, one, half) = (o.splat(0.0f32), o.splat(1.0f32), o.splat(0.5f32));
-    let minus_half = o.splat(-0.5f32);
-    let scale = o.select::<f32>(upper, half, one);
-    let start = o.select::<f32>(upper, minus_half, zero);
-    let (head, tail) = (o.splat(LN2_SINGLE[0]), o.splat(LN2_SINGLE[1]));
-    let head = o.select::<f32>(upper, head, zero);
-    let tail = o.select::<f32>(upper, tail, zero);
-    let f = o.fma::<f32>(t.hi, scale, start);
-    let kept = o.sub::<f32>(start, f);
-    let low = o.fma::<f32>(t.hi, scale, kept);
-    let low = o.fma::<f32>(t.lo, scale, low);
-    // The quotient s, and what it leaves of f + low.
-    let divisor = o.add_c(f, 2.0);
-    let kept = o.c_sub(2.0, divisor);
-    let lost = o.add::<f32>(kept, f);
-    let lost = o.add::<f32>(lost, low);
+    let square = o.mul::<f32>(r, r);
+    let beyond = o.nfma(r, r, square);
+    let p = polynomial::<O, f32>(o, r, &EXPM1_SINGLE[1..]);
+    let cube = o.mul::<f32>(square, r);
+    let slope = o.fma_c(square, 0.5, r);
+    let more = o.fma::<f32>(c, slope, c);
+    let more = o.fma_c(beyond, -0.5, more);
+    let more = o.fma::<f32>(cube, p, more);
+    let rest = o.fma_c(square, 0.5, more);
+    // t − q, and t + 2 + q with what it lost: q + q + 2 is a multiple of its last place.
+    let head = o.sub::<f32>(power, q);
+    let hi = o.fma::<f32>(power, r, head);
+    let kept = o.sub::<f32>(head, hi);
+    let lo = o.fma::<f32>(power, r, kept);
+    let lo = o.fma::<f32>(power, rest, lo);
+    let numerator = o.fast_two_sum(hi, lo);
+    let beside = o.line(q, 2.0, 2.0);
+    let divisor = o.add::<f32>(numerator.hi, beside);
+    let kept = o.sub::<f32>(beside, divisor);
+    let lost = o.add::<f32>(kept, numerator.hi);
+    let lost = o.add::<f32>(lost, numerator.lo);
+    // The quotient s, and what it leaves of the numerator.
     let inverse = o.div::<f32>(one, divisor);
-    let s = o.mul::<f32>(f, inverse);
-    let left = o.nfma(s, divisor, f);
-    let left = o.add::<f32>(left, low);
+    let s = o.mul::<f32>(numerator.hi, inverse);
+    let left = o.nfma(s, divisor, numerator.hi);
+    let left = o.add::<f32>(left, numerator.lo);
     let left = o.nfma(s, lost, left);
     let s_low = o.mul::<f32>(left, inverse);
     // d(2·artanh s) = 2·(1 + s² + …)·ds
@@ -88,37 +70,40 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     let p = polynomial::<O, f32>(o, square, &ATANH_SINGLE);
     let cube = o.mul::<f32>(square, s);
     let double = o.add::<f32>(s, s);
-    let y = o.fast_two_sum(head, double);
-    let lo = o.add::<f32>(y.lo, tail);
+    let hi = o.fma_c(q, LN2_SINGLE[0], double);
+    let kept = o.fma_c(q, -LN2_SINGLE[0], hi);
+    let lo = o.sub::<f32>(double, kept);
+    let lo = o.fma_c(q, LN2_SINGLE[1], lo);
     let lo = o.fma_c(s_low, 2.0, lo);
     let lo = o.fma::<f32>(cube, p, lo);
-    Sum { hi: y.hi, lo }
+    Sum { hi, lo }
 }
 
 /// log(e^x1 + e^x2); `Cancelling` computes it where the terms cancel.
 #[inline(always)]
 pub(crate) fn logaddexp<Cancelling: Rare2<f32>, O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
-    let first = o.cmp::<f32>(Cmp::Ge, x1, x2);
-    let m = o.select::<f32>(first, x1, x2);
-    let k = o.select::<f32>(first, x2, x1);
-    let minus_m = o.neg::<f32>(m);
-    let d = o.two_sum(k, minus_m);
-    let held = o.at_least(d.hi, FAR);
-    let t = exp(o, Sum { hi: held, lo: d.lo });
-    let l = log1p(o, t);
+    let less = o.cmp::<f32>(Cmp::Lt, x1, x2);
+    let m = o.select::<f32>(less, x2, x1);
+    let k = o.select::<f32>(less, x1, x2);
+    // What the difference loses is exact but for a greater m, beside which it hardly counts.
+    let difference = o.sub::<f32>(k, m);
+    let kept = o.sub::<f32>(k, difference);
+    let lost = o.sub::<f32>(kept, m);
+    let held = o.at_least(difference, FAR);
+    let l = log1p_of_exp(o, Sum { hi: held, lo: lost });
     let y = o.two_sum(m, l.hi);
     let lo = o.add::<f32>(y.lo, l.lo);
     let y = o.add::<f32>(y.hi, lo);
     // Farther ones, those of infinities, and NaN.
-    let near = o.is(d.hi, Cmp::Gt, FAR);
+    let near = o.is(difference, Cmp::Gt, FAR);
     let sum = o.select::<f32>(near, y, m);
     let nan = o.cmp::<f32>(Cmp::Ne, k, k);
     let sum = o.select::<f32>(nan, k, sum);
     let a = o.abs(y);
-    let least = o.mul_c(l.hi, 1.0 / 32.0);
+    let least = o.mul_c(l.hi, 1.0 / 8.0);
     let least = o.at_least(least, SMALL);
     let cancels = o.cmp::<f32>(Cmp::Lt, a, least);
-    let counts = o.is(d.hi, Cmp::Gt, FARTHEST);
+    let counts = o.is(difference, Cmp::Gt, FARTHEST);
     let flagged = o.mask_and::<f32>(cancels, counts);
     o.rare2::<Cancelling, f32>(flagged, m, k, sum)
 }
