@@ -288,35 +288,51 @@ pub const ERFC_SHORT: [f64; 13] = [
 /// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-28.22 of the result.
 pub const EXP_SINGLE: [f32; 5] = [0.49999994, 0.16666517, 0.041668102, 0.008369191, 0.001383884];
 
-/// expm1(r) ≈ r + r²·P(r), |r| ≤ 0.34658; error below 2^-31.05 of the result.
-pub const EXPM1_SINGLE: [f32; 6] = [0.5, 0.16666666, 0.041666478, 0.008333604, 0.0013933908, 0.00019702442];
+/// expm1(r) ≈ r + r²·P(r), |r| ≤ 0.34658; error below 2^-31.02 of the result.
+pub const EXPM1_SINGLE: [f32; 6] = [0.5, 0.16666666, 0.04166647, 0.008333634, 0.0013934614, 0.00019674635];
 
-/// 2^f ≈ 1 + f·P(f), |f| ≤ 0.5; error below 2^-28.20 of the result.
-pub const EXP2_SINGLE: [f32; 6] =
-    [0.6931472, 0.24022646, 0.055503577, 0.009618737, 0.0013392018, 0.00015250158];
+/// cosh(r) ≈ 1 + u·P(u), u = r², |r| ≤ 0.34658; error below 2^-33.18 of 1.
+pub const COSH_SINGLE: [f32; 3] = [0.5, 0.041666463, 0.0013935085];
 
-/// cosh(r) ≈ 1 + u·P(u), u = r², |r| ≤ 0.34658; error below 2^-33.24 of 1.
-pub const COSH_SINGLE: [f32; 3] = [0.5, 0.04166646, 0.0013935426];
+/// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-34.30 of r.
+pub const SINH_SINGLE: [f32; 3] = [0.16666667, 0.008333177, 0.00019971881];
 
-/// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-34.32 of r.
-pub const SINH_SINGLE: [f32; 3] = [0.16666667, 0.008333175, 0.00019974122];
-
-/// log(1+f) ≈ f − f²/2 + f³·P(f), −1/4 ≤ f ≤ 1/2; error below 2^-27.51 of the result.
+/// log(1+f) ≈ f − f²/2 + f³·P(f), −1/4 ≤ f ≤ 1/2; error below 2^-27.55 of the result.
 pub const LOG_SINGLE: [f32; 8] =
-    [0.3333345, -0.25000098, 0.19990844, -0.16647272, 0.14478374, -0.13161331, 0.104636155, -0.04508011];
+    [0.3333345, -0.25000098, 0.19990842, -0.16647272, 0.14478369, -0.13161066, 0.10462863, -0.045075063];
 
 /// log(1+f) ≈ f − f²/2 + f³·P(f), |f| ≤ 1/3; error below 2^-27.66 of the result.
 pub const LOG_CENTRED_SINGLE: [f32; 8] =
-    [0.33333215, -0.24999796, 0.20010418, -0.16680536, 0.14005941, -0.121838436, 0.13983431, -0.1289283];
+    [0.33333215, -0.24999797, 0.20010419, -0.1668049, 0.14005882, -0.12184269, 0.13983881, -0.12891705];
 
-/// log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s², |s| ≤ 0.1939; error below 2^-35.16 of 2s.
-pub const ATANH_SINGLE: [f32; 4] = [0.6666666, 0.40000933, 0.28503522, 0.2415138];
+/// log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s², |s| ≤ 0.1939; error below 2^-34.88 of 2s.
+pub const ATANH_SINGLE: [f32; 4] = [0.6666666, 0.40000805, 0.28513524, 0.23970433];
 
 /// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7908; error below 2^-27.86 of r.
 pub const SIN_SINGLE: [f32; 3] = [-0.16666654, 0.008332102, -0.00019506847];
 
 /// cos(r) ≈ 1 − u/2 + u²·P(u), u = r², |r| ≤ 0.7908; error below 2^-33.13 of 1.
 pub const COS_SINGLE: [f32; 3] = [0.041666646, -0.0013887301, 2.443067e-05];
+
+/// 2·tan(r/2) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7908; error below 2^-28.40 of the result.
+pub const TAN_SINGLE: [f32; 4] = [0.083333224, 0.008335012, 0.00083528616, 0.00010008375];
+
+/// atan(t) ≈ t + t·z·P(z), z = t², |t| ≤ 1/2; error below 2^-27.52 of t.
+pub const ATAN_SINGLE: [f32; 5] = [-0.33333236, 0.19994287, -0.14175692, 0.101630464, -0.051372427];
+
+/// asin(x) ≈ x + x·z·P(z), z = x², |x| ≤ 1/2; error below 2^-27.58 of x.
+pub const ASIN_SINGLE: [f32; 5] = [0.16666754, 0.07495252, 0.04547604, 0.024152089, 0.042211816];
+
+/// erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x², |x| ≤ 0.814; error below 2^-27.71 of the result.
+pub const ERF_SINGLE: [f32; 5] = [-0.37612608, 0.11283133, -0.026820088, 0.0050817286, -0.0006503168];
+
+/// erf(x) ≈ 1 − 2^(ERFC_LOG_THERE + v·P(v)), v = x − ERFC_LOG_POINT, 0.81 ≤ x ≤ 4; error below 2^-28.64 of 1.
+pub const ERFC_LOG_SINGLE: [f32; 6] =
+    [-3.59836, -1.2001332, -0.06515596, 0.015648987, -0.002908092, 0.0002990266];
+
+/// 2^f ≈ 1 + f·P(f), |f| ≤ 1/2; error below 2^-28.31 of the result.
+pub const EXP2_SINGLE: [f32; 6] =
+    [0.6931472, 0.24022648, 0.055503596, 0.009618499, 0.0013390977, 0.00015329361];
 
 /// ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.
 pub const LN2: [f64; 3] = [0.6931471803691238, 1.9082149288430703e-10, 4.275175589747649e-20];
@@ -362,6 +378,15 @@ pub const CBRT_HALF: [f64; 2] = [0.7937005259840998, 1.2599210498948732];
 
 /// 2/√π − 1.
 pub const ERF_SLOPE: f64 = 0.1283791670955126;
+
+/// 2/√π − 1 as float32.
+pub const ERF_SLOPE_SINGLE: f32 = 0.12837917;
+
+/// Where log2 of erfc is a float32.
+pub const ERFC_LOG_POINT: f32 = 0.9135742;
+
+/// log2 of erfc at [`ERFC_LOG_POINT`], which differs from it by 2^-29.
+pub const ERFC_LOG_THERE: f32 = -2.3484201;
 
 /// exp(4)·erfc(2).
 pub const ERF_CENTRE: f64 = 0.25539567631050575;
