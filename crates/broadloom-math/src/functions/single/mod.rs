@@ -16,7 +16,7 @@ mod sum_of_exponentials;
 mod tangent;
 mod trigonometric;
 
-pub(crate) use error_function::erf;
+pub(crate) use error_function::{erf, erfc};
 pub(crate) use exponential::{exp, exp2, expm1};
 pub(crate) use half::exp_half;
 pub(crate) use hyperbolic::{cosh, sinh, tanh};
