@@ -85,7 +85,11 @@ mod tests {
             let text = text.trim();
             text.strip_suffix('K').unwrap_or(text).parse::<usize>().ok()
         };
-        let size = |level: usize| (0..8).find(|i| read(&format!("index{i}/level")) == Some(level)).and_then(|i| read(&format!("index{i}/size")));
+        let size = |level: usize| {
+            (0..8)
+                .find(|i| read(&format!("index{i}/level")) == Some(level))
+                .and_then(|i| read(&format!("index{i}/size")))
+        };
         if let (Some(second), Some(last), None) = (size(2), size(3), size(4)) {
             assert_eq!(Caches::of_target(), Caches { second: second << 10, last: last << 10 });
         }

@@ -15,7 +15,7 @@
 //! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the CPU's conversions |
 //! | [`HostFunction`] | functions of the application, by closure or by pointer |
 //! | [`Caches`] | the sizes of this processor's caches |
-| [`FloatEnv`] | the IEEE default in the control register, while a body runs |
+//! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
 //!
 //! ```text
 //! views  ─▶ Nest::new  ─┬─▶ split ─▶ Part::run ─▶ body(Block) …

@@ -413,7 +413,10 @@ mod tests {
                 ControlFlow::Continue(())
             });
             assert_eq!(out.0[begin..][..100 * COLS], from, "{way} {begin}");
-            assert!(out.0[..begin].iter().chain(&out.0[begin + 100 * COLS..]).all(|&x| x == 7), "{way} {begin}");
+            assert!(
+                out.0[..begin].iter().chain(&out.0[begin + 100 * COLS..]).all(|&x| x == 7),
+                "{way} {begin}"
+            );
             let end = (begin + 100 * COLS) * 4 / LINE;
             assert_eq!(LINES.get(), end - (begin * 4).div_ceil(LINE), "{way} {begin}");
         }
