@@ -3,6 +3,7 @@
 
     pip install mpmath==1.3.0
     python3 scripts/coefficients.py > crates/broadloom-math/src/functions/coefficients.rs
+    python3 scripts/coefficients.py LOG_SINGLE     # without the other tables, to look at
 
 Each polynomial is the minimax one for its weight (Remez exchange over a Chebyshev grid, 60 digits), with its
 coefficients rounded to the arithmetic they are used in one after the other, lowest first, the rest refitted after
@@ -97,6 +98,53 @@ def lawson(target, weight, points, powers):
     return best[1]
 
 
+def polish(function, lo, hi, weight, coefficients):
+    """Moves the rounded float32 coefficients by powers of two of their last places, one and two at a time, for as long as the
+    largest error falls. Float64 arithmetic is enough for that."""
+    points = [x for x in grid(mpf(lo), mpf(hi), 300) if weight(x) != 0]
+    xs = [float(x) for x in points]
+    weights = [float(weight(x)) for x in points]
+    powers = [[w * x**k for w, x in zip(weights, xs)] for k in range(len(coefficients))]
+    now = [float(c) for c in coefficients]
+    error = [
+        w * (float(function(p)) - sum(c * x**k for k, c in enumerate(now))) for p, x, w in zip(points, xs, weights)
+    ]
+    worst = max(map(abs, error))
+    steps = [sign << k for k in range(14) for sign in (1, -1)]
+
+    def moved(c, step):
+        (bits,) = struct.unpack("i", struct.pack("f", c))
+        return struct.unpack("f", struct.pack("i", bits + step))[0]
+
+    def falls(moves):
+        nonlocal error, worst
+        by = [(powers[k], moved(now[k], step) - now[k]) for k, step in moves]
+        tried = []
+        for i, e in enumerate(error):
+            e -= sum(power[i] * change for power, change in by)
+            if abs(e) >= worst * 0.9999:
+                return False
+            tried.append(e)
+        error, worst = tried, max(map(abs, tried))
+        for k, step in moves:
+            now[k] = moved(now[k], step)
+        return True
+
+    any_falls = True
+    while any_falls:
+        any_falls = False
+        for k in range(len(now)):
+            for step in steps:
+                while falls([(k, step)]):
+                    any_falls = True
+        for k in range(len(now)):
+            for other in range(k + 1, len(now)):
+                for step in steps:
+                    for and_step in steps:
+                        any_falls |= falls([(k, step), (other, and_step)])
+    return [mpf(c) for c in now]
+
+
 def fit(function, lo, hi, degree, weight, rounding, singly=99, solve=remez, count=GRID):
     """Rounded coefficients of x^0 … x^degree, lowest first, and the largest weighted error.
 
@@ -112,11 +160,15 @@ def fit(function, lo, hi, degree, weight, rounding, singly=99, solve=remez, coun
         rounded = [rounding(c) for c in (free[:1] if first < singly else free)]
         target = [t - sum(c * x ** (first + k) for k, c in enumerate(rounded)) for t, x in zip(target, points)]
         fixed += rounded
-    check = grid(mpf(lo), mpf(hi), 4000)
-    worst = max(
-        abs(weight(x) * (function(x) - sum(c * x**k for k, c in enumerate(fixed)))) for x in check
+    return fixed, largest_error(function, lo, hi, weight, fixed)
+
+
+def largest_error(function, lo, hi, weight, coefficients):
+    """The largest weighted error of the polynomial on 4,000 points."""
+    return max(
+        abs(weight(x) * (function(x) - sum(c * x**k for k, c in enumerate(coefficients))))
+        for x in grid(mpf(lo), mpf(hi), 4000)
     )
-    return fixed, worst
 
 
 def near(x, function, series):
@@ -240,9 +292,20 @@ TABLES = [
      "erfc(x) ≈ exp(−x²)·(ERFC_CENTRE + t·P(t))/(1 + 9x/8), t = (x−4)/(x+4)", "0 ≤ x ≤ 10.5", "of the result"),
     ("EXP_SINGLE", exp_tail, -HALF_LN2, HALF_LN2, {"single": 4}, lambda r: r**2 / mp.exp(r),
      "exp(r) ≈ 1 + r + r²·P(r)", "|r| ≤ 0.34658", "of the result"),
-    ("LOG_SINGLE", log_tail, 1 / SQRT2 - 1, SQRT2 - 1, {"single": 8},
+    ("EXPM1_SINGLE", exp_tail, -HALF_LN2, HALF_LN2, {"single": 5}, lambda r: abs(r**2 / mp.expm1(r)) if r else mpf(0),
+     "expm1(r) ≈ r + r²·P(r)", "|r| ≤ 0.34658", "of the result"),
+    ("COSH_SINGLE", cosh_tail, 0, HALF_LN2**2, {"single": 2}, lambda u: u,
+     "cosh(r) ≈ 1 + u·P(u), u = r²", "|r| ≤ 0.34658", "of 1"),
+    ("SINH_SINGLE", sinh_tail, 0, HALF_LN2**2, {"single": 2}, lambda u: u,
+     "sinh(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.34658", "of r"),
+    ("LOG_SINGLE", log_tail, mpf(-1) / 4, mpf(1) / 2, {"single": 7},
      lambda f: f**2 * (f / mp.log(1 + f) if f else 1),
-     "log(1+f) ≈ f − f²/2 + f³·P(f)", "√½ − 1 ≤ f ≤ √2 − 1", "of the result"),
+     "log(1+f) ≈ f − f²/2 + f³·P(f)", "−1/4 ≤ f ≤ 1/2", "of the result"),
+    ("LOG_CENTRED_SINGLE", log_tail, mpf(-1) / 3, mpf(1) / 3, {"single": 7},
+     lambda f: f**2 * (f / mp.log(1 + f) if f else 1),
+     "log(1+f) ≈ f − f²/2 + f³·P(f)", "|f| ≤ 1/3", "of the result"),
+    ("ATANH_SINGLE", atanh_tail, 0, mpf("0.0376"), {"single": 3}, lambda z: z / 2,
+     "log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s²", "|s| ≤ 0.1939", "of 2s"),
     ("SIN_SINGLE", sin_tail, 0, SINGLE_R_2, {"single": 2}, lambda u: u,
      "sin(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of r"),
     ("COS_SINGLE", cos_tail, 0, SINGLE_R_2, {"single": 2}, lambda u: u**2,
@@ -269,6 +332,9 @@ TABLES = [
 
 # How many coefficients are rounded one after the other, where not all of them; see `fit`.
 SINGLY = {"ERFC": 2, "ERF_SINGLE": 3}
+
+# Tables whose rounded coefficients are moved on; see `polish`. All of them are rounded at once before.
+POLISHED = {"EXPM1_SINGLE", "COSH_SINGLE", "SINH_SINGLE", "LOG_SINGLE", "LOG_CENTRED_SINGLE", "ATANH_SINGLE"}
 
 # Tables around 0 that take the slower fit, on fewer points.
 LAWSON = {"CBRT_SINGLE", "ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
@@ -323,11 +389,19 @@ def main():
         "",
     ]
     for name, function, lo, hi, variants, weight, form, interval, relative in TABLES:
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
         for variant, degree in variants.items():
             single = variant == "single"
             rounding = to_single if single else to_double
             how = {"solve": lawson, "count": 120} if name in LAWSON else {}
-            coefficients, worst = fit(function, lo, hi, degree, weight, rounding, singly=SINGLY.get(name, 99), **how)
+            if name in POLISHED:
+                how["singly"] = 0
+            how.setdefault("singly", SINGLY.get(name, 99))
+            coefficients, worst = fit(function, lo, hi, degree, weight, rounding, **how)
+            if name in POLISHED:
+                coefficients = polish(function, lo, hi, weight, coefficients)
+                worst = largest_error(function, lo, hi, weight, coefficients)
             name_of = name if single else f"{name}_{variant.upper()}"
             kind = "f32" if single else "f64"
             out.append(f"/// {form}, {interval}; error below 2^{float(mp.ceil(mp.log(worst, 2) * 100) / 100):.2f} {relative}.")
@@ -349,6 +423,12 @@ def main():
     inverse = 1 / ln2
     out.append("/// 1/ln 2 as the sum of two float32.")
     out.append("pub const LOG2_E_SINGLE: [f32; 2] = [" + ", ".join(literal(v, True) for v in [single(inverse), single(inverse - single(inverse))]) + "];\n")
+    log10_2, log10_e = mp.log10(2), 1 / mp.log(10)
+    head16 = bits_below(log10_2, 16)
+    out.append("/// log10 2 as the sum of a float32 with 16 bits, whose multiples by an exponent are exact, and the rest.")
+    out.append("pub const LOG10_2_SINGLE: [f32; 2] = [" + ", ".join(literal(v, True) for v in [head16, single(log10_2 - head16)]) + "];\n")
+    out.append("/// 1/ln 10 as the sum of two float32.")
+    out.append("pub const LOG10_E_SINGLE: [f32; 2] = [" + ", ".join(literal(v, True) for v in [single(log10_e), single(log10_e - single(log10_e))]) + "];\n")
     out.append(constant("TWO_OVER_PI", "2/π.", [to_double(2 / mp.pi)]))
     out.append("/// 2/π as float32.")
     out.append(f"pub const TWO_OVER_PI_SINGLE: f32 = {literal(single(2 / mp.pi), True)};\n")

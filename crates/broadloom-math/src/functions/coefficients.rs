@@ -288,18 +288,25 @@ pub const ERFC_SHORT: [f64; 13] = [
 /// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-28.22 of the result.
 pub const EXP_SINGLE: [f32; 5] = [0.49999994, 0.16666517, 0.041668102, 0.008369191, 0.001383884];
 
-/// log(1+f) ≈ f − f²/2 + f³·P(f), √½ − 1 ≤ f ≤ √2 − 1; error below 2^-27.66 of the result.
-pub const LOG_SINGLE: [f32; 9] = [
-    0.33333313,
-    -0.25000167,
-    0.20002224,
-    -0.16659367,
-    0.14209527,
-    -0.12549786,
-    0.121102184,
-    -0.10915131,
-    0.05328627,
-];
+/// expm1(r) ≈ r + r²·P(r), |r| ≤ 0.34658; error below 2^-31.02 of the result.
+pub const EXPM1_SINGLE: [f32; 6] = [0.5, 0.16666666, 0.04166647, 0.008333634, 0.0013934614, 0.00019674635];
+
+/// cosh(r) ≈ 1 + u·P(u), u = r², |r| ≤ 0.34658; error below 2^-33.18 of 1.
+pub const COSH_SINGLE: [f32; 3] = [0.5, 0.041666463, 0.0013935085];
+
+/// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-34.30 of r.
+pub const SINH_SINGLE: [f32; 3] = [0.16666667, 0.008333177, 0.00019971881];
+
+/// log(1+f) ≈ f − f²/2 + f³·P(f), −1/4 ≤ f ≤ 1/2; error below 2^-27.55 of the result.
+pub const LOG_SINGLE: [f32; 8] =
+    [0.3333345, -0.25000098, 0.19990842, -0.16647272, 0.14478369, -0.13161066, 0.10462863, -0.045075063];
+
+/// log(1+f) ≈ f − f²/2 + f³·P(f), |f| ≤ 1/3; error below 2^-27.66 of the result.
+pub const LOG_CENTRED_SINGLE: [f32; 8] =
+    [0.33333215, -0.24999797, 0.20010419, -0.1668049, 0.14005882, -0.12184269, 0.13983881, -0.12891705];
+
+/// log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s², |s| ≤ 0.1939; error below 2^-34.88 of 2s.
+pub const ATANH_SINGLE: [f32; 4] = [0.6666666, 0.40000805, 0.28513524, 0.23970433];
 
 /// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7908; error below 2^-27.86 of r.
 pub const SIN_SINGLE: [f32; 3] = [-0.16666654, 0.008332102, -0.00019506847];
@@ -364,6 +371,12 @@ pub const LN2_SINGLE: [f32; 4] = [0.6931472, -1.9046542e-09, 0.69314575, 1.42860
 
 /// 1/ln 2 as the sum of two float32.
 pub const LOG2_E_SINGLE: [f32; 2] = [1.442695, 1.925963e-08];
+
+/// log10 2 as the sum of a float32 with 16 bits, whose multiples by an exponent are exact, and the rest.
+pub const LOG10_2_SINGLE: [f32; 2] = [0.3010254, 4.605039e-06];
+
+/// 1/ln 10 as the sum of two float32.
+pub const LOG10_E_SINGLE: [f32; 2] = [0.4342945, -1.010305e-08];
 
 /// 2/π.
 pub const TWO_OVER_PI: f64 = 0.6366197723675814;
