@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::{IntDivision, Semantics};
 use broadloom_core::op::Law;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
@@ -55,7 +55,10 @@ pub fn program(seed: u64, size: Size) -> Program {
         true => (shapes::of_long_axis(&mut own), 20_000, steps.min(6)),
         false => (shape, limit, steps),
     };
-    let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, int_division };
+    // From streams of their own too.
+    let contract = Rng::new(Rng::new(seed.rotate_left(32) ^ 0xc0).next()).chance(1, 6);
+    let semantics = Semantics { int_division, contract, ..Semantics::default() };
+    let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, semantics };
     // Where zero divisors fail, most programs would fail if zeros were not rare.
     let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
     let is_long = size == Size::Long;
@@ -182,7 +185,8 @@ pub fn instance(template: &Program, seed: u64, most: usize) -> Program {
         }
     }
     let int_division = if seed.is_multiple_of(2) { IntDivision::Zero } else { IntDivision::Error };
-    let program = Program { steps: Vec::new(), roots: Vec::new(), int_division, ..template.clone() };
+    let semantics = Semantics { int_division, ..template.semantics };
+    let program = Program { steps: Vec::new(), roots: Vec::new(), semantics, ..template.clone() };
     let palette = rng.chance(1, 3);
     let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
     let mut generator = Generator {
@@ -333,11 +337,14 @@ impl Generator {
     fn apply(&mut self) {
         let ops: Vec<Op> = Op::public().collect();
         let mut op = *self.rng.pick(&ops).expect("ops");
-        if self.program.int_division == IntDivision::Error && self.rng.chance(1, 5) {
+        if self.program.semantics.int_division == IntDivision::Error && self.rng.chance(1, 5) {
             let divide: Vec<Op> = Op::public().filter(|op| op.has(Law::Faults)).collect();
             op = *self.rng.pick(&divide).expect("ops that divide");
         }
         let mut first = self.earlier();
+        if self.program.semantics.contract && self.rng.chance(1, 2) {
+            (op, first) = self.sum_or_product(first);
+        }
         // An op of an op, so that rewrite rules have something to find.
         let last = if self.is_long { self.current } else { self.types.len() - 1 };
         if let Step::Apply(inner, args) = &self.program.steps[last]
@@ -383,6 +390,23 @@ impl Generator {
             let rank = self.types[quotient].shape.len();
             let half = PySlice { start: None, stop: None, step: 2 };
             self.push(Step::View(quotient, View::Slice(vec![half; rank])));
+        }
+    }
+
+    /// A function and its first operand, of those that contraction is about: often a sum of what may be a product.
+    fn sum_or_product(&mut self, first: usize) -> (Op, usize) {
+        let products: Vec<usize> = (0..self.types.len())
+            .filter(|&step| self.types[step].dtype.is_float())
+            .filter(|&step| match &self.program.steps[step] {
+                Step::Apply(op, _) => [Op::Multiply, Op::Square, Op::Negative, Op::Pow].contains(op),
+                Step::View(..) => true,
+                _ => false,
+            })
+            .collect();
+        let sum = *self.rng.pick(&[Op::Add, Op::Subtract]).expect("ops");
+        match self.rng.pick(&products) {
+            Some(&product) if self.rng.chance(2, 3) => (sum, product),
+            _ => (*self.rng.pick(&[Op::Multiply, Op::Square, Op::Negative, Op::Pow]).expect("ops"), first),
         }
     }
 

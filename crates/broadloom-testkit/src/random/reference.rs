@@ -11,6 +11,7 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Op, Scalar, fold};
 
 use super::affine::Affine;
+use super::contraction::{self, Signed};
 use super::program::{Arg, Program, Step, View};
 use super::typing::{self, Type};
 use crate::tensor::Tensor;
@@ -33,7 +34,7 @@ impl Program {
     /// Why the program does not type.
     ///
     /// ```
-    /// use broadloom_core::{DType, Literal, Op, Promotion, graph::IntDivision};
+    /// use broadloom_core::{DType, Literal, Op, Promotion, graph::Semantics};
     /// use broadloom_testkit::random::{Arg, Program, Step, Tensor};
     ///
     /// let x = Step::Input(Tensor { dtype: DType::UInt8, shape: vec![2], bits: vec![7, 255] });
@@ -42,7 +43,7 @@ impl Program {
     ///     steps: vec![x, sum],
     ///     roots: vec![1],
     ///     promotion: Promotion::Strict,
-    ///     int_division: IntDivision::Zero,
+    ///     semantics: Semantics::default(),
     /// };
     /// assert_eq!(program.run()?.values[1].bits, [9, 1]);
     /// # Ok::<(), String>(())
@@ -59,7 +60,7 @@ impl Program {
         if let Some(root) = self.roots.iter().find(|&&root| root >= values.len()) {
             return Err(format!("there is no s{root}"));
         }
-        let faults = match self.int_division {
+        let faults = match self.semantics.int_division {
             IntDivision::Zero => BTreeSet::new(),
             IntDivision::Error => self.faults(&values, &types)?,
         };
@@ -82,6 +83,9 @@ impl Program {
                 Ok(dot.run(&values[*x], &values[*y], dtype)?.bits)
             }
             Step::Apply(op, args) => {
+                if let Some(operands) = contraction::fused(self, (*op, args), t.dtype, (values, types)) {
+                    return fused(&operands, t, values);
+                }
                 let mut columns = Vec::new();
                 for (i, arg) in args.iter().enumerate() {
                     let dtype = self.operand(*op, args, i, types)?;
@@ -125,6 +129,21 @@ impl Program {
         }
         Ok(faults)
     }
+}
+
+/// The product of two operands and the sum with a third, rounded once; each element of the result.
+fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>, String> {
+    let mut columns = Vec::new();
+    for operand in operands {
+        let (positions, mut bits) = column(operand.arg, t.dtype, &t.shape, values)?;
+        if operand.is_negative {
+            bits.iter_mut().for_each(|x| *x ^= 1 << (8 * t.dtype.size() - 1));
+        }
+        columns.push((positions, bits));
+    }
+    let mut function = Function::new(Op::Fma, t.dtype, t.dtype);
+    let at = |i: usize| columns.iter().map(move |(positions, bits)| bits[positions[i]]);
+    (0..t.elements()).map(|i| function.call(at(i))).collect()
 }
 
 /// The functions that an integer divisor of zero can fail.
