@@ -245,6 +245,11 @@ erf_far = lambda t: (scaled_erfc(from_centre(2, t)) - ERF_CENTRE) / t
 flat_erfc = lambda t: (1 + mpf(9) / 8 * from_centre(4, t)) * scaled_erfc(from_centre(4, t))
 ERFC_CENTRE = flat_erfc(0)
 flat_erfc_rest = lambda t: (flat_erfc(t) - ERFC_CENTRE) / t
+# The same in w = 1/(1 + a), and over w; less its value where that is nearly a float32.
+ERFC_SINGLE_POINT = mpf(1232) / 4096
+over_reciprocal = lambda w: scaled_erfc(1 / w - 1) / w
+ERFC_SINGLE_THERE = mp.nint(over_reciprocal(ERFC_SINGLE_POINT) * 2**24) / 2**24
+over_reciprocal_rest = lambda t: (over_reciprocal(ERFC_SINGLE_POINT + t) - ERFC_SINGLE_THERE) / t
 
 S_MAX = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001")
 QUARTER_PI_2 = (mp.pi / 4) ** 2 * mpf("1.001")
@@ -316,6 +321,9 @@ TABLES = [
     ("ERFC_LOG_SINGLE", erfc_log_rest, mpf("0.81") - ERFC_LOG_POINT, 4 - ERFC_LOG_POINT, {"single": 5},
      lambda v: v * mp.erfc(ERFC_LOG_POINT + v) * mp.log(2),
      "erf(x) ≈ 1 − 2^(ERFC_LOG_THERE + v·P(v)), v = x − ERFC_LOG_POINT", "0.81 ≤ x ≤ 4", "of 1"),
+    ("ERFC_SINGLE", over_reciprocal_rest, 1 / mpf("11.2") - ERFC_SINGLE_POINT, 1 / mpf("1.59") - ERFC_SINGLE_POINT, {"single": 9},
+     lambda t: t / over_reciprocal(ERFC_SINGLE_POINT + t),
+     "erfc(x) ≈ exp(−x²)·w·(ERFC_SINGLE_THERE + t·P(t)), w = 1/(1 + x), t = w − ERFC_SINGLE_POINT", "0.59 ≤ x ≤ 10.2", "of the result"),
     ("EXP2_SINGLE", exp2_tail, mpf(-1) / 2, mpf(1) / 2, {"single": 5}, lambda f: f / 2**f,
      "2^f ≈ 1 + f·P(f)", "|f| ≤ 1/2", "of the result"),
 ]
@@ -327,7 +335,7 @@ SINGLY = {"ERFC": 2, "ERF_SINGLE": 3}
 POLISHED = {"EXPM1_SINGLE", "COSH_SINGLE", "SINH_SINGLE", "LOG_SINGLE", "LOG_CENTRED_SINGLE", "ATANH_SINGLE"}
 
 # Tables around 0 that take the slower fit, on fewer points.
-LAWSON = {"ERFC_LOG_SINGLE", "EXP2_SINGLE"}
+LAWSON = {"ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
 
 
 def literal(x, single=False):
@@ -444,6 +452,10 @@ def main():
     out.append(f"pub const ERFC_LOG_POINT: f32 = {literal(ERFC_LOG_POINT, True)};\n")
     out.append("/// log2 of erfc at [`ERFC_LOG_POINT`], which differs from it by 2^-29.")
     out.append(f"pub const ERFC_LOG_THERE: f32 = {literal(ERFC_LOG_THERE, True)};\n")
+    out.append("/// Where erfc(x)·exp(x²)·(1 + x) as a function of 1/(1 + x) is a float32.")
+    out.append(f"pub const ERFC_SINGLE_POINT: f32 = {literal(ERFC_SINGLE_POINT, True)};\n")
+    out.append("/// That function at [`ERFC_SINGLE_POINT`], which differs from it by 2^-31.")
+    out.append(f"pub const ERFC_SINGLE_THERE: f32 = {literal(ERFC_SINGLE_THERE, True)};\n")
     out.append(constant("ERF_CENTRE", "exp(4)·erfc(2).", [to_double(ERF_CENTRE)]))
     out.append(constant("ERFC_CENTRE", "11/2·exp(16)·erfc(4) as a double-double.", double_double(ERFC_CENTRE)))
     third = mpf(2) / 3

@@ -22,8 +22,7 @@ function! {
     Erfc
 }
 
-through_float64!(unary Erfc erfc;);
-through_float64!(unary_with_single Erf erf single::erf;);
+through_float64!(unary_with_single Erf erf single::erf; Erfc erfc single::erfc;);
 
 /// (a − 4)/(a + 4) as a sum.
 #[inline(always)]

@@ -19,7 +19,7 @@ mod trigonometric;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use error_function::erf;
+pub(crate) use error_function::{erf, erfc};
 pub(crate) use exponential::{exp, exp2, expm1};
 pub(crate) use half::exp_half;
 pub(crate) use hyperbolic::{cosh, sinh, tanh};
