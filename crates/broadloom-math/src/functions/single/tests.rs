@@ -55,7 +55,7 @@ fn functions_of_float32_have_no_primitive_of_64_bits() {
 }
 
 /// The error of `got` in last places of the exact value.
-fn error(got: f32, exact: f64) -> f64 {
+fn ulps(got: f32, exact: f64) -> f64 {
     let exponent = (exact.abs().log2().floor() as i32).max(-126);
     (f64::from(got) - exact).abs() / 2f64.powi(exponent - 23)
 }
@@ -71,8 +71,8 @@ fn no_rounding_error_is_forgotten() {
         ($(($name:ident, $bits:literal, $exact:expr);)*) => {$(
             let (x, exact): (f32, f64) = (f32::from_bits($bits), $exact);
             let got = call::<$name>(x);
-            let error = error(got, exact);
-            assert!(error < 0.96, "{}({x}) is {got}, {error} ulps from {exact}", stringify!($name));
+            let off = ulps(got, exact);
+            assert!(off < 0.96, "{}({x}) is {got}, {off} ulps from {exact}", stringify!($name));
         )*};
     }
     check! {
@@ -150,8 +150,8 @@ fn logaddexp_keeps_what_cancels_and_what_is_small() {
     ];
     for (x1, x2, exact) in rows {
         let got = <LogAddExp as Binary<f32>>::call(&mut Scalar, x1, x2);
-        let error = if exact == 0.0 { f64::from(got) } else { error(got, exact) };
-        assert!(error < 0.96, "logaddexp({x1}, {x2}) is {got}, {error} ulps from {exact}");
+        let off = if exact == 0.0 { f64::from(got) } else { ulps(got, exact) };
+        assert!(off < 0.96, "logaddexp({x1}, {x2}) is {got}, {off} ulps from {exact}");
         assert_eq!(<LogAddExp as Binary<f32>>::call(&mut Scalar, x2, x1).to_bits(), got.to_bits());
     }
 }
