@@ -1,0 +1,133 @@
+//! The nearest float32, ties to even, of functions whose values are approximated: what `accuracy = nearest` puts in the
+//! place of the faster functions of float32.
+//!
+//! A value is computed in float64 to 2^−40 and better ([`Near`]), which decides the rounding unless the middle of two
+//! float32 is as near as that. Of the few lanes where it is, the slow path has the function in full float64 precision, and
+//! of the arguments that even this rounds the wrong way a list ([`hard`]), which is complete: all 2^32 arguments were
+//! tried (docs/nearest.md). The method is A. Ziv's, "Fast evaluation of elementary mathematical functions with correctly
+//! rounded last bit" (1991).
+
+pub(crate) mod coefficients;
+mod hard;
+mod hypot;
+mod tie;
+
+use std::marker::PhantomData;
+
+use crate::functions::exponential::{exp, exp2, expm1};
+use crate::functions::float64::Near;
+use crate::functions::hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
+use crate::functions::inverse_trigonometric::{acos, asin, atan};
+use crate::functions::logarithm::{log, log1p, log2, log10};
+use crate::functions::trigonometric::{near_cos, near_sin, near_tan};
+use crate::functions::{self, error_function, root};
+use crate::host::Scalar;
+use crate::ops::{Ops, Rare2, Unary};
+
+pub use hypot::NearestHypot;
+
+/// The float32 arguments whose value in full float64 precision rounds to another float32 than the exact one does.
+trait HardCases {
+    /// The bits of such an argument, and of the nearest float32.
+    const CASES: &'static [(u32, u32)];
+}
+
+/// A function in full float64 precision, or at a hard case the nearest float32.
+struct Slow<F>(PhantomData<F>);
+
+impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
+    fn call(x: f64, _: f64) -> f64 {
+        let at = (x as f32).to_bits();
+        match F::CASES.iter().find(|case| case.0 == at) {
+            Some(&(_, nearest)) => f64::from(f32::from_bits(nearest)),
+            None => F::call(&mut Scalar, x),
+        }
+    }
+}
+
+/// Declares functions of one argument from their cores of short precision; each names the bits that its value in
+/// [`Near`] precision is good for.
+macro_rules! nearest {
+    ($($(#[$doc:meta])* $name:ident = $of:ident: $way:ident $core:expr, $bits:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        impl Unary<f32> for $name {
+            type Out = f32;
+            #[inline(always)]
+            fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
+                let x = o.float_resize::<f32, f64>(x);
+                let (y, flagged) = nearest!(@$way o x $core, $bits);
+                let y = o.rare2::<Slow<functions::$of>, f64>(flagged, x, x, y);
+                o.float_resize::<f64, f32>(y)
+            }
+        }
+    )*};
+    // A result below float32's normal numbers is exact, or as good as its argument.
+    (@normal $o:ident $x:ident $core:expr, $bits:literal) => {{
+        let y = $core($o, $x);
+        let flagged = tie::is_near($o, y, $bits);
+        (y, flagged)
+    }};
+    // A result may be a subnormal float32.
+    (@subnormal $o:ident $x:ident $core:expr, $bits:literal) => {{
+        let y = $core($o, $x);
+        let flagged = tie::is_near_of_any($o, y, $bits);
+        (y, flagged)
+    }};
+    // The core says itself where it has no value.
+    (@reaching $o:ident $x:ident $core:expr, $bits:literal) => {{
+        let (y, beyond) = $core($o, $x);
+        let flagged = tie::is_near($o, y, $bits);
+        (y, $o.mask_or::<f64>(flagged, beyond))
+    }};
+}
+
+nearest! {
+    /// The nearest float32 to the inverse cosine
+    NearestAcos = Acos: normal acos::<O, Near>, 42;
+    /// The nearest float32 to the inverse hyperbolic cosine
+    // Just above 1, x + √(x² − 1) less 1 is as little as 2^−11.
+    NearestAcosh = Acosh: normal acosh::<O, Near>, 40;
+    /// The nearest float32 to the inverse sine
+    NearestAsin = Asin: normal asin::<O, Near>, 42;
+    /// The nearest float32 to the inverse hyperbolic sine
+    NearestAsinh = Asinh: normal asinh::<O, Near>, 42;
+    /// The nearest float32 to the inverse tangent
+    NearestAtan = Atan: normal atan::<O, Near>, 42;
+    /// The nearest float32 to the inverse hyperbolic tangent
+    NearestAtanh = Atanh: normal atanh::<O, Near>, 42;
+    /// The nearest float32 to the cube root
+    NearestCbrt = Cbrt: normal root::cbrt::<O, Near>, 42;
+    /// The nearest float32 to the cosine
+    NearestCos = Cos: reaching near_cos::<O>, 42;
+    /// The nearest float32 to the hyperbolic cosine
+    NearestCosh = Cosh: normal cosh::<O, Near>, 42;
+    /// The nearest float32 to the error function
+    NearestErf = Erf: subnormal error_function::erf::<O, Near>, 42;
+    /// The nearest float32 to 1 less the error function
+    NearestErfc = Erfc: subnormal error_function::erfc::<O, Near>, 42;
+    /// The nearest float32 to e^x
+    NearestExp = Exp: subnormal exp::<O, Near>, 42;
+    /// The nearest float32 to 2^x
+    NearestExp2 = Exp2: subnormal exp2::<O, Near>, 42;
+    /// The nearest float32 to e^x − 1
+    NearestExpM1 = ExpM1: normal expm1::<O, Near>, 42;
+    /// The nearest float32 to the natural logarithm
+    NearestLog = Log: normal log::<O, Near>, 42;
+    /// The nearest float32 to log(1 + x)
+    NearestLog1p = Log1p: normal log1p::<O, Near>, 42;
+    /// The nearest float32 to the logarithm to base 2
+    NearestLog2 = Log2: normal log2::<O, Near>, 42;
+    /// The nearest float32 to the logarithm to base 10
+    NearestLog10 = Log10: normal log10::<O, Near>, 42;
+    /// The nearest float32 to the sine
+    NearestSin = Sin: reaching near_sin::<O>, 42;
+    /// The nearest float32 to the hyperbolic sine
+    NearestSinh = Sinh: normal sinh::<O, Near>, 42;
+    /// The nearest float32 to the tangent
+    NearestTan = Tan: reaching near_tan::<O>, 42;
+    /// The nearest float32 to the hyperbolic tangent
+    NearestTanh = Tanh: normal tanh::<O, Near>, 42;
+}
