@@ -12,9 +12,9 @@ use crate::functions::float64::{
     through_float64, to_work,
 };
 use crate::functions::logarithm_ends::special;
+use crate::functions::nearest::coefficients::LOG_NEAR;
 use crate::functions::sum_near_one::sum_less_one;
 use crate::functions::{function, single};
-use crate::functions::nearest::coefficients::LOG_NEAR;
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2};
 

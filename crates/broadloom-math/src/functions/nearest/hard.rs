@@ -13,26 +13,26 @@ macro_rules! hard {
 }
 
 hard! {
-    Acos [];
-    Acosh [];
+    Acos [(0x3288_85a3, 0x3fc9_0fdb), (0x3982_6222, 0x3fc9_07b5)];
+    Acosh [(0x6558_90d3, 0x4254_d1f9), (0x6eb1_a8ec, 0x4284_5a89)];
     Asin [];
-    Asinh [];
-    Atan [];
+    Asinh [(0x4bdd_65a5, 0x418f_034b), (0x6558_90d3, 0x4254_d1f9), (0x6eb1_a8ec, 0x4284_5a89), (0xcbdd_65a5, 0xc18f_034b), (0xe558_90d3, 0xc254_d1f9), (0xeeb1_a8ec, 0xc284_5a89)];
+    Atan [(0x3d8d_6b23, 0x3d8d_31c3), (0xbd8d_6b23, 0xbd8d_31c3)];
     Atanh [];
     Cbrt [];
     Cos [];
     Cosh [];
     Erf [];
-    Erfc [];
+    Erfc [(0xb76c_9f62, 0x3f80_0085)];
     Exp [];
-    Exp2 [];
+    Exp2 [(0x3b42_9d37, 0x3f80_4385), (0xbcf3_a937, 0x3f7a_c6b1)];
     ExpM1 [];
-    Log [];
-    Log1p [];
+    Log [(0x3c41_3d3a, 0xc08e_158f), (0x4117_8feb, 0x400f_e5e7), (0x4c5d_65a5, 0x418f_034b), (0x65d8_90d3, 0x4254_d1f9), (0x6f31_a8ec, 0x4284_5a89)];
+    Log1p [(0x3540_0003, 0x353f_ffff), (0x3710_001b, 0x370f_fff3), (0x3efd_81ad, 0x3ecd_eee1), (0x4107_8feb, 0x400f_e5e7), (0x65d8_90d3, 0x4254_d1f9), (0x6f31_a8ec, 0x4284_5a89), (0xb53f_fffd, 0xb540_0001), (0xb70f_ffe5, 0xb710_000d), (0xbb0e_c8c4, 0xbb0e_f0a5)];
     Log2 [];
-    Log10 [];
-    Sin [];
-    Sinh [];
+    Log10 [(0x0efe_ee7a, 0xc1e9_9d23)];
+    Sin [(0x4619_9998, 0xbeb1_fa5d), (0xc619_9998, 0x3eb1_fa5d)];
+    Sinh [(0x3a12_85ff, 0x3a12_85ff), (0xba12_85ff, 0xba12_85ff)];
     Tan [];
     Tanh [];
 }
