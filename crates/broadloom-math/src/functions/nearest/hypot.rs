@@ -1,5 +1,6 @@
 //! The nearest float32 to √(x1² + x2²), exact ties included. docs/nearest.md has the proof.
 
+use crate::functions::declare_half_path;
 use crate::functions::float64::Float64;
 use crate::functions::nearest::tie;
 use crate::host::Scalar;
@@ -8,6 +9,8 @@ use crate::ops::{Binary, Cmp, Ops, Rare2};
 /// The nearest float32 to √(x1² + x2²)
 #[derive(Clone, Copy, Debug)]
 pub struct NearestHypot;
+
+declare_half_path!(Own: NearestHypot);
 
 /// Bits that the float64 root is good for: the sum is rounded once, at 2^−53, and the root of it once more.
 const GOOD: u32 = 51;

@@ -20,7 +20,7 @@ use crate::functions::hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
 use crate::functions::inverse_trigonometric::{acos, asin, atan};
 use crate::functions::logarithm::{log, log1p, log2, log10};
 use crate::functions::trigonometric::{near_cos, near_sin, near_tan};
-use crate::functions::{self, error_function, root};
+use crate::functions::{self, declare_half_path, error_function, root};
 use crate::host::Scalar;
 use crate::ops::{Ops, Rare2, Unary};
 
@@ -52,6 +52,8 @@ macro_rules! nearest {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
+
+        declare_half_path!(Own: $name);
 
         impl Unary<f32> for $name {
             type Out = f32;
