@@ -3,6 +3,7 @@
 use broadloom_math::DType;
 
 use crate::op::{Arity, Op};
+use crate::scalar::Class;
 
 macro_rules! nearest {
     ($($op:ident $nearest:ident;)*) => {
@@ -46,12 +47,21 @@ nearest! {
 }
 
 impl Op {
-    /// Whether results for operands of `dtype` are always the nearest number of their dtype. Of float16, what is computed in
-    /// float64 and rounded once is, of one argument and for hypot; that of atan2, logaddexp and pow is not known to be.
-    pub fn is_nearest(self, dtype: DType) -> bool {
+    /// Whether results for operands of `dtype` are always the nearest number of their dtype; `last` is the class of the last
+    /// operand, where that is a constant.
+    ///
+    /// Of float16, what is computed in float64 and rounded once is, of one argument and for hypot; that of atan2, logaddexp
+    /// and pow is not known to be. A power with the exponent 0, 1, 2 or −1 is 1, x, x·x or 1/x by definition.
+    pub fn is_nearest(self, dtype: DType, last: Option<Class>) -> bool {
+        let of_half = || matches!(self.arity(), Arity::Unary) || self == Op::Hypot;
+        let is_exact_power = || match last {
+            Some(Class::Zero | Class::NegativeZero | Class::One | Class::MinusOne | Class::Two) => true,
+            Some(Class::Other) | None => false,
+        };
         !self.is_approximate()
             || !dtype.is_float()
-            || dtype == DType::Float16 && (matches!(self.arity(), Arity::Unary) || self == Op::Hypot)
+            || dtype == DType::Float16 && of_half()
+            || self == Op::Pow && is_exact_power()
     }
 }
 
@@ -87,7 +97,8 @@ mod tests {
             (Op::Sqrt, DType::Float64, true),
             (Op::NearestSin, DType::Float32, true),
         ] {
-            assert_eq!(op.is_nearest(dtype), nearest, "{op} {dtype}");
+            assert_eq!(op.is_nearest(dtype, None), nearest, "{op} {dtype}");
+            assert_eq!(op.is_nearest(dtype, Some(Class::Two)), nearest || op == Op::Pow, "{op} {dtype}");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Which op computes what an op means under the accuracy that is asked for.
 
-use broadloom_ir::scalar::Class;
 use broadloom_ir::{DType, Op};
 
 use super::{Accuracy, Graph, NodeId};
@@ -12,21 +11,11 @@ impl Graph {
         if self.semantics.accuracy == Accuracy::Fast {
             return Some(op);
         }
-        let dtype = self.node(*args.last()?).dtype;
-        if op.is_nearest(dtype) || self.is_exact_power(op, args) {
+        let last = self.node(*args.last()?);
+        // Powers by definition are exact whether rewriting has rules for them or not.
+        if op.is_nearest(last.dtype, last.constant().map(|value| value.class())) {
             return Some(op);
         }
-        op.nearest().filter(|_| dtype == DType::Float32)
-    }
-
-    /// Whether it is a power with an exponent for which that is x, x·x, 1/x or 1, each rounded once, by definition. It says
-    /// so of the same powers whether rewriting has rules for them or not.
-    fn is_exact_power(&self, op: Op, args: &Args<NodeId>) -> bool {
-        let exponent = args.last().and_then(|&exponent| self.node(exponent).constant());
-        op == Op::Pow
-            && exponent.is_some_and(|exponent| match exponent.class() {
-                Class::Zero | Class::NegativeZero | Class::One | Class::MinusOne | Class::Two => true,
-                Class::Other => false,
-            })
+        op.nearest().filter(|_| last.dtype == DType::Float32)
     }
 }

@@ -95,7 +95,7 @@ mod tests {
                     let mut nearest = graph(Accuracy::Nearest);
                     let root = over_inputs(&mut nearest, op, dtype)?;
                     let found = rewrite::explain(&nearest, &[root], rules);
-                    if op.is_nearest(dtype) {
+                    if op.is_nearest(dtype, None) {
                         let (out, roots, _) = found?;
                         assert_eq!(root_op(&out, roots[0]), left, "{op} {dtype}");
                     } else if let Some(other) = op.nearest().filter(|_| dtype == DType::Float32) {

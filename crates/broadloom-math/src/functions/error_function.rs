@@ -48,11 +48,17 @@ fn quotient<O: Ops>(o: &mut O, a: O::V<f64>) -> Sum<O> {
 pub(crate) fn erf<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
+    let y = erf_of_magnitude::<O, P>(o, a);
+    o.with_sign(y, sign)
+}
+
+/// erf(a) for a ≥ 0.
+#[inline(always)]
+pub(crate) fn erf_of_magnitude<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let near = erf_near::<O, P>(o, a);
     let far = erf_far::<O, P>(o, a);
     let is_near = o.is(a, Cmp::Lt, 1.0);
-    let y = o.select::<f64>(is_near, near, far);
-    o.with_sign(y, sign)
+    o.select::<f64>(is_near, near, far)
 }
 
 /// erf(a) for 0 ≤ a ≤ 1: a + a·q, where q is below 0.16 in magnitude, and its first two terms lose nothing.

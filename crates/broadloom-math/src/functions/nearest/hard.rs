@@ -20,7 +20,7 @@ hard! {
     Atan [(0x3d8d_6b23, 0x3d8d_31c3), (0xbd8d_6b23, 0xbd8d_31c3)];
     Atanh [];
     Cbrt [];
-    Cos [];
+    Cos [(0x5f18_b878, 0x3f7f_14bb), (0x6115_cb11, 0x3f78_142f), (0xdf18_b878, 0x3f7f_14bb), (0xe115_cb11, 0x3f78_142f)];
     Cosh [];
     Erf [];
     Erfc [(0xb76c_9f62, 0x3f80_0085)];

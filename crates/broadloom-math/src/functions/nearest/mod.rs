@@ -8,19 +8,21 @@
 //! rounded last bit" (1991).
 
 pub(crate) mod coefficients;
+mod exponential;
 mod hard;
 mod hypot;
 mod tie;
 
 use std::marker::PhantomData;
 
-use crate::functions::exponential::{exp, exp2, expm1};
+use crate::functions::error_function::{erf_of_magnitude, erfc};
+use crate::functions::exponential::expm1;
 use crate::functions::float64::Near;
 use crate::functions::hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
 use crate::functions::inverse_trigonometric::{acos, asin, atan};
 use crate::functions::logarithm::{log, log1p, log2, log10};
 use crate::functions::trigonometric::{near_cos, near_sin, near_tan};
-use crate::functions::{self, declare_half_path, error_function, root};
+use crate::functions::{self, declare_half_path, root};
 use crate::host::Scalar;
 use crate::ops::{Ops, Rare2, Unary};
 
@@ -35,14 +37,40 @@ trait HardCases {
 /// A function in full float64 precision, or at a hard case the nearest float32.
 struct Slow<F>(PhantomData<F>);
 
-impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
-    fn call(x: f64, _: f64) -> f64 {
-        let at = (x as f32).to_bits();
-        match F::CASES.iter().find(|case| case.0 == at) {
-            Some(&(_, nearest)) => f64::from(f32::from_bits(nearest)),
-            None => F::call(&mut Scalar, x),
+impl<F: Unary<f64, Out = f64> + HardCases> Slow<F> {
+    fn nearest(x: f32) -> f32 {
+        match F::CASES.iter().find(|case| case.0 == x.to_bits()) {
+            Some(&(_, nearest)) => f32::from_bits(nearest),
+            None => F::call(&mut Scalar, f64::from(x)) as f32,
         }
     }
+}
+
+impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f32> for Slow<F> {
+    fn call(x: f32, _: f32) -> f32 {
+        Self::nearest(x)
+    }
+}
+
+/// In the place of a float64 that is rounded after it.
+impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
+    fn call(x: f64, _: f64) -> f64 {
+        f64::from(Self::nearest(x as f32))
+    }
+}
+
+/// erf of a float32 that is not negative.
+#[inline(always)]
+fn erf_of_single<O: Ops>(o: &mut O, a: O::V<f32>) -> O::V<f64> {
+    let a = o.float_resize::<f32, f64>(a);
+    erf_of_magnitude::<O, Near>(o, a)
+}
+
+/// erfc of a float32.
+#[inline(always)]
+fn erfc_of_single<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
+    let x = o.float_resize::<f32, f64>(x);
+    erfc::<O, Near>(o, x)
 }
 
 /// Declares functions of one argument from their cores of short precision; each names the bits that its value in
@@ -59,30 +87,45 @@ macro_rules! nearest {
             type Out = f32;
             #[inline(always)]
             fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
-                let x = o.float_resize::<f32, f64>(x);
-                let (y, flagged) = nearest!(@$way o x $core, $bits);
-                let y = o.rare2::<Slow<functions::$of>, f64>(flagged, x, x, y);
-                o.float_resize::<f64, f32>(y)
+                nearest!(@$way o x $of $core, $bits)
             }
         }
     )*};
     // A result below float32's normal numbers is exact, or as good as its argument.
-    (@normal $o:ident $x:ident $core:expr, $bits:literal) => {{
-        let y = $core($o, $x);
+    (@normal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
+        let x = $o.float_resize::<f32, f64>($x);
+        let y = $core($o, x);
         let flagged = tie::is_near($o, y, $bits);
-        (y, flagged)
-    }};
-    // A result may be a subnormal float32.
-    (@subnormal $o:ident $x:ident $core:expr, $bits:literal) => {{
-        let y = $core($o, $x);
-        let flagged = tie::is_near_of_any($o, y, $bits);
-        (y, flagged)
+        let y = $o.rare2::<Slow<functions::$of>, f64>(flagged, x, x, y);
+        $o.float_resize::<f64, f32>(y)
     }};
     // The core says itself where it has no value.
-    (@reaching $o:ident $x:ident $core:expr, $bits:literal) => {{
-        let (y, beyond) = $core($o, $x);
+    (@reaching $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
+        let x = $o.float_resize::<f32, f64>($x);
+        let (y, beyond) = $core($o, x);
         let flagged = tie::is_near($o, y, $bits);
-        (y, $o.mask_or::<f64>(flagged, beyond))
+        let flagged = $o.mask_or::<f64>(flagged, beyond);
+        let y = $o.rare2::<Slow<functions::$of>, f64>(flagged, x, x, y);
+        $o.float_resize::<f64, f32>(y)
+    }};
+    // A result may be a subnormal float32, and is not negative.
+    (@subnormal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
+        let y = $core($o, $x);
+        let (y, flagged) = tie::rounded($o, y, $bits);
+        $o.rare2::<Slow<functions::$of>, f32>(flagged, $x, $x, y)
+    }};
+    // The same of a magnitude, of an odd function.
+    (@odd $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
+        let sign = $o.bits::<f32>($x);
+        let mask = $o.splat(1_u32 << 31);
+        let sign = $o.and::<u32>(sign, mask);
+        let a = $o.bits::<f32>($x);
+        let a = $o.xor::<u32>(a, sign);
+        let a = $o.of_bits::<f32>(a);
+        let y = nearest!(@subnormal $o a $of $core, $bits);
+        let y = $o.bits::<f32>(y);
+        let y = $o.or::<u32>(y, sign);
+        $o.of_bits::<f32>(y)
     }};
 }
 
@@ -107,13 +150,13 @@ nearest! {
     /// The nearest float32 to the hyperbolic cosine
     NearestCosh = Cosh: normal cosh::<O, Near>, 42;
     /// The nearest float32 to the error function
-    NearestErf = Erf: subnormal error_function::erf::<O, Near>, 42;
+    NearestErf = Erf: odd erf_of_single::<O>, 42;
     /// The nearest float32 to 1 less the error function
-    NearestErfc = Erfc: subnormal error_function::erfc::<O, Near>, 42;
+    NearestErfc = Erfc: subnormal erfc_of_single::<O>, 42;
     /// The nearest float32 to e^x
-    NearestExp = Exp: subnormal exp::<O, Near>, 42;
+    NearestExp = Exp: subnormal exponential::exp::<O>, 42;
     /// The nearest float32 to 2^x
-    NearestExp2 = Exp2: subnormal exp2::<O, Near>, 42;
+    NearestExp2 = Exp2: subnormal exponential::exp2::<O>, 42;
     /// The nearest float32 to e^x − 1
     NearestExpM1 = ExpM1: normal expm1::<O, Near>, 42;
     /// The nearest float32 to the natural logarithm
