@@ -3,7 +3,7 @@
 
     pip install mpmath==1.3.0
     python3 scripts/coefficients.py > crates/broadloom-math/src/functions/coefficients.rs
-    python3 scripts/coefficients.py near > crates/broadloom-math/src/functions/nearest/coefficients.rs
+    python3 scripts/coefficients.py near > crates/broadloom-math/src/functions/near_coefficients.rs
 
 Each polynomial is the minimax one for its weight (Remez exchange over a Chebyshev grid, 60 digits), with its
 coefficients rounded to the arithmetic they are used in one after the other, lowest first, the rest refitted after

@@ -13,7 +13,7 @@ use crate::functions::coefficients::{
 use crate::functions::exponential::{Reduced, exp_of_reduced, reduce};
 use crate::functions::float64::{Float64, Full, Precision, Short, Sum, scale, scale_sum, through_float64};
 use crate::functions::function;
-use crate::functions::nearest::coefficients::{ERF_FAR_NEAR, ERF_NEAR, ERFC_NEAR};
+use crate::functions::near_coefficients::{ERF_FAR_NEAR, ERF_NEAR, ERFC_NEAR};
 use crate::ops::{Cmp, Ops};
 
 function! {

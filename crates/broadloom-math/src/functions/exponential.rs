@@ -9,7 +9,7 @@ use crate::functions::coefficients::{
     COSH_FULL, COSH_SHORT, EXP_FULL, EXP_SHORT, LN2_DD, LOG2_E, SINH_FULL, SINH_SHORT,
 };
 use crate::functions::float64::{Float64, Full, MAGIC, Precision, Short, Sum, scale, through_float64};
-use crate::functions::nearest::coefficients::{COSH_NEAR, EXP_NEAR, SINH_NEAR};
+use crate::functions::near_coefficients::{COSH_NEAR, EXP_NEAR, SINH_NEAR};
 use crate::functions::{declare_half_path, function, single};
 use crate::ops::{Ops, Unary};
 

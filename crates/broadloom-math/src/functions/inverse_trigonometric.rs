@@ -5,7 +5,7 @@
 use crate::functions::coefficients::{ASIN_FULL, ASIN_SHORT, ATAN_FULL, ATAN_SHORT, HALF_PI};
 use crate::functions::float64::{Float64, Precision, Sum, through_float64};
 use crate::functions::function;
-use crate::functions::nearest::coefficients::{ASIN_NEAR, ATAN_NEAR};
+use crate::functions::near_coefficients::{ASIN_NEAR, ATAN_NEAR};
 use crate::ops::{Cmp, Ops};
 
 function! {

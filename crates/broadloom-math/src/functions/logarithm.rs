@@ -12,7 +12,7 @@ use crate::functions::float64::{
     through_float64, to_work,
 };
 use crate::functions::logarithm_ends::special;
-use crate::functions::nearest::coefficients::LOG_NEAR;
+use crate::functions::near_coefficients::LOG_NEAR;
 use crate::functions::sum_near_one::sum_less_one;
 use crate::functions::{function, single};
 use crate::host::Scalar;

@@ -17,6 +17,7 @@ mod hyperbolic;
 mod inverse_trigonometric;
 mod logarithm;
 mod logarithm_ends;
+mod near_coefficients;
 mod nearest;
 mod power;
 mod root;

@@ -6,7 +6,7 @@ use crate::functions::coefficients::{
     COS_FULL, COS_SHORT, HALF_PI, SIN_FULL, SIN_SHORT, TWO_OVER_PI, TWO_OVER_PI_BITS,
 };
 use crate::functions::float64::{Float64, Full, MAGIC, Near, Precision, Short, Sum, through_float64};
-use crate::functions::nearest::coefficients::{COS_NEAR, SIN_NEAR};
+use crate::functions::near_coefficients::{COS_NEAR, SIN_NEAR};
 use crate::functions::{function, single};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2};

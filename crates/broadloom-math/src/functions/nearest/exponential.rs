@@ -3,7 +3,7 @@
 
 use crate::functions::coefficients::{LN2_DD, LOG2_E};
 use crate::functions::float64::{Float64, MAGIC_EXPONENT, power_of_two};
-use crate::functions::nearest::coefficients::EXP_NEAR;
+use crate::functions::near_coefficients::EXP_NEAR;
 use crate::ops::{Cmp, Ops};
 
 /// `x` held between limits beyond which the result is 0 or infinite; NaN stays.

@@ -1,8 +1,19 @@
 //! The arguments at which full float64 precision rounds the wrong way, from the run over all 2^32 arguments of each
 //! function (docs/nearest.md). The values are those of the exact reference of that run, not of any function here.
 
-use crate::functions::nearest::HardCases;
-use crate::functions::*;
+use crate::functions::error_function::{Erf, Erfc};
+use crate::functions::exponential::{Exp, Exp2, ExpM1};
+use crate::functions::hyperbolic::{Acosh, Asinh, Atanh, Cosh, Sinh, Tanh};
+use crate::functions::inverse_trigonometric::{Acos, Asin, Atan};
+use crate::functions::logarithm::{Log, Log1p, Log2, Log10};
+use crate::functions::root::Cbrt;
+use crate::functions::trigonometric::{Cos, Sin, Tan};
+
+/// The float32 arguments whose value in full float64 precision rounds to another float32 than the exact one does.
+pub(super) trait HardCases {
+    /// The bits of such an argument, and of the nearest float32.
+    const CASES: &'static [(u32, u32)];
+}
 
 macro_rules! hard {
     ($($of:ident [$($case:expr),* $(,)?];)*) => {$(

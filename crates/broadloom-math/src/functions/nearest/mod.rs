@@ -7,7 +7,6 @@
 //! tried (docs/nearest.md). The method is A. Ziv's, "Fast evaluation of elementary mathematical functions with correctly
 //! rounded last bit" (1991).
 
-pub(crate) mod coefficients;
 mod exponential;
 mod hard;
 mod hypot;
@@ -15,24 +14,23 @@ mod tie;
 
 use std::marker::PhantomData;
 
-use crate::functions::error_function::{erf_of_magnitude, erfc};
-use crate::functions::exponential::expm1;
+use crate::functions::declare_half_path;
+use crate::functions::error_function::{Erf, Erfc, erf_of_magnitude, erfc};
+use crate::functions::exponential::{Exp, Exp2, ExpM1, expm1};
 use crate::functions::float64::Near;
-use crate::functions::hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
-use crate::functions::inverse_trigonometric::{acos, asin, atan};
-use crate::functions::logarithm::{log, log1p, log2, log10};
-use crate::functions::trigonometric::{near_cos, near_sin, near_tan};
-use crate::functions::{self, declare_half_path, root};
+use crate::functions::hyperbolic::{
+    Acosh, Asinh, Atanh, Cosh, Sinh, Tanh, acosh, asinh, atanh, cosh, sinh, tanh,
+};
+use crate::functions::inverse_trigonometric::{Acos, Asin, Atan, acos, asin, atan};
+use crate::functions::logarithm::{Log, Log1p, Log2, Log10, log, log1p, log2, log10};
+use crate::functions::root::{Cbrt, cbrt};
+use crate::functions::trigonometric::{Cos, Sin, Tan, near_cos, near_sin, near_tan};
 use crate::host::Scalar;
 use crate::ops::{Ops, Rare2, Unary};
 
-pub use hypot::NearestHypot;
+use hard::HardCases;
 
-/// The float32 arguments whose value in full float64 precision rounds to another float32 than the exact one does.
-trait HardCases {
-    /// The bits of such an argument, and of the nearest float32.
-    const CASES: &'static [(u32, u32)];
-}
+pub use hypot::NearestHypot;
 
 /// A function in full float64 precision, or at a hard case the nearest float32.
 struct Slow<F>(PhantomData<F>);
@@ -96,7 +94,7 @@ macro_rules! nearest {
         let x = $o.float_resize::<f32, f64>($x);
         let y = $core($o, x);
         let flagged = tie::is_near($o, y, $bits);
-        let y = $o.rare2::<Slow<functions::$of>, f64>(flagged, x, x, y);
+        let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
         $o.float_resize::<f64, f32>(y)
     }};
     // The core says itself where it has no value.
@@ -105,14 +103,14 @@ macro_rules! nearest {
         let (y, beyond) = $core($o, x);
         let flagged = tie::is_near($o, y, $bits);
         let flagged = $o.mask_or::<f64>(flagged, beyond);
-        let y = $o.rare2::<Slow<functions::$of>, f64>(flagged, x, x, y);
+        let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
         $o.float_resize::<f64, f32>(y)
     }};
     // A result may be a subnormal float32, and is not negative.
     (@subnormal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let y = $core($o, $x);
         let (y, flagged) = tie::rounded($o, y, $bits);
-        $o.rare2::<Slow<functions::$of>, f32>(flagged, $x, $x, y)
+        $o.rare2::<Slow<$of>, f32>(flagged, $x, $x, y)
     }};
     // The same of a magnitude, of an odd function.
     (@odd $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
@@ -144,7 +142,7 @@ nearest! {
     /// The nearest float32 to the inverse hyperbolic tangent
     NearestAtanh = Atanh: normal atanh::<O, Near>, 42;
     /// The nearest float32 to the cube root
-    NearestCbrt = Cbrt: normal root::cbrt::<O, Near>, 42;
+    NearestCbrt = Cbrt: normal cbrt::<O, Near>, 42;
     /// The nearest float32 to the cosine
     NearestCos = Cos: reaching near_cos::<O>, 42;
     /// The nearest float32 to the hyperbolic cosine
