@@ -12,8 +12,8 @@ use crate::functions::coefficients::{
 };
 use crate::functions::exponential::{Reduced, exp_of_reduced, reduce};
 use crate::functions::float64::{Float64, Full, Precision, Short, Sum, scale, scale_sum, through_float64};
-use crate::functions::function;
 use crate::functions::near_coefficients::{ERF_FAR_NEAR, ERF_NEAR, ERFC_NEAR};
+use crate::functions::{function, single};
 use crate::ops::{Cmp, Ops};
 
 function! {
@@ -23,7 +23,7 @@ function! {
     Erfc
 }
 
-through_float64!(unary Erf erf; Erfc erfc;);
+through_float64!(unary_with_single Erf erf single::erf; Erfc erfc single::erfc;);
 
 /// (a − 4)/(a + 4) as a sum.
 #[inline(always)]
