@@ -317,6 +317,8 @@ TABLES = [
      "atan(t) ≈ t + t·z·P(z), z = t²", "|t| ≤ 1/2", "of t"),
     ("ASIN_SINGLE", asin_tail, 0, mpf("0.25"), {"single": 4}, lambda z: z,
      "asin(x) ≈ x + x·z·P(z), z = x²", "|x| ≤ 1/2", "of x"),
+    ("CBRT_SINGLE", lambda h: (1 - h) ** (-mpf(2) / 3), mpf("-0.1035"), mpf("0.1035"), {"single": 3}, lambda h: (1 - h) ** (mpf(2) / 3),
+     "(1 − h)^(−2/3) ≈ P(h)", "|h| ≤ 0.1035", "of the result"),
     ("ERF_SINGLE", erf_tail, 0, mpf("0.663"), {"single": 4}, lambda u: u / mp.erf(mp.sqrt(u)) * mp.sqrt(u) if u else mpf(0),
      "erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x²", "|x| ≤ 0.814", "of the result"),
     ("ERFC_LOG_SINGLE", erfc_log_rest, mpf("0.81") - ERFC_LOG_POINT, 4 - ERFC_LOG_POINT, {"single": 5},
@@ -336,7 +338,7 @@ SINGLY = {"ERFC": 2, "ERF_SINGLE": 3}
 POLISHED = {"EXPM1_SINGLE", "COSH_SINGLE", "SINH_SINGLE", "LOG_SINGLE", "LOG_CENTRED_SINGLE", "ATANH_SINGLE"}
 
 # Tables around 0 that take the slower fit, on fewer points.
-LAWSON = {"ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
+LAWSON = {"CBRT_SINGLE", "ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
 
 
 # The degrees of the polynomials behind the nearest float32, for an error of 2^-43 and less.

@@ -348,6 +348,9 @@ pub const ERFC_SINGLE: [f32; 10] = [
     1.8039962,
 ];
 
+/// (1 − h)^(−2/3) ≈ P(h), |h| ≤ 0.1035; error below 2^-17.21 of the result.
+pub const CBRT_SINGLE: [f32; 4] = [0.99999344, 0.6666553, 0.5604467, 0.49904594];
+
 /// ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.
 pub const LN2: [f64; 3] = [0.6931471803691238, 1.9082149288430703e-10, 4.275175589747649e-20];
 

@@ -1,16 +1,14 @@
-//! The cube root of float32. Bits divided by −3 are about those of x^(−1/3), which a step of third order brings to 2^−16;
-//! with c = x·y², what c³ lacks to x is computed almost without loss, so that the last operation is the only rounding that
-//! counts.
+//! The cube root of float32. Bits divided by −3 are about those of y = x^(−1/3), and what y misses, h = 1 − x·y³, makes the factor
+//! (1 − h)^(−2/3) of y², to 2^−17. With c = x·y², what c³ lacks to x is computed almost without loss, so that the last operation is the
+//! only rounding that counts.
 
+use crate::functions::coefficients::CBRT_SINGLE;
 use crate::functions::compare::magnitude;
 use crate::functions::single::F;
 use crate::ops::{Cmp, Ops};
 
-/// 2^23 and the bits over 256 of the float32 whose cube has the reciprocal with the bits 0.
-const START: f32 = 8_388_608.0 + (0x54a2_1d2a_u32 >> 8) as f32;
-
-/// (1 − h)^(−1/3) − 1 over h, about.
-const SERIES: [f32; 3] = [1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0];
+/// 2^23, and over 256 the bits whose third parts are left of a float32 and of its inverse cube root together. |h| is at most 0.1035.
+const START: f32 = 8_388_608.0 + (0x54a2_1000_u32 >> 8) as f32;
 
 /// ∛x
 #[inline(always)]
@@ -37,13 +35,12 @@ pub(crate) fn cbrt<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let product = o.mul::<f32>(a, y);
     let minus = o.neg::<f32>(product);
     let h = o.fma::<f32>(minus, square, one);
-    let [first, second, third] = SERIES.map(|c| o.splat(c));
-    let step = o.fma::<f32>(h, third, second);
-    let step = o.fma::<f32>(h, step, first);
-    let step = o.mul::<f32>(h, step);
-    let y = o.fma::<f32>(y, step, y);
+    let [first, second, third, fourth] = CBRT_SINGLE.map(|c| o.splat(c));
+    let factor = o.fma::<f32>(h, fourth, third);
+    let factor = o.fma::<f32>(h, factor, second);
+    let factor = o.fma::<f32>(h, factor, first);
     // c = a·y², and (a − c³)/(3c²), where 1/c² is y².
-    let square = o.mul::<f32>(y, y);
+    let square = o.mul::<f32>(square, factor);
     let c = o.mul::<f32>(a, square);
     let c2 = o.mul::<f32>(c, c);
     let minus = o.neg::<f32>(c2);
