@@ -12,6 +12,7 @@ use crate::functions::float64::{
     through_float64, to_work,
 };
 use crate::functions::logarithm_ends::special;
+use crate::functions::near_coefficients::LOG_NEAR;
 use crate::functions::sum_near_one::sum_less_one;
 use crate::functions::{function, single};
 use crate::host::Scalar;
@@ -125,10 +126,10 @@ fn log1p_rest<O: Ops>(o: &mut O, x: &Split<O>, more: O::V<f64>) -> O::V<f64> {
     o.nfma(half, x.f, rest)
 }
 
-/// log(1 + f) in short precision.
+/// log(1 + f) in other than full precision, which has a series of its own.
 #[inline(always)]
-fn log1p_short<O: Ops>(o: &mut O, f: O::V<f64>) -> O::V<f64> {
-    let p = o.polynomial(f, &LOG_SHORT);
+fn log1p_short<O: Ops, P: Precision>(o: &mut O, f: O::V<f64>) -> O::V<f64> {
+    let p = o.polynomial(f, P::pick(&LOG_NEAR, &LOG_NEAR, &LOG_SHORT));
     let p = o.fma_to_c(f, p, -0.5);
     let square = o.mul::<f64>(f, f);
     o.fma::<f64>(square, p, f)
@@ -138,7 +139,7 @@ fn log1p_short<O: Ops>(o: &mut O, f: O::V<f64>) -> O::V<f64> {
 #[inline(always)]
 pub(crate) fn log_of_split<O: Ops, P: Precision>(o: &mut O, x: Split<O>) -> Sum<O> {
     if !P::FULL {
-        let y = log1p_short(o, x.f);
+        let y = log1p_short::<O, P>(o, x.f);
         let hi = o.fma_c(x.e, LN2_DD[0], y);
         return o.just(hi);
     }
@@ -160,7 +161,7 @@ fn log_to_base<O: Ops, P: Precision>(
     unit: [f64; 2],
 ) -> O::V<f64> {
     if !P::FULL {
-        let y = log1p_short(o, x.f);
+        let y = log1p_short::<O, P>(o, x.f);
         let head = match more {
             Some(more) => o.add::<f64>(head, more),
             None => head,
