@@ -307,6 +307,20 @@ pub const SIN_SINGLE: [f32; 3] = [-0.16666654, 0.008332102, -0.00019506847];
 /// cos(r) ≈ 1 − u/2 + u²·P(u), u = r², |r| ≤ 0.7908; error below 2^-33.13 of 1.
 pub const COS_SINGLE: [f32; 3] = [0.041666646, -0.0013887301, 2.443067e-05];
 
+/// log2((1+s)/(1−s)) ≈ s·P(z), z = s², |s| ≤ 0.1717; error below 2^-37.78 of the result.
+pub const POWER_LOG2_SHORT: [f64; 5] =
+    [2.885390081790142, 0.9617966732662515, 0.5770836003445322, 0.4116717444771492, 0.3407490131040757];
+
+/// 2^r ≈ 1 + r·P(r), |r| ≤ 0.5; error below 2^-28.53 of the result.
+pub const POWER_EXP2_SHORT: [f64; 6] = [
+    0.6931472149690759,
+    0.24022652783224394,
+    0.05550310548719962,
+    0.009617692918670888,
+    0.00134066446812422,
+    0.00015594694939242545,
+];
+
 /// ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.
 pub const LN2: [f64; 3] = [0.6931471803691238, 1.9082149288430703e-10, 4.275175589747649e-20];
 

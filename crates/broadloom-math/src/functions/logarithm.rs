@@ -62,7 +62,7 @@ const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
 
 /// The exponent e of a normal positive `x`, and f.
 #[inline(always)]
-fn exponent_of<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
+pub(crate) fn exponent_of<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let bits = o.bits::<f64>(x);
     let shift = o.splat((1023u64 << 52) - SQRT_HALF);
     let moved = o.add::<u64>(bits, shift);
