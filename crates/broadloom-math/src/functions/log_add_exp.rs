@@ -7,7 +7,8 @@
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG2_E};
 use crate::functions::exponential::{precise_exp_of_reduced, reduce};
 use crate::functions::float64::{Float64, Full, MAGIC_EXPONENT, Sum, power_of_two, scale_sum};
-use crate::functions::logarithm::log1p_of_sum;
+use crate::functions::logarithm::{exponent_of, log1p_of_sum};
+use crate::functions::power::precise_log;
 use crate::functions::sum_near_one::sum_less_one;
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2};
@@ -109,6 +110,10 @@ impl Rare2<f64> for Exceptional {
                 return y;
             }
         }
+        let (y, l) = precise_sum(m, k);
+        if y.abs() * 64.0 >= l {
+            return y;
+        }
         // log1p of e^m + e^k − 1, in fixed point.
         let t = sum_less_one(m, k);
         if t.is_tiny() {
@@ -118,6 +123,17 @@ impl Rare2<f64> for Exceptional {
         let y = log1p_of_sum::<_, Full>(&mut Scalar, hi, Some(lo));
         y.hi + y.lo
     }
+}
+
+/// m + l and l = log(1 + e^(k−m)), which is good to 2^−61: the logarithm of 1 + t, rounded, and what it lost.
+fn precise_sum(m: f64, k: f64) -> (f64, f64) {
+    let o = &mut Scalar;
+    let t = exp_of_difference(o, m, k);
+    let u = o.fast_two_sum(1.0, t.hi);
+    let (e, f) = exponent_of(o, u.hi);
+    let l = precise_log(o, e, f);
+    let y = o.two_sum(m, l.hi);
+    (y.hi + (y.lo + (l.lo + (u.lo + t.lo) / u.hi)), l.hi)
 }
 
 /// m + t and t = e^(k−m), which may be subnormal; without digits where the terms cancel.

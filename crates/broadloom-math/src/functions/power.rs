@@ -7,6 +7,8 @@ mod float32;
 mod float64;
 mod special;
 
+pub(crate) use float64::precise_log;
+
 use crate::dtype::{Int, Num};
 use crate::functions::float64::{Float64, Precision, through_float64};
 use crate::functions::function;

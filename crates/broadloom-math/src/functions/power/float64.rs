@@ -13,7 +13,7 @@ use crate::ops::{Cmp, Ops};
 
 /// log(2^e · (1 + f)) for √½ ≤ 1 + f < √2.
 #[inline(always)]
-fn log<O: Ops>(o: &mut O, e: O::V<f64>, f: O::V<f64>) -> Sum<O> {
+pub(crate) fn precise_log<O: Ops>(o: &mut O, e: O::V<f64>, f: O::V<f64>) -> Sum<O> {
     let d = o.add_c(f, 2.0);
     let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, d);
@@ -91,7 +91,7 @@ fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
 pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     let (e, f) = exponent_of(o, a);
-    let l = log(o, e, f);
+    let l = precise_log(o, e, f);
     let zero = o.is(x, Cmp::Eq, 0.0);
     let l = Sum { hi: o.put(zero, f64::NEG_INFINITY, l.hi), lo: l.lo };
     let r = exp_of_product(o, l, y);
@@ -105,6 +105,6 @@ pub(crate) fn power_of_any(a: f64, y: f64) -> f64 {
     let o = &mut Scalar;
     let subnormal = a < f64::MIN_POSITIVE;
     let (e, f) = exponent_of(o, if subnormal { a * 18_014_398_509_481_984.0 } else { a });
-    let l = log(o, if subnormal { e - 54.0 } else { e }, f);
+    let l = precise_log(o, if subnormal { e - 54.0 } else { e }, f);
     exp_of_product(o, l, y)
 }
