@@ -7,7 +7,7 @@
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG2_E};
 use crate::functions::exponential::{precise_exp_of_reduced, reduce};
 use crate::functions::float64::{Float64, Full, MAGIC_EXPONENT, Sum, power_of_two, scale_sum};
-use crate::functions::logarithm::{exponent_of, log1p_of_sum};
+use crate::functions::logarithm::{exponent_and_significand, log1p_of_sum};
 use crate::functions::power::precise_log;
 use crate::functions::sum_near_one::sum_less_one;
 use crate::host::Scalar;
@@ -130,8 +130,8 @@ fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let t = exp_of_difference(o, m, k);
     let u = o.fast_two_sum(1.0, t.hi);
-    let (e, f) = exponent_of(o, u.hi);
-    let l = precise_log(o, e, f);
+    let (e, significand) = exponent_and_significand(o, u.hi);
+    let l = precise_log(o, e, significand);
     let y = o.two_sum(m, l.hi);
     (y.hi + (y.lo + (l.lo + (u.lo + t.lo) / u.hi)), l.hi)
 }

@@ -54,6 +54,13 @@ const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
 /// The exponent e of a normal positive `x`, and f.
 #[inline(always)]
 pub(crate) fn exponent_of<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
+    let (e, m) = exponent_and_significand(o, x);
+    (e, o.add_c(m, -1.0))
+}
+
+/// The exponent e of a normal positive `x`, and 1 + f.
+#[inline(always)]
+pub(crate) fn exponent_and_significand<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let bits = o.bits::<f64>(x);
     let shift = o.splat((1023u64 << 52) - SQRT_HALF);
     let moved = o.add::<u64>(bits, shift);
@@ -67,9 +74,7 @@ pub(crate) fn exponent_of<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f
     let m = o.and::<u64>(moved, low);
     let least = o.splat(SQRT_HALF);
     let m = o.add::<u64>(m, least);
-    let m = o.of_bits::<f64>(m);
-    let f = o.add_c(m, -1.0);
-    (e, f)
+    (e, o.of_bits::<f64>(m))
 }
 
 /// Splits a positive finite number.

@@ -6,15 +6,16 @@
 
 use crate::functions::coefficients::{ATANH_REST_FULL, EXP_FULL, LN2, LN2_DD, LOG2_E, TWO_THIRDS};
 use crate::functions::float64::{Float64, MAGIC, Sum};
-use crate::functions::logarithm::exponent_of;
+use crate::functions::logarithm::exponent_and_significand;
 use crate::functions::power::special::{self, Exceptional};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops};
 
-/// log(2^e · (1 + f)) for √½ ≤ 1 + f < √2.
+/// log(2^e · m) for √½ ≤ m < √2.
 #[inline(always)]
-pub(crate) fn precise_log<O: Ops>(o: &mut O, e: O::V<f64>, f: O::V<f64>) -> Sum<O> {
-    let d = o.add_c(f, 2.0);
+pub(crate) fn precise_log<O: Ops>(o: &mut O, e: O::V<f64>, m: O::V<f64>) -> Sum<O> {
+    let f = o.add_c(m, -1.0);
+    let d = o.add_c(m, 1.0);
     let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, d);
     let s = o.mul::<f64>(f, inverse);
@@ -90,8 +91,8 @@ fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
 #[inline(always)]
 pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
-    let (e, f) = exponent_of(o, a);
-    let l = precise_log(o, e, f);
+    let (e, m) = exponent_and_significand(o, a);
+    let l = precise_log(o, e, m);
     let zero = o.is(x, Cmp::Eq, 0.0);
     let l = Sum { hi: o.put(zero, f64::NEG_INFINITY, l.hi), lo: l.lo };
     let r = exp_of_product(o, l, y);
@@ -104,7 +105,7 @@ pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
 pub(crate) fn power_of_any(a: f64, y: f64) -> f64 {
     let o = &mut Scalar;
     let subnormal = a < f64::MIN_POSITIVE;
-    let (e, f) = exponent_of(o, if subnormal { a * 18_014_398_509_481_984.0 } else { a });
-    let l = precise_log(o, if subnormal { e - 54.0 } else { e }, f);
+    let (e, m) = exponent_and_significand(o, if subnormal { a * 18_014_398_509_481_984.0 } else { a });
+    let l = precise_log(o, if subnormal { e - 54.0 } else { e }, m);
     exp_of_product(o, l, y)
 }
