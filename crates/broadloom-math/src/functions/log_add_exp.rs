@@ -4,10 +4,10 @@
 //! result. So the exponential is a normal number, e^−700 standing for what is less, and 1 + e^(k−m) needs no other exponent
 //! than 0 or 1.
 
-use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG2_E};
+use crate::functions::coefficients::{ATANH_FULL, EXP_FULL, LN2, LN2_DD, LOG2_E};
 use crate::functions::exponential::{precise_exp_of_reduced, reduce};
 use crate::functions::float64::{Float64, Full, MAGIC_EXPONENT, Sum, power_of_two, scale_sum};
-use crate::functions::logarithm::{exponent_and_significand, log1p_of_sum};
+use crate::functions::logarithm::log1p_of_sum;
 use crate::functions::power::precise_log;
 use crate::functions::sum_near_one::sum_less_one;
 use crate::host::Scalar;
@@ -33,10 +33,20 @@ fn exp_of_difference<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> Sum<O> {
     Sum { hi: o.mul::<f64>(y.hi, power), lo: o.mul::<f64>(y.lo, power) }
 }
 
-/// log(1 + t) for a sum from 0 to 1, rounded at about 2^−61.
+/// 1 + t = 2^e·(1 + f + low) with e = 0 or 1 and 1 + f below √2, for a sum from 0 to 1.
+struct Split<O: Ops> {
+    f: O::V<f64>,
+    low: O::V<f64>,
+    /// 2 + f
+    d: O::V<f64>,
+    /// e·ln 2: 32 bits, and the rest.
+    head: O::V<f64>,
+    tail: O::V<f64>,
+}
+
 #[inline(always)]
-fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
-    // 1 + t = 2^e·(1 + f + low) with 1 + f below √2: f is t or (t − 1)/2.
+fn split<O: Ops>(o: &mut O, t: Sum<O>) -> Split<O> {
+    // f is t or (t − 1)/2.
     let (zero, one) = (o.constant(0.0), o.constant(1.0));
     let large = o.is(t.hi, Cmp::Gt, std::f64::consts::SQRT_2 - 1.0);
     let factor = o.put(large, 0.5, one);
@@ -45,8 +55,18 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     let lost = o.sub::<f64>(less, f);
     let low = o.fma::<f64>(t.hi, factor, lost);
     let low = o.fma::<f64>(t.lo, factor, low);
-    // s = (f + low)/(2 + f + low), its low part in the first order.
     let d = o.add_c(f, 2.0);
+    let head = o.put(large, LN2[0], zero);
+    let tail = o.put(large, LN2[1] + LN2[2], zero);
+    Split { f, low, d, head, tail }
+}
+
+/// log(1 + t) for a sum from 0 to 1, rounded at about 2^−59 of itself.
+#[inline(always)]
+fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
+    let Split { f, low, d, head, tail } = split(o, t);
+    // s = (f + low)/(2 + f + low), its low part in the first order.
+    let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, d);
     let s = o.mul::<f64>(f, inverse);
     let rest = o.fma_c(s, -2.0, f);
@@ -57,13 +77,13 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     let z = o.mul::<f64>(s, s);
     let p = o.polynomial(z, &ATANH_FULL);
     let cube = o.mul::<f64>(s, z);
-    let head = o.put(large, LN2[0], zero);
-    let lo = o.put(large, LN2[1] + LN2[2], zero);
-    let hi = o.fma_c(s, 2.0, head);
+    let two = o.constant(2.0);
+    let slope = o.fma::<f64>(z, two, two);
+    let hi = o.fma::<f64>(s, two, head);
     let kept = o.sub::<f64>(head, hi);
-    let rounded = o.fma_c(s, 2.0, kept);
-    let lo = o.add::<f64>(lo, rounded);
-    let lo = o.fma_c(s_low, 2.0, lo);
+    let lo = o.fma::<f64>(s, two, kept);
+    let lo = o.add::<f64>(lo, tail);
+    let lo = o.fma::<f64>(s_low, slope, lo);
     let lo = o.fma::<f64>(cube, p, lo);
     Sum { hi, lo }
 }
@@ -84,8 +104,8 @@ pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V
     let y = o.add::<f64>(y.hi, lo);
     // The errors count where the two terms nearly cancel. Infinities have become NaN.
     let magnitude = o.abs(y);
-    let six = o.constant(6.0);
-    let scaled = o.fma_to_c(magnitude, six, -6.0 * LEAST);
+    let sixteen = o.constant(16.0);
+    let scaled = o.fma_to_c(magnitude, sixteen, -16.0 * LEAST);
     let ordinary = o.cmp::<f64>(Cmp::Ge, scaled, l.hi);
     let exceptional = o.mask_not::<f64>(ordinary);
     o.rare2::<Exceptional, f64>(exceptional, m, k, y)
@@ -103,15 +123,10 @@ impl Rare2<f64> for Exceptional {
         if m.is_infinite() || k - m < -800.0 {
             return m;
         }
-        if m >= 0.0 || k - m < -600.0 {
-            // The exponential is its own logarithm then.
-            let (y, t) = small_sum(m, k);
-            if m >= 0.0 || y.abs() * 6.0 >= t {
-                return y;
-            }
-        }
-        let (y, l) = precise_sum(m, k);
-        if y.abs() * 64.0 >= l {
+        // The exponential is its own logarithm where it is that small.
+        let is_small = m >= 0.0 || k - m < -600.0;
+        let ((y, l), digits) = if is_small { (small_sum(m, k), 16.0) } else { (precise_sum(m, k), 64.0) };
+        if m >= 0.0 || y.abs() * digits >= l {
             return y;
         }
         // log1p of e^m + e^k − 1, in fixed point.
@@ -125,15 +140,28 @@ impl Rare2<f64> for Exceptional {
     }
 }
 
-/// m + l and l = log(1 + e^(k−m)), which is good to 2^−61: the logarithm of 1 + t, rounded, and what it lost.
+/// m + l and l = log(1 + e^(k−m)), which is good to some 2^−62.
 fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
-    let t = exp_of_difference(o, m, k);
-    let u = o.fast_two_sum(1.0, t.hi);
-    let (e, significand) = exponent_and_significand(o, u.hi);
-    let l = precise_log(o, e, significand);
+    let d = o.two_sum(k, -m);
+    let reduced = reduce::<_, Full>(o, d.hi);
+    let (n, r, rest) = (reduced.n, reduced.r.hi, reduced.r.lo + d.lo);
+    // e^r = 1 + r + r²/2 + r³/6 + r⁴·q, the first four terms exactly or as sums.
+    let q = o.polynomial(r, &EXP_FULL[2..]);
+    let half_square = o.two_product(0.5 * r, r);
+    let cube = o.sum_mul_c(half_square, [r, 0.0]);
+    let cube = o.sum_mul_c(cube, [2.0 * EXP_FULL[1], 0.0]);
+    let y = o.fast_two_sum(1.0, r);
+    let z = o.fast_two_sum(y.hi, half_square.hi);
+    let w = o.fast_two_sum(z.hi, cube.hi);
+    let lo = (r * r) * (r * r) * q + (y.lo + half_square.lo + z.lo + cube.lo + w.lo);
+    let lo = lo + rest * (w.hi + lo);
+    let t = o.fast_two_sum(w.hi, lo);
+    let t = scale_sum::<_, Full>(o, t, n);
+    let Split { f, low, d, head, tail } = split(o, t);
+    let l = precise_log(o, f, d, Some(low), head, |_, lo| lo + tail);
     let y = o.two_sum(m, l.hi);
-    (y.hi + (y.lo + (l.lo + (u.lo + t.lo) / u.hi)), l.hi)
+    (y.hi + (y.lo + l.lo), l.hi)
 }
 
 /// m + t and t = e^(k−m), which may be subnormal; without digits where the terms cancel.

@@ -13,39 +13,57 @@ use crate::ops::{Cmp, Ops};
 
 /// log(2^e · m) for √½ ≤ m < √2.
 #[inline(always)]
-pub(crate) fn precise_log<O: Ops>(o: &mut O, e: O::V<f64>, m: O::V<f64>) -> Sum<O> {
+fn log<O: Ops>(o: &mut O, e: O::V<f64>, m: O::V<f64>) -> Sum<O> {
     let f = o.add_c(m, -1.0);
     let d = o.add_c(m, 1.0);
+    let head = o.mul_c(e, LN2[0]);
+    let l = precise_log(o, f, d, None, head, |o, lo| o.fma_c(e, LN2[1] + LN2[2], lo));
+    o.fast_two_sum(l.hi, l.lo)
+}
+
+/// `head` + `tail` + log(1 + f + low) to some 2^−66 of itself, as a sum whose low part is below 2^−12 of the other. `d` is 2 + f,
+/// `low` below half an ulp of 1, and the head 0 or a multiple of ln 2 with trailing zeros; `tail` adds what that lacks.
+#[inline(always)]
+pub(crate) fn precise_log<O: Ops>(
+    o: &mut O,
+    f: O::V<f64>,
+    d: O::V<f64>,
+    low: Option<O::V<f64>>,
+    head: O::V<f64>,
+    tail: impl FnOnce(&mut O, O::V<f64>) -> O::V<f64>,
+) -> Sum<O> {
     let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, d);
     let s = o.mul::<f64>(f, inverse);
-    // f − s·(2 + f): the first difference is exact.
+    // f + low − s·(2 + f + low): the first difference is exact.
     let rest = o.fma_c(s, -2.0, f);
-    let rest = o.nfma(s, f, rest);
+    let mut rest = o.nfma(s, f, rest);
+    if let Some(low) = low {
+        let more = o.nfma(s, low, low);
+        rest = o.add::<f64>(rest, more);
+    }
     // u = 2 + 2/3·z + z²·Q(z), z = s²
     let z = o.two_product(s, s);
     let q = o.polynomial(z.hi, &ATANH_REST_FULL);
     let q = o.fma_to_c(z.hi, q, TWO_THIRDS[1]);
-    let u = o.constant(2.0);
-    let u = o.fma_c(z.hi, TWO_THIRDS[0], u);
-    let lost = o.c_sub(2.0, u);
+    let two = o.constant(2.0);
+    let u = o.fma_c(z.hi, TWO_THIRDS[0], two);
+    let lost = o.sub::<f64>(two, u);
     let lo = o.fma_c(z.hi, TWO_THIRDS[0], lost);
     let lo = o.fma_c(z.lo, TWO_THIRDS[0], lo);
     let u_lo = o.fma::<f64>(z.hi, q, lo);
-    // The derivative with respect to f is 1/(1 + f), and that with respect to s·(2 + f) is 1/(1 + s) = 2/(2 + f)/(1 − z).
-    let two = o.constant(2.0);
+    // The derivative with respect to s·(2 + f) is 1/(1 + s) = 2/(2 + f)/(1 − z).
     let slope = o.fma_c(z.hi, 2.0, two);
     let slope = o.fma::<f64>(slope, z.hi, two);
     let slope = o.mul::<f64>(slope, inverse);
-    // e·ln 2 + s·u
+    // head + s·u
     let product = o.two_product(s, u);
-    let head = o.mul_c(e, LN2[0]);
     let sum = o.fast_two_sum(head, product.hi);
     let lo = o.add::<f64>(sum.lo, product.lo);
-    let lo = o.fma_c(e, LN2[1] + LN2[2], lo);
+    let lo = tail(o, lo);
     let lo = o.fma::<f64>(rest, slope, lo);
     let lo = o.fma::<f64>(s, u_lo, lo);
-    o.fast_two_sum(sum.hi, lo)
+    Sum { hi: sum.hi, lo }
 }
 
 /// e^(y·l), held at 0 and infinity. An infinite `l` is allowed where y is not 0.
@@ -92,7 +110,7 @@ fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
 pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     let (e, m) = exponent_and_significand(o, a);
-    let l = precise_log(o, e, m);
+    let l = log(o, e, m);
     let zero = o.is(x, Cmp::Eq, 0.0);
     let l = Sum { hi: o.put(zero, f64::NEG_INFINITY, l.hi), lo: l.lo };
     let r = exp_of_product(o, l, y);
@@ -106,6 +124,6 @@ pub(crate) fn power_of_any(a: f64, y: f64) -> f64 {
     let o = &mut Scalar;
     let subnormal = a < f64::MIN_POSITIVE;
     let (e, m) = exponent_and_significand(o, if subnormal { a * 18_014_398_509_481_984.0 } else { a });
-    let l = precise_log(o, if subnormal { e - 54.0 } else { e }, m);
+    let l = log(o, if subnormal { e - 54.0 } else { e }, m);
     exp_of_product(o, l, y)
 }
