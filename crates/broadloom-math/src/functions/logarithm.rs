@@ -3,17 +3,16 @@
 //! the operand may itself be a sum of two doubles. The series in s = f/(2 + f) is that of W. J. Cody and W. Waite
 //! (1980), the split into f and a small rest is K. C. Ng's (fdlibm, 1993).
 
-use crate::dtype::Float;
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E, LOG10_2, LOG10_E};
-use crate::functions::compare::magnitude;
 use crate::functions::exponential::{Reduced, exp_of_reduced, reduce};
 use crate::functions::float64::{
-    Float64, MAGIC_EXPONENT, Precision, Short, Sum, from_work, power_of_two, scale, through_float64, to_work,
+    Float64, MAGIC_EXPONENT, Precision, Short, Sum, power_of_two, scale, through_float64,
 };
 use crate::functions::log_add_exp::{self, Exceptional};
 use crate::functions::logarithm_ends::special;
 use crate::functions::{function, single};
-use crate::ops::{Binary, Cmp, Ops};
+use crate::host::Scalar;
+use crate::ops::{Cmp, Ops, Rare2};
 
 function! {
     /// The natural logarithm
@@ -28,18 +27,8 @@ function! {
     LogAddExp
 }
 
-through_float64!(unary Log1p log1p; Log10 log10;);
-through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2;);
-through_float64!(@binary_typed LogAddExp logaddexp f32 Short);
-through_float64!(@binary_half LogAddExp logaddexp, f64);
-
-impl Binary<f64> for LogAddExp {
-    type Out = f64;
-    #[inline(always)]
-    fn call<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
-        log_add_exp::logaddexp(o, x1, x2)
-    }
-}
+through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2; Log10 log10 single::log10; Log1p log1p single::log1p;);
+through_float64!(binary_each LogAddExp logaddexp single::logaddexp::<Cancelling, O>, log_add_exp::logaddexp;);
 
 /// A positive number as 2^e · (1 + f + low): `e` is integral, √½ ≤ 1 + f < √2, `low` far below f's last place.
 pub(crate) struct Split<O: Ops> {
@@ -250,16 +239,16 @@ pub(crate) fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
     o.with_sign(y, sign)
 }
 
-/// m + log(1 + e^(k−m)) for finite m ≥ k, in short precision.
+/// m + log(1 + e^(k−m)) for finite m ≥ k, to the precision of a float64 in which errors are not carried along.
 #[inline(always)]
-fn log_of_sum<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
+fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
     let d = o.sub::<f64>(k, m);
     let d = o.at_least(d, -200.0);
-    let Reduced { n, r } = reduce::<O, Short>(o, d);
-    let t = exp_of_reduced::<O, Short>(o, r);
+    let Reduced { n, r } = reduce::<O, P>(o, d);
+    let t = exp_of_reduced::<O, P>(o, r);
     let t = o.rounded(t);
-    let t = scale::<O, Short>(o, t, n);
-    let l = log1p_of_sum::<O, Short>(o, t, None);
+    let t = scale::<O, P>(o, t, n);
+    let l = log1p_of_sum::<O, P>(o, t, None);
     let y = o.add::<f64>(m, l.hi);
     // Where the two terms nearly cancel, their errors count; m is below 0 then.
     let magnitude = o.abs(y);
@@ -270,21 +259,26 @@ fn log_of_sum<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
     o.rare2::<Exceptional, f64>(flagged, m, k, y)
 }
 
-/// logaddexp by way of short precision, its special cases in the type of the operands.
+/// logaddexp in short precision.
 #[inline(always)]
-pub(crate) fn logaddexp<O: Ops, P: Precision, T: Float>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
-    let first = o.cmp::<T>(Cmp::Ge, x1, x2);
-    let m = o.select::<T>(first, x1, x2);
-    let k = o.select::<T>(first, x2, x1);
-    let (work_m, work_k) = (to_work::<O, T>(o, m), to_work::<O, T>(o, k));
-    let y = log_of_sum(o, work_m, work_k);
-    let y = from_work::<O, T>(o, y);
+fn logaddexp<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
+    let first = o.cmp::<f64>(Cmp::Ge, x1, x2);
+    let m = o.select::<f64>(first, x1, x2);
+    let k = o.select::<f64>(first, x2, x1);
+    let y = log_of_sum::<O, P>(o, m, k);
     // Twice the same infinity has no difference. A NaN is m, and has come through, or k.
-    let magnitude = magnitude::<O, T>(o, m);
-    let infinity = o.splat(T::INFINITY);
-    let infinite = o.cmp::<T::Bits>(Cmp::Eq, magnitude, infinity);
-    let infinite = o.mask_resize::<T::Bits, T>(infinite);
-    let y = o.select::<T>(infinite, m, y);
-    let nan = o.cmp::<T>(Cmp::Ne, k, k);
-    o.select::<T>(nan, k, y)
+    let magnitude = o.abs(m);
+    let infinite = o.is(magnitude, Cmp::Eq, f64::INFINITY);
+    let y = o.select::<f64>(infinite, m, y);
+    let nan = o.cmp::<f64>(Cmp::Ne, k, k);
+    o.select::<f64>(nan, k, y)
+}
+
+/// logaddexp of float32 where its terms cancel.
+struct Cancelling;
+
+impl Rare2<f32> for Cancelling {
+    fn call(a: f32, b: f32) -> f32 {
+        logaddexp::<_, Short>(&mut Scalar, a.into(), b.into()) as f32
+    }
 }

@@ -7,11 +7,12 @@ mod float32;
 mod float64;
 mod special;
 
+use float16::pow;
 pub(crate) use float64::precise_log;
 
 use crate::dtype::{Int, Num};
 use crate::functions::float64::{Float64, Precision, through_float64};
-use crate::functions::function;
+use crate::functions::{function, single};
 use crate::ops::{Binary, Cmp, Ops, Rare2};
 
 function! {
@@ -21,23 +22,9 @@ function! {
     Pow
 }
 
-through_float64!(binary Hypot hypot;);
+through_float64!(binary_with_single Hypot hypot single::hypot;);
 
-impl Binary<f32> for Pow {
-    type Out = f32;
-    #[inline(always)]
-    fn call<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f32> {
-        float32::pow(o, x1, x2)
-    }
-}
-
-impl Binary<f64> for Pow {
-    type Out = f64;
-    #[inline(always)]
-    fn call<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
-        float64::pow(o, x1, x2)
-    }
-}
+through_float64!(binary_each Pow pow float32::pow, float64::pow;);
 
 #[inline(always)]
 fn hypot<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {

@@ -5,12 +5,10 @@
 use crate::dtype::{Num, Real};
 use crate::functions::coefficients::{LN2_DD, LOG2_E};
 use crate::functions::exponential::exp_of_reduced;
-use crate::functions::float64::{Float64, MAGIC, Precision, Sum, scale, through_float64};
+use crate::functions::float64::{Float64, MAGIC, Precision, Sum, scale};
 use crate::functions::logarithm::{log_of_split, split};
-use crate::functions::{Pow, logarithm_ends};
+use crate::functions::logarithm_ends;
 use crate::ops::{Cmp, Ops};
-
-through_float64!(@binary_half Pow pow);
 
 /// a^y for a ≥ 0 and a finite y; NaN for NaN.
 #[inline(always)]
@@ -76,7 +74,7 @@ fn power<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>, r: O::V<f64>) -> O::V<f6
 }
 
 #[inline(always)]
-fn pow<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
+pub(super) fn pow<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     // 1 to an infinite power is 1: as if to the largest finite one, which is as good for any other base.
     let exponent = o.at_most(y, f64::MAX);
