@@ -47,7 +47,7 @@ HEAD = """\
 `python3 scripts/compare_functions.py` builds the C library and times every function that is not computed exactly, as machine code of 256
 and 512 bits, by turns with those of others: one thread, {elements} elements in cache, ns for an element, the least of many rounds. SLEEF's are the
 versions for errors below one ulp (`u10`; `u15` of `erfc`), SVML's the accurate ones (`_ha`) for the instructions of that width, whatever it would pick on
-this processor, and those of libmvec are good to 4 ulp. A ratio is ours by theirs. Below one ulp, ours included ([accuracy.md](accuracy.md)), are all but libmvec's.
+this processor, and those of libmvec are good to 4 ulp; ours are below one ulp ([accuracy.md](accuracy.md)). A ratio is ours by theirs.
 
 """
 
