@@ -131,7 +131,7 @@ fn what_is_not_known_to_be_nearest_is_refused_with_its_name() -> Result<()> {
         double.sqrt() * 3,
         half.exp(),
         hypot(&half, &half),
-        single.std(.., 0.0)?,
+        single.std((), 0.0)?,
         (&single * 2.5).astype(DType::Int32).pow(3).astype(DType::Float32),
     ];
     for x in accepted {
