@@ -154,9 +154,11 @@ impl Graph {
         Graph { semantics, ..Graph::default() }
     }
 
-    /// An empty graph with the meaning of this one, to rewrite this one into: it stands for as few values.
+    /// An empty graph to rewrite this one into, with which its products are contracted: its meaning is otherwise that of
+    /// this one, and it stands for as few values.
     pub(crate) fn successor(&self) -> Graph {
-        Graph { semantics: self.semantics, depends_on_values: self.depends_on_values, ..Graph::default() }
+        let semantics = Semantics { contract: false, ..self.semantics };
+        Graph { semantics, depends_on_values: self.depends_on_values, ..Graph::default() }
     }
 
     /// What its nodes mean, as far as options decide that.
@@ -279,12 +281,19 @@ impl Graph {
     }
 
     /// A typed node: itself, or what it folds to. The types are taken as they are; the [verifier](crate::verify) checks
-    /// them in debug builds.
+    /// them in debug builds. Where products are to be contracted, functions stay as they are written, which decides what
+    /// contracts: nothing folds, and sums have their operands in order.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
     pub fn insert(&mut self, mut kind: NodeKind, dtype: DType, shape: Shape) -> Result<NodeId> {
         match &mut kind {
+            NodeKind::Apply { op, args } if self.semantics.contract => {
+                // The products of sums are what they are in either order.
+                if op.has(Law::Commutative) && *op != Op::Add {
+                    args.sort();
+                }
+            }
             NodeKind::Apply { op, args } => {
                 if let Some(value) = self.fold(*op, args) {
                     return self.constant(value, None);

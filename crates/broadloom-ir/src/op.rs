@@ -50,6 +50,7 @@ macro_rules! for_each_op {
             (ExpM1, "expm1", unary, floating, [approximate], "exp(x) − 1, without a loss of digits near 0.")
             (Floor, "floor", unary, numeric, [], "The greatest integral value not greater than x.")
             (FloorDivide, "floor_divide", binary, numeric, [faults], "Floor of the quotient; of floats, of the rounded quotient. Integer x/0 is 0, MIN/−1 wraps.")
+            (Fma, "fma", ternary, floating, [], "x1·x2 + x3, rounded once.")
             (Greater, "greater", binary, numeric, [], "x1 > x2.")
             (GreaterEqual, "greater_equal", binary, numeric, [], "x1 >= x2.")
             (Hypot, "hypot", binary, floating, [commutative, approximate], "The square root of x1² + x2², without overflow on the way.")

@@ -8,16 +8,33 @@ use std::sync::Arc;
 
 use broadloom_core::node::Args;
 use broadloom_core::op::Arity;
+use broadloom_core::rewrite::contract;
+use broadloom_core::scalar::Class;
 use broadloom_core::{DType, Dims, Error, ErrorKind, Literal, Op, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
 use broadloom_ir::{Axes, Reduction, Scan};
 use broadloom_mem::{FloatEnv, HostFunction};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Kind, Leaf, Operand};
 use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
 use crate::weak::Number;
+
+/// Whether it is a product of floats, or the negative of one: what contracts where it is added.
+pub(crate) fn is_product(array: &Array<'_>) -> bool {
+    array.0.dtype.is_float() && contract::is_product(array, |x| &x.0.kind, is_two)
+}
+
+/// Whether it is the number 2, of a dtype.
+pub(crate) fn is_two(array: &Array<'_>) -> bool {
+    matches!(array.leaf(), Some(Leaf::Const(value)) if value.class() == Class::Two)
+}
+
+/// An operand of a sum that nobody wrote: a product stays one even where products are contracted.
+pub(crate) fn uncontracted<'a>(x: &Array<'a>) -> Result<Array<'a>> {
+    if is_product(x) { apply(Op::Positive, smallvec![x.into()]) } else { Ok(x.clone()) }
+}
 
 /// The op of these operands, promoted and broadcast.
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
@@ -252,6 +269,9 @@ fn symbolic_view<'a>(arg: &Array<'a>, view: View, dims: &Dims) -> Result<Array<'
         return Err(Error::new(ErrorKind::Shape, why));
     }
     view.check(&arg.0.shape)?;
+    if changes_nothing(&view, &arg.0.shape) {
+        return Ok(arg.clone());
+    }
     let permuted = dims.permuted(axes).map(Arc::new);
     let shape = view.shape(&arg.0.shape);
     Ok(Array::with_dims(Kind::View { arg: arg.clone(), view: Arc::new(view) }, arg.0.dtype, shape, permuted))

@@ -12,7 +12,7 @@ use crate::functions::coefficients::{
 };
 use crate::functions::exponential::{Reduced, exp_of_reduced, reduce};
 use crate::functions::float64::{Float64, Full, Precision, Short, Sum, scale, scale_sum, through_float64};
-use crate::functions::function;
+use crate::functions::{function, single};
 use crate::ops::{Cmp, Ops};
 
 function! {
@@ -22,7 +22,7 @@ function! {
     Erfc
 }
 
-through_float64!(unary Erf erf; Erfc erfc;);
+through_float64!(unary_with_single Erf erf single::erf; Erfc erfc single::erfc;);
 
 /// (a − 4)/(a + 4) as a sum.
 #[inline(always)]

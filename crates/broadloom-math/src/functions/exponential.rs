@@ -21,7 +21,7 @@ function! {
     ExpM1
 }
 
-through_float64!(unary Exp2 exp2; ExpM1 expm1;);
+through_float64!(unary_with_single Exp2 exp2 single::exp2; ExpM1 expm1 single::expm1;);
 // It rounds to float16 by itself.
 declare_half_path!(Own: Exp);
 

@@ -1,10 +1,10 @@
-//! asin, acos, atan and atan2, computed in float64. A result is a multiple of π/4, held as a sum of two doubles,
+//! asin, acos, atan and atan2, in float64 (`single` has those of float32). A result is a multiple of π/4, held as a sum of two doubles,
 //! plus or minus a series in an argument of at most tan(π/8) (atan) or 1/2 (asin); so only small terms are rounded
 //! before the last addition.
 
 use crate::functions::coefficients::{ASIN_FULL, ASIN_SHORT, ATAN_FULL, ATAN_SHORT, HALF_PI};
 use crate::functions::float64::{Float64, Precision, Sum, through_float64};
-use crate::functions::function;
+use crate::functions::{function, single};
 use crate::ops::{Cmp, Ops};
 
 function! {
@@ -18,8 +18,8 @@ function! {
     Atan2
 }
 
-through_float64!(unary Acos acos; Asin asin; Atan atan;);
-through_float64!(binary Atan2 atan2;);
+through_float64!(unary_with_single Acos acos single::acos; Asin asin single::asin; Atan atan single::atan;);
+through_float64!(binary_with_single Atan2 atan2 single::atan2;);
 
 /// asin of the root of z as s + s·z·P(z): x² and |x| up to 1/2; above it (1 − |x|)/2 and its root, of which
 /// asin x is π/2 less twice the result.

@@ -8,7 +8,7 @@ use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E,
 use crate::functions::compare::magnitude;
 use crate::functions::exponential::{exp_of_reduced, precise_exp_of_reduced, reduce};
 use crate::functions::float64::{
-    Float64, Full, MAGIC_EXPONENT, Precision, Sum, from_work, power_of_two, scale, scale_sum,
+    Float64, Full, MAGIC_EXPONENT, Precision, Short, Sum, from_work, power_of_two, scale, scale_sum,
     through_float64, to_work,
 };
 use crate::functions::logarithm_ends::special;
@@ -30,9 +30,8 @@ function! {
     LogAddExp
 }
 
-through_float64!(unary Log1p log1p; Log10 log10;);
-through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2;);
-through_float64!(binary_typed LogAddExp logaddexp;);
+through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2; Log10 log10 single::log10; Log1p log1p single::log1p;);
+through_float64!(binary_typed_with_single LogAddExp logaddexp single::logaddexp::<Cancelling, O>;);
 
 /// A positive number as 2^e · (1 + f + low): `e` is integral, √½ ≤ 1 + f < √2, `low` far below f's last place.
 pub(crate) struct Split<O: Ops> {
@@ -331,6 +330,15 @@ pub(crate) fn logaddexp<O: Ops, P: Precision, T: Float>(o: &mut O, x1: O::V<T>, 
     let y = o.select::<T>(infinite, m, y);
     let nan = o.cmp::<T>(Cmp::Ne, k, k);
     o.select::<T>(nan, k, y)
+}
+
+/// logaddexp of float32 where its terms cancel.
+struct Cancelling;
+
+impl Rare2<f32> for Cancelling {
+    fn call(a: f32, b: f32) -> f32 {
+        logaddexp::<_, Short, f32>(&mut Scalar, a, b)
+    }
 }
 
 /// logaddexp where the sum of the exponentials is near 1: log1p of e^x1 + e^x2 − 1, in fixed point.

@@ -42,7 +42,7 @@ pub use select::*;
 pub use sign::*;
 pub use trigonometric::{Cos, Sin, Tan};
 
-pub use self::half::{HalfBinary, HalfPath, HalfUnary, IntoHalf, half_path};
+pub use self::half::{HalfBinary, HalfPath, HalfTernary, HalfUnary, IntoHalf, half_path};
 pub(crate) use self::half::{narrow, narrow_f64, to_odd, widen};
 
 /// Declares a function type.

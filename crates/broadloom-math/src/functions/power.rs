@@ -8,7 +8,7 @@ use crate::functions::exponential::exp_of_reduced;
 use crate::functions::float64::{Float64, MAGIC, Precision, Sum, from_work, scale, through_float64, to_work};
 use crate::functions::logarithm::{Split, log_of_split, split};
 use crate::functions::logarithm_ends;
-use crate::functions::{compare, function};
+use crate::functions::{compare, function, single};
 use crate::ops::{Binary, Cmp, Ops, Rare2};
 
 function! {
@@ -18,7 +18,7 @@ function! {
     Pow
 }
 
-through_float64!(binary Hypot hypot;);
+through_float64!(binary_with_single Hypot hypot single::hypot;);
 through_float64!(binary_typed Pow pow;);
 
 #[inline(always)]

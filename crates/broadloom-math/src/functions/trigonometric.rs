@@ -1,4 +1,4 @@
-//! sin, cos and tan of angles in radians, in float64 (`single` has sin and cos of float32). The reduction
+//! sin, cos and tan of angles in radians, in float64 (`single` has those of float32). The reduction
 //! x = n·π/2 + r leaves |r| at most slightly above π/4, with r carried to 2^−70 of itself or better. Angles above [`LARGE`]
 //! take the slow path through `rare`, with the reduction of M. Payne and R. Hanek (1983).
 
@@ -19,8 +19,11 @@ function! {
     Tan
 }
 
-through_float64!(unary Tan tan;);
-through_float64!(unary_with_single Sin sin single::sin::<WideSin, O>; Cos cos single::cos::<WideCos, O>;);
+through_float64!(unary_with_single
+    Sin sin single::sin::<WideSin, O>;
+    Cos cos single::cos::<WideCos, O>;
+    Tan tan single::tan::<WideTan, O>;
+);
 
 /// Angles up to this are reduced by three doubles of π/2: n has 28 bits, so that n·(the fourth) is below 2^−136.
 const LARGE: f64 = (1u64 << 28) as f64;
@@ -213,6 +216,15 @@ struct WideCos;
 impl Rare2<f32> for WideCos {
     fn call(x: f32, _: f32) -> f32 {
         cos::<Scalar, Short>(&mut Scalar, f64::from(x)) as f32
+    }
+}
+
+/// tan of a float32 that float32 arithmetic doesn't reduce.
+struct WideTan;
+
+impl Rare2<f32> for WideTan {
+    fn call(x: f32, _: f32) -> f32 {
+        tan::<Scalar, Short>(&mut Scalar, f64::from(x)) as f32
     }
 }
 

@@ -1,0 +1,49 @@
+//! tan of float32, from the tangent of half the reduced angle. tan r = w/(1 − w²/4) with w = 2·tan(r/2), and its negative
+//! reciprocal in odd quadrants: one quotient, of which dividend and divisor are carried as two float32 each.
+
+use crate::functions::coefficients::TAN_SINGLE;
+use crate::functions::float64::polynomial;
+use crate::functions::single::F;
+use crate::functions::single::trigonometric::{finish, is_odd, reduce};
+use crate::ops::{Ops, Rare2};
+
+/// tan x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
+#[inline(always)]
+pub(crate) fn tan<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    let angle = reduce(o, x);
+    let square = o.mul::<f32>(angle.hi, angle.hi);
+    let p = polynomial::<O, f32>(o, square, &TAN_SINGLE);
+    let cube = o.mul::<f32>(square, angle.hi);
+    // dw = (1 + w²/4) dr, near enough 1 + 0.27·r².
+    let (one, factor) = (o.splat(1.0f32), o.splat(0.27f32));
+    let slope = o.fma::<f32>(square, factor, one);
+    let rest = o.mul::<f32>(angle.lo, slope);
+    let rest = o.fma::<f32>(cube, p, rest);
+    let w = o.add::<f32>(angle.hi, rest);
+    let kept = o.sub::<f32>(angle.hi, w);
+    let w_low = o.add::<f32>(kept, rest);
+    // d = 1 − w²/4, its difference from 1 exact.
+    let half = o.splat(0.5f32);
+    let half = o.mul::<f32>(w, half);
+    let minus = o.neg::<f32>(half);
+    let d = o.fma::<f32>(minus, half, one);
+    let kept = o.sub::<f32>(one, d);
+    let d_low = o.fma::<f32>(minus, half, kept);
+    let d_low = o.fma::<f32>(minus, w_low, d_low);
+    let odd = is_odd(o, angle.quadrant);
+    let above = o.select::<f32>(odd, d, w);
+    let below = o.select::<f32>(odd, w, d);
+    let above_low = o.select::<f32>(odd, d_low, w_low);
+    let below_low = o.select::<f32>(odd, w_low, d_low);
+    let inverse = o.div::<f32>(one, below);
+    let q = o.mul::<f32>(above, inverse);
+    let minus = o.neg::<f32>(q);
+    let rest = o.fma::<f32>(minus, below, above);
+    let rest = o.add::<f32>(rest, above_low);
+    let rest = o.fma::<f32>(minus, below_low, rest);
+    let y = o.fma::<f32>(rest, inverse, q);
+    let sign = o.shl_const::<u32>(angle.quadrant, 31);
+    let bits = o.bits::<f32>(x);
+    let sign = o.xor::<u32>(sign, bits);
+    finish::<Wide, O>(o, &angle, y, sign)
+}
