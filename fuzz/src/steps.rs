@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use arbitrary::{Result, Unstructured};
 use broadloom::{Array, ErrorKind, with_promotion};
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::{IntDivision, Semantics};
 use broadloom_core::{DType, Literal, Op, Promotion, Scalar};
 use broadloom_testkit::differential::array;
 use broadloom_testkit::random::{Arg, Program, PySlice, Step, Tensor, Type, View, type_of};
@@ -29,7 +29,8 @@ impl Build {
     pub fn new(u: &mut Unstructured<'_>) -> Result<Build> {
         let promotion = if u.arbitrary()? { Promotion::Strict } else { Promotion::NumPy };
         let int_division = if u.ratio(3, 4)? { IntDivision::Zero } else { IntDivision::Error };
-        let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, int_division };
+        let semantics = Semantics { int_division, contract: u.ratio(1, 4)?, ..Semantics::default() };
+        let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, semantics };
         Ok(Build { program, types: Vec::new(), arrays: Vec::new() })
     }
 

@@ -1,111 +1,60 @@
-"""Times NumPy, numexpr, Numba, JAX and broadloom on the same arrays, and writes the table of the docs.
+"""Times broadloom beside NumPy, numexpr, Numba, JAX and gcc's loops on equal arrays, and writes the tables of the docs.
 
     python python/bench/compare.py --sizes 10 1e5 1e7 --threads 1 2 --write docs/python/performance.md
 
-All of them compute the same workload in turns within one run, and the least of the rounds counts: the machine is shared, so
-ratios are to be trusted, not nanoseconds. What was compiled is compiled before the clock runs. JAX computes in float32
-unless told otherwise; here it is told. `engine` is the time of the same kernel run from Rust, without Python.
+All of them compute the same workload in turns, each in a process of its own, and the least of the rounds counts: the machine
+is shared, so ratios are to be trusted, not nanoseconds. Every result is compared with NumPy's first. `engine` is the time of the
+kernel alone, without Python. `--svml PYTHON` names an interpreter with numba 0.60 and icc_rt, which is Numba with Intel's
+vector library; `gcc` is strict, `gcc_fast` has -ffast-math and libmvec, and is compared with ours under `contract`.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import sys
-import time
+import tempfile
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+from peers import IEEE, PEERS, Peer, arrays_of, result_of, timed  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
-Run = Callable[[], Any]
 #: The seconds that so many calls take.
 Timer = Callable[[int], float]
-PEERS = ("numpy", "numexpr", "numba", "jax")
-BEGIN, END = "<!-- table: written by python/bench/compare.py -->", "<!-- end of the table -->"
+#: Where the table of a class of CPU begins in a page; or the only table, of whatever CPU.
+BEGIN = "<!-- table, {cpu}: written by python/bench/compare.py -->"
+BEGIN_ONLY = "<!-- table: written by python/bench/compare.py -->"
+END = "<!-- end of the table -->"
+#: No row counts for more than this in a mean, so that one can't carry the others.
+CAP = 1.5
 
 
-def numexpr_run(workload: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
-    """The workload by numexpr; None where it has no text, or numexpr is not installed."""
-    try:
-        import numexpr
-    except ImportError:
-        return None
-    if workload.text is None:
-        return None
-    numexpr.set_num_threads(threads)
-    names, text = dict(zip("abc", arrays)), workload.text
-
-    def run() -> Any:
-        return numexpr.evaluate(text, local_dict=names)
-
-    return run
-
-
-def numba_run(workload: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
-    """The workload as a parallel Numba function over NumPy's names."""
-    try:
-        import numba
-    except ImportError:
-        return None
-    numba.set_num_threads(threads)
-    # Numba's parallel loops take operands of one shape only.
-    is_parallel = len({x.shape for x in arrays}) == 1
-    compiled = numba.njit(parallel=is_parallel, fastmath=False)(workload.function(np, len(arrays)))
-    return lambda: compiled(*arrays)
-
-
-def jax_run(workload: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
-    """The workload by jax.jit on arrays of its own; JAX takes all threads of the process's affinity."""
-    try:
-        import jax
-    except ImportError:
-        return None
-    jax.config.update("jax_enable_x64", True)
-    compiled = jax.jit(workload.function(jax.numpy, len(arrays)))
-    own = [jax.numpy.asarray(x) for x in arrays]
-    return lambda: compiled(*own).block_until_ready()
-
-
-def timer(run: Run) -> Timer:
-    """Times calls from Python."""
-
-    def seconds(calls: int) -> float:
-        begun = time.perf_counter()
-        for _ in range(calls):
-            run()
-        return time.perf_counter() - begun
-
-    return seconds
-
-
-def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int) -> dict[str, Timer]:
-    """The workload by `broadloom.numexpr.evaluate`, `@bl.jit`, and by the engine alone."""
+def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, width: int | None) -> dict[str, Timer]:
+    """The workload by `broadloom.numexpr.evaluate`, `@bl.jit`, and by the engine alone, also with contraction."""
     import broadloom as bl
     import broadloom.numexpr as ne
     from broadloom import _core
 
     timers: dict[str, Timer] = {}
-    if workload.text is not None:
+    if workload.text is not None and width is None and arrays[0].dtype != np.float16:
         ne.set_num_threads(threads)
         names, text = dict(zip("abc", arrays)), workload.text
-
-        def evaluate() -> Any:
-            return ne.evaluate(text, local_dict=names)
-
-        timers["evaluate"] = timer(evaluate)
-    jitted = bl.jit(workload.function(bl, len(arrays)), threads=threads)
-    timers["jit"] = timer(lambda: jitted(*arrays))
-    jitted(*arrays)
-    kernel = jitted.entries()[-1].kernel
-    timers["engine"] = lambda calls: _core.engine_seconds(kernel, list(arrays), calls)
+        timers["evaluate"] = lambda calls: timed(lambda: ne.evaluate(text, local_dict=names), calls)
+    options = {"threads": threads} if width is None else {"threads": threads, "vector_width": width}
+    for name, contract in (("engine", False), ("contract", True)):
+        jitted = bl.jit(workload.function(bl, len(arrays)), contract=contract, **options)
+        jitted(*arrays)
+        kernel = jitted.entries()[-1].kernel
+        timers[name] = lambda calls, kernel=kernel: _core.engine_seconds(kernel, list(arrays), calls)
+        if name == "engine":
+            timers["jit"] = lambda calls, jitted=jitted: timed(lambda: jitted(*arrays), calls)
     return timers
 
 
@@ -128,19 +77,6 @@ def measured(timers: dict[str, Timer], rounds: int, least: float) -> dict[str, f
     return best
 
 
-def row(workload: Workload, dtype: str, n: int, threads: int, options: SimpleNamespace) -> dict[str, float]:
-    """The seconds of each way of computing a workload."""
-    arrays = list(workload.inputs(np.dtype(dtype), n))
-    timers = our_timers(workload, arrays, threads)
-    function = workload.function(np, len(arrays))
-    peers: dict[str, Run | None] = {"numpy": lambda: function(*arrays)}
-    for name, make in (("numexpr", numexpr_run), ("numba", numba_run), ("jax", jax_run)):
-        if name in options.peers:
-            peers[name] = make(workload, arrays, threads)
-    timers.update({name: timer(run) for name, run in peers.items() if run is not None and name in options.peers})
-    return measured(timers, options.rounds, options.least)
-
-
 def shown(took: dict[str, float], name: str) -> str:
     """A cell: a time in a fitting unit."""
     if name not in took:
@@ -152,49 +88,43 @@ def shown(took: dict[str, float], name: str) -> str:
     return f"{time_of:.3g} s"
 
 
-def cpu() -> str:
-    """The class of CPU, by its vectors."""
+class Ratios:
+    """How fast ours are beside the best peer, over the rows of a size and a number of threads."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, int, str], list[tuple[float, str]]] = {}
+
+    def note(self, name: str, size: str, threads: int, took: dict[str, float]) -> str:
+        """Counts a row; its cell says the ratio and who is best."""
+        peers = {peer: took[peer] for peer in IEEE if peer in took}
+        if "gcc_fast" in took and "contract" in took:
+            self.rows.setdefault((size, threads, "gcc_fast"), []).append((took["gcc_fast"] / took["contract"], name))
+        if not peers:
+            return "–"
+        best = min(peers, key=peers.__getitem__)
+        ratio = peers[best] / took["engine"]
+        self.rows.setdefault((size, threads, "best"), []).append((ratio, name))
+        return f"{ratio:.2f} {best}"
+
+    def summary(self) -> list[str]:
+        """A line for each size and number of threads: the capped geometric mean, and the rows below 0.9."""
+        lines = []
+        for (size, threads, against), rows in self.rows.items():
+            mean = math.exp(sum(math.log(min(ratio, CAP)) for ratio, _ in rows) / len(rows))
+            slow = ", ".join(f"{name} {ratio:.2f}" for ratio, name in sorted(rows) if ratio < 0.9) or "none"
+            whom = "the best peer" if against == "best" else "gcc -ffast-math (ours with `contract`)"
+            lines.append(
+                f"- {size}, {threads} thread{'s'[: threads - 1]}: {mean:.2f} × the speed of {whom} over {len(rows)} rows, "
+                f"each counted for {CAP} at most; below 0.9: {slow}"
+            )
+        return lines
+
+
+def cpu(width: int | None) -> str:
+    """The class of CPU, by the vectors that are used."""
     from broadloom import _core
 
-    return {128: "128-bit vectors", 256: "AVX2", 512: "AVX-512"}[_core.engine_info()[1]]
-
-
-def main() -> None:
-    """Reads the arguments, times, prints, and writes the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", nargs="+", default=["10", "1e5", "1e7"], help="elements of an array")
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--workloads", nargs="+", default=[w.name for w in WORKLOADS])
-    parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
-    parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=PEERS)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--least", type=float, default=0.02, help="seconds that a measurement takes at least")
-    parser.add_argument("--write", type=Path, help="a page whose table is replaced")
-    options = parser.parse_args()
-    columns = ["engine", "evaluate", "jit", *options.peers]
-    lines = [f"| workload | dtype | n | threads | {' | '.join(columns)} |", "|---" * (4 + len(columns)) + "|"]
-    chosen = [w for w in WORKLOADS if w.name in options.workloads]
-    for threads in options.threads:
-        for workload in chosen:
-            for dtype in (d for d in workload.dtypes if d in options.dtypes):
-                for size in options.sizes:
-                    n = int(float(size))
-                    took = row(workload, dtype, n, threads, SimpleNamespace(**vars(options)))
-                    cells = " | ".join(shown(took, name) for name in columns)
-                    lines.append(f"| {workload.name} | {dtype} | {n:.0e} | {threads} | {cells} |".replace("e+0", "e"))
-                    print(lines[-1], flush=True)
-    if options.write:
-        versions = ", ".join(
-            f"{name} {version(name)}" for name in ("numpy", "numexpr", "numba", "jax") if version(name)
-        )
-        head = (
-            f"{date.today()}, {cpu()}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}.\n"
-            f"`python python/bench/compare.py {' '.join(sys.argv[1:])}`\n"
-        )
-        page = options.write.read_text()
-        before, rest = page.split(BEGIN)
-        after = rest.split(END)[1]
-        options.write.write_text(before + BEGIN + "\n\n" + head + "\n" + "\n".join(lines) + "\n\n" + END + after)
+    return {128: "128-bit vectors", 256: "AVX2", 512: "AVX-512"}[width or _core.engine_info()[1]]
 
 
 def version(package: str) -> str | None:
@@ -205,6 +135,87 @@ def version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sizes", nargs="+", default=["10", "1e5", "1e7"], help="elements of an array")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--workloads", nargs="+", default=[w.name for w in WORKLOADS])
+    parser.add_argument("--dtypes", nargs="+", help="float32 and so on; by default all of each workload")
+    parser.add_argument("--peers", nargs="*", default=[p for p in PEERS if p != "numba_svml"], choices=PEERS)
+    parser.add_argument("--svml", metavar="PYTHON", help="an interpreter with numba 0.60 and icc_rt")
+    parser.add_argument(
+        "--vector-width",
+        type=int,
+        choices=(128, 256, 512),
+        help="the most bits of our vectors; 256 has the peers take AVX2, too",
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--least", type=float, default=0.02, help="seconds that a measurement takes at least")
+    parser.add_argument("--write", type=Path, help="a page whose table is replaced")
+    options = parser.parse_args()
+    if options.svml:
+        options.peers = [*options.peers, "numba_svml"]
+    return options
+
+
+def main() -> None:
+    """Reads the arguments, times, prints, and writes the page."""
+    options = arguments()
+    columns = ["engine", "contract", "evaluate", "jit", *options.peers]
+    lines = [
+        f"| workload | dtype | n | threads | {' | '.join(columns)} | best peer / engine |",
+        "|---" * (5 + len(columns)) + "|",
+    ]
+    print(*lines, sep="\n", flush=True)
+    ratios, folder = Ratios(), tempfile.TemporaryDirectory()
+    check = Path(folder.name, "expected.npy")
+    for threads in options.threads:
+        peers = {
+            name: Peer(name, threads, options.svml if name == "numba_svml" else sys.executable)
+            for name in options.peers
+        }
+        for workload in (w for w in WORKLOADS if w.name in options.workloads):
+            for dtype in (d for d in workload.dtypes if d in (options.dtypes or workload.dtypes)):
+                for size in options.sizes:
+                    n = int(float(size))
+                    arrays = arrays_of(workload.name, dtype, n)
+                    np.save(check, result_of(workload, arrays))
+                    timers = our_timers(workload, arrays, threads, options.vector_width)
+                    for name, peer in peers.items():
+                        fault = peer.begin(workload.name, dtype, n, check)
+                        if fault is None:
+                            timers[name] = peer.timer()
+                        elif fault != "not offered":
+                            print(f"{workload.name} {dtype} {size}, {name}: {fault}", file=sys.stderr)
+                    took = measured(timers, options.rounds, options.least)
+                    ratio = ratios.note(f"`{workload.name}` {dtype}", size, threads, took)
+                    cells = " | ".join(shown(took, name) for name in columns)
+                    lines.append(f"| {workload.name} | {dtype} | {size} | {threads} | {cells} | {ratio} |")
+                    print(lines[-1], flush=True)
+        for peer in peers.values():
+            peer.close()
+    lines = [*ratios.summary(), "", *lines]
+    print(*ratios.summary(), sep="\n")
+    if options.write:
+        write(options.write, lines, options.vector_width)
+
+
+def write(path: Path, lines: Sequence[str], width: int | None) -> None:
+    """Replaces the table of a page."""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numexpr", "numba", "jax") if version(name))
+    head = (
+        f"{date.today()}, {cpu(width)}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}.\n"
+        f"`python python/bench/compare.py {' '.join(sys.argv[1:])}`\n"
+    )
+    page, begin = path.read_text(), BEGIN.format(cpu=cpu(width))
+    if begin not in page:
+        begin = BEGIN_ONLY
+    before, rest = page.split(begin)
+    _, after = rest.split(END, 1)
+    path.write_text(before + begin + "\n\n" + head + "\n" + "\n".join(lines) + "\n\n" + END + after)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,9 @@ def evaluate(
     `progress` or an interrupt the arrays are the expressions that they were, and what `out` holds is unspecified.
 
     The options: `threads` (at most so many), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512
-    bits), `int_division` ("zero", or "error": a ZeroDivisionError), `max_bytes` (a limit, beyond which a LimitError is
-    raised).
+    bits), `int_division` ("zero", or "error": a ZeroDivisionError), `accuracy` ("fast", or "nearest": the nearest float32
+    of functions such as `exp`), `contract` (True: products that are added are rounded once, with their sum), `max_bytes`
+    (a limit, beyond which a LimitError is raised).
 
     Raises TypeError and ValueError where `out` has another dtype or shape, or an option is none.
 

@@ -299,6 +299,8 @@ def jit(
     static_argnames: str | Iterable[str] = (),
     threads: int | None = None,
     int_division: str | None = None,
+    accuracy: str | None = None,
+    contract: bool | None = None,
     executor: str | None = None,
     vector_width: int | None = None,
     max_bytes: int | None = None,
@@ -309,6 +311,8 @@ def jit(
     static_argnames: str | Iterable[str] = (),
     threads: int | None = None,
     int_division: str | None = None,
+    accuracy: str | None = None,
+    contract: bool | None = None,
     executor: str | None = None,
     vector_width: int | None = None,
     max_bytes: int | None = None,
@@ -320,6 +324,8 @@ def jit(
     static_argnames: str | Iterable[str] = (),
     threads: int | None = None,
     int_division: str | None = None,
+    accuracy: str | None = None,
+    contract: bool | None = None,
     executor: str | None = None,
     vector_width: int | None = None,
     max_bytes: int | None = None,
@@ -348,8 +354,8 @@ def jit(
 
     Dtypes promote by the rule that holds when the function is called (see `set_options`): there are kernels for each rule.
 
-    `threads`, `int_division` ("zero" or "error"), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the
-    options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
+    `threads`, `int_division` ("zero" or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether products that are added are
+    rounded once, with their sum), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
     has, and for a parameter that is called `out`. Of a method, `static_argnames="self"` has a kernel for each instance.
 
     >>> @bl.jit
@@ -367,6 +373,8 @@ def jit(
     named = {
         "threads": threads,
         "int_division": int_division,
+        "accuracy": accuracy,
+        "contract": contract,
         "executor": executor,
         "vector_width": vector_width,
         "max_bytes": max_bytes,

@@ -1,7 +1,7 @@
 //! The options of an evaluation, as keywords; and what the engine is, for reports.
 
+use broadloom::{Accuracy, IntDivision, Promotion};
 use broadloom::{Engine, Executor, Options, VectorWidth};
-use broadloom::{IntDivision, Promotion};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -56,6 +56,14 @@ pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
                     _ => return Err(wrong("\"zero\" or \"error\"")),
                 }
             }
+            "accuracy" => {
+                options.accuracy = match &*value.extract::<String>()? {
+                    "fast" => Accuracy::Fast,
+                    "nearest" => Accuracy::Nearest,
+                    _ => return Err(wrong("\"fast\" or \"nearest\"")),
+                }
+            }
+            "contract" => options.contract = value.extract::<bool>()?,
             "promotion" => {
                 options.promotion = match &*value.extract::<String>()? {
                     "strict" => Promotion::Strict,
@@ -65,7 +73,8 @@ pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
             }
             "max_bytes" => options.max_bytes = number(&name, &value)?,
             _ => {
-                let all = "threads, executor, vector_width, int_division, promotion, max_bytes";
+                let all =
+                    "threads, executor, vector_width, int_division, accuracy, contract, promotion, max_bytes";
                 return Err(PyTypeError::new_err(format!("there is no option `{name}`; there are {all}")));
             }
         }

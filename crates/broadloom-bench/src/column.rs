@@ -197,6 +197,7 @@ macro_rules! cells {
     };
 }
 cells! {
+    Bool bool, |x| x.into();
     UInt8 u8, |x| x.into();
     Int16 i16, |x| x.into();
     Int32 i32, |x| x.into();
@@ -210,6 +211,21 @@ fn ordered(bits: u64, width: u32) -> i64 {
     let sign = 1 << (width - 1);
     let magnitude = (bits & (sign - 1)) as i64;
     if bits & sign == 0 { magnitude } else { !magnitude }
+}
+
+/// A rule for numbers from `lo` to `hi`, from the upper bits of random ones.
+pub fn between<T: Cell>(lo: f64, hi: f64) -> impl FnMut(u64) -> T {
+    move |bits| T::of_f64(lo + (hi - lo) * ((bits >> 11) as f64 / (1u64 << 53) as f64))
+}
+
+/// The first result's memory.
+pub fn first<'s, T: Cell>(out: &'s mut [SliceMut<'_>]) -> &'s mut [T] {
+    T::of_mut(&mut out[0])
+}
+
+/// All of an input.
+pub fn whole<'a, T: Cell>(slice: &Slice<'a>) -> &'a [T] {
+    T::of(slice)
 }
 
 /// A part of a slice.

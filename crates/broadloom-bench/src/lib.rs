@@ -19,6 +19,7 @@
 pub mod by_hand;
 pub mod clock;
 mod column;
+mod float;
 pub mod hostile;
 mod layouts;
 pub mod loops;

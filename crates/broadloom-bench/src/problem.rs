@@ -12,6 +12,9 @@ use crate::column::{Cell, Column, Placed, Slice, SliceMut};
 /// The results of a workload's expressions.
 pub type Roots<'a> = SmallVec<[Array<'a>; 2]>;
 
+/// Expressions over arrays.
+pub type Expressions = for<'a> fn(&[Array<'a>]) -> Roots<'a>;
+
 /// A loop: whole inputs, the outputs of a range of units, the range.
 pub type Sweep = dyn Fn(&[Slice<'_>], &mut [SliceMut<'_>], Range<usize>) + Send + Sync;
 

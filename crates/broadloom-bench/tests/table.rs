@@ -98,6 +98,7 @@ fn values_dont_repeat() {
         let problem = workload.at(dtype, 30_000).expect("one of its dtypes");
         for (i, (_, column)) in problem.inputs.iter().enumerate() {
             let text = |range: std::ops::Range<usize>| match column.slice() {
+                Slice::Bool(x) => format!("{:?}", &x[range]),
                 Slice::UInt8(x) => format!("{:?}", &x[range]),
                 Slice::Int16(x) => format!("{:?}", &x[range]),
                 Slice::Int32(x) => format!("{:?}", &x[range]),

@@ -92,6 +92,12 @@
 // An integer divided by zero is BL_ZERO_DIVISION.
 #define BL_INT_DIVISION_ERROR 1
 
+// A function of float32 gives a value within a fraction of an ulp.
+#define BL_ACCURACY_FAST 0
+
+// A function of float32 gives the nearest value.
+#define BL_ACCURACY_NEAREST 1
+
 // The sum: floats keep their dtype, integers become int64 or uint64.
 #define BL_REDUCE_SUM 0
 
@@ -264,6 +270,10 @@ typedef struct bl_options {
   size_t max_rank;
   // The maximum number of vector instructions per element of a kernel that is compiled; 0 compiles nothing.
   size_t max_compiled_cost;
+  // A BL_ACCURACY constant.
+  uint32_t accuracy;
+  // Whether products that are added are rounded once, with their sum: 0 or 1.
+  uint32_t contract;
 } bl_options;
 
 // A function of the application over elements that lie side by side: it reads `elements` elements of each of the `inputs`

@@ -4,7 +4,9 @@
 
 use std::ffi::{CStr, c_char};
 
-use broadloom::{DType, Executor, IntDivision, Options, Promotion, VectorWidth};
+use std::mem::offset_of;
+
+use broadloom::{Accuracy, DType, Executor, IntDivision, Options, Promotion, VectorWidth};
 
 use crate::argument::{Versioned, fill, versioned};
 use crate::status::bl_status::{self, BL_ARGUMENT, BL_DTYPE};
@@ -93,6 +95,10 @@ pub const BL_PROMOTION_NUMPY: u32 = 1;
 pub const BL_INT_DIVISION_ZERO: u32 = 0;
 /// An integer divided by zero is BL_ZERO_DIVISION.
 pub const BL_INT_DIVISION_ERROR: u32 = 1;
+/// A function of float32 gives a value within a fraction of an ulp.
+pub const BL_ACCURACY_FAST: u32 = 0;
+/// A function of float32 gives the nearest value.
+pub const BL_ACCURACY_NEAREST: u32 = 1;
 
 /// How a kernel is built and run; fill it with `bl_options_init` first.
 #[repr(C)]
@@ -120,12 +126,16 @@ pub struct bl_options {
     pub max_rank: usize,
     /// The maximum number of vector instructions per element of a kernel that is compiled; 0 compiles nothing.
     pub max_compiled_cost: usize,
+    /// A BL_ACCURACY constant.
+    pub accuracy: u32,
+    /// Whether products that are added are rounded once, with their sum: 0 or 1.
+    pub contract: u32,
 }
 
 // SAFETY: the struct is `repr(C)`, begins with `size: usize`, and all of its fields are integers, for which every bit
 // pattern is valid.
 unsafe impl Versioned for bl_options {
-    const MIN_SIZE: usize = size_of::<bl_options>();
+    const MIN_SIZE: usize = offset_of!(bl_options, accuracy);
 
     fn defaults() -> bl_options {
         let options = Options::default();
@@ -141,6 +151,8 @@ unsafe impl Versioned for bl_options {
             max_depth: options.max_depth,
             max_rank: options.max_rank,
             max_compiled_cost: options.max_compiled_cost,
+            accuracy: BL_ACCURACY_FAST,
+            contract: 0,
         }
     }
 }
@@ -183,6 +195,15 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
         BL_INT_DIVISION_ERROR => IntDivision::Error,
         other => return unknown("an integer division mode", other),
     };
+    let accuracy = match given.accuracy {
+        BL_ACCURACY_FAST => Accuracy::Fast,
+        BL_ACCURACY_NEAREST => Accuracy::Nearest,
+        other => return unknown("an accuracy", other),
+    };
+    let contract = match given.contract {
+        flag @ (0 | 1) => flag == 1,
+        other => return unknown("contraction, which is 0 or 1", other),
+    };
     let vector_width = match given.vector_width {
         BL_VECTOR_WIDTH_AUTO => None,
         bits => match VectorWidth::from_bits(bits) {
@@ -195,6 +216,8 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
         vector_width,
         promotion,
         int_division,
+        accuracy,
+        contract,
         threads: (given.threads != 0).then_some(given.threads),
         max_bytes: given.max_bytes,
         max_nodes: given.max_nodes,
@@ -208,6 +231,34 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The options of an application that was compiled with the struct that ended with `max_compiled_cost`.
+    #[test]
+    fn options_without_the_later_fields_are_the_defaults_of_these() {
+        let mut given = bl_options { accuracy: 7, contract: 7, ..bl_options::defaults() };
+        given.size = offset_of!(bl_options, accuracy);
+        // SAFETY: the pointer is to a `bl_options`, which has more bytes than its size says.
+        let status = unsafe { bl_options_init(&mut given) };
+        assert_eq!((status, given.accuracy, given.contract), (bl_status::BL_OK, 7, 7), "not written");
+        // SAFETY: as above.
+        let read = unsafe { options(&given) }.ok().expect("options");
+        assert_eq!(read, Options::default());
+        given.size -= 8;
+        // SAFETY: as above.
+        assert!(unsafe { options(&given) }.is_err(), "no version was that short");
+    }
+
+    #[test]
+    fn codes_of_the_meaning() {
+        let read = |accuracy, contract| {
+            let given = bl_options { accuracy, contract, ..bl_options::defaults() };
+            // SAFETY: the pointer is to a `bl_options` with its own size.
+            unsafe { options(&given) }.ok().map(|read| (read.accuracy, read.contract))
+        };
+        assert_eq!(read(BL_ACCURACY_FAST, 0), Some((Accuracy::Fast, false)));
+        assert_eq!(read(BL_ACCURACY_NEAREST, 1), Some((Accuracy::Nearest, true)));
+        assert_eq!((read(2, 0), read(0, 2)), (None, None));
+    }
 
     #[test]
     fn codes_are_the_dtypes() {

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use broadloom::{DType, Executor, IntDivision, Promotion, VectorWidth};
+use broadloom::{Accuracy, DType, Executor, IntDivision, Promotion, VectorWidth};
 use broadloom_bench::{WORKLOADS, Workload};
 use broadloom_core::text::nearest;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -94,6 +94,14 @@ pub struct EvalArgs {
     /// The result of an integer division by zero.
     #[arg(long, value_enum, default_value_t)]
     pub int_div_zero: IntDivZeroArg,
+
+    /// Which float32 a function such as exp gives.
+    #[arg(long, value_enum, default_value_t)]
+    pub accuracy: AccuracyArg,
+
+    /// Round products that are added once, with their sum.
+    #[arg(long)]
+    pub contract: bool,
 
     /// The most memory that a chunk of the evaluation takes, such as 150M or 2G: parts of inputs, temporaries, results.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size, alias = "chunk-bytes")]
@@ -335,6 +343,24 @@ impl From<IntDivZeroArg> for IntDivision {
         match arg {
             IntDivZeroArg::Zero => IntDivision::Zero,
             IntDivZeroArg::Error => IntDivision::Error,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum AccuracyArg {
+    /// One within a fraction of an ulp.
+    #[default]
+    Fast,
+    /// The nearest one.
+    Nearest,
+}
+
+impl From<AccuracyArg> for Accuracy {
+    fn from(arg: AccuracyArg) -> Accuracy {
+        match arg {
+            AccuracyArg::Fast => Accuracy::Fast,
+            AccuracyArg::Nearest => Accuracy::Nearest,
         }
     }
 }

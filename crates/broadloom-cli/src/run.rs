@@ -27,6 +27,8 @@ impl Settings {
             vector_width: args.vector_width,
             threads: args.threads.map(Into::into),
             int_division: args.int_div_zero.into(),
+            accuracy: args.accuracy.into(),
+            contract: args.contract,
             ..Options::default()
         };
         Settings { options, promotion: args.promotion.into() }

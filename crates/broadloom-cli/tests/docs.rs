@@ -203,10 +203,10 @@ fn every_command_runs_or_is_listed() {
         }
         let script = script(&command);
         let is_in_ci = is_in_ci(&command, &ci);
-        let is_row = |row: &&Command| {
-            row.words == command.words || !is_in_ci && script.is_some() && self::script(row) == script
-        };
-        if let Some(row) = by_hand.iter().find(is_row) {
+        let exact = by_hand.iter().find(|row| row.words == command.words);
+        let of_script =
+            || by_hand.iter().find(|row| !is_in_ci && script.is_some() && self::script(row) == script);
+        if let Some(row) = exact.or_else(of_script) {
             if !place.starts_with(BY_HAND) {
                 listed.insert(row.text.clone());
             }

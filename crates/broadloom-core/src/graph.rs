@@ -30,6 +30,27 @@ pub enum IntDivision {
     Error,
 }
 
+/// Which float32 a function gives whose result is no exact arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Accuracy {
+    /// One within a fraction of an ulp, at the most lanes.
+    #[default]
+    Fast,
+    /// The nearest one.
+    Nearest,
+}
+
+/// The options of an evaluation that are part of its meaning: the others change no bit of a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Semantics {
+    /// What an integer division by zero does.
+    pub int_division: IntDivision,
+    /// Which float32 a function gives.
+    pub accuracy: Accuracy,
+    /// Whether products that are added are rounded once, with their sum.
+    pub contract: bool,
+}
+
 /// What nothing is computed for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Leaf {
@@ -120,7 +141,7 @@ impl Node {
 pub struct Graph {
     nodes: Vec<Node>,
     interned: HashTable<NodeId>,
-    int_division: IntDivision,
+    semantics: Semantics,
     depends_on_values: bool,
 }
 
@@ -128,23 +149,19 @@ pub struct Graph {
 pub const MAX_NODES: usize = 1 << 28;
 
 impl Graph {
-    /// An empty graph with this rule.
-    pub fn new(int_division: IntDivision) -> Graph {
-        Graph { int_division, ..Graph::default() }
+    /// An empty graph of this meaning.
+    pub fn new(semantics: Semantics) -> Graph {
+        Graph { semantics, ..Graph::default() }
     }
 
-    /// An empty graph with the rules of this one, to rewrite this one into: it stands for as few values.
+    /// An empty graph with the meaning of this one, to rewrite this one into: it stands for as few values.
     pub(crate) fn successor(&self) -> Graph {
-        Graph {
-            int_division: self.int_division,
-            depends_on_values: self.depends_on_values,
-            ..Graph::default()
-        }
+        Graph { semantics: self.semantics, depends_on_values: self.depends_on_values, ..Graph::default() }
     }
 
-    /// What an integer division by zero does.
-    pub fn int_division(&self) -> IntDivision {
-        self.int_division
+    /// What its nodes mean, as far as options decide that.
+    pub fn semantics(&self) -> Semantics {
+        self.semantics
     }
 
     /// Every node, operands first.
@@ -334,7 +351,7 @@ impl Graph {
 
     /// Whether the op itself may fail for a division by zero.
     fn faults(&self, op: Op, args: &Args<NodeId>) -> bool {
-        self.int_division == IntDivision::Error
+        self.semantics.int_division == IntDivision::Error
             && args.last().is_some_and(|&arg| op.faults(self.node(arg).dtype))
     }
 
@@ -460,7 +477,7 @@ mod tests {
 
     #[test]
     fn a_possible_fault_is_not_folded_away() -> Result<()> {
-        let mut g = Graph::new(IntDivision::Error);
+        let mut g = Graph::new(Semantics { int_division: IntDivision::Error, ..Semantics::default() });
         let q = g.apply(Op::FloorDivide, &[Arg::Literal(Literal::Int(1)), Arg::Literal(Literal::Int(0))])?;
         assert!(matches!(g.node(q).kind, NodeKind::Apply { .. }));
         assert!(g.node(q).faults);

@@ -13,7 +13,7 @@ use std::ops::Deref;
 use broadloom_ir::scalar::Class;
 use broadloom_ir::{DType, Error, ErrorKind, Result, Scalar};
 
-use crate::graph::{Graph, IntDivision, Leaf};
+use crate::graph::{Graph, Leaf, Semantics};
 use crate::layout::Layout;
 use crate::node::{MAX_OPERANDS, NodeId, NodeKind};
 use crate::shape::Shape;
@@ -224,8 +224,8 @@ impl<'s> Structure<'s> {
     /// # Errors
     /// [`ErrorKind::Limit`] for a shape of too many elements, or too many nodes; [`ErrorKind::Internal`] for a literal
     /// without a value, or an input without a layout.
-    pub fn graph(self, literals: &[Scalar], int_division: IntDivision) -> Result<(Graph, Vec<NodeId>)> {
-        let mut graph = Graph::new(int_division);
+    pub fn graph(self, literals: &[Scalar], semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {
+        let mut graph = Graph::new(semantics);
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
         for entry in self.nodes {
             let kind =

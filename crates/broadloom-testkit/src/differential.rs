@@ -202,9 +202,8 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
     // Kept, so that no way is given memory in which another has left the right values.
     let mut kept = Vec::new();
     for &Way { rules, executor, width, threads } in ways {
-        let int_division = program.int_division;
-        let options =
-            Options { executor, vector_width: width, threads, int_division, rules, ..Options::default() };
+        let options = Options { executor, vector_width: width, threads, rules, ..Options::default() }
+            .with_semantics(program.semantics);
         let way = format!(
             "rules {rules:?}, {executor:?}, vectors {}, threads {threads:?}",
             width.map_or("auto", VectorWidth::name)
@@ -265,7 +264,7 @@ fn as_kernel(program: &Program, outcome: &Outcome, options: Options) -> std::res
     let converted: Vec<Array<'static>> = converted.collect();
     let roots: Vec<&Array<'static>> = converted.iter().collect();
     let declared: Vec<&Array<'static>> = numbers.iter().map(|&number| &arrays[number]).collect();
-    let options = Options { int_division: program.int_division, ..options };
+    let options = options.with_semantics(program.semantics);
     let kernel = Kernel::new(&roots, &declared, &options).map_err(|e| e.to_string())?;
     let given: Vec<In<'_>> = inputs.iter().map(Typed::input).collect();
     kernel.run(&given, targets).map_err(|e| e.to_string())?;

@@ -83,7 +83,7 @@ impl Stage {
 fn typed(program: &Program) -> broadloom::Result<TypedGraph<'static>> {
     let arrays = differential::arrays(program)?;
     let roots: Vec<_> = program.roots.iter().map(|&root| &arrays[root]).collect();
-    typed_graph(&roots, &Options { int_division: program.int_division, ..Options::default() })
+    typed_graph(&roots, &Options::default().with_semantics(program.semantics))
 }
 
 fn shown(graph: &Graph, roots: &[NodeId]) -> String {

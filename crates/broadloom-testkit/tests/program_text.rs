@@ -20,6 +20,8 @@ fn what_a_line_can_be() {
         # a comment
         promotion numpy
         int_division error
+        accuracy nearest
+        contract on
         x: float16[2, 1] = [nan(0x7e01), -nan]   # bits, and a NaN with its sign
         _c = uint64(18446744073709551615)
         y = x + 0.5; k = -y
@@ -55,7 +57,9 @@ fn errors_name_the_line() {
         ("x: float32[n] = [1]", 1, "an input with values has numbers for extents"),
         ("x: float32[2]\nreturn x", 1, "the input `x` has no values"),
         ("promotion lax\nx", 1, "`lax` is no promotion: strict or numpy"),
-        ("speed high\nx", 1, "there is no setting `speed`: promotion, int_division"),
+        ("accuracy high\nx", 1, "`high` is no accuracy: fast or nearest"),
+        ("contract maybe\nx", 1, "`maybe` is no value of contract: on or off"),
+        ("speed high\nx", 1, "there is no setting `speed`: promotion, int_division, accuracy, contract"),
         (&format!("{x}{x}return x"), 2, "`x` has a value already; give it another name"),
         (&format!("{x}y = add(x, z)\ny"), 2, "`z` is not known; known are `x`"),
         (&format!("{x}y: int16[2] = add(x, x)\ny"), 2, "y is int8[2], not int16[2]"),

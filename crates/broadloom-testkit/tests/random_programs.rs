@@ -3,16 +3,20 @@
 
 use std::collections::BTreeSet;
 
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::{Accuracy, IntDivision, Semantics};
 use broadloom_core::{DType, Literal, Op, Promotion};
 use broadloom_testkit::random::{
     Arg, Program, PySlice, Rng, Size, Step, Tensor, Type, View, program, shrink, type_of,
 };
 use broadloom_testkit::reduction::{Function, Reduction};
 
+/// An integer division by zero fails.
+const STRICT: Semantics =
+    Semantics { int_division: IntDivision::Error, accuracy: Accuracy::Fast, contract: false };
+
 fn run(steps: Vec<Step>) -> Result<Vec<Tensor>, String> {
     let roots = vec![steps.len() - 1];
-    let program = Program { steps, roots, promotion: Promotion::Strict, int_division: IntDivision::Zero };
+    let program = Program { steps, roots, promotion: Promotion::Strict, semantics: Semantics::default() };
     program.run().map(|outcome| outcome.values)
 }
 
@@ -131,7 +135,7 @@ fn everything_is_reached() {
         reached.insert(format!("{} uses", uses.into_iter().max().unwrap_or(0)));
         let shapes: BTreeSet<&[usize]> = p.roots.iter().map(|&root| &values[root].shape[..]).collect();
         reached.insert(format!("{} roots of {} shapes", p.roots.len(), shapes.len()));
-        if p.int_division == IntDivision::Error {
+        if p.semantics.int_division == IntDivision::Error {
             let fails = !outcome.faults.is_empty();
             reached.insert(format!("zero divisors: {}", if fails { "some" } else { "none" }));
         }
@@ -288,7 +292,7 @@ fn zero_divisors_are_those_of_every_step_that_a_root_is_computed_from() {
         steps.push(Step::Apply(Op::FloorDivide, vec![Arg::Step(0), Arg::Step(1)]));
         steps.extend(view.map(|view| Step::View(2, view)));
         let roots = vec![steps.len() - 1];
-        let p = Program { steps, roots, promotion: Promotion::Strict, int_division: IntDivision::Error };
+        let p = Program { steps, roots, promotion: Promotion::Strict, semantics: STRICT };
         !p.run().expect("types").faults.is_empty()
     };
     let x = || input(DType::Int8, &[2], &[1, 2]);
@@ -307,7 +311,7 @@ fn zero_divisors_are_those_of_every_step_that_a_root_is_computed_from() {
         ],
         roots: vec![0],
         promotion: Promotion::Strict,
-        int_division: IntDivision::Error,
+        semantics: STRICT,
     };
     assert!(unused.run().expect("types").faults.is_empty());
 }
@@ -321,7 +325,7 @@ fn types_meet_as_the_standard_and_numpy_say() {
             Step::Apply(Op::Equal, vec![Arg::Step(0), Arg::Step(1)]),
             Step::Apply(Op::Maximum, vec![Arg::Step(0), Arg::Step(1)]),
         ];
-        let p = Program { steps, roots: vec![3], promotion, int_division: IntDivision::Zero };
+        let p = Program { steps, roots: vec![3], promotion, semantics: Semantics::default() };
         p.run().ok().map(|outcome| outcome.values[3].dtype)
     };
     use DType::*;

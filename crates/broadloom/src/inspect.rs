@@ -67,7 +67,7 @@ pub fn typed_graph<'a>(arrays: &[&Array<'a>], options: &Options) -> Result<Typed
     // Building folds constants.
     let _ieee = FloatEnv::ieee();
     let lowered = Lowered::new(arrays, options.size_limits())?;
-    let (graph, roots) = lowered.expression().graph(options.int_division)?;
+    let (graph, roots) = lowered.expression().graph(options.semantics())?;
     let mut inputs = Vec::new();
     for id in graph.ids() {
         if let NodeKind::Leaf(Leaf::Input { slot, layout, .. }) = &graph.node(id).kind {

@@ -34,7 +34,7 @@ fn what_is_printed_reads_back_as_the_same_graph() {
         let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
         let (text, built) = there_and_back(&roots);
         let again: Vec<&Array<'static>> = built.iter().collect();
-        let options = Options { int_division: program.int_division, ..Options::default() };
+        let options = Options::default().with_semantics(program.semantics);
         let graph = |roots: &[&Array<'static>]| {
             let typed = typed_graph(roots, &options).expect("a graph");
             let nodes: Vec<_> = typed.graph.nodes().iter().map(|n| (n.kind.clone(), n.dtype)).collect();

@@ -5,7 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use broadloom::prelude::*;
-use broadloom::{Control, Dim, ErrorKind, In, Kernel, Options, Out, Progress, Range, Region, ViewMut};
+use broadloom::{
+    Accuracy, Control, Dim, ErrorKind, In, Kernel, Options, Out, Progress, Range, Region, ViewMut,
+};
 use broadloom_testkit::Runner;
 
 /// An input of dims such as `n 3`.
@@ -486,6 +488,11 @@ fn ids_are_of_the_content() -> Result<()> {
     for other in [build("m", 2.0, &plain)?, build("n", 3.0, &plain)?, build("n", 2.0, &one_thread)?] {
         assert_ne!(id, other);
     }
+    // What is part of the meaning is part of the identity.
+    let nearest = Options { accuracy: Accuracy::Nearest, ..Options::default() };
+    let contracted = Options { contract: true, ..Options::default() };
+    let meanings = [id, build("n", 2.0, &nearest)?, build("n", 2.0, &contracted)?];
+    assert!(meanings[0] != meanings[1] && meanings[0] != meanings[2] && meanings[1] != meanings[2]);
     // A whole input is not its first element.
     let [a, b] = [1.0_f32, 2.0].map(|x| Array::from_vec(vec![x; 3]));
     let sum = |x: &Array<'static>| Kernel::new(&[&(x + &b)], &[&a, &b], &plain).map(|kernel| kernel.id());

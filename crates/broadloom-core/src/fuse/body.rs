@@ -217,7 +217,7 @@ impl Builder<'_> {
             }
         }
         self.kernel.outputs = outputs.into_iter().map(value).collect();
-        self.kernel.checks_division = self.graph.int_division() == IntDivision::Error
+        self.kernel.checks_division = self.graph.semantics().int_division == IntDivision::Error
             && self.shape.elements() > 0
             && self.kernel.body.iter().any(|inst| inst.code.faults());
         Draft {

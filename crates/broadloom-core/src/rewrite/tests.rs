@@ -1,8 +1,8 @@
 //! Every rule fires, and no tempting rule that is wrong does.
 
 use super::*;
-use crate::graph::IntDivision;
 use crate::graph::inferred::Arg;
+use crate::graph::{IntDivision, Semantics};
 use crate::layout::Layout;
 use crate::shape::Shape;
 use crate::{Scalar, fold};
@@ -426,7 +426,7 @@ fn powers_and_even_functions_are_what_their_rules_say() {
 
 #[test]
 fn a_node_that_may_fail_is_kept() {
-    let mut g = Graph::new(IntDivision::Error);
+    let mut g = Graph::new(Semantics { int_division: IntDivision::Error, ..Semantics::default() });
     let layout = Layout::contiguous(Shape::new(&[4]).unwrap());
     let x = g.input(0, Int32, layout).unwrap();
     let q = two(&mut g, Op::FloorDivide, x, x).unwrap();

@@ -12,7 +12,7 @@ pub struct ParseOptions {
     /// 64 bytes per level, on the heap.
     pub max_depth: usize,
     /// Whether inputs may have values (`x: int8[2] = [1, -2]`), and settings may stand in the text (`promotion numpy`,
-    /// `int_division error`), as in case files; false by default.
+    /// `int_division error`, `accuracy nearest`, `contract on`), as in case files; false by default.
     pub data: bool,
 }
 

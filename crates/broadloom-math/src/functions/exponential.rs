@@ -121,7 +121,7 @@ fn clamp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn exp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn exp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let x = clamp::<O, P>(o, x);
     let Reduced { n, r } = reduce::<O, Short>(o, x);
     let y = exp_of_reduced::<O, P>(o, r);
@@ -130,7 +130,7 @@ fn exp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn exp2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn exp2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let (lo, hi) = if P::FULL { (-1080.0, 1025.0) } else { (-200.0, 200.0) };
     let x = o.at_most(x, hi);
     let x = o.at_least(x, lo);
@@ -172,7 +172,7 @@ pub(crate) fn reciprocal_power<O: Ops>(o: &mut O, n: O::V<f64>, times: f64) -> O
 }
 
 #[inline(always)]
-fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     // Below −40 the result rounds to −1.
     let sign = o.sign_of(x);
     let (lo, hi) = if P::FULL { (-40.0, 710.0) } else { (-40.0, 200.0) };

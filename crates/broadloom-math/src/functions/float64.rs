@@ -349,16 +349,24 @@ pub(crate) fn from_work<O: Ops, T: Float>(o: &mut O, x: O::V<f64>) -> O::V<T> {
 }
 
 /// Implements a function for the three float types from `fn name<O, P>(o, x…) -> y` in float64: in full precision for
-/// float64, in short precision and rounded once for the others.
+/// float64, in short precision and rounded once for the others. Where another function is named after it (`…_with_single`),
+/// float32 takes that one, which computes in float32 (`single`).
 macro_rules! through_float64 {
     (unary $($name:ident $core:ident;)*) => {$(
         $crate::functions::float64::through_float64!(@unary $name $core f64 $crate::functions::float64::Full);
         $crate::functions::float64::through_float64!(@unary $name $core f32 $crate::functions::float64::Short);
         $crate::functions::float64::through_float64!(@unary_half $name $core);
     )*};
-    (unary_but_single $($name:ident $core:ident;)*) => {$(
+    (unary_with_single $($name:ident $core:ident $single:path;)*) => {$(
         $crate::functions::float64::through_float64!(@unary $name $core f64 $crate::functions::float64::Full);
         $crate::functions::float64::through_float64!(@unary_half $name $core);
+        impl $crate::Unary<f32> for $name {
+            type Out = f32;
+            #[inline(always)]
+            fn call<O: $crate::Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
+                $single(o, x)
+            }
+        }
     )*};
     (@unary_half $name:ident $core:ident) => {
         impl $crate::Unary<$crate::f16> for $name {
@@ -402,6 +410,25 @@ macro_rules! through_float64 {
         $crate::functions::float64::through_float64!(@binary_typed $name $core f64 $crate::functions::float64::Full);
         $crate::functions::float64::through_float64!(@binary_half $name $core, f64);
     )*};
+    (binary_with_single $($name:ident $core:ident $single:path;)*) => {$(
+        $crate::functions::float64::through_float64!(@binary $name $core f64 $crate::functions::float64::Full);
+        $crate::functions::float64::through_float64!(@binary_half $name $core);
+        $crate::functions::float64::through_float64!(@binary_single $name $single);
+    )*};
+    (binary_typed_with_single $($name:ident $core:ident $single:path;)*) => {$(
+        $crate::functions::float64::through_float64!(@binary_typed $name $core f64 $crate::functions::float64::Full);
+        $crate::functions::float64::through_float64!(@binary_half $name $core, f64);
+        $crate::functions::float64::through_float64!(@binary_single $name $single);
+    )*};
+    (@binary_single $name:ident $single:path) => {
+        impl $crate::Binary<f32> for $name {
+            type Out = f32;
+            #[inline(always)]
+            fn call<O: $crate::Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f32> {
+                $single(o, x1, x2)
+            }
+        }
+    };
     (@binary_half $name:ident $core:ident $(, $t:ident)?) => {
         impl $crate::Binary<$crate::f16> for $name {
             type Out = $crate::f16;

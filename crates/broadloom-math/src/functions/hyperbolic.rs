@@ -81,7 +81,7 @@ fn bounded<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn sinh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn sinh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = bounded::<O, P>(o, x);
     let p = parts::<O, P>(o, a);
     let y = combine::<O, P>(o, &p, p.minus, p.plus);
@@ -93,7 +93,7 @@ fn sinh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn cosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn cosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = bounded::<O, P>(o, x);
     let p = parts::<O, P>(o, a);
     let y = combine::<O, P>(o, &p, p.plus, p.minus);
@@ -103,7 +103,7 @@ fn cosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     // From 22 on the result rounds to 1.
     let a = o.at_most(a, 22.0);
@@ -178,7 +178,7 @@ fn unless_endless<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn asinh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn asinh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     let y = if P::FULL {
         log_of_root_sum(o, a, 1.0)
@@ -198,7 +198,7 @@ fn asinh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn acosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn acosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let y = if P::FULL {
         log_of_root_sum(o, x, -1.0)
     } else {
@@ -218,7 +218,7 @@ fn acosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn atanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn atanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     // log((1 + a)/(1 − a)) = log1p(2a/(1 − a))
     let one = o.constant(1.0);

@@ -15,7 +15,7 @@ use crate::functions::logarithm_ends::special;
 use crate::functions::sum_near_one::sum_less_one;
 use crate::functions::{function, single};
 use crate::host::Scalar;
-use crate::ops::{Cmp, Ops, Rare2, Unary};
+use crate::ops::{Cmp, Ops, Rare2};
 
 function! {
     /// The natural logarithm
@@ -31,24 +31,8 @@ function! {
 }
 
 through_float64!(unary Log1p log1p; Log10 log10;);
-through_float64!(unary_but_single Log log; Log2 log2;);
+through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2;);
 through_float64!(binary_typed LogAddExp logaddexp;);
-
-impl Unary<f32> for Log {
-    type Out = f32;
-    #[inline(always)]
-    fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
-        single::log(o, x)
-    }
-}
-
-impl Unary<f32> for Log2 {
-    type Out = f32;
-    #[inline(always)]
-    fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
-        single::log2(o, x)
-    }
-}
 
 /// A positive number as 2^e · (1 + f + low): `e` is integral, √½ ≤ 1 + f < √2, `low` far below f's last place.
 pub(crate) struct Split<O: Ops> {
@@ -197,7 +181,7 @@ fn log_to_base<O: Ops, P: Precision>(
 }
 
 #[inline(always)]
-fn log<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn log<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let parts = split::<O, P>(o, x);
     let y = log_of_split::<O, P>(o, parts);
     let y = if P::FULL { o.rounded(y) } else { y.hi };
@@ -205,14 +189,14 @@ fn log<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn log2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn log2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let parts = split::<O, P>(o, x);
     let y = log_to_base::<O, P>(o, parts.e, None, &parts, LOG2_E);
     special::<O, f64>(o, x, y)
 }
 
 #[inline(always)]
-fn log10<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn log10<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let parts = split::<O, P>(o, x);
     let head = o.mul_c(parts.e, LOG10_2[0]);
     let more = o.mul_c(parts.e, LOG10_2[1] + LOG10_2[2]);
@@ -269,7 +253,7 @@ fn precise_log1p<O: Ops>(o: &mut O, x: Sum<O>) -> Sum<O> {
 }
 
 #[inline(always)]
-fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let y = log1p_of_sum::<O, P>(o, x, None);
     let y = if P::FULL { o.rounded(y) } else { y.hi };
     let finite = o.is(x, Cmp::Lt, f64::INFINITY);
@@ -286,7 +270,7 @@ fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 
 /// m + log(1 + e^(k−m)) for finite m ≥ k.
 #[inline(always)]
-fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
+pub(crate) fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
     let minus_m = o.neg::<f64>(m);
     let d = if P::FULL {
         o.two_sum(k, minus_m)
@@ -332,7 +316,7 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
 
 /// logaddexp, its special cases in the type of the operands.
 #[inline(always)]
-fn logaddexp<O: Ops, P: Precision, T: Float>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
+pub(crate) fn logaddexp<O: Ops, P: Precision, T: Float>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
     let first = o.cmp::<T>(Cmp::Ge, x1, x2);
     let m = o.select::<T>(first, x1, x2);
     let k = o.select::<T>(first, x2, x1);

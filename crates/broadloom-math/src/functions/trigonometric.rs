@@ -8,7 +8,7 @@ use crate::functions::coefficients::{
 use crate::functions::float64::{Float64, Full, MAGIC, Precision, Short, Sum, through_float64};
 use crate::functions::{function, single};
 use crate::host::Scalar;
-use crate::ops::{Cmp, Ops, Rare2, Unary};
+use crate::ops::{Cmp, Ops, Rare2};
 
 function! {
     /// The sine
@@ -20,23 +20,7 @@ function! {
 }
 
 through_float64!(unary Tan tan;);
-through_float64!(unary_but_single Sin sin; Cos cos;);
-
-impl Unary<f32> for Sin {
-    type Out = f32;
-    #[inline(always)]
-    fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
-        single::sin::<WideSin, O>(o, x)
-    }
-}
-
-impl Unary<f32> for Cos {
-    type Out = f32;
-    #[inline(always)]
-    fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
-        single::cos::<WideCos, O>(o, x)
-    }
-}
+through_float64!(unary_with_single Sin sin single::sin::<WideSin, O>; Cos cos single::cos::<WideCos, O>;);
 
 /// Angles up to this are reduced by three doubles of π/2: n has 28 bits, so that n·(the fourth) is below 2^−136.
 const LARGE: f64 = (1u64 << 28) as f64;

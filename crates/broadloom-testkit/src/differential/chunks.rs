@@ -44,8 +44,8 @@ pub(super) fn compare(
 
 /// The bits of a result.
 fn in_chunks(program: &Program, root: &Array<'static>) -> Result<Vec<u64>> {
-    let (executor, int_division) = (Executor::Interp, program.int_division);
-    let mut options = Options { executor, int_division, threads: Some(1), ..Options::default() };
+    let options = Options { executor: Executor::Interp, threads: Some(1), ..Options::default() };
+    let mut options = options.with_semantics(program.semantics);
     options.max_bytes = (root.len() * 2 * root.dtype().size() / CHUNKS).max(16);
     let (chunks, unread) = loop {
         // An element may be made of many, and so may one that nothing reads.

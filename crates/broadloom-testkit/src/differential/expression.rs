@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use broadloom::{Array, Error, ErrorKind, Options, Result, typed_graph};
-use broadloom_core::graph::{IntDivision, Leaf, NodeKind};
+use broadloom_core::graph::{Leaf, NodeKind, Semantics};
 use broadloom_core::layout::Slice;
 use broadloom_core::{DType, Layout, View as CoreView};
 
@@ -68,7 +68,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
         roots: typed.roots.iter().map(|root| root.index()).collect(),
         // Conversions are steps of their own: no two kinds meet.
         promotion: broadloom::Promotion::Strict,
-        int_division: IntDivision::Zero,
+        semantics: Semantics::default(),
     })
 }
 

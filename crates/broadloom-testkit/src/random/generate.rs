@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::{IntDivision, Semantics};
 use broadloom_core::op::Law;
 use broadloom_core::{DType, Kind, Literal, Op, Promotion, Scalar};
 
@@ -55,7 +55,8 @@ pub fn program(seed: u64, size: Size) -> Program {
         true => (shapes::of_long_axis(&mut own), 20_000, steps.min(6)),
         false => (shape, limit, steps),
     };
-    let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, int_division };
+    let semantics = Semantics { int_division, ..Semantics::default() };
+    let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, semantics };
     // Where zero divisors fail, most programs would fail if zeros were not rare.
     let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
     let is_long = size == Size::Long;
@@ -182,7 +183,8 @@ pub fn instance(template: &Program, seed: u64, most: usize) -> Program {
         }
     }
     let int_division = if seed.is_multiple_of(2) { IntDivision::Zero } else { IntDivision::Error };
-    let program = Program { steps: Vec::new(), roots: Vec::new(), int_division, ..template.clone() };
+    let semantics = Semantics { int_division, ..template.semantics };
+    let program = Program { steps: Vec::new(), roots: Vec::new(), semantics, ..template.clone() };
     let palette = rng.chance(1, 3);
     let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
     let mut generator = Generator {
@@ -333,7 +335,7 @@ impl Generator {
     fn apply(&mut self) {
         let ops: Vec<Op> = Op::public().collect();
         let mut op = *self.rng.pick(&ops).expect("ops");
-        if self.program.int_division == IntDivision::Error && self.rng.chance(1, 5) {
+        if self.program.semantics.int_division == IntDivision::Error && self.rng.chance(1, 5) {
             let divide: Vec<Op> = Op::public().filter(|op| op.has(Law::Faults)).collect();
             op = *self.rng.pick(&divide).expect("ops that divide");
         }

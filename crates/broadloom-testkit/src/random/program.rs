@@ -2,7 +2,7 @@
 //!
 //! A step refers to earlier steps only. A value of these types need not type: [`Program::run`] decides that.
 
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::Semantics;
 use broadloom_core::{DType, Literal, Op, Promotion};
 
 use crate::reduction::{Cumulative, Reduction, VecDot};
@@ -126,6 +126,6 @@ pub struct Program {
     pub roots: Vec<usize>,
     /// How dtypes of different kinds meet.
     pub promotion: Promotion,
-    /// What an integer division by zero does.
-    pub int_division: IntDivision,
+    /// What the options of its evaluation say of its meaning.
+    pub semantics: Semantics,
 }

@@ -33,7 +33,7 @@ impl Program {
     /// Why the program does not type.
     ///
     /// ```
-    /// use broadloom_core::{DType, Literal, Op, Promotion, graph::IntDivision};
+    /// use broadloom_core::{DType, Literal, Op, Promotion, graph::Semantics};
     /// use broadloom_testkit::random::{Arg, Program, Step, Tensor};
     ///
     /// let x = Step::Input(Tensor { dtype: DType::UInt8, shape: vec![2], bits: vec![7, 255] });
@@ -42,7 +42,7 @@ impl Program {
     ///     steps: vec![x, sum],
     ///     roots: vec![1],
     ///     promotion: Promotion::Strict,
-    ///     int_division: IntDivision::Zero,
+    ///     semantics: Semantics::default(),
     /// };
     /// assert_eq!(program.run()?.values[1].bits, [9, 1]);
     /// # Ok::<(), String>(())
@@ -59,7 +59,7 @@ impl Program {
         if let Some(root) = self.roots.iter().find(|&&root| root >= values.len()) {
             return Err(format!("there is no s{root}"));
         }
-        let faults = match self.int_division {
+        let faults = match self.semantics.int_division {
             IntDivision::Zero => BTreeSet::new(),
             IntDivision::Error => self.faults(&values, &types)?,
         };

@@ -4,7 +4,7 @@
 //! that compute, elements, distinct bits), so that shrinking terminates.
 
 use broadloom_core::Promotion;
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::{Accuracy, IntDivision};
 
 use super::program::{Arg, Program, Step, View};
 
@@ -116,7 +116,9 @@ fn modes(p: &Program, at: usize) -> Candidate {
     let mut out = p.clone();
     match at {
         0 => out.promotion = Promotion::Strict,
-        1 => out.int_division = IntDivision::Zero,
+        1 => out.semantics.int_division = IntDivision::Zero,
+        2 => out.semantics.accuracy = Accuracy::Fast,
+        3 => out.semantics.contract = false,
         _ => return None,
     }
     Some(Some(out))

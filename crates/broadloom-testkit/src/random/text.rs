@@ -5,7 +5,7 @@
 //! difference is that each function becomes a step.
 //!
 //! ```text
-//! int_division error                       optional, as `promotion numpy` is
+//! int_division error                       optional, as are `promotion numpy`, `accuracy nearest`, `contract on`
 //! x: int32[2] = [1, -5]                    an array in memory, row by row
 //! c = float32(0.5)                         a number that has met a dtype
 //! y = x // 2                               a function; numbers without a dtype are literals
@@ -16,7 +16,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::{Accuracy, IntDivision, Semantics};
 use broadloom_core::text::{
     self, GeneratorCall, Input, Item, Library, Meaning, Module, ParseOptions, ReductionCall, TextError, print,
 };
@@ -98,8 +98,15 @@ impl fmt::Display for Program {
         if self.promotion == Promotion::NumPy {
             writeln!(f, "promotion numpy")?;
         }
-        if self.int_division == IntDivision::Error {
+        let Semantics { int_division, accuracy, contract } = self.semantics;
+        if int_division == IntDivision::Error {
             writeln!(f, "int_division error")?;
+        }
+        if accuracy == Accuracy::Nearest {
+            writeln!(f, "accuracy nearest")?;
+        }
+        if contract {
+            writeln!(f, "contract on")?;
         }
         let types = typing::types(self);
         for (i, step) in self.steps.iter().enumerate() {
@@ -157,8 +164,8 @@ impl FromStr for Program {
     type Err = ProgramError;
 
     fn from_str(text: &str) -> Result<Program, ProgramError> {
-        let (promotion, int_division) = (Promotion::Strict, IntDivision::Zero);
-        let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, int_division };
+        let (promotion, semantics) = (Promotion::Strict, Semantics::default());
+        let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, semantics };
         let mut steps = Steps { program, types: Vec::new() };
         let module = Module::parse(text, &Library::default(), &limits());
         let module = module.map_err(|error| ProgramError::new(text, &error))?;
@@ -338,22 +345,31 @@ impl Meaning for Steps {
     }
 
     fn set(&mut self, name: &str, value: &str) -> CoreResult<()> {
+        let semantics = &mut self.program.semantics;
         match (name, value) {
             ("promotion", "strict") => self.program.promotion = Promotion::Strict,
             ("promotion", "numpy") => self.program.promotion = Promotion::NumPy,
             ("promotion", _) => {
                 return error(ErrorKind::Name, format!("`{value}` is no promotion: strict or numpy"));
             }
-            ("int_division", "zero") => self.program.int_division = IntDivision::Zero,
-            ("int_division", "error") => self.program.int_division = IntDivision::Error,
+            ("int_division", "zero") => semantics.int_division = IntDivision::Zero,
+            ("int_division", "error") => semantics.int_division = IntDivision::Error,
             ("int_division", _) => {
                 return error(ErrorKind::Name, format!("`{value}` is no int_division: zero or error"));
             }
+            ("accuracy", "fast") => semantics.accuracy = Accuracy::Fast,
+            ("accuracy", "nearest") => semantics.accuracy = Accuracy::Nearest,
+            ("accuracy", _) => {
+                return error(ErrorKind::Name, format!("`{value}` is no accuracy: fast or nearest"));
+            }
+            ("contract", "off") => semantics.contract = false,
+            ("contract", "on") => semantics.contract = true,
+            ("contract", _) => {
+                return error(ErrorKind::Name, format!("`{value}` is no value of contract: on or off"));
+            }
             _ => {
-                return error(
-                    ErrorKind::Name,
-                    format!("there is no setting `{name}`: promotion, int_division"),
-                );
+                let all = "promotion, int_division, accuracy, contract";
+                return error(ErrorKind::Name, format!("there is no setting `{name}`: {all}"));
             }
         }
         Ok(())

@@ -49,7 +49,7 @@ pub(super) fn explain(
     // Building and rewriting fold, and estimates are computed in floats, whatever the application has set.
     let _ieee = FloatEnv::ieee();
     let Asked { expression, plan: kept } = asked;
-    let (typed, typed_roots) = expression.graph(options.int_division)?;
+    let (typed, typed_roots) = expression.graph(options.semantics())?;
     let (graph, roots, firings) = rewrite::explain(&typed, &typed_roots, options.rules)?;
     let mut plan = fuse::explain(&graph, &roots)?;
     let (decisions, temps) = (std::mem::take(&mut plan.decisions), plan.temps.clone());

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use broadloom_core::fuse;
-use broadloom_core::graph::{Graph, IntDivision};
+use broadloom_core::graph::{Graph, Semantics};
 use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::structure::{OwnedStructure, Structure};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar};
@@ -82,19 +82,19 @@ const WORDS_PER_NODE: usize = 4;
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct PlanKey {
     structure: Arc<OwnedStructure>,
-    mode: (IntDivision, Rules),
+    mode: (Semantics, Rules),
 }
 
 /// A [`PlanKey`] that is looked up. It has the same hash.
 #[derive(Hash)]
 struct PlanLookup<'k> {
     structure: Structure<'k>,
-    mode: (IntDivision, Rules),
+    mode: (Semantics, Rules),
 }
 
 impl PlanLookup<'_> {
     fn new<'k>(expression: Expression<'k>, options: &Options) -> PlanLookup<'k> {
-        PlanLookup { structure: expression.structure, mode: (options.int_division, options.rules) }
+        PlanLookup { structure: expression.structure, mode: (options.semantics(), options.rules) }
     }
 
     fn to_owned(&self) -> PlanKey {
@@ -433,7 +433,7 @@ struct Planned {
 
 /// From expressions to kernels, under the default floating-point environment: constants are folded.
 fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
-    let (graph, roots) = expression.graph(options.int_division)?;
+    let (graph, roots) = expression.graph(options.semantics())?;
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
     let plan = fuse::run(&graph, &roots)?;
     Ok(Planned { graph, plan })

@@ -1,9 +1,9 @@
 //! The options of an evaluation ([`Options`]), and the limits of an engine ([`Limits`]).
 //!
-//! No choice changes the bits of a result, except [`IntDivision`], which is part of the meaning.
+//! No choice changes the bits of a result, except those that are part of the meaning ([`Semantics`]).
 
 use broadloom_core::Promotion;
-use broadloom_core::graph::{IntDivision, MAX_NODES};
+use broadloom_core::graph::{Accuracy, IntDivision, MAX_NODES, Semantics};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::shape::MAX_RANK;
 use broadloom_ir::VectorWidth;
@@ -66,6 +66,10 @@ pub struct Options {
     pub threads: Option<usize>,
     /// What an integer division by zero does.
     pub int_division: IntDivision,
+    /// Which float32 a function gives whose result is no exact arithmetic.
+    pub accuracy: Accuracy,
+    /// Whether products that are added are rounded once, with their sum.
+    pub contract: bool,
     /// How dtypes of different kinds meet in the text of a kernel ([`Kernel::parse`](crate::Kernel::parse)); arrays
     /// were typed when they were built ([`with_promotion`](crate::with_promotion)).
     pub promotion: Promotion,
@@ -95,6 +99,8 @@ impl Default for Options {
             vector_width: None,
             threads: None,
             int_division: IntDivision::Zero,
+            accuracy: Accuracy::Fast,
+            contract: false,
             promotion: Promotion::Strict,
             max_bytes: isize::MAX as usize,
             max_nodes: MAX_NODES,
@@ -107,6 +113,19 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The options that are part of the meaning.
+    #[inline]
+    pub fn semantics(&self) -> Semantics {
+        Semantics { int_division: self.int_division, accuracy: self.accuracy, contract: self.contract }
+    }
+
+    /// The same options for another meaning.
+    #[must_use]
+    pub fn with_semantics(self, semantics: Semantics) -> Options {
+        let Semantics { int_division, accuracy, contract } = semantics;
+        Options { int_division, accuracy, contract, ..self }
+    }
+
     /// How large an expression may be.
     pub(crate) fn size_limits(&self) -> SizeLimits {
         SizeLimits { nodes: self.max_nodes, depth: self.max_depth, rank: self.max_rank }

@@ -1,6 +1,6 @@
 //! The input of planning: a structure with the arrays and literals that its numbers refer to, within the limits of its size.
 
-use broadloom_core::graph::{Graph, IntDivision};
+use broadloom_core::graph::{Graph, Semantics};
 use broadloom_core::node::NodeId;
 use broadloom_core::shape::MAX_RANK;
 use broadloom_core::structure::Structure;
@@ -49,7 +49,7 @@ impl Expression<'_> {
     /// The graph, its inputs and literals numbered as in the structure; and its roots.
     ///
     /// Errors: those of [`Structure::graph`].
-    pub(crate) fn graph(self, int_division: IntDivision) -> Result<(Graph, Vec<NodeId>)> {
-        self.structure.graph(self.literals, int_division)
+    pub(crate) fn graph(self, semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {
+        self.structure.graph(self.literals, semantics)
     }
 }

@@ -11,7 +11,7 @@ use rustc_hash::FxBuildHasher;
 use super::*;
 use crate::array::Array;
 use crate::range::Range;
-use crate::{IntDivision, Options};
+use crate::{IntDivision, Options, Semantics};
 
 fn limits() -> SizeLimits {
     Options::default().size_limits()
@@ -134,7 +134,7 @@ fn roots_have_an_order_and_may_repeat() {
     for (i, k) in keys.iter().enumerate() {
         assert_eq!(keys.iter().position(|other| other == k), Some(i));
     }
-    let (graph, roots) = keys[3].borrow().graph(&[Scalar::of(3f32)], IntDivision::Zero).expect("a graph");
+    let (graph, roots) = keys[3].borrow().graph(&[Scalar::of(3f32)], Semantics::default()).expect("a graph");
     assert_eq!((roots.len(), roots[0]), (2, roots[1]));
     assert_eq!(graph.nodes().len(), 3);
 }
@@ -176,8 +176,9 @@ fn the_graph_is_what_the_handle_says() -> Result<()> {
     for (what, x) in rows() {
         let roots = [&x];
         let lowered = lower(&roots)?;
-        for mode in [IntDivision::Zero, IntDivision::Error] {
-            let (graph, roots) = lowered.expression().graph(mode)?;
+        for int_division in [IntDivision::Zero, IntDivision::Error] {
+            let (graph, roots) =
+                lowered.expression().graph(Semantics { int_division, ..Semantics::default() })?;
             verify::graph(&graph)?;
             let root = graph.node(roots[0]);
             assert_eq!((root.dtype, &root.shape[..]), (x.dtype(), x.shape()), "{what}");
@@ -191,7 +192,7 @@ fn a_literal_without_a_value_is_an_error() -> Result<()> {
     for (what, x) in rows() {
         let roots = [&x];
         let lowered = lower(&roots)?;
-        let without = Expression { literals: &[], ..lowered.expression() }.graph(IntDivision::Zero);
+        let without = Expression { literals: &[], ..lowered.expression() }.graph(Semantics::default());
         assert_eq!(without.is_err(), !lowered.literals().is_empty(), "{what}");
     }
     Ok(())
@@ -226,7 +227,7 @@ fn a_bound_template_is_the_structure_over_arrays() -> Result<()> {
     let (bound, over_arrays) = (template.expression(&nodes), lowered.expression());
     assert_eq!(bound.structure, over_arrays.structure);
     assert_eq!(bound.literals, over_arrays.literals);
-    let unbound = template.structure().graph(template.literals(), IntDivision::Zero);
+    let unbound = template.structure().graph(template.literals(), Semantics::default());
     assert_eq!(unbound.map(drop).expect_err("no layouts").kind(), ErrorKind::Internal);
     assert_eq!(
         template.bind(&layouts[..1], limits()).map(drop).expect_err("one").kind(),

@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use broadloom::{Array, ErrorKind, Options, Result, eval_many_with};
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::Semantics;
 use broadloom_testkit::random::Program;
 use broadloom_testkit::{Runner, differential, elements};
 
@@ -39,15 +39,15 @@ impl Executors {
 }
 
 /// The values of the arrays, by one executor.
-fn results(roots: &[&Array<'static>], int_division: IntDivision, by: Runner) -> Result<Vec<Array<'static>>> {
-    eval_many_with(roots, &Options { int_division, threads: Some(1), ..by.options() })
+fn results(roots: &[&Array<'static>], semantics: Semantics, by: Runner) -> Result<Vec<Array<'static>>> {
+    eval_many_with(roots, &Options { threads: Some(1), ..by.options() }.with_semantics(semantics))
 }
 
 /// A hash of the arrays' values for each executor. Errors other than divisions by zero, and panics, are printed under
 /// the label and hashed as such.
 pub fn hashes(
     roots: &[&Array<'static>],
-    int_division: IntDivision,
+    semantics: Semantics,
     executors: &Executors,
     label: &dyn std::fmt::Display,
 ) -> Vec<Hash> {
@@ -55,7 +55,7 @@ pub fn hashes(
     let mut kept = Vec::new();
     let mut hashes = Vec::new();
     for (name, runner) in &executors.0 {
-        let done = catch_unwind(AssertUnwindSafe(|| results(roots, int_division, *runner)));
+        let done = catch_unwind(AssertUnwindSafe(|| results(roots, semantics, *runner)));
         let mut hash = Hash::new();
         match &done {
             Ok(Ok(arrays)) => arrays.iter().for_each(|array| add(&mut hash, array)),
@@ -81,7 +81,7 @@ pub fn hashes_of_program(program: &Program, executors: &Executors, number: usize
     match differential::arrays(program) {
         Ok(arrays) => {
             let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
-            hashes(&roots, program.int_division, executors, &label)
+            hashes(&roots, program.semantics, executors, &label)
         }
         Err(error) => {
             eprintln!("{label}: {error}");

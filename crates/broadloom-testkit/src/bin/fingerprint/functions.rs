@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use broadloom::{Array, DType, Op};
-use broadloom_core::graph::IntDivision;
+use broadloom_core::graph::Semantics;
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::{edge_cases, elements};
 
@@ -32,7 +32,7 @@ pub fn hash_all(out: &mut impl Write) -> Result<(), String> {
             .zip(&columns)
             .map(|(&dtype, bits)| elements::array(dtype, &[bits.len()], bits))
             .collect();
-        let hashes = hashes(&[&result(&arrays)], IntDivision::Zero, &executors, &name);
+        let hashes = hashes(&[&result(&arrays)], Semantics::default(), &executors, &name);
         differing += usize::from(hashes.iter().any(|hash| *hash != hashes[0]));
         writeln!(out, "{name}  of {given}  {}", executors.line(&hashes)).map_err(|error| error.to_string())
     };

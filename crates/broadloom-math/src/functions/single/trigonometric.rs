@@ -1,0 +1,121 @@
+//! sin and cos of float32: angles up to 2^17 are reduced by three float32 of π/2, the few above them take the slow path.
+
+use crate::functions::coefficients::{COS_SINGLE, HALF_PI_SINGLE, SIN_SINGLE, TWO_OVER_PI_SINGLE};
+use crate::functions::compare::magnitude;
+use crate::functions::float64::polynomial;
+use crate::functions::single::F;
+use crate::ops::{Cmp, Ops, Rare2};
+
+/// 1.5 · 2^23: added to a number below 2^22 it leaves the nearest integer in the low bits.
+const INTEGER_MAGIC: f32 = 12_582_912.0;
+
+/// Angles up to this are reduced in float32; those above are functions of a float64, lane by lane.
+///
+/// n is below 2^17 there. It is the nearest integer to x·2/π but for 2^−8, the error of 2/π; so |r| is at most 0.7907,
+/// which is what the polynomials are made for. What three float32 of π/2 leave out is n·2^−76, below 2^−59; no float32 in
+/// the range is nearer to a multiple of π/2 than 2^−28.
+const WIDEST: f32 = 131_072.0;
+
+/// From infinity's bits to those of a negative number.
+const BEYOND_INFINITY: u32 = (1 << 31) - f32::INFINITY.to_bits();
+
+/// What sin and cos of one angle share: |x| = (quadrant + 4k)·π/2 + r, and sin r and cos r.
+struct Quarter<O: Ops> {
+    x: F<O>,
+    magnitude: O::V<u32>,
+    quadrant: O::V<u32>,
+    sine: F<O>,
+    cosine: F<O>,
+}
+
+#[inline(always)]
+fn quarter<O: Ops>(o: &mut O, x: F<O>) -> Quarter<O> {
+    let bits = magnitude::<O, f32>(o, x);
+    let a = o.of_bits::<f32>(bits);
+    let magic = o.splat(INTEGER_MAGIC);
+    let factor = o.splat(TWO_OVER_PI_SINGLE);
+    let t = o.fma::<f32>(a, factor, magic);
+    let quadrant = o.bits::<f32>(t);
+    let n = o.sub::<f32>(t, magic);
+    // The first difference is exact: a multiple of 2^−24 below 1, or |x| itself. So is `kept`, since `first` is a multiple of
+    // `product`'s last place; then `lo` holds all that n·(the second part) has beyond `hi`.
+    let [head, middle, tail] = HALF_PI_SINGLE.map(|part| o.splat(-part));
+    let first = o.fma::<f32>(n, head, a);
+    let product = o.mul::<f32>(n, middle);
+    let hi = o.add::<f32>(first, product);
+    let kept = o.sub::<f32>(first, hi);
+    let lo = o.fma::<f32>(n, middle, kept);
+    let lo = o.fma::<f32>(n, tail, lo);
+    // cos r = (1 − r²/2 rounded) + (what that lost + r⁴·C − hi·lo)
+    let square = o.mul::<f32>(hi, hi);
+    let fourth = o.mul::<f32>(square, square);
+    let (one, half) = (o.splat(1.0f32), o.splat(-0.5f32));
+    let half = o.mul::<f32>(hi, half);
+    let slope = o.fma::<f32>(half, hi, one);
+    let lost = o.sub::<f32>(one, slope);
+    let rest = o.fma::<f32>(half, hi, lost);
+    let p = polynomial::<O, f32>(o, square, &COS_SINGLE);
+    let rest = o.fma::<f32>(fourth, p, rest);
+    let minus = o.neg::<f32>(hi);
+    let rest = o.fma::<f32>(minus, lo, rest);
+    let cosine = o.add::<f32>(slope, rest);
+    // sin r = hi + (hi³·S + lo·cos r)
+    let p = polynomial::<O, f32>(o, square, &SIN_SINGLE);
+    let cube = o.mul::<f32>(square, hi);
+    let rest = o.mul::<f32>(lo, slope);
+    let rest = o.fma::<f32>(cube, p, rest);
+    let sine = o.add::<f32>(hi, rest);
+    Quarter { x, magnitude: bits, quadrant, sine, cosine }
+}
+
+/// Whether the quadrant is odd.
+#[inline(always)]
+fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u32>) -> O::M<f32> {
+    let one = o.splat(1u32);
+    let low = o.and::<u32>(quadrant, one);
+    let odd = o.cmp::<u32>(Cmp::Eq, low, one);
+    o.mask_resize::<u32, f32>(odd)
+}
+
+/// `y` with its sign flipped where `sign`'s highest bit is set; large angles by the slow path.
+#[inline(always)]
+fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, q: &Quarter<O>, y: F<O>, sign: O::V<u32>) -> F<O> {
+    let mask = o.splat(1u32 << 31);
+    let sign = o.and::<u32>(sign, mask);
+    let y = o.bits::<f32>(y);
+    let y = o.xor::<u32>(y, sign);
+    let y = o.of_bits::<f32>(y);
+    // Infinities, which have given NaN already, and NaN become negative.
+    let up = o.splat(BEYOND_INFINITY);
+    let moved = o.add::<u32>(q.magnitude, up);
+    let moved = o.int_resize::<u32, i32>(moved);
+    let widest = o.splat((WIDEST.to_bits() + BEYOND_INFINITY) as i32);
+    let wide = o.cmp::<i32>(Cmp::Gt, moved, widest);
+    let wide = o.mask_resize::<i32, f32>(wide);
+    o.rare2::<W, f32>(wide, q.x, q.x, y)
+}
+
+/// sin x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
+#[inline(always)]
+pub(crate) fn sin<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    let q = quarter(o, x);
+    let odd = is_odd(o, q.quadrant);
+    let y = o.select::<f32>(odd, q.cosine, q.sine);
+    let sign = o.shl_const::<u32>(q.quadrant, 30);
+    let bits = o.bits::<f32>(x);
+    let sign = o.xor::<u32>(sign, bits);
+    finish::<Wide, O>(o, &q, y, sign)
+}
+
+/// cos x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
+#[inline(always)]
+pub(crate) fn cos<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    let q = quarter(o, x);
+    let odd = is_odd(o, q.quadrant);
+    let y = o.select::<f32>(odd, q.sine, q.cosine);
+    // cos is the sine one quadrant on.
+    let one = o.splat(1u32);
+    let next = o.add::<u32>(q.quadrant, one);
+    let sign = o.shl_const::<u32>(next, 30);
+    finish::<Wide, O>(o, &q, y, sign)
+}

@@ -1,0 +1,195 @@
+"""What the workloads are compared with: libraries and compilers, each in a process of its own.
+
+    python python/bench/peers.py NAME
+
+answers requests that come line by line on standard input, as JSON, with the seconds that so many calls took. A process of its
+own lets a peer have another interpreter than ours (Numba with Intel's vector library needs an older Numba), lets JAX have one
+processor where one thread is asked for, and keeps the threads of one library from those of another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from loops import c_loop, numba_loop  # noqa: E402
+from workloads import Workload, workload  # noqa: E402
+
+Run = Callable[[], Any]
+#: What has the peers make code for AVX2, on a processor that may have more.
+OF_AVX2 = {
+    "NUMBA_CPU_NAME": "haswell",
+    "NUMBA_CPU_FEATURES": "",
+    "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+    "GCC_ARCH": "haswell",
+}
+#: The flags of gcc: as the standard has arithmetic, and as it does not.
+ARCH = f"-march={os.environ.get('GCC_ARCH', 'native')}"
+STRICT = (ARCH, "-ffp-contract=off")
+FAST = (ARCH, "-ffast-math")
+#: The peers whose arithmetic is IEEE's, within the errors of their functions.
+IEEE = ("numpy", "numexpr", "numba", "numba_svml", "jax", "gcc")
+PEERS = (*IEEE, "gcc_fast")
+
+
+def of_numpy(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
+    """The workload by NumPy, with new arrays for what it computes."""
+    function = given.function(np, len(arrays))
+    return lambda: function(*arrays)
+
+
+def of_numexpr(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
+    """The workload by numexpr; None where it has no text."""
+    if given.text is None or any(x.dtype == np.float16 for x in arrays):
+        return None
+    import numexpr
+
+    numexpr.set_num_threads(threads)
+    names, text = dict(zip("abc", arrays)), given.text
+    return lambda: numexpr.evaluate(text, local_dict=names)
+
+
+def result_of(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """NumPy's result, in memory that the caller may write."""
+    return np.ascontiguousarray(given.function(np, len(arrays))(*arrays))
+
+
+def of_numba(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
+    """The workload as a loop of Numba's, or as a function of arrays where it is no loop."""
+    if any(x.dtype == np.float16 for x in arrays):
+        return None
+    if given.of_elements is not None:
+        return numba_loop(given, arrays, result_of(given, arrays), threads)
+    import numba
+
+    numba.set_num_threads(threads)
+    compiled = numba.njit(parallel=threads > 1, fastmath=False)(given.function(np, len(arrays)))
+    return lambda: compiled(*arrays)
+
+
+def of_jax(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
+    """The workload by jax.jit on arrays of its own; JAX takes the processors that its process may run on."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    compiled = jax.jit(given.function(jax.numpy, len(arrays)))
+    own = [jax.numpy.asarray(x) for x in arrays]
+    return lambda: compiled(*own).block_until_ready()
+
+
+def of_gcc(flags: Sequence[str]) -> Callable[[Workload, Sequence[np.ndarray], int], Run | None]:
+    """The workload as a loop in C, by gcc with these flags."""
+
+    def make(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
+        if given.of_elements is None or any(x.dtype == np.float16 for x in arrays):
+            return None
+        return c_loop(given, arrays, result_of(given, arrays), threads, flags)
+
+    return make
+
+
+MAKERS: dict[str, Callable[[Workload, Sequence[np.ndarray], int], Run | None]] = {
+    "numpy": of_numpy,
+    "numexpr": of_numexpr,
+    "numba": of_numba,
+    "numba_svml": of_numba,
+    "jax": of_jax,
+    "gcc": of_gcc(STRICT),
+    "gcc_fast": of_gcc(FAST),
+}
+
+
+def arrays_of(name: str, dtype: str, n: int) -> list[np.ndarray]:
+    """A workload's inputs: the same in every process."""
+    return list(workload(name).inputs(np.dtype(dtype), n))
+
+
+def timed(run: Run, calls: int) -> float:
+    """The seconds that so many calls take."""
+    begun = time.perf_counter()
+    for _ in range(calls):
+        run()
+    return time.perf_counter() - begun
+
+
+class Peer:
+    """A peer's process, as seen by who compares."""
+
+    def __init__(self, name: str, threads: int, python: str = sys.executable, width: int | None = None) -> None:
+        self.name = name
+        # Waiting threads sleep: they would take the processors of the others.
+        environment = os.environ | {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
+        if name == "numba_svml":
+            # Where the package icc_rt has put Intel's vector library.
+            environment["LD_LIBRARY_PATH"] = str(Path(python).parent.parent / "lib")
+        if width == 256:
+            environment |= OF_AVX2
+        command = [python, __file__, name, str(threads)]
+        if name == "jax" and threads < (os.cpu_count() or 1):
+            command = ["taskset", "-c", f"0-{threads - 1}", *command]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """What the process answers."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"error": f"{self.name} ended"}
+
+    def begin(self, name: str, dtype: str, n: int, check: Path) -> str | None:
+        """Prepares a workload, whose result is checked; what is wrong, if it can't be timed."""
+        return self.ask(begin=name, dtype=dtype, n=n, check=str(check)).get("error")
+
+    def timer(self) -> Callable[[int], float]:
+        """Times calls of the workload that was begun."""
+        return lambda calls: float(self.ask(calls=calls)["seconds"])
+
+    def close(self) -> None:
+        """Ends the process."""
+        self.process.terminate()
+        self.process.wait()
+
+
+def prepare(peer: str, threads: int, request: dict[str, Any]) -> Run | None:
+    """The run of a workload, once its result was found to be the expected one."""
+    arrays = arrays_of(request["begin"], request["dtype"], request["n"])
+    run = MAKERS[peer](workload(request["begin"]), arrays, threads)
+    if run is None:
+        return None
+    expected = np.load(request["check"])
+    np.testing.assert_allclose(
+        np.asarray(run()), expected, rtol=2e-2 if expected.dtype == np.float16 else 1e-4, atol=1e-5
+    )
+    return run
+
+
+def serve(peer: str, threads: int) -> None:
+    """Answers requests until standard input ends."""
+    run: Run | None = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer: dict[str, Any] = {}
+        if "begin" in request:
+            try:
+                run = prepare(peer, threads, request)
+                answer = {} if run is not None else {"error": "not offered"}
+            except Exception as error:  # Whatever it is, the row goes without this peer, and says why.
+                run, answer = None, {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+        elif run is not None:
+            answer = {"seconds": timed(run, request["calls"])}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))
