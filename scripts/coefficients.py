@@ -3,6 +3,8 @@
 
     pip install mpmath==1.3.0
     python3 scripts/coefficients.py > crates/broadloom-math/src/functions/coefficients.rs
+    python3 scripts/coefficients.py near > crates/broadloom-math/src/functions/near_coefficients.rs
+    python3 scripts/coefficients.py LOG_SINGLE     # without the other tables, to look at
 
 Each polynomial is the minimax one for its weight (Remez exchange over a Chebyshev grid, 60 digits), with its
 coefficients rounded to the arithmetic they are used in one after the other, lowest first, the rest refitted after
@@ -70,26 +72,104 @@ def remez(target, weight, points, powers):
     return coefficients
 
 
-def fit(function, lo, hi, degree, weight, rounding, singly=99):
+def lawson(target, weight, points, powers):
+    """The same by weights that grow where the error is large (C. L. Lawson, 1961): slower, and at ease with a 0 amid the points."""
+    n = len(powers)
+    rows = [[w * x**p for p in powers] for x, w in zip(points, weight)]
+    right = [w * t for w, t in zip(weight, target)]
+    shares = [mpf(1) / len(points)] * len(points)
+    best = None
+    for _ in range(80):
+        normal = mp.matrix(n, n)
+        side = mp.matrix(n, 1)
+        for row, value, share in zip(rows, right, shares):
+            for i in range(n):
+                scaled = share * row[i]
+                side[i] += scaled * value
+                for j in range(n):
+                    normal[i, j] += scaled * row[j]
+        coefficients = list(mp.lu_solve(normal, side))
+        error = [abs(value - sum(c * r for c, r in zip(coefficients, row))) for row, value in zip(rows, right)]
+        worst = max(error)
+        if best is None or worst < best[0]:
+            best = (worst, coefficients)
+        shares = [share * e for share, e in zip(shares, error)]
+        total = sum(shares)
+        shares = [share / total for share in shares]
+    return best[1]
+
+
+def polish(function, lo, hi, weight, coefficients):
+    """Moves the rounded float32 coefficients by powers of two of their last places, one and two at a time, for as long as the
+    largest error falls. Float64 arithmetic is enough for that."""
+    points = [x for x in grid(mpf(lo), mpf(hi), 300) if weight(x) != 0]
+    xs = [float(x) for x in points]
+    weights = [float(weight(x)) for x in points]
+    powers = [[w * x**k for w, x in zip(weights, xs)] for k in range(len(coefficients))]
+    now = [float(c) for c in coefficients]
+    error = [
+        w * (float(function(p)) - sum(c * x**k for k, c in enumerate(now))) for p, x, w in zip(points, xs, weights)
+    ]
+    worst = max(map(abs, error))
+    steps = [sign << k for k in range(14) for sign in (1, -1)]
+
+    def moved(c, step):
+        (bits,) = struct.unpack("i", struct.pack("f", c))
+        return struct.unpack("f", struct.pack("i", bits + step))[0]
+
+    def falls(moves):
+        nonlocal error, worst
+        by = [(powers[k], moved(now[k], step) - now[k]) for k, step in moves]
+        tried = []
+        for i, e in enumerate(error):
+            e -= sum(power[i] * change for power, change in by)
+            if abs(e) >= worst * 0.9999:
+                return False
+            tried.append(e)
+        error, worst = tried, max(map(abs, tried))
+        for k, step in moves:
+            now[k] = moved(now[k], step)
+        return True
+
+    any_falls = True
+    while any_falls:
+        any_falls = False
+        for k in range(len(now)):
+            for step in steps:
+                while falls([(k, step)]):
+                    any_falls = True
+        for k in range(len(now)):
+            for other in range(k + 1, len(now)):
+                for step in steps:
+                    for and_step in steps:
+                        any_falls |= falls([(k, step), (other, and_step)])
+    return [mpf(c) for c in now]
+
+
+def fit(function, lo, hi, degree, weight, rounding, singly=99, solve=remez, count=GRID):
     """Rounded coefficients of x^0 … x^degree, lowest first, and the largest weighted error.
 
     Where 0 is amid the interval and the degree high, what is left to fit is next to nothing around 0 after a few
     coefficients: all but the first ones are rounded at once, which costs a bit or two."""
-    points = [x for x in grid(mpf(lo), mpf(hi), GRID) if weight(x) != 0]
+    points = [x for x in grid(mpf(lo), mpf(hi), count) if weight(x) != 0]
     target = [function(x) for x in points]
     weights = [weight(x) for x in points]
     fixed = []
     while len(fixed) <= degree:
         first = len(fixed)
-        free = remez(target, weights, points, list(range(first, degree + 1)))
+        free = solve(target, weights, points, list(range(first, degree + 1)))
         rounded = [rounding(c) for c in (free[:1] if first < singly else free)]
         target = [t - sum(c * x ** (first + k) for k, c in enumerate(rounded)) for t, x in zip(target, points)]
         fixed += rounded
-    check = grid(mpf(lo), mpf(hi), 4000)
-    worst = max(
-        abs(weight(x) * (function(x) - sum(c * x**k for k, c in enumerate(fixed)))) for x in check
+    return fixed, largest_error(function, lo, hi, weight, fixed)
+
+
+def largest_error(function, lo, hi, weight, coefficients):
+    """The largest weighted error of the polynomial on 4,000 points."""
+    return max(
+        abs(weight(x) * (function(x) - sum(c * x**k for k, c in enumerate(coefficients))))
+        for x in grid(mpf(lo), mpf(hi), 4000)
     )
-    return fixed, worst
 
 
 def near(x, function, series):
@@ -136,6 +216,13 @@ asin_tail = lambda z: near(
     lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
     taylor([fact(2 * k + 2) / (4 ** (k + 1) * fact(k + 1) ** 2 * (2 * k + 3)) for k in range(14)]),
 )
+# Twice the tangent of half the angle.
+half_tan_tail = lambda u: near(
+    u,
+    lambda u: (2 * mp.tan(mp.sqrt(u) / 2) / mp.sqrt(u) - 1) / u,
+    taylor([c / mpf(4) ** (k + 1) for k, c in enumerate([mpf(1) / 3, mpf(2) / 15, mpf(17) / 315, mpf(62) / 2835])]),
+)
+exp2_tail = lambda f: near(f, lambda f: (2**f - 1) / f, taylor([mp.log(2) ** (k + 1) / fact(k + 1) for k in range(9)]))
 
 # The cube root of 1/m, to start from.
 cbrt_start = lambda f: (1 + f) ** (-mpf(1) / 3)
@@ -147,6 +234,10 @@ erf_tail = lambda u: near(
 )
 # erfc(a) without its exponential, which falls slowly.
 scaled_erfc = lambda a: mp.exp(a * a) * mp.erfc(a)
+# log2 of erfc around a point at which it is nearly a float32 of 23 bits.
+ERFC_LOG_POINT = mpf(1871) / 2048
+ERFC_LOG_THERE = mp.nint(mp.log(mp.erfc(ERFC_LOG_POINT), 2) * 2**21) / 2**21
+erfc_log_rest = lambda v: (mp.log(mp.erfc(ERFC_LOG_POINT + v), 2) - ERFC_LOG_THERE) / v
 # t = (a − c)/(a + c), the other way round.
 from_centre = lambda c, t: c * (1 + t) / (1 - t)
 to_centre = lambda c, a: (mpf(a) - c) / (mpf(a) + c)
@@ -155,6 +246,17 @@ erf_far = lambda t: (scaled_erfc(from_centre(2, t)) - ERF_CENTRE) / t
 flat_erfc = lambda t: (1 + mpf(9) / 8 * from_centre(4, t)) * scaled_erfc(from_centre(4, t))
 ERFC_CENTRE = flat_erfc(0)
 flat_erfc_rest = lambda t: (flat_erfc(t) - ERFC_CENTRE) / t
+# The same in w = 1/(1 + a), and over w; less its value where that is nearly a float32.
+ERFC_SINGLE_POINT = mpf(1232) / 4096
+over_reciprocal = lambda w: scaled_erfc(1 / w - 1) / w
+ERFC_SINGLE_THERE = mp.nint(over_reciprocal(ERFC_SINGLE_POINT) * 2**24) / 2**24
+over_reciprocal_rest = lambda t: (over_reciprocal(ERFC_SINGLE_POINT + t) - ERFC_SINGLE_THERE) / t
+
+# log2((1+s)/(1−s))/s and (2^r − 1)/r.
+power_log2 = lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) if z else mpf(2)) / mp.log(2)
+power_exp2 = lambda r: near(
+    r, lambda r: (mpf(2) ** r - 1) / r, taylor([mp.log(2) ** (k + 1) / fact(k + 1) for k in range(12)])
+)
 
 S_MAX = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001")
 QUARTER_PI_2 = (mp.pi / 4) ** 2 * mpf("1.001")
@@ -197,14 +299,73 @@ TABLES = [
      "erfc(x) ≈ exp(−x²)·(ERFC_CENTRE + t·P(t))/(1 + 9x/8), t = (x−4)/(x+4)", "0 ≤ x ≤ 10.5", "of the result"),
     ("EXP_SINGLE", exp_tail, -HALF_LN2, HALF_LN2, {"single": 4}, lambda r: r**2 / mp.exp(r),
      "exp(r) ≈ 1 + r + r²·P(r)", "|r| ≤ 0.34658", "of the result"),
-    ("LOG_SINGLE", log_tail, 1 / SQRT2 - 1, SQRT2 - 1, {"single": 8},
+    ("EXPM1_SINGLE", exp_tail, -HALF_LN2, HALF_LN2, {"single": 5}, lambda r: abs(r**2 / mp.expm1(r)) if r else mpf(0),
+     "expm1(r) ≈ r + r²·P(r)", "|r| ≤ 0.34658", "of the result"),
+    ("COSH_SINGLE", cosh_tail, 0, HALF_LN2**2, {"single": 2}, lambda u: u,
+     "cosh(r) ≈ 1 + u·P(u), u = r²", "|r| ≤ 0.34658", "of 1"),
+    ("SINH_SINGLE", sinh_tail, 0, HALF_LN2**2, {"single": 2}, lambda u: u,
+     "sinh(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.34658", "of r"),
+    ("LOG_SINGLE", log_tail, mpf(-1) / 4, mpf(1) / 2, {"single": 7},
      lambda f: f**2 * (f / mp.log(1 + f) if f else 1),
-     "log(1+f) ≈ f − f²/2 + f³·P(f)", "√½ − 1 ≤ f ≤ √2 − 1", "of the result"),
+     "log(1+f) ≈ f − f²/2 + f³·P(f)", "−1/4 ≤ f ≤ 1/2", "of the result"),
+    ("LOG_CENTRED_SINGLE", log_tail, mpf(-1) / 3, mpf(1) / 3, {"single": 7},
+     lambda f: f**2 * (f / mp.log(1 + f) if f else 1),
+     "log(1+f) ≈ f − f²/2 + f³·P(f)", "|f| ≤ 1/3", "of the result"),
+    ("ATANH_SINGLE", atanh_tail, 0, mpf("0.0376"), {"single": 3}, lambda z: z / 2,
+     "log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s²", "|s| ≤ 0.1939", "of 2s"),
     ("SIN_SINGLE", sin_tail, 0, SINGLE_R_2, {"single": 2}, lambda u: u,
      "sin(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of r"),
     ("COS_SINGLE", cos_tail, 0, SINGLE_R_2, {"single": 2}, lambda u: u**2,
      "cos(r) ≈ 1 − u/2 + u²·P(u), u = r²", "|r| ≤ 0.7908", "of 1"),
+    ("POWER_LOG2", power_log2, 0, S_MAX, {"short": 4}, lambda z: 1 / power_log2(z),
+     "log2((1+s)/(1−s)) ≈ s·P(z), z = s²", "|s| ≤ 0.1717", "of the result"),
+    ("POWER_EXP2", power_exp2, -mpf("0.5"), mpf("0.5"), {"short": 5}, lambda r: r / mpf(2) ** r,
+     "2^r ≈ 1 + r·P(r)", "|r| ≤ 0.5", "of the result"),
+    ("TAN_SINGLE", half_tan_tail, 0, SINGLE_R_2, {"single": 3}, lambda u: u,
+     "2·tan(r/2) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of the result"),
+    ("ATAN_SINGLE", atan_tail, 0, mpf("0.25"), {"single": 4}, lambda z: z,
+     "atan(t) ≈ t + t·z·P(z), z = t²", "|t| ≤ 1/2", "of t"),
+    ("ASIN_SINGLE", asin_tail, 0, mpf("0.25"), {"single": 4}, lambda z: z,
+     "asin(x) ≈ x + x·z·P(z), z = x²", "|x| ≤ 1/2", "of x"),
+    ("CBRT_SINGLE", lambda h: (1 - h) ** (-mpf(2) / 3), mpf("-0.1035"), mpf("0.1035"), {"single": 3}, lambda h: (1 - h) ** (mpf(2) / 3),
+     "(1 − h)^(−2/3) ≈ P(h)", "|h| ≤ 0.1035", "of the result"),
+    ("ERF_SINGLE", erf_tail, 0, mpf("0.663"), {"single": 4}, lambda u: u / mp.erf(mp.sqrt(u)) * mp.sqrt(u) if u else mpf(0),
+     "erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x²", "|x| ≤ 0.814", "of the result"),
+    ("ERFC_LOG_SINGLE", erfc_log_rest, mpf("0.81") - ERFC_LOG_POINT, 4 - ERFC_LOG_POINT, {"single": 5},
+     lambda v: v * mp.erfc(ERFC_LOG_POINT + v) * mp.log(2),
+     "erf(x) ≈ 1 − 2^(ERFC_LOG_THERE + v·P(v)), v = x − ERFC_LOG_POINT", "0.81 ≤ x ≤ 4", "of 1"),
+    ("ERFC_SINGLE", over_reciprocal_rest, 1 / mpf("11.2") - ERFC_SINGLE_POINT, 1 / mpf("1.59") - ERFC_SINGLE_POINT, {"single": 9},
+     lambda t: t / over_reciprocal(ERFC_SINGLE_POINT + t),
+     "erfc(x) ≈ exp(−x²)·w·(ERFC_SINGLE_THERE + t·P(t)), w = 1/(1 + x), t = w − ERFC_SINGLE_POINT", "0.59 ≤ x ≤ 10.2", "of the result"),
+    ("EXP2_SINGLE", exp2_tail, mpf(-1) / 2, mpf(1) / 2, {"single": 5}, lambda f: f / 2**f,
+     "2^f ≈ 1 + f·P(f)", "|f| ≤ 1/2", "of the result"),
 ]
+
+# How many coefficients are rounded one after the other, where not all of them; see `fit`.
+SINGLY = {"ERFC": 2, "ERF_SINGLE": 3}
+
+# Tables whose rounded coefficients are moved on; see `polish`. All of them are rounded at once before.
+POLISHED = {"EXPM1_SINGLE", "COSH_SINGLE", "SINH_SINGLE", "LOG_SINGLE", "LOG_CENTRED_SINGLE", "ATANH_SINGLE"}
+
+# Tables around 0 that take the slower fit, on fewer points.
+LAWSON = {"CBRT_SINGLE", "ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
+
+
+# The degrees of the polynomials behind the nearest float32, for an error of 2^-43 and less.
+NEAR = {
+    "EXP": 7, "COSH": 3, "SINH": 3, "LOG": 13, "SIN": 4, "COS": 3, "ATAN": 7, "ASIN": 8, "ERF": 8, "ERF_FAR": 7,
+}
+# erfc has an interval of its own where the result is no float64.
+NEAR_OF_SHORT_INTERVAL = {"ERFC": 16}
+
+
+def near_tables():
+    """The tables with the degrees of `NEAR`, each once."""
+    left = dict(NEAR)
+    for name, function, lo, hi, variants, *rest in TABLES:
+        degree = left.pop(name, None) or ("short" in variants and NEAR_OF_SHORT_INTERVAL.get(name))
+        if degree:
+            yield (name, function, lo, hi, {"near": degree}, *rest)
 
 
 def literal(x, single=False):
@@ -245,6 +406,45 @@ def constant(name, doc, values):
     return f"/// {doc}\npub const {name}: {kind} = {text};\n"
 
 
+def polynomials(tables, out):
+    for name, function, lo, hi, variants, weight, form, interval, relative in tables:
+        for variant, degree in variants.items():
+            single = variant == "single"
+            rounding = to_single if single else to_double
+            how = {"solve": lawson, "count": 120} if name in LAWSON else {}
+            if name in POLISHED:
+                how["singly"] = 0
+            how.setdefault("singly", SINGLY.get(name, 99))
+            coefficients, worst = fit(function, lo, hi, degree, weight, rounding, **how)
+            if name in POLISHED:
+                coefficients = polish(function, lo, hi, weight, coefficients)
+                worst = largest_error(function, lo, hi, weight, coefficients)
+            name_of = name if single else f"{name}_{variant.upper()}"
+            kind = "f32" if single else "f64"
+            out.append(f"/// {form}, {interval}; error below 2^{float(mp.ceil(mp.log(worst, 2) * 100) / 100):.2f} {relative}.")
+            out.append(f"pub const {name_of}: [{kind}; {degree + 1}] = [")
+            out += [f"    {literal(c, single)}," for c in coefficients]
+            out.append("];\n")
+            print(name_of, mp.nstr(mp.log(worst, 2), 5), file=sys.stderr)
+
+
+def main_near():
+    out = [
+        "//! Polynomials behind the nearest float32. Made by `scripts/coefficients.py near` (mpmath); not edited by hand.",
+        "//!",
+        "//! They stand as those of `functions::coefficients` do, whose tables of these names are for other errors.",
+        "",
+    ]
+    polynomials(near_tables(), out)
+    write(out)
+
+
+def write(out):
+    text = "\n".join(out) + "\n"
+    formatted = subprocess.run(["rustfmt", "--edition", "2024", "--config", "max_width=110"], input=text, capture_output=True, text=True)
+    sys.stdout.write(formatted.stdout if formatted.returncode == 0 else text)
+
+
 def main():
     out = [
         "//! Constants of the transcendental functions. Made by `scripts/coefficients.py` (mpmath); not edited by hand.",
@@ -255,18 +455,7 @@ def main():
         "#![expect(clippy::approx_constant, reason = \"they are what they look like, to the digits that count\")]",
         "",
     ]
-    for name, function, lo, hi, variants, weight, form, interval, relative in TABLES:
-        for variant, degree in variants.items():
-            single = variant == "single"
-            rounding = to_single if single else to_double
-            coefficients, worst = fit(function, lo, hi, degree, weight, rounding, singly=2 if name == "ERFC" else 99)
-            name_of = name if single else f"{name}_{variant.upper()}"
-            kind = "f32" if single else "f64"
-            out.append(f"/// {form}, {interval}; error below 2^{float(mp.ceil(mp.log(worst, 2) * 100) / 100):.2f} {relative}.")
-            out.append(f"pub const {name_of}: [{kind}; {degree + 1}] = [")
-            out += [f"    {literal(c, single)}," for c in coefficients]
-            out.append("];\n")
-            print(name_of, mp.nstr(mp.log(worst, 2), 5), file=sys.stderr)
+    polynomials([table for table in TABLES if len(sys.argv) == 1 or table[0] in sys.argv[1:]], out)
     ln2 = mp.log(2)
     out.append(constant("LN2", "ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.", split(ln2, 32, 32)))
     out.append(constant("LN2_DD", "ln 2 as a double-double.", double_double(ln2)))
@@ -281,6 +470,12 @@ def main():
     inverse = 1 / ln2
     out.append("/// 1/ln 2 as the sum of two float32.")
     out.append("pub const LOG2_E_SINGLE: [f32; 2] = [" + ", ".join(literal(v, True) for v in [single(inverse), single(inverse - single(inverse))]) + "];\n")
+    log10_2, log10_e = mp.log10(2), 1 / mp.log(10)
+    head16 = bits_below(log10_2, 16)
+    out.append("/// log10 2 as the sum of a float32 with 16 bits, whose multiples by an exponent are exact, and the rest.")
+    out.append("pub const LOG10_2_SINGLE: [f32; 2] = [" + ", ".join(literal(v, True) for v in [head16, single(log10_2 - head16)]) + "];\n")
+    out.append("/// 1/ln 10 as the sum of two float32.")
+    out.append("pub const LOG10_E_SINGLE: [f32; 2] = [" + ", ".join(literal(v, True) for v in [single(log10_e), single(log10_e - single(log10_e))]) + "];\n")
     out.append(constant("TWO_OVER_PI", "2/π.", [to_double(2 / mp.pi)]))
     out.append("/// 2/π as float32.")
     out.append(f"pub const TWO_OVER_PI_SINGLE: f32 = {literal(single(2 / mp.pi), True)};\n")
@@ -300,6 +495,16 @@ def main():
     out.append(constant("HALF_PI", "π/2 as an unevaluated sum of three doubles.", parts))
     out.append(constant("CBRT_HALF", "∛½, ∛2.", [to_double(mp.cbrt(mpf(1) / 2)), to_double(mp.cbrt(2))]))
     out.append(constant("ERF_SLOPE", "2/√π − 1.", [to_double(ERF_SLOPE)]))
+    out.append("/// 2/√π − 1 as float32.")
+    out.append(f"pub const ERF_SLOPE_SINGLE: f32 = {literal(single(ERF_SLOPE), True)};\n")
+    out.append("/// Where log2 of erfc is a float32.")
+    out.append(f"pub const ERFC_LOG_POINT: f32 = {literal(ERFC_LOG_POINT, True)};\n")
+    out.append("/// log2 of erfc at [`ERFC_LOG_POINT`], which differs from it by 2^-29.")
+    out.append(f"pub const ERFC_LOG_THERE: f32 = {literal(ERFC_LOG_THERE, True)};\n")
+    out.append("/// Where erfc(x)·exp(x²)·(1 + x) as a function of 1/(1 + x) is a float32.")
+    out.append(f"pub const ERFC_SINGLE_POINT: f32 = {literal(ERFC_SINGLE_POINT, True)};\n")
+    out.append("/// That function at [`ERFC_SINGLE_POINT`], which differs from it by 2^-31.")
+    out.append(f"pub const ERFC_SINGLE_THERE: f32 = {literal(ERFC_SINGLE_THERE, True)};\n")
     out.append(constant("ERF_CENTRE", "exp(4)·erfc(2).", [to_double(ERF_CENTRE)]))
     out.append(constant("ERFC_CENTRE", "11/2·exp(16)·erfc(4) as a double-double.", double_double(ERFC_CENTRE)))
     third = mpf(2) / 3
@@ -313,10 +518,8 @@ def main():
     for k in range(words):
         out.append(f"    0x{(digits >> (64 * (words - 1 - k))) & (2**64 - 1):016x},")
     out.append("];")
-    text = "\n".join(out) + "\n"
-    formatted = subprocess.run(["rustfmt", "--edition", "2024", "--config", "max_width=110"], input=text, capture_output=True, text=True)
-    sys.stdout.write(formatted.stdout if formatted.returncode == 0 else text)
+    write(out)
 
 
 if __name__ == "__main__":
-    main()
+    main_near() if sys.argv[1:] == ["near"] else main()

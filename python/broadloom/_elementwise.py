@@ -29,6 +29,7 @@ __all__ = [
     "equal",
     "floor",
     "floor_divide",
+    "fma",
     "greater",
     "greater_equal",
     "imag",
@@ -210,6 +211,16 @@ def floor_divide(x1: Array | Number, x2: Array | Number, /) -> Array:
     Array([ 3, -4], dtype=int64)
     """
     return apply("floor_divide", x1, x2)
+
+
+def fma(x1: Array | Number, x2: Array | Number, x3: Array | Number, /) -> Array:
+    """`x1 * x2 + x3`, rounded once: the product is exact. Takes floats, gives the dtype that they promote to.
+
+    >>> x = bl.asarray([0.1, 3.0])
+    >>> bl.fma(x, x, -(x * x))
+    Array([-8.32667268e-19,  0.00000000e+00], dtype=float64)
+    """
+    return apply("fma", x1, x2, x3)
 
 
 def greater(x1: Array | Number, x2: Array | Number, /) -> Array:

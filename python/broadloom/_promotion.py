@@ -1,6 +1,7 @@
-"""Which rule the operators, and the functions of the namespace, promote dtypes by: the standard's, or NumPy's.
+"""Which rule the operators, and the functions of the namespace, promote dtypes by: the standard's, or NumPy's; and the
+setting of what evaluations mean.
 
-The setting is one for the process, since libraries such as Dask call from threads of their own. NumPy's own functions
+Settings are for the process, since libraries such as Dask call from threads of their own. NumPy's own functions
 promote by NumPy's rules whatever it is.
 """
 
@@ -50,30 +51,47 @@ def _set(by_numpy: bool) -> None:
 
 
 class set_options:  # noqa: N801  a function to its callers, and a context
-    """Sets how dtypes promote, for the whole process: as a statement from now on, after `with` for a block.
+    """Sets how dtypes promote, and what evaluations of arrays mean, for the whole process: as a statement from now on, after
+    `with` for a block. What is not given stays as it is.
 
     `promotion="strict"`, the default, is the Array API standard's: operands of different kinds (bools, integers,
     floats), and uint64 with a signed integer, are a TypeError that says which cast to write. `promotion="numpy"` is
     NumPy's, for operators and for the functions of this namespace: `int64 * 2.5` is float64, bools are added up.
     Libraries that were written for NumPy's arrays, such as Dask and xarray, expect it.
 
-    Raises ValueError for another rule.
+    `accuracy` ("fast" or "nearest") and `contract` (whether products that are added are rounded once, with their sum) are
+    options of every evaluation of arrays that is not given its own. Functions made by `jit`, and numexpr's, have their own.
+
+    Raises ValueError for another rule or accuracy.
 
     >>> import numpy as np, broadloom as bl
     >>> x = bl.asarray(np.array([1, 2]))
     >>> with bl.set_options(promotion="numpy"):
     ...     (x * 2.5).tolist()
     [2.5, 5.0]
+    >>> y = bl.asarray(np.array([0.1, 3.0]))
+    >>> with bl.set_options(contract=True):
+    ...     (y * y - y * y).tolist()
+    [-8.326672684688674e-19, 0.0]
     """
 
-    def __init__(self, *, promotion: Rule) -> None:
-        if promotion not in ("strict", "numpy"):
+    def __init__(
+        self,
+        *,
+        promotion: Rule | None = None,
+        accuracy: Literal["fast", "nearest"] | None = None,
+        contract: bool | None = None,
+    ) -> None:
+        if promotion not in ("strict", "numpy", None):
             raise ValueError(f"promotion is {promotion!r}, expected 'strict' or 'numpy'")
         self._before = _by_numpy
-        _set(promotion == "numpy")
+        self._semantics = _core.set_semantics(accuracy, contract)
+        if promotion is not None:
+            _set(promotion == "numpy")
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, *_: Any) -> None:
+        _core.set_semantics(*self._semantics)
         _set(self._before)

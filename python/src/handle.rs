@@ -13,7 +13,7 @@ use crate::dtype;
 use crate::error::OrRaise;
 use crate::generator::{self, Generator};
 use crate::memory::{self, NumpyMemory};
-use crate::options::of_keywords;
+use crate::options::of_evaluation;
 use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
 use crate::work::Work;
@@ -83,7 +83,7 @@ impl Handle {
         progress: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Array<'static>> {
-        let options = of_keywords(options)?;
+        let options = of_evaluation(options)?;
         compute(py, self.work.operations, progress, |control| match control {
             Some(control) => self.array.eval_watched(&options, control),
             None => self.array.eval_with(&options),
@@ -154,7 +154,7 @@ pub fn evaluate_many(
     progress: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<Handle>> {
-    let options = of_keywords(options)?;
+    let options = of_evaluation(options)?;
     let operations = handles.iter().fold(0usize, |sum, handle| sum.saturating_add(handle.work.operations));
     let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.array.clone()).collect();
     drop(handles);
@@ -482,7 +482,7 @@ impl Handle {
         progress: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let options = of_keywords(options)?;
+        let options = of_evaluation(options)?;
         let memory = NumpyMemory::of(out).map_err(|why| why.exception(out))?;
         if !memory.is_writeable {
             return Err(PyValueError::new_err("out: the array is read-only"));
@@ -515,13 +515,13 @@ impl Handle {
     /// How it would be evaluated, as text; with the code of each kernel, if that is asked for.
     #[pyo3(signature = (code = false, **options))]
     fn explain(&self, code: bool, options: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
-        self.array.explain_with(&of_keywords(options)?, code).or_raise()
+        self.array.explain_with(&of_evaluation(options)?, code).or_raise()
     }
 
     /// How it would be evaluated, as a page.
     #[pyo3(signature = (title = "broadloom", code = true))]
     fn explain_html(&self, title: &str, code: bool) -> PyResult<String> {
-        let explanation = self.array.explanation(&broadloom::Options::default(), code).or_raise()?;
+        let explanation = self.array.explanation(&of_evaluation(None)?, code).or_raise()?;
         Ok(explanation.to_html(title))
     }
 

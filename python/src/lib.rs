@@ -45,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use super::numexpr::{Plan, evaluate, numexpr_threads, re_evaluate, validate};
     #[pymodule_export]
-    use super::options::engine_info;
+    use super::options::{engine_info, set_semantics};
     #[pymodule_export]
     use super::trace::{begin_trace, capture, end_trace};
 }

@@ -1,14 +1,51 @@
 //! The options of an evaluation, as keywords; and what the engine is, for reports.
 
 use broadloom::{Accuracy, IntDivision, Promotion};
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use broadloom::{Engine, Executor, Options, VectorWidth};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The options that keywords stand for; each keyword is removed from the dictionary that is left.
+/// What evaluations of arrays mean without keywords that say so: the process's.
+static NEAREST: AtomicBool = AtomicBool::new(false);
+static CONTRACT: AtomicBool = AtomicBool::new(false);
+
+/// Sets what evaluations of arrays mean that are not told by keywords, and gives what it was: accuracy, and contraction.
+#[pyfunction]
+#[pyo3(signature = (accuracy = None, contract = None))]
+pub fn set_semantics(accuracy: Option<&str>, contract: Option<bool>) -> PyResult<(&'static str, bool)> {
+    let is_nearest = match accuracy {
+        None => None,
+        Some("fast") => Some(false),
+        Some("nearest") => Some(true),
+        Some(other) => {
+            let why = format!("accuracy is {other:?}, expected \"fast\" or \"nearest\"");
+            return Err(PyValueError::new_err(why));
+        }
+    };
+    let exchange = |of: &AtomicBool, to: Option<bool>| match to {
+        Some(to) => of.swap(to, Ordering::Relaxed),
+        None => of.load(Ordering::Relaxed),
+    };
+    let before = (exchange(&NEAREST, is_nearest), exchange(&CONTRACT, contract));
+    Ok((if before.0 { "nearest" } else { "fast" }, before.1))
+}
+
+/// The options of an evaluation of arrays: the keywords', and else those that are set for the process.
+pub fn of_evaluation(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+    let accuracy = if NEAREST.load(Ordering::Relaxed) { Accuracy::Nearest } else { Accuracy::Fast };
+    let contract = CONTRACT.load(Ordering::Relaxed);
+    with_keywords(Options { accuracy, contract, ..Options::default() }, keywords)
+}
+
+/// The options of a kernel: the keywords', and else the defaults.
 pub fn of_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
-    let mut options = Options::default();
+    with_keywords(Options::default(), keywords)
+}
+
+fn with_keywords(mut options: Options, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     // A number that no option has is an error of its value, as one that this option has not.
     let number = |name: &str, value: &Bound<'_, PyAny>| {
         value.extract::<usize>().map_err(|error| match error.is_instance_of::<PyOverflowError>(value.py()) {

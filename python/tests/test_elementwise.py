@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,28 @@ def test_clip() -> None:
     for clipped in (bl.clip(x, 2, 6), bl.clip(x, min=2), bl.clip(x, max=6), bl.clip(x)):
         assert np.isnan(np.asarray(clipped)[3])
     assert bl.clip(x, bl.asarray([[0.0], [4.0]])).shape == (2, 4)
+
+
+def test_fma_rounds_once() -> None:
+    x = [0.1, 3.0, -1.7]
+    lost = [float(Fraction(y) ** 2 - Fraction(y * y)) for y in x]
+    y = bl.asarray(x)
+    assert bl.fma(y, y, -(y * y)).tolist() == lost
+    assert bl.fma(y, 2, 1).tolist() == (y * 2 + 1).tolist()
+    with pytest.raises(TypeError, match="fma: does not take int64"):
+        bl.fma(bl.asarray([1]), 2, 3)
+
+
+def test_contraction_is_an_option_of_evaluations() -> None:
+    y = bl.asarray([0.1, 3.0])
+    lost = bl.fma(y, y, -(y * y)).tolist()
+    assert bl.evaluate(y * y - y * y, contract=True).tolist() == lost
+    with bl.set_options(contract=True):
+        assert (y * y - y * y).tolist() == lost
+        assert bl.evaluate(y * y - y * y, contract=False).tolist() == [0.0, 0.0]
+    assert (y * y - y * y).tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="accuracy is \"high\""):
+        bl.set_options(accuracy="high")  # type: ignore[arg-type]
 
 
 def test_where() -> None:

@@ -6,6 +6,7 @@ import pickle
 import threading
 from collections import namedtuple
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,12 @@ def test_options_are_checked_when_a_function_is_made() -> None:
     with pytest.raises(ZeroDivisionError, match="integer division by zero"):
         divided(np.ones(2, int), np.zeros(2, int))
     assert bl.jit(function("floor_divide"))(np.ones(2, int), np.zeros(2, int)).tolist() == [0, 0]
+    x = np.array([0.1, 3.0])
+    lost = [float(Fraction(y) ** 2 - Fraction(y * y)) for y in x.tolist()]
+    assert bl.jit(lambda x: x * x - x * x, contract=True)(x).tolist() == lost != [0.0, 0.0]
+    assert bl.jit(lambda x: x * x - x * x)(x).tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="accuracy is 'high', expected \"fast\" or \"nearest\""):
+        bl.jit(plain, accuracy="high")
 
 
 # Numbers.

@@ -28,7 +28,7 @@ mod problem;
 mod row;
 mod workload;
 
-pub use column::{Cell, Column, Slice, SliceMut};
+pub use column::{Cell, Column, Placed, Slice, SliceMut};
 pub use problem::{Problem, Roots, Sweep, sweep};
 pub use row::{BenchError, Row, Settings, run};
 pub use workload::{WORKLOADS, Workload, workload};

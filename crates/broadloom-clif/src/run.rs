@@ -4,7 +4,7 @@
 //! that met a division by zero are set.
 
 use broadloom_ir::{Error, ErrorKind, Result};
-use broadloom_mem::Block;
+use broadloom_mem::{Block, RawBlock};
 use smallvec::SmallVec;
 
 use crate::call::Call;
@@ -39,34 +39,42 @@ impl Compiled {
         operands
             .extend(raw.inputs.iter().map(|o| Operand { ptr: o.ptr.cast_mut(), row_stride: o.row_stride }));
         operands.extend(raw.outputs.iter().map(|o| Operand { ptr: o.ptr, row_stride: o.row_stride }));
+        let RawBlock { rows, cols, any_alias, .. } = raw;
         let lanes = self.lanes();
         // The last block of a row overlaps the one before, unless an output is an input in place: then a second
         // pass over the overlap would read what the first has written. Where rows may have any length, there is no overlap.
         let tail = if inner.takes_any_row() {
             0
-        } else if raw.cols < lanes || raw.any_alias {
-            raw.cols % lanes
+        } else if cols < lanes || any_alias {
+            cols % lanes
         } else {
             0
         };
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
-        if let Some(entry) = streaming
-            // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and classes
-            // checked above; no output is an input.
-            && unsafe { call.streamed(entry, &operands, raw.rows, raw.cols) }
-        {
-            return Ok(());
+        if let Some(entry) = streaming {
+            let streamed = if call.has_short_rows(rows, cols) {
+                // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and
+                // classes checked above; no output is an input.
+                block.stream(|stream| unsafe { call.through_tiles(stream, &operands, rows, cols) })
+                    == Some(true)
+            } else {
+                // SAFETY: as above.
+                unsafe { call.streamed(entry, &operands, rows, cols) }
+            };
+            if streamed {
+                return Ok(());
+            }
         }
-        if raw.cols > tail {
+        if cols > tail {
             // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and classes
             // checked above; `cols − tail` is at least `lanes`, or at least 1 where the code takes any row.
-            unsafe { call.enter(&operands, raw.rows, raw.cols - tail) };
+            unsafe { call.enter(&operands, rows, cols - tail) };
         }
         if tail > 0 {
-            for row in 0..raw.rows {
+            for row in 0..rows {
                 // SAFETY: `row` is below `rows`, the last `tail` columns are the block's own, and there are at least one and
                 // fewer than `lanes` of them.
-                unsafe { call.padded(&operands, row, raw.cols - tail, tail) };
+                unsafe { call.padded(&operands, row, cols - tail, tail) };
             }
         }
         Ok(())

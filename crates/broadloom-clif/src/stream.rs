@@ -1,9 +1,13 @@
 //! Rows whose outputs are written with non-temporal stores.
 //!
-//! Code with such stores is entered only with whole blocks, at a column where every output begins a cache line; all other
-//! columns are computed by the usual code. The stores are ordered with all that follows before a call returns.
+//! Long rows are written by code with such stores, which is entered only with whole blocks, at a column where every output begins
+//! a cache line; all other columns are computed by the usual code. Short rows, of which few begin a line, are computed by the
+//! usual code into a tile, and copied from there as one stream ([`Stream`]). The stores are ordered with all that follows before a
+//! call returns.
 
-use broadloom_mem::{Access, order_streamed};
+use std::mem::MaybeUninit;
+
+use broadloom_mem::{Access, Stream, order_streamed};
 use smallvec::SmallVec;
 
 use crate::call::Call;
@@ -14,6 +18,17 @@ const LINE: usize = 64;
 
 /// Rows of fewer blocks are stored as usual: what is before the first line and behind the last is most of them.
 const MIN_BLOCKS: usize = 4;
+
+/// Bytes of a row of the widest output from which on rows are stored by themselves: a shorter row is written sooner than the
+/// line is fetched that it shares with its neighbour.
+const LONG_ROW: usize = 32 << 10;
+
+/// Bytes of a tile of all outputs: it stays in a first-level cache beside what is read.
+const TILE: usize = 8 << 10;
+
+/// A tile, whose outputs each begin with a line.
+#[repr(C, align(64))]
+struct Tile(MaybeUninit<[u8; TILE]>);
 
 impl Call<'_> {
     /// Computes rows, with non-temporal stores as far as may be. False, and nothing is done, where rows are too short for that
@@ -52,6 +67,87 @@ impl Call<'_> {
             order_streamed();
         }
         true
+    }
+
+    /// Whether rows of so many columns are written as one stream, and not each by itself.
+    pub fn has_short_rows(&self, rows: usize, cols: usize) -> bool {
+        let widest = self.inner.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
+        rows > 1 && cols.saturating_mul(widest) < LONG_ROW
+    }
+
+    /// Computes the rows of a stream's block tile by tile, each of which is then copied to the outputs. False, and nothing
+    /// is done, where there are so many outputs that a tile has no room for a block of each.
+    ///
+    /// # Safety
+    /// As [`Call::enter`], but for any number of columns; the operands are those of the stream's block.
+    pub unsafe fn through_tiles(
+        &self,
+        stream: &Stream<'_, '_>,
+        operands: &[Operand],
+        rows: usize,
+        cols: usize,
+    ) -> bool {
+        let inputs = self.inner.inputs.len();
+        let sizes: SmallVec<[usize; 4]> = self.inner.outputs.iter().map(|dtype| dtype.size()).collect();
+        // Elements of a tile; each output's part begins with a line.
+        let room = TILE.saturating_sub(LINE * sizes.len()) / sizes.iter().sum::<usize>().max(1);
+        if room < 2 * self.inner.lanes as usize {
+            return false;
+        }
+        let (high, wide) = match room / cols {
+            0 => (1, cols.div_ceil(cols.div_ceil(room))),
+            rows => (rows, cols),
+        };
+        let mut tile = Tile(MaybeUninit::uninit());
+        let mut at = 0;
+        let starts: SmallVec<[*mut u8; 4]> = sizes
+            .iter()
+            .map(|size| {
+                let start = tile.0.as_mut_ptr().cast::<u8>().wrapping_add(at);
+                at += (high * wide * size).next_multiple_of(LINE);
+                start
+            })
+            .collect();
+        for row in (0..rows).step_by(high) {
+            let high = high.min(rows - row);
+            for column in (0..cols).step_by(wide) {
+                let wide = wide.min(cols - column);
+                // SAFETY: the operands have the row, and columns from `column` on.
+                let mut part = unsafe { self.from(operands, row, column) };
+                for ((operand, &ptr), &size) in part[inputs..].iter_mut().zip(&starts).zip(&sizes) {
+                    *operand = Operand { ptr, row_stride: (wide * size) as isize };
+                }
+                // SAFETY: the inputs have `high` rows from `row` on and `wide` columns from `column` on; of each output, the
+                // tile has as many elements, which is what `room` is for.
+                unsafe { self.rows_of(&part, high, wide) };
+                for (output, (&start, &size)) in starts.iter().zip(&sizes).enumerate() {
+                    // SAFETY: the code has written `high` rows of `wide` elements, one behind the other.
+                    let from = unsafe { std::slice::from_raw_parts(start, high * wide * size) };
+                    if wide == cols {
+                        stream.copy_rows(output, row..row + high, from);
+                    } else {
+                        stream.copy(output, row, column * size, from);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Computes rows with the usual stores.
+    ///
+    /// # Safety
+    /// As [`Call::enter`], but for any number of columns.
+    unsafe fn rows_of(&self, operands: &[Operand], rows: usize, cols: usize) {
+        if cols >= self.inner.lanes as usize || self.inner.takes_any_row() {
+            // SAFETY: this function's contract, and there are as many columns as the code needs: a block, or any.
+            unsafe { self.enter(operands, rows, cols) };
+        } else {
+            for row in 0..rows {
+                // SAFETY: this function's contract; there are fewer columns than a block has, and one at least.
+                unsafe { self.padded(operands, row, 0, cols) };
+            }
+        }
     }
 
     /// The operands from an element on.
@@ -98,12 +194,13 @@ impl Call<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::ops::ControlFlow;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
     use broadloom_ir::{DType, Op};
-    use broadloom_mem::Stores;
+    use broadloom_mem::{AliasPolicy, Nest, Scratch, Stores, View, ViewMut};
 
     use super::*;
     use crate::code::{Compiled, Constant};
@@ -123,7 +220,7 @@ mod tests {
         }
     }
 
-    static STREAMED: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static STREAMED: Cell<usize> = const { Cell::new(0) });
 
     /// What stands for code with such stores: the kernel's outputs but for one more in the first, so that they can be
     /// told from the usual code's.
@@ -148,7 +245,7 @@ mod tests {
                 byte.ptr.cast::<i8>().add(column).write(x as i8);
             }
         }
-        STREAMED.fetch_add(cols, Ordering::Relaxed);
+        STREAMED.with(|streamed| streamed.set(streamed.get() + cols));
     }
 
     fn compiled() -> Compiled {
@@ -180,7 +277,7 @@ mod tests {
                 let (sums, bytes) = &mut *out;
                 sums.0.fill(-7);
                 bytes.0.fill(-7);
-                let before = STREAMED.load(Ordering::Relaxed);
+                let before = STREAMED.with(Cell::get);
                 let input = broadloom_mem::bytes_of(&x[..n]);
                 let outputs = [
                     broadloom_mem::bytes_of_mut(&mut sums.0[a..a + n]),
@@ -197,10 +294,54 @@ mod tests {
                     let more = i32::from(both && (head..end).contains(&i));
                     assert_eq!((sums.0[a + i], bytes.0[b + i]), (x + x + more, x as i8), "{n} {a} {b} {i}");
                 }
-                let streamed = STREAMED.load(Ordering::Relaxed) - before;
+                let streamed = STREAMED.with(Cell::get) - before;
                 assert_eq!(streamed, if both { end - head } else { 0 }, "{n} {a} {b}");
                 assert!(sums.0[..a].iter().chain(&sums.0[a + n..]).all(|&v| v == -7), "{n} {a} {b}");
                 assert!(bytes.0[..b].iter().chain(&bytes.0[b + n..]).all(|&v| v == -7), "{n} {a} {b}");
+            }
+        }
+    }
+
+    /// Rows of a block, wherever they begin: short ones through tiles, of one piece or several, and so by the usual code; long ones
+    /// by code with non-temporal stores.
+    #[test]
+    fn rows_of_every_length() {
+        let compiled = compiled();
+        for cols in [33, 64, 100, 999, 1000, 1640, 3000, 7001, LONG_ROW / 4] {
+            for (a, b) in [(0, 0), (1, 3), (15, 62), (16, 16)] {
+                let rows = if cols < 200 { 50 } else { 3 };
+                let x: Vec<i32> = (0..cols as i32).map(|i| i * 3 - 500).collect();
+                let (mut sums, mut bytes) = (vec![-7i32; rows * cols + 40], vec![-7i8; rows * cols + 80]);
+                let shape = [rows, cols];
+                // One row for all, so that there are rows.
+                let input = View::new(broadloom_mem::bytes_of(&x), 4, 0, &shape, &[0, 4]).expect("inside");
+                let first = ViewMut::new(
+                    broadloom_mem::bytes_of_mut(&mut sums),
+                    4,
+                    4 * a,
+                    &shape,
+                    &[4 * cols as isize, 4],
+                );
+                let second =
+                    ViewMut::new(broadloom_mem::bytes_of_mut(&mut bytes), 1, b, &shape, &[cols as isize, 1]);
+                let outputs = [first.expect("inside"), second.expect("inside")];
+                let mut nest = Nest::new(&shape, &[input], outputs).expect("a nest");
+                let before = STREAMED.with(Cell::get);
+                let _ = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
+                    compiled.run(block, &[], &mut []).expect("the kernel's block");
+                    ControlFlow::Continue(())
+                });
+                let by_the_row = STREAMED.with(Cell::get) > before;
+                assert!(!by_the_row || cols * 4 >= LONG_ROW, "{cols} {a} {b}");
+                for i in 0..rows * cols {
+                    let x = x[i % cols];
+                    let more = if by_the_row { sums[a + i] - x - x } else { 0 };
+                    assert!(matches!(more, 0 | 1), "{cols} {a} {b} {i}");
+                    assert_eq!((sums[a + i] - more, bytes[b + i]), (x + x, x as i8), "{cols} {a} {b} {i}");
+                }
+                let around = |n: usize, of: usize| (0..of).chain(of + rows * cols..n);
+                assert!(around(sums.len(), a).all(|i| sums[i] == -7), "{cols} {a} {b}");
+                assert!(around(bytes.len(), b).all(|i| bytes[i] == -7), "{cols} {a} {b}");
             }
         }
     }

@@ -161,10 +161,12 @@ impl Graph {
         Graph { nodes, interned, ..Graph::new(semantics) }
     }
 
-    /// An empty graph with the meaning of this one, to rewrite this one into: it stands for as few values.
+    /// An empty graph to rewrite this one into, with which its products are contracted: its meaning is otherwise that of
+    /// this one, and it stands for as few values.
     pub(crate) fn successor(&self) -> Graph {
+        let semantics = Semantics { contract: false, ..self.semantics };
         let depends_on_values = self.depends_on_values;
-        Graph { depends_on_values, ..Graph::with_capacity(self.semantics, self.nodes.len()) }
+        Graph { depends_on_values, ..Graph::with_capacity(semantics, self.nodes.len()) }
     }
 
     /// What its nodes mean, as far as options decide that.
@@ -295,12 +297,19 @@ impl Graph {
     }
 
     /// A typed node: itself, or what it folds to. The types are taken as they are; the [verifier](crate::verify) checks
-    /// them in debug builds.
+    /// them in debug builds. Where products are to be contracted, functions stay as they are written, which decides what
+    /// contracts: nothing folds, and sums have their operands in order.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
     pub fn insert(&mut self, mut kind: NodeKind, dtype: DType, shape: Shape) -> Result<NodeId> {
         match &mut kind {
+            NodeKind::Apply { op, args } if self.semantics.contract => {
+                // The products of sums are what they are in either order.
+                if op.has(Law::Commutative) && *op != Op::Add {
+                    args.sort();
+                }
+            }
             NodeKind::Apply { op, args } => {
                 if let Some(value) = self.fold(*op, args) {
                     return self.constant(value, None);
@@ -348,11 +357,13 @@ impl Graph {
         self.intern(kind, dtype, shape)
     }
 
-    /// The value of the op, if its operands are constants; not of one whose evaluation may fail.
+    /// The value of the op, if its operands are constants; not of one whose evaluation may fail, or that nothing computes
+    /// as accurately as is asked for.
     fn fold(&mut self, op: Op, args: &Args<NodeId>) -> Option<Scalar> {
         if self.faults(op, args) {
             return None;
         }
+        let op = self.as_accurate(op, args)?;
         let mut values: SmallVec<[Scalar; 3]> = SmallVec::new();
         let mut from_slot = false;
         for &arg in args.iter() {
@@ -390,6 +401,7 @@ impl Graph {
     }
 }
 
+mod accuracy;
 #[cfg(test)]
 pub(crate) mod inferred;
 

@@ -296,7 +296,7 @@ impl<A, L, F> NodeKind<A, L, F> {
     }
 }
 
-impl<A, L> NodeKind<A, L> {
+impl<A, L, F> NodeKind<A, L, F> {
     /// The operands of this op, if the node is one.
     pub fn args_of(&self, wanted: Op) -> Option<&Args<A>> {
         match self {

@@ -3,8 +3,11 @@
 //! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping)
 //! and never drops a node that may fail. A computed NaN whose bits can be read is made the canonical one, whichever
 //! rules apply, so that a rule needs to preserve no bit of it. Rebuilding keeps the types that a node has: only what a rule
-//! newly makes is typed.
+//! newly makes is typed. What options change of the meaning is done here too, whichever rules apply: [`contract`], and after the
+//! rules, which know functions by the names that users write, which of two functions of one name is meant ([`accuracy`]).
 
+mod accuracy;
+pub mod contract;
 mod nan;
 
 use broadloom_math::{DType, Kind};
@@ -14,6 +17,7 @@ use crate::error::Result;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::View;
 use crate::op::Op;
+use crate::rewrite::contract::Contraction;
 use crate::scalar::{Class, Literal};
 
 /// Whether rules apply; what is computed is the same either way.
@@ -29,7 +33,8 @@ pub enum Rules {
 /// Rewrites what the roots need into a new graph.
 ///
 /// # Errors
-/// Only what building a graph can give.
+/// What building a graph can give; [`ErrorKind::DType`](crate::ErrorKind::DType) for a function that is not as accurate as the
+/// graph's semantics ask for.
 pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<NodeId>)> {
     rewrite(graph, roots, rules, |_| ())
 }
@@ -83,13 +88,23 @@ fn rewrite(
     let mut out = graph.successor();
     let mut new: Vec<Option<NodeId>> = vec![None; graph.nodes().len()];
     for id in graph.ids().filter(|id| marks.needed[id.index()]) {
-        let mut rebuilt = rebuild(graph, id, &new, &mut out)?;
+        let contraction = contraction(graph, id);
+        let mut rebuilt = match &contraction {
+            Some(found) => contracted(found, &new, &mut out)?,
+            None => rebuild(graph, id, &new, &mut out)?,
+        };
         let mut note = |rule, gives| note(Firing { rule, at: id, gives });
+        contraction.iter().for_each(|found| note(found.rule, rebuilt));
         if is_const(&out, rebuilt) && !is_const(graph, id) {
             note(FOLDED, rebuilt);
         }
         if rules == Rules::On {
             rebuilt = simplify(&mut out, rebuilt, &mut note)?;
+        }
+        let accurate = accuracy::nearest(&mut out, rebuilt)?;
+        if accurate != rebuilt {
+            note(accuracy::NEAREST, accurate);
+            rebuilt = accurate;
         }
         if marks.is_computed_and_read(graph, id) {
             let canonical = nan::canonical(&mut out, rebuilt)?;
@@ -118,6 +133,29 @@ fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -
         Clone::clone,
     )?;
     out.insert(kind, node.dtype, node.shape.clone())
+}
+
+/// What the node contracts to, in a graph whose products are to be contracted.
+fn contraction(graph: &Graph, id: NodeId) -> Option<Contraction<&NodeId>> {
+    if !graph.semantics().contract || !graph.node(id).dtype.is_float() {
+        return None;
+    }
+    let is_two = |id: &NodeId| graph.node(*id).constant().is_some_and(|value| value.class() == Class::Two);
+    contract::contraction(&graph.node(id).kind, |id| &graph.node(*id).kind, is_two)
+}
+
+/// The fused sum over the new graph's operands. A negative is exact, and folds where it is of a constant.
+fn contracted(found: &Contraction<&NodeId>, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
+    let [mut a, mut b] = found.factors.map(|&factor| new[factor.index()].unwrap_or(factor));
+    let mut c = new[found.addend.index()].unwrap_or(*found.addend);
+    if found.negates_product {
+        let factor = if is_const(out, b) { &mut b } else { &mut a };
+        *factor = out.push(NodeKind::apply(Op::Negative, [*factor]))?;
+    }
+    if found.negates_addend {
+        c = out.push(NodeKind::apply(Op::Negative, [c]))?;
+    }
+    out.push(NodeKind::apply(Op::Fma, [a, b, c]))
 }
 
 /// Applies rules at a node until none fits. Each rule's result is simpler, so this ends.

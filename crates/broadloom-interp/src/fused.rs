@@ -8,10 +8,10 @@ use std::marker::PhantomData;
 
 use broadloom_ir::{DType, Op};
 use broadloom_math::functions::{
-    Add, Divide, Equal, Greater, GreaterEqual, Less, LessEqual, Maximum, Minimum, Multiply, NotEqual,
+    Add, Divide, Equal, Fma, Greater, GreaterEqual, Less, LessEqual, Maximum, Minimum, Multiply, NotEqual,
     Subtract, Where,
 };
-use broadloom_math::{Binary, Elem, Lanes, Scalar, Ternary};
+use broadloom_math::{Binary, Elem, Float, Lanes, Ops, Scalar, Ternary};
 
 use crate::halves;
 use crate::loops::{
@@ -165,6 +165,53 @@ pub(crate) fn pair(
     by_float!(dtype, pick())
 }
 
+/// The loop of `fma(a, b, c)`, or with the negative of the product or of c in its place.
+pub(crate) fn fused_sum(
+    dtype: DType,
+    uniform: [bool; 3],
+    [product, addend]: [bool; 2],
+    nan: NanBits,
+) -> Option<Ordered> {
+    let [a, b, c] = uniform;
+    let (b_uniform, order) = match (a, b) {
+        (false, b) => (b, [0, 1, 2, 3]),
+        (true, false) => (true, [1, 0, 2, 3]),
+        (true, true) => return None,
+    };
+    macro_rules! pick {
+        (() $t:ty) => {{
+            macro_rules! bits {
+                ($body:ty) => {
+                    match (b_uniform, c) {
+                        (false, false) => tile3::<$body, Each, Each, Each, $t, $t>,
+                        (false, true) => tile3::<$body, Each, Each, Uniform, $t, $t>,
+                        (true, false) => tile3::<$body, Each, Uniform, Each, $t, $t>,
+                        (true, true) => tile3::<$body, Each, Uniform, Uniform, $t, $t>,
+                    }
+                };
+            }
+            macro_rules! row {
+                ($body:ty) => {
+                    match nan {
+                        NanBits::Read => bits!(Closed<$body, Open>),
+                        NanBits::Unread => bits!($body),
+                    }
+                };
+            }
+            Ordered::new(
+                match (product, addend) {
+                    (false, false) => row!(FusedSum<false, false>),
+                    (false, true) => row!(FusedSum<false, true>),
+                    (true, false) => row!(FusedSum<true, false>),
+                    (true, true) => return None,
+                },
+                order,
+            )
+        }};
+    }
+    by_float!(dtype, pick())
+}
+
 /// The loop of `where(compare(a, b), x, y)`; `uniform` is of a and b, x and y are tiles.
 pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Ordered> {
     let (compare, b_uniform, order) = match uniform {
@@ -214,6 +261,31 @@ impl<Outer: Binary<T>, Inner: Binary<T, Out = T>, T: Elem> LoopBody<(T, T, T)> f
     fn slow((a, b, c): (T, T, T)) -> Outer::Out {
         let inner = Inner::call(&mut Scalar, a, b);
         Outer::call(&mut Scalar, inner, c)
+    }
+}
+
+/// `fma(a, b, c)`, with the negative of the product, or of c.
+struct FusedSum<const PRODUCT: bool, const ADDEND: bool>;
+
+impl<const PRODUCT: bool, const ADDEND: bool> FusedSum<PRODUCT, ADDEND> {
+    #[inline(always)]
+    fn call<O: Ops, T: Float>(o: &mut O, a: O::V<T>, b: O::V<T>, c: O::V<T>) -> O::V<T> {
+        let a = if PRODUCT { o.neg(a) } else { a };
+        let c = if ADDEND { o.neg(c) } else { c };
+        Fma::call(o, a, b, c)
+    }
+}
+
+impl<const PRODUCT: bool, const ADDEND: bool, T: Float> LoopBody<(T, T, T)> for FusedSum<PRODUCT, ADDEND> {
+    type Out = T;
+
+    #[inline(always)]
+    fn lane(lanes: &mut Lanes, (a, b, c): (T, T, T)) -> T {
+        Self::call::<_, T>(lanes, a, b, c)
+    }
+    #[inline(always)]
+    fn slow((a, b, c): (T, T, T)) -> T {
+        Self::call::<_, T>(&mut Scalar, a, b, c)
     }
 }
 

@@ -132,6 +132,10 @@ impl<F: HalfBinary<Wide = f32> + Row + Binary<f16, Out = f16>> PathLoop<half_pat
     const TILES: Option<TileLoop> = Some(part2::<F>);
 }
 
+impl<F: HalfTernary + Row> PathLoop<half_path::Short> for OfThree<F> {
+    const TILES: Option<TileLoop> = Some(vectors::<Rounded3<F, OfOp<F>>, Each, Each, Each>);
+}
+
 macro_rules! run_as_defined {
     ($($kind:ident)*) => {$(
         impl<F> PathLoop<half_path::Own> for $kind<F> {
@@ -308,6 +312,22 @@ impl<F: HalfBinary<Wide = f32>, N: Nan> Vector for Rounded2<F, N> {
     #[inline(always)]
     fn call<C: Convert>(convert: C, [x1, x2, _]: [Wide; 3]) -> [f16; HALVES] {
         convert.narrow(map2::<F, N>(x1, x2))
+    }
+}
+
+struct Rounded3<F, N>(PhantomData<(F, N)>);
+
+impl<F: HalfTernary, N: Nan> Vector for Rounded3<F, N> {
+    type Out = f16;
+
+    #[inline(always)]
+    fn call<C: Convert>(convert: C, [x1, x2, x3]: [Wide; 3]) -> [f16; HALVES] {
+        let mut out = [0.0; HALVES];
+        #[allow(clippy::needless_range_loop)]
+        for i in 0..HALVES {
+            out[i] = closed::<N, _>(F::wide(&mut Lanes::default(), x1[i], x2[i], x3[i]));
+        }
+        convert.narrow(out)
     }
 }
 

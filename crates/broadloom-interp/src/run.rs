@@ -15,6 +15,8 @@ use crate::program::{Destination, Fill, Level, Location, Program, TileStep, Work
 /// Elements of a tile with non-temporal stores: 512 and 1024 took up to a third longer at 1e7 float64, on a processor with
 /// 48 KiB of L1.
 const STREAMED: usize = 256;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// How far ahead inputs are prefetched then, in elements: 256 to 1024 were equally good.
 const AHEAD: usize = 512;
 
@@ -149,7 +151,7 @@ impl BlockRun<'_> {
         while start < cols {
             let mut n = self.program.tile.min(cols - start);
             if let Sink::Stream(stream, row) = *sink {
-                n = n.min(if start == 0 { self.to_line(stream, row) } else { STREAMED });
+                n = n.min(if start == 0 { self.first(stream, row) } else { STREAMED });
                 self.fetch(stream, inputs, start + AHEAD, n);
             }
             let columns = ColumnRange { inputs: Some(inputs), start, n };
@@ -174,12 +176,12 @@ impl BlockRun<'_> {
         }
     }
 
-    /// Elements up to the next cache line of the first output; those of a tile at the beginning of a line.
-    fn to_line(&self, stream: &Stream<'_, '_>, row: usize) -> usize {
+    /// Elements of a row's first tile: it ends with a cache line of the first output, so that the others begin with one.
+    fn first(&self, stream: &Stream<'_, '_>, row: usize) -> usize {
         let Some(size) = self.program.outputs.first().map(|d| d.size()) else { return STREAMED };
-        match stream.to_line(0, row) / size {
+        match stream.to_line(0, row) {
             0 => STREAMED,
-            n => n.min(STREAMED),
+            before => (STREAMED * size - LINE + before) / size,
         }
     }
 

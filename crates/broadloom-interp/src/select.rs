@@ -134,6 +134,12 @@ impl Selection<'_> {
         {
             return Ok(selected(Work::Loop(with.run), true).ordered(&with));
         }
+        if let (Code::Apply(Op::Fma, dtype), true) = (inst.code, per_element) {
+            let uniform = inst.args.map(|v| self.is_uniform(v));
+            if let Some(with) = fused::fused_sum(dtype, uniform, [false; 2], self.nan[i]) {
+                return Ok(selected(Work::Loop(with.run), true).ordered(&with));
+            }
+        }
         Ok(selected(Work::Loop(tile_loop(inst.code, self.nan[i])?), false))
     }
 
@@ -143,6 +149,7 @@ impl Selection<'_> {
         let Code::Apply(op, dtype) = outer.code else { return None };
         let candidates = match op {
             Op::Where => 1,
+            Op::Fma => 3,
             _ if outer.args().len() == 2 => 2,
             _ => 0,
         };
@@ -160,7 +167,16 @@ impl Selection<'_> {
             if inner_dtype != dtype {
                 return None;
             }
-            let (with, args, operands) = if op == Op::Where {
+            let (with, args, operands) = if op == Op::Fma {
+                if inner_op != Op::Negative {
+                    return None;
+                }
+                let mut args = outer.args;
+                args[side] = a;
+                let (uniform, negative) = (args.map(|v| self.is_uniform(v)), [side < 2, side == 2]);
+                let with = fused::fused_sum(dtype, uniform, negative, self.nan[i])?;
+                (with, [(args[0], true), (args[1], true), (args[2], true), (ValueId(0), false)], 3)
+            } else if op == Op::Where {
                 let with = fused::choice(inner_op, dtype, [a, b].map(|v| self.is_uniform(v)))?;
                 (with, [(a, true), (b, true), (outer.args[1], false), (outer.args[2], false)], 4)
             } else {

@@ -14,6 +14,7 @@
 //! | [`Block::stream`] | non-temporal stores, and the fence behind them |
 //! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the CPU's conversions |
 //! | [`HostFunction`] | functions of the application, by closure or by pointer |
+//! | [`Caches`] | the sizes of this processor's caches |
 //! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
 //!
 //! ```text
@@ -29,6 +30,7 @@ mod bind;
 mod block;
 mod buffer;
 mod bytes;
+mod caches;
 mod contain;
 mod float_env;
 mod generate;
@@ -58,6 +60,7 @@ pub use broadloom_ir::loop_plan::Access;
 pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
 pub use bytes::{BoolBytes, bytes_of, bytes_of_mut, bytes_of_stores, typed, typed_mut, with_bools_as_bytes};
+pub use caches::Caches;
 pub use float_env::FloatEnv;
 pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,

@@ -4,7 +4,12 @@
 //! the operands are larger than the last-level cache. Nobody is given the memory before the stores are ordered with everything
 //! that follows, by the fence in [`Block::stream`].
 
+use std::cell::RefCell;
 use std::fmt;
+use std::ops::Range;
+use std::ptr;
+
+use smallvec::SmallVec;
 
 use crate::block::{Block, Inputs};
 
@@ -21,16 +26,20 @@ pub enum Stores {
 
 /// A block whose outputs are written by non-temporal stores, within [`Block::stream`].
 ///
-/// Its outputs can't be looked at: such stores are in no order for other threads until they are fenced off.
+/// Its outputs can't be looked at: such stores are in no order for other threads until they are fenced off. What is copied
+/// to one output in the order of its memory is one stream: a line that ends one row and begins the next is written once, as a
+/// whole.
 pub struct Stream<'s, 'b> {
     block: &'s Block<'b>,
     copy_lines: CopyLines,
+    /// The last line of each output.
+    open: RefCell<SmallVec<[OpenLine; 2]>>,
 }
 
 impl<'b> Block<'b> {
     /// Runs `work` with a writer of the outputs by non-temporal stores; none if an output is not
-    /// [apart](Block::is_apart). What it wrote is in order with the rest of the program when this returns, for other
-    /// threads too.
+    /// [apart](Block::is_apart). What it wrote is in memory, and in order with the rest of the program, when this returns,
+    /// for other threads too.
     pub fn stream<R>(&mut self, work: impl FnOnce(&Stream<'_, 'b>) -> R) -> Option<R> {
         /// On every way out.
         struct Ordered;
@@ -41,7 +50,8 @@ impl<'b> Block<'b> {
         }
         let _ordered = Ordered;
         let apart = (0..self.outputs()).all(|output| self.is_apart(output));
-        apart.then(|| work(&Stream { block: self, copy_lines: copy_lines() }))
+        let open = std::iter::repeat_n(OpenLine::NONE, self.outputs()).collect();
+        apart.then(|| work(&Stream { block: self, copy_lines: copy_lines(), open: RefCell::new(open) }))
     }
 }
 
@@ -73,8 +83,8 @@ impl<'s> Stream<'s, '_> {
         self.block.place(output, row).0.align_offset(LINE)
     }
 
-    /// Copies `from` to a row of an output, from a byte of it on: whole lines by non-temporal stores, what is left of lines
-    /// at the ends as usual.
+    /// Copies `from` to a row of an output, from a byte of it on: whole lines by non-temporal stores. The line that it ends
+    /// in is kept until the next copy continues it; what is not continued is written as usual.
     ///
     /// It is fastest where the place begins and ends with a line, and `from` is aligned as it is.
     ///
@@ -84,11 +94,34 @@ impl<'s> Stream<'s, '_> {
     pub fn copy(&self, output: usize, row: usize, at: usize, from: &[u8]) {
         let (start, len) = self.block.place(output, row);
         assert!(at <= len && from.len() <= len - at, "{} streamed bytes at {at} of {len}", from.len());
-        // SAFETY: within the row of an output that is apart, exclusively borrowed by `Block::stream` for as long as this
-        // writer lives, which stays on its thread; no other reference to the row exists, and this one does not outlive
-        // the call.
-        let to = unsafe { std::slice::from_raw_parts_mut(start.add(at), from.len()) };
-        copy(self.copy_lines, from, to);
+        let open = &mut self.open.borrow_mut()[output];
+        // SAFETY: within the row of an output that is apart, exclusively borrowed by `Block::stream` for longer than this
+        // writer lives, which stays on its thread; no other reference to the row exists.
+        unsafe { open.write(self.copy_lines, from, start.add(at)) }
+    }
+
+    /// Copies `from` to rows of an output, one after the other, as [`Stream::copy`].
+    ///
+    /// # Panics
+    /// If there is no such output, there are not as many rows, or `from` has not as many bytes as they have.
+    pub fn copy_rows(&self, output: usize, rows: Range<usize>, from: &[u8]) {
+        let Some(last) = rows.len().checked_sub(1) else { return };
+        let ((start, len), (last_start, _)) =
+            (self.block.place(output, rows.start), self.block.place(output, rows.start + last));
+        assert!(
+            len.checked_mul(rows.len()) == Some(from.len()),
+            "{} streamed bytes of {} rows",
+            from.len(),
+            rows.len()
+        );
+        if last_start.addr().checked_sub(start.addr()) == Some(last * len) {
+            let open = &mut self.open.borrow_mut()[output];
+            // SAFETY: as in `copy`; the rows have one distance from each other, so that they are as many bytes that follow
+            // each other.
+            unsafe { open.write(self.copy_lines, from, start) }
+        } else {
+            rows.zip(from.chunks_exact(len)).for_each(|(row, from)| self.copy(output, row, 0, from));
+        }
     }
 
     /// Asks for the lines of bytes that are going to be read, so that they are in the first cache by then; a hint,
@@ -106,20 +139,88 @@ impl<'s> Stream<'s, '_> {
     }
 }
 
-/// Copies whole lines by `copy_lines`, the rest as usual.
-#[inline]
-fn copy(copy_lines: CopyLines, from: &[u8], to: &mut [u8]) {
-    let head = to.as_ptr().align_offset(LINE).min(to.len());
-    let (to_head, to) = to.split_at_mut(head);
-    let (from_head, from) = from.split_at(head);
-    to_head.copy_from_slice(from_head);
-    let lines = to.len() / LINE * LINE;
-    let (to, to_tail) = to.split_at_mut(lines);
-    let (from, from_tail) = from.split_at(lines);
-    if lines > 0 {
-        copy_lines(from, to);
+impl Drop for Stream<'_, '_> {
+    fn drop(&mut self) {
+        for open in self.open.get_mut() {
+            // SAFETY: what was copied is in rows of outputs, which `Block::stream` borrows exclusively until after this.
+            unsafe { open.close() }
+        }
     }
-    to_tail.copy_from_slice(from_tail);
+}
+
+/// The line of an output that has been filled in part.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct OpenLine {
+    bytes: [u8; LINE],
+    /// How many bytes of it there are; the first belongs where a line begins.
+    filled: usize,
+    /// Where the next byte belongs.
+    next: *mut u8,
+}
+
+impl OpenLine {
+    const NONE: OpenLine = OpenLine { bytes: [0; LINE], filled: 0, next: ptr::null_mut() };
+
+    /// Copies bytes: whole lines by `copy_lines`, those before the first as usual unless they continue the open line; those
+    /// behind the last one are the open line then.
+    ///
+    /// # Safety
+    /// As many bytes from `to` on are valid for writes, and nobody else's, until the line is closed.
+    unsafe fn write(&mut self, copy_lines: CopyLines, mut from: &[u8], mut to: *mut u8) {
+        if self.filled > 0 {
+            if to == self.next {
+                let (more, rest) = from.split_at(from.len().min(LINE - self.filled));
+                self.bytes[self.filled..][..more.len()].copy_from_slice(more);
+                self.filled += more.len();
+                // SAFETY: inside of the bytes from `to` on, or at their end.
+                to = unsafe { to.add(more.len()) };
+                (self.next, from) = (to, rest);
+                if self.filled == LINE {
+                    // SAFETY: the line's bytes were each given with a place, one behind the other, and the first of them
+                    // belongs where a line begins; all are valid for writes until now, when the line is closed.
+                    let line = unsafe { std::slice::from_raw_parts_mut(to.sub(LINE), LINE) };
+                    copy_lines(&self.bytes, line);
+                    self.filled = 0;
+                }
+            } else {
+                // SAFETY: this function's contract.
+                unsafe { self.close() };
+            }
+        }
+        if from.is_empty() {
+            return;
+        }
+        // No line is open here: a line that was continued and is not full has taken all bytes.
+        // SAFETY: this function's contract; the slice is not used after the call.
+        let all = unsafe { std::slice::from_raw_parts_mut(to, from.len()) };
+        let head = to.align_offset(LINE).min(all.len());
+        let (to_head, all) = all.split_at_mut(head);
+        let (from_head, from) = from.split_at(head);
+        to_head.copy_from_slice(from_head);
+        let lines = all.len() / LINE * LINE;
+        let (from_lines, rest) = from.split_at(lines);
+        if lines > 0 {
+            copy_lines(from_lines, &mut all[..lines]);
+        }
+        self.bytes[..rest.len()].copy_from_slice(rest);
+        self.filled = rest.len();
+        // SAFETY: the end of the bytes from `to` on.
+        self.next = unsafe { to.add(head + lines + rest.len()) };
+    }
+
+    /// Writes what there is of the line, as usual.
+    ///
+    /// # Safety
+    /// The places that were given with its bytes are still valid for writes, and nobody else's.
+    unsafe fn close(&mut self) {
+        if self.filled > 0 {
+            // SAFETY: the bytes before `next` are those of which the line has been filled.
+            let to = unsafe { std::slice::from_raw_parts_mut(self.next.sub(self.filled), self.filled) };
+            to.copy_from_slice(&self.bytes[..self.filled]);
+            self.filled = 0;
+        }
+    }
 }
 
 /// Copies whole lines, to where a line begins.
@@ -196,7 +297,13 @@ mod tests {
                 for skew in [0, 1, 16, 63] {
                     let mut out = vec![255u8; 500];
                     let source = &from[skew..skew + length];
-                    copy(copy_lines(), source, &mut out[offset..offset + length]);
+                    let mut open = OpenLine::NONE;
+                    let to = out[offset..offset + length].as_mut_ptr();
+                    // SAFETY: `length` bytes of `out`, which is not used before the line is closed.
+                    unsafe {
+                        open.write(copy_lines(), source, to);
+                        open.close();
+                    }
                     order_streamed();
                     assert_eq!(&out[offset..offset + length], source, "{offset} {length} {skew}");
                     let around = out[..offset].iter().chain(&out[offset + length..]);
@@ -264,6 +371,55 @@ mod tests {
         let mut nest = Nest::new(&[500], &[view], [to]).expect("a nest");
         assert!(!copies(&mut nest, AliasPolicy::Copy));
         assert_eq!(gaps, [0; 1000], "nobody wrote instead");
+    }
+
+    /// Rows that begin and end inside of lines are one stream: every line that lies in them is written as a whole.
+    #[test]
+    fn rows_that_begin_inside_of_lines_are_one_stream() {
+        thread_local!(static LINES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
+        fn counted(from: &[u8], to: &mut [u8]) {
+            assert!(to.as_ptr().addr().is_multiple_of(LINE) && to.len().is_multiple_of(LINE));
+            LINES.set(LINES.get() + to.len() / LINE);
+            to.copy_from_slice(from);
+        }
+        const COLS: usize = 37;
+        #[repr(align(64))]
+        struct Lines([u32; 100 * COLS + 16]);
+        let from: Vec<u32> = (0..100 * COLS as u32).collect();
+        // As rows of a block at once, row by row, and in two pieces a row.
+        for (way, begin) in (0..3).flat_map(|way| (0..16).map(move |begin| (way, begin))) {
+            let mut out = Box::new(Lines([7; _]));
+            let shape = [100, COLS];
+            let strides = [4 * COLS as isize, 4];
+            // A row that serves all, so that rows stay rows.
+            let uniform = [5u32; COLS];
+            let rows = View::new(bytes_of(&uniform), 4, 0, &shape, &[0, 4]).expect("inside");
+            let to = ViewMut::new(bytes_of_mut(&mut out.0[begin..][..100 * COLS]), 4, 0, &shape, &strides);
+            let mut nest = Nest::new(&shape, &[rows], [to.expect("inside")]).expect("a nest");
+            LINES.set(0);
+            let _ = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
+                assert_eq!((block.rows(), block.cols()), (100, COLS));
+                let open = RefCell::new(SmallVec::from_elem(OpenLine::NONE, 1));
+                let stream = Stream { block, copy_lines: counted, open };
+                let bytes = bytes_of(&from);
+                match way {
+                    0 => stream.copy_rows(0, 0..100, bytes),
+                    _ => bytes.chunks_exact(4 * COLS).enumerate().for_each(|(row, from)| {
+                        let (first, rest) = from.split_at(if way == 1 { 4 * COLS } else { 52 });
+                        stream.copy(0, row, 0, first);
+                        stream.copy(0, row, first.len(), rest);
+                    }),
+                }
+                ControlFlow::Continue(())
+            });
+            assert_eq!(out.0[begin..][..100 * COLS], from, "{way} {begin}");
+            assert!(
+                out.0[..begin].iter().chain(&out.0[begin + 100 * COLS..]).all(|&x| x == 7),
+                "{way} {begin}"
+            );
+            let end = (begin + 100 * COLS) * 4 / LINE;
+            assert_eq!(LINES.get(), end - (begin * 4).div_ceil(LINE), "{way} {begin}");
+        }
     }
 
     #[test]

@@ -85,6 +85,7 @@ signatures! {
     equal               2    1   1    1     1         standard;
     floor               1    0   1    1     0         standard;
     floor_divide        2    0   1    1     0         standard;
+    fma                 3    0   0    1     0         none;
     greater             2    0   1    1     1         standard;
     greater_equal       2    0   1    1     1         standard;
     isfinite            1    0   1    1     1         standard;

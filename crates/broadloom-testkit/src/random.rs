@@ -5,6 +5,7 @@
 //! approximate functions.
 
 mod affine;
+mod contraction;
 mod generate;
 mod program;
 mod reference;

@@ -215,6 +215,11 @@ pub fn pairs_of_instructions(executor: &dyn Executor) {
         for first in compare {
             pair(executor, dtype, first, (Op::Where, &[4, 2, 3]));
         }
+        for first in [Op::Negative, Op::Multiply].into_iter().filter(|_| dtype.is_float()) {
+            for args in [[4, 2, 3], [2, 4, 3], [2, 3, 4], [4, 4, 1], [1, 4, 4]] {
+                pair(executor, dtype, first, (Op::Fma, &args));
+            }
+        }
     }
 }
 

@@ -199,7 +199,7 @@ fn floats<'a>(start: f64, step: f64, len: usize) -> Result<Array<'a>> {
     }
     // With a negative step the first product is −0, which 0 is added to.
     if start != 0.0 || step.is_sign_negative() {
-        numbers = binary(Op::Add, numbers, expr::constant(Scalar::of(start)))?;
+        numbers = binary(Op::Add, expr::uncontracted(&numbers)?, expr::constant(Scalar::of(start)))?;
     }
     Ok(numbers)
 }

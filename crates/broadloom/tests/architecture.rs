@@ -72,6 +72,7 @@ const UNSAFE: &[&str] = &["broadloom-mem", "broadloom-clif", "broadloom-capi", "
 /// Programs and examples of other crates that hold unsafe code.
 const UNSAFE_PROGRAMS: &[&str] = &[
     // It loads and calls loops that were compiled from C, to time ours beside them.
+    "broadloom-bench/src/bin/inner_loops.rs",
     "broadloom-bench/src/bin/wide.rs",
 ];
 

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use broadloom::IntDivision;
 use broadloom_testkit::differential::difference_of_both;
-use broadloom_testkit::random::Program;
 use broadloom_testkit::stages::{CaseFile, Stage};
 
 fn files() -> Vec<PathBuf> {

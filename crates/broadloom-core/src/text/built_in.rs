@@ -22,7 +22,8 @@ pub fn signature(op: Op) -> &'static str {
     match op.arity() {
         Arity::Unary => "x",
         Arity::Binary => "x1, x2",
-        Arity::Ternary => "x, lo, hi",
+        Arity::Ternary if op == Op::Clip => "x, lo, hi",
+        Arity::Ternary => "x1, x2, x3",
         Arity::Choice => "condition, x2, x3",
     }
 }

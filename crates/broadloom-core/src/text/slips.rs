@@ -61,7 +61,7 @@ const FUNCTIONS: &[Row] = &[
     (&["sqr"], Is("square")),
     (&["cube"], Write("`x ** 3`")),
     (&["rsqrt", "inversesqrt"], Write("`1 / sqrt(x)`")),
-    (&["fma", "mad", "muladd"], Write("`x * y + z`, which rounds twice")),
+    (&["mad", "muladd", "fmadd", "fused_multiply_add", "mul_add"], Is("fma")),
     (&["fmin"], Write("`minimum(x1, x2)`, which is NaN if an operand is")),
     (&["fmax"], Write("`maximum(x1, x2)`, which is NaN if an operand is")),
     (&["clamp", "bound"], Is("clip")),

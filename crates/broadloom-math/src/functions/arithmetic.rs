@@ -1,9 +1,9 @@
 //! Sums, differences, products and what is made of them.
 
-use crate::dtype::{Float, Num};
+use crate::dtype::{Float, Num, f16};
 use crate::functions::compare::magnitude;
-use crate::functions::{declare_half_path, function, through_float32};
-use crate::ops::{Binary, Cmp, Ops, Unary};
+use crate::functions::{HalfTernary, declare_half_path, function, narrow, through_float32, widen};
+use crate::ops::{Binary, Cmp, Ops, Ternary, Unary};
 
 function! {
     /// x1 + x2
@@ -12,6 +12,8 @@ function! {
     Subtract
     /// x1 · x2
     Multiply
+    /// x1 · x2 + x3, rounded once
+    Fma
     /// x · x
     Square
     /// 1 / x
@@ -46,6 +48,54 @@ impl<T: Num> Binary<T> for Multiply {
     }
 }
 through_float32!(binary Add Subtract Multiply);
+
+impl<T: Float> Ternary<T> for Fma {
+    type First = T;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>, x3: O::V<T>) -> O::V<T> {
+        o.fma(x1, x2, x3)
+    }
+}
+
+impl Ternary<f16> for Fma {
+    type First = f16;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x1: O::V<f16>, x2: O::V<f16>, x3: O::V<f16>) -> O::V<f16> {
+        let [x1, x2, x3] = [x1, x2, x3].map(|x| widen(o, x));
+        let y = Fma::wide(o, x1, x2, x3);
+        narrow(o, y)
+    }
+}
+declare_half_path!(Short: Fma);
+
+impl HalfTernary for Fma {
+    /// The sum rounded to odd, from which the rounding to float16 is as good as one; see [`to_odd`](super::to_odd).
+    ///
+    /// Products of float16 are exact in float32: 22 bits, none below 2^-48. What is lost of the sum is exact too (D. Knuth,
+    /// The Art of Computer Programming, volume 2, 4.2.2, theorem B), as nothing overflows or underflows.
+    #[inline(always)]
+    fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>, x3: O::V<f32>) -> O::V<f32> {
+        let product = o.mul(x1, x2);
+        let sum = o.add(product, x3);
+        let (of_x3, zero, one) = (o.sub(sum, product), o.splat(0f32), o.splat(1u32));
+        let of_product = o.sub(sum, of_x3);
+        let (lost_x3, lost_product) = (o.sub(x3, of_x3), o.sub(product, of_product));
+        let lost = o.add(lost_x3, lost_product);
+        // Infinite and NaN sums stay: what they have lost is NaN, which is not above or below 0.
+        let (above, below) = (o.cmp(Cmp::Gt, lost, zero), o.cmp(Cmp::Lt, lost, zero));
+        let is_inexact = o.mask_or::<f32>(above, below);
+        let is_inexact = o.mask_resize::<f32, u32>(is_inexact);
+        // The exact sum is between two neighbours: this one, and the one of greater or less magnitude as what was lost has
+        // its sign or not. Of these bits and the ones before or after them, the odd ones are wanted.
+        let (bits, lost) = (o.bits::<f32>(sum), o.bits::<f32>(lost));
+        let signs = o.xor(bits, lost);
+        let is_opposite = o.shr_const(signs, 31);
+        let odd = o.sub(bits, is_opposite);
+        let odd = o.or(odd, one);
+        let odd = o.select(is_inexact, odd, bits);
+        o.of_bits::<f32>(odd)
+    }
+}
 
 impl<T: Num> Unary<T> for Square {
     type Out = T;

@@ -288,24 +288,82 @@ pub const ERFC_SHORT: [f64; 13] = [
 /// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-28.22 of the result.
 pub const EXP_SINGLE: [f32; 5] = [0.49999994, 0.16666517, 0.041668102, 0.008369191, 0.001383884];
 
-/// log(1+f) ≈ f − f²/2 + f³·P(f), √½ − 1 ≤ f ≤ √2 − 1; error below 2^-27.66 of the result.
-pub const LOG_SINGLE: [f32; 9] = [
-    0.33333313,
-    -0.25000167,
-    0.20002224,
-    -0.16659367,
-    0.14209527,
-    -0.12549786,
-    0.121102184,
-    -0.10915131,
-    0.05328627,
-];
+/// expm1(r) ≈ r + r²·P(r), |r| ≤ 0.34658; error below 2^-31.02 of the result.
+pub const EXPM1_SINGLE: [f32; 6] = [0.5, 0.16666666, 0.04166647, 0.008333634, 0.0013934614, 0.00019674635];
+
+/// cosh(r) ≈ 1 + u·P(u), u = r², |r| ≤ 0.34658; error below 2^-33.18 of 1.
+pub const COSH_SINGLE: [f32; 3] = [0.5, 0.041666463, 0.0013935085];
+
+/// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-34.30 of r.
+pub const SINH_SINGLE: [f32; 3] = [0.16666667, 0.008333177, 0.00019971881];
+
+/// log(1+f) ≈ f − f²/2 + f³·P(f), −1/4 ≤ f ≤ 1/2; error below 2^-27.55 of the result.
+pub const LOG_SINGLE: [f32; 8] =
+    [0.3333345, -0.25000098, 0.19990842, -0.16647272, 0.14478369, -0.13161066, 0.10462863, -0.045075063];
+
+/// log(1+f) ≈ f − f²/2 + f³·P(f), |f| ≤ 1/3; error below 2^-27.66 of the result.
+pub const LOG_CENTRED_SINGLE: [f32; 8] =
+    [0.33333215, -0.24999797, 0.20010419, -0.1668049, 0.14005882, -0.12184269, 0.13983881, -0.12891705];
+
+/// log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s², |s| ≤ 0.1939; error below 2^-34.88 of 2s.
+pub const ATANH_SINGLE: [f32; 4] = [0.6666666, 0.40000805, 0.28513524, 0.23970433];
 
 /// sin(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7908; error below 2^-27.86 of r.
 pub const SIN_SINGLE: [f32; 3] = [-0.16666654, 0.008332102, -0.00019506847];
 
 /// cos(r) ≈ 1 − u/2 + u²·P(u), u = r², |r| ≤ 0.7908; error below 2^-33.13 of 1.
 pub const COS_SINGLE: [f32; 3] = [0.041666646, -0.0013887301, 2.443067e-05];
+
+/// log2((1+s)/(1−s)) ≈ s·P(z), z = s², |s| ≤ 0.1717; error below 2^-37.78 of the result.
+pub const POWER_LOG2_SHORT: [f64; 5] =
+    [2.885390081790142, 0.9617966732662515, 0.5770836003445322, 0.4116717444771492, 0.3407490131040757];
+
+/// 2^r ≈ 1 + r·P(r), |r| ≤ 0.5; error below 2^-28.53 of the result.
+pub const POWER_EXP2_SHORT: [f64; 6] = [
+    0.6931472149690759,
+    0.24022652783224394,
+    0.05550310548719962,
+    0.009617692918670888,
+    0.00134066446812422,
+    0.00015594694939242545,
+];
+
+/// 2·tan(r/2) ≈ r + r·u·P(u), u = r², |r| ≤ 0.7908; error below 2^-28.40 of the result.
+pub const TAN_SINGLE: [f32; 4] = [0.083333224, 0.008335012, 0.00083528616, 0.00010008375];
+
+/// atan(t) ≈ t + t·z·P(z), z = t², |t| ≤ 1/2; error below 2^-27.52 of t.
+pub const ATAN_SINGLE: [f32; 5] = [-0.33333236, 0.19994287, -0.14175692, 0.101630464, -0.051372427];
+
+/// asin(x) ≈ x + x·z·P(z), z = x², |x| ≤ 1/2; error below 2^-27.58 of x.
+pub const ASIN_SINGLE: [f32; 5] = [0.16666754, 0.07495252, 0.04547604, 0.024152089, 0.042211816];
+
+/// (1 − h)^(−2/3) ≈ P(h), |h| ≤ 0.1035; error below 2^-17.21 of the result.
+pub const CBRT_SINGLE: [f32; 4] = [0.99999344, 0.6666553, 0.5604467, 0.49904594];
+
+/// erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x², |x| ≤ 0.814; error below 2^-27.71 of the result.
+pub const ERF_SINGLE: [f32; 5] = [-0.37612608, 0.11283133, -0.026820088, 0.0050817286, -0.0006503168];
+
+/// erf(x) ≈ 1 − 2^(ERFC_LOG_THERE + v·P(v)), v = x − ERFC_LOG_POINT, 0.81 ≤ x ≤ 4; error below 2^-28.64 of 1.
+pub const ERFC_LOG_SINGLE: [f32; 6] =
+    [-3.59836, -1.2001332, -0.06515596, 0.015648987, -0.002908092, 0.0002990266];
+
+/// erfc(x) ≈ exp(−x²)·w·(ERFC_SINGLE_THERE + t·P(t)), w = 1/(1 + x), t = w − ERFC_SINGLE_POINT, 0.59 ≤ x ≤ 10.2; error below 2^-28.90 of the result.
+pub const ERFC_SINGLE: [f32; 10] = [
+    0.59956455,
+    -0.20083167,
+    -0.5074341,
+    0.46977708,
+    0.4176944,
+    -1.1992149,
+    0.5450575,
+    1.6844186,
+    -3.1779778,
+    1.8039962,
+];
+
+/// 2^f ≈ 1 + f·P(f), |f| ≤ 1/2; error below 2^-28.31 of the result.
+pub const EXP2_SINGLE: [f32; 6] =
+    [0.6931472, 0.24022648, 0.055503596, 0.009618499, 0.0013390977, 0.00015329361];
 
 /// ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.
 pub const LN2: [f64; 3] = [0.6931471803691238, 1.9082149288430703e-10, 4.275175589747649e-20];
@@ -328,6 +386,12 @@ pub const LN2_SINGLE: [f32; 4] = [0.6931472, -1.9046542e-09, 0.69314575, 1.42860
 /// 1/ln 2 as the sum of two float32.
 pub const LOG2_E_SINGLE: [f32; 2] = [1.442695, 1.925963e-08];
 
+/// log10 2 as the sum of a float32 with 16 bits, whose multiples by an exponent are exact, and the rest.
+pub const LOG10_2_SINGLE: [f32; 2] = [0.3010254, 4.605039e-06];
+
+/// 1/ln 10 as the sum of two float32.
+pub const LOG10_E_SINGLE: [f32; 2] = [0.4342945, -1.010305e-08];
+
 /// 2/π.
 pub const TWO_OVER_PI: f64 = 0.6366197723675814;
 
@@ -345,6 +409,21 @@ pub const CBRT_HALF: [f64; 2] = [0.7937005259840998, 1.2599210498948732];
 
 /// 2/√π − 1.
 pub const ERF_SLOPE: f64 = 0.1283791670955126;
+
+/// 2/√π − 1 as float32.
+pub const ERF_SLOPE_SINGLE: f32 = 0.12837917;
+
+/// Where log2 of erfc is a float32.
+pub const ERFC_LOG_POINT: f32 = 0.9135742;
+
+/// log2 of erfc at [`ERFC_LOG_POINT`], which differs from it by 2^-29.
+pub const ERFC_LOG_THERE: f32 = -2.3484201;
+
+/// Where erfc(x)·exp(x²)·(1 + x) as a function of 1/(1 + x) is a float32.
+pub const ERFC_SINGLE_POINT: f32 = 0.30078125;
+
+/// That function at [`ERFC_SINGLE_POINT`], which differs from it by 2^-31.
+pub const ERFC_SINGLE_THERE: f32 = 0.7468997;
 
 /// exp(4)·erfc(2).
 pub const ERF_CENTRE: f64 = 0.25539567631050575;

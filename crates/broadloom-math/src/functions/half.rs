@@ -16,8 +16,8 @@ pub trait HalfPath {
 
 /// The paths of [`HalfPath`].
 pub mod half_path {
-    /// A few primitives between the conversions ([`HalfUnary`](super::HalfUnary), [`HalfBinary`](super::HalfBinary)):
-    /// computed a vector at a time, widened and narrowed in registers.
+    /// A few primitives between the conversions ([`HalfUnary`](super::HalfUnary), [`HalfBinary`](super::HalfBinary),
+    /// [`HalfTernary`](super::HalfTernary)): computed a vector at a time, widened and narrowed in registers.
     #[derive(Clone, Copy, Debug)]
     pub enum Short {}
     /// The same with a bool result, which is not narrowed.
@@ -26,7 +26,8 @@ pub mod half_path {
     /// Many primitives between the conversions: computed over parts of a tile, which are float32 in the L1 cache.
     #[derive(Clone, Copy, Debug)]
     pub enum Long {}
-    /// No conversions: the function acts on the bits or rounds by itself, or its loops are written by hand.
+    /// No conversions: the function acts on the bits or rounds by itself, its loops are written by hand, or it takes no
+    /// float16.
     #[derive(Clone, Copy, Debug)]
     pub enum Own {}
 }
@@ -44,6 +45,12 @@ pub trait HalfBinary {
     type Wide: Elem;
     /// The result, or the float32 that it is rounded from.
     fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<Self::Wide>;
+}
+
+/// A function of three float16 operands between conversions, as [`HalfUnary`].
+pub trait HalfTernary {
+    /// The float32 that, rounded to float16, is the result.
+    fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>, x3: O::V<f32>) -> O::V<f32>;
 }
 
 /// A conversion to float16 up to its last step.

@@ -5,8 +5,8 @@
 
 use crate::functions::exponential::{Reduced, even_and_odd, reciprocal_power, reduce};
 use crate::functions::float64::{Float64, Full, Precision, Sum, scale, through_float64};
-use crate::functions::function;
 use crate::functions::logarithm::{log_of_split, log1p_of_sum, split, split_sum};
+use crate::functions::{function, single};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2};
 
@@ -25,7 +25,7 @@ function! {
     Atanh
 }
 
-through_float64!(unary Sinh sinh; Cosh cosh; Tanh tanh; Asinh asinh; Acosh acosh; Atanh atanh;);
+through_float64!(unary_with_single Sinh sinh single::sinh; Cosh cosh single::cosh; Tanh tanh single::tanh; Asinh asinh single::asinh; Acosh acosh single::acosh; Atanh atanh single::atanh;);
 
 /// What the three functions are made of: 1 ∓ q exactly, r, and the small parts of cosh r and sinh r.
 struct Parts<O: Ops> {

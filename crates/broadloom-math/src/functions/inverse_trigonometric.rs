@@ -1,10 +1,11 @@
-//! asin, acos, atan and atan2, computed in float64. A result is a multiple of π/4, held as a sum of two doubles,
+//! asin, acos, atan and atan2, in float64 (`single` has those of float32). A result is a multiple of π/4, held as a sum of two doubles,
 //! plus or minus a series in an argument of at most tan(π/8) (atan) or 1/2 (asin); so only small terms are rounded
 //! before the last addition.
 
 use crate::functions::coefficients::{ASIN_FULL, ASIN_SHORT, ATAN_FULL, ATAN_SHORT, HALF_PI};
 use crate::functions::float64::{Float64, Precision, Sum, through_float64};
-use crate::functions::function;
+use crate::functions::near_coefficients::{ASIN_NEAR, ATAN_NEAR};
+use crate::functions::{function, single};
 use crate::ops::{Cmp, Ops};
 
 function! {
@@ -18,8 +19,8 @@ function! {
     Atan2
 }
 
-through_float64!(unary Acos acos; Asin asin; Atan atan;);
-through_float64!(binary Atan2 atan2;);
+through_float64!(unary_with_single Acos acos single::acos; Asin asin single::asin; Atan atan single::atan;);
+through_float64!(binary_with_single Atan2 atan2 single::atan2;);
 
 /// asin of the root of z as s + s·z·P(z): x² and |x| up to 1/2; above it (1 − |x|)/2 and its root, of which
 /// asin x is π/2 less twice the result.
@@ -40,7 +41,7 @@ fn arc_sine<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> ArcSine<O> {
     let z = o.select::<f64>(above_half, complement, square);
     let root = o.sqrt::<f64>(complement);
     let hi = o.select::<f64>(above_half, root, a);
-    let p = o.polynomial(z, P::pick(&ASIN_FULL, &ASIN_SHORT));
+    let p = o.polynomial(z, P::pick(&ASIN_FULL, &ASIN_NEAR, &ASIN_SHORT));
     let p = o.mul::<f64>(z, p);
     let rest = o.mul::<f64>(hi, p);
     if !P::FULL {
@@ -56,7 +57,7 @@ fn arc_sine<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> ArcSine<O> {
 }
 
 #[inline(always)]
-fn asin<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn asin<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     let part = arc_sine::<O, P>(o, a);
     let small = o.add::<f64>(part.s.hi, part.rest);
@@ -78,7 +79,7 @@ fn asin<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     let part = arc_sine::<O, P>(o, a);
     let sign = o.sign_of(x);
@@ -151,7 +152,7 @@ fn angle<O: Ops, P: Precision>(
         o.just(hi)
     };
     let z = o.mul::<f64>(t.hi, t.hi);
-    let p = o.polynomial(z, P::pick(&ATAN_FULL, &ATAN_SHORT));
+    let p = o.polynomial(z, P::pick(&ATAN_FULL, &ATAN_NEAR, &ATAN_SHORT));
     let p = o.mul::<f64>(z, p);
     // Quarters: turned adds 1; swapped takes it from 2; opposite from 4.
     let quarters = o.put(turned, 1.0, zero);
@@ -184,7 +185,7 @@ fn angle<O: Ops, P: Precision>(
 }
 
 #[inline(always)]
-fn atan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn atan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     // From 2^60 on the result rounds to π/2.
     let a = o.at_most(a, (1u64 << 60) as f64);

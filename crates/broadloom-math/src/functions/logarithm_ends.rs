@@ -22,11 +22,15 @@ pub(crate) fn ends<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<
 /// `y` with the logarithm's values at the ends of its domain: at 0, at infinity, for NaN, and NaN below 0.
 #[inline(always)]
 pub(crate) fn special<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
-    let y = ends::<O, T>(o, x, y);
     let zero = o.splat(T::ZERO);
+    let infinity = o.splat(T::of_bits(T::INFINITY));
+    let finite = o.cmp::<T>(Cmp::Lt, x, infinity);
+    let y = o.select::<T>(finite, y, x);
     // All ones are a NaN.
     let nan = o.splat(T::of_bits(<T::Bits as Num>::MINUS_ONE));
-    let negative = o.cmp::<T>(Cmp::Lt, x, zero);
-    let nan = o.select::<T>(negative, nan, zero);
-    o.add::<T>(y, nan)
+    let minus_infinity = o.splat(T::from_f64(f64::NEG_INFINITY));
+    let is_zero = o.cmp::<T>(Cmp::Eq, x, zero);
+    let outside = o.select::<T>(is_zero, minus_infinity, nan);
+    let inside = o.cmp::<T>(Cmp::Gt, x, zero);
+    o.select::<T>(inside, y, outside)
 }

@@ -15,8 +15,11 @@ mod float64;
 mod half;
 mod hyperbolic;
 mod inverse_trigonometric;
+mod log_add_exp;
 mod logarithm;
 mod logarithm_ends;
+mod near_coefficients;
+mod nearest;
 mod power;
 mod root;
 mod rounding;
@@ -35,6 +38,7 @@ pub use exponential::{Exp, Exp2, ExpM1};
 pub use hyperbolic::{Acosh, Asinh, Atanh, Cosh, Sinh, Tanh};
 pub use inverse_trigonometric::{Acos, Asin, Atan, Atan2};
 pub use logarithm::{Log, Log1p, Log2, Log10, LogAddExp};
+pub use nearest::*;
 pub use power::{Hypot, Pow};
 pub use root::Cbrt;
 pub use rounding::*;
@@ -42,7 +46,7 @@ pub use select::*;
 pub use sign::*;
 pub use trigonometric::{Cos, Sin, Tan};
 
-pub use self::half::{HalfBinary, HalfPath, HalfUnary, IntoHalf, half_path};
+pub use self::half::{HalfBinary, HalfPath, HalfTernary, HalfUnary, IntoHalf, half_path};
 pub(crate) use self::half::{narrow, narrow_f64, to_odd, widen};
 
 /// Declares a function type.

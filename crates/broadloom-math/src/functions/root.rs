@@ -1,4 +1,4 @@
-//! The cube root.
+//! The cube root, in float64 (`single` has that of float32).
 //!
 //! With x = 2^e·(1 + f) and e = 3q + r, the cube root of z = 2^r·(1 + f) comes from its inverse y ≈ z^(−1/3): a polynomial
 //! and one step of an iteration of higher order (the series of (1 − h)^(−1/3) for h = 1 − z·y³). What c = z·y² is off by
@@ -6,8 +6,8 @@
 
 use crate::functions::coefficients::{CBRT_HALF, CBRT_START};
 use crate::functions::float64::{Float64, MAGIC, MAGIC_EXPONENT, Precision, power_of_two, through_float64};
-use crate::functions::function;
 use crate::functions::logarithm::split;
+use crate::functions::{function, single};
 use crate::ops::{Cmp, Ops};
 
 function! {
@@ -15,14 +15,14 @@ function! {
     Cbrt
 }
 
-through_float64!(unary Cbrt cbrt;);
+through_float64!(unary_with_single Cbrt cbrt single::cbrt;);
 
 /// The series of (1 − h)^(−1/3) − 1: h/3 + 2h²/9 + 14h³/81 + …
 const SERIES_FULL: [f64; 3] = [1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0];
 const SERIES_SHORT: [f64; 2] = [1.0 / 3.0, 2.0 / 9.0];
 
 #[inline(always)]
-fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
     let parts = split::<O, P>(o, a);
@@ -46,7 +46,7 @@ fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let square = o.mul::<f64>(y, y);
     let product = o.mul::<f64>(z, y);
     let h = o.nfma(product, square, one);
-    let step = o.polynomial(h, P::pick(&SERIES_FULL, &SERIES_SHORT));
+    let step = o.polynomial(h, P::pick(&SERIES_FULL, &SERIES_FULL, &SERIES_SHORT));
     let step = o.mul::<f64>(step, h);
     let y = o.fma::<f64>(y, step, y);
     let square = o.mul::<f64>(y, y);

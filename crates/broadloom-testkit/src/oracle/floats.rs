@@ -43,6 +43,7 @@ pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Out
         ("add", &[x, y]) => add(x, y),
         ("subtract", &[x, y]) => add(x, y.with_sign(!y.is_negative())),
         ("multiply", &[x, y]) => multiply(x, y),
+        ("fma", &[x, y, z]) => add(multiply(x, y), z),
         ("divide", &[x, y]) => divide(x, y),
         // By definition the floor of the quotient as it is stored, not of the exact quotient.
         ("floor_divide", &[x, y]) => integral(divide(x, y).rounded(format), Toward::Negative),

@@ -159,7 +159,7 @@ impl Affine {
 }
 
 /// An axis (or an index) that may count from the end, of `n`.
-fn axis_of(axis: isize, n: usize) -> Result<usize, String> {
+pub(super) fn axis_of(axis: isize, n: usize) -> Result<usize, String> {
     let n = n as isize;
     if (-n..n).contains(&axis) { Ok(axis.rem_euclid(n) as usize) } else { Err(format!("{axis} of {n}")) }
 }

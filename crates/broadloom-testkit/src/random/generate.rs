@@ -55,7 +55,9 @@ pub fn program(seed: u64, size: Size) -> Program {
         true => (shapes::of_long_axis(&mut own), 20_000, steps.min(6)),
         false => (shape, limit, steps),
     };
-    let semantics = Semantics { int_division, ..Semantics::default() };
+    // From streams of their own too.
+    let contract = Rng::new(Rng::new(seed.rotate_left(32) ^ 0xc0).next()).chance(1, 6);
+    let semantics = Semantics { int_division, contract, ..Semantics::default() };
     let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, semantics };
     // Where zero divisors fail, most programs would fail if zeros were not rare.
     let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
@@ -340,6 +342,9 @@ impl Generator {
             op = *self.rng.pick(&divide).expect("ops that divide");
         }
         let mut first = self.earlier();
+        if self.program.semantics.contract && self.rng.chance(1, 2) {
+            (op, first) = self.sum_or_product(first);
+        }
         // An op of an op, so that rewrite rules have something to find.
         let last = if self.is_long { self.current } else { self.types.len() - 1 };
         if let Step::Apply(inner, args) = &self.program.steps[last]
@@ -385,6 +390,23 @@ impl Generator {
             let rank = self.types[quotient].shape.len();
             let half = PySlice { start: None, stop: None, step: 2 };
             self.push(Step::View(quotient, View::Slice(vec![half; rank])));
+        }
+    }
+
+    /// A function and its first operand, of those that contraction is about: often a sum of what may be a product.
+    fn sum_or_product(&mut self, first: usize) -> (Op, usize) {
+        let products: Vec<usize> = (0..self.types.len())
+            .filter(|&step| self.types[step].dtype.is_float())
+            .filter(|&step| match &self.program.steps[step] {
+                Step::Apply(op, _) => [Op::Multiply, Op::Square, Op::Negative, Op::Pow].contains(op),
+                Step::View(..) => true,
+                _ => false,
+            })
+            .collect();
+        let sum = *self.rng.pick(&[Op::Add, Op::Subtract]).expect("ops");
+        match self.rng.pick(&products) {
+            Some(&product) if self.rng.chance(2, 3) => (sum, product),
+            _ => (*self.rng.pick(&[Op::Multiply, Op::Square, Op::Negative, Op::Pow]).expect("ops"), first),
         }
     }
 

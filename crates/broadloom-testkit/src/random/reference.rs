@@ -11,6 +11,7 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::{DType, Op, Scalar, fold};
 
 use super::affine::Affine;
+use super::contraction::{self, Signed};
 use super::program::{Arg, Program, Step, View};
 use super::typing::{self, Type};
 use crate::tensor::Tensor;
@@ -82,6 +83,9 @@ impl Program {
                 Ok(dot.run(&values[*x], &values[*y], dtype)?.bits)
             }
             Step::Apply(op, args) => {
+                if let Some(operands) = contraction::fused(self, (*op, args), t.dtype, (values, types)) {
+                    return fused(&operands, t, values);
+                }
                 let mut columns = Vec::new();
                 for (i, arg) in args.iter().enumerate() {
                     let dtype = self.operand(*op, args, i, types)?;
@@ -125,6 +129,21 @@ impl Program {
         }
         Ok(faults)
     }
+}
+
+/// The product of two operands and the sum with a third, rounded once; each element of the result.
+fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>, String> {
+    let mut columns = Vec::new();
+    for operand in operands {
+        let (positions, mut bits) = column(operand.arg, t.dtype, &t.shape, values)?;
+        if operand.is_negative {
+            bits.iter_mut().for_each(|x| *x ^= 1 << (8 * t.dtype.size() - 1));
+        }
+        columns.push((positions, bits));
+    }
+    let mut function = Function::new(Op::Fma, t.dtype, t.dtype);
+    let at = |i: usize| columns.iter().map(move |(positions, bits)| bits[positions[i]]);
+    (0..t.elements()).map(|i| function.call(at(i))).collect()
 }
 
 /// The functions that an integer divisor of zero can fail.

@@ -18,11 +18,15 @@ pub(crate) enum FmaOrder {
 }
 
 /// The encodings of each multiply-add, in the order of [`FmaOrder`].
-const ORDERS: [[Encoding; 3]; 4] = [
+const ORDERS: [[Encoding; 3]; 8] = [
     [FMADD132PS, FMADD213PS, FMADD231PS],
     [FMADD132PD, FMADD213PD, FMADD231PD],
     [FNMADD132PS, FNMADD213PS, FNMADD231PS],
     [FNMADD132PD, FNMADD213PD, FNMADD231PD],
+    [FMSUB132PS, FMSUB213PS, FMSUB231PS],
+    [FMSUB132PD, FMSUB213PD, FMSUB231PD],
+    [FNMSUB132PS, FNMSUB213PS, FNMSUB231PS],
+    [FNMSUB132PD, FNMSUB213PD, FNMSUB231PD],
 ];
 
 #[cfg_attr(

@@ -118,6 +118,42 @@ encodings! {
     FNMADD231PD = fma(vex: VEX_Vfnmadd231pd_xmm_xmm_xmmm128, VEX_Vfnmadd231pd_ymm_ymm_ymmm256;
         evex: EVEX_Vfnmadd231pd_xmm_k1z_xmm_xmmm128b64, EVEX_Vfnmadd231pd_ymm_k1z_ymm_ymmm256b64,
         EVEX_Vfnmadd231pd_zmm_k1z_zmm_zmmm512b64_er).broadcast(8);
+    FMSUB132PS = fma(vex: VEX_Vfmsub132ps_xmm_xmm_xmmm128, VEX_Vfmsub132ps_ymm_ymm_ymmm256;
+        evex: EVEX_Vfmsub132ps_xmm_k1z_xmm_xmmm128b32, EVEX_Vfmsub132ps_ymm_k1z_ymm_ymmm256b32,
+        EVEX_Vfmsub132ps_zmm_k1z_zmm_zmmm512b32_er).broadcast(4);
+    FMSUB213PS = fma(vex: VEX_Vfmsub213ps_xmm_xmm_xmmm128, VEX_Vfmsub213ps_ymm_ymm_ymmm256;
+        evex: EVEX_Vfmsub213ps_xmm_k1z_xmm_xmmm128b32, EVEX_Vfmsub213ps_ymm_k1z_ymm_ymmm256b32,
+        EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er).broadcast(4);
+    FMSUB231PS = fma(vex: VEX_Vfmsub231ps_xmm_xmm_xmmm128, VEX_Vfmsub231ps_ymm_ymm_ymmm256;
+        evex: EVEX_Vfmsub231ps_xmm_k1z_xmm_xmmm128b32, EVEX_Vfmsub231ps_ymm_k1z_ymm_ymmm256b32,
+        EVEX_Vfmsub231ps_zmm_k1z_zmm_zmmm512b32_er).broadcast(4);
+    FMSUB132PD = fma(vex: VEX_Vfmsub132pd_xmm_xmm_xmmm128, VEX_Vfmsub132pd_ymm_ymm_ymmm256;
+        evex: EVEX_Vfmsub132pd_xmm_k1z_xmm_xmmm128b64, EVEX_Vfmsub132pd_ymm_k1z_ymm_ymmm256b64,
+        EVEX_Vfmsub132pd_zmm_k1z_zmm_zmmm512b64_er).broadcast(8);
+    FMSUB213PD = fma(vex: VEX_Vfmsub213pd_xmm_xmm_xmmm128, VEX_Vfmsub213pd_ymm_ymm_ymmm256;
+        evex: EVEX_Vfmsub213pd_xmm_k1z_xmm_xmmm128b64, EVEX_Vfmsub213pd_ymm_k1z_ymm_ymmm256b64,
+        EVEX_Vfmsub213pd_zmm_k1z_zmm_zmmm512b64_er).broadcast(8);
+    FMSUB231PD = fma(vex: VEX_Vfmsub231pd_xmm_xmm_xmmm128, VEX_Vfmsub231pd_ymm_ymm_ymmm256;
+        evex: EVEX_Vfmsub231pd_xmm_k1z_xmm_xmmm128b64, EVEX_Vfmsub231pd_ymm_k1z_ymm_ymmm256b64,
+        EVEX_Vfmsub231pd_zmm_k1z_zmm_zmmm512b64_er).broadcast(8);
+    FNMSUB132PS = fma(vex: VEX_Vfnmsub132ps_xmm_xmm_xmmm128, VEX_Vfnmsub132ps_ymm_ymm_ymmm256;
+        evex: EVEX_Vfnmsub132ps_xmm_k1z_xmm_xmmm128b32, EVEX_Vfnmsub132ps_ymm_k1z_ymm_ymmm256b32,
+        EVEX_Vfnmsub132ps_zmm_k1z_zmm_zmmm512b32_er).broadcast(4);
+    FNMSUB213PS = fma(vex: VEX_Vfnmsub213ps_xmm_xmm_xmmm128, VEX_Vfnmsub213ps_ymm_ymm_ymmm256;
+        evex: EVEX_Vfnmsub213ps_xmm_k1z_xmm_xmmm128b32, EVEX_Vfnmsub213ps_ymm_k1z_ymm_ymmm256b32,
+        EVEX_Vfnmsub213ps_zmm_k1z_zmm_zmmm512b32_er).broadcast(4);
+    FNMSUB231PS = fma(vex: VEX_Vfnmsub231ps_xmm_xmm_xmmm128, VEX_Vfnmsub231ps_ymm_ymm_ymmm256;
+        evex: EVEX_Vfnmsub231ps_xmm_k1z_xmm_xmmm128b32, EVEX_Vfnmsub231ps_ymm_k1z_ymm_ymmm256b32,
+        EVEX_Vfnmsub231ps_zmm_k1z_zmm_zmmm512b32_er).broadcast(4);
+    FNMSUB132PD = fma(vex: VEX_Vfnmsub132pd_xmm_xmm_xmmm128, VEX_Vfnmsub132pd_ymm_ymm_ymmm256;
+        evex: EVEX_Vfnmsub132pd_xmm_k1z_xmm_xmmm128b64, EVEX_Vfnmsub132pd_ymm_k1z_ymm_ymmm256b64,
+        EVEX_Vfnmsub132pd_zmm_k1z_zmm_zmmm512b64_er).broadcast(8);
+    FNMSUB213PD = fma(vex: VEX_Vfnmsub213pd_xmm_xmm_xmmm128, VEX_Vfnmsub213pd_ymm_ymm_ymmm256;
+        evex: EVEX_Vfnmsub213pd_xmm_k1z_xmm_xmmm128b64, EVEX_Vfnmsub213pd_ymm_k1z_ymm_ymmm256b64,
+        EVEX_Vfnmsub213pd_zmm_k1z_zmm_zmmm512b64_er).broadcast(8);
+    FNMSUB231PD = fma(vex: VEX_Vfnmsub231pd_xmm_xmm_xmmm128, VEX_Vfnmsub231pd_ymm_ymm_ymmm256;
+        evex: EVEX_Vfnmsub231pd_xmm_k1z_xmm_xmmm128b64, EVEX_Vfnmsub231pd_ymm_k1z_ymm_ymmm256b64,
+        EVEX_Vfnmsub231pd_zmm_k1z_zmm_zmmm512b64_er).broadcast(8);
     ROUNDPS = unary(vex: VEX_Vroundps_xmm_xmmm128_imm8, VEX_Vroundps_ymm_ymmm256_imm8);
     RNDSCALEPS = unary(evex: EVEX_Vrndscaleps_xmm_k1z_xmmm128b32_imm8,
         EVEX_Vrndscaleps_ymm_k1z_ymmm256b32_imm8, EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae).broadcast(4);

@@ -128,19 +128,24 @@ impl Lower<'_> {
         self.push(VInst::new(op, length(ty), Some(def), &[x]).immediate(how));
     }
 
-    /// a·b + c; a negation of a factor is folded.
+    /// a·b + c; negations of factors and of what is added are folded.
     fn fma(&mut self, result: Value, args: &[Value]) {
         let (def, ty) = (self.reg(result), self.clif.ty(result));
-        let (mut a, mut b, c) = (args[0], args[1], args[2]);
-        let mut negative = false;
+        let (mut a, mut b, mut c) = (args[0], args[1], args[2]);
+        let (mut negative, mut subtracts) = (false, false);
         for factor in [&mut a, &mut b] {
             if let Some(inst) = self.clif.def_of(*factor, Opcode::Fneg) {
                 (*factor, negative) = (self.clif.arguments(inst)[0], !negative);
             }
         }
-        let op = match negative {
-            false => by_float(ty, encodings::FMADD213PS, encodings::FMADD213PD),
-            true => by_float(ty, encodings::FNMADD213PS, encodings::FNMADD213PD),
+        if let Some(inst) = self.clif.def_of(c, Opcode::Fneg) {
+            (c, subtracts) = (self.clif.arguments(inst)[0], true);
+        }
+        let op = match (negative, subtracts) {
+            (false, false) => by_float(ty, encodings::FMADD213PS, encodings::FMADD213PD),
+            (true, false) => by_float(ty, encodings::FNMADD213PS, encodings::FNMADD213PD),
+            (false, true) => by_float(ty, encodings::FMSUB213PS, encodings::FMSUB213PD),
+            (true, true) => by_float(ty, encodings::FNMSUB213PS, encodings::FNMSUB213PD),
         };
         let [x, y, z] = [a, b, c].map(|v| VOperand::Reg(self.reg(v)));
         self.push(VInst::new(op, length(ty), Some(def), &[x, y, z]).tied());

@@ -5,6 +5,7 @@
 //! structure for each whole chunk, so that one plan serves all of them, unless chunks begin and end within the rows of a
 //! reshape; machine code is the same even then.
 
+mod contracted;
 mod cuts;
 mod narrow;
 mod pass;
@@ -86,7 +87,9 @@ impl<'a> Chunks<'a> {
     /// that is not among the inputs, and for an input that is none; [`ErrorKind::Name`] for two of one name;
     /// [`ErrorKind::Shape`] for dynamic dimensions.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Chunks<'a>> {
-        let mut chunks = Chunks::whole(results, inputs)?;
+        let contracted = if options.contract { contracted::contracted(results)? } else { Vec::new() };
+        let contracted: Vec<&Array<'a>> = contracted.iter().collect();
+        let mut chunks = Chunks::whole(if options.contract { &contracted } else { results }, inputs)?;
         chunks.options = options.clone();
         match chunks.fit(options.max_bytes)? {
             true => Ok(chunks),

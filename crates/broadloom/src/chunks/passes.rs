@@ -6,6 +6,7 @@ use broadloom_core::graph::IntDivision;
 use broadloom_core::{Error, ErrorKind, Layout, Result};
 use broadloom_mem::Buffer;
 
+use super::contracted::contracted;
 use super::narrow::Nodes;
 use super::pass::Pass;
 use super::plan::{self, Group};
@@ -86,7 +87,12 @@ impl<'a> Passes<'a> {
     /// # Errors
     /// Those of [`Chunks::new`]; of results with reductions or scans, also for what is computed once the passes are done.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Passes<'a>> {
-        let mut groups: Vec<Group<'a>> = vec![results.iter().copied().cloned().collect()];
+        let of_results = match options.contract {
+            true => contracted(results)?,
+            false => results.iter().copied().cloned().collect(),
+        };
+        let results = &of_results.iter().collect::<Vec<_>>()[..];
+        let mut groups: Vec<Group<'a>> = vec![of_results.clone()];
         if options.int_division == IntDivision::Error {
             let nodes = Nodes::of(results)?;
             groups.extend(nodes.partly_read().into_iter().map(|node| vec![node.clone()]));

@@ -9,7 +9,7 @@ use broadloom_core::kernel::{Code, Kernel};
 use broadloom_core::{DType, Op};
 use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::LoopPlan;
-use broadloom_mem::Stores;
+use broadloom_mem::{Caches, Stores};
 
 /// What machine code costs.
 struct Rates {
@@ -56,10 +56,13 @@ const PARALLEL: f64 = 100_000.0;
 /// Estimates are within this factor of the measured time, nearly always: closer ones are no reason to choose.
 const CLOSE: f64 = 4.0;
 
-/// Bytes of a stage's operands from which on the interpreter, and machine code on vectors of more than 128 bits, write
-/// by non-temporal stores. Measured with float32 and float64 sums and triads on a CPU with 2 MiB of L2 and a shared L3: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
+/// From operands of so many last-level caches on, the interpreter, and machine code on vectors of more than 128 bits, write
+/// by non-temporal stores. Measured with float32 and float64 sums and triads on a CPU with a shared L3 of 32 MiB: no difference at 24 MB, 0.7 to 0.9 of the time at 120 MB
 /// and beyond, a loss within L2.
-const LARGE: usize = 64 << 20;
+const LARGE: usize = 2;
+/// Results of less than one in so many bytes that are read are written as usual: there is little to save, and a line that is
+/// filled slowly is often written in parts.
+const NARROW: usize = 5;
 
 /// Nanoseconds per byte that one thread moves from or to memory, there.
 const PER_BYTE: f64 = 0.048;
@@ -90,7 +93,13 @@ impl Traffic {
 
     /// How the interpreter, and machine code on wide vectors, writes the outputs.
     pub fn stores(self) -> Stores {
-        match self.stays || self.read.saturating_add(self.written) < LARGE {
+        self.stores_beside(Caches::of_target().last)
+    }
+
+    /// The same where the last-level cache has so many bytes.
+    fn stores_beside(self, cache: usize) -> Stores {
+        let fits = self.read.saturating_add(self.written) < cache.saturating_mul(LARGE);
+        match self.stays || fits || self.written < self.read / NARROW {
             true => Stores::Cached,
             false => Stores::Streaming,
         }
@@ -228,4 +237,26 @@ pub fn is_short(estimate: &Estimate, width: VectorWidth, elements: usize) -> boo
 pub fn threads(time: f64, allowed: usize) -> usize {
     let useful = (time / PARALLEL * 2.0) as usize;
     allowed.min(useful).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_follow_the_last_level_cache_and_what_is_saved() {
+        const CACHE: usize = 8 << 20;
+        let stores = |read, written, stays| Traffic { read, written, stays }.stores_beside(CACHE);
+        // Sums and copies of more than twice the cache, whatever the cache's size.
+        assert_eq!(stores(12 << 20, 6 << 20, false), Stores::Streaming);
+        assert_eq!(stores(8 << 20, 8 << 20, false), Stores::Streaming);
+        assert_eq!(stores(0, 16 << 20, false), Stores::Streaming);
+        assert_eq!(stores(8 << 20, 4 << 20, false), Stores::Cached);
+        assert_eq!(stores(12 << 20, 6 << 20, true), Stores::Cached, "the next stage reads it");
+        // Bytes beside floats: bools of a comparison.
+        assert_eq!(stores(80 << 20, 10 << 20, false), Stores::Cached);
+        assert_eq!(stores(160 << 20, 10 << 20, false), Stores::Cached);
+        assert_eq!(stores(120 << 20, 40 << 20, false), Stores::Streaming, "three inputs");
+        assert_eq!(stores(usize::MAX, usize::MAX, false), Stores::Streaming);
+    }
 }

@@ -68,7 +68,8 @@ fn variance<'a>(name: &str, x: &Array<'a>, over: &Over, correction: f64) -> Resu
     let axes = over.resolve(name, x)?;
     let (x, dtype) = floats(name, x)?;
     let mean = mean(&x, axes, true)?;
-    let squares = squared(&expr::apply(Op::Subtract, smallvec![(&x).into(), mean.into()])?)?;
+    let elements = expr::uncontracted(&x)?;
+    let squares = squared(&expr::apply(Op::Subtract, smallvec![elements.into(), mean.into()])?)?;
     let count = expr::count(&x, axes, DType::Float64);
     let divisor = divisor(name, &count, correction, x.dtype())?;
     let sum = sum(&squares, axes, over.keeps_dims())?;

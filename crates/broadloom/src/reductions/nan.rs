@@ -130,7 +130,8 @@ fn variance<'a>(name: &str, x: &Array<'a>, over: &Over, correction: f64) -> Resu
     over.without_dtype(name)?;
     let axes = over.resolve(name, x)?;
     let (x, dtype) = floats(name, x)?;
-    let differences = expr::apply(Op::Subtract, smallvec![(&x).into(), mean(&x, axes, true)?.into()])?;
+    let (elements, mean) = (expr::uncontracted(&x)?, mean(&x, axes, true)?);
+    let differences = expr::apply(Op::Subtract, smallvec![elements.into(), mean.into()])?;
     // Where the element is NaN, and not where the mean of infinite ones is.
     let zero = expr::constant(fold::cast(Scalar::of(0.0), x.dtype()));
     let differences = expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), zero.into(), differences.into()])?;

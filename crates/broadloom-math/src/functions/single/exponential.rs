@@ -1,9 +1,10 @@
-//! exp of float32: n·ln 2 is taken out of the argument exactly, and the leading terms of what is left are summed with what
-//! their sum lost. `exponential` names the source of the reduction.
+//! exp, exp2 and expm1 of float32: n·ln 2 is taken out of the argument exactly, and the leading terms of what is left are
+//! summed with what their sum lost. `exponential` names the source of the reduction.
 
-use crate::functions::coefficients::{EXP_SINGLE, LN2_SINGLE, LOG2_E_SINGLE};
+use crate::functions::coefficients::{EXP_SINGLE, EXP2_SINGLE, EXPM1_SINGLE, LN2_SINGLE, LOG2_E_SINGLE};
 use crate::functions::float64::polynomial;
 use crate::functions::single::F;
+use crate::functions::single::float32::Float32;
 use crate::ops::{Cmp, Ops};
 
 /// 1.5 · 2^23 and twice the exponent's bias: n plus this has n + 254 in its low bits.
@@ -26,17 +27,16 @@ pub(crate) fn exp<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let head = o.splat(-LN2_SINGLE[0]);
     let tail = o.splat(-LN2_SINGLE[1]);
     let r = o.fma::<f32>(n, head, x);
-    let c = o.mul::<f32>(n, tail);
-    // e^r = 1 + r + r²·q: the first sum and what it lost, the rest rounded beside it.
+    let r = o.fma::<f32>(n, tail, r);
     let q = polynomial::<O, f32>(o, r, &EXP_SINGLE);
-    let square = o.mul::<f32>(r, r);
-    let one = o.splat(1.0f32);
-    let hi = o.add::<f32>(one, r);
-    let kept = o.sub::<f32>(hi, one);
-    let lo = o.sub::<f32>(r, kept);
-    let lo = o.fma::<f32>(square, q, lo);
-    let lo = o.fma::<f32>(c, hi, lo);
-    let y = o.add::<f32>(hi, lo);
+    let p = o.fma_to_c(r, q, 1.0);
+    let y = o.fma_to_c(r, p, 1.0);
+    scale(o, y, t)
+}
+
+/// y·2^n for a y near 1, from n + [`MAGIC`].
+#[inline(always)]
+fn scale<O: Ops>(o: &mut O, y: F<O>, t: F<O>) -> F<O> {
     // 2^n in two factors, since it may be no float32.
     let bits = o.bits::<f32>(t);
     let first = o.shr_const::<u32>(bits, 1);
@@ -47,3 +47,58 @@ pub(crate) fn exp<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let y = o.mul::<f32>(y, first);
     o.mul::<f32>(y, second)
 }
+
+/// 2^x
+#[inline(always)]
+pub(crate) fn exp2<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    // Beyond these the result is 0 or infinite; NaN stays.
+    let x = o.at_most(x, 129.0);
+    let x = o.at_least(x, -151.0);
+    let t = o.add_c(x, MAGIC);
+    let n = o.add_c(t, -MAGIC);
+    // Exact; and 0 for an integer, so that its power is exact.
+    let f = o.sub::<f32>(x, n);
+    let p = polynomial::<O, f32>(o, f, &EXP2_SINGLE[1..]);
+    let p = o.fma_to_c(f, p, EXP2_SINGLE[0]);
+    let y = o.fma_to_c(f, p, 1.0);
+    scale(o, y, t)
+}
+
+/// 1.5 · 2^23 and less than the exponent's bias by one: n plus this has the exponent field of 2^(n−1) in its low bits.
+const HALVING_MAGIC: f32 = 12_582_912.0 + 126.0;
+
+/// e^x − 1
+#[inline(always)]
+pub(crate) fn expm1<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    // Below the lower one the result rounds to −1.
+    let held = o.at_most(x, 89.0);
+    let held = o.at_least(held, -18.0);
+    let magic = o.splat(HALVING_MAGIC);
+    let t = o.fma_c(held, LOG2_E_SINGLE[0], magic);
+    let n = o.sub::<f32>(t, magic);
+    let r = o.fma_c(n, -LN2_SINGLE[0], held);
+    let c = o.mul_c(n, -LN2_SINGLE[1]);
+    let q = polynomial::<O, f32>(o, r, &EXPM1_SINGLE);
+    let square = o.mul::<f32>(r, r);
+    let more = o.fma::<f32>(c, r, c);
+    let rest = o.fma::<f32>(square, q, more);
+    // Half the result, since 2^128 is no float32: (2^(n−1) − 1/2) + 2^(n−1)·(r + rest).
+    let power = o.power_of_two(t);
+    let head = o.add_c(power, -0.5);
+    let hi = o.fma::<f32>(power, r, head);
+    let kept = o.sub::<f32>(head, hi);
+    let whole = o.sub::<f32>(power, head);
+    let lost = o.add_c(whole, -0.5);
+    let kept = o.add::<f32>(kept, lost);
+    let lo = o.fma::<f32>(power, r, kept);
+    let lo = o.fma::<f32>(power, rest, lo);
+    let half = o.add::<f32>(hi, lo);
+    let y = o.add::<f32>(half, half);
+    // Half of a subnormal may be none, and a zero keeps its sign.
+    let a = o.abs(x);
+    let tiny = o.is(a, Cmp::Lt, TINY);
+    o.select::<f32>(tiny, x, y)
+}
+
+/// Below this, functions with slope 1 at 0 and no square below x² are the argument itself to all digits.
+const TINY: f32 = 1.0 / (1u64 << 40) as f32;

@@ -1,86 +1,197 @@
-//! log and log2 of float32: the exponent and what is left of the significand beside 1 enter the last addition without
-//! rounding. `logarithm` names the sources.
+//! log, log2, log10 and log1p of float32: the exponent and what is left of the significand beside 1 enter the last addition
+//! without rounding. `logarithm` names the sources.
 
-use crate::functions::coefficients::{LN2_SINGLE, LOG_SINGLE, LOG2_E_SINGLE};
+use crate::functions::coefficients::{
+    LN2_SINGLE, LOG_CENTRED_SINGLE, LOG_SINGLE, LOG2_E_SINGLE, LOG10_2_SINGLE, LOG10_E_SINGLE,
+};
 use crate::functions::float64::polynomial;
 use crate::functions::logarithm_ends::special;
 use crate::functions::single::F;
+use crate::functions::single::float32::{Float32, Sum};
 use crate::ops::{Cmp, Ops};
 
-/// Bits of √½.
-const SQRT_HALF: u32 = 0x3f35_04f3;
+/// Bits of the least of the significands 1 + f: of 2/3, or of 3/4 where 1 + x is split.
+const LEAST: u32 = 0x3f2a_aaab;
+const LEAST_BESIDE_ONE: u32 = 0x3f40_0000;
 
-/// x = 2^e·(1 + f) for a positive finite x.
+/// What the exponent's field is a multiple of.
+const FIELD: f32 = 8_388_608.0;
+
+/// x = 2^e·(1 + f) for a positive finite x, −1/3 ≤ f < 1/3; e is given times 2^23.
 #[inline(always)]
 fn split<O: Ops>(o: &mut O, x: F<O>) -> (F<O>, F<O>) {
-    let least = o.splat(f32::MIN_POSITIVE);
-    let subnormal = o.cmp::<f32>(Cmp::Lt, x, least);
-    let (up, one) = (o.splat(8_388_608.0f32), o.splat(1.0f32));
+    let subnormal = o.is(x, Cmp::Lt, f32::MIN_POSITIVE);
+    let (up, one, zero) = (o.splat(FIELD), o.splat(1.0f32), o.splat(0.0f32));
     let factor = o.select::<f32>(subnormal, up, one);
     let x = o.mul::<f32>(x, factor);
-    let (low_bias, bias) = (o.splat(150.0f32), o.splat(127.0f32));
-    let bias = o.select::<f32>(subnormal, low_bias, bias);
+    let less = o.splat(23.0 * FIELD);
+    let less = o.select::<f32>(subnormal, less, zero);
     let bits = o.bits::<f32>(x);
-    let shift = o.splat((127u32 << 23) - SQRT_HALF);
-    let moved = o.add::<u32>(bits, shift);
-    let field = o.shr_const::<u32>(moved, 23);
-    let field = o.int_resize::<u32, i32>(field);
-    let e = o.int_to_float::<i32, f32>(field);
-    let e = o.sub::<f32>(e, bias);
-    let mask = o.splat((1u32 << 23) - 1);
-    let m = o.and::<u32>(moved, mask);
-    let least = o.splat(SQRT_HALF);
-    let m = o.add::<u32>(m, least);
+    let field = exponent_field(o, bits, LEAST);
+    let m = o.sub::<u32>(bits, field);
     let m = o.of_bits::<f32>(m);
     let f = o.sub::<f32>(m, one);
-    (e, f)
+    let e = number(o, field);
+    (o.sub::<f32>(e, less), f)
+}
+
+/// The exponent of the bits of a number as 2^e·(1 + f), in its place, as a signed integer.
+#[inline(always)]
+fn exponent_field<O: Ops>(o: &mut O, bits: O::V<u32>, least: u32) -> O::V<u32> {
+    let least = o.splat(least);
+    let moved = o.sub::<u32>(bits, least);
+    let mask = o.splat(0xff80_0000_u32);
+    o.and::<u32>(moved, mask)
+}
+
+/// The signed integer as float32.
+#[inline(always)]
+fn number<O: Ops>(o: &mut O, field: O::V<u32>) -> F<O> {
+    let field = o.int_resize::<u32, i32>(field);
+    o.int_to_float::<i32, f32>(field)
 }
 
 /// f³·P(f) + `more`, less f²/2.
 #[inline(always)]
-fn log_rest<O: Ops>(o: &mut O, f: F<O>, more: F<O>) -> F<O> {
-    let p = polynomial::<O, f32>(o, f, &LOG_SINGLE);
+fn log_rest<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<O> {
+    let p = polynomial::<O, f32>(o, f, table);
     let square = o.mul::<f32>(f, f);
     let cube = o.mul::<f32>(square, f);
     let rest = o.fma::<f32>(cube, p, more);
-    let half = o.splat(-0.5f32);
-    let half = o.mul::<f32>(f, half);
+    let half = o.mul_c(f, -0.5);
     o.fma::<f32>(half, f, rest)
+}
+
+/// `part` and the exponent times `unit`, whose multiples by an exponent are exact: the sum, and what it lost.
+#[inline(always)]
+fn beside_exponent<O: Ops>(o: &mut O, e: F<O>, unit: f32, part: F<O>) -> Sum<O> {
+    let unit = unit / FIELD;
+    let hi = o.fma_c(e, unit, part);
+    let kept = o.fma_c(e, -unit, hi);
+    Sum { hi, lo: o.sub::<f32>(part, kept) }
+}
+
+/// e·ln 2 + log(1 + f) + `more`.
+#[inline(always)]
+fn log_of_split<O: Ops>(o: &mut O, e: F<O>, f: F<O>, more: Option<F<O>>, table: &'static [f32]) -> F<O> {
+    // e·ln 2, whose head has 16 bits, and f without rounding.
+    let y = beside_exponent(o, e, LN2_SINGLE[2], f);
+    let mut lo = o.fma_c(e, LN2_SINGLE[3] / FIELD, y.lo);
+    if let Some(more) = more {
+        lo = o.add::<f32>(lo, more);
+    }
+    let rest = log_rest(o, f, lo, table);
+    o.add::<f32>(y.hi, rest)
 }
 
 /// log x
 #[inline(always)]
 pub(crate) fn log<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let (e, f) = split(o, x);
-    // e·ln 2, whose head has 16 bits, and f without rounding.
-    let (head, tail) = (o.splat(LN2_SINGLE[2]), o.splat(LN2_SINGLE[3]));
-    let head = o.mul::<f32>(e, head);
-    let hi = o.add::<f32>(head, f);
-    let kept = o.sub::<f32>(hi, head);
-    let lo = o.sub::<f32>(f, kept);
-    let lo = o.fma::<f32>(e, tail, lo);
-    let rest = log_rest(o, f, lo);
-    let y = o.add::<f32>(hi, rest);
+    let y = log_of_split(o, e, f, None, &LOG_CENTRED_SINGLE);
+    special::<O, f32>(o, x, y)
+}
+
+/// e·`head` + e·`tail` + log(1 + f)·`unit`.
+#[inline(always)]
+fn log_to_base<O: Ops>(o: &mut O, x: F<O>, [head, tail]: [f32; 2], unit: [f32; 2]) -> F<O> {
+    let (e, f) = split(o, x);
+    // (f + rest)·unit, the product of f with what it lost, beside the exponent without rounding.
+    let zero = o.splat(0.0f32);
+    let rest = log_rest(o, f, zero, &LOG_CENTRED_SINGLE);
+    let product = o.mul_c(f, unit[0]);
+    let minus = o.neg::<f32>(product);
+    let lost = o.fma_c(f, unit[0], minus);
+    let y = beside_exponent(o, e, head, product);
+    let mut lo = o.add::<f32>(lost, y.lo);
+    lo = o.fma_c(f, unit[1], lo);
+    if tail != 0.0 {
+        lo = o.fma_c(e, tail / FIELD, lo);
+    }
+    let lo = o.fma_c(rest, unit[0], lo);
+    let y = o.add::<f32>(y.hi, lo);
     special::<O, f32>(o, x, y)
 }
 
 /// log2 x
 #[inline(always)]
 pub(crate) fn log2<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    let (e, f) = split(o, x);
-    let zero = o.splat(0.0f32);
-    let rest = log_rest(o, f, zero);
-    // (f + rest)/ln 2, the product of f with what it lost, beside e without rounding.
-    let (head, tail) = (o.splat(LOG2_E_SINGLE[0]), o.splat(LOG2_E_SINGLE[1]));
-    let product = o.mul::<f32>(f, head);
-    let minus = o.neg::<f32>(product);
-    let lo = o.fma::<f32>(f, head, minus);
-    let lo = o.fma::<f32>(f, tail, lo);
-    let lo = o.fma::<f32>(rest, head, lo);
-    let hi = o.add::<f32>(e, product);
-    let kept = o.sub::<f32>(hi, e);
-    let lost = o.sub::<f32>(product, kept);
-    let lo = o.add::<f32>(lo, lost);
-    let y = o.add::<f32>(hi, lo);
-    special::<O, f32>(o, x, y)
+    log_to_base(o, x, [1.0, 0.0], LOG2_E_SINGLE)
+}
+
+/// log10 x
+#[inline(always)]
+pub(crate) fn log10<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    log_to_base(o, x, LOG10_2_SINGLE, LOG10_E_SINGLE)
+}
+
+/// 1 + x = 2^e·(1 + f), −1/4 ≤ f < 1/2, for x above −1; e is given times 2^23.
+///
+/// f is exact: x·2^−e and 2^−e − 1 are multiples of 2^−24 where e is not 0, up to exponents beside which the 1 doesn't count.
+struct BesideOne<O: Ops> {
+    e: F<O>,
+    f: F<O>,
+    /// 4·2^−e, which is normal where 2^−e may not be.
+    four: F<O>,
+}
+
+#[inline(always)]
+fn split_beside_one<O: Ops>(o: &mut O, x: F<O>) -> BesideOne<O> {
+    let u = o.add_c(x, 1.0);
+    let u = o.bits::<f32>(u);
+    let field = exponent_field(o, u, LEAST_BESIDE_ONE);
+    let m = o.bits::<f32>(x);
+    let m = o.sub::<u32>(m, field);
+    let m = o.of_bits::<f32>(m);
+    let four = o.splat(4.0f32.to_bits());
+    let four = o.sub::<u32>(four, field);
+    let four = o.of_bits::<f32>(four);
+    let one = o.line(four, 0.25, -1.0);
+    let f = o.add::<f32>(m, one);
+    BesideOne { e: number(o, field), f, four }
+}
+
+/// log(1 + f + `low`·2^−e) − log(1 + f), for a small `low`.
+#[inline(always)]
+fn share_of_low<O: Ops>(o: &mut O, x: &BesideOne<O>, low: F<O>) -> F<O> {
+    // About 1/(1 + f), of which a few bits will do, over 4.
+    let slope = o.line(x.f, -0.75 / 4.0, 1.0 / 4.0);
+    let low = o.mul::<f32>(low, x.four);
+    o.mul::<f32>(low, slope)
+}
+
+/// log(1 + x) for a sum above −1.
+#[inline(always)]
+pub(super) fn log1p_of_sum<O: Ops>(o: &mut O, x: Sum<O>) -> F<O> {
+    let parts = split_beside_one(o, x.hi);
+    let more = share_of_low(o, &parts, x.lo);
+    log_of_split(o, parts.e, parts.f, Some(more), &LOG_SINGLE)
+}
+
+/// log(1 + x) for a sum above −1, log(2 + 2x) where `twice`.
+#[inline(always)]
+pub(super) fn log1p_of_sum_times<O: Ops>(o: &mut O, x: Sum<O>, twice: O::M<f32>) -> F<O> {
+    let parts = split_beside_one(o, x.hi);
+    let more = share_of_low(o, &parts, x.lo);
+    let (unit, zero) = (o.splat(FIELD), o.splat(0.0f32));
+    let unit = o.select::<f32>(twice, unit, zero);
+    let e = o.add::<f32>(parts.e, unit);
+    log_of_split(o, e, parts.f, Some(more), &LOG_SINGLE)
+}
+
+/// log(1 + x)
+#[inline(always)]
+pub(crate) fn log1p<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    let parts = split_beside_one(o, x);
+    let y = log_of_split(o, parts.e, parts.f, None, &LOG_SINGLE);
+    let finite = o.is(x, Cmp::Lt, f32::INFINITY);
+    let y = o.select::<f32>(finite, y, x);
+    let end = o.is(x, Cmp::Eq, -1.0);
+    let (infinity, nan) = (o.splat(f32::NEG_INFINITY), o.splat(f32::from_bits(u32::MAX)));
+    let below = o.select::<f32>(end, infinity, nan);
+    let inside = o.is(x, Cmp::Gt, -1.0);
+    let y = o.select::<f32>(inside, y, below);
+    // The sign is that of x, of a zero too.
+    let sign = o.sign_of(x);
+    o.with_sign(y, sign)
 }

@@ -2,14 +2,34 @@
 //! The leading terms are carried exactly, so that less than half an ulp is added to the last rounding, as measured
 //! over all 2^32 arguments (docs/accuracy.md). The modules of the functions in float64 name the sources.
 
+mod error_function;
 mod exponential;
+mod float32;
 mod half;
+mod hyperbolic;
+mod hypotenuse;
+mod inverse_hyperbolic;
+mod inverse_trigonometric;
 mod logarithm;
+mod root;
+mod sum_of_exponentials;
+mod tangent;
 mod trigonometric;
 
-pub(crate) use exponential::exp;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use error_function::{erf, erfc};
+pub(crate) use exponential::{exp, exp2, expm1};
 pub(crate) use half::exp_half;
-pub(crate) use logarithm::{log, log2};
+pub(crate) use hyperbolic::{cosh, sinh, tanh};
+pub(crate) use hypotenuse::hypot;
+pub(crate) use inverse_hyperbolic::{acosh, asinh, atanh};
+pub(crate) use inverse_trigonometric::{acos, asin, atan, atan2};
+pub(crate) use logarithm::{log, log1p, log2, log10};
+pub(crate) use root::cbrt;
+pub(crate) use sum_of_exponentials::logaddexp;
+pub(crate) use tangent::tan;
 pub(crate) use trigonometric::{cos, sin};
 
 use crate::ops::Ops;

@@ -1,4 +1,5 @@
-//! sin and cos of float32: angles up to 2^17 are reduced by three float32 of π/2, the few above them take the slow path.
+//! sin and cos of float32, and the reduction that tan shares: angles up to 2^17 are reduced by three float32 of π/2, the few
+//! above them take the slow path.
 
 use crate::functions::coefficients::{COS_SINGLE, HALF_PI_SINGLE, SIN_SINGLE, TWO_OVER_PI_SINGLE};
 use crate::functions::compare::magnitude;
@@ -19,17 +20,18 @@ const WIDEST: f32 = 131_072.0;
 /// From infinity's bits to those of a negative number.
 const BEYOND_INFINITY: u32 = (1 << 31) - f32::INFINITY.to_bits();
 
-/// What sin and cos of one angle share: |x| = (quadrant + 4k)·π/2 + r, and sin r and cos r.
-struct Quarter<O: Ops> {
+/// |x| = (quadrant + 4k)·π/2 + hi + lo, with |lo| at most half of hi's last place and 2^−30.
+pub(super) struct Angle<O: Ops> {
     x: F<O>,
     magnitude: O::V<u32>,
-    quadrant: O::V<u32>,
-    sine: F<O>,
-    cosine: F<O>,
+    pub(super) quadrant: O::V<u32>,
+    pub(super) hi: F<O>,
+    pub(super) lo: F<O>,
 }
 
+/// Reduces an angle of up to [`WIDEST`].
 #[inline(always)]
-fn quarter<O: Ops>(o: &mut O, x: F<O>) -> Quarter<O> {
+pub(super) fn reduce<O: Ops>(o: &mut O, x: F<O>) -> Angle<O> {
     let bits = magnitude::<O, f32>(o, x);
     let a = o.of_bits::<f32>(bits);
     let magic = o.splat(INTEGER_MAGIC);
@@ -46,6 +48,13 @@ fn quarter<O: Ops>(o: &mut O, x: F<O>) -> Quarter<O> {
     let kept = o.sub::<f32>(first, hi);
     let lo = o.fma::<f32>(n, middle, kept);
     let lo = o.fma::<f32>(n, tail, lo);
+    Angle { x, magnitude: bits, quadrant, hi, lo }
+}
+
+/// sin r and cos r of a reduced angle.
+#[inline(always)]
+fn sine_and_cosine<O: Ops>(o: &mut O, angle: &Angle<O>) -> (F<O>, F<O>) {
+    let Angle { hi, lo, .. } = *angle;
     // cos r = (1 − r²/2 rounded) + (what that lost + r⁴·C − hi·lo)
     let square = o.mul::<f32>(hi, hi);
     let fourth = o.mul::<f32>(square, square);
@@ -65,12 +74,12 @@ fn quarter<O: Ops>(o: &mut O, x: F<O>) -> Quarter<O> {
     let rest = o.mul::<f32>(lo, slope);
     let rest = o.fma::<f32>(cube, p, rest);
     let sine = o.add::<f32>(hi, rest);
-    Quarter { x, magnitude: bits, quadrant, sine, cosine }
+    (sine, cosine)
 }
 
 /// Whether the quadrant is odd.
 #[inline(always)]
-fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u32>) -> O::M<f32> {
+pub(super) fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u32>) -> O::M<f32> {
     let one = o.splat(1u32);
     let low = o.and::<u32>(quadrant, one);
     let odd = o.cmp::<u32>(Cmp::Eq, low, one);
@@ -79,7 +88,7 @@ fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u32>) -> O::M<f32> {
 
 /// `y` with its sign flipped where `sign`'s highest bit is set; large angles by the slow path.
 #[inline(always)]
-fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, q: &Quarter<O>, y: F<O>, sign: O::V<u32>) -> F<O> {
+pub(super) fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, angle: &Angle<O>, y: F<O>, sign: O::V<u32>) -> F<O> {
     let mask = o.splat(1u32 << 31);
     let sign = o.and::<u32>(sign, mask);
     let y = o.bits::<f32>(y);
@@ -87,35 +96,37 @@ fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, q: &Quarter<O>, y: F<O>, sign: O::V<
     let y = o.of_bits::<f32>(y);
     // Infinities, which have given NaN already, and NaN become negative.
     let up = o.splat(BEYOND_INFINITY);
-    let moved = o.add::<u32>(q.magnitude, up);
+    let moved = o.add::<u32>(angle.magnitude, up);
     let moved = o.int_resize::<u32, i32>(moved);
     let widest = o.splat((WIDEST.to_bits() + BEYOND_INFINITY) as i32);
     let wide = o.cmp::<i32>(Cmp::Gt, moved, widest);
     let wide = o.mask_resize::<i32, f32>(wide);
-    o.rare2::<W, f32>(wide, q.x, q.x, y)
+    o.rare2::<W, f32>(wide, angle.x, angle.x, y)
 }
 
 /// sin x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
 #[inline(always)]
 pub(crate) fn sin<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    let q = quarter(o, x);
-    let odd = is_odd(o, q.quadrant);
-    let y = o.select::<f32>(odd, q.cosine, q.sine);
-    let sign = o.shl_const::<u32>(q.quadrant, 30);
+    let angle = reduce(o, x);
+    let (sine, cosine) = sine_and_cosine(o, &angle);
+    let odd = is_odd(o, angle.quadrant);
+    let y = o.select::<f32>(odd, cosine, sine);
+    let sign = o.shl_const::<u32>(angle.quadrant, 30);
     let bits = o.bits::<f32>(x);
     let sign = o.xor::<u32>(sign, bits);
-    finish::<Wide, O>(o, &q, y, sign)
+    finish::<Wide, O>(o, &angle, y, sign)
 }
 
 /// cos x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
 #[inline(always)]
 pub(crate) fn cos<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    let q = quarter(o, x);
-    let odd = is_odd(o, q.quadrant);
-    let y = o.select::<f32>(odd, q.sine, q.cosine);
+    let angle = reduce(o, x);
+    let (sine, cosine) = sine_and_cosine(o, &angle);
+    let odd = is_odd(o, angle.quadrant);
+    let y = o.select::<f32>(odd, sine, cosine);
     // cos is the sine one quadrant on.
     let one = o.splat(1u32);
-    let next = o.add::<u32>(q.quadrant, one);
+    let next = o.add::<u32>(angle.quadrant, one);
     let sign = o.shl_const::<u32>(next, 30);
-    finish::<Wide, O>(o, &q, y, sign)
+    finish::<Wide, O>(o, &angle, y, sign)
 }

@@ -1,0 +1,144 @@
+//! sinh, cosh and tanh of float32.
+//!
+//! tanh a = N/(N + 1) with N = (e^2a − 1)/2, both carried as sums, since their rounding errors would be those of the result;
+//! so one formula serves from the smallest argument to the largest.
+
+use crate::functions::coefficients::{COSH_SINGLE, EXPM1_SINGLE, LN2_SINGLE, LOG2_E_SINGLE, SINH_SINGLE};
+use crate::functions::float64::polynomial;
+use crate::functions::single::F;
+use crate::functions::single::float32::Float32;
+use crate::ops::{Cmp, Ops};
+
+/// 1.5 · 2^23 and the exponent's bias: n plus this has the exponent field of 2^n in its low bits.
+pub(super) const EXPONENT_MAGIC: f32 = 12_582_912.0 + 127.0;
+
+/// (e^2r − 1)/2 = r + r²·P(r): the coefficients of e^r − 1 times powers of two.
+const HALF_EXPM1_OF_DOUBLE: [f32; 6] = {
+    let mut all = EXPM1_SINGLE;
+    let mut k = 0;
+    while k < all.len() {
+        all[k] *= (2 << k) as f32;
+        k += 1;
+    }
+    all
+};
+
+/// tanh x
+#[inline(always)]
+pub(crate) fn tanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    let sign = o.sign_of(x);
+    let a = o.abs(x);
+    // In between the result is the float32 below 1.
+    let one = o.splat(1.0f32);
+    let ends = o.is(a, Cmp::Gt, 9.010913);
+    let a = o.at_most(a, 8.66);
+    // a = n·ln 2/2 + r, exact but for n·2^−30, which doesn't count where n isn't 0.
+    let magic = o.splat(EXPONENT_MAGIC);
+    let t = o.fma_c(a, 2.0 * LOG2_E_SINGLE[0], magic);
+    let n = o.sub::<f32>(t, magic);
+    let r = o.fma_c(n, -0.5 * LN2_SINGLE[0], a);
+    // (e^2r − 1)/2 = r + rest
+    let q = polynomial::<O, f32>(o, r, &HALF_EXPM1_OF_DOUBLE);
+    let square = o.mul::<f32>(r, r);
+    let rest = o.mul::<f32>(square, q);
+    // N = (2^n − 1)/2 + 2^n·(r + rest)
+    let power = o.power_of_two(t);
+    let head = o.line(power, 0.5, -0.5);
+    let first = o.fma::<f32>(power, r, head);
+    let kept = o.sub::<f32>(head, first);
+    let second = o.fma::<f32>(power, r, kept);
+    let second = o.fma::<f32>(power, rest, second);
+    let numerator = o.fast_two_sum(first, second);
+    // What 1 + N loses is exact: 1 is a multiple of its last place.
+    let divisor = o.add_c(numerator.hi, 1.0);
+    let lost = o.c_sub(1.0, divisor);
+    let lost = o.add::<f32>(lost, numerator.hi);
+    let lost = o.add::<f32>(lost, numerator.lo);
+    // The quotient, and what it leaves of N.
+    let inverse = o.div::<f32>(one, divisor);
+    let y = o.mul::<f32>(numerator.hi, inverse);
+    let left = o.nfma(y, divisor, numerator.hi);
+    let left = o.add::<f32>(left, numerator.lo);
+    let left = o.nfma(y, lost, left);
+    let y = o.fma::<f32>(left, inverse, y);
+    let y = o.select::<f32>(ends, one, y);
+    o.with_sign(y, sign)
+}
+
+/// What sinh and cosh are made of: |x| = n·ln 2 + r + c, 2^(n−2) and 2^(−n−2), and the small parts of cosh r and sinh r.
+struct Parts<O: Ops> {
+    power: F<O>,
+    inverse: F<O>,
+    r: F<O>,
+    c: F<O>,
+    even: F<O>,
+    odd: F<O>,
+}
+
+/// 1.5 · 2^23 and less than the exponent's bias by two.
+const QUARTER_MAGIC: f32 = 12_582_912.0 + 125.0;
+
+#[inline(always)]
+fn parts<O: Ops>(o: &mut O, a: F<O>) -> Parts<O> {
+    // Beyond this the result is infinite.
+    let a = o.at_most(a, 89.5);
+    let magic = o.splat(QUARTER_MAGIC);
+    let t = o.fma_c(a, LOG2_E_SINGLE[0], magic);
+    let n = o.sub::<f32>(t, magic);
+    let r = o.fma_c(n, -LN2_SINGLE[0], a);
+    let c = o.mul_c(n, -LN2_SINGLE[1]);
+    let power = o.power_of_two(t);
+    // A smaller one doesn't count.
+    let held = o.at_most(n, 64.0);
+    let t = o.sub::<f32>(magic, held);
+    let inverse = o.power_of_two(t);
+    let square = o.mul::<f32>(r, r);
+    let even = polynomial::<O, f32>(o, square, &COSH_SINGLE);
+    let even = o.mul::<f32>(square, even);
+    let odd = polynomial::<O, f32>(o, square, &SINH_SINGLE);
+    let cube = o.mul::<f32>(square, r);
+    let odd = o.mul::<f32>(cube, odd);
+    Parts { power, inverse, r, c, even, odd }
+}
+
+/// sinh x
+#[inline(always)]
+pub(crate) fn sinh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    let sign = o.sign_of(x);
+    let a = o.abs(x);
+    let p = parts(o, a);
+    let minus = o.sub::<f32>(p.power, p.inverse);
+    let plus = o.add::<f32>(p.power, p.inverse);
+    // Half the result: minus·cosh r + plus·sinh r
+    let hi = o.fma::<f32>(plus, p.r, minus);
+    let kept = o.sub::<f32>(minus, hi);
+    let lo = o.fma::<f32>(plus, p.r, kept);
+    let lo = o.fma::<f32>(minus, p.even, lo);
+    let lo = o.fma::<f32>(plus, p.odd, lo);
+    let lo = o.fma::<f32>(hi, p.c, lo);
+    let half = o.add::<f32>(hi, lo);
+    let y = o.add::<f32>(half, half);
+    // Half of a subnormal may be none.
+    let tiny = o.is(a, Cmp::Lt, 1.0 / (1u64 << 40) as f32);
+    let y = o.select::<f32>(tiny, a, y);
+    o.with_sign(y, sign)
+}
+
+/// cosh x
+#[inline(always)]
+pub(crate) fn cosh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
+    let a = o.abs(x);
+    let p = parts(o, a);
+    let minus = o.sub::<f32>(p.power, p.inverse);
+    let plus = o.add::<f32>(p.power, p.inverse);
+    // Half the result: plus·cosh r + minus·sinh r
+    let hi = o.fma::<f32>(minus, p.r, p.power);
+    let kept = o.sub::<f32>(p.power, hi);
+    let lo = o.fma::<f32>(minus, p.r, kept);
+    let lo = o.fma::<f32>(minus, p.odd, lo);
+    let lo = o.fma::<f32>(plus, p.even, lo);
+    let lo = o.fma::<f32>(hi, p.c, lo);
+    let lo = o.add::<f32>(lo, p.inverse);
+    let half = o.add::<f32>(hi, lo);
+    o.add::<f32>(half, half)
+}

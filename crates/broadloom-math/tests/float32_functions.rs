@@ -1,0 +1,136 @@
+//! Functions of float32 that are computed in float32 arithmetic: that they are, and how far from the exact value, here against the
+//! float64 functions of the host's C library at a part of the arguments. `docs/accuracy.md` has all of them.
+
+use broadloom_math::functions::{
+    Acos, Acosh, Asin, Asinh, Atan, Atan2, Atanh, Cbrt, Cosh, Erf, Erfc, Exp, Exp2, ExpM1, Hypot, Log, Log1p,
+    Log2, Log10, LogAddExp, Sinh, Tan, Tanh,
+};
+use broadloom_math::record::{Inst, Recorder, Sink, Var};
+use broadloom_math::{Binary, DType, Scalar, Unary};
+
+/// Keeps the dtypes that are computed with.
+#[derive(Default)]
+struct Dtypes(Vec<DType>);
+
+impl Sink for Dtypes {
+    fn push(&mut self, inst: Inst) -> Var {
+        self.0.push(inst.dtype);
+        Var(self.0.len() as u32 - 1)
+    }
+}
+
+fn dtypes_of_unary<F: Unary<f32>>() -> Vec<DType> {
+    let mut dtypes = Dtypes::default();
+    F::call(&mut Recorder::new(&mut dtypes), Var(0));
+    dtypes.0
+}
+
+fn dtypes_of_binary<F: Binary<f32>>() -> Vec<DType> {
+    let mut dtypes = Dtypes::default();
+    F::call(&mut Recorder::new(&mut dtypes), Var(0), Var(1));
+    dtypes.0
+}
+
+#[test]
+fn no_lane_is_wider_than_float32() {
+    let all = [
+        ("acos", dtypes_of_unary::<Acos>()),
+        ("asin", dtypes_of_unary::<Asin>()),
+        ("atan", dtypes_of_unary::<Atan>()),
+        ("cbrt", dtypes_of_unary::<Cbrt>()),
+        ("erf", dtypes_of_unary::<Erf>()),
+        ("erfc", dtypes_of_unary::<Erfc>()),
+        ("tan", dtypes_of_unary::<Tan>()),
+        ("acosh", dtypes_of_unary::<Acosh>()),
+        ("asinh", dtypes_of_unary::<Asinh>()),
+        ("atanh", dtypes_of_unary::<Atanh>()),
+        ("cosh", dtypes_of_unary::<Cosh>()),
+        ("exp", dtypes_of_unary::<Exp>()),
+        ("exp2", dtypes_of_unary::<Exp2>()),
+        ("expm1", dtypes_of_unary::<ExpM1>()),
+        ("log", dtypes_of_unary::<Log>()),
+        ("log1p", dtypes_of_unary::<Log1p>()),
+        ("log2", dtypes_of_unary::<Log2>()),
+        ("log10", dtypes_of_unary::<Log10>()),
+        ("sinh", dtypes_of_unary::<Sinh>()),
+        ("tanh", dtypes_of_unary::<Tanh>()),
+        ("atan2", dtypes_of_binary::<Atan2>()),
+        ("logaddexp", dtypes_of_binary::<LogAddExp>()),
+        ("hypot", dtypes_of_binary::<Hypot>()),
+    ];
+    for (name, dtypes) in all {
+        assert!(dtypes.iter().all(|dtype| dtype.size() == 4), "{name} computes in {dtypes:?}");
+    }
+}
+
+/// |got − exact| in units of float32's last place at the exact value; one of the subnormals' at least. What is infinite, or beyond
+/// the largest float32, counts as 2^128.
+fn ulps(got: f32, exact: f64) -> f64 {
+    let beyond = 2.0f64.powi(128);
+    let (got, exact) = (f64::from(got).clamp(-beyond, beyond), exact.clamp(-beyond, beyond));
+    let exponent = (exact.abs().to_bits() >> 52) as i64 - 1023;
+    let unit = 2.0f64.powi(exponent.max(-126) as i32 - 23);
+    (got - exact).abs() / unit
+}
+
+/// Arguments of all magnitudes and both signs, an odd number of float32 apart.
+fn arguments() -> impl Iterator<Item = f32> {
+    (0..f32::INFINITY.to_bits()).step_by(10_007).flat_map(|bits| {
+        let x = f32::from_bits(bits);
+        [x, -x]
+    })
+}
+
+fn within<F: Unary<f32, Out = f32>>(name: &str, bound: f64, exact: impl Fn(f64) -> f64) {
+    for x in arguments() {
+        let (got, exact) = (F::call(&mut Scalar, x), exact(f64::from(x)));
+        assert_eq!(got.is_nan(), exact.is_nan(), "{name}({x:e}) is {got:e}");
+        let error = ulps(got, exact);
+        assert!(got.is_nan() || error <= bound, "{name}({x:e}) is {got:e}, off by {error} ulps");
+    }
+}
+
+#[test]
+fn results_are_within_four_fifths_of_an_ulp() {
+    within::<Acos>("acos", 0.8, f64::acos);
+    within::<Asin>("asin", 0.8, f64::asin);
+    within::<Atan>("atan", 0.8, f64::atan);
+    within::<Cbrt>("cbrt", 0.8, f64::cbrt);
+    within::<Tan>("tan", 0.8, f64::tan);
+    // The standard library has no others.
+    within::<Erf>("erf", 0.8, |x| <Erf as Unary<f64>>::call(&mut Scalar, x));
+    within::<Erfc>("erfc", 0.9, |x| <Erfc as Unary<f64>>::call(&mut Scalar, x));
+}
+
+#[test]
+fn results_of_exponentials_and_logarithms_are_within_an_ulp() {
+    within::<Exp>("exp", 0.9, f64::exp);
+    within::<Exp2>("exp2", 0.85, f64::exp2);
+    within::<ExpM1>("expm1", 0.95, f64::exp_m1);
+    within::<Log>("log", 0.75, f64::ln);
+    within::<Log1p>("log1p", 0.85, f64::ln_1p);
+    within::<Log2>("log2", 0.95, f64::log2);
+    within::<Log10>("log10", 0.85, f64::log10);
+    within::<Sinh>("sinh", 0.97, f64::sinh);
+    within::<Cosh>("cosh", 0.85, f64::cosh);
+    within::<Tanh>("tanh", 0.85, f64::tanh);
+    within::<Asinh>("asinh", 0.9, f64::asinh);
+    within::<Acosh>("acosh", 0.8, f64::acosh);
+    within::<Atanh>("atanh", 0.85, f64::atanh);
+}
+
+#[test]
+fn results_of_pairs_are_within_four_fifths_of_an_ulp() {
+    let pairs = || arguments().step_by(301).flat_map(|y| arguments().step_by(331).map(move |x| (y, x)));
+    let close = || arguments().flat_map(|y| [1.0f32, 0.4999, 0.51, 3.1].map(|k| (y, y * k)));
+    for (y, x) in pairs().chain(close()).filter(|(y, x)| y.is_finite() && x.is_finite()) {
+        let (a, b) = (f64::from(y), f64::from(x));
+        let got = <Atan2 as Binary<f32>>::call(&mut Scalar, y, x);
+        let error = ulps(got, a.atan2(b));
+        assert!(error <= 0.8, "atan2({y:e}, {x:e}) is {got:e}, off by {error} ulps");
+        let got = <Hypot as Binary<f32>>::call(&mut Scalar, y, x);
+        let error = ulps(got, a.hypot(b));
+        let overflow = got == f32::INFINITY && a.hypot(b) >= 3.402_823_567_797_336_6e38;
+        assert!(overflow || error <= 0.8, "hypot({y:e}, {x:e}) is {got:e}, off by {error} ulps");
+    }
+}

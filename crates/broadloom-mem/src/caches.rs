@@ -1,0 +1,97 @@
+//! The sizes of the data caches of this processor, as it reports them: limits of what stays in cache follow from them, on
+//! every machine.
+//!
+//! They are asked for once, by an instruction: no file is read. Where they are not known (other architectures than x86-64, a
+//! virtual machine that hides them) usual sizes stand for them.
+
+use std::sync::OnceLock;
+
+/// Bytes of the data caches that a core reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caches {
+    /// Of the second-level cache, which is a core's own nearly everywhere.
+    pub second: usize,
+    /// Of the last level, which several cores share.
+    pub last: usize,
+}
+
+impl Caches {
+    /// Sizes that stand for unknown ones.
+    const USUAL: Caches = Caches { second: 1 << 20, last: 32 << 20 };
+
+    /// The caches of this machine.
+    pub fn of_target() -> Caches {
+        static CACHES: OnceLock<Caches> = OnceLock::new();
+        *CACHES.get_or_init(|| Caches::of(reported()))
+    }
+
+    /// The sizes among levels and bytes: of the second level, and of the highest beyond it, which is the second itself where
+    /// there is no other. Without a second level, or with sizes that shrink, all are unknown.
+    fn of(levels: impl IntoIterator<Item = (u8, usize)>) -> Caches {
+        let (mut second, mut last) = (0, (0, 0));
+        for (level, bytes) in levels {
+            if level == 2 {
+                second = bytes;
+            }
+            last = last.max((level, bytes));
+        }
+        match last {
+            (2.., last) if second > 0 && last >= second => Caches { second, last },
+            _ => Caches::USUAL,
+        }
+    }
+}
+
+/// Levels and bytes of the caches for data.
+#[cfg(target_arch = "x86_64")]
+fn reported() -> Vec<(u8, usize)> {
+    use raw_cpuid::{CacheType, CpuId};
+    let caches = CpuId::new().get_cache_parameters().into_iter().flatten();
+    caches
+        .filter(|cache| matches!(cache.cache_type(), CacheType::Data | CacheType::Unified))
+        .map(|cache| {
+            let line = cache.coherency_line_size() * cache.physical_line_partitions();
+            (cache.level(), line.saturating_mul(cache.associativity()).saturating_mul(cache.sets()))
+        })
+        .collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn reported() -> Vec<(u8, usize)> {
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_level_is_the_highest_that_is_reported() {
+        let of = |levels: &[(u8, usize)]| Caches::of(levels.iter().copied());
+        let three = [(1, 48 << 10), (3, 96 << 20), (2, 2 << 20)];
+        assert_eq!(of(&three), Caches { second: 2 << 20, last: 96 << 20 });
+        assert_eq!(of(&three[..1]), Caches::USUAL, "a first level alone says nothing of the others");
+        assert_eq!(of(&[(1, 32 << 10), (2, 512 << 10)]), Caches { second: 512 << 10, last: 512 << 10 });
+        assert_eq!(of(&[(2, 1 << 20), (3, 0)]), Caches::USUAL);
+        assert_eq!(of(&[]), Caches::USUAL);
+    }
+
+    /// What the system says of them, where it says anything.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn as_the_system_has_them() {
+        let read = |file: &str| {
+            let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/{file}")).ok()?;
+            let text = text.trim();
+            text.strip_suffix('K').unwrap_or(text).parse::<usize>().ok()
+        };
+        let size = |level: usize| {
+            (0..8)
+                .find(|i| read(&format!("index{i}/level")) == Some(level))
+                .and_then(|i| read(&format!("index{i}/size")))
+        };
+        if let (Some(second), Some(last), None) = (size(2), size(3), size(4)) {
+            assert_eq!(Caches::of_target(), Caches { second: second << 10, last: last << 10 });
+        }
+    }
+}
