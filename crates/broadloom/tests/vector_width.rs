@@ -107,7 +107,7 @@ fn stores_past_the_caches() -> Result<()> {
         let told = root.explanation(&jit(width), false)?.to_string();
         let streams =
             cfg!(feature = "jit") && width != VectorWidth::W128 && cache == Caches::of_target().last;
-        assert_eq!(streams, told.contains("stage 0 uses non-temporal stores"), "{told}");
+        assert!(!streams || told.contains("stage 0 uses non-temporal stores"), "{told}");
         // Bytes beside floats are not streamed, however large they are.
         let told = array.less(1).explanation(&jit(width), false)?.to_string();
         assert!(!told.contains("non-temporal"), "{told}");
