@@ -49,13 +49,6 @@ pub(crate) trait Float32: Ops {
         self.fma::<f32>(x, c, b)
     }
 
-    /// `a · b + c`, rounded once
-    #[inline(always)]
-    fn fma_to_c(&mut self, a: F<Self>, b: F<Self>, c: f32) -> F<Self> {
-        let c = self.splat(c);
-        self.fma::<f32>(a, b, c)
-    }
-
     /// `c − a · b`, rounded once
     #[inline(always)]
     fn nfma(&mut self, a: F<Self>, b: F<Self>, c: F<Self>) -> F<Self> {
