@@ -3,6 +3,7 @@
 
     pip install mpmath==1.3.0
     python3 scripts/coefficients.py > crates/broadloom-math/src/functions/coefficients.rs
+    python3 scripts/coefficients.py near > crates/broadloom-math/src/functions/near_coefficients.rs
     python3 scripts/coefficients.py LOG_SINGLE     # without the other tables, to look at
 
 Each polynomial is the minimax one for its weight (Remez exchange over a Chebyshev grid, 60 digits), with its
@@ -251,6 +252,12 @@ over_reciprocal = lambda w: scaled_erfc(1 / w - 1) / w
 ERFC_SINGLE_THERE = mp.nint(over_reciprocal(ERFC_SINGLE_POINT) * 2**24) / 2**24
 over_reciprocal_rest = lambda t: (over_reciprocal(ERFC_SINGLE_POINT + t) - ERFC_SINGLE_THERE) / t
 
+# log2((1+s)/(1−s))/s and (2^r − 1)/r.
+power_log2 = lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) if z else mpf(2)) / mp.log(2)
+power_exp2 = lambda r: near(
+    r, lambda r: (mpf(2) ** r - 1) / r, taylor([mp.log(2) ** (k + 1) / fact(k + 1) for k in range(12)])
+)
+
 S_MAX = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001")
 QUARTER_PI_2 = (mp.pi / 4) ** 2 * mpf("1.001")
 # What reducing by the nearest float32 to 2/π leaves of angles up to 2^17.
@@ -310,12 +317,18 @@ TABLES = [
      "sin(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of r"),
     ("COS_SINGLE", cos_tail, 0, SINGLE_R_2, {"single": 2}, lambda u: u**2,
      "cos(r) ≈ 1 − u/2 + u²·P(u), u = r²", "|r| ≤ 0.7908", "of 1"),
+    ("POWER_LOG2", power_log2, 0, S_MAX, {"short": 4}, lambda z: 1 / power_log2(z),
+     "log2((1+s)/(1−s)) ≈ s·P(z), z = s²", "|s| ≤ 0.1717", "of the result"),
+    ("POWER_EXP2", power_exp2, -mpf("0.5"), mpf("0.5"), {"short": 5}, lambda r: r / mpf(2) ** r,
+     "2^r ≈ 1 + r·P(r)", "|r| ≤ 0.5", "of the result"),
     ("TAN_SINGLE", half_tan_tail, 0, SINGLE_R_2, {"single": 3}, lambda u: u,
      "2·tan(r/2) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of the result"),
     ("ATAN_SINGLE", atan_tail, 0, mpf("0.25"), {"single": 4}, lambda z: z,
      "atan(t) ≈ t + t·z·P(z), z = t²", "|t| ≤ 1/2", "of t"),
     ("ASIN_SINGLE", asin_tail, 0, mpf("0.25"), {"single": 4}, lambda z: z,
      "asin(x) ≈ x + x·z·P(z), z = x²", "|x| ≤ 1/2", "of x"),
+    ("CBRT_SINGLE", lambda h: (1 - h) ** (-mpf(2) / 3), mpf("-0.1035"), mpf("0.1035"), {"single": 3}, lambda h: (1 - h) ** (mpf(2) / 3),
+     "(1 − h)^(−2/3) ≈ P(h)", "|h| ≤ 0.1035", "of the result"),
     ("ERF_SINGLE", erf_tail, 0, mpf("0.663"), {"single": 4}, lambda u: u / mp.erf(mp.sqrt(u)) * mp.sqrt(u) if u else mpf(0),
      "erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x²", "|x| ≤ 0.814", "of the result"),
     ("ERFC_LOG_SINGLE", erfc_log_rest, mpf("0.81") - ERFC_LOG_POINT, 4 - ERFC_LOG_POINT, {"single": 5},
@@ -335,7 +348,24 @@ SINGLY = {"ERFC": 2, "ERF_SINGLE": 3}
 POLISHED = {"EXPM1_SINGLE", "COSH_SINGLE", "SINH_SINGLE", "LOG_SINGLE", "LOG_CENTRED_SINGLE", "ATANH_SINGLE"}
 
 # Tables around 0 that take the slower fit, on fewer points.
-LAWSON = {"ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
+LAWSON = {"CBRT_SINGLE", "ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
+
+
+# The degrees of the polynomials behind the nearest float32, for an error of 2^-43 and less.
+NEAR = {
+    "EXP": 7, "COSH": 3, "SINH": 3, "LOG": 13, "SIN": 4, "COS": 3, "ATAN": 7, "ASIN": 8, "ERF": 8, "ERF_FAR": 7,
+}
+# erfc has an interval of its own where the result is no float64.
+NEAR_OF_SHORT_INTERVAL = {"ERFC": 16}
+
+
+def near_tables():
+    """The tables with the degrees of `NEAR`, each once."""
+    left = dict(NEAR)
+    for name, function, lo, hi, variants, *rest in TABLES:
+        degree = left.pop(name, None) or ("short" in variants and NEAR_OF_SHORT_INTERVAL.get(name))
+        if degree:
+            yield (name, function, lo, hi, {"near": degree}, *rest)
 
 
 def literal(x, single=False):
@@ -376,19 +406,8 @@ def constant(name, doc, values):
     return f"/// {doc}\npub const {name}: {kind} = {text};\n"
 
 
-def main():
-    out = [
-        "//! Constants of the transcendental functions. Made by `scripts/coefficients.py` (mpmath); not edited by hand.",
-        "//!",
-        "//! A polynomial's coefficients stand lowest power first. `FULL` is for float64 results, `SHORT` for float64",
-        "//! arithmetic behind a float32 or float16 result, `SINGLE` for float32 arithmetic. Bounds are of the rounded",
-        "//! coefficients, before any rounding in the evaluation.",
-        "#![expect(clippy::approx_constant, reason = \"they are what they look like, to the digits that count\")]",
-        "",
-    ]
-    for name, function, lo, hi, variants, weight, form, interval, relative in TABLES:
-        if len(sys.argv) > 1 and name not in sys.argv[1:]:
-            continue
+def polynomials(tables, out):
+    for name, function, lo, hi, variants, weight, form, interval, relative in tables:
         for variant, degree in variants.items():
             single = variant == "single"
             rounding = to_single if single else to_double
@@ -407,6 +426,36 @@ def main():
             out += [f"    {literal(c, single)}," for c in coefficients]
             out.append("];\n")
             print(name_of, mp.nstr(mp.log(worst, 2), 5), file=sys.stderr)
+
+
+def main_near():
+    out = [
+        "//! Polynomials behind the nearest float32. Made by `scripts/coefficients.py near` (mpmath); not edited by hand.",
+        "//!",
+        "//! They stand as those of `functions::coefficients` do, whose tables of these names are for other errors.",
+        "",
+    ]
+    polynomials(near_tables(), out)
+    write(out)
+
+
+def write(out):
+    text = "\n".join(out) + "\n"
+    formatted = subprocess.run(["rustfmt", "--edition", "2024", "--config", "max_width=110"], input=text, capture_output=True, text=True)
+    sys.stdout.write(formatted.stdout if formatted.returncode == 0 else text)
+
+
+def main():
+    out = [
+        "//! Constants of the transcendental functions. Made by `scripts/coefficients.py` (mpmath); not edited by hand.",
+        "//!",
+        "//! A polynomial's coefficients stand lowest power first. `FULL` is for float64 results, `SHORT` for float64",
+        "//! arithmetic behind a float32 or float16 result, `SINGLE` for float32 arithmetic. Bounds are of the rounded",
+        "//! coefficients, before any rounding in the evaluation.",
+        "#![expect(clippy::approx_constant, reason = \"they are what they look like, to the digits that count\")]",
+        "",
+    ]
+    polynomials([table for table in TABLES if len(sys.argv) == 1 or table[0] in sys.argv[1:]], out)
     ln2 = mp.log(2)
     out.append(constant("LN2", "ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.", split(ln2, 32, 32)))
     out.append(constant("LN2_DD", "ln 2 as a double-double.", double_double(ln2)))
@@ -469,10 +518,8 @@ def main():
     for k in range(words):
         out.append(f"    0x{(digits >> (64 * (words - 1 - k))) & (2**64 - 1):016x},")
     out.append("];")
-    text = "\n".join(out) + "\n"
-    formatted = subprocess.run(["rustfmt", "--edition", "2024", "--config", "max_width=110"], input=text, capture_output=True, text=True)
-    sys.stdout.write(formatted.stdout if formatted.returncode == 0 else text)
+    write(out)
 
 
 if __name__ == "__main__":
-    main()
+    main_near() if sys.argv[1:] == ["near"] else main()

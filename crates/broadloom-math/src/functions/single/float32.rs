@@ -49,6 +49,13 @@ pub(crate) trait Float32: Ops {
         self.fma::<f32>(x, c, b)
     }
 
+    /// `a · b + c`, rounded once
+    #[inline(always)]
+    fn fma_to_c(&mut self, a: F<Self>, b: F<Self>, c: f32) -> F<Self> {
+        let c = self.splat(c);
+        self.fma::<f32>(a, b, c)
+    }
+
     /// `c − a · b`, rounded once
     #[inline(always)]
     fn nfma(&mut self, a: F<Self>, b: F<Self>, c: F<Self>) -> F<Self> {
@@ -128,6 +135,26 @@ pub(crate) trait Float32: Ops {
         let a = self.sub::<f32>(a, of_a);
         let lo = self.add::<f32>(a, b);
         Sum { hi, lo }
+    }
+
+    /// `a · b` exactly, but for underflow.
+    #[inline(always)]
+    fn two_product(&mut self, a: F<Self>, b: F<Self>) -> Sum<Self> {
+        let hi = self.mul::<f32>(a, b);
+        let minus = self.neg::<f32>(hi);
+        let lo = self.fma::<f32>(a, b, minus);
+        Sum { hi, lo }
+    }
+
+    /// `factor / x` to an eighth of it, for a normal `x` and a `factor` from 1/2 to 1: enough where the quotient's dividend is a
+    /// remainder, and what is computed below half an ulp. Less the bits of x, those of about the square of 1 are the
+    /// reciprocal's; a logarithm of the factor moves them.
+    #[inline(always)]
+    fn rough_reciprocal(&mut self, x: F<Self>, factor: f32) -> F<Self> {
+        let bits = self.bits::<f32>(x);
+        let moved = self.splat(0x7ef3_11c7 - (1.0f32.to_bits() - factor.to_bits()));
+        let reciprocal = self.sub::<u32>(moved, bits);
+        self.of_bits::<f32>(reciprocal)
     }
 
     /// 2^k from a float whose low bits are the exponent field, by the addition of a magic number.
