@@ -252,6 +252,12 @@ over_reciprocal = lambda w: scaled_erfc(1 / w - 1) / w
 ERFC_SINGLE_THERE = mp.nint(over_reciprocal(ERFC_SINGLE_POINT) * 2**24) / 2**24
 over_reciprocal_rest = lambda t: (over_reciprocal(ERFC_SINGLE_POINT + t) - ERFC_SINGLE_THERE) / t
 
+# log2((1+s)/(1−s))/s and (2^r − 1)/r.
+power_log2 = lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) if z else mpf(2)) / mp.log(2)
+power_exp2 = lambda r: near(
+    r, lambda r: (mpf(2) ** r - 1) / r, taylor([mp.log(2) ** (k + 1) / fact(k + 1) for k in range(12)])
+)
+
 S_MAX = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001")
 QUARTER_PI_2 = (mp.pi / 4) ** 2 * mpf("1.001")
 # What reducing by the nearest float32 to 2/π leaves of angles up to 2^17.
@@ -311,6 +317,10 @@ TABLES = [
      "sin(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of r"),
     ("COS_SINGLE", cos_tail, 0, SINGLE_R_2, {"single": 2}, lambda u: u**2,
      "cos(r) ≈ 1 − u/2 + u²·P(u), u = r²", "|r| ≤ 0.7908", "of 1"),
+    ("POWER_LOG2", power_log2, 0, S_MAX, {"short": 4}, lambda z: 1 / power_log2(z),
+     "log2((1+s)/(1−s)) ≈ s·P(z), z = s²", "|s| ≤ 0.1717", "of the result"),
+    ("POWER_EXP2", power_exp2, -mpf("0.5"), mpf("0.5"), {"short": 5}, lambda r: r / mpf(2) ** r,
+     "2^r ≈ 1 + r·P(r)", "|r| ≤ 0.5", "of the result"),
     ("TAN_SINGLE", half_tan_tail, 0, SINGLE_R_2, {"single": 3}, lambda u: u,
      "2·tan(r/2) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.7908", "of the result"),
     ("ATAN_SINGLE", atan_tail, 0, mpf("0.25"), {"single": 4}, lambda z: z,

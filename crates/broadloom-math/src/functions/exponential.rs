@@ -106,7 +106,8 @@ pub(crate) fn precise_exp_of_reduced<O: Ops>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let lo = o.add::<f64>(first.lo, half_square.lo);
     let lo = o.add::<f64>(lo, y.lo);
     let lo = o.fma::<f64>(cube, q, lo);
-    let lo = o.fma::<f64>(r.lo, y.hi, lo);
+    let sum = o.add::<f64>(y.hi, lo);
+    let lo = o.fma::<f64>(r.lo, sum, lo);
     o.fast_two_sum(y.hi, lo)
 }
 

@@ -419,32 +419,27 @@ macro_rules! through_float64 {
         $crate::functions::float64::through_float64!(@binary $name $core f32 $crate::functions::float64::Short);
         $crate::functions::float64::through_float64!(@binary_half $name $core);
     )*};
-    // The core takes the operands in their own type, float64 for float16, so that special cases cost less.
-    (binary_typed $($name:ident $core:ident;)*) => {$(
-        $crate::functions::float64::through_float64!(@binary_typed $name $core f32 $crate::functions::float64::Short);
-        $crate::functions::float64::through_float64!(@binary_typed $name $core f64 $crate::functions::float64::Full);
-        $crate::functions::float64::through_float64!(@binary_half $name $core, f64);
-    )*};
     (binary_with_single $($name:ident $core:ident $single:path;)*) => {$(
         $crate::functions::float64::through_float64!(@binary $name $core f64 $crate::functions::float64::Full);
         $crate::functions::float64::through_float64!(@binary_half $name $core);
-        $crate::functions::float64::through_float64!(@binary_single $name $single);
+        $crate::functions::float64::through_float64!(@binary_own $name f32 $single);
     )*};
-    (binary_typed_with_single $($name:ident $core:ident $single:path;)*) => {$(
-        $crate::functions::float64::through_float64!(@binary_typed $name $core f64 $crate::functions::float64::Full);
-        $crate::functions::float64::through_float64!(@binary_half $name $core, f64);
-        $crate::functions::float64::through_float64!(@binary_single $name $single);
+    // A function of its own for each type, of float64 for float16.
+    (binary_each $($name:ident $half:ident $single:path, $double:path;)*) => {$(
+        $crate::functions::float64::through_float64!(@binary_half $name $half);
+        $crate::functions::float64::through_float64!(@binary_own $name f32 $single);
+        $crate::functions::float64::through_float64!(@binary_own $name f64 $double);
     )*};
-    (@binary_single $name:ident $single:path) => {
-        impl $crate::Binary<f32> for $name {
-            type Out = f32;
+    (@binary_own $name:ident $t:ident $own:path) => {
+        impl $crate::Binary<$t> for $name {
+            type Out = $t;
             #[inline(always)]
-            fn call<O: $crate::Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f32> {
-                $single(o, x1, x2)
+            fn call<O: $crate::Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
+                $own(o, x1, x2)
             }
         }
     };
-    (@binary_half $name:ident $core:ident $(, $t:ident)?) => {
+    (@binary_half $name:ident $core:ident) => {
         impl $crate::Binary<$crate::f16> for $name {
             type Out = $crate::f16;
             #[inline(always)]
@@ -462,17 +457,8 @@ macro_rules! through_float64 {
             fn wide<O: $crate::Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f32> {
                 let x1 = o.float_resize::<f32, f64>(x1);
                 let x2 = o.float_resize::<f32, f64>(x2);
-                let y = $core::<O, $crate::functions::float64::Short $(, $t)?>(o, x1, x2);
+                let y = $core::<O, $crate::functions::float64::Short>(o, x1, x2);
                 $crate::functions::to_odd(o, y)
-            }
-        }
-    };
-    (@binary_typed $name:ident $core:ident $t:ident $precision:ty) => {
-        impl $crate::Binary<$t> for $name {
-            type Out = $t;
-            #[inline(always)]
-            fn call<O: $crate::Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
-                $core::<O, $precision, $t>(o, x1, x2)
             }
         }
     };

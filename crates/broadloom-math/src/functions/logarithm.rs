@@ -3,17 +3,14 @@
 //! the operand may itself be a sum of two doubles. The series in s = f/(2 + f) is that of W. J. Cody and W. Waite
 //! (1980), the split into f and a small rest is K. C. Ng's (fdlibm, 1993).
 
-use crate::dtype::Float;
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E, LOG10_2, LOG10_E};
-use crate::functions::compare::magnitude;
-use crate::functions::exponential::{exp_of_reduced, precise_exp_of_reduced, reduce};
+use crate::functions::exponential::{Reduced, exp_of_reduced, reduce};
 use crate::functions::float64::{
-    Float64, Full, MAGIC_EXPONENT, Precision, Short, Sum, from_work, power_of_two, scale, scale_sum,
-    through_float64, to_work,
+    Float64, MAGIC_EXPONENT, Precision, Short, Sum, power_of_two, scale, through_float64,
 };
+use crate::functions::log_add_exp::{self, Exceptional};
 use crate::functions::logarithm_ends::special;
 use crate::functions::near_coefficients::LOG_NEAR;
-use crate::functions::sum_near_one::sum_less_one;
 use crate::functions::{function, single};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2};
@@ -32,7 +29,7 @@ function! {
 }
 
 through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2; Log10 log10 single::log10; Log1p log1p single::log1p;);
-through_float64!(binary_typed_with_single LogAddExp logaddexp single::logaddexp::<Cancelling, O>;);
+through_float64!(binary_each LogAddExp logaddexp single::logaddexp::<Cancelling, O>, log_add_exp::logaddexp;);
 
 /// A positive number as 2^e · (1 + f + low): `e` is integral, √½ ≤ 1 + f < √2, `low` far below f's last place.
 pub(crate) struct Split<O: Ops> {
@@ -46,7 +43,14 @@ const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
 
 /// The exponent e of a normal positive `x`, and f.
 #[inline(always)]
-fn exponent_of<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
+pub(crate) fn exponent_of<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
+    let (e, m) = exponent_and_significand(o, x);
+    (e, o.add_c(m, -1.0))
+}
+
+/// The exponent e of a normal positive `x`, and 1 + f.
+#[inline(always)]
+pub(crate) fn exponent_and_significand<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let bits = o.bits::<f64>(x);
     let shift = o.splat((1023u64 << 52) - SQRT_HALF);
     let moved = o.add::<u64>(bits, shift);
@@ -60,9 +64,7 @@ fn exponent_of<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let m = o.and::<u64>(moved, low);
     let least = o.splat(SQRT_HALF);
     let m = o.add::<u64>(m, least);
-    let m = o.of_bits::<f64>(m);
-    let f = o.add_c(m, -1.0);
-    (e, f)
+    (e, o.of_bits::<f64>(m))
 }
 
 /// Splits a positive finite number.
@@ -222,36 +224,6 @@ pub(crate) fn log1p_of_sum<O: Ops, P: Precision>(
     log_of_split::<O, P>(o, parts)
 }
 
-/// log(1 + x) for a sum from 0 to 1, rounded at about 2^−61: s = f/(2 + f) is a sum, too.
-#[inline(always)]
-fn precise_log1p<O: Ops>(o: &mut O, x: Sum<O>) -> Sum<O> {
-    let one = o.constant(1.0);
-    let u = o.fast_two_sum(one, x.hi);
-    let Split { e, f, low } = split_sum::<O, Full>(o, u, Some(x.lo));
-    let two = o.constant(2.0);
-    let d = o.fast_two_sum(two, f);
-    let inverse = o.div::<f64>(one, d.hi);
-    let s = o.mul::<f64>(f, inverse);
-    let rest = o.nfma(s, d.hi, f);
-    let mut rest = o.nfma(s, d.lo, rest);
-    if let Some(low) = low {
-        // (f + low)/(2 + f + low) is as much more as low·(1 − s) over the divisor.
-        let more = o.nfma(s, low, low);
-        rest = o.add::<f64>(rest, more);
-    }
-    let s_low = o.mul::<f64>(rest, inverse);
-    let z = o.mul::<f64>(s, s);
-    let p = o.polynomial(z, &ATANH_FULL);
-    let cube = o.mul::<f64>(s, z);
-    let head = o.mul_c(e, LN2[0]);
-    let twice = o.add::<f64>(s, s);
-    let y = o.fast_two_sum(head, twice);
-    let lo = o.fma_c(e, LN2[1] + LN2[2], y.lo);
-    let lo = o.fma_c(s_low, 2.0, lo);
-    let lo = o.fma::<f64>(cube, p, lo);
-    Sum { hi: y.hi, lo }
-}
-
 #[inline(always)]
 pub(crate) fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let y = log1p_of_sum::<O, P>(o, x, None);
@@ -268,69 +240,39 @@ pub(crate) fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
     o.with_sign(y, sign)
 }
 
-/// m + log(1 + e^(k−m)) for finite m ≥ k.
+/// m + log(1 + e^(k−m)) for finite m ≥ k, to the precision of a float64 in which errors are not carried along.
 #[inline(always)]
-pub(crate) fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
-    let minus_m = o.neg::<f64>(m);
-    let d = if P::FULL {
-        o.two_sum(k, minus_m)
-    } else {
-        let hi = o.sub::<f64>(k, m);
-        o.just(hi)
-    };
-    let far = o.at_least(d.hi, if P::FULL { -800.0 } else { -200.0 });
-    let reduced = reduce::<O, P>(o, far);
-    let mut r = reduced.r;
-    if P::FULL {
-        // An infinite difference has no rest.
-        let held = o.cmp::<f64>(Cmp::Eq, far, d.hi);
-        let zero = o.constant(0.0);
-        let rest = o.select::<f64>(held, d.lo, zero);
-        r.lo = o.add::<f64>(r.lo, rest);
-    }
-    let (l, y) = if P::FULL {
-        let t = precise_exp_of_reduced(o, r);
-        let t = scale_sum::<O, P>(o, t, reduced.n);
-        let l = precise_log1p(o, t);
-        // log1p(t) is t itself for so small a t, and a subnormal is best left alone.
-        let tiny = o.is(t.hi, Cmp::Lt, f64::from_bits((1023 - 60) << 52));
-        let l = Sum { hi: o.select::<f64>(tiny, t.hi, l.hi), lo: o.select::<f64>(tiny, t.lo, l.lo) };
-        let y = o.two_sum(m, l.hi);
-        let lo = o.add::<f64>(y.lo, l.lo);
-        (l, o.add::<f64>(y.hi, lo))
-    } else {
-        let t = exp_of_reduced::<O, P>(o, r);
-        let t = o.rounded(t);
-        let t = scale::<O, P>(o, t, reduced.n);
-        let l = log1p_of_sum::<O, P>(o, t, None);
-        (l, o.add::<f64>(m, l.hi))
-    };
+fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
+    let d = o.sub::<f64>(k, m);
+    let d = o.at_least(d, -200.0);
+    let Reduced { n, r } = reduce::<O, P>(o, d);
+    let t = exp_of_reduced::<O, P>(o, r);
+    let t = o.rounded(t);
+    let t = scale::<O, P>(o, t, n);
+    let l = log1p_of_sum::<O, P>(o, t, None);
+    let y = o.add::<f64>(m, l.hi);
     // Where the two terms nearly cancel, their errors count; m is below 0 then.
     let magnitude = o.abs(y);
-    let scaled = o.mul_c(magnitude, if P::FULL { 6.0 } else { 128.0 });
+    let scaled = o.mul_c(magnitude, 128.0);
     let cancels = o.cmp::<f64>(Cmp::Lt, scaled, l.hi);
     let below = o.is(m, Cmp::Lt, 0.0);
     let flagged = o.mask_and::<f64>(cancels, below);
-    o.rare2::<NearOne, f64>(flagged, m, k, y)
+    o.rare2::<Exceptional, f64>(flagged, m, k, y)
 }
 
-/// logaddexp, its special cases in the type of the operands.
+/// logaddexp in short precision.
 #[inline(always)]
-pub(crate) fn logaddexp<O: Ops, P: Precision, T: Float>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
-    let first = o.cmp::<T>(Cmp::Ge, x1, x2);
-    let m = o.select::<T>(first, x1, x2);
-    let k = o.select::<T>(first, x2, x1);
-    let (work_m, work_k) = (to_work::<O, T>(o, m), to_work::<O, T>(o, k));
-    let y = log_of_sum::<O, P>(o, work_m, work_k);
-    let y = from_work::<O, T>(o, y);
+fn logaddexp<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
+    let first = o.cmp::<f64>(Cmp::Ge, x1, x2);
+    let m = o.select::<f64>(first, x1, x2);
+    let k = o.select::<f64>(first, x2, x1);
+    let y = log_of_sum::<O, P>(o, m, k);
     // Twice the same infinity has no difference. A NaN is m, and has come through, or k.
-    let magnitude = magnitude::<O, T>(o, m);
-    let infinity = o.splat(T::INFINITY);
-    let infinite = o.cmp::<T::Bits>(Cmp::Eq, magnitude, infinity);
-    let infinite = o.mask_resize::<T::Bits, T>(infinite);
-    let y = o.select::<T>(infinite, m, y);
-    let nan = o.cmp::<T>(Cmp::Ne, k, k);
-    o.select::<T>(nan, k, y)
+    let magnitude = o.abs(m);
+    let infinite = o.is(magnitude, Cmp::Eq, f64::INFINITY);
+    let y = o.select::<f64>(infinite, m, y);
+    let nan = o.cmp::<f64>(Cmp::Ne, k, k);
+    o.select::<f64>(nan, k, y)
 }
 
 /// logaddexp of float32 where its terms cancel.
@@ -338,38 +280,6 @@ struct Cancelling;
 
 impl Rare2<f32> for Cancelling {
     fn call(a: f32, b: f32) -> f32 {
-        logaddexp::<_, Short, f32>(&mut Scalar, a, b)
-    }
-}
-
-/// logaddexp where the sum of the exponentials is near 1: log1p of e^x1 + e^x2 − 1, in fixed point.
-struct NearOne;
-
-impl Rare2<f64> for NearOne {
-    fn call(a: f64, b: f64) -> f64 {
-        let (m, k) = if a >= b { (a, b) } else { (b, a) };
-        let t = sum_less_one(m, k);
-        if t.is_tiny() {
-            return t.rounded();
-        }
-        let [hi, lo] = t.parts();
-        let y = log1p_of_sum::<_, Full>(&mut Scalar, hi, Some(lo));
-        y.hi + y.lo
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ops::Binary;
-
-    /// e^x2 is subnormal, and was rounded once more on its way through the series. Expected values, in units of 2^−1074:
-    /// mpmath, e^−725 = 277150689.43…, e^−730 = 1867426.66…, e^−735 = 12582.62….
-    #[test]
-    fn a_subnormal_term_of_logaddexp_is_left_alone() {
-        for (x2, exact) in [(-725.0, 277150689.43), (-730.0, 1867426.66), (-735.0, 12582.62)] {
-            let got = <LogAddExp as Binary<f64>>::call(&mut Scalar, 0.0, x2).to_bits() as f64;
-            assert!((got - exact).abs() < 1.0, "logaddexp(0, {x2}) is {got} units, not {exact}");
-        }
+        logaddexp::<_, Short>(&mut Scalar, a.into(), b.into()) as f32
     }
 }

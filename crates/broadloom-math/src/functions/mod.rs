@@ -15,6 +15,7 @@ mod float64;
 mod half;
 mod hyperbolic;
 mod inverse_trigonometric;
+mod log_add_exp;
 mod logarithm;
 mod logarithm_ends;
 mod near_coefficients;

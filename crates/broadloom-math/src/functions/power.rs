@@ -2,13 +2,17 @@
 //! and −1, so that rewriting `pow` to these is exact; an integer power wraps, and is truncated for a negative
 //! exponent.
 
-use crate::dtype::{Float, Int, Num};
-use crate::functions::coefficients::{ATANH_REST_FULL, LN2, LN2_DD, LOG2_E, TWO_THIRDS};
-use crate::functions::exponential::exp_of_reduced;
-use crate::functions::float64::{Float64, MAGIC, Precision, Sum, from_work, scale, through_float64, to_work};
-use crate::functions::logarithm::{Split, log_of_split, split};
-use crate::functions::logarithm_ends;
-use crate::functions::{compare, function, single};
+mod float16;
+mod float32;
+mod float64;
+mod special;
+
+use float16::pow;
+pub(crate) use float64::precise_log;
+
+use crate::dtype::{Int, Num};
+use crate::functions::float64::{Float64, Precision, through_float64};
+use crate::functions::{function, single};
 use crate::ops::{Binary, Cmp, Ops, Rare2};
 
 function! {
@@ -19,7 +23,8 @@ function! {
 }
 
 through_float64!(binary_with_single Hypot hypot single::hypot;);
-through_float64!(binary_typed Pow pow;);
+
+through_float64!(binary_each Pow pow float32::pow, float64::pow;);
 
 #[inline(always)]
 fn hypot<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
@@ -62,153 +67,6 @@ fn hypot<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     let second = o.is(a2, Cmp::Eq, f64::INFINITY);
     let infinite = o.mask_or::<f64>(first, second);
     o.select::<f64>(infinite, infinity, y)
-}
-
-/// log x for a positive finite x, to about 2^−66 of itself in full precision.
-#[inline(always)]
-fn precise_log<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Sum<O> {
-    let parts = split::<O, P>(o, x);
-    if !P::FULL {
-        return log_of_split::<O, P>(o, parts);
-    }
-    let Split { e, f, .. } = parts;
-    // s = f/(2 + f); log(1 + f) = 2s + s·z·(2/3 + z·P(z)), z = s²
-    let two = o.constant(2.0);
-    let d = o.fast_two_sum(two, f);
-    let one = o.constant(1.0);
-    let inverse = o.div::<f64>(one, d.hi);
-    let hi = o.mul::<f64>(f, inverse);
-    let rest = o.nfma(hi, d.hi, f);
-    let rest = o.nfma(hi, d.lo, rest);
-    let s = Sum { hi, lo: o.mul::<f64>(rest, inverse) };
-    let z = o.sum_mul(s, s);
-    // An exponent of 2^11 brings out what is lost here: the first two coefficients are sums.
-    let p = o.polynomial(z.hi, &ATANH_REST_FULL[1..]);
-    let p = o.mul::<f64>(z.hi, p);
-    let fifth = o.constant(ATANH_REST_FULL[0]);
-    let p = o.fast_two_sum(fifth, p);
-    let p = o.sum_mul(z, p);
-    let third = o.constant(TWO_THIRDS[0]);
-    let q = o.fast_two_sum(third, p.hi);
-    let lo = o.add_c(p.lo, TWO_THIRDS[1]);
-    let p = Sum { hi: q.hi, lo: o.add::<f64>(q.lo, lo) };
-    let cube = o.sum_mul(s, z);
-    let rest = o.sum_mul(cube, p);
-    let twice = o.add::<f64>(s.hi, s.hi);
-    let y = o.fast_two_sum(twice, rest.hi);
-    let lo = o.fma_c(s.lo, 2.0, y.lo);
-    let lo = o.add::<f64>(lo, rest.lo);
-    // e·ln 2: two exact products and a small one.
-    let head = o.mul_c(e, LN2[0]);
-    let sum = o.fast_two_sum(head, y.hi);
-    let lo = o.fma_c(e, LN2[2], lo);
-    let lo = o.fma_c(e, LN2[1], lo);
-    let lo = o.add::<f64>(sum.lo, lo);
-    o.fast_two_sum(sum.hi, lo)
-}
-
-/// a^y for a ≥ 0 and a finite y; NaN for NaN.
-#[inline(always)]
-fn power_of_magnitude<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
-    let l = precise_log::<O, P>(o, a);
-    let l = Sum::<O> { hi: logarithm_ends::ends::<O, f64>(o, a, l.hi), lo: l.lo };
-    // y·log a, held where its exponential is 0 or infinite already.
-    let (least, most) = if P::FULL { (-800.0, 800.0) } else { (-200.0, 200.0) };
-    let product = o.mul::<f64>(y, l.hi);
-    let hi = o.at_most(product, most);
-    let hi = o.at_least(hi, least);
-    let zero = o.constant(0.0);
-    let lo = if P::FULL {
-        let minus = o.neg::<f64>(product);
-        let lo = o.fma::<f64>(y, l.hi, minus);
-        let lo = o.fma::<f64>(y, l.lo, lo);
-        let held = o.cmp::<f64>(Cmp::Eq, hi, product);
-        o.select::<f64>(held, lo, zero)
-    } else {
-        zero
-    };
-    exponential::<O, P>(o, hi, lo)
-}
-
-/// x^y from r = |x|^y, with what the sign of x and exceptional operands change.
-#[inline(always)]
-fn power<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>, r: O::V<T>) -> O::V<T> {
-    let (zero, one) = (o.splat(T::ZERO), o.splat(T::ONE));
-    // A negative base: the sign of an odd power, and NaN for what is no power of it.
-    let whole = o.trunc::<T>(y);
-    let integral = o.cmp::<T>(Cmp::Eq, whole, y);
-    let half = o.splat(T::from_f64(0.5));
-    let half = o.mul::<T>(whole, half);
-    let even = o.trunc::<T>(half);
-    let even = o.cmp::<T>(Cmp::Eq, even, half);
-    let odd = o.mask_not::<T>(even);
-    let odd = o.mask_and::<T>(integral, odd);
-    let minus_zero = o.splat(T::of_bits(T::SIGN));
-    let sign = o.select::<T>(odd, minus_zero, zero);
-    let sign = o.bits::<T>(sign);
-    let x_bits = o.bits::<T>(x);
-    let sign = o.and::<T::Bits>(sign, x_bits);
-    let r = o.bits::<T>(r);
-    let r = o.xor::<T::Bits>(r, sign);
-    let minus_infinity = o.splat(T::from_f64(f64::NEG_INFINITY));
-    let below = o.cmp::<T>(Cmp::Lt, x, zero);
-    let finite = o.cmp::<T>(Cmp::Gt, x, minus_infinity);
-    let broken = o.mask_not::<T>(integral);
-    let no_power = o.mask_and::<T>(below, finite);
-    let no_power = o.mask_and::<T>(no_power, broken);
-    // All ones are a NaN.
-    let nan = o.splat(T::of_bits(<T::Bits as Num>::MINUS_ONE));
-    let nan = o.select::<T>(no_power, nan, zero);
-    let nan = o.bits::<T>(nan);
-    let r = o.or::<T::Bits>(r, nan);
-    let r = o.of_bits::<T>(r);
-    // By definition.
-    let first = o.cmp::<T>(Cmp::Eq, y, one);
-    let r = o.select::<T>(first, x, r);
-    let reciprocal = o.div::<T>(one, x);
-    let minus_one = o.splat(T::MINUS_ONE);
-    let inverse = o.cmp::<T>(Cmp::Eq, y, minus_one);
-    let r = o.select::<T>(inverse, reciprocal, r);
-    let square = o.mul::<T>(x, x);
-    let two = o.splat(T::from_f64(2.0));
-    let two = o.cmp::<T>(Cmp::Eq, y, two);
-    let r = o.select::<T>(two, square, r);
-    let unit = o.cmp::<T>(Cmp::Eq, x, one);
-    let y_zero = o.cmp::<T>(Cmp::Eq, y, zero);
-    let unit = o.mask_or::<T>(unit, y_zero);
-    o.select::<T>(unit, one, r)
-}
-
-/// x^y, its special cases in the type of the operands.
-#[inline(always)]
-fn pow<O: Ops, P: Precision, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
-    let a = compare::magnitude::<O, T>(o, x);
-    let a = o.of_bits::<T>(a);
-    // 1 to an infinite power is 1: as if to the largest finite one, which is as good for any other base.
-    let most = o.splat(T::of_bits(T::INFINITY.minus(<T::Bits as Num>::ONE)));
-    let least = o.neg::<T>(most);
-    let above = o.cmp::<T>(Cmp::Lt, most, y);
-    let exponent = o.select::<T>(above, most, y);
-    let below = o.cmp::<T>(Cmp::Lt, exponent, least);
-    let exponent = o.select::<T>(below, least, exponent);
-    let (a, exponent) = (to_work::<O, T>(o, a), to_work::<O, T>(o, exponent));
-    let r = power_of_magnitude::<O, P>(o, a, exponent);
-    let r = from_work::<O, T>(o, r);
-    power::<O, T>(o, x, y, r)
-}
-
-/// e^(hi + lo)
-#[inline(always)]
-fn exponential<O: Ops, P: Precision>(o: &mut O, hi: O::V<f64>, lo: O::V<f64>) -> O::V<f64> {
-    let magic = o.constant(MAGIC);
-    let n = o.fma_c(hi, LOG2_E[0], magic);
-    let n = o.add_c(n, -MAGIC);
-    let r = o.fma_c(n, -LN2_DD[0], hi);
-    let lo = if P::FULL { o.fma_c(n, -LN2_DD[1], lo) } else { lo };
-    let r = Sum { hi: r, lo };
-    let y = exp_of_reduced::<O, P>(o, r);
-    let y = o.rounded(y);
-    scale::<O, P>(o, y, n)
 }
 
 /// How many low bits of the exponent are worked off in line; more take the loop.

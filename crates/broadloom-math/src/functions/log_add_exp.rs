@@ -1,0 +1,232 @@
+//! logaddexp of float64: m + log1p(e^(k−m)) for m ≥ k, the exponential and the logarithm as sums of two doubles.
+//!
+//! Where the two terms cancel, and where an operand is infinite or NaN or the result is next to 0, the slow path computes the
+//! result. So the exponential is a normal number, e^−700 standing for what is less, and 1 + e^(k−m) needs no other exponent
+//! than 0 or 1.
+
+use crate::functions::coefficients::{ATANH_FULL, EXP_FULL, LN2, LN2_DD, LOG2_E};
+use crate::functions::exponential::{precise_exp_of_reduced, reduce};
+use crate::functions::float64::{Float64, Full, MAGIC_EXPONENT, Sum, power_of_two, scale_sum};
+use crate::functions::logarithm::log1p_of_sum;
+use crate::functions::power::precise_log;
+use crate::functions::sum_near_one::sum_less_one;
+use crate::host::Scalar;
+use crate::ops::{Cmp, Ops, Rare2};
+
+/// e^(k−m) for m ≥ k, or e^−700 where that is less.
+#[inline(always)]
+fn exp_of_difference<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> Sum<O> {
+    let minus_m = o.neg::<f64>(m);
+    let d = o.two_sum(k, minus_m);
+    let zero = o.constant(0.0);
+    let far = o.is(d.hi, Cmp::Lt, -700.0);
+    let hi = o.put(far, -700.0, d.hi);
+    let lo = o.select::<f64>(far, zero, d.lo);
+    // n·ln 2 + r + lo, and 2^n
+    let magic = o.constant(MAGIC_EXPONENT);
+    let t = o.fma_c(hi, LOG2_E[0], magic);
+    let n = o.add_c(t, -MAGIC_EXPONENT);
+    let r = o.fma_c(n, -LN2_DD[0], hi);
+    let lo = o.fma_c(n, -LN2_DD[1], lo);
+    let power = power_of_two(o, t);
+    let y = precise_exp_of_reduced(o, Sum { hi: r, lo });
+    Sum { hi: o.mul::<f64>(y.hi, power), lo: o.mul::<f64>(y.lo, power) }
+}
+
+/// 1 + t = 2^e·(1 + f + low) with e = 0 or 1 and 1 + f below √2, for a sum from 0 to 1.
+struct Split<O: Ops> {
+    f: O::V<f64>,
+    low: O::V<f64>,
+    /// 2 + f
+    d: O::V<f64>,
+    /// e·ln 2: 32 bits, and the rest.
+    head: O::V<f64>,
+    tail: O::V<f64>,
+}
+
+#[inline(always)]
+fn split<O: Ops>(o: &mut O, t: Sum<O>) -> Split<O> {
+    // f is t or (t − 1)/2.
+    let (zero, one) = (o.constant(0.0), o.constant(1.0));
+    let large = o.is(t.hi, Cmp::Gt, std::f64::consts::SQRT_2 - 1.0);
+    let factor = o.put(large, 0.5, one);
+    let less = o.put(large, -0.5, zero);
+    let f = o.fma::<f64>(t.hi, factor, less);
+    let lost = o.sub::<f64>(less, f);
+    let low = o.fma::<f64>(t.hi, factor, lost);
+    let low = o.fma::<f64>(t.lo, factor, low);
+    let d = o.add_c(f, 2.0);
+    let head = o.put(large, LN2[0], zero);
+    let tail = o.put(large, LN2[1] + LN2[2], zero);
+    Split { f, low, d, head, tail }
+}
+
+/// log(1 + t) for a sum from 0 to 1, rounded at about 2^−59 of itself.
+#[inline(always)]
+fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
+    let Split { f, low, d, head, tail } = split(o, t);
+    // s = (f + low)/(2 + f + low), its low part in the first order.
+    let one = o.constant(1.0);
+    let inverse = o.div::<f64>(one, d);
+    let s = o.mul::<f64>(f, inverse);
+    let rest = o.fma_c(s, -2.0, f);
+    let rest = o.nfma(s, f, rest);
+    let more = o.nfma(s, low, low);
+    let rest = o.add::<f64>(rest, more);
+    let s_low = o.mul::<f64>(rest, inverse);
+    let z = o.mul::<f64>(s, s);
+    let p = o.polynomial(z, &ATANH_FULL);
+    let cube = o.mul::<f64>(s, z);
+    let two = o.constant(2.0);
+    let slope = o.fma::<f64>(z, two, two);
+    let hi = o.fma::<f64>(s, two, head);
+    let kept = o.sub::<f64>(head, hi);
+    let lo = o.fma::<f64>(s, two, kept);
+    let lo = o.add::<f64>(lo, tail);
+    let lo = o.fma::<f64>(s_low, slope, lo);
+    let lo = o.fma::<f64>(cube, p, lo);
+    Sum { hi, lo }
+}
+
+/// Results below this take the slow path: what e^−700 stands for is nothing beside others.
+const LEAST: f64 = 1e-270;
+
+/// log(e^x1 + e^x2)
+#[inline(always)]
+pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
+    let first = o.cmp::<f64>(Cmp::Ge, x1, x2);
+    let m = o.select::<f64>(first, x1, x2);
+    let k = o.select::<f64>(first, x2, x1);
+    let t = exp_of_difference(o, m, k);
+    let l = log1p(o, t);
+    let y = o.two_sum(m, l.hi);
+    let lo = o.add::<f64>(y.lo, l.lo);
+    let y = o.add::<f64>(y.hi, lo);
+    // The errors count where the two terms nearly cancel. Infinities have become NaN.
+    let magnitude = o.abs(y);
+    let sixteen = o.constant(16.0);
+    let scaled = o.fma_to_c(magnitude, sixteen, -16.0 * LEAST);
+    let ordinary = o.cmp::<f64>(Cmp::Ge, scaled, l.hi);
+    let exceptional = o.mask_not::<f64>(ordinary);
+    o.rare2::<Exceptional, f64>(exceptional, m, k, y)
+}
+
+/// logaddexp where the sum of the exponentials is near 1, or an operand is infinite or NaN.
+pub(crate) struct Exceptional;
+
+impl Rare2<f64> for Exceptional {
+    fn call(a: f64, b: f64) -> f64 {
+        if a.is_nan() || b.is_nan() {
+            return a + b;
+        }
+        let (m, k) = if a >= b { (a, b) } else { (b, a) };
+        if m.is_infinite() || k - m < -800.0 {
+            return m;
+        }
+        // The exponential is its own logarithm where it is that small.
+        let is_small = m >= 0.0 || k - m < -600.0;
+        let ((y, l), digits) = if is_small { (small_sum(m, k), 16.0) } else { (precise_sum(m, k), 64.0) };
+        if m >= 0.0 || y.abs() * digits >= l {
+            return y;
+        }
+        // log1p of e^m + e^k − 1, in fixed point.
+        let t = sum_less_one(m, k);
+        if t.is_tiny() {
+            return t.rounded();
+        }
+        let [hi, lo] = t.parts();
+        let y = log1p_of_sum::<_, Full>(&mut Scalar, hi, Some(lo));
+        y.hi + y.lo
+    }
+}
+
+/// m + l and l = log(1 + e^(k−m)), which is good to some 2^−62.
+fn precise_sum(m: f64, k: f64) -> (f64, f64) {
+    let o = &mut Scalar;
+    let d = o.two_sum(k, -m);
+    let reduced = reduce::<_, Full>(o, d.hi);
+    let (n, r, rest) = (reduced.n, reduced.r.hi, reduced.r.lo + d.lo);
+    // e^r = 1 + r + r²/2 + r³/6 + r⁴·q, the first four terms exactly or as sums.
+    let q = o.polynomial(r, &EXP_FULL[2..]);
+    let half_square = o.two_product(0.5 * r, r);
+    let cube = o.sum_mul_c(half_square, [r, 0.0]);
+    let cube = o.sum_mul_c(cube, [2.0 * EXP_FULL[1], 0.0]);
+    let y = o.fast_two_sum(1.0, r);
+    let z = o.fast_two_sum(y.hi, half_square.hi);
+    let w = o.fast_two_sum(z.hi, cube.hi);
+    let lo = (r * r) * (r * r) * q + (y.lo + half_square.lo + z.lo + cube.lo + w.lo);
+    let lo = lo + rest * (w.hi + lo);
+    let t = o.fast_two_sum(w.hi, lo);
+    let t = scale_sum::<_, Full>(o, t, n);
+    let Split { f, low, d, head, tail } = split(o, t);
+    let l = precise_log(o, f, d, Some(low), head, |_, lo| lo + tail);
+    let y = o.two_sum(m, l.hi);
+    (y.hi + (y.lo + l.lo), l.hi)
+}
+
+/// m + t and t = e^(k−m), which may be subnormal; without digits where the terms cancel.
+fn small_sum(m: f64, k: f64) -> (f64, f64) {
+    let o = &mut Scalar;
+    let reduced = reduce::<_, Full>(o, k - m);
+    let t = precise_exp_of_reduced(o, reduced.r);
+    let t = scale_sum::<_, Full>(o, t, reduced.n);
+    let y = o.two_sum(m, t.hi);
+    (y.hi + (y.lo + t.lo), t.hi)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::functions::LogAddExp;
+    use crate::ops::Binary;
+
+    fn logaddexp(x1: f64, x2: f64) -> f64 {
+        <LogAddExp as Binary<f64>>::call(&mut Scalar, x1, x2)
+    }
+
+    /// e^x2 is subnormal, and was rounded once more on its way through the series. Expected values, in units of 2^−1074:
+    /// mpmath, e^−725 = 277150689.43…, e^−730 = 1867426.66…, e^−735 = 12582.62….
+    #[test]
+    fn a_subnormal_term_of_logaddexp_is_left_alone() {
+        for (x2, exact) in [(-725.0, 277150689.43), (-730.0, 1867426.66), (-735.0, 12582.62)] {
+            let got = logaddexp(0.0, x2).to_bits() as f64;
+            assert!((got - exact).abs() < 1.0, "logaddexp(0, {x2}) is {got} units, not {exact}");
+        }
+    }
+
+    /// What stands for the exponentials below e^−700 must not be seen: m is next to nothing itself, or nothing.
+    #[test]
+    fn a_term_far_below_a_small_one_adds_nothing() {
+        for m in [0.0, 5e-324, 1e-310, 1e-300, 1e-290, -1e-300, -5e-324, 1e-271, 1e-200, 3.0] {
+            for k in [f64::NEG_INFINITY, f64::MIN, -1e9, -801.0] {
+                assert_eq!(logaddexp(m, k), m, "logaddexp({m}, {k})");
+                assert_eq!(logaddexp(k, m), m, "logaddexp({k}, {m})");
+            }
+        }
+    }
+
+    /// Both terms are next to nothing. Expected values: mpmath, m + log1p(e^(k − m)) with 800 digits.
+    #[test]
+    fn results_next_to_nothing_have_their_digits() {
+        for (m, k, exact) in EXPECTED {
+            let got = logaddexp(m, k);
+            let ulp = got.abs().next_up() - got.abs();
+            assert!((got - exact).abs() <= ulp, "logaddexp({m}, {k}) is {got}, not {exact}");
+        }
+    }
+
+    const EXPECTED: [(f64, f64, f64); 12] = [
+        (1e-300, -700.0, 1.0000985967654377e-300),
+        (1e-290, -690.0, 1.0000000002171738e-290),
+        (-1e-300, -690.0, 1.171738281389827e-300),
+        (-1e-300, -750.0, -1e-300),
+        (-1e-305, -702.0, 3.343621176711151e-306),
+        (-5e-324, -744.0, 5e-324),
+        (-1e-320, -735.0, 5.217e-320),
+        (3e-305, -700.0, 1.285967654375977e-304),
+        (-1e-271, -640.0, -9.999998874017652e-272),
+        (0.0, -690.0, 2.171738281389827e-300),
+        (-0.0, -650.0, 5.111951948651156e-283),
+        (-9.85967654375977e-305, -700.0, 8.5e-322),
+    ];
+}

@@ -1,0 +1,144 @@
+//! What signs and exceptional operands change in a power, for float64 and float32.
+//!
+//! Negative bases, zeros, and the exponents 0, 1 and 2 are computed along with all others. Bases that are subnormal, infinite or
+//! NaN take the slow path, and so do the exponent −1 and those that are NaN, infinite or too large for their parity to be in a
+//! sum's last bit: none of them is worth an instruction in every other power.
+
+use crate::dtype::{Float, Int, Num};
+use crate::functions::compare;
+use crate::ops::{Cmp, Ops, Rare2};
+
+/// A type with powers of its own.
+pub(crate) trait Power: Float {
+    /// The signed integers of its width.
+    type Signed: Int;
+    /// The bits of the least normal number.
+    const LEAST_NORMAL: Self::Bits;
+    /// 1.5 · 2^(DIGITS − 1): a number below a third of it that is added leaves its nearest integer in the low bits.
+    const MAGIC: Self;
+    /// The exponents from which on the slow path is taken: a third of [`Power::MAGIC`].
+    const LARGE: Self;
+    /// a^y for a positive finite `a` and a finite `y`.
+    fn power(a: Self, y: Self) -> Self;
+}
+
+impl Power for f64 {
+    type Signed = i64;
+    const LEAST_NORMAL: u64 = f64::MIN_POSITIVE.to_bits();
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    const LARGE: f64 = Self::MAGIC / 3.0;
+    fn power(a: f64, y: f64) -> f64 {
+        super::float64::power_of_any(a, y)
+    }
+}
+
+impl Power for f32 {
+    type Signed = i32;
+    const LEAST_NORMAL: u32 = f32::MIN_POSITIVE.to_bits();
+    const MAGIC: f32 = 12_582_912.0;
+    const LARGE: f32 = Self::MAGIC / 3.0;
+    fn power(a: f32, y: f32) -> f32 {
+        super::float32::power_of_any(a, y)
+    }
+}
+
+/// The lanes that take the slow path.
+#[inline(always)]
+pub(crate) fn exceptional<O: Ops, T: Power>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::M<T> {
+    // With the bits of the least normal number added, those of infinities and NaN are negative, and those of subnormal
+    // numbers below twice as much.
+    let base = compare::magnitude::<O, T>(o, x);
+    let least = o.splat(T::LEAST_NORMAL);
+    let moved = o.add::<T::Bits>(base, least);
+    let moved = o.int_resize::<T::Bits, T::Signed>(moved);
+    let twice = o.splat(T::Signed::wrap(T::LEAST_NORMAL.plus(T::LEAST_NORMAL).wide()));
+    let base = o.cmp::<T::Signed>(Cmp::Lt, moved, twice);
+    let base = o.mask_resize::<T::Signed, T>(base);
+    let zero = o.splat(T::ZERO);
+    let not_zero = o.cmp::<T>(Cmp::Ne, x, zero);
+    let base = o.mask_and::<T>(base, not_zero);
+    let exponent = compare::magnitude::<O, T>(o, y);
+    let exponent = o.int_resize::<T::Bits, T::Signed>(exponent);
+    let large = o.splat(T::Signed::wrap(T::LARGE.bits().wide()));
+    let large = o.cmp::<T::Signed>(Cmp::Ge, exponent, large);
+    let large = o.mask_resize::<T::Signed, T>(large);
+    let minus_one = o.splat(T::MINUS_ONE);
+    let inverse = o.cmp::<T>(Cmp::Eq, y, minus_one);
+    let exponent = o.mask_or::<T>(large, inverse);
+    o.mask_or::<T>(base, exponent)
+}
+
+/// x^y from r = |x|^y, but for [`exceptional`] lanes.
+#[inline(always)]
+pub(crate) fn finish<O: Ops, T: Power>(o: &mut O, x: O::V<T>, y: O::V<T>, r: O::V<T>) -> O::V<T> {
+    let (zero, one) = (o.splat(T::ZERO), o.splat(T::ONE));
+    // 0^0 is the one that has come out wrong.
+    let y_zero = o.cmp::<T>(Cmp::Eq, y, zero);
+    let r = o.select::<T>(y_zero, one, r);
+    // The sign of an odd power of a negative base: the parity becomes the highest bit.
+    let magic = o.splat(T::MAGIC);
+    let sum = o.add::<T>(y, magic);
+    let whole = o.sub::<T>(sum, magic);
+    let fraction = o.cmp::<T>(Cmp::Ne, whole, y);
+    let parity = o.bits::<T>(sum);
+    let parity = o.shl_const::<T::Bits>(parity, <T::Bits as Int>::WIDTH - 1);
+    let parity = o.of_bits::<T>(parity);
+    let parity = o.select::<T>(fraction, zero, parity);
+    let parity = o.bits::<T>(parity);
+    let x_bits = o.bits::<T>(x);
+    let sign = o.and::<T::Bits>(parity, x_bits);
+    let r = o.bits::<T>(r);
+    let r = o.xor::<T::Bits>(r, sign);
+    let r = o.of_bits::<T>(r);
+    // No power of a negative base.
+    let below = o.cmp::<T>(Cmp::Lt, x, zero);
+    let broken = o.mask_and::<T>(below, fraction);
+    let nan = o.splat(T::of_bits(T::NAN));
+    let r = o.select::<T>(broken, nan, r);
+    // By definition.
+    let square = o.mul::<T>(x, x);
+    let two = o.splat(T::from_f64(2.0));
+    let two = o.cmp::<T>(Cmp::Eq, y, two);
+    o.select::<T>(two, square, r)
+}
+
+/// The powers of the slow path.
+pub(crate) struct Exceptional;
+
+impl<T: Power> Rare2<T> for Exceptional {
+    fn call(x: T, y: T) -> T {
+        let infinity = T::of_bits(T::INFINITY);
+        let is_nan = |x: T| x.partial_cmp(&x).is_none();
+        if y == T::ONE {
+            return x;
+        }
+        if y == T::ZERO || x == T::ONE {
+            return T::ONE;
+        }
+        if is_nan(x) || is_nan(y) {
+            return T::of_bits(T::NAN);
+        }
+        if y == T::MINUS_ONE {
+            return T::ONE.over(x);
+        }
+        if y == T::from_f64(2.0) {
+            return x.times(x);
+        }
+        let negative = x.bits().and(T::SIGN) != <T::Bits as Num>::ZERO;
+        let whole = y.toward_zero();
+        let half = whole.times(T::from_f64(0.5));
+        let odd = whole == y && half.toward_zero() != half;
+        let a = if negative { x.opposite() } else { x };
+        let grows = (a > T::ONE) == (y > T::ZERO);
+        let r = if x < T::ZERO && a < infinity && whole != y {
+            T::of_bits(T::NAN)
+        } else if a == T::ONE {
+            T::ONE
+        } else if a == T::ZERO || a == infinity || y == infinity || y == infinity.opposite() {
+            if grows { infinity } else { T::ZERO }
+        } else {
+            T::power(a, y)
+        };
+        if negative && odd { r.opposite() } else { r }
+    }
+}
