@@ -3,6 +3,7 @@
 
     pip install mpmath==1.3.0
     python3 scripts/coefficients.py > crates/broadloom-math/src/functions/coefficients.rs
+    python3 scripts/coefficients.py near > crates/broadloom-math/src/functions/near_coefficients.rs
     python3 scripts/coefficients.py LOG_SINGLE     # without the other tables, to look at
 
 Each polynomial is the minimax one for its weight (Remez exchange over a Chebyshev grid, 60 digits), with its
@@ -326,6 +327,8 @@ TABLES = [
      "atan(t) ≈ t + t·z·P(z), z = t²", "|t| ≤ 1/2", "of t"),
     ("ASIN_SINGLE", asin_tail, 0, mpf("0.25"), {"single": 4}, lambda z: z,
      "asin(x) ≈ x + x·z·P(z), z = x²", "|x| ≤ 1/2", "of x"),
+    ("CBRT_SINGLE", lambda h: (1 - h) ** (-mpf(2) / 3), mpf("-0.1035"), mpf("0.1035"), {"single": 3}, lambda h: (1 - h) ** (mpf(2) / 3),
+     "(1 − h)^(−2/3) ≈ P(h)", "|h| ≤ 0.1035", "of the result"),
     ("ERF_SINGLE", erf_tail, 0, mpf("0.663"), {"single": 4}, lambda u: u / mp.erf(mp.sqrt(u)) * mp.sqrt(u) if u else mpf(0),
      "erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x²", "|x| ≤ 0.814", "of the result"),
     ("ERFC_LOG_SINGLE", erfc_log_rest, mpf("0.81") - ERFC_LOG_POINT, 4 - ERFC_LOG_POINT, {"single": 5},
@@ -345,7 +348,24 @@ SINGLY = {"ERFC": 2, "ERF_SINGLE": 3}
 POLISHED = {"EXPM1_SINGLE", "COSH_SINGLE", "SINH_SINGLE", "LOG_SINGLE", "LOG_CENTRED_SINGLE", "ATANH_SINGLE"}
 
 # Tables around 0 that take the slower fit, on fewer points.
-LAWSON = {"ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
+LAWSON = {"CBRT_SINGLE", "ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
+
+
+# The degrees of the polynomials behind the nearest float32, for an error of 2^-43 and less.
+NEAR = {
+    "EXP": 7, "COSH": 3, "SINH": 3, "LOG": 13, "SIN": 4, "COS": 3, "ATAN": 7, "ASIN": 8, "ERF": 8, "ERF_FAR": 7,
+}
+# erfc has an interval of its own where the result is no float64.
+NEAR_OF_SHORT_INTERVAL = {"ERFC": 16}
+
+
+def near_tables():
+    """The tables with the degrees of `NEAR`, each once."""
+    left = dict(NEAR)
+    for name, function, lo, hi, variants, *rest in TABLES:
+        degree = left.pop(name, None) or ("short" in variants and NEAR_OF_SHORT_INTERVAL.get(name))
+        if degree:
+            yield (name, function, lo, hi, {"near": degree}, *rest)
 
 
 def literal(x, single=False):
@@ -386,19 +406,8 @@ def constant(name, doc, values):
     return f"/// {doc}\npub const {name}: {kind} = {text};\n"
 
 
-def main():
-    out = [
-        "//! Constants of the transcendental functions. Made by `scripts/coefficients.py` (mpmath); not edited by hand.",
-        "//!",
-        "//! A polynomial's coefficients stand lowest power first. `FULL` is for float64 results, `SHORT` for float64",
-        "//! arithmetic behind a float32 or float16 result, `SINGLE` for float32 arithmetic. Bounds are of the rounded",
-        "//! coefficients, before any rounding in the evaluation.",
-        "#![expect(clippy::approx_constant, reason = \"they are what they look like, to the digits that count\")]",
-        "",
-    ]
-    for name, function, lo, hi, variants, weight, form, interval, relative in TABLES:
-        if len(sys.argv) > 1 and name not in sys.argv[1:]:
-            continue
+def polynomials(tables, out):
+    for name, function, lo, hi, variants, weight, form, interval, relative in tables:
         for variant, degree in variants.items():
             single = variant == "single"
             rounding = to_single if single else to_double
@@ -417,6 +426,36 @@ def main():
             out += [f"    {literal(c, single)}," for c in coefficients]
             out.append("];\n")
             print(name_of, mp.nstr(mp.log(worst, 2), 5), file=sys.stderr)
+
+
+def main_near():
+    out = [
+        "//! Polynomials behind the nearest float32. Made by `scripts/coefficients.py near` (mpmath); not edited by hand.",
+        "//!",
+        "//! They stand as those of `functions::coefficients` do, whose tables of these names are for other errors.",
+        "",
+    ]
+    polynomials(near_tables(), out)
+    write(out)
+
+
+def write(out):
+    text = "\n".join(out) + "\n"
+    formatted = subprocess.run(["rustfmt", "--edition", "2024", "--config", "max_width=110"], input=text, capture_output=True, text=True)
+    sys.stdout.write(formatted.stdout if formatted.returncode == 0 else text)
+
+
+def main():
+    out = [
+        "//! Constants of the transcendental functions. Made by `scripts/coefficients.py` (mpmath); not edited by hand.",
+        "//!",
+        "//! A polynomial's coefficients stand lowest power first. `FULL` is for float64 results, `SHORT` for float64",
+        "//! arithmetic behind a float32 or float16 result, `SINGLE` for float32 arithmetic. Bounds are of the rounded",
+        "//! coefficients, before any rounding in the evaluation.",
+        "#![expect(clippy::approx_constant, reason = \"they are what they look like, to the digits that count\")]",
+        "",
+    ]
+    polynomials([table for table in TABLES if len(sys.argv) == 1 or table[0] in sys.argv[1:]], out)
     ln2 = mp.log(2)
     out.append(constant("LN2", "ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.", split(ln2, 32, 32)))
     out.append(constant("LN2_DD", "ln 2 as a double-double.", double_double(ln2)))
@@ -479,10 +518,8 @@ def main():
     for k in range(words):
         out.append(f"    0x{(digits >> (64 * (words - 1 - k))) & (2**64 - 1):016x},")
     out.append("];")
-    text = "\n".join(out) + "\n"
-    formatted = subprocess.run(["rustfmt", "--edition", "2024", "--config", "max_width=110"], input=text, capture_output=True, text=True)
-    sys.stdout.write(formatted.stdout if formatted.returncode == 0 else text)
+    write(out)
 
 
 if __name__ == "__main__":
-    main()
+    main_near() if sys.argv[1:] == ["near"] else main()

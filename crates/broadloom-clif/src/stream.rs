@@ -194,12 +194,13 @@ impl Call<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::ops::ControlFlow;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
     use broadloom_ir::{DType, Op};
-    use broadloom_mem::Stores;
+    use broadloom_mem::{AliasPolicy, Nest, Scratch, Stores, View, ViewMut};
 
     use super::*;
     use crate::code::{Compiled, Constant};
@@ -219,7 +220,7 @@ mod tests {
         }
     }
 
-    static STREAMED: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static STREAMED: Cell<usize> = const { Cell::new(0) });
 
     /// What stands for code with such stores: the kernel's outputs but for one more in the first, so that they can be
     /// told from the usual code's.
@@ -244,7 +245,7 @@ mod tests {
                 byte.ptr.cast::<i8>().add(column).write(x as i8);
             }
         }
-        STREAMED.fetch_add(cols, Ordering::Relaxed);
+        STREAMED.with(|streamed| streamed.set(streamed.get() + cols));
     }
 
     fn compiled() -> Compiled {
@@ -276,7 +277,7 @@ mod tests {
                 let (sums, bytes) = &mut *out;
                 sums.0.fill(-7);
                 bytes.0.fill(-7);
-                let before = STREAMED.load(Ordering::Relaxed);
+                let before = STREAMED.with(Cell::get);
                 let input = broadloom_mem::bytes_of(&x[..n]);
                 let outputs = [
                     broadloom_mem::bytes_of_mut(&mut sums.0[a..a + n]),
@@ -293,10 +294,54 @@ mod tests {
                     let more = i32::from(both && (head..end).contains(&i));
                     assert_eq!((sums.0[a + i], bytes.0[b + i]), (x + x + more, x as i8), "{n} {a} {b} {i}");
                 }
-                let streamed = STREAMED.load(Ordering::Relaxed) - before;
+                let streamed = STREAMED.with(Cell::get) - before;
                 assert_eq!(streamed, if both { end - head } else { 0 }, "{n} {a} {b}");
                 assert!(sums.0[..a].iter().chain(&sums.0[a + n..]).all(|&v| v == -7), "{n} {a} {b}");
                 assert!(bytes.0[..b].iter().chain(&bytes.0[b + n..]).all(|&v| v == -7), "{n} {a} {b}");
+            }
+        }
+    }
+
+    /// Rows of a block, wherever they begin: short ones through tiles, of one piece or several, and so by the usual code; long ones
+    /// by code with non-temporal stores.
+    #[test]
+    fn rows_of_every_length() {
+        let compiled = compiled();
+        for cols in [33, 64, 100, 999, 1000, 1640, 3000, 7001, LONG_ROW / 4] {
+            for (a, b) in [(0, 0), (1, 3), (15, 62), (16, 16)] {
+                let rows = if cols < 200 { 50 } else { 3 };
+                let x: Vec<i32> = (0..cols as i32).map(|i| i * 3 - 500).collect();
+                let (mut sums, mut bytes) = (vec![-7i32; rows * cols + 40], vec![-7i8; rows * cols + 80]);
+                let shape = [rows, cols];
+                // One row for all, so that there are rows.
+                let input = View::new(broadloom_mem::bytes_of(&x), 4, 0, &shape, &[0, 4]).expect("inside");
+                let first = ViewMut::new(
+                    broadloom_mem::bytes_of_mut(&mut sums),
+                    4,
+                    4 * a,
+                    &shape,
+                    &[4 * cols as isize, 4],
+                );
+                let second =
+                    ViewMut::new(broadloom_mem::bytes_of_mut(&mut bytes), 1, b, &shape, &[cols as isize, 1]);
+                let outputs = [first.expect("inside"), second.expect("inside")];
+                let mut nest = Nest::new(&shape, &[input], outputs).expect("a nest");
+                let before = STREAMED.with(Cell::get);
+                let _ = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
+                    compiled.run(block, &[], &mut []).expect("the kernel's block");
+                    ControlFlow::Continue(())
+                });
+                let by_the_row = STREAMED.with(Cell::get) > before;
+                assert!(!by_the_row || cols * 4 >= LONG_ROW, "{cols} {a} {b}");
+                for i in 0..rows * cols {
+                    let x = x[i % cols];
+                    let more = if by_the_row { sums[a + i] - x - x } else { 0 };
+                    assert!(matches!(more, 0 | 1), "{cols} {a} {b} {i}");
+                    assert_eq!((sums[a + i] - more, bytes[b + i]), (x + x, x as i8), "{cols} {a} {b} {i}");
+                }
+                let around = |n: usize, of: usize| (0..of).chain(of + rows * cols..n);
+                assert!(around(sums.len(), a).all(|i| sums[i] == -7), "{cols} {a} {b}");
+                assert!(around(bytes.len(), b).all(|i| bytes[i] == -7), "{cols} {a} {b}");
             }
         }
     }

@@ -341,11 +341,13 @@ impl Graph {
         self.intern(kind, dtype, shape)
     }
 
-    /// The value of the op, if its operands are constants; not of one whose evaluation may fail.
+    /// The value of the op, if its operands are constants; not of one whose evaluation may fail, or that nothing computes
+    /// as accurately as is asked for.
     fn fold(&mut self, op: Op, args: &Args<NodeId>) -> Option<Scalar> {
         if self.faults(op, args) {
             return None;
         }
+        let op = self.as_accurate(op, args)?;
         let mut values: SmallVec<[Scalar; 3]> = SmallVec::new();
         let mut from_slot = false;
         for &arg in args.iter() {
@@ -383,6 +385,7 @@ impl Graph {
     }
 }
 
+mod accuracy;
 #[cfg(test)]
 pub(crate) mod inferred;
 

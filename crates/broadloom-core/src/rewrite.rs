@@ -3,8 +3,10 @@
 //! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping)
 //! and never drops a node that may fail. A computed NaN whose bits can be read is made the canonical one, whichever
 //! rules apply, so that a rule needs to preserve no bit of it. Rebuilding keeps the types that a node has: only what a rule
-//! newly makes is typed. What options change of the meaning is done here too, whichever rules apply: [`contract`].
+//! newly makes is typed. What options change of the meaning is done here too, whichever rules apply: [`contract`], and after the
+//! rules, which know functions by the names that users write, which of two functions of one name is meant ([`accuracy`]).
 
+mod accuracy;
 pub mod contract;
 mod nan;
 
@@ -31,7 +33,8 @@ pub enum Rules {
 /// Rewrites what the roots need into a new graph.
 ///
 /// # Errors
-/// Only what building a graph can give.
+/// What building a graph can give; [`ErrorKind::DType`](crate::ErrorKind::DType) for a function that is not as accurate as the
+/// graph's semantics ask for.
 pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<NodeId>)> {
     rewrite(graph, roots, rules, |_| ())
 }
@@ -97,6 +100,11 @@ fn rewrite(
         }
         if rules == Rules::On {
             rebuilt = simplify(&mut out, rebuilt, &mut note)?;
+        }
+        let accurate = accuracy::nearest(&mut out, rebuilt)?;
+        if accurate != rebuilt {
+            note(accuracy::NEAREST, accurate);
+            rebuilt = accurate;
         }
         if marks.is_computed_and_read(graph, id) {
             let canonical = nan::canonical(&mut out, rebuilt)?;

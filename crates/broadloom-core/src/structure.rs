@@ -11,9 +11,9 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 use broadloom_ir::scalar::Class;
-use broadloom_ir::{DType, Error, ErrorKind, Result, Scalar};
+use broadloom_ir::{DType, Error, ErrorKind, Op, Result, Scalar};
 
-use crate::graph::{Graph, Leaf, Semantics};
+use crate::graph::{Accuracy, Graph, Leaf, Semantics};
 use crate::layout::Layout;
 use crate::node::{MAX_OPERANDS, NodeId, NodeKind};
 use crate::shape::Shape;
@@ -83,6 +83,8 @@ pub enum KeyLeaf<'s> {
         dtype: DType,
         /// What rules may know of its value.
         class: Class,
+        /// The approximate function of numbers that gave it before there was an expression, if one did.
+        rounded_by: Option<Op>,
     },
 }
 
@@ -166,8 +168,8 @@ impl<'s> Structure<'s> {
             }
             KeyLeaf::Dynamic { slot, dtype } => KeyLeaf::Dynamic { slot: *slot, dtype: *dtype },
             KeyLeaf::Index { len } => KeyLeaf::Index { len: *len },
-            KeyLeaf::Literal { slot, dtype, class } => {
-                KeyLeaf::Literal { slot: *slot, dtype: *dtype, class: *class }
+            KeyLeaf::Literal { slot, dtype, class, rounded_by } => {
+                KeyLeaf::Literal { slot: *slot, dtype: *dtype, class: *class, rounded_by: *rounded_by }
             }
         };
         let nodes = self.nodes.iter().map(|entry| {
@@ -222,14 +224,17 @@ impl<'s> Structure<'s> {
     /// The nodes are typed, so that a node's type follows from its operands' and nothing is promoted or converted.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] for a shape of too many elements, or too many nodes; [`ErrorKind::Internal`] for a literal
-    /// without a value, or an input without a layout.
+    /// [`ErrorKind::Limit`] for a shape of too many elements, or too many nodes; [`ErrorKind::DType`] for a literal that is
+    /// not as accurate as is asked for; [`ErrorKind::Internal`] for a literal without a value, or an input without a layout.
     pub fn graph(self, literals: &[Scalar], semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {
         let mut graph = Graph::new(semantics);
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
         for entry in self.nodes {
-            let kind =
-                entry.try_map(|arg| Ok(ids[arg.index()]), |leaf| leaf.with_value(literals), Clone::clone)?;
+            let kind = entry.try_map(
+                |arg| Ok(ids[arg.index()]),
+                |leaf| leaf.with_value(literals, semantics),
+                Clone::clone,
+            )?;
             ids.push(graph.push(kind)?);
         }
         Ok((graph, self.roots.iter().map(|root| ids[root.index()]).collect()))
@@ -262,18 +267,26 @@ impl KeyLeaf<'_> {
                 state.write_usize(*len);
                 11 << 8
             }
-            KeyLeaf::Literal { slot, dtype, class } => word(3, *slot, *dtype) | (*class as u64) << 16,
+            KeyLeaf::Literal { slot, dtype, class, rounded_by } => {
+                let function = rounded_by.map_or(0, |op| 1 + op as u64);
+                word(3, *slot, *dtype) | (*class as u64) << 16 | function << 20
+            }
         }
     }
 
     /// The graph's leaf, a literal with its value.
-    fn with_value(&self, literals: &[Scalar]) -> Result<Leaf> {
+    fn with_value(&self, literals: &[Scalar], semantics: Semantics) -> Result<Leaf> {
         match self {
             KeyLeaf::Memory { slot, dtype, layout } => {
                 Ok(Leaf::Input { slot: *slot, dtype: *dtype, layout: (**layout).clone() })
             }
             KeyLeaf::Dynamic { slot, .. } => Err(dynamic(*slot)),
             KeyLeaf::Index { len } => Ok(Leaf::Index { layout: Layout::contiguous(Shape::new(&[*len])?) }),
+            KeyLeaf::Literal { rounded_by: Some(op), dtype, .. }
+                if semantics.accuracy == Accuracy::Nearest =>
+            {
+                Err(rounded_before(*op, *dtype))
+            }
             KeyLeaf::Literal { slot, .. } => {
                 let missing = || Error::new(ErrorKind::Internal, format!("literal {slot} has no value"));
                 let value = *literals.get(*slot as usize).ok_or_else(missing)?;
@@ -281,6 +294,14 @@ impl KeyLeaf<'_> {
             }
         }
     }
+}
+
+/// Numbers alone are computed when they are written, before an accuracy is asked for.
+fn rounded_before(op: Op, dtype: DType) -> Error {
+    let why = format!(
+        "{op} of numbers alone is computed as they are, not to the nearest {dtype}, as accuracy = nearest asks for"
+    );
+    Error::new(ErrorKind::DType, why).with_help("give the number a dtype first, such as astype(x, float32)")
 }
 
 fn dynamic(slot: u32) -> Error {
@@ -292,7 +313,7 @@ mod tests {
     use super::*;
     use crate::layout::{Slice, View};
     use crate::node::Args;
-    use broadloom_ir::{HostDeclaration, Op};
+    use broadloom_ir::HostDeclaration;
     use smallvec::smallvec;
     use std::sync::Arc;
 
@@ -312,7 +333,10 @@ mod tests {
     /// Structures that differ in one thing each.
     fn variants() -> Vec<Vec<Entry<'static>>> {
         let (x, y) = (memory(0, &[2, 3]), memory(1, &[2, 3]));
-        let literal = |class| NodeKind::Leaf(KeyLeaf::Literal { slot: 0, dtype: DType::Float32, class });
+        let rounded = |class, rounded_by| {
+            NodeKind::Leaf(KeyLeaf::Literal { slot: 0, dtype: DType::Float32, class, rounded_by })
+        };
+        let literal = |class| rounded(class, None);
         let f = |name| HostDeclaration::new(name, &[DType::Float32], DType::Float32, 1).expect("a name");
         let host =
             |function: &HostDeclaration, i| NodeKind::Host { function: function.clone(), args: args(&[i]) };
@@ -334,6 +358,8 @@ mod tests {
             vec![NodeKind::Leaf(KeyLeaf::Index { len: 7 })],
             vec![literal(Class::One)],
             vec![literal(Class::Two)],
+            vec![rounded(Class::Two, Some(Op::Acos))],
+            vec![rounded(Class::Two, Some(Op::Exp2))],
             vec![x.clone(), apply(Op::Sqrt, &[0])],
             vec![x.clone(), apply(Op::Exp, &[0])],
             vec![x.clone(), apply(Op::Add, &[0, 0])],

@@ -11,6 +11,7 @@ pub mod fold;
 pub mod host;
 pub mod kernel;
 pub mod loop_plan;
+mod nearest;
 pub mod op;
 mod place;
 pub mod recording;

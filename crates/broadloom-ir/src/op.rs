@@ -12,7 +12,8 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions
 /// `(Variant, "name", arity, dtypes, [laws], "doc")`.
 ///
 /// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool and two of one dtype)
-/// - dtypes that it takes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`
+/// - dtypes that it takes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`,
+///   `single` (float32)
 /// - laws: `commutative`; `faults` (integer division by zero); `moves` (propagates NaN bits); `canonical` (names the
 ///   canonical NaN by its bits); `reads_sign` (of its last operand); `divides` (integers go to float64); `approximate` (a
 ///   float result may not be the nearest); `internal` (not a user's)
@@ -92,6 +93,29 @@ macro_rules! for_each_op {
             (Trunc, "trunc", unary, numeric, [], "The integer part, toward zero.")
             (Where, "where", choice, any, [moves], "x2 where the condition holds, else x3.")
             (CanonicalNan, "canonical_nan", unary, floating, [canonical, internal], "x, any NaN made the positive quiet one without payload: put after arithmetic whose NaN's bits can be read.")
+            (NearestAcos, "nearest_acos", unary, single, [internal], "acos of float32, rounded to nearest.")
+            (NearestAcosh, "nearest_acosh", unary, single, [internal], "acosh of float32, rounded to nearest.")
+            (NearestAsin, "nearest_asin", unary, single, [internal], "asin of float32, rounded to nearest.")
+            (NearestAsinh, "nearest_asinh", unary, single, [internal], "asinh of float32, rounded to nearest.")
+            (NearestAtan, "nearest_atan", unary, single, [internal], "atan of float32, rounded to nearest.")
+            (NearestAtanh, "nearest_atanh", unary, single, [internal], "atanh of float32, rounded to nearest.")
+            (NearestCbrt, "nearest_cbrt", unary, single, [internal], "cbrt of float32, rounded to nearest.")
+            (NearestCos, "nearest_cos", unary, single, [internal], "cos of float32, rounded to nearest.")
+            (NearestCosh, "nearest_cosh", unary, single, [internal], "cosh of float32, rounded to nearest.")
+            (NearestErf, "nearest_erf", unary, single, [internal], "erf of float32, rounded to nearest.")
+            (NearestErfc, "nearest_erfc", unary, single, [internal], "erfc of float32, rounded to nearest.")
+            (NearestExp, "nearest_exp", unary, single, [internal], "exp of float32, rounded to nearest.")
+            (NearestExp2, "nearest_exp2", unary, single, [internal], "exp2 of float32, rounded to nearest.")
+            (NearestExpM1, "nearest_expm1", unary, single, [internal], "expm1 of float32, rounded to nearest.")
+            (NearestHypot, "nearest_hypot", binary, single, [commutative, internal], "hypot of float32, rounded to nearest.")
+            (NearestLog, "nearest_log", unary, single, [internal], "log of float32, rounded to nearest.")
+            (NearestLog1p, "nearest_log1p", unary, single, [internal], "log1p of float32, rounded to nearest.")
+            (NearestLog2, "nearest_log2", unary, single, [internal], "log2 of float32, rounded to nearest.")
+            (NearestLog10, "nearest_log10", unary, single, [internal], "log10 of float32, rounded to nearest.")
+            (NearestSin, "nearest_sin", unary, single, [internal], "sin of float32, rounded to nearest.")
+            (NearestSinh, "nearest_sinh", unary, single, [internal], "sinh of float32, rounded to nearest.")
+            (NearestTan, "nearest_tan", unary, single, [internal], "tan of float32, rounded to nearest.")
+            (NearestTanh, "nearest_tanh", unary, single, [internal], "tanh of float32, rounded to nearest.")
         }
     };
 }
@@ -180,6 +204,7 @@ macro_rules! class {
     (bitlike, $then:ident $args:tt) => { $then!($args Bool:bool Int8:i8 Int16:i16 Int32:i32 Int64:i64 UInt8:u8 UInt16:u16 UInt32:u32 UInt64:u64) };
     (floating, $then:ident $args:tt) => { $then!($args Float16:f16 Float32:f32 Float64:f64) };
     (boolean, $then:ident $args:tt) => { $then!($args Bool:bool) };
+    (single, $then:ident $args:tt) => { $then!($args Float32:f32) };
 }
 
 macro_rules! dtype_list {

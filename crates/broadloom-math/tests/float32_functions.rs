@@ -1,7 +1,10 @@
 //! Functions of float32 that are computed in float32 arithmetic: that they are, and how far from the exact value, here against the
 //! float64 functions of the host's C library at a part of the arguments. `docs/accuracy.md` has all of them.
 
-use broadloom_math::functions::{Acos, Asin, Atan, Atan2, Cbrt, Erf, Erfc, Hypot, Tan};
+use broadloom_math::functions::{
+    Acos, Acosh, Asin, Asinh, Atan, Atan2, Atanh, Cbrt, Cosh, Erf, Erfc, Exp, Exp2, ExpM1, Hypot, Log, Log1p,
+    Log2, Log10, LogAddExp, Sinh, Tan, Tanh,
+};
 use broadloom_math::record::{Inst, Recorder, Sink, Var};
 use broadloom_math::{Binary, DType, Scalar, Unary};
 
@@ -38,7 +41,21 @@ fn no_lane_is_wider_than_float32() {
         ("erf", dtypes_of_unary::<Erf>()),
         ("erfc", dtypes_of_unary::<Erfc>()),
         ("tan", dtypes_of_unary::<Tan>()),
+        ("acosh", dtypes_of_unary::<Acosh>()),
+        ("asinh", dtypes_of_unary::<Asinh>()),
+        ("atanh", dtypes_of_unary::<Atanh>()),
+        ("cosh", dtypes_of_unary::<Cosh>()),
+        ("exp", dtypes_of_unary::<Exp>()),
+        ("exp2", dtypes_of_unary::<Exp2>()),
+        ("expm1", dtypes_of_unary::<ExpM1>()),
+        ("log", dtypes_of_unary::<Log>()),
+        ("log1p", dtypes_of_unary::<Log1p>()),
+        ("log2", dtypes_of_unary::<Log2>()),
+        ("log10", dtypes_of_unary::<Log10>()),
+        ("sinh", dtypes_of_unary::<Sinh>()),
+        ("tanh", dtypes_of_unary::<Tanh>()),
         ("atan2", dtypes_of_binary::<Atan2>()),
+        ("logaddexp", dtypes_of_binary::<LogAddExp>()),
         ("hypot", dtypes_of_binary::<Hypot>()),
     ];
     for (name, dtypes) in all {
@@ -46,11 +63,14 @@ fn no_lane_is_wider_than_float32() {
     }
 }
 
-/// |got − exact| in units of float32's last place at the exact value; one of the subnormals' at least.
+/// |got − exact| in units of float32's last place at the exact value; one of the subnormals' at least. What is infinite, or beyond
+/// the largest float32, counts as 2^128.
 fn ulps(got: f32, exact: f64) -> f64 {
+    let beyond = 2.0f64.powi(128);
+    let (got, exact) = (f64::from(got).clamp(-beyond, beyond), exact.clamp(-beyond, beyond));
     let exponent = (exact.abs().to_bits() >> 52) as i64 - 1023;
     let unit = 2.0f64.powi(exponent.max(-126) as i32 - 23);
-    (f64::from(got) - exact).abs() / unit
+    (got - exact).abs() / unit
 }
 
 /// Arguments of all magnitudes and both signs, an odd number of float32 apart.
@@ -80,6 +100,23 @@ fn results_are_within_four_fifths_of_an_ulp() {
     // The standard library has no others.
     within::<Erf>("erf", 0.8, |x| <Erf as Unary<f64>>::call(&mut Scalar, x));
     within::<Erfc>("erfc", 0.9, |x| <Erfc as Unary<f64>>::call(&mut Scalar, x));
+}
+
+#[test]
+fn results_of_exponentials_and_logarithms_are_within_an_ulp() {
+    within::<Exp>("exp", 0.9, f64::exp);
+    within::<Exp2>("exp2", 0.85, f64::exp2);
+    within::<ExpM1>("expm1", 0.95, f64::exp_m1);
+    within::<Log>("log", 0.75, f64::ln);
+    within::<Log1p>("log1p", 0.85, f64::ln_1p);
+    within::<Log2>("log2", 0.95, f64::log2);
+    within::<Log10>("log10", 0.85, f64::log10);
+    within::<Sinh>("sinh", 0.97, f64::sinh);
+    within::<Cosh>("cosh", 0.85, f64::cosh);
+    within::<Tanh>("tanh", 0.85, f64::tanh);
+    within::<Asinh>("asinh", 0.9, f64::asinh);
+    within::<Acosh>("acosh", 0.8, f64::acosh);
+    within::<Atanh>("atanh", 0.85, f64::atanh);
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl Array<'_> {
         }
         let value = match self.leaf() {
             Some(Leaf::Number(x)) => x.scalar()?.get(),
-            Some(Leaf::Const(value)) => value.get(),
+            Some(Leaf::Const(value) | Leaf::Rounded(value, _)) => value.get(),
             Some(Leaf::Data(data)) => data.storage.scalar(data.layout.offset as usize).and_then(|x| x.get()),
             _ => self.to_vec()?.pop(),
         };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use broadloom_core::infer;
 use broadloom_core::node::NodeKind;
 use broadloom_core::symbol::is_name;
-use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Result, Scalar, Shape};
+use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Op, Result, Scalar, Shape};
 use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
@@ -63,6 +63,8 @@ pub(crate) enum Leaf<'a> {
     Number(Box<Number>),
     /// A number that has, 0-d.
     Const(Scalar),
+    /// The same, where the number was computed of others by this approximate op.
+    Rounded(Scalar, Op),
 }
 
 /// Elements in memory, and where each lies.

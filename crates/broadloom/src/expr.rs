@@ -90,7 +90,7 @@ fn typed_operands<'a>(
     dtype: impl Fn(usize) -> DType,
 ) -> Result<Args<Array<'a>>> {
     let typed = operands.into_iter().enumerate().map(|(i, operand)| match operand.number() {
-        Some(x) => Ok(constant(x.literal().to_dtype(dtype(i))?)),
+        Some(x) => Ok(rounded(x.literal().to_dtype(dtype(i))?, x.rounded_by())),
         None => Ok(cast(operand.into_array(), dtype(i))),
     });
     typed.collect()
@@ -103,15 +103,19 @@ fn fold_numbers<'a>(
     signature: &infer::Signature,
 ) -> Result<Option<Array<'a>>> {
     let mut values: SmallVec<[Scalar; 3]> = SmallVec::new();
-    let mut has_own = false;
+    let (mut has_own, mut rounded_by) = (false, None);
     for (i, number) in operands.iter().filter_map(Operand::number).enumerate() {
         values.push(number.literal().to_dtype(signature.operand(op, i))?);
         has_own |= number.own_dtype().is_some();
+        rounded_by = rounded_by.or(number.rounded_by());
+    }
+    if !op.is_nearest(signature.operand, values.last().map(|last| last.class())) {
+        rounded_by = Some(op);
     }
     if op.faults(signature.operand) && values.last().is_none_or(|divisor| divisor.bits == 0) {
         return Ok(None);
     }
-    match fold::apply(op, &values).and_then(|value| Number::folded(value, has_own)) {
+    match fold::apply(op, &values).and_then(|value| Number::folded(value, has_own, rounded_by)) {
         Some(number) => Ok(Some(Array::scalar(number))),
         None => Err(Error::new(ErrorKind::Internal, format!("{op} of {values:?}"))),
     }
@@ -122,17 +126,29 @@ pub(crate) fn constant<'a>(value: Scalar) -> Array<'a> {
     Array::of(Kind::Leaf(Leaf::Const(value)), value.dtype, Shape::scalar())
 }
 
+/// A 0-d array of one value, which an approximate op may have given for numbers.
+fn rounded<'a>(value: Scalar, by: Option<Op>) -> Array<'a> {
+    match by {
+        Some(op) => Array::of(Kind::Leaf(Leaf::Rounded(value, op)), value.dtype, Shape::scalar()),
+        None => constant(value),
+    }
+}
+
 /// The array converted to a dtype; the array itself if it has it, and is no number.
 pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     match arg.leaf() {
         Some(Leaf::Number(x)) => {
             let _ieee = FloatEnv::ieee();
-            constant(cast_literal(x.literal(), dtype))
+            rounded(cast_literal(x.literal(), dtype), x.rounded_by())
         }
         _ if arg.0.dtype == dtype => arg,
         Some(Leaf::Const(value)) => {
             let _ieee = FloatEnv::ieee();
             constant(fold::cast(*value, dtype))
+        }
+        Some(Leaf::Rounded(value, op)) => {
+            let _ieee = FloatEnv::ieee();
+            rounded(fold::cast(*value, dtype), Some(*op))
         }
         _ => {
             let (shape, dims) = (arg.0.shape.clone(), arg.0.dims.clone());
@@ -158,7 +174,7 @@ fn cast_literal(x: Literal, dtype: DType) -> Scalar {
 /// Errors: a literal that its default dtype can't hold.
 pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
     match arg.number() {
-        Some(x) => Ok(constant(x.scalar()?)),
+        Some(x) => Ok(rounded(x.scalar()?, x.rounded_by())),
         None => Ok(arg.clone()),
     }
 }

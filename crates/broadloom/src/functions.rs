@@ -116,6 +116,7 @@ macro_rules! about {
 /// A row of the op table as a method, a free function and their `try_` twins.
 macro_rules! function {
     ($arity:ident $class:ident [internal] $op:ident $name:literal $doc:literal) => {};
+    ($arity:ident $class:ident [commutative, internal] $op:ident $name:literal $doc:literal) => {};
     (unary $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
         impl<'a> Array<'a> {
             #[doc = about!(unary $class $laws $doc)]

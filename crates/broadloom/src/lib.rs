@@ -206,3 +206,7 @@ struct NdarrayPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct Embedding;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/nearest.md")]
+struct NearestPage;

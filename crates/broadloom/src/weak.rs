@@ -1,6 +1,6 @@
 //! Numbers without an array: what a Rust value or a literal is before it meets one.
 
-use broadloom_core::{DType, Literal, Result, Scalar, fold};
+use broadloom_core::{DType, Literal, Op, Result, Scalar, fold};
 use broadloom_math::f16;
 
 /// A number that takes the dtype of the arrays that it meets, and must fit it. Where only numbers meet, one that was a
@@ -18,6 +18,7 @@ use broadloom_math::f16;
 pub struct Number {
     value: Literal,
     own: Option<DType>,
+    rounded_by: Option<Op>,
 }
 
 impl Number {
@@ -38,15 +39,21 @@ impl Number {
         self.value.to_dtype(self.dtype())
     }
 
-    /// What an op gave for numbers; its dtype is its own if an operand had one of its own.
-    pub(crate) fn folded(value: Scalar, has_own: bool) -> Option<Number> {
+    /// What an op gave for numbers; its dtype is its own if an operand had one of its own. An op on the way to it that is
+    /// approximate is remembered: an evaluation may ask for more.
+    pub(crate) fn folded(value: Scalar, has_own: bool, rounded_by: Option<Op>) -> Option<Number> {
         let literal = match (value.get::<bool>(), value.dtype.is_float()) {
             (Some(x), _) => Literal::Bool(x),
             (None, true) => Literal::Float(fold::cast(value, DType::Float64).get()?),
             (None, false) if value.dtype == DType::UInt64 => Literal::Int(value.bits.into()),
             (None, false) => Literal::Int(fold::cast(value, DType::Int64).get::<i64>()?.into()),
         };
-        Some(Number { value: literal, own: has_own.then_some(value.dtype) })
+        Some(Number { value: literal, own: has_own.then_some(value.dtype), rounded_by })
+    }
+
+    /// The approximate op that it has gone through, if any.
+    pub(crate) fn rounded_by(self) -> Option<Op> {
+        self.rounded_by
     }
 
     /// The dtype of the Rust value that it was.
@@ -78,16 +85,16 @@ macro_rules! numbers {
     )*};
     // No integer has more than 64 bits.
     (@number Int $x:ident $dtype:ident) => {
-        Number { value: Literal::Int($x as i128), own: Some(DType::$dtype) }
+        Number { value: Literal::Int($x as i128), own: Some(DType::$dtype), rounded_by: None }
     };
     (@number $literal:ident $x:ident $dtype:ident) => {
-        Number { value: Literal::$literal($x.into()), own: Some(DType::$dtype) }
+        Number { value: Literal::$literal($x.into()), own: Some(DType::$dtype), rounded_by: None }
     };
 }
 for_each_number!(numbers);
 
 impl From<Literal> for Number {
     fn from(value: Literal) -> Number {
-        Number { value, own: None }
+        Number { value, own: None, rounded_by: None }
     }
 }

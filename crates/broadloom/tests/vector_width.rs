@@ -2,6 +2,7 @@
 
 use broadloom::prelude::*;
 use broadloom::{Engine, Executor, Kernel, Limits, Options, VectorWidth};
+use broadloom_mem::Caches;
 
 fn jit(vector_width: impl Into<Option<VectorWidth>>) -> Options {
     let vector_width = vector_width.into();
@@ -88,22 +89,53 @@ fn explanations_tell_the_width() -> Result<()> {
 /// Results larger than the caches, at every place within a line, are what they would be elsewhere.
 #[test]
 fn stores_past_the_caches() -> Result<()> {
-    const N: usize = (9 << 20) + 77;
-    let x: Vec<f32> = (0..N).map(|i| (i % 4099) as f32).collect();
+    // Of caches larger than that the test would take too long: it is one of layouts then.
+    let cache = Caches::of_target().last.min(64 << 20);
+    let n = cache / 4 + (1 << 20) + 77;
+    let x: Vec<f32> = (0..n).map(|i| (i % 4099) as f32).collect();
     let array = Array::from_slice(&x);
     let root = &array * 3 + 1;
     for width in VectorWidth::of_target() {
         for (threads, offset) in [(Some(1), 0), (Some(2), 5)] {
-            let mut out = vec![-1.0_f32; N + 32];
+            let mut out = vec![-1.0_f32; n + 32];
             let options = Options { threads, ..jit(width) };
-            root.eval_into_with(&mut out[offset..offset + N], &options)?;
+            root.eval_into_with(&mut out[offset..offset + n], &options)?;
             let wrong = x.iter().zip(&out[offset..]).position(|(x, y)| x * 3.0 + 1.0 != *y);
             assert_eq!(wrong, None, "{width:?}, {threads:?}");
-            assert!(out[..offset].iter().chain(&out[offset + N..]).all(|&y| y == -1.0));
+            assert!(out[..offset].iter().chain(&out[offset + n..]).all(|&y| y == -1.0));
         }
         let told = root.explanation(&jit(width), false)?.to_string();
-        let streams = cfg!(feature = "jit") && width != VectorWidth::W128;
-        assert!(!streams || told.contains("stage 0 uses non-temporal stores"), "{told}");
+        let streams =
+            cfg!(feature = "jit") && width != VectorWidth::W128 && cache == Caches::of_target().last;
+        assert_eq!(streams, told.contains("stage 0 uses non-temporal stores"), "{told}");
+        // Bytes beside floats are not streamed, however large they are.
+        let told = array.less(1).explanation(&jit(width), false)?.to_string();
+        assert!(!told.contains("non-temporal"), "{told}");
+    }
+    Ok(())
+}
+
+/// The same of rows that begin anywhere in a line, under a row and a column that serve all; by both executors.
+#[test]
+fn rows_past_the_caches() -> Result<()> {
+    const COLS: usize = 999;
+    let rows = (Caches::of_target().last.min(64 << 20) / 4 + (1 << 20)) / COLS;
+    let x: Vec<f32> = (0..rows * COLS).map(|i| (i % 4099) as f32).collect();
+    let row: Vec<f32> = (0..COLS).map(|i| i as f32).collect();
+    let column: Vec<f32> = (0..rows).map(|i| (i % 7) as f32).collect();
+    let array = Array::from_slice(&x).reshape(&[rows as isize, COLS as isize])?;
+    let root = &array + Array::from_slice(&row) * Array::from_slice(&column).reshape(&[rows as isize, 1])?;
+    let runs = VectorWidth::of_target().map(jit);
+    for options in runs.chain([Options { executor: Executor::Interp, ..jit(None) }]) {
+        for (threads, offset) in [(Some(1), 3), (Some(2), 0)] {
+            let mut out = vec![-1.0_f32; rows * COLS + 32];
+            let options = Options { threads, ..options.clone() };
+            root.eval_into_with(&mut out[offset..offset + rows * COLS], &options)?;
+            let expected = |i: usize| x[i] + row[i % COLS] * column[i / COLS];
+            let wrong = (0..rows * COLS).find(|&i| out[offset + i] != expected(i));
+            assert_eq!(wrong, None, "{options:?}");
+            assert!(out[..offset].iter().chain(&out[offset + rows * COLS..]).all(|&y| y == -1.0));
+        }
     }
     Ok(())
 }

@@ -124,8 +124,11 @@ impl fmt::Display for Structure<'_> {
                     }
                     KeyLeaf::Dynamic { slot, dtype } => writeln!(f, "dynamic input {slot}: {dtype}"),
                     KeyLeaf::Index { len } => writeln!(f, "{}", print::index(*len)),
-                    KeyLeaf::Literal { slot, dtype, class } => {
+                    KeyLeaf::Literal { slot, dtype, class, rounded_by: None } => {
                         writeln!(f, "literal {slot}: {dtype} {class:?}")
+                    }
+                    KeyLeaf::Literal { slot, dtype, class, rounded_by: Some(op) } => {
+                        writeln!(f, "literal {slot}: {dtype} {class:?}, rounded by {op}")
                     }
                 }?;
             }

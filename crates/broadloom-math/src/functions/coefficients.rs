@@ -337,16 +337,15 @@ pub const ATAN_SINGLE: [f32; 5] = [-0.33333236, 0.19994287, -0.14175692, 0.10163
 /// asin(x) ≈ x + x·z·P(z), z = x², |x| ≤ 1/2; error below 2^-27.58 of x.
 pub const ASIN_SINGLE: [f32; 5] = [0.16666754, 0.07495252, 0.04547604, 0.024152089, 0.042211816];
 
+/// (1 − h)^(−2/3) ≈ P(h), |h| ≤ 0.1035; error below 2^-17.21 of the result.
+pub const CBRT_SINGLE: [f32; 4] = [0.99999344, 0.6666553, 0.5604467, 0.49904594];
+
 /// erf(x) ≈ x + x·(ERF_SLOPE + u·P(u)), u = x², |x| ≤ 0.814; error below 2^-27.71 of the result.
 pub const ERF_SINGLE: [f32; 5] = [-0.37612608, 0.11283133, -0.026820088, 0.0050817286, -0.0006503168];
 
 /// erf(x) ≈ 1 − 2^(ERFC_LOG_THERE + v·P(v)), v = x − ERFC_LOG_POINT, 0.81 ≤ x ≤ 4; error below 2^-28.64 of 1.
 pub const ERFC_LOG_SINGLE: [f32; 6] =
     [-3.59836, -1.2001332, -0.06515596, 0.015648987, -0.002908092, 0.0002990266];
-
-/// 2^f ≈ 1 + f·P(f), |f| ≤ 1/2; error below 2^-28.31 of the result.
-pub const EXP2_SINGLE: [f32; 6] =
-    [0.6931472, 0.24022648, 0.055503596, 0.009618499, 0.0013390977, 0.00015329361];
 
 /// erfc(x) ≈ exp(−x²)·w·(ERFC_SINGLE_THERE + t·P(t)), w = 1/(1 + x), t = w − ERFC_SINGLE_POINT, 0.59 ≤ x ≤ 10.2; error below 2^-28.90 of the result.
 pub const ERFC_SINGLE: [f32; 10] = [
@@ -361,6 +360,10 @@ pub const ERFC_SINGLE: [f32; 10] = [
     -3.1779778,
     1.8039962,
 ];
+
+/// 2^f ≈ 1 + f·P(f), |f| ≤ 1/2; error below 2^-28.31 of the result.
+pub const EXP2_SINGLE: [f32; 6] =
+    [0.6931472, 0.24022648, 0.055503596, 0.009618499, 0.0013390977, 0.00015329361];
 
 /// ln 2: 32 bits, 32 bits, and the rest; a multiple by an integer of up to 21 bits is exact for the first two.
 pub const LN2: [f64; 3] = [0.6931471803691238, 1.9082149288430703e-10, 4.275175589747649e-20];

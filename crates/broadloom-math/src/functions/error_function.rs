@@ -12,6 +12,7 @@ use crate::functions::coefficients::{
 };
 use crate::functions::exponential::{Reduced, exp_of_reduced, reduce};
 use crate::functions::float64::{Float64, Full, Precision, Short, Sum, scale, scale_sum, through_float64};
+use crate::functions::near_coefficients::{ERF_FAR_NEAR, ERF_NEAR, ERFC_NEAR};
 use crate::functions::{function, single};
 use crate::ops::{Cmp, Ops};
 
@@ -44,14 +45,20 @@ fn quotient<O: Ops>(o: &mut O, a: O::V<f64>) -> Sum<O> {
 }
 
 #[inline(always)]
-fn erf<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn erf<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
+    let y = erf_of_magnitude::<O, P>(o, a);
+    o.with_sign(y, sign)
+}
+
+/// erf(a) for a ≥ 0.
+#[inline(always)]
+pub(crate) fn erf_of_magnitude<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let near = erf_near::<O, P>(o, a);
     let far = erf_far::<O, P>(o, a);
     let is_near = o.is(a, Cmp::Lt, 1.0);
-    let y = o.select::<f64>(is_near, near, far);
-    o.with_sign(y, sign)
+    o.select::<f64>(is_near, near, far)
 }
 
 /// erf(a) for 0 ≤ a ≤ 1: a + a·q, where q is below 0.16 in magnitude, and its first two terms lose nothing.
@@ -60,7 +67,7 @@ fn erf_near<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let slope = o.constant(ERF_SLOPE);
     if !P::FULL {
         let u = o.mul::<f64>(a, a);
-        let q = o.polynomial(u, &ERF_SHORT);
+        let q = o.polynomial(u, P::pick(&ERF_FULL, &ERF_NEAR, &ERF_SHORT));
         let q = o.fma::<f64>(u, q, slope);
         return o.fma::<f64>(a, q, a);
     }
@@ -92,7 +99,7 @@ fn erf_far<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let e = scale_sum::<O, Short>(o, e, n);
     let (below, above) = (o.add_c(a, -2.0), o.add_c(a, 2.0));
     let t = o.div::<f64>(below, above);
-    let p = o.polynomial(t, P::pick(&ERF_FAR_FULL, &ERF_FAR_SHORT));
+    let p = o.polynomial(t, P::pick(&ERF_FAR_FULL, &ERF_FAR_NEAR, &ERF_FAR_SHORT));
     let centre = o.constant(ERF_CENTRE);
     let p = o.fma::<f64>(t, p, centre);
     let one = o.constant(1.0);
@@ -110,11 +117,11 @@ fn erf_far<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn erfc<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn erfc<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     // The result has become 0 there, of float64 and of float32.
     let a = o.at_most(a, if P::FULL { 28.0 } else { 10.5 });
-    let y = if P::FULL { complement(o, a) } else { short_complement(o, a) };
+    let y = if P::FULL { complement(o, a) } else { short_complement::<O, P>(o, a) };
     // erfc(−x) = 2 − erfc(x)
     let other = o.c_sub(2.0, y);
     let negative = o.is(x, Cmp::Lt, 0.0);
@@ -156,11 +163,11 @@ fn complement<O: Ops>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
 
 /// erfc(a) for 0 ≤ a ≤ 10.5, for a float32 or float16 result.
 #[inline(always)]
-fn short_complement<O: Ops>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
+fn short_complement<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let square = o.mul::<f64>(a, a);
     let minus = o.neg::<f64>(square);
     let Reduced { n, r } = reduce::<O, Short>(o, minus);
-    let e = exp_of_reduced::<O, Short>(o, r);
+    let e = exp_of_reduced::<O, P>(o, r);
     let e = o.rounded(e);
     let e = scale::<O, Short>(o, e, n);
     // Both quotients by one division.
@@ -171,7 +178,7 @@ fn short_complement<O: Ops>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let inverse = o.div::<f64>(one, both);
     let t = o.mul::<f64>(below, flat);
     let t = o.mul::<f64>(t, inverse);
-    let p = o.polynomial(t, &ERFC_SHORT);
+    let p = o.polynomial(t, P::pick(&ERFC_FULL, &ERFC_NEAR, &ERFC_SHORT));
     let centre = o.constant(ERFC_CENTRE[0]);
     let p = o.fma::<f64>(t, p, centre);
     let p = o.mul::<f64>(p, above);

@@ -9,6 +9,7 @@ use crate::functions::coefficients::{
     COSH_FULL, COSH_SHORT, EXP_FULL, EXP_SHORT, LN2_DD, LOG2_E, SINH_FULL, SINH_SHORT,
 };
 use crate::functions::float64::{Float64, Full, MAGIC, Precision, Short, Sum, scale, through_float64};
+use crate::functions::near_coefficients::{COSH_NEAR, EXP_NEAR, SINH_NEAR};
 use crate::functions::{declare_half_path, function, single};
 use crate::ops::{Ops, Unary};
 
@@ -76,7 +77,7 @@ pub(crate) fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Reduced<O
 /// precision alone.
 #[inline(always)]
 pub(crate) fn exp_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
-    let q = o.polynomial(r.hi, P::pick(&EXP_FULL, &EXP_SHORT));
+    let q = o.polynomial(r.hi, P::pick(&EXP_FULL, &EXP_NEAR, &EXP_SHORT));
     let square = o.mul::<f64>(r.hi, r.hi);
     let one = o.constant(1.0);
     if !P::FULL {
@@ -155,9 +156,9 @@ pub(crate) fn exp2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 #[inline(always)]
 pub(crate) fn even_and_odd<O: Ops, P: Precision>(o: &mut O, r: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let u = o.mul::<f64>(r, r);
-    let even = o.polynomial(u, P::pick(&COSH_FULL, &COSH_SHORT));
+    let even = o.polynomial(u, P::pick(&COSH_FULL, &COSH_NEAR, &COSH_SHORT));
     let even = o.mul::<f64>(u, even);
-    let odd = o.polynomial(u, P::pick(&SINH_FULL, &SINH_SHORT));
+    let odd = o.polynomial(u, P::pick(&SINH_FULL, &SINH_NEAR, &SINH_SHORT));
     let cube = o.mul::<f64>(u, r);
     let odd = o.mul::<f64>(cube, odd);
     (even, odd)

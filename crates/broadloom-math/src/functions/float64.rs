@@ -15,22 +15,37 @@ pub(crate) trait Precision {
     const FULL: bool;
 
     /// The coefficients for this precision.
-    #[inline(always)]
-    fn pick(full: &'static [f64], short: &'static [f64]) -> &'static [f64] {
-        if Self::FULL { full } else { short }
-    }
+    fn pick(full: &'static [f64], near: &'static [f64], short: &'static [f64]) -> &'static [f64];
 }
 
 /// For float64 results.
 pub(crate) struct Full;
+/// For the nearest float32, where what is too near to a tie is computed again in full precision: as short, with
+/// polynomials to 2^−45.
+pub(crate) struct Near;
 /// For float32 and float16 results.
 pub(crate) struct Short;
 
 impl Precision for Full {
     const FULL: bool = true;
+    #[inline(always)]
+    fn pick(full: &'static [f64], _: &'static [f64], _: &'static [f64]) -> &'static [f64] {
+        full
+    }
+}
+impl Precision for Near {
+    const FULL: bool = false;
+    #[inline(always)]
+    fn pick(_: &'static [f64], near: &'static [f64], _: &'static [f64]) -> &'static [f64] {
+        near
+    }
 }
 impl Precision for Short {
     const FULL: bool = false;
+    #[inline(always)]
+    fn pick(_: &'static [f64], _: &'static [f64], short: &'static [f64]) -> &'static [f64] {
+        short
+    }
 }
 
 /// An unevaluated sum of two doubles.

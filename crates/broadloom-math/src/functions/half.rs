@@ -26,7 +26,8 @@ pub mod half_path {
     /// Many primitives between the conversions: computed over parts of a tile, which are float32 in the L1 cache.
     #[derive(Clone, Copy, Debug)]
     pub enum Long {}
-    /// No conversions: the function acts on the bits or rounds by itself, or its loops are written by hand.
+    /// No conversions: the function acts on the bits or rounds by itself, its loops are written by hand, or it takes no
+    /// float16.
     #[derive(Clone, Copy, Debug)]
     pub enum Own {}
 }

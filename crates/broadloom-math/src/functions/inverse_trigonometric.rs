@@ -4,6 +4,7 @@
 
 use crate::functions::coefficients::{ASIN_FULL, ASIN_SHORT, ATAN_FULL, ATAN_SHORT, HALF_PI};
 use crate::functions::float64::{Float64, Precision, Sum, through_float64};
+use crate::functions::near_coefficients::{ASIN_NEAR, ATAN_NEAR};
 use crate::functions::{function, single};
 use crate::ops::{Cmp, Ops};
 
@@ -40,7 +41,7 @@ fn arc_sine<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> ArcSine<O> {
     let z = o.select::<f64>(above_half, complement, square);
     let root = o.sqrt::<f64>(complement);
     let hi = o.select::<f64>(above_half, root, a);
-    let p = o.polynomial(z, P::pick(&ASIN_FULL, &ASIN_SHORT));
+    let p = o.polynomial(z, P::pick(&ASIN_FULL, &ASIN_NEAR, &ASIN_SHORT));
     let p = o.mul::<f64>(z, p);
     let rest = o.mul::<f64>(hi, p);
     if !P::FULL {
@@ -56,7 +57,7 @@ fn arc_sine<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> ArcSine<O> {
 }
 
 #[inline(always)]
-fn asin<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn asin<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     let part = arc_sine::<O, P>(o, a);
     let small = o.add::<f64>(part.s.hi, part.rest);
@@ -78,7 +79,7 @@ fn asin<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 }
 
 #[inline(always)]
-fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     let part = arc_sine::<O, P>(o, a);
     let sign = o.sign_of(x);
@@ -151,7 +152,7 @@ fn angle<O: Ops, P: Precision>(
         o.just(hi)
     };
     let z = o.mul::<f64>(t.hi, t.hi);
-    let p = o.polynomial(z, P::pick(&ATAN_FULL, &ATAN_SHORT));
+    let p = o.polynomial(z, P::pick(&ATAN_FULL, &ATAN_NEAR, &ATAN_SHORT));
     let p = o.mul::<f64>(z, p);
     // Quarters: turned adds 1; swapped takes it from 2; opposite from 4.
     let quarters = o.put(turned, 1.0, zero);
@@ -184,7 +185,7 @@ fn angle<O: Ops, P: Precision>(
 }
 
 #[inline(always)]
-fn atan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn atan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
     // From 2^60 on the result rounds to π/2.
     let a = o.at_most(a, (1u64 << 60) as f64);

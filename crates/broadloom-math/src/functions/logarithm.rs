@@ -10,6 +10,7 @@ use crate::functions::float64::{
 };
 use crate::functions::log_add_exp::{self, Exceptional};
 use crate::functions::logarithm_ends::special;
+use crate::functions::near_coefficients::LOG_NEAR;
 use crate::functions::{function, single};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2};
@@ -127,10 +128,10 @@ fn log1p_rest<O: Ops>(o: &mut O, x: &Split<O>, more: O::V<f64>) -> O::V<f64> {
     o.nfma(half, x.f, rest)
 }
 
-/// log(1 + f) in short precision.
+/// log(1 + f) in other than full precision, which has a series of its own.
 #[inline(always)]
-fn log1p_short<O: Ops>(o: &mut O, f: O::V<f64>) -> O::V<f64> {
-    let p = o.polynomial(f, &LOG_SHORT);
+fn log1p_short<O: Ops, P: Precision>(o: &mut O, f: O::V<f64>) -> O::V<f64> {
+    let p = o.polynomial(f, P::pick(&LOG_NEAR, &LOG_NEAR, &LOG_SHORT));
     let p = o.fma_to_c(f, p, -0.5);
     let square = o.mul::<f64>(f, f);
     o.fma::<f64>(square, p, f)
@@ -140,7 +141,7 @@ fn log1p_short<O: Ops>(o: &mut O, f: O::V<f64>) -> O::V<f64> {
 #[inline(always)]
 pub(crate) fn log_of_split<O: Ops, P: Precision>(o: &mut O, x: Split<O>) -> Sum<O> {
     if !P::FULL {
-        let y = log1p_short(o, x.f);
+        let y = log1p_short::<O, P>(o, x.f);
         let hi = o.fma_c(x.e, LN2_DD[0], y);
         return o.just(hi);
     }
@@ -162,7 +163,7 @@ fn log_to_base<O: Ops, P: Precision>(
     unit: [f64; 2],
 ) -> O::V<f64> {
     if !P::FULL {
-        let y = log1p_short(o, x.f);
+        let y = log1p_short::<O, P>(o, x.f);
         let head = match more {
             Some(more) => o.add::<f64>(head, more),
             None => head,

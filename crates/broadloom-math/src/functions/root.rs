@@ -22,7 +22,7 @@ const SERIES_FULL: [f64; 3] = [1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0];
 const SERIES_SHORT: [f64; 2] = [1.0 / 3.0, 2.0 / 9.0];
 
 #[inline(always)]
-fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+pub(crate) fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
     let parts = split::<O, P>(o, a);
@@ -46,7 +46,7 @@ fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let square = o.mul::<f64>(y, y);
     let product = o.mul::<f64>(z, y);
     let h = o.nfma(product, square, one);
-    let step = o.polynomial(h, P::pick(&SERIES_FULL, &SERIES_SHORT));
+    let step = o.polynomial(h, P::pick(&SERIES_FULL, &SERIES_FULL, &SERIES_SHORT));
     let step = o.mul::<f64>(step, h);
     let y = o.fma::<f64>(y, step, y);
     let square = o.mul::<f64>(y, y);

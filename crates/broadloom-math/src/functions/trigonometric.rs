@@ -5,7 +5,8 @@
 use crate::functions::coefficients::{
     COS_FULL, COS_SHORT, HALF_PI, SIN_FULL, SIN_SHORT, TWO_OVER_PI, TWO_OVER_PI_BITS,
 };
-use crate::functions::float64::{Float64, Full, MAGIC, Precision, Short, Sum, through_float64};
+use crate::functions::float64::{Float64, Full, MAGIC, Near, Precision, Short, Sum, through_float64};
+use crate::functions::near_coefficients::{COS_NEAR, SIN_NEAR};
 use crate::functions::{function, single};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2};
@@ -59,7 +60,7 @@ fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Angle<O> {
 #[inline(always)]
 fn sin_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let u = o.mul::<f64>(r.hi, r.hi);
-    let p = o.polynomial(u, P::pick(&SIN_FULL, &SIN_SHORT));
+    let p = o.polynomial(u, P::pick(&SIN_FULL, &SIN_NEAR, &SIN_SHORT));
     let cube = o.mul::<f64>(u, r.hi);
     if !P::FULL {
         let hi = o.fma::<f64>(cube, p, r.hi);
@@ -77,7 +78,7 @@ fn sin_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
 #[inline(always)]
 fn cos_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let u = o.mul::<f64>(r.hi, r.hi);
-    let p = o.polynomial(u, P::pick(&COS_FULL, &COS_SHORT));
+    let p = o.polynomial(u, P::pick(&COS_FULL, &COS_NEAR, &COS_SHORT));
     if !P::FULL {
         let p = o.fma_to_c(u, p, -0.5);
         let hi = o.fma_to_c(u, p, 1.0);
@@ -167,12 +168,19 @@ impl OfAngle for Tangent {
     }
 }
 
-/// The function of a magnitude: reduced here, or by [`Huge`] where that isn't enough.
+/// The function of a magnitude, and where that is more than [`LARGE`] and the value therefore none.
 #[inline(always)]
-fn of_magnitude<F: OfAngle, O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+fn of_reducible<F: OfAngle, O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
     let angle = reduce::<O, P>(o, x);
     let y = F::call::<O, P>(o, angle);
     let large = o.is(x, Cmp::Gt, LARGE);
+    (y, large)
+}
+
+/// The function of a magnitude: reduced here, or by [`Huge`] where that isn't enough.
+#[inline(always)]
+fn of_magnitude<F: OfAngle, O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let (y, large) = of_reducible::<F, O, P>(o, x);
     // An infinity has given NaN already.
     let finite = o.is(x, Cmp::Lt, f64::INFINITY);
     let large = o.mask_and::<f64>(large, finite);
@@ -199,6 +207,31 @@ fn tan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let y = of_magnitude::<Tangent, O, P>(o, a);
     let sign = o.sign_of(x);
     o.flip(y, sign)
+}
+
+/// sin x for the nearest float32, and where it is left to the slow path: for large angles, infinity among them.
+#[inline(always)]
+pub(crate) fn near_sin<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
+    let a = o.abs(x);
+    let (y, large) = of_reducible::<Sine<0>, O, Near>(o, a);
+    let sign = o.sign_of(x);
+    (o.flip(y, sign), large)
+}
+
+/// cos x, as [`near_sin`].
+#[inline(always)]
+pub(crate) fn near_cos<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
+    let a = o.abs(x);
+    of_reducible::<Sine<1>, O, Near>(o, a)
+}
+
+/// tan x, as [`near_sin`].
+#[inline(always)]
+pub(crate) fn near_tan<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
+    let a = o.abs(x);
+    let (y, large) = of_reducible::<Tangent, O, Near>(o, a);
+    let sign = o.sign_of(x);
+    (o.flip(y, sign), large)
 }
 
 /// sin of a float32 that float32 arithmetic doesn't reduce.

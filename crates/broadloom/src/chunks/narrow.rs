@@ -336,7 +336,7 @@ impl<'a> Nodes<'a> {
             Some(Leaf::Index(_)) => {
                 window.0.first().map_or_else(|| Err(missing()), |slice| generated::of_slice(*slice))
             }
-            Some(Leaf::Number(_) | Leaf::Const(_)) => Ok(array.clone()),
+            Some(Leaf::Number(_) | Leaf::Const(_) | Leaf::Rounded(..)) => Ok(array.clone()),
             Some(Leaf::Input(_)) | None => Err(missing()),
         }
     }

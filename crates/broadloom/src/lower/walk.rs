@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broadloom_core::graph::MAX_NODES;
 use broadloom_core::node::{NodeId, NodeKind};
 use broadloom_core::structure::{Entry, KeyLayout, KeyLeaf, Structure};
-use broadloom_core::{Error, ErrorKind, HostDeclaration, Result, Scalar};
+use broadloom_core::{Error, ErrorKind, HostDeclaration, Op, Result, Scalar};
 use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
@@ -193,8 +193,9 @@ impl<'e, 'a> Leaves<'e, 'a> {
                 Err(Error::new(ErrorKind::Memory, why).with_help("build a Kernel, and run it on values"))
             }
             (Leaf::Index(len), _) => Ok(KeyLeaf::Index { len: *len }),
-            (Leaf::Const(value), _) => Ok(self.literal(*value)),
-            (Leaf::Number(x), _) => Ok(self.literal(x.scalar()?)),
+            (Leaf::Const(value), _) => Ok(self.literal(*value, None)),
+            (Leaf::Rounded(value, op), _) => Ok(self.literal(*value, Some(*op))),
+            (Leaf::Number(x), _) => Ok(self.literal(x.scalar()?, x.rounded_by())),
         }
     }
 
@@ -209,13 +210,13 @@ impl<'e, 'a> Leaves<'e, 'a> {
         KeyLeaf::Memory { slot, dtype: place.dtype, layout: KeyLayout::Borrowed(&data.layout) }
     }
 
-    fn literal(&mut self, value: Scalar) -> KeyLeaf<'e> {
+    fn literal(&mut self, value: Scalar, rounded_by: Option<Op>) -> KeyLeaf<'e> {
         let slot = self.literal_of.get(&value).unwrap_or_else(|| {
             let slot = self.literals.len() as u32;
             self.literal_of.insert(value, slot);
             self.literals.push(value);
             slot
         });
-        KeyLeaf::Literal { slot, dtype: value.dtype, class: value.class() }
+        KeyLeaf::Literal { slot, dtype: value.dtype, class: value.class(), rounded_by }
     }
 }

@@ -226,11 +226,11 @@ impl<'a> Printer<'a> {
                     ));
                     continue;
                 }
-                Some(Leaf::Const(x)) if nodes.uses[id] == 1 => {
+                Some(Leaf::Const(x) | Leaf::Rounded(x, _)) if nodes.uses[id] == 1 => {
                     names.push(words::constant(*x).to_string());
                     continue;
                 }
-                Some(Leaf::Const(x)) => words::constant(*x).to_string(),
+                Some(Leaf::Const(x) | Leaf::Rounded(x, _)) => words::constant(*x).to_string(),
                 Some(Leaf::Index(len)) => words::index(*len).to_string(),
                 None => computation(&array.0.kind, name, |function| function.name()).unwrap_or_default(),
             };

@@ -137,6 +137,26 @@ pub(crate) trait Float32: Ops {
         Sum { hi, lo }
     }
 
+    /// `a · b` exactly, but for underflow.
+    #[inline(always)]
+    fn two_product(&mut self, a: F<Self>, b: F<Self>) -> Sum<Self> {
+        let hi = self.mul::<f32>(a, b);
+        let minus = self.neg::<f32>(hi);
+        let lo = self.fma::<f32>(a, b, minus);
+        Sum { hi, lo }
+    }
+
+    /// `factor / x` to an eighth of it, for a normal `x` and a `factor` from 1/2 to 1: enough where the quotient's dividend is a
+    /// remainder, and what is computed below half an ulp. Less the bits of x, those of about the square of 1 are the
+    /// reciprocal's; a logarithm of the factor moves them.
+    #[inline(always)]
+    fn rough_reciprocal(&mut self, x: F<Self>, factor: f32) -> F<Self> {
+        let bits = self.bits::<f32>(x);
+        let moved = self.splat(0x7ef3_11c7 - (1.0f32.to_bits() - factor.to_bits()));
+        let reciprocal = self.sub::<u32>(moved, bits);
+        self.of_bits::<f32>(reciprocal)
+    }
+
     /// 2^k from a float whose low bits are the exponent field, by the addition of a magic number.
     #[inline(always)]
     fn power_of_two(&mut self, magic: F<Self>) -> F<Self> {

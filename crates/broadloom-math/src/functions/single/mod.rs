@@ -16,6 +16,9 @@ mod sum_of_exponentials;
 mod tangent;
 mod trigonometric;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use error_function::{erf, erfc};
 pub(crate) use exponential::{exp, exp2, expm1};
 pub(crate) use half::exp_half;

@@ -4,6 +4,7 @@
 use crate::functions::coefficients::TAN_SINGLE;
 use crate::functions::float64::polynomial;
 use crate::functions::single::F;
+use crate::functions::single::float32::Float32;
 use crate::functions::single::trigonometric::{finish, is_odd, reduce};
 use crate::ops::{Ops, Rare2};
 
@@ -15,32 +16,27 @@ pub(crate) fn tan<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let p = polynomial::<O, f32>(o, square, &TAN_SINGLE);
     let cube = o.mul::<f32>(square, angle.hi);
     // dw = (1 + w²/4) dr, near enough 1 + 0.27·r².
-    let (one, factor) = (o.splat(1.0f32), o.splat(0.27f32));
-    let slope = o.fma::<f32>(square, factor, one);
+    let slope = o.line(square, 0.27, 1.0);
     let rest = o.mul::<f32>(angle.lo, slope);
     let rest = o.fma::<f32>(cube, p, rest);
-    let w = o.add::<f32>(angle.hi, rest);
-    let kept = o.sub::<f32>(angle.hi, w);
-    let w_low = o.add::<f32>(kept, rest);
+    let w = o.fast_two_sum(angle.hi, rest);
     // d = 1 − w²/4, its difference from 1 exact.
-    let half = o.splat(0.5f32);
-    let half = o.mul::<f32>(w, half);
-    let minus = o.neg::<f32>(half);
-    let d = o.fma::<f32>(minus, half, one);
-    let kept = o.sub::<f32>(one, d);
-    let d_low = o.fma::<f32>(minus, half, kept);
-    let d_low = o.fma::<f32>(minus, w_low, d_low);
+    let one = o.splat(1.0f32);
+    let half = o.mul_c(w.hi, 0.5);
+    let d = o.nfma(half, half, one);
+    let kept = o.c_sub(1.0, d);
+    let d_low = o.nfma(half, half, kept);
+    let d_low = o.nfma(half, w.lo, d_low);
     let odd = is_odd(o, angle.quadrant);
-    let above = o.select::<f32>(odd, d, w);
-    let below = o.select::<f32>(odd, w, d);
-    let above_low = o.select::<f32>(odd, d_low, w_low);
-    let below_low = o.select::<f32>(odd, w_low, d_low);
+    let above = o.select::<f32>(odd, d, w.hi);
+    let below = o.select::<f32>(odd, w.hi, d);
+    let above_low = o.select::<f32>(odd, d_low, w.lo);
+    let below_low = o.select::<f32>(odd, w.lo, d_low);
     let inverse = o.div::<f32>(one, below);
     let q = o.mul::<f32>(above, inverse);
-    let minus = o.neg::<f32>(q);
-    let rest = o.fma::<f32>(minus, below, above);
+    let rest = o.nfma(q, below, above);
     let rest = o.add::<f32>(rest, above_low);
-    let rest = o.fma::<f32>(minus, below_low, rest);
+    let rest = o.nfma(q, below_low, rest);
     let y = o.fma::<f32>(rest, inverse, q);
     let sign = o.shl_const::<u32>(angle.quadrant, 31);
     let bits = o.bits::<f32>(x);

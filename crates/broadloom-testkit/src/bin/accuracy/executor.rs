@@ -36,6 +36,42 @@ pub enum Which {
     Jit512,
 }
 
+/// Which of the functions of one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Accuracy {
+    /// The one that is used by default.
+    Fast,
+    /// The one of float32 that gives the nearest float32.
+    Nearest,
+}
+
+impl Accuracy {
+    /// Both.
+    pub const ALL: [Accuracy; 2] = [Accuracy::Fast, Accuracy::Nearest];
+
+    /// As an option has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Accuracy::Fast => "fast",
+            Accuracy::Nearest => "nearest",
+        }
+    }
+
+    /// The op of a function, if there is one.
+    pub fn op(self, function: Function) -> Option<Op> {
+        let op = Op::from_name(function.name())?;
+        match self {
+            Accuracy::Fast => Some(op),
+            Accuracy::Nearest => op.nearest(),
+        }
+    }
+
+    /// Whether there is such a function of the dtype.
+    pub fn has(self, function: Function, dtype: DType) -> bool {
+        self.op(function).is_some_and(|op| op.result(dtype).is_some())
+    }
+}
+
 #[cfg(feature = "jit")]
 impl Which {
     fn width(self) -> Width {
@@ -120,9 +156,14 @@ impl Executor {
     ///
     /// # Errors
     /// broadloom has no function of this name, or there is no compiler for the target.
-    pub fn new(which: Which, function: Function, dtype: DType) -> Result<Executor, String> {
+    pub fn new(
+        which: Which,
+        accuracy: Accuracy,
+        function: Function,
+        dtype: DType,
+    ) -> Result<Executor, String> {
         let name = function.name();
-        let op = Op::from_name(name).ok_or_else(|| format!("{name}: no such function"))?;
+        let op = accuracy.op(function).ok_or_else(|| format!("{name}: no such function"))?;
         let arity = function.arity();
         let mut args = [ValueId(0); 3];
         (0..arity).for_each(|i| args[i] = ValueId(i as u32));

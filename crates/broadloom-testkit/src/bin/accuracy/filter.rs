@@ -39,17 +39,36 @@ impl Filter {
             return (other.abs() >= BEYOND && got.is_infinite() && (got < 0.0) == (value < 0.0))
                 .then_some(0.0);
         }
-        let slack = value.abs() * TOLERANCE;
-        let agreed = (value - other).abs() <= slack;
-        if !agreed || got.is_infinite() || value.abs() + slack >= BEYOND {
-            return None;
-        }
-        // The lesser ulp, if the value may be on either side of a power of two.
-        let exponent = ((value.abs() - slack).to_bits() >> 52) as i32 - 1023;
-        let ulp = exponent.max(LEAST) - 23;
-        let inverse = f64::from_bits(((1023 - ulp) as u64) << 52);
-        Some((got - value).abs() * inverse)
+        let agreed = (value - other).abs() <= value.abs() * TOLERANCE;
+        if !agreed { None } else { distance(value, got) }
     }
+
+    /// Whether a float32 result is the nearest one clear of [`MARGIN`], as the target's library has the value. That and the
+    /// result are two that agree: where it is out, no result is believed that isn't out in the same way.
+    pub fn confirms(self, x: f64, got: f64) -> bool {
+        let value = (self.0[1])(x);
+        if value.is_nan() || got.is_nan() {
+            return value.is_nan() && is_canonical_nan(got);
+        }
+        if value.abs() >= BEYOND {
+            return got.is_infinite() && (got < 0.0) == (value < 0.0);
+        }
+        distance(value, got).is_some_and(|ulps| ulps < 0.5 - MARGIN)
+    }
+}
+
+/// How far a float32 result is from a finite value that is believed to [`TOLERANCE`], in ulps; nothing at the end of
+/// float32's range.
+fn distance(value: f64, got: f64) -> Option<f64> {
+    let slack = value.abs() * TOLERANCE;
+    if got.is_infinite() || value.abs() + slack >= BEYOND {
+        return None;
+    }
+    // The lesser ulp, if the value may be on either side of a power of two.
+    let exponent = ((value.abs() - slack).to_bits() >> 52) as i32 - 1023;
+    let ulp = exponent.max(LEAST) - 23;
+    let inverse = f64::from_bits(((1023 - ulp) as u64) << 52);
+    Some((got - value).abs() * inverse)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod executor;
 mod filter;
 mod format;
 mod measure;
+mod nearest;
 mod points;
 mod report;
 mod results;
@@ -22,7 +23,7 @@ use broadloom_testkit::reference::{Format, Function};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use executor::Which;
+use executor::{Accuracy, Which};
 use measure::{Outcome, Run};
 use points::Points;
 use results::Row;
@@ -39,6 +40,10 @@ struct Arguments {
     /// The dtypes to measure: float16, float32, float64; all, if none is named.
     #[arg(long, value_delimiter = ',')]
     dtype: Vec<String>,
+    /// Which of the functions to measure: those that are used by default, those that give the nearest float32; both, if
+    /// neither is named.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    accuracy: Vec<Accuracy>,
     /// Measure a thin-th of the points.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     thin: u64,
@@ -94,11 +99,13 @@ fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
         .num_threads(arguments.threads)
         .build_global()
         .map_err(|error| error.to_string())?;
+    let accuracies = if arguments.accuracy.is_empty() { &Accuracy::ALL[..] } else { &arguments.accuracy };
+    let all = formats.iter().flat_map(|&format| accuracies.iter().map(move |&accuracy| (format, accuracy)));
     let mut broken = Vec::new();
-    for &format in &formats {
-        for &function in &functions {
+    for (format, accuracy) in all {
+        for &function in functions.iter().filter(|&&function| accuracy.has(function, format.dtype)) {
             let points = Points::new(function, format, arguments.points, arguments.thin, arguments.seed);
-            let run = Run { function, format, points, which: arguments.executor };
+            let run = Run { function, format, points, which: arguments.executor, accuracy };
             let started = Instant::now();
             let progress = progress(&run);
             let outcome = run.measure(&progress)?;
@@ -134,12 +141,18 @@ fn progress(run: &Run) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("a template");
     let bar = ProgressBar::new(run.points.count()).with_style(style);
     bar.enable_steady_tick(Duration::from_millis(500));
-    bar.with_message(format!("{} {}", run.function.name(), run.format.dtype))
+    bar.with_message(title(run))
+}
+
+/// The function and its dtype.
+fn title(run: &Run) -> String {
+    let title = format!("{} {}", run.function.name(), run.format.dtype);
+    if run.accuracy == Accuracy::Nearest { format!("{title} nearest") } else { title }
 }
 
 /// A line on what was found, and examples of what is wrong.
 fn print(run: &Run, outcome: &Outcome, took: Duration) {
-    let name = format!("{} {}", run.function.name(), run.format.dtype);
+    let name = title(run);
     for (part, tally) in [("", &outcome.main), (" cancelling", &outcome.cancelling)] {
         let Some(worst) = tally.worst else { continue };
         println!(

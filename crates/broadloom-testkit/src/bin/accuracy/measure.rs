@@ -13,13 +13,13 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use crate::exact;
-use crate::executor::{Executor, Which};
+use crate::executor::{Accuracy, Executor, Which};
 use crate::filter::{Filter, MARGIN};
 use crate::format::{decimal, hex};
 use crate::points::{Block, Points};
 
 /// Every so-manieth point that the filter decides is judged by the reference too.
-const AUDIT: usize = 1009;
+pub const AUDIT: usize = 1009;
 /// Points of a run at which the quick reference is held against the precise one.
 const SAMPLE: usize = 200;
 
@@ -67,7 +67,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn note(&mut self, at: [f64; 2], got: f64, judgement: Judgement) {
+    /// Counts what was found at a point.
+    pub fn note(&mut self, at: [f64; 2], got: f64, judgement: Judgement) {
         match judgement {
             Judgement::Wrong => {
                 self.wrong += 1;
@@ -124,6 +125,8 @@ pub struct Run {
     pub points: Points,
     /// By which executor.
     pub which: Which,
+    /// Which of the functions of that name.
+    pub accuracy: Accuracy,
 }
 
 /// Results of a run.
@@ -147,7 +150,7 @@ impl Run {
     /// # Errors
     /// The executor is not available; or a reference failed a check of itself, and its figures are worth nothing.
     pub fn measure(&self, progress: &ProgressBar) -> Result<Outcome, String> {
-        let executor = || Executor::new(self.which, self.function, self.format.dtype);
+        let executor = || Executor::new(self.which, self.accuracy, self.function, self.format.dtype);
         let (exact, missed) = self.exact_cases(&mut executor()?);
         let filter = Filter::new(self.function).filter(|_| self.format == Format::FLOAT32);
         let record = AtomicU64::new(0);
@@ -165,7 +168,12 @@ impl Run {
                 |(executor, columns, results), block| {
                     let block = self.points.fill(block, columns);
                     executor.run(columns, results);
-                    let tallies = self.judge(&block, columns, results, filter, &record);
+                    let tallies = match filter.filter(|_| self.accuracy == Accuracy::Nearest) {
+                        None => self.judge(&block, columns, results, filter, &record),
+                        Some(filter) => {
+                            [self.verify(&block, columns, results, filter, executor), Tally::default()]
+                        }
+                    };
                     progress.inc(results.len() as u64);
                     tallies
                 },
@@ -307,7 +315,7 @@ mod tests {
     fn run(function: Function, thin: u64) -> Run {
         let format = Format::FLOAT32;
         let points = Points::new(function, format, 1, thin, 1);
-        Run { function, format, points, which: Which::Interpreter }
+        Run { function, format, points, which: Which::Interpreter, accuracy: Accuracy::Fast }
     }
 
     /// All blocks, with results from elsewhere.

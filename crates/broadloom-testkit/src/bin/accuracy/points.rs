@@ -86,6 +86,11 @@ impl Points {
         }
     }
 
+    /// Whether every number of the format is among them.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.bulk, Bulk::Places(1))
+    }
+
     fn hard_blocks(&self) -> u64 {
         (self.hard.len() as u64).div_ceil(BLOCK)
     }

@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use crate::executor::Accuracy;
 use crate::results::{CANCELLING, Row};
 
 const HEAD: &str = include_str!("report.md");
@@ -11,12 +12,19 @@ const HEAD: &str = include_str!("report.md");
 /// The page.
 pub fn page(rows: &[Row]) -> String {
     let mut page = HEAD.to_string();
-    for dtype in ["float16", "float32", "float64"] {
-        let of_dtype: Vec<&Row> = rows.iter().filter(|row| row.dtype == dtype).collect();
+    let sections = [
+        ("float16", "float16", Accuracy::Fast),
+        ("float32", "float32", Accuracy::Fast),
+        ("float32 with `accuracy = nearest`", "float32", Accuracy::Nearest),
+        ("float64", "float64", Accuracy::Fast),
+    ];
+    for (title, dtype, accuracy) in sections {
+        let is_here = |row: &&Row| row.dtype == dtype && row.accuracy == accuracy.name();
+        let of_dtype: Vec<&Row> = rows.iter().filter(is_here).collect();
         if of_dtype.is_empty() {
             continue;
         }
-        let _ = writeln!(page, "\n## {dtype}\n");
+        let _ = writeln!(page, "\n## {title}\n");
         page.push_str("| function | points | largest error, ulps | at | result there | not the nearest | order | exact cases |\n");
         page.push_str("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
         of_dtype.iter().for_each(|row| page.push_str(&line(row)));
@@ -98,6 +106,7 @@ mod tests {
             exact: 1,
             missed: 0,
             executor: "interpreter".into(),
+            accuracy: "fast".into(),
         }
     }
 
@@ -128,6 +137,8 @@ mod tests {
             change(&mut row);
             assert_eq!(row.broken().len(), 1, "{row:?}");
         }
+        let nearest = Row { accuracy: "nearest".into(), ..row() };
+        assert_eq!(nearest.broken(), ["exp of float32, nearest: 7 results are not the nearest"]);
         let mut half = Row { dtype: "float16".into(), ..row() };
         assert_eq!(half.broken(), ["exp of float16: 7 results are not the nearest"]);
         half.function = "hypot".into();

@@ -8,6 +8,7 @@ use std::path::Path;
 use broadloom_testkit::reference::{Format, Function, Model};
 use serde_json::{Value, json};
 
+use crate::executor::Accuracy;
 use crate::format::{decimal, hex};
 use crate::measure::{Case, Outcome, Run, Tally};
 
@@ -47,6 +48,8 @@ pub struct Row {
     pub missed: u64,
     /// The executor that ran it.
     pub executor: String,
+    /// Which of the functions of that name.
+    pub accuracy: String,
 }
 
 impl Row {
@@ -78,11 +81,12 @@ impl Row {
             exact: outcome.exact,
             missed: outcome.missed_count,
             executor: format!("{:?}", run.which).to_lowercase(),
+            accuracy: run.accuracy.name().to_string(),
         }
     }
 
-    fn key(&self) -> (&str, &str, &str) {
-        (&self.dtype, &self.function, &self.part)
+    fn key(&self) -> (&str, &str, &str, &str) {
+        (&self.dtype, &self.accuracy, &self.function, &self.part)
     }
 
     fn to_json(&self) -> Value {
@@ -102,6 +106,7 @@ impl Row {
             "exact": self.exact,
             "missed": self.missed,
             "executor": self.executor,
+            "accuracy": self.accuracy,
         })
     }
 
@@ -128,6 +133,8 @@ impl Row {
             exact: count("exact")?,
             missed: count("missed")?,
             executor: text("executor")?,
+            // Rows that were measured before there was a choice.
+            accuracy: text("accuracy").unwrap_or_else(|| Accuracy::Fast.name().to_string()),
         })
     }
 
@@ -153,7 +160,13 @@ impl Row {
     }
 
     fn of_part(&self) -> String {
-        if self.part.is_empty() { String::new() } else { format!(", {}", self.part) }
+        let part = if self.part.is_empty() { String::new() } else { format!(", {}", self.part) };
+        if self.is_of_nearest() { format!("{part}, nearest") } else { part }
+    }
+
+    /// Whether it is about the function that gives the nearest number.
+    pub fn is_of_nearest(&self) -> bool {
+        self.accuracy == Accuracy::Nearest.name()
     }
 
     fn model(&self) -> Option<&'static Model> {
@@ -176,12 +189,15 @@ impl Row {
 
     /// Whether each result must be the nearest number.
     pub fn must_be_nearest(&self) -> bool {
-        self.model().is_some_and(|model| model.is_nearest) || self.dtype == "float16" && !self.is_of_two()
+        self.is_of_nearest()
+            || self.model().is_some_and(|model| model.is_nearest)
+            || self.dtype == "float16" && !self.is_of_two()
     }
 
     /// Whether its neighbours may not be out of order.
     pub fn must_be_monotonic(&self) -> bool {
         self.dtype == "float16" && self.breaks.is_some()
+            || self.dtype == "float32" && self.breaks.is_some() && self.is_of_nearest()
             || self.dtype == "float32" && self.model().is_some_and(|model| model.single_keeps_order)
     }
 }
@@ -210,13 +226,13 @@ pub fn read(path: &Path) -> Result<Vec<Row>, String> {
     }
 }
 
-/// The rows with those measured put in the place of older ones of the same function, dtype and part.
+/// The rows with those measured put in the place of older ones of the same function, dtype, accuracy and part.
 pub fn merge(mut rows: Vec<Row>, measured: Vec<Row>) -> Vec<Row> {
     rows.retain(|old| measured.iter().all(|new| new.key() != old.key()));
     rows.extend(measured);
     let place = |row: &Row| {
         let dtype = Format::ALL.iter().position(|format| format.dtype.to_string() == row.dtype);
-        (dtype, Function::from_name(&row.function), row.part.clone())
+        (dtype, row.accuracy.clone(), Function::from_name(&row.function), row.part.clone())
     };
     rows.sort_by_key(place);
     rows

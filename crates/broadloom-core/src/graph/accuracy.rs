@@ -1,0 +1,21 @@
+//! Which op computes what an op means under the accuracy that is asked for.
+
+use broadloom_ir::{DType, Op};
+
+use super::{Accuracy, Graph, NodeId};
+use crate::node::Args;
+
+impl Graph {
+    /// The op that computes what this one means, as accurately as the graph's semantics ask; `None` where there is none.
+    pub(crate) fn as_accurate(&self, op: Op, args: &Args<NodeId>) -> Option<Op> {
+        if self.semantics.accuracy == Accuracy::Fast {
+            return Some(op);
+        }
+        let last = self.node(*args.last()?);
+        // Powers by definition are exact whether rewriting has rules for them or not.
+        if op.is_nearest(last.dtype, last.constant().map(|value| value.class())) {
+            return Some(op);
+        }
+        op.nearest().filter(|_| last.dtype == DType::Float32)
+    }
+}

@@ -1,0 +1,204 @@
+//! The nearest float32 to √(x1² + x2²), exact ties included. docs/nearest.md has the proof.
+
+use crate::functions::compare::magnitude;
+use crate::functions::declare_half_path;
+use crate::functions::float64::Float64;
+use crate::functions::nearest::tie;
+use crate::host::Scalar;
+use crate::ops::{Binary, Cmp, Ops, Rare2};
+
+/// The nearest float32 to √(x1² + x2²)
+#[derive(Clone, Copy, Debug)]
+pub struct NearestHypot;
+
+declare_half_path!(Own: NearestHypot);
+
+/// Bits that the float64 root is good for: the sum is rounded once, at 2^−53, and the root of it once more.
+const GOOD: u32 = 51;
+
+/// √(x1² + x2²), both rounded: float32's squares are exact in float64, and neither over- nor underflow.
+#[inline(always)]
+fn root<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f64> {
+    let (x1, x2) = (o.float_resize::<f32, f64>(x1), o.float_resize::<f32, f64>(x2));
+    let square = o.mul::<f64>(x1, x1);
+    let sum = o.fma::<f64>(x2, x2, square);
+    o.sqrt::<f64>(sum)
+}
+
+impl Binary<f32> for NearestHypot {
+    type Out = f32;
+    #[inline(always)]
+    fn call<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f32> {
+        let y = root(o, x1, x2);
+        let (y, flagged) = tie::rounded(o, y, GOOD);
+        let y = o.rare2::<BesideTie, f32>(flagged, x1, x2, y);
+        // An infinite operand, also beside NaN.
+        let infinity = o.splat(f32::INFINITY);
+        let [first, second] = [x1, x2].map(|x| {
+            let bits = magnitude::<O, f32>(o, x);
+            let a = o.of_bits::<f32>(bits);
+            o.cmp::<f32>(Cmp::Eq, a, infinity)
+        });
+        let infinite = o.mask_or::<f32>(first, second);
+        o.select::<f32>(infinite, infinity, y)
+    }
+}
+
+/// Decides beside the middle of two float32, or on it: the sum of the squares is compared with the middle's square, exactly.
+struct BesideTie;
+
+impl Rare2<f32> for BesideTie {
+    fn call(x1: f32, x2: f32) -> f32 {
+        let o = &mut Scalar;
+        let y = root(o, x1, x2);
+        let least = f64::from(f32::MIN_POSITIVE);
+        // Subnormal numbers are as far from one another as the least normal ones.
+        let middle = if y < least { middle_around(y + least) - least } else { middle_around(y) };
+        // Of 25 bits, so that its square is exact, and so is the difference of two numbers so near to one another.
+        let (x1, x2) = (f64::from(x1), f64::from(x2));
+        let sum = o.two_sum(x1 * x1, x2 * x2);
+        let above = (sum.hi - middle * middle) + sum.lo;
+        // A float64 next to the middle rounds as everything on that side of it.
+        let y = if above > 0.0 {
+            f64::from_bits(middle.to_bits() + 1)
+        } else if above < 0.0 {
+            f64::from_bits(middle.to_bits() - 1)
+        } else {
+            middle
+        };
+        y as f32
+    }
+}
+
+/// The middle of the two float32 around a positive `y` that is no subnormal one.
+fn middle_around(y: f64) -> f64 {
+    f64::from_bits(y.to_bits() & !((1 << 29) - 1) | 1 << 28)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hypot(x1: f32, x2: f32) -> f32 {
+        NearestHypot::call(&mut Scalar, x1, x2)
+    }
+
+    /// The greatest integer whose square is at most `x`.
+    fn integer_root(x: u128) -> u128 {
+        let mut root = (x as f64).sqrt() as u128;
+        while root * root > x {
+            root -= 1;
+        }
+        while (root + 1) * (root + 1) <= x {
+            root += 1;
+        }
+        root
+    }
+
+    /// The nearest float32 to √(a² + b²) for integers below 2^38 that are no zeros, by integers alone.
+    fn exact(a: u64, b: u64) -> f32 {
+        const SCALE: u32 = 24;
+        let [a, b] = [a, b].map(|side| u128::from(side) << SCALE);
+        let sum = a * a + b * b;
+        let root = integer_root(sum);
+        let drop = 128 - root.leading_zeros() - 24;
+        let kept = root >> drop;
+        let middle = (2 * kept + 1) << (drop - 1);
+        let up = match sum.cmp(&(middle * middle)) {
+            std::cmp::Ordering::Less => false,
+            std::cmp::Ordering::Equal => kept & 1 == 1,
+            std::cmp::Ordering::Greater => true,
+        };
+        // A power of two where it carries.
+        (kept + u128::from(up)) as f32 * 2_f32.powi(drop as i32 - SCALE as i32)
+    }
+
+    fn check(a: u64, b: u64) {
+        assert_eq!((a as f32 as u64, b as f32 as u64), (a, b), "not float32");
+        let wanted = exact(a, b);
+        for scale in [0, -40, 60, -149] {
+            let (x1, x2) = (a as f64 * 2_f64.powi(scale), b as f64 * 2_f64.powi(scale));
+            let wanted = f64::from(wanted) * 2_f64.powi(scale);
+            // Scaled, the case is the same unless the result leaves the normal numbers.
+            if wanted < f64::from(f32::MIN_POSITIVE) || wanted > f64::from(f32::MAX) {
+                continue;
+            }
+            let (x1, x2) = (x1 as f32, x2 as f32);
+            for [x1, x2] in [[x1, x2], [x2, x1], [-x1, x2], [-x2, -x1]] {
+                assert_eq!(f64::from(hypot(x1, x2)), wanted, "{a} {b} 2^{scale}");
+            }
+        }
+    }
+
+    /// Right triangles whose longest side has 25 bits and is odd are exact ties; those next to them are no ties, by as little as
+    /// float32 operands allow.
+    #[test]
+    fn ties_go_to_even_and_what_is_beside_them_to_its_side() {
+        let (mut ties, mut seen) = (0, [0; 2]);
+        // A sum of two squares without a common factor leaves 1 when it is divided by 4: three times that leaves 3.
+        for factor in [1, 3, 7] {
+            for p in (2..5_800_u64).step_by(7) {
+                for q in (1..p).step_by(11).filter(|q| (p - q) % 2 == 1) {
+                    let [a, b, c] = [p * p - q * q, 2 * p * q, p * p + q * q].map(|side| factor * side);
+                    let are_floats = |sides: &[u64]| sides.iter().all(|&side| side as f32 as u64 == side);
+                    if !(1 << 24..1 << 25).contains(&c) || !are_floats(&[a, b]) {
+                        continue;
+                    }
+                    ties += 1;
+                    seen[(c >> 1 & 1) as usize] += 1;
+                    check(a, b);
+                    for (da, db) in [(1, 0), (0, 1), (-1, 0), (0, -1), (1, -1), (-1, 1)] {
+                        let [a, b] = [a as i64 + da, b as i64 + db].map(|side| side as u64);
+                        if are_floats(&[a, b]) {
+                            check(a, b);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(ties > 1000 && seen.iter().all(|&n| n > 100), "{ties} {seen:?}");
+    }
+
+    /// One operand is so small that it only tells on which side of a tie, or of a number, the root is.
+    #[test]
+    fn a_small_operand_decides_and_random_ones_are_the_nearest() {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        for _ in 0..200_000 {
+            let shift = next() % 24;
+            let a = (next() % (1 << 24)).max(1) << (next() % 14);
+            let b = (next() % (1 << 24)).max(1) >> shift;
+            check(a, b);
+        }
+        // The root of a² + b² is within b²/2a of a.
+        for b in 1..3000 {
+            check((1 << 24) - 1 - b % 7, b);
+            check(((1 << 24) - 1 - b % 7) << 13, b << 1);
+        }
+    }
+
+    /// All pairs of small subnormal numbers, which have ties at odd multiples of 2^−150, and ends of the range.
+    #[test]
+    fn subnormal_numbers_and_the_ends() {
+        for a in 0..400_u64 {
+            for b in 0..400_u64 {
+                let sum = u128::from(a * a + b * b);
+                let root = integer_root(sum);
+                let wanted = root + u128::from(sum - root * root > root);
+                assert_eq!(
+                    u128::from(hypot(f32::from_bits(a as u32), f32::from_bits(b as u32)).to_bits()),
+                    wanted
+                );
+            }
+        }
+        assert_eq!(hypot(f32::INFINITY, f32::NAN), f32::INFINITY);
+        assert_eq!(hypot(f32::NAN, f32::NEG_INFINITY), f32::INFINITY);
+        assert!(hypot(f32::NAN, 1.0).is_nan());
+        assert_eq!(hypot(-0.0, 0.0).to_bits(), 0);
+        assert_eq!(hypot(f32::MAX, f32::MAX), f32::INFINITY);
+        assert_eq!(hypot(f32::MAX, 1.0), f32::MAX);
+    }
+}

@@ -1,0 +1,176 @@
+//! The nearest float32, ties to even, of functions whose values are approximated: what `accuracy = nearest` puts in the
+//! place of the faster functions of float32.
+//!
+//! A value is computed in float64 to 2^−40 and better ([`Near`]), which decides the rounding unless the middle of two
+//! float32 is as near as that. Of the few lanes where it is, the slow path has the function in full float64 precision, and
+//! of the arguments that even this rounds the wrong way a list ([`hard`]), which is complete: all 2^32 arguments were
+//! tried (docs/nearest.md). The method is A. Ziv's, "Fast evaluation of elementary mathematical functions with correctly
+//! rounded last bit" (1991).
+
+mod exponential;
+mod hard;
+mod hypot;
+mod tie;
+
+use std::marker::PhantomData;
+
+use crate::functions::declare_half_path;
+use crate::functions::error_function::{Erf, Erfc, erf_of_magnitude, erfc};
+use crate::functions::exponential::{Exp, Exp2, ExpM1, expm1};
+use crate::functions::float64::Near;
+use crate::functions::hyperbolic::{
+    Acosh, Asinh, Atanh, Cosh, Sinh, Tanh, acosh, asinh, atanh, cosh, sinh, tanh,
+};
+use crate::functions::inverse_trigonometric::{Acos, Asin, Atan, acos, asin, atan};
+use crate::functions::logarithm::{Log, Log1p, Log2, Log10, log, log1p, log2, log10};
+use crate::functions::root::{Cbrt, cbrt};
+use crate::functions::trigonometric::{Cos, Sin, Tan, near_cos, near_sin, near_tan};
+use crate::host::Scalar;
+use crate::ops::{Ops, Rare2, Unary};
+
+use hard::HardCases;
+
+pub use hypot::NearestHypot;
+
+/// A function in full float64 precision, or at a hard case the nearest float32.
+struct Slow<F>(PhantomData<F>);
+
+impl<F: Unary<f64, Out = f64> + HardCases> Slow<F> {
+    fn nearest(x: f32) -> f32 {
+        match F::CASES.iter().find(|case| case.0 == x.to_bits()) {
+            Some(&(_, nearest)) => f32::from_bits(nearest),
+            None => F::call(&mut Scalar, f64::from(x)) as f32,
+        }
+    }
+}
+
+impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f32> for Slow<F> {
+    fn call(x: f32, _: f32) -> f32 {
+        Self::nearest(x)
+    }
+}
+
+/// In the place of a float64 that is rounded after it.
+impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
+    fn call(x: f64, _: f64) -> f64 {
+        f64::from(Self::nearest(x as f32))
+    }
+}
+
+/// erf of a float32 that is not negative.
+#[inline(always)]
+fn erf_of_single<O: Ops>(o: &mut O, a: O::V<f32>) -> O::V<f64> {
+    let a = o.float_resize::<f32, f64>(a);
+    erf_of_magnitude::<O, Near>(o, a)
+}
+
+/// erfc of a float32.
+#[inline(always)]
+fn erfc_of_single<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
+    let x = o.float_resize::<f32, f64>(x);
+    erfc::<O, Near>(o, x)
+}
+
+/// Declares functions of one argument from their cores of short precision; each names the bits that its value in
+/// [`Near`] precision is good for.
+macro_rules! nearest {
+    ($($(#[$doc:meta])* $name:ident = $of:ident: $way:ident $core:expr, $bits:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        declare_half_path!(Own: $name);
+
+        impl Unary<f32> for $name {
+            type Out = f32;
+            #[inline(always)]
+            fn call<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32> {
+                nearest!(@$way o x $of $core, $bits)
+            }
+        }
+    )*};
+    // A result below float32's normal numbers is exact, or as good as its argument.
+    (@normal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
+        let x = $o.float_resize::<f32, f64>($x);
+        let y = $core($o, x);
+        let flagged = tie::is_near($o, y, $bits);
+        let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
+        $o.float_resize::<f64, f32>(y)
+    }};
+    // The core says itself where it has no value.
+    (@reaching $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
+        let x = $o.float_resize::<f32, f64>($x);
+        let (y, beyond) = $core($o, x);
+        let flagged = tie::is_near($o, y, $bits);
+        let flagged = $o.mask_or::<f64>(flagged, beyond);
+        let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
+        $o.float_resize::<f64, f32>(y)
+    }};
+    // A result may be a subnormal float32, and is not negative.
+    (@subnormal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
+        let y = $core($o, $x);
+        let (y, flagged) = tie::rounded($o, y, $bits);
+        $o.rare2::<Slow<$of>, f32>(flagged, $x, $x, y)
+    }};
+    // The same of a magnitude, of an odd function.
+    (@odd $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
+        let sign = $o.bits::<f32>($x);
+        let mask = $o.splat(1_u32 << 31);
+        let sign = $o.and::<u32>(sign, mask);
+        let a = $o.bits::<f32>($x);
+        let a = $o.xor::<u32>(a, sign);
+        let a = $o.of_bits::<f32>(a);
+        let y = nearest!(@subnormal $o a $of $core, $bits);
+        let y = $o.bits::<f32>(y);
+        let y = $o.or::<u32>(y, sign);
+        $o.of_bits::<f32>(y)
+    }};
+}
+
+nearest! {
+    /// The nearest float32 to the inverse cosine
+    NearestAcos = Acos: normal acos::<O, Near>, 42;
+    /// The nearest float32 to the inverse hyperbolic cosine
+    // Just above 1, x + √(x² − 1) less 1 is as little as 2^−11.
+    NearestAcosh = Acosh: normal acosh::<O, Near>, 40;
+    /// The nearest float32 to the inverse sine
+    NearestAsin = Asin: normal asin::<O, Near>, 42;
+    /// The nearest float32 to the inverse hyperbolic sine
+    NearestAsinh = Asinh: normal asinh::<O, Near>, 42;
+    /// The nearest float32 to the inverse tangent
+    NearestAtan = Atan: normal atan::<O, Near>, 42;
+    /// The nearest float32 to the inverse hyperbolic tangent
+    NearestAtanh = Atanh: normal atanh::<O, Near>, 42;
+    /// The nearest float32 to the cube root
+    NearestCbrt = Cbrt: normal cbrt::<O, Near>, 42;
+    /// The nearest float32 to the cosine
+    NearestCos = Cos: reaching near_cos::<O>, 42;
+    /// The nearest float32 to the hyperbolic cosine
+    NearestCosh = Cosh: normal cosh::<O, Near>, 42;
+    /// The nearest float32 to the error function
+    NearestErf = Erf: odd erf_of_single::<O>, 42;
+    /// The nearest float32 to 1 less the error function
+    NearestErfc = Erfc: subnormal erfc_of_single::<O>, 42;
+    /// The nearest float32 to e^x
+    NearestExp = Exp: subnormal exponential::exp::<O>, 42;
+    /// The nearest float32 to 2^x
+    NearestExp2 = Exp2: subnormal exponential::exp2::<O>, 42;
+    /// The nearest float32 to e^x − 1
+    NearestExpM1 = ExpM1: normal expm1::<O, Near>, 42;
+    /// The nearest float32 to the natural logarithm
+    NearestLog = Log: normal log::<O, Near>, 42;
+    /// The nearest float32 to log(1 + x)
+    NearestLog1p = Log1p: normal log1p::<O, Near>, 42;
+    /// The nearest float32 to the logarithm to base 2
+    NearestLog2 = Log2: normal log2::<O, Near>, 42;
+    /// The nearest float32 to the logarithm to base 10
+    NearestLog10 = Log10: normal log10::<O, Near>, 42;
+    /// The nearest float32 to the sine
+    NearestSin = Sin: reaching near_sin::<O>, 42;
+    /// The nearest float32 to the hyperbolic sine
+    NearestSinh = Sinh: normal sinh::<O, Near>, 42;
+    /// The nearest float32 to the tangent
+    NearestTan = Tan: reaching near_tan::<O>, 42;
+    /// The nearest float32 to the hyperbolic tangent
+    NearestTanh = Tanh: normal tanh::<O, Near>, 42;
+}

@@ -1,0 +1,46 @@
+//! The float32 arguments at which functions are nearest to the middle of two float32.
+//!
+//! Found among all 2^32 arguments of each function: where float64 in full precision doesn't tell the nearest float32, or nearly
+//! doesn't. The values in `near_ties.txt` are mpmath's (`scripts/near_ties.py`), and each is held against the precise reference.
+
+use super::functions::{Function, Symmetry};
+
+/// Each with the function, the argument and the nearest float32. Of even and odd functions the arguments of both signs.
+pub fn near_ties() -> Vec<(Function, f32, f32)> {
+    let rows = include_str!("near_ties.txt").lines().filter(|line| !line.starts_with('#'));
+    rows.flat_map(|row| {
+        let mut words = row.split(' ');
+        let name = words.next().expect("a name");
+        let function = Function::from_name(name).unwrap_or_else(|| panic!("there is no {name}"));
+        let mut float =
+            || f32::from_bits(u32::from_str_radix(words.next().expect("bits"), 16).expect("bits"));
+        let (x, y) = (float(), float());
+        let mirrored = match function.model().symmetry {
+            Symmetry::None => None,
+            Symmetry::Even => Some((function, -x, y)),
+            Symmetry::Odd => Some((function, -x, -y)),
+        };
+        [Some((function, x, y)), mirrored].into_iter().flatten()
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::{Format, Judgement, hardness, judge_precisely};
+
+    #[test]
+    fn values_are_the_nearest_and_arguments_are_hard() {
+        let rows = near_ties();
+        assert!(rows.len() > 150);
+        for (function, x, y) in rows {
+            let judgement = judge_precisely(function, Format::FLOAT32, f64::from(x), 0.0, f64::from(y));
+            assert!(
+                matches!(judgement, Judgement::Off { nearest: true, .. }),
+                "{function:?}({x:e}): {judgement:?}"
+            );
+            assert!(hardness(function, Format::FLOAT32, f64::from(x), 0.0) > 24.0, "{function:?}({x:e})");
+        }
+    }
+}
