@@ -383,7 +383,7 @@ impl<'f> Machine<'f> {
                 assert!(from == ty && self.ty(args[1]) == ty && a >= 16 && ints, "{intrinsic:?} of {ty}");
                 let same = &self.get(args[1])[..n as usize];
                 assert!(same.iter().all(|other| *other == same[0]), "lanes that differ");
-                self.lanes(ty, args, |x| (u128::from(x[0]) * u128::from(x[1]) >> a) as u64)
+                self.lanes(ty, args, |x| ((u128::from(x[0]) * u128::from(x[1])) >> a) as u64)
             }
             Intrinsic::ShiftRightUniform => {
                 let counts = self.ty(args[1]);
