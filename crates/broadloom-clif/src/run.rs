@@ -51,19 +51,13 @@ impl Compiled {
             0
         };
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
-        if let Some(entry) = streaming {
-            let streamed = if call.has_short_rows(rows, cols) {
-                // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and
-                // classes checked above; no output is an input.
-                block.stream(|stream| unsafe { call.through_tiles(stream, &operands, rows, cols) })
-                    == Some(true)
-            } else {
-                // SAFETY: as above.
-                unsafe { call.streamed(entry, &operands, rows, cols) }
-            };
-            if streamed {
-                return Ok(());
-            }
+        if let Some(entry) = streaming
+            && !call.has_short_rows(rows, cols)
+            // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and classes
+            // checked above; no output is an input.
+            && unsafe { call.streamed(entry, &operands, rows, cols) }
+        {
+            return Ok(());
         }
         if cols > tail {
             // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and classes

@@ -1,13 +1,10 @@
 //! Rows whose outputs are written with non-temporal stores.
 //!
 //! Long rows are written by code with such stores, which is entered only with whole blocks, at a column where every output begins
-//! a cache line; all other columns are computed by the usual code. Short rows, of which few begin a line, are computed by the
-//! usual code into a tile, and copied from there as one stream ([`Stream`]). The stores are ordered with all that follows before a
-//! call returns.
+//! a cache line; all other columns are computed by the usual code, and so are short rows, of which few begin a line. The stores are
+//! ordered with all that follows before a call returns.
 
-use std::mem::MaybeUninit;
-
-use broadloom_mem::{Access, Stream, order_streamed};
+use broadloom_mem::{Access, order_streamed};
 use smallvec::SmallVec;
 
 use crate::call::Call;
@@ -19,16 +16,10 @@ const LINE: usize = 64;
 /// Rows of fewer blocks are stored as usual: what is before the first line and behind the last is most of them.
 const MIN_BLOCKS: usize = 4;
 
-/// Bytes of a row of the widest output from which on rows are stored by themselves: a shorter row is written sooner than the
-/// line is fetched that it shares with its neighbour.
+/// Bytes of a row of the widest output from which on it is streamed. In rows of 4000 bytes, three calls for each and the lines that
+/// it shares with its neighbours took 1.8 times as long as usual stores, on vectors of 512 bits; as one stream through a
+/// tile in cache they took 1.0 to 1.3 times as long.
 const LONG_ROW: usize = 32 << 10;
-
-/// Bytes of a tile of all outputs: it stays in a first-level cache beside what is read.
-const TILE: usize = 8 << 10;
-
-/// A tile, whose outputs each begin with a line.
-#[repr(C, align(64))]
-struct Tile(MaybeUninit<[u8; TILE]>);
 
 impl Call<'_> {
     /// Computes rows, with non-temporal stores as far as may be. False, and nothing is done, where rows are too short for that
@@ -69,85 +60,10 @@ impl Call<'_> {
         true
     }
 
-    /// Whether rows of so many columns are written as one stream, and not each by itself.
+    /// Whether rows of so many columns are too short to be streamed each by itself.
     pub fn has_short_rows(&self, rows: usize, cols: usize) -> bool {
         let widest = self.inner.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
         rows > 1 && cols.saturating_mul(widest) < LONG_ROW
-    }
-
-    /// Computes the rows of a stream's block tile by tile, each of which is then copied to the outputs. False, and nothing
-    /// is done, where there are so many outputs that a tile has no room for a block of each.
-    ///
-    /// # Safety
-    /// As [`Call::enter`], but for any number of columns; the operands are those of the stream's block.
-    pub unsafe fn through_tiles(
-        &self,
-        stream: &Stream<'_, '_>,
-        operands: &[Operand],
-        rows: usize,
-        cols: usize,
-    ) -> bool {
-        let inputs = self.inner.inputs.len();
-        let sizes: SmallVec<[usize; 4]> = self.inner.outputs.iter().map(|dtype| dtype.size()).collect();
-        // Elements of a tile; each output's part begins with a line.
-        let room = TILE.saturating_sub(LINE * sizes.len()) / sizes.iter().sum::<usize>().max(1);
-        if room < 2 * self.inner.lanes as usize {
-            return false;
-        }
-        let (high, wide) = match room / cols {
-            0 => (1, cols.div_ceil(cols.div_ceil(room))),
-            rows => (rows, cols),
-        };
-        let mut tile = Tile(MaybeUninit::uninit());
-        let mut at = 0;
-        let starts: SmallVec<[*mut u8; 4]> = sizes
-            .iter()
-            .map(|size| {
-                let start = tile.0.as_mut_ptr().cast::<u8>().wrapping_add(at);
-                at += (high * wide * size).next_multiple_of(LINE);
-                start
-            })
-            .collect();
-        for row in (0..rows).step_by(high) {
-            let high = high.min(rows - row);
-            for column in (0..cols).step_by(wide) {
-                let wide = wide.min(cols - column);
-                // SAFETY: the operands have the row, and columns from `column` on.
-                let mut part = unsafe { self.from(operands, row, column) };
-                for ((operand, &ptr), &size) in part[inputs..].iter_mut().zip(&starts).zip(&sizes) {
-                    *operand = Operand { ptr, row_stride: (wide * size) as isize };
-                }
-                // SAFETY: the inputs have `high` rows from `row` on and `wide` columns from `column` on; of each output, the
-                // tile has as many elements, which is what `room` is for.
-                unsafe { self.rows_of(&part, high, wide) };
-                for (output, (&start, &size)) in starts.iter().zip(&sizes).enumerate() {
-                    // SAFETY: the code has written `high` rows of `wide` elements, one behind the other.
-                    let from = unsafe { std::slice::from_raw_parts(start, high * wide * size) };
-                    if wide == cols {
-                        stream.copy_rows(output, row..row + high, from);
-                    } else {
-                        stream.copy(output, row, column * size, from);
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    /// Computes rows with the usual stores.
-    ///
-    /// # Safety
-    /// As [`Call::enter`], but for any number of columns.
-    unsafe fn rows_of(&self, operands: &[Operand], rows: usize, cols: usize) {
-        if cols >= self.inner.lanes as usize || self.inner.takes_any_row() {
-            // SAFETY: this function's contract, and there are as many columns as the code needs: a block, or any.
-            unsafe { self.enter(operands, rows, cols) };
-        } else {
-            for row in 0..rows {
-                // SAFETY: this function's contract; there are fewer columns than a block has, and one at least.
-                unsafe { self.padded(operands, row, 0, cols) };
-            }
-        }
     }
 
     /// The operands from an element on.
@@ -302,8 +218,7 @@ mod tests {
         }
     }
 
-    /// Rows of a block, wherever they begin: short ones through tiles, of one piece or several, and so by the usual code; long ones
-    /// by code with non-temporal stores.
+    /// Rows of a block, wherever they begin: short ones by the usual code, long ones by code with non-temporal stores.
     #[test]
     fn rows_of_every_length() {
         let compiled = compiled();
