@@ -179,7 +179,7 @@ fn passes_contract_what_the_whole_does() -> Result<()> {
     let file = vec![A; 1000];
     let x = Array::input("x", DType::Float32, &[1000.into()])?;
     let square = &x * &x;
-    let result = (&square - SQUARE) + (&square).max(())?;
+    let result = (&square - SQUARE) + square.max(())?;
     let options = Options { max_bytes: 1000, contract: true, ..Options::default() };
     let mut passes = Passes::new(&[&result], &[&x], &options)?;
     let read = |part: &InputPart| Array::from_slice(&file[part.ranges[0].clone()]);
