@@ -6,6 +6,7 @@
 
 use broadloom_ir::DType;
 use broadloom_math::Cmp;
+use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 
@@ -55,6 +56,18 @@ impl Vectors<'_> {
             1 => a.zip(&b, |x, y| self.multiply_bytes(x, y)),
             _ => a.zip(&b, |x, y| self.ins().imul(x, y)),
         }
+    }
+
+    /// The high halves of products of unsigned lanes by lanes that are all the same.
+    pub fn multiply_high(&mut self, a: Lanes, b: Lanes) -> Lanes {
+        if !self.layout.is_wide() {
+            // Of shorter lanes it is legalised.
+            return self.by_lane(&[a, b], types::I64X2, |e, s| e.ins().umulhi(s[0], s[1]));
+        }
+        a.zip(&b, |x, y| {
+            let ty = self.type_of(x);
+            self.call(Intrinsic::MultiplyHigh, &[x, y], ty)
+        })
     }
 
     /// Quotients of unsigned 64-bit integers, one lane after the other; 0 where the divisor is.

@@ -560,6 +560,27 @@ mod tests {
         }
     }
 
+    /// Of a uniform divisor the reciprocal is computed before the loop, in which no float takes part.
+    #[test]
+    fn integers_are_divided_by_what_a_row_has_one_of_without_floats() {
+        use DType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+        for width in Width::ALL {
+            for dtype in [Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64] {
+                if dtype.size() == 8 && width == Width::W128 {
+                    // The machine's own division, lane by lane.
+                    continue;
+                }
+                for op in [Op::FloorDivide, Op::TruncDivide, Op::Remainder] {
+                    let access = [Access::Contiguous, Access::Splat];
+                    let body = body(dtype, &[(op, [0, 1])], &access, width);
+                    let in_loop = || body.at(Depth::Element).iter().map(|&var| body.node(var));
+                    assert!(in_loop().all(|node| !node.dtype.is_float()), "{op} {dtype} {width}: {body}");
+                    assert!(in_loop().count() <= 16, "{op} {dtype} {width}: {body}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_is_computed_twice_is_computed_once() {
         let fma = |ops: &[(Op, [u32; 2])]| {

@@ -25,6 +25,8 @@ use crate::body::Body;
 use crate::code::{Code, Compiled, Constant, Entry, Inner};
 use crate::constants::TableEntry;
 use crate::emit::{self, Helpers, MAX_FRAME};
+#[cfg(all(unix, target_arch = "x86_64"))]
+use crate::pages::{CodeMemory, KernelPages};
 use crate::symbols::{self, Announce};
 use crate::wide::{self, CODE_ALIGN, Wide};
 use crate::width::Width;
@@ -50,9 +52,12 @@ pub struct Compiler {
     thorough: OwnedTargetIsa,
     linear: OwnedTargetIsa,
     announce: Announce,
+    #[cfg(all(unix, target_arch = "x86_64"))]
+    memory: Arc<CodeMemory>,
 }
 
-// A description of the target, which nothing changes; each compilation has a context of its own.
+// A description of the target, which nothing changes, and memory that is handed out whole; each compilation has a context of
+// its own.
 impl UnwindSafe for Compiler {}
 impl RefUnwindSafe for Compiler {}
 
@@ -63,7 +68,13 @@ impl Compiler {
     /// [`ErrorKind::Limit`] where there is none: another architecture than x86-64 with AVX and FMA, or aarch64.
     pub fn host() -> Result<Compiler> {
         let (thorough, linear) = (host_isa("backtracking")?, host_isa("single_pass")?);
-        Ok(Compiler { thorough, linear, announce: Announce::default() })
+        Ok(Compiler {
+            thorough,
+            linear,
+            announce: Announce::default(),
+            #[cfg(all(unix, target_arch = "x86_64"))]
+            memory: Arc::default(),
+        })
     }
 
     /// The compiler, which tells profilers and debuggers of the code that it makes: by a line in perf's map
@@ -113,9 +124,13 @@ impl Compiler {
     ) -> Result<Compiled> {
         check(kernel, access)?;
         let isa = self.isa_for(kernel);
-        let mut module = module(isa)?;
+        let mut module = self.module(isa)?;
         // Cranelift writes the name to perf's map too, where `perf record` started the process.
-        let name = symbols::name(kernel);
+        let name = if self.announce.is_on() || symbols::perf::is_recording() {
+            symbols::name(kernel)
+        } else {
+            "broadloom".to_owned()
+        };
         let Defined { id, streaming, constants, lanes, width, narrowed, size, frame } =
             define(&mut module.0, &**isa, &name, stores, kernel, access, width)?;
         let linked = constants.iter().map(|entry| entry.link(functions).map(Constant));
@@ -166,13 +181,31 @@ impl Compiler {
         })))
     }
 
+    /// A module for one kernel's code.
+    ///
+    /// Errors: [`ErrorKind::Limit`] under `perf record` where its map can't be written, to which Cranelift would write names.
+    fn module(&self, isa: &OwnedTargetIsa) -> Result<Code> {
+        if let Some(why) = symbols::perf::refused() {
+            let path = "the map for perf (PERF_BUILDID_DIR is set)";
+            return Err(Error::new(ErrorKind::Limit, format!("{path} can't be written: {why}")));
+        }
+        #[cfg_attr(
+            not(all(unix, target_arch = "x86_64")),
+            expect(unused_mut, reason = "Cranelift's own memory")
+        )]
+        let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
+        #[cfg(all(unix, target_arch = "x86_64"))]
+        builder.memory_provider(Box::new(KernelPages::new(&self.memory)));
+        Ok(Code(ManuallyDrop::new(JITModule::new(builder))))
+    }
+
     /// Finds out whether code can be made executable, by some that is never run.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] as [`Compiler::compile`].
     pub fn probe(&self) -> Result<()> {
         let isa = &self.linear;
-        let mut module = module(isa)?;
+        let mut module = self.module(isa)?;
         let signature = emit::signature(isa.default_call_conv());
         let id = module.0.declare_function("broadloom_probe", Linkage::Local, &signature).map_err(defect)?;
         module.0.define_function_bytes(id, CODE_ALIGN, &[0; 16], &[]).map_err(refused)?;
@@ -206,18 +239,6 @@ impl Compiler {
             (None, narrowed) => explain(isa, kernel, access).map(|listing| Listing { narrowed, ..listing }),
         }
     }
-}
-
-/// A module for one kernel's code.
-///
-/// Errors: [`ErrorKind::Limit`] under `perf record` where its map can't be written, to which Cranelift would write names.
-fn module(isa: &OwnedTargetIsa) -> Result<Code> {
-    if let Some(why) = symbols::perf::refused() {
-        let path = "the map for perf (PERF_BUILDID_DIR is set)";
-        return Err(Error::new(ErrorKind::Limit, format!("{path} can't be written: {why}")));
-    }
-    let builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
-    Ok(Code(ManuallyDrop::new(JITModule::new(builder))))
 }
 
 /// Makes the defined functions executable, and their pages no longer writable.

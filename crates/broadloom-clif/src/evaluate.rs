@@ -247,6 +247,7 @@ impl<'f> Machine<'f> {
             Opcode::Iadd => int(&u64::wrapping_add),
             Opcode::Isub => int(&u64::wrapping_sub),
             Opcode::Imul if !ty.is_vector() || bits > 8 => int(&u64::wrapping_mul),
+            Opcode::AvgRound if bits <= 16 => int(&|a, b| (a + b + 1) >> 1),
             Opcode::Band => int(&|a, b| a & b),
             Opcode::Bor => int(&|a, b| a | b),
             Opcode::Bxor => int(&|a, b| a ^ b),
@@ -339,6 +340,14 @@ impl<'f> Machine<'f> {
             Intrinsic::SignExtend => conversion(ints && b > a, &|x| signed(x, a) as u64),
             Intrinsic::ZeroExtend => conversion(ints && b > a, &|x| x),
             Intrinsic::Truncate => conversion(ints && b < a, &|x| x),
+            Intrinsic::TruncatePair => {
+                let half = from.lane_count() as usize;
+                let types = self.ty(args[1]) == from && (b, n) == (a / 2, 2 * half as u32);
+                assert!(ints && types && a <= 32 && from.bytes() == 32, "{intrinsic:?} of {from} to {ty}");
+                let (x, y) = (self.get(args[0]), self.get(args[1]));
+                let at = |j: usize| if j < half { x[j] } else { y[j - half] };
+                std::array::from_fn(|j| if j < 2 * half { at(j) & ones(b) } else { 0 })
+            }
             Intrinsic::SaturateSigned => {
                 conversion(ints && b < a, &|x| signed(x, a).clamp(-1 << (b - 1), (1 << (b - 1)) - 1) as u64)
             }
@@ -370,6 +379,20 @@ impl<'f> Machine<'f> {
             Intrinsic::ShiftLeft => shift(&|x, count| x << count),
             Intrinsic::ShiftRight => shift(&|x, count| x >> count),
             Intrinsic::ShiftRightSigned => shift(&|x, count| (signed(x, a) >> count) as u64),
+            Intrinsic::MultiplyHigh => {
+                assert!(from == ty && self.ty(args[1]) == ty && a >= 16 && ints, "{intrinsic:?} of {ty}");
+                let same = &self.get(args[1])[..n as usize];
+                assert!(same.iter().all(|other| *other == same[0]), "lanes that differ");
+                self.lanes(ty, args, |x| ((u128::from(x[0]) * u128::from(x[1])) >> a) as u64)
+            }
+            Intrinsic::ShiftRightUniform => {
+                let counts = self.ty(args[1]);
+                assert!(from == ty && a >= 16 && counts.lane_type() == types::I64, "{intrinsic:?} of {ty}");
+                let count = self.scalar(args[1]);
+                let lanes = &self.get(args[1])[..counts.lane_count() as usize];
+                assert!(lanes.iter().all(|&other| other == count), "counts that differ");
+                self.lanes(ty, &args[..1], |x| if count < u64::from(a) { x[0] >> count } else { 0 })
+            }
             Intrinsic::Piece(i) => {
                 let (whole, i) = (from.lane_count(), u32::from(i));
                 assert!(from.lane_type() == ty.lane_type() && n < whole && (i + 1) * n <= whole);

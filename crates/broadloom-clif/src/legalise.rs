@@ -62,6 +62,12 @@ pub fn expand(sink: &mut dyn Sink, width: Width, inst: &Inst) -> Option<Var> {
         Primitive::FloorQuotient => {
             with_int!(dtype, T => through::floor_quotient::<Recorder<'_>, T>(o, x, y))
         }
+        Primitive::MulHigh if !wide => match dtype {
+            DType::UInt16 => Some(mul_high::<u16, u32>(o, x, y)),
+            DType::UInt32 => Some(mul_high::<u32, u64>(o, x, y)),
+            _ => None,
+        },
+        Primitive::Average if !wide => with_int!(dtype, T => average::<T>(o, x, y)),
         Primitive::HalfToFloat if !wide => Some(half_to_float_by_bits(o, x)),
         Primitive::FloatToHalf if !wide => Some(float_to_half_by_bits(o, x)),
         Primitive::IntToFloat(from) => with_float!(dtype, U => int_to_float::<U>(o, width, from, x)),
@@ -77,6 +83,21 @@ pub fn expand(sink: &mut dyn Sink, width: Width, inst: &Inst) -> Option<Var> {
         },
         _ => None,
     }
+}
+
+/// The high half of a product, from the product in lanes of twice the width.
+fn mul_high<T: Int, U: Int>(o: &mut Recorder<'_>, x: Var, y: Var) -> Var {
+    let (x, y) = (o.int_resize::<T, U>(x), o.int_resize::<T, U>(y));
+    let product = o.mul::<U>(x, y);
+    let high = o.shr_const::<U>(product, T::WIDTH);
+    o.int_resize::<U, T>(high)
+}
+
+/// The mean rounded up: of what both have or either has, half of what they differ in is taken off.
+fn average<T: Int>(o: &mut Recorder<'_>, x: Var, y: Var) -> Var {
+    let (either, differ) = (o.or::<T>(x, y), o.xor::<T>(x, y));
+    let half = o.shr_const::<T>(differ, 1);
+    o.sub::<T>(either, half)
 }
 
 /// A shift of bytes by a count per lane, in lanes of 16 bits.

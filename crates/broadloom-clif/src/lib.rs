@@ -28,6 +28,9 @@ mod leaf;
 mod legalise;
 mod lower;
 mod memory;
+#[cfg(all(unix, target_arch = "x86_64"))]
+mod pages;
+mod partial;
 #[cfg(test)]
 mod repertoire;
 mod run;

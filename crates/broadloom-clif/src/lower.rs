@@ -54,6 +54,9 @@ fn lower(v: &mut Vectors<'_>, primitive: Primitive, dtype: DType, args: &[Lanes;
         ShrConst(count) => v.shift_const(*a, count, false, signed),
         Shl => v.shift_left(dtype, *a, *b),
         Shr => v.shift_right(dtype, *a, *b),
+        MulHigh => v.multiply_high(*a, *b),
+        Average => a.zip(b, |x, y| v.ins().avg_round(x, y)),
+        ShrUniform => v.shift_right_uniform(*a, *b),
         // Of the dtypes that are not legalised, which are unsigned, both are the same.
         Quotient | FloorQuotient => v.quotient(*a, *b),
         Cmp(how) => v.compare(how, dtype, *a, *b),

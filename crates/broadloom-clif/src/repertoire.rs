@@ -106,6 +106,7 @@ fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
     match opcode {
         Iadd | Isub | Band | Bor | Bxor | Bnot | Bitselect | Bitcast | Icmp | Vconst => true,
         Imul | Ishl | Ushr | Sshr => lane.bits() >= 16,
+        AvgRound => lane.bits() == 16,
         // AVX2 has none for 64 bits.
         Smin | Smax | Umin | Umax => wide512 || lane.bits() < 64,
         Fadd | Fsub | Fmul | Fdiv | Fneg | Sqrt | Fma | Ceil | Floor | Trunc | Nearest => lane.is_float(),

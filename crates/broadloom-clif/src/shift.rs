@@ -7,7 +7,7 @@ use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, types};
 
-use crate::value::{Lanes, VECTOR, is_signed};
+use crate::value::{Lanes, VECTOR, integer, is_signed};
 use crate::vectors::Vectors;
 
 /// 2^i in byte i, and 0 in those that no power of a byte has.
@@ -70,6 +70,29 @@ impl Vectors<'_> {
                 if width == 32 { self.narrow(quotient) } else { self.narrow_saturating(quotient, signed) }
             }
         }
+    }
+
+    /// ⌊x / 2^count⌋ of unsigned lanes by the count in each 64-bit lane of `count`; 0 for the width or more.
+    pub fn shift_right_uniform(&mut self, x: Lanes, count: Lanes) -> Lanes {
+        let count = count.vectors()[0];
+        if self.layout.is_wide() {
+            return x.map(|x| {
+                let ty = self.type_of(x);
+                self.call(Intrinsic::ShiftRightUniform, &[x, count], ty)
+            });
+        }
+        let (width, ty) = (8 * i64::from(x.width), self.layout.integer_vector(x.width.into()));
+        let count = self.ins().extractlane(count, 0);
+        let lane = integer(x.width.into());
+        let within = self.ins().icmp_imm_u(IntCC::UnsignedLessThan, count, width);
+        let (all, none) = (self.ins().iconst(types::I64, -1), self.ins().iconst(types::I64, 0));
+        let mask = self.ins().select(within, all, none);
+        let mask = if lane == types::I64 { mask } else { self.ins().ireduce(lane, mask) };
+        let mask = self.ins().splat(ty, mask);
+        x.map(|v| {
+            let v = self.ins().ushr(v, count);
+            self.ins().band(v, mask)
+        })
     }
 
     /// A shift in vectors of more than 128 bits, which have one instruction for lanes of 16 bits and more.

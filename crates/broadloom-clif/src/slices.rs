@@ -31,7 +31,7 @@ impl Compiled {
     ) -> Result<()> {
         let inner = &*self.0;
         // Of leaves, whole blocks are computed, and rows of 16 of them written.
-        let written = elements / inner.leaf_rows as usize;
+        let written = if inner.has_leaves() { elements / inner.leaf_rows as usize } else { elements };
         let mut fits = (!inner.has_leaves() || elements.is_multiple_of(self.lanes()))
             && inputs.len() == inner.inputs.len()
             && outputs.len() == inner.outputs.len()

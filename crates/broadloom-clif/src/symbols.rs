@@ -12,7 +12,6 @@ use crate::gdb;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Announce {
     pub perf_map: bool,
-    #[cfg_attr(not(feature = "gdb"), expect(dead_code, reason = "there is nobody to tell"))]
     pub gdb: bool,
 }
 
@@ -23,6 +22,11 @@ pub(crate) type Registration = Option<gdb::Registration>;
 pub(crate) struct Registration;
 
 impl Announce {
+    /// Whether anyone is told.
+    pub fn is_on(self) -> bool {
+        self.perf_map || self.gdb
+    }
+
     /// Tells of code that has been written and stays where it is.
     pub fn code(self, name: &str, code: *const u8, len: usize) -> Registration {
         if self.perf_map {
@@ -90,9 +94,14 @@ pub(crate) mod perf {
         }
     }
 
-    /// Why Cranelift could not write to the map, which it does under `perf record`, and would panic for.
+    /// Whether `perf record` has started the process: Cranelift writes to the map then.
+    pub fn is_recording() -> bool {
+        std::env::var_os("PERF_BUILDID_DIR").is_some()
+    }
+
+    /// Why Cranelift could not write to the map, which it would panic for.
     pub fn refused() -> Option<Error> {
-        std::env::var_os("PERF_BUILDID_DIR").and_then(|_| open().err())
+        if is_recording() { open().err() } else { None }
     }
 }
 
@@ -100,6 +109,11 @@ pub(crate) mod perf {
 pub(crate) mod perf {
     /// There is no perf.
     pub fn append(_: usize, _: usize, _: &str) {}
+
+    /// There is no perf.
+    pub fn is_recording() -> bool {
+        false
+    }
 
     /// Nobody writes.
     pub fn refused() -> Option<std::io::Error> {

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use crate::constants::Constants;
 use crate::intrinsic::Intrinsics;
 use crate::value::{Lanes, Layout, MAX_VECTORS, VECTOR, integer};
+use crate::width::Width;
 
 /// Builds a function whose values are lanes of a layout.
 pub struct Vectors<'a> {
@@ -251,6 +252,16 @@ impl<'a> Vectors<'a> {
                 (true, true) => Intrinsic::SignExtend,
                 (true, false) => Intrinsic::ZeroExtend,
             };
+            let mut x = x.with_uniform(None);
+            while self.layout.width == Width::W256
+                && (2 * to..8).contains(&u32::from(x.width))
+                && x.vectors().len() > 1
+            {
+                x = self.narrow_pairs(x);
+            }
+            if u32::from(x.width) == to {
+                return x;
+            }
             return self.converted_by(x, integer(to), intrinsic);
         }
         let mut x = x.with_uniform(None);
@@ -261,6 +272,19 @@ impl<'a> Vectors<'a> {
             x = self.narrow(x);
         }
         x
+    }
+
+    /// The low half of each lane's bits, of two vectors of 256 bits at a time.
+    fn narrow_pairs(&mut self, x: Lanes) -> Lanes {
+        let width = u32::from(x.width) / 2;
+        let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();
+        for (at, pair) in x.vectors().chunks(2).enumerate() {
+            let again = at > 0 && pair == &x.vectors()[2 * at - 2..2 * at];
+            let ty = vector(integer(width), 2 * self.type_of(pair[0]).lane_count());
+            let narrow = if again { out[at - 1] } else { self.call(Intrinsic::TruncatePair, pair, ty) };
+            out.push(narrow);
+        }
+        Lanes::new(width, out)
     }
 
     /// A mask whose lanes have another width; for vectors of any width.

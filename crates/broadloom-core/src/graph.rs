@@ -61,12 +61,12 @@ pub enum Leaf {
         /// The dtype of its elements.
         dtype: DType,
         /// How its elements lie.
-        layout: Layout,
+        layout: Arc<Layout>,
     },
     /// Generated numbers of int64, which take no memory: the element at place `n` of the layout is `n`.
     Index {
         /// Which number each element is. What is a view of memory elsewhere is another layout here.
-        layout: Layout,
+        layout: Arc<Layout>,
     },
     /// A constant, 0-d.
     Const {
@@ -88,7 +88,7 @@ impl Leaf {
 
     /// The view of it as a leaf, where strides express it.
     fn view(&self, view: &View) -> Option<Leaf> {
-        let layout = self.layout()?.view(view)?;
+        let layout = Arc::new(self.layout()?.view(view)?);
         match *self {
             Leaf::Input { slot, dtype, .. } => Some(Leaf::Input { slot, dtype, layout }),
             Leaf::Index { .. } => Some(Leaf::Index { layout }),
@@ -140,7 +140,8 @@ impl Node {
 #[derive(Clone, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
-    interned: HashTable<NodeId>,
+    /// Nodes by their hashes, which stand beside them: the table grows and is searched without a look at the nodes.
+    interned: HashTable<(u64, NodeId)>,
     semantics: Semantics,
     depends_on_values: bool,
 }
@@ -154,11 +155,18 @@ impl Graph {
         Graph { semantics, ..Graph::default() }
     }
 
+    /// An empty graph of this meaning, with room for so many nodes.
+    pub(crate) fn with_capacity(semantics: Semantics, nodes: usize) -> Graph {
+        let (nodes, interned) = (Vec::with_capacity(nodes), HashTable::with_capacity(nodes));
+        Graph { nodes, interned, ..Graph::new(semantics) }
+    }
+
     /// An empty graph to rewrite this one into, with which its products are contracted: its meaning is otherwise that of
     /// this one, and it stands for as few values.
     pub(crate) fn successor(&self) -> Graph {
         let semantics = Semantics { contract: false, ..self.semantics };
-        Graph { semantics, depends_on_values: self.depends_on_values, ..Graph::default() }
+        let depends_on_values = self.depends_on_values;
+        Graph { depends_on_values, ..Graph::with_capacity(semantics, self.nodes.len()) }
     }
 
     /// What its nodes mean, as far as options decide that.
@@ -194,7 +202,7 @@ impl Graph {
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
     pub fn input(&mut self, slot: u32, dtype: DType, layout: Layout) -> Result<NodeId> {
-        self.push(NodeKind::Leaf(Leaf::Input { slot, dtype, layout }))
+        self.push(NodeKind::Leaf(Leaf::Input { slot, dtype, layout: Arc::new(layout) }))
     }
 
     /// The numbers from 0 to `len`, exclusive.
@@ -202,7 +210,8 @@ impl Graph {
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes, or elements.
     pub fn index(&mut self, len: usize) -> Result<NodeId> {
-        self.push(NodeKind::Leaf(Leaf::Index { layout: Layout::contiguous(Shape::new(&[len])?) }))
+        let layout = Layout::contiguous(Shape::new(&[len])?);
+        self.push(NodeKind::Leaf(Leaf::Index { layout: Arc::new(layout) }))
     }
 
     /// A constant; with a slot, one whose value is given anew at each run.
@@ -276,6 +285,13 @@ impl Graph {
     }
 
     fn broadcast(&self, name: &str, args: &Args<NodeId>) -> Result<Shape> {
+        let mut shapes = args.iter().map(|&arg| &self.node(arg).shape);
+        // PERF: the usual operands have one shape.
+        if let Some(first) = shapes.next()
+            && shapes.all(|shape| shape == first)
+        {
+            return Ok(first.clone());
+        }
         let operands: SmallVec<[Operand<'_>; 3]> = args.iter().map(|&arg| self.operand(arg)).collect();
         infer::broadcast(name, &operands).map(|(shape, _)| shape)
     }
@@ -327,7 +343,7 @@ impl Graph {
                 let along = |d: usize| isize::from(d == usize::from(*axis));
                 let strides = (0..shape.rank()).map(along).collect();
                 kind = NodeKind::Leaf(Leaf::Index {
-                    layout: Layout { shape: shape.clone(), strides, offset: 0 },
+                    layout: Arc::new(Layout { shape: shape.clone(), strides, offset: 0 }),
                 });
             }
             NodeKind::Count { arg, axes, to } => {
@@ -369,7 +385,8 @@ impl Graph {
     fn intern(&mut self, kind: NodeKind, dtype: DType, shape: Shape) -> Result<NodeId> {
         let hash = FxBuildHasher.hash_one(&kind);
         let nodes = &self.nodes;
-        if let Some(&id) = self.interned.find(hash, |id| nodes[id.index()].kind == kind) {
+        let known = self.interned.find(hash, |(other, id)| *other == hash && nodes[id.index()].kind == kind);
+        if let Some(&(_, id)) = known {
             return Ok(id);
         }
         if self.nodes.len() >= MAX_NODES {
@@ -379,8 +396,7 @@ impl Graph {
         let faults = own || kind.operands().any(|&arg| self.node(arg).faults);
         let id = NodeId::new(self.nodes.len());
         self.nodes.push(Node { kind, dtype, shape, faults });
-        let nodes = &self.nodes;
-        self.interned.insert_unique(hash, id, |id| FxBuildHasher.hash_one(&nodes[id.index()].kind));
+        self.interned.insert_unique(hash, (hash, id), |(hash, _)| *hash);
         Ok(id)
     }
 }
@@ -456,7 +472,7 @@ mod tests {
         let layout = g.node(part).kind.clone();
         let strides = SmallVec::from_slice(&[-1, 4]);
         let wanted = Layout { shape: Shape::new(&[2, 2])?, strides, offset: 7 };
-        assert_eq!(layout, NodeKind::Leaf(Leaf::Index { layout: wanted }));
+        assert_eq!(layout, NodeKind::Leaf(Leaf::Index { layout: Arc::new(wanted) }));
         let row = g.view(part, View::Reshape(Shape::new(&[4])?))?;
         assert!(matches!(g.node(row).kind, NodeKind::View { .. }), "{g}");
         assert_eq!(g.index(12)?, numbers);

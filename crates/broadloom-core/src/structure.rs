@@ -9,6 +9,7 @@
 use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
+use std::sync::Arc;
 
 use broadloom_ir::scalar::Class;
 use broadloom_ir::{DType, Error, ErrorKind, Op, Result, Scalar};
@@ -227,12 +228,14 @@ impl<'s> Structure<'s> {
     /// [`ErrorKind::Limit`] for a shape of too many elements, or too many nodes; [`ErrorKind::DType`] for a literal that is
     /// not as accurate as is asked for; [`ErrorKind::Internal`] for a literal without a value, or an input without a layout.
     pub fn graph(self, literals: &[Scalar], semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {
-        let mut graph = Graph::new(semantics);
+        let mut graph = Graph::with_capacity(semantics, self.nodes.len());
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
+        // Most inputs are laid out as the one before.
+        let mut last = None;
         for entry in self.nodes {
             let kind = entry.try_map(
                 |arg| Ok(ids[arg.index()]),
-                |leaf| leaf.with_value(literals, semantics),
+                |leaf| leaf.with_value(literals, semantics, &mut last),
                 Clone::clone,
             )?;
             ids.push(graph.push(kind)?);
@@ -274,14 +277,24 @@ impl KeyLeaf<'_> {
         }
     }
 
-    /// The graph's leaf, a literal with its value.
-    fn with_value(&self, literals: &[Scalar], semantics: Semantics) -> Result<Leaf> {
+    /// The graph's leaf, a literal with its value; an input shares the last layout if that is its own.
+    fn with_value(
+        &self,
+        literals: &[Scalar],
+        semantics: Semantics,
+        last: &mut Option<Arc<Layout>>,
+    ) -> Result<Leaf> {
         match self {
             KeyLeaf::Memory { slot, dtype, layout } => {
-                Ok(Leaf::Input { slot: *slot, dtype: *dtype, layout: (**layout).clone() })
+                let known = last.take().filter(|last| **last == **layout);
+                let layout = known.unwrap_or_else(|| Arc::new((**layout).clone()));
+                *last = Some(layout.clone());
+                Ok(Leaf::Input { slot: *slot, dtype: *dtype, layout })
             }
             KeyLeaf::Dynamic { slot, .. } => Err(dynamic(*slot)),
-            KeyLeaf::Index { len } => Ok(Leaf::Index { layout: Layout::contiguous(Shape::new(&[*len])?) }),
+            KeyLeaf::Index { len } => {
+                Ok(Leaf::Index { layout: Arc::new(Layout::contiguous(Shape::new(&[*len])?)) })
+            }
             KeyLeaf::Literal { rounded_by: Some(op), dtype, .. }
                 if semantics.accuracy == Accuracy::Nearest =>
             {
@@ -315,7 +328,6 @@ mod tests {
     use crate::node::Args;
     use broadloom_ir::HostDeclaration;
     use smallvec::smallvec;
-    use std::sync::Arc;
 
     fn args(of: &[usize]) -> Args<NodeId> {
         of.iter().map(|&i| NodeId::new(i)).collect()

@@ -188,14 +188,14 @@ mod tests {
             (
                 "numbers of another",
                 Box::new(|g, _| {
-                    let layout = Layout::contiguous(row.clone());
+                    let layout = Layout::contiguous(row.clone()).into();
                     g.insert(NodeKind::Leaf(Leaf::Index { layout }), DType::Int32, row.clone())
                 }),
             ),
             (
                 "input of another",
                 Box::new(|g, _| {
-                    let layout = Layout::contiguous(row.clone());
+                    let layout = Layout::contiguous(row.clone()).into();
                     g.insert(
                         NodeKind::Leaf(Leaf::Input { slot: 9, dtype: DType::Int8, layout }),
                         DType::Int8,

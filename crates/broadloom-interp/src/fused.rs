@@ -2,16 +2,17 @@
 //!
 //! Each saves a pass over tiles, which costs more than the arithmetic of a cheap function. Functions round as they do
 //! alone, so that the bits are the same. Only cheap functions of floats have such loops, since for others the pass is not
-//! what takes the time; those of float16 are in [`halves`].
+//! what takes the time; those of float16 are in [`halves`]. Integers that are divided by a uniform divisor are multiplied by
+//! its reciprocal, which is computed before the loop.
 
 use std::marker::PhantomData;
 
 use broadloom_ir::{DType, Op};
 use broadloom_math::functions::{
-    Add, Divide, Equal, Fma, Greater, GreaterEqual, Less, LessEqual, Maximum, Minimum, Multiply, NotEqual,
-    Subtract, Where,
+    Add, Divide, Equal, FloorDivide, Fma, Greater, GreaterEqual, Less, LessEqual, Maximum, Minimum, Multiply,
+    NotEqual, Remainder, Subtract, TruncDivide, Where,
 };
-use broadloom_math::{Binary, Elem, Float, Lanes, Ops, Scalar, Ternary};
+use broadloom_math::{Binary, Elem, Float, Lanes, Ops, Scalar, Ternary, UniformDivisor};
 
 use crate::halves;
 use crate::loops::{
@@ -64,6 +65,9 @@ pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBit
     if dtype == DType::Float16 {
         return Ordered::new(halves::with_uniform(op, order == second, nan)?, order);
     }
+    if let (Some(run), true) = (by_uniform(op, dtype), order == second) {
+        return Ordered::new(run, order);
+    }
     macro_rules! pick {
         (() $t:ty) => {{
             macro_rules! row {
@@ -97,6 +101,21 @@ pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBit
         }};
     }
     by_float!(dtype, pick())
+}
+
+/// The loop of a division of integers by a uniform divisor, whose reciprocal rustc takes out of it.
+fn by_uniform(op: Op, dtype: DType) -> Option<TileLoop> {
+    macro_rules! by_int {
+        ($($dtype:ident $t:ty),*) => {
+            match (op, dtype) {
+                $((Op::FloorDivide, DType::$dtype) => tile2::<ByUniform<FloorDivide>, Each, Uniform, $t, $t>,
+                (Op::TruncDivide, DType::$dtype) => tile2::<ByUniform<TruncDivide>, Each, Uniform, $t, $t>,
+                (Op::Remainder, DType::$dtype) => tile2::<ByUniform<Remainder>, Each, Uniform, $t, $t>,)*
+                _ => return None,
+            }
+        };
+    }
+    Some(by_int!(Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64))
 }
 
 /// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` where `inner` is the `side`-th operand; `uniform`
@@ -244,6 +263,22 @@ pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Or
         }};
     }
     by_float!(dtype, pick())
+}
+
+/// A division of integers by a divisor that is the same for all elements.
+struct ByUniform<F>(PhantomData<F>);
+
+impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for ByUniform<F> {
+    type Out = F::Out;
+
+    #[inline(always)]
+    fn lane(_: &mut Lanes, (x, y): (T, T)) -> F::Out {
+        F::call(&mut UniformDivisor, x, y)
+    }
+    #[inline(always)]
+    fn slow((x, y): (T, T)) -> F::Out {
+        F::call(&mut Scalar, x, y)
+    }
 }
 
 /// `outer(inner(a, b), c)`, rounded twice.

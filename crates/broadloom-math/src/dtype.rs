@@ -192,6 +192,10 @@ pub trait Int: Num + Ord {
     fn shr(self, count: Self) -> Self;
     /// Quotient toward zero; 0 for a zero divisor, MIN for MIN/−1.
     fn quotient(self, other: Self) -> Self;
+    /// The high half of the product of the unsigned integers with these bits.
+    fn mul_high(self, other: Self) -> Self;
+    /// The mean of the unsigned integers with these bits, rounded up.
+    fn average(self, other: Self) -> Self;
 }
 
 /// A floating-point type, seen as bits: sign, exponent, significand.
@@ -264,7 +268,7 @@ impl Elem for bool {
 }
 
 macro_rules! int_elem {
-    ($($t:ident $dtype:ident $signed:literal $through:ident;)*) => {$(
+    ($($t:ident $dtype:ident $signed:literal $through:ident $unsigned:ident $twice:ident;)*) => {$(
         impl Elem for $t {
             const DTYPE: DType = DType::$dtype;
             type Store = $t;
@@ -309,18 +313,27 @@ macro_rules! int_elem {
             fn quotient(self, other: $t) -> $t {
                 if other == 0 { 0 } else { self.wrapping_div(other) }
             }
+            #[inline(always)]
+            fn mul_high(self, other: $t) -> $t {
+                let product = (self as $unsigned as $twice) * (other as $unsigned as $twice);
+                (product >> <$t>::BITS) as $t
+            }
+            #[inline(always)]
+            fn average(self, other: $t) -> $t {
+                ((self as $unsigned as $twice + other as $unsigned as $twice + 1) >> 1) as $t
+            }
         }
     )*};
 }
 int_elem! {
-    i8 Int8 true f32;
-    i16 Int16 true f32;
-    i32 Int32 true f64;
-    i64 Int64 true f64;
-    u8 UInt8 false f32;
-    u16 UInt16 false f32;
-    u32 UInt32 false f64;
-    u64 UInt64 false f64;
+    i8 Int8 true f32 u8 u16;
+    i16 Int16 true f32 u16 u32;
+    i32 Int32 true f64 u32 u64;
+    i64 Int64 true f64 u64 u128;
+    u8 UInt8 false f32 u8 u16;
+    u16 UInt16 false f32 u16 u32;
+    u32 UInt32 false f64 u32 u64;
+    u64 UInt64 false f64 u64 u128;
 }
 
 macro_rules! real_elem {

@@ -1,12 +1,13 @@
 //! The instances of [`Ops`] over plain Rust values, in which a mask is a `bool`. [`Scalar`] folds constants, and
 //! tests compare the executors with it. [`Lanes`] differs only in [`Ops::rare2`], which records that a lane needs
 //! the slow path instead of calling it; a loop over it is therefore free of calls, rustc vectorises it, and its
-//! caller computes again with `Scalar` where a lane was recorded. Every method is `#[inline(always)]`,
+//! caller computes again with `Scalar` where a lane was recorded. [`UniformDivisor`] is for loops whose divisor is
+//! the same for all elements, which rustc takes the divisor's reciprocal out of. Every method is `#[inline(always)]`,
 //! since a missed inline costs a factor of 50 and nothing reports it.
 
 use crate::dtype::{Elem, Float, Int, Num, Real};
 use crate::ops::{Cmp, Ops, Rare2};
-use crate::through;
+use crate::{reciprocal, through};
 
 /// One element at a time, rare lanes by a call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,6 +20,11 @@ pub struct Lanes {
     /// [`Scalar`]. A word and not a bool, which would keep rustc from vectorising the loop.
     pub flagged: u32,
 }
+
+/// One element of a vectorised loop over functions of integers, whose divisor is the same for all elements; there is no slow
+/// path in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UniformDivisor;
 
 /// Quotient toward −∞, from the one toward zero.
 #[inline(always)]
@@ -141,6 +147,19 @@ macro_rules! host_instance {
                 x.shr(count)
             }
             #[inline(always)]
+            fn mul_high<T: Int>(&mut self, a: T, b: T) -> T {
+                a.mul_high(b)
+            }
+            #[inline(always)]
+            fn average<T: Int>(&mut self, a: T, b: T) -> T {
+                a.average(b)
+            }
+            #[inline(always)]
+            fn shr_uniform<T: Int>(&mut self, x: T, count: u64) -> T {
+                let shifted = x.shr(T::wrap(count as i128));
+                if count < u64::from(T::WIDTH) { shifted } else { T::ZERO }
+            }
+            #[inline(always)]
             fn quotient<T: Int>(&mut $self, $a: T, $b: T) -> T {
                 $quotient
             }
@@ -243,4 +262,13 @@ host_instance! {
         self.flagged |= flagged as u32;
         fast
     },
+}
+
+host_instance! {
+    UniformDivisor,
+    |self, a, b, fast, flagged|
+    quotient: reciprocal::quotient(self, a, b),
+    floor_quotient: reciprocal::floor_quotient(self, a, b),
+    to_int64: through::float_to_int64(self, a),
+    rare: if flagged { F::call(a, b) } else { fast },
 }

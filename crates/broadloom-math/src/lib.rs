@@ -16,11 +16,12 @@ mod dtype;
 pub mod functions;
 mod host;
 mod ops;
+pub mod reciprocal;
 pub mod record;
 pub mod through;
 
 pub use dtype::{DType, DTypeVisitor, Elem, Float, Int, Kind, Num, Real, f16};
-pub use host::{Lanes, Scalar};
+pub use host::{Lanes, Scalar, UniformDivisor};
 pub use ops::{
     Binary, CastTo, Cmp, Ops, Rare2, Ternary, Unary, float_to_half_by_bits, half_to_float_by_bits,
 };

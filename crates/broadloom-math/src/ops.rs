@@ -78,10 +78,16 @@ pub trait Ops: Sized {
     /// Quotient toward zero; 0 for a zero divisor, MIN for MIN/−1.
     ///
     /// A primitive because targets differ most here: one element takes the machine's division, vectors go
-    /// through floats ([`crate::through`]).
+    /// through floats ([`crate::through`]), or through the [reciprocal](crate::reciprocal) of a uniform divisor.
     fn quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
     /// Quotient toward −∞; 0 for a zero divisor, MIN for MIN/−1.
     fn floor_quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// The high half of the product of unsigned integers, which has twice the bits; `b` is the same in all lanes.
+    fn mul_high<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// The mean of unsigned integers, rounded up.
+    fn average<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
+    /// Shift right of unsigned integers by a count that is the same in all lanes; by the width or more it gives 0.
+    fn shr_uniform<T: Int>(&mut self, x: Self::V<T>, count: Self::V<u64>) -> Self::V<T>;
     /// Whether `x` is known to be the same for all elements of a loop, so that what depends on it alone is as good as
     /// free. It may steer how something is computed, never what comes out.
     #[inline(always)]

@@ -132,6 +132,12 @@ pub enum Primitive {
     Shl,
     /// [`Ops::shr`]
     Shr,
+    /// [`Ops::mul_high`]
+    MulHigh,
+    /// [`Ops::average`]
+    Average,
+    /// [`Ops::shr_uniform`]
+    ShrUniform,
     /// [`Ops::quotient`]
     Quotient,
     /// [`Ops::floor_quotient`]
@@ -184,6 +190,7 @@ impl Primitive {
             MaskNot | MaskResize(_) | Truth | Boolean(_) | Bits | OfBits => 1,
             IntResize(_) | IntToFloat(_) | FloatToInt(_) | FloatResize(_) | HalfToFloat | FloatToHalf => 1,
             Add | Sub | Mul | Div | And | Or | Xor | Shl | Shr | Quotient | FloorQuotient | Cmp(_) => 2,
+            MulHigh | Average | ShrUniform => 2,
             MaskAnd | MaskOr | MaskXor => 2,
             Fma | Select => 3,
             SlowPath(_) => 4,
@@ -193,7 +200,7 @@ impl Primitive {
     /// Whether the first two operands may change places.
     pub fn commutes(self) -> bool {
         use Primitive::*;
-        matches!(self, Add | Mul | And | Or | Xor | MaskAnd | MaskOr | MaskXor)
+        matches!(self, Add | Mul | Average | And | Or | Xor | MaskAnd | MaskOr | MaskXor)
     }
 
     /// Whether the result is a mask, for values of [`Inst::dtype`].
@@ -221,6 +228,8 @@ impl Primitive {
             FloorQuotient if dtype.size() == 8 => 66,
             Quotient => 12,
             FloorQuotient => 16,
+            MulHigh => 8,
+            Average | ShrUniform => 2,
             IntToFloat(DType::Int64 | DType::UInt64) => 8,
             FloatToInt(_) | HalfToFloat => 4,
             FloatToHalf => 28,
@@ -261,6 +270,9 @@ impl fmt::Display for Primitive {
             Xor => "xor",
             Shl => "shl",
             Shr => "shr",
+            MulHigh => "mul_high",
+            Average => "average",
+            ShrUniform => "shr_uniform",
             Quotient => "quotient",
             FloorQuotient => "floor_quotient",
             Select => "select",
@@ -381,6 +393,8 @@ impl Ops for Recorder<'_> {
         xor Int Xor (a, b);
         shl Int Shl (x, count);
         shr Int Shr (x, count);
+        mul_high Int MulHigh (a, b);
+        average Int Average (a, b);
         quotient Int Quotient (a, b);
         floor_quotient Int FloorQuotient (a, b);
         select Elem Select (m, a, b);
@@ -398,6 +412,10 @@ impl Ops for Recorder<'_> {
 
     fn shr_const<T: Int>(&mut self, x: Var, count: u32) -> Var {
         self.unary::<T>(Primitive::ShrConst(count), x)
+    }
+
+    fn shr_uniform<T: Int>(&mut self, x: Var, count: Var) -> Var {
+        self.binary::<T>(Primitive::ShrUniform, x, count)
     }
 
     fn is_invariant<T: Elem>(&self, x: &Var) -> bool {

@@ -1,24 +1,29 @@
 //! Integer quotients and conversions by way of floats, for instances of [`Ops`] that compute vectors: vector units
 //! divide only floats, and few of them convert 64-bit integers. The results are exact for every operand, division
-//! by zero included.
+//! by zero included. A divisor that many dividends share has a [reciprocal](crate::reciprocal) instead.
 
-use crate::dtype::{Float, Int, Num, Real};
+use crate::dtype::{Float, Int};
 use crate::ops::{Cmp, Ops};
+use crate::reciprocal;
 
-/// [`Ops::quotient`] through floats.
+/// [`Ops::quotient`] through floats, or through the reciprocal of a divisor that is the same for all elements.
 #[inline(always)]
 pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
-    if T::WIDTH == 64 {
+    if o.is_invariant::<T>(&b) {
+        reciprocal::quotient::<O, T>(o, a, b)
+    } else if T::WIDTH == 64 {
         by_magnitudes::<O, T>(o, a, b, false, of_magnitudes)
     } else {
         short::<O, T>(o, a, b, false)
     }
 }
 
-/// [`Ops::floor_quotient`] through floats.
+/// [`Ops::floor_quotient`] in the same ways.
 #[inline(always)]
 pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
-    if T::WIDTH == 64 {
+    if o.is_invariant::<T>(&b) {
+        reciprocal::floor_quotient::<O, T>(o, a, b)
+    } else if T::WIDTH == 64 {
         by_magnitudes::<O, T>(o, a, b, T::SIGNED, of_magnitudes)
     } else {
         short::<O, T>(o, a, b, T::SIGNED)
@@ -26,62 +31,18 @@ pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V
 }
 
 /// Quotients of integers of up to 32 bits, in the float type that holds them.
+///
+/// Exact: a quotient a/b of w-bit integers that is short of an integer k is short by at least 1/|b|, at least |k|·2^−w,
+/// which is more than half an ulp of k in p > w digits: it never rounds up to k, nor does one above k round below it.
+/// Division by zero gives an infinity or NaN, which the select drops; MIN / −1 gives 2^(w−1), whose low bits are MIN.
 #[inline(always)]
-fn short<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
+pub(crate) fn short<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
     let x = o.int_to_float::<T, T::Through>(a);
     let y = o.int_to_float::<T, T::Through>(b);
-    let q = if o.is_invariant::<T>(&b) {
-        by_reciprocal::<O, T>(o, x, y, floor)
-    } else {
-        // Exact: a quotient a/b of w-bit integers that is short of an integer k is short by at least 1/|b|, at least
-        // |k|·2^−w, which is more than half an ulp of k in p > w digits: it never rounds up to k, nor does one above
-        // k round below it. Division by zero gives an infinity or NaN, which the select drops; MIN / −1 gives
-        // 2^(w−1), whose low bits are MIN.
-        o.div::<T::Through>(x, y)
-    };
+    let q = o.div::<T::Through>(x, y);
     let q = if floor { o.floor::<T::Through>(q) } else { o.trunc::<T::Through>(q) };
     let q = low_bits::<O, T::Through, T>(o, q);
     nonzero_divisor::<O, T>(o, b, q)
-}
-
-/// x/y, moved off the integers by less than the distance to the next quotient, for a y whose reciprocal serves many x.
-///
-/// With h = ±1/2 of y's sign (of x's, where the quotient is truncated), (x + h)/y = (2x ± 1)/2y has the same floor
-/// (integral part) as x/y, and since it is odd over even it is at least 1/|2y| away from any integer. What is computed
-/// is (x + h)·(1/y)·(1 + ε) with |ε| < 2^(1.01−p), so it is off by less than 2^(w+1.01−p)/|y|: float32 has p = 24 for
-/// w = 16, float64 p = 53 for w = 32, a 50th of the distance in the worst case.
-#[inline(always)]
-fn by_reciprocal<O: Ops, T: Int>(
-    o: &mut O,
-    x: O::V<T::Through>,
-    y: O::V<T::Through>,
-    floor: bool,
-) -> O::V<T::Through> {
-    let one = o.splat(<T::Through as Num>::ONE);
-    let half = o.splat(T::Through::from_f64(0.5));
-    let inverse = o.div::<T::Through>(one, y);
-    if floor || !T::SIGNED {
-        // h/y = 1/|2y|
-        let size = magnitude::<O, T::Through>(o, inverse);
-        let off = o.mul::<T::Through>(size, half);
-        return o.fma::<T::Through>(x, inverse, off);
-    }
-    let x_bits = o.bits::<T::Through>(x);
-    let sign = o.splat(<T::Through as Real>::SIGN);
-    let sign = o.and::<<T::Through as Real>::Bits>(x_bits, sign);
-    let half = o.bits::<T::Through>(half);
-    let off = o.or::<<T::Through as Real>::Bits>(half, sign);
-    let off = o.of_bits::<T::Through>(off);
-    let x = o.add::<T::Through>(x, off);
-    o.mul::<T::Through>(x, inverse)
-}
-
-#[inline(always)]
-fn magnitude<O: Ops, F: Float>(o: &mut O, x: O::V<F>) -> O::V<F> {
-    let bits = o.bits::<F>(x);
-    let mask = o.splat(F::MAGNITUDE);
-    let bits = o.and::<F::Bits>(bits, mask);
-    o.of_bits::<F>(bits)
 }
 
 /// q, or 0 where the divisor b is 0.
@@ -163,7 +124,7 @@ fn negated_if<O: Ops, T: Int>(o: &mut O, x: O::V<T>, ones: O::V<T>) -> O::V<T> {
 /// 2. q1 = ⌊r0·v⌋ is ⌊r0/b⌋ or one less; so r1 = r0 − q1·b is in 0…2b − 1, and at most r0, which is at most a.
 /// 3. The quotient is q0 + q1, and one more where r1 ≥ b.
 #[inline(always)]
-fn of_magnitudes<O: Ops>(o: &mut O, a: O::V<u64>, b: O::V<u64>) -> O::V<u64> {
+pub(crate) fn of_magnitudes<O: Ops>(o: &mut O, a: O::V<u64>, b: O::V<u64>) -> O::V<u64> {
     let divisor = o.int_to_float::<u64, f64>(b);
     let below_one = o.splat(1.0 - 1.0 / (1u64 << 50) as f64);
     let inverse = o.div::<f64>(below_one, divisor);
@@ -184,6 +145,53 @@ fn of_magnitudes<O: Ops>(o: &mut O, a: O::V<u64>, b: O::V<u64>) -> O::V<u64> {
     let more = o.cmp::<u64>(Cmp::Ge, r1, b);
     let more = o.select::<u64>(more, ones, none);
     o.sub::<u64>(q, more)
+}
+
+/// ⌊(2^128 − 1)/h⌋ − 2^64 for h ≥ 2^63, which is the quotient q of A = (2^64 − 1 − h)·2^64 + 2^64 − 1 by h.
+///
+/// Let v be as in [`of_magnitudes`], with h in the place of b: an x rounded to float64 and multiplied by v is below x/h
+/// and above (x/h)·(1 − 2^−49).
+///
+/// 1. q0 = ⌊(A rounded)·v⌋ ≤ q, and q − q0 ≤ 2^15 + 1, so r0 = A − q0·h < 2^80: two words, of which the upper one is exact
+///    in float64. The lower word of A being all ones, none is borrowed.
+/// 2. q1 = ⌊(r0 rounded)·v⌋ is ⌊r0/h⌋ or one less, so r1 = r0 − q1·h is below 2h: it has a bit above the lower word, or it doesn't.
+/// 3. The quotient is q0 + q1, and one more where r1 ≥ h.
+#[inline(always)]
+pub(crate) fn reciprocal<O: Ops>(o: &mut O, h: O::V<u64>) -> O::V<u64> {
+    let (none, ones, word) = (o.splat(0u64), o.splat(u64::MAX), o.splat(WORD * WORD));
+    let divisor = o.int_to_float::<u64, f64>(h);
+    let below_one = o.splat(1.0 - 1.0 / (1u64 << 50) as f64);
+    let inverse = o.div::<f64>(below_one, divisor);
+    let upper = o.xor::<u64>(h, ones);
+    let x = o.int_to_float::<u64, f64>(upper);
+    let x = o.mul::<f64>(x, word);
+    let x = o.mul::<f64>(x, inverse);
+    let x = o.trunc::<f64>(x);
+    let q0 = natural(o, x);
+    let product = o.mul::<u64>(q0, h);
+    let lower = o.xor::<u64>(product, ones);
+    let product = o.mul_high::<u64>(q0, h);
+    let upper = o.sub::<u64>(upper, product);
+    let x = o.int_to_float::<u64, f64>(upper);
+    let x = o.mul::<f64>(x, word);
+    let rest = o.int_to_float::<u64, f64>(lower);
+    let x = o.add::<f64>(x, rest);
+    let x = o.mul::<f64>(x, inverse);
+    let x = o.trunc::<f64>(x);
+    let q1 = self::word(o, x);
+    let product = o.mul::<u64>(q1, h);
+    let rest = o.sub::<u64>(lower, product);
+    let borrow = o.cmp::<u64>(Cmp::Lt, lower, product);
+    let borrow = o.select::<u64>(borrow, ones, none);
+    let product = o.mul_high::<u64>(q1, h);
+    let upper = o.sub::<u64>(upper, product);
+    let upper = o.add::<u64>(upper, borrow);
+    let beyond = o.cmp::<u64>(Cmp::Ne, upper, none);
+    let enough = o.cmp::<u64>(Cmp::Ge, rest, h);
+    let more = o.mask_or::<u64>(beyond, enough);
+    let more = o.select::<u64>(more, ones, none);
+    let q = o.sub::<u64>(q0, more);
+    o.add::<u64>(q, q1)
 }
 
 /// Its ulp is 1: added to an integral float below 2^32, it leaves that in the low bits.

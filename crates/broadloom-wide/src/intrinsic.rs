@@ -35,6 +35,8 @@ intrinsics! {
     ZeroExtend,
     /// `(iA xN) -> iB xN`, B < A: the low bits.
     Truncate,
+    /// `(iA xN, iA xN) -> iB x2N`, B = A/2, for vectors of 256 bits and A ≤ 32: the low bits, the first's in the low lanes.
+    TruncatePair,
     /// `(iA xN) -> iB xN`, B < A: the nearest signed number.
     SaturateSigned,
     /// `(iA xN) -> iB xN`, B < A: the unsigned number nearest to the signed one.
@@ -55,6 +57,11 @@ intrinsics! {
     ShiftRight,
     /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: shifted right by a count below A; the sign comes in.
     ShiftRightSigned,
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the high halves of products of unsigned numbers; the lanes of the second are the same.
+    MultiplyHigh,
+    /// `(iA xN, i64 xM) -> iA xN`, A ≥ 16: shifted right by the count in the lowest lane of the second, whose lanes are the
+    /// same; zeros come in, also for counts of A and more.
+    ShiftRightUniform,
     /// `(T xN, T xN) -> T x2N`: the first in the low lanes. Of masks, a mask.
     Concat,
     /// `(i64, i64) -> T xN`: a masked load of min(left, N) elements, none if left ≤ 0; further lanes hold 0.

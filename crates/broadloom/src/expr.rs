@@ -28,7 +28,7 @@ pub(crate) fn is_product(array: &Array<'_>) -> bool {
 
 /// Whether it is the number 2, of a dtype.
 pub(crate) fn is_two(array: &Array<'_>) -> bool {
-    matches!(array.leaf(), Some(Leaf::Const(value)) if value.class() == Class::Two)
+    matches!(array.leaf(), Some(Leaf::Const(value) | Leaf::Rounded(value, _)) if value.class() == Class::Two)
 }
 
 /// An operand of a sum that nobody wrote: a product stays one even where products are contracted.

@@ -71,7 +71,8 @@ pub fn typed_graph<'a>(arrays: &[&Array<'a>], options: &Options) -> Result<Typed
     let mut inputs = Vec::new();
     for id in graph.ids() {
         if let NodeKind::Leaf(Leaf::Input { slot, layout, .. }) = &graph.node(id).kind {
-            inputs.push((id, Array::data(lowered.slots()[*slot as usize].storage.clone(), layout.clone())));
+            inputs
+                .push((id, Array::data(lowered.slots()[*slot as usize].storage.clone(), (**layout).clone())));
         }
     }
     Ok(TypedGraph { graph, roots, inputs })

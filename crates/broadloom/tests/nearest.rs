@@ -37,7 +37,7 @@ fn arguments_next_to_ties_are_rounded_to_nearest_by_every_executor() -> Result<(
         let array = Array::from_vec(x.clone());
         for runner in Runner::all() {
             for rules in [Rules::On, Rules::Off] {
-                let y = Array::apply(op(function), &[array.clone()])?;
+                let y = Array::apply(op(function), std::slice::from_ref(&array))?;
                 let got = y.eval_with(&Options { rules, ..nearest(runner) })?.to_vec::<f32>()?;
                 for ((x, got), want) in x.iter().zip(got).zip(&want) {
                     assert!(

@@ -4,8 +4,11 @@
 //! none; a node that is reached through different chains is computed once for each. The walk keeps its own stack, since
 //! a body may be as deep as the graph.
 
+use std::sync::Arc;
+
 use broadloom_ir::HostDeclaration;
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::code;
@@ -25,14 +28,60 @@ enum Early {
     Inst(u32),
 }
 
+/// The values of nodes that are reached straight, of one body after the other.
+///
+/// PERF: most nodes of most bodies are, and a list takes a fraction of the time and memory of a table.
+pub struct Straight {
+    /// For each node the body that it has a value of, and that value.
+    values: Vec<(u32, Early)>,
+    body: u32,
+}
+
+impl Straight {
+    /// For the bodies of a graph, of which there are fewer than nodes.
+    pub fn of(graph: &Graph) -> Straight {
+        Straight { values: vec![(0, Early::Inst(0)); graph.nodes().len()], body: 0 }
+    }
+}
+
+/// The values of a body so far, by node and chain of views.
+struct Done<'s> {
+    straight: &'s mut Straight,
+    others: FxHashMap<(NodeId, ChainId), Early>,
+}
+
+impl<'s> Done<'s> {
+    /// None, for the next body.
+    fn new(straight: &'s mut Straight) -> Done<'s> {
+        straight.body += 1;
+        Done { straight, others: FxHashMap::default() }
+    }
+
+    fn get(&self, id: NodeId, chain: ChainId) -> Option<Early> {
+        if chain != STRAIGHT {
+            return self.others.get(&(id, chain)).copied();
+        }
+        let (body, early) = self.straight.values[id.index()];
+        (body == self.straight.body).then_some(early)
+    }
+
+    fn insert(&mut self, id: NodeId, chain: ChainId, early: Early) {
+        if chain == STRAIGHT {
+            self.straight.values[id.index()] = (self.straight.body, early);
+        } else {
+            self.others.insert((id, chain), early);
+        }
+    }
+}
+
 struct Builder<'a> {
     graph: &'a Graph,
     cuts: &'a Cuts,
     shape: Shape,
     chains: Chains,
-    done: FxHashMap<(NodeId, ChainId), Early>,
-    inputs: Vec<(Origin, Layout)>,
-    input_of: FxHashMap<(Origin, Layout), u32>,
+    done: Done<'a>,
+    inputs: Vec<(Origin, Arc<Layout>)>,
+    input_of: FxHashMap<(Origin, Arc<Layout>), u32>,
     params: Vec<ParamSource>,
     callees: FxHashMap<HostDeclaration, u32>,
     kernel: Kernel,
@@ -53,13 +102,20 @@ pub struct Member {
 }
 
 /// Builds the body that computes the members, all of the given shape.
-pub fn build(graph: &Graph, shape: Shape, members: &[Member], action: Action, cuts: &Cuts) -> Draft {
+pub fn build(
+    graph: &Graph,
+    shape: Shape,
+    members: &[Member],
+    action: Action,
+    cuts: &Cuts,
+    straight: &mut Straight,
+) -> Draft {
     let mut builder = Builder {
         graph,
         cuts,
         shape,
         chains: Chains::default(),
-        done: FxHashMap::default(),
+        done: Done::new(straight),
         inputs: Vec::new(),
         input_of: FxHashMap::default(),
         params: Vec::new(),
@@ -80,19 +136,24 @@ impl Builder<'_> {
     fn compute(&mut self, root: NodeId, own: bool) -> Early {
         let mut stack = vec![(root, STRAIGHT, false)];
         while let Some((id, chain, ready)) = stack.pop() {
-            if self.done.contains_key(&(id, chain)) {
+            if self.done.get(id, chain).is_some() {
                 continue;
             }
             if self.cuts.contains(&id) && !(own && id == root && chain == STRAIGHT) {
                 let layout = Layout::contiguous(self.graph.node(id).shape.clone());
-                self.leaf(id, chain, Origin::Node(id), layout);
+                self.leaf(id, chain, Origin::Node(id), &Arc::new(layout));
             } else if ready {
                 self.emit(id, chain);
             } else {
                 self.open(id, chain, &mut stack);
             }
         }
-        self.done[&(root, STRAIGHT)]
+        self.value(root, STRAIGHT)
+    }
+
+    /// The value of a node that is computed, which an operand is before its reader.
+    fn value(&self, id: NodeId, chain: ChainId) -> Early {
+        self.done.get(id, chain).expect("operands come first")
     }
 
     /// Handles a node met for the first time: a leaf at once, others after their operands.
@@ -100,21 +161,21 @@ impl Builder<'_> {
         let node = self.graph.node(id);
         match &node.kind {
             NodeKind::Leaf(Leaf::Input { slot, layout, .. }) => {
-                self.leaf(id, chain, Origin::Slot(*slot), layout.clone());
+                self.leaf(id, chain, Origin::Slot(*slot), layout);
             }
-            NodeKind::Leaf(Leaf::Index { layout }) => self.leaf(id, chain, Origin::Index, layout.clone()),
+            NodeKind::Leaf(Leaf::Index { layout }) => self.leaf(id, chain, Origin::Index, layout),
             NodeKind::Leaf(Leaf::Const { value, slot }) => {
                 let source = slot.map_or(ParamSource::Fixed(*value), ParamSource::Slot);
                 let param = self.params.len() as u32;
                 // One parameter for each constant, whatever views it is seen through.
-                let known = self.done.get(&(id, STRAIGHT)).copied();
+                let known = self.done.get(id, STRAIGHT);
                 let early = known.unwrap_or_else(|| {
                     self.params.push(source);
                     self.kernel.params.push(value.dtype);
                     Early::Param(param)
                 });
-                self.done.insert((id, STRAIGHT), early);
-                self.done.insert((id, chain), early);
+                self.done.insert(id, STRAIGHT, early);
+                self.done.insert(id, chain, early);
             }
             _ => {
                 stack.push((id, chain, true));
@@ -126,11 +187,11 @@ impl Builder<'_> {
     }
 
     /// A node's operands with the chains under which they are needed.
-    fn operands(&mut self, id: NodeId, chain: ChainId) -> Vec<(NodeId, ChainId)> {
+    fn operands(&mut self, id: NodeId, chain: ChainId) -> SmallVec<[(NodeId, ChainId); 3]> {
         let graph = self.graph;
         let node = graph.node(id);
         if let NodeKind::View { arg, view } = &node.kind {
-            return vec![(*arg, self.extend(*arg, (**view).clone(), chain))];
+            return smallvec![(*arg, self.extend(*arg, (**view).clone(), chain))];
         }
         node.kind
             .operands()
@@ -157,16 +218,22 @@ impl Builder<'_> {
         }
     }
 
-    fn leaf(&mut self, id: NodeId, chain: ChainId, origin: Origin, layout: Layout) {
-        // `cut::find` has cut every node whose leaves a view can't be pushed to.
-        let layout = self.chains.apply(layout, chain).expect("views were checked to be expressible");
+    fn leaf(&mut self, id: NodeId, chain: ChainId, origin: Origin, layout: &Arc<Layout>) {
+        let layout = match chain {
+            STRAIGHT => layout.clone(),
+            // `cut::find` has cut every node whose leaves a view can't be pushed to.
+            _ => {
+                let seen = self.chains.apply((**layout).clone(), chain);
+                Arc::new(seen.expect("views were checked to be expressible"))
+            }
+        };
         let next = self.inputs.len() as u32;
         let number = *self.input_of.entry((origin, layout.clone())).or_insert(next);
         if number == next {
             self.inputs.push((origin, layout));
             self.kernel.inputs.push(self.graph.node(id).dtype);
         }
-        self.done.insert((id, chain), Early::Input(number));
+        self.done.insert(id, chain, Early::Input(number));
     }
 
     /// Emits a node whose operands are there.
@@ -174,20 +241,20 @@ impl Builder<'_> {
         let operands = self.operands(id, chain);
         let graph = self.graph;
         let node = graph.node(id);
-        let first = self.done[&operands[0]];
+        let first = self.value(operands[0].0, operands[0].1);
         let Some(code) = code::of(graph, node, |function| self.place(function)) else {
-            self.done.insert((id, chain), first);
+            self.done.insert(id, chain, first);
             return;
         };
         let mut args = [first; 3];
-        for (slot, operand) in args.iter_mut().zip(&operands) {
-            *slot = self.done[operand];
+        for (slot, &(arg, chain)) in args.iter_mut().zip(&operands) {
+            *slot = self.value(arg, chain);
         }
         let inst = self.kernel.body.len() as u32;
         self.kernel.body.push(Inst { code, args: [ValueId(0); 3] });
         self.early.push(args);
         self.nodes.push(id);
-        self.done.insert((id, chain), Early::Inst(inst));
+        self.done.insert(id, chain, Early::Inst(inst));
     }
 
     /// The number of a host function in the kernel.

@@ -4,6 +4,8 @@
 //! is cheaper to compute once, a node that may fail in elements that nothing reads, a node that many different views
 //! read, and a node that several loops would compute ([`shared`]). Each comes with its [`Decision`].
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
@@ -20,7 +22,7 @@ struct Leaves {
     /// All of them lie contiguously under the node's own shape, or are single values.
     flat: bool,
     /// The node is an input, seen through views.
-    layout: Option<Layout>,
+    layout: Option<Arc<Layout>>,
     /// Cost per element of all that the node is computed from.
     total: u64,
 }
@@ -36,16 +38,31 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
     let mut cuts = Cuts::default();
     let mut leaves: Vec<Leaves> = Vec::with_capacity(graph.nodes().len());
     let mut all = 0u64;
+    let mut has_chains = false;
     for id in graph.ids() {
+        has_chains |= reads_through_views(graph, id);
         let mut found = look(graph, id, &leaves, &mut cuts, log);
         // What several operands share is counted for each: never more than everything up to here.
         all += cost::of_node(graph, graph.node(id));
         found.total = found.total.min(all);
         leaves.push(found);
     }
-    many_chains(graph, roots, &mut cuts, log);
+    // PERF: where there are no views, every node is reached straight.
+    if has_chains {
+        many_chains(graph, roots, &mut cuts, log);
+    }
     shared::find(graph, roots, &mut cuts, log);
     cuts
+}
+
+/// Whether a node is a view, or reads an operand under another shape.
+fn reads_through_views(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    let differs = |arg: &NodeId| {
+        let shape = &graph.node(*arg).shape;
+        shape.rank() > 0 && *shape != node.shape
+    };
+    matches!(node.kind, NodeKind::View { .. }) || node.kind.operands().any(differs)
 }
 
 /// Cuts nodes that would be computed for many chains of views, or whose chains would be long: readers come after
@@ -179,7 +196,7 @@ fn view_leaves(
     {
         cut_for_faults(graph, arg, cuts, log);
     }
-    let layout = below.layout.as_ref().and_then(|l| l.view(view));
+    let layout = below.layout.as_ref().and_then(|l| l.view(view)).map(Arc::new);
     let expressible = layout.is_some() || below.layout.is_none() && (below.flat || !view.merges_axes(shape));
     if !expressible {
         if cuts.insert(arg) {
@@ -188,9 +205,9 @@ fn view_leaves(
         return Leaves { flat: true, layout: None, total: 0 };
     }
     let flat = match view {
-        View::Reshape(_) => below.flat || layout.as_ref().is_some_and(Layout::is_contiguous),
+        View::Reshape(_) => below.flat || layout.as_ref().is_some_and(|layout| layout.is_contiguous()),
         View::BroadcastTo(_) => shape.rank() == 0 && below.flat,
-        View::Permute(_) | View::Slice(_) => layout.as_ref().is_some_and(Layout::is_contiguous),
+        View::Permute(_) | View::Slice(_) => layout.as_ref().is_some_and(|layout| layout.is_contiguous()),
     };
     let total = if cuts.contains(&arg) { 0 } else { below.total };
     Leaves { flat, layout, total }

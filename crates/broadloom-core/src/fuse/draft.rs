@@ -1,5 +1,7 @@
 //! A kernel before its place in the plan is known.
 
+use std::sync::Arc;
+
 use crate::fuse::plan::{Action, ParamSource};
 use crate::graph::NodeId;
 use crate::kernel::Kernel;
@@ -18,7 +20,7 @@ pub enum Origin {
 pub struct Draft {
     pub kernel: Kernel,
     pub shape: Shape,
-    pub inputs: Vec<(Origin, Layout)>,
+    pub inputs: Vec<(Origin, Arc<Layout>)>,
     pub params: Vec<ParamSource>,
     pub outputs: Vec<Output>,
     pub action: Action,

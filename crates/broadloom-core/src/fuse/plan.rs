@@ -68,7 +68,7 @@ pub struct InputView {
     /// Whose memory.
     pub source: Source,
     /// The element for each index; strides of 0 repeat.
-    pub layout: Layout,
+    pub layout: Arc<Layout>,
 }
 
 /// What becomes of the elements that a stage's kernel computes.

@@ -72,7 +72,7 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
     let first = plan.temps.len() as u32;
     plan.temps.extend(dtypes.into_iter().map(|dtype| (dtype, whole.shape.clone())));
     let temps = (first..plan.temps.len() as u32).collect::<Vec<_>>();
-    let layout = Layout::contiguous(whole.shape.clone());
+    let layout = Arc::new(Layout::contiguous(whole.shape.clone()));
     let read = |&temp: &u32| InputView { source: Source::Temp(temp), layout: layout.clone() };
     Stage {
         kernel: Arc::new(kernel),
@@ -113,9 +113,16 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
         Definition::Inst(i) => piece_of(i),
         _ => ends.len() - 1,
     };
+    let contiguous = Arc::new(Layout::contiguous(whole.shape.clone()));
     let mut start = 0;
     for (number, &end) in ends.iter().enumerate() {
-        let piece = Piece { whole, temps: &temps, stage: Piece::empty(whole), places: FxHashMap::default() };
+        let piece = Piece {
+            whole,
+            contiguous: &contiguous,
+            temps: &temps,
+            stage: Piece::empty(whole),
+            places: FxHashMap::default(),
+        };
         let mut writes: Vec<(ValueId, Target)> = Vec::new();
         for i in start..end {
             if let Some(&t) = temps.get(&kernel.value(i)) {
@@ -169,6 +176,8 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
 
 struct Piece<'a> {
     whole: &'a Stage,
+    /// The layout of temporaries.
+    contiguous: &'a Arc<Layout>,
     temps: &'a FxHashMap<ValueId, u32>,
     stage: Stage,
     /// Old value to (kind, number) in the piece.
@@ -249,10 +258,7 @@ impl Piece<'_> {
             definition => {
                 let view = match definition {
                     Definition::Input(i) => whole.inputs[i].clone(),
-                    _ => InputView {
-                        source: Source::Temp(self.temps[&v]),
-                        layout: Layout::contiguous(whole.shape.clone()),
-                    },
+                    _ => InputView { source: Source::Temp(self.temps[&v]), layout: self.contiguous.clone() },
                 };
                 self.stage.inputs.push(view);
                 kernel.inputs.push(whole.kernel.dtype(v));

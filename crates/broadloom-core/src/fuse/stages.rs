@@ -6,7 +6,7 @@
 
 use smallvec::smallvec;
 
-use crate::fuse::body::{self, Member};
+use crate::fuse::body::{self, Member, Straight};
 use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, Output};
 use crate::fuse::plan::Action;
@@ -64,7 +64,9 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
         }
     }
     groups.sort_by_key(|group| group.order);
-    let build = |group: Group| body::build(graph, group.shape, &group.members, group.action, cuts);
+    let mut straight = Straight::of(graph);
+    let build =
+        |group: Group| body::build(graph, group.shape, &group.members, group.action, cuts, &mut straight);
     groups.into_iter().map(build).collect()
 }
 

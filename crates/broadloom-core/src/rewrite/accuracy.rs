@@ -17,7 +17,7 @@ pub(super) const NEAREST: &str = "approximate function of float32 -> the one tha
 /// [`ErrorKind::DType`] where there is no such op for the dtype.
 pub(super) fn nearest(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
     let NodeKind::Apply { op, args } = &graph.node(id).kind else { return Ok(id) };
-    let (op, args) = (*op, args.clone());
+    let (op, args) = (*op, *args);
     match graph.as_accurate(op, &args) {
         Some(same) if same == op => Ok(id),
         Some(nearest) => graph.push(NodeKind::Apply { op: nearest, args }),

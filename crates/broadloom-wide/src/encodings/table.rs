@@ -198,6 +198,12 @@ encodings! {
     PMULLW = binary(vex: VEX_Vpmullw_xmm_xmm_xmmm128, VEX_Vpmullw_ymm_ymm_ymmm256;
         evex: EVEX_Vpmullw_xmm_k1z_xmm_xmmm128, EVEX_Vpmullw_ymm_k1z_ymm_ymmm256,
         EVEX_Vpmullw_zmm_k1z_zmm_zmmm512).commutes();
+    PMULHUW = binary(vex: VEX_Vpmulhuw_xmm_xmm_xmmm128, VEX_Vpmulhuw_ymm_ymm_ymmm256;
+        evex: EVEX_Vpmulhuw_xmm_k1z_xmm_xmmm128, EVEX_Vpmulhuw_ymm_k1z_ymm_ymmm256,
+        EVEX_Vpmulhuw_zmm_k1z_zmm_zmmm512).commutes();
+    PAVGW = binary(vex: VEX_Vpavgw_xmm_xmm_xmmm128, VEX_Vpavgw_ymm_ymm_ymmm256;
+        evex: EVEX_Vpavgw_xmm_k1z_xmm_xmmm128, EVEX_Vpavgw_ymm_k1z_ymm_ymmm256,
+        EVEX_Vpavgw_zmm_k1z_zmm_zmmm512).commutes();
     PMULLD = binary(vex: VEX_Vpmulld_xmm_xmm_xmmm128, VEX_Vpmulld_ymm_ymm_ymmm256;
         evex: EVEX_Vpmulld_xmm_k1z_xmm_xmmm128b32, EVEX_Vpmulld_ymm_k1z_ymm_ymmm256b32,
         EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32).broadcast(4).commutes();
@@ -566,6 +572,7 @@ encodings! {
         EVEX_Vpblendmq_zmm_k1z_zmm_zmmm512b64).broadcast(8);
     PBLENDVB = binary(vex: VEX_Vpblendvb_xmm_xmm_xmmm128_xmm, VEX_Vpblendvb_ymm_ymm_ymmm256_ymm);
     PBLENDW = binary(vex: VEX_Vpblendw_xmm_xmm_xmmm128_imm8, VEX_Vpblendw_ymm_ymm_ymmm256_imm8);
+    PBLENDD = binary(vex: VEX_Vpblendd_xmm_xmm_xmmm128_imm8, VEX_Vpblendd_ymm_ymm_ymmm256_imm8);
     PTEST = plain(vex: VEX_Vptest_xmm_xmmm128, VEX_Vptest_ymm_ymmm256);
     // Moves and broadcasts.
     MOVAPS = unary(vex: VEX_Vmovaps_xmm_xmmm128, VEX_Vmovaps_ymm_ymmm256; evex: EVEX_Vmovaps_xmm_k1z_xmmm128,

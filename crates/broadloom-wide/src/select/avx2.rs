@@ -183,6 +183,24 @@ impl Lower<'_> {
         self.set(op, VectorLength::L128, def, halves, upper);
     }
 
+    /// Keeps the low halves of the lanes of two vectors: the pack saturates nothing where the upper halves are cleared.
+    pub(super) fn truncate_pair(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
+        let (to, from) = (self.clif.ty(result), self.clif.ty(args[0]));
+        let (mask, pack) = match lane(from) {
+            2 => (0xff, encodings::PACKUSWB),
+            4 => (0xffff, encodings::PACKUSDW),
+            _ => return refuse(format!("a pair of {from} to {to}")),
+        };
+        let (def, length) = (self.reg(result), length(from));
+        let mask = self.vregs.constant_of(lane(from), mask);
+        let [low, high] = [args[0], args[1]].map(|v| self.reg(v));
+        let [low, high] = [low, high].map(|x| self.two(encodings::PAND, length, x, mask));
+        let halves = VOperand::Reg(self.two(pack, length, low, high));
+        // Each half of the register has a quarter of either vector.
+        self.push(VInst::new(encodings::PERMQ_I, length, Some(def), &[halves]).immediate(0b11_01_10_00));
+        Ok(())
+    }
+
     /// Each pack halves the width of all lanes.
     fn pack(&mut self, packs: &[Encoding], length: VectorLength, def: VReg, x: VReg) {
         let (mut low, mut high) = (x, if length == VectorLength::L128 { x } else { self.upper(x) });

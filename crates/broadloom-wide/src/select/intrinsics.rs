@@ -34,6 +34,9 @@ impl Lower<'_> {
             Intrinsic::ShiftLeft | Intrinsic::ShiftRight | Intrinsic::ShiftRightSigned => {
                 self.shift_lanes(intrinsic, result, args)
             }
+            Intrinsic::TruncatePair => self.truncate_pair(result, args),
+            Intrinsic::MultiplyHigh => self.multiply_high(result, args),
+            Intrinsic::ShiftRightUniform => self.shift_right_uniform(result, args),
             _ => self.conversion(intrinsic, result, args[0]),
         }
     }

@@ -13,6 +13,7 @@ mod intrinsics;
 mod lower;
 mod masks;
 mod memory;
+mod multiply_high;
 mod scalar;
 mod survey;
 mod vector;

@@ -61,6 +61,7 @@ impl Lower<'_> {
                 self.put(by_lane(w, PSUB), length(ty), def, &[VOperand::Reg(zero), x]);
             }
             Opcode::Imul => self.multiply(result, args)?,
+            Opcode::AvgRound if w == 2 => self.binary(encodings::PAVGW, result, args),
             Opcode::Smax | Opcode::Smin | Opcode::Umax | Opcode::Umin => {
                 let ops = match opcode {
                     Opcode::Smax => PMAXS,

@@ -428,7 +428,7 @@ fn loops(stage: &Stage) -> std::result::Result<LoopPlan, LoopPlanError> {
     type InBytes = (DType, isize, SmallVec<[isize; 6]>);
     let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();
     let contiguous = Layout::contiguous(stage.shape.clone());
-    let inputs = stage.inputs.iter().map(|input| &input.layout).zip(stage.kernel.inputs.iter().copied());
+    let inputs = stage.inputs.iter().map(|input| &*input.layout).zip(stage.kernel.inputs.iter().copied());
     let outputs = stage.kernel.output_dtypes().map(|dtype| (&contiguous, dtype));
     for (operand, (layout, dtype)) in inputs.chain(outputs).enumerate() {
         let bytes = |n: isize| n.checked_mul(dtype.size() as isize);

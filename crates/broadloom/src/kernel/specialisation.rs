@@ -116,24 +116,56 @@ impl Specialisation {
             wanted.check(i, given)?;
             are_slices &= given.region.as_slice().is_some();
         }
-        let mut given: SmallVec<[Out<'_>; 4]> = outputs.into_iter().collect();
-        count("outputs", given.len(), self.outputs.len())?;
-        if given.iter().any(|out| matches!(out.place, Place::Bools(_))) {
-            return self.run_over_bools(options, inputs, given, control);
+        // PERF: of the usual outputs the slices alone are kept.
+        let mut outputs = outputs.into_iter();
+        let mut slices: SmallVec<[(DType, &mut [u8]); 4]> = SmallVec::new();
+        for out in &mut outputs {
+            match out.place {
+                Place::Bytes(bytes) => slices.push((out.dtype, bytes)),
+                place => {
+                    let before = slices.into_iter().map(|(dtype, bytes)| Out::bytes(dtype, bytes));
+                    let other = std::iter::once(Out { dtype: out.dtype, place });
+                    return self.run_over_others(
+                        options,
+                        inputs,
+                        before.chain(other).chain(outputs),
+                        control,
+                    );
+                }
+            }
         }
-        for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
-            are_slices &= self.check_output(i, out, wanted)?;
+        count("outputs", slices.len(), self.outputs.len())?;
+        for (i, ((dtype, bytes), wanted)) in slices.iter().zip(&self.outputs).enumerate() {
+            wanted.check("output", i, *dtype, bytes.as_ptr().addr(), bytes.len())?;
         }
         if let (Some(direct), Some(prepared), None, true) =
             (&self.direct, self.plan.single_stage(), control, are_slices)
         {
             let slice = |i: Option<usize>| i.and_then(|i| inputs[i].region.as_slice()).unwrap_or(&[]);
             let inputs = direct.inputs.iter().map(|&i| slice(i));
-            let outputs = given.iter_mut().map(|out| match &mut out.place {
-                Place::Bytes(bytes) => &mut **bytes,
-                _ => &mut [],
-            });
+            let outputs = slices.iter_mut().map(|(_, bytes)| &mut **bytes);
             return prepared.run(&Engine::global().request(options), inputs, outputs, &direct.params, None);
+        }
+        let outputs = slices.into_iter().map(|(dtype, bytes)| Out::bytes(dtype, bytes));
+        self.run_anywhere(options, inputs, outputs.collect(), control)
+    }
+
+    /// Runs with outputs that are not all slices of bytes; the inputs are checked.
+    #[inline(never)]
+    fn run_over_others<'o>(
+        &self,
+        options: &Options,
+        inputs: &[In<'_>],
+        outputs: impl Iterator<Item = Out<'o>>,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
+        let given: SmallVec<[Out<'_>; 4]> = outputs.collect();
+        count("outputs", given.len(), self.outputs.len())?;
+        if given.iter().any(|out| matches!(out.place, Place::Bools(_))) {
+            return self.run_over_bools(options, inputs, given, control);
+        }
+        for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
+            self.check_output(i, out, wanted)?;
         }
         self.run_anywhere(options, inputs, given, control)
     }
@@ -220,12 +252,10 @@ impl Specialisation {
         Ok(())
     }
 
-    /// Whether an output is the memory that the plan is for: all of a slice.
-    #[inline]
-    fn check_output(&self, i: usize, out: &Out<'_>, wanted: &Required) -> Result<bool> {
+    /// Checks that an output is memory that the plan is for.
+    fn check_output(&self, i: usize, out: &Out<'_>, wanted: &Required) -> Result<()> {
         if let Place::Bytes(bytes) = &out.place {
-            wanted.check("output", i, out.dtype, bytes.as_ptr().addr(), bytes.len())?;
-            return Ok(true);
+            return wanted.check("output", i, out.dtype, bytes.as_ptr().addr(), bytes.len());
         }
         let shape = &self.plan.roots()[i].1;
         let given = match &out.place {
@@ -247,7 +277,7 @@ impl Specialisation {
             let why = format!("kernel: output {i} is {dtype}, but its view's elements have {item} bytes");
             return Err(Error::new(ErrorKind::DType, why));
         }
-        Ok(false)
+        Ok(())
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn exp<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let x = o.select::<f32>(above, most, x);
     let below = o.cmp::<f32>(Cmp::Lt, x, least);
     let x = o.select::<f32>(below, least, x);
-    // x = n·ln 2 + r + c; r is exact: a multiple of 2^−25 below 1/2.
+    // x = n·ln 2 + r; the first difference is exact: a multiple of 2^−25 below 1/2.
     let magic = o.splat(MAGIC);
     let factor = o.splat(LOG2_E_SINGLE[0]);
     let t = o.fma::<f32>(x, factor, magic);
@@ -28,9 +28,13 @@ pub(crate) fn exp<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let tail = o.splat(-LN2_SINGLE[1]);
     let r = o.fma::<f32>(n, head, x);
     let r = o.fma::<f32>(n, tail, r);
+    // e^r = 1 + r + r²·q: the first sum and what it lost, so that the result grows with r.
     let q = polynomial::<O, f32>(o, r, &EXP_SINGLE);
-    let p = o.fma_to_c(r, q, 1.0);
-    let y = o.fma_to_c(r, p, 1.0);
+    let square = o.mul::<f32>(r, r);
+    let one = o.splat(1.0f32);
+    let sum = o.fast_two_sum(one, r);
+    let lo = o.fma::<f32>(square, q, sum.lo);
+    let y = o.add::<f32>(sum.hi, lo);
     scale(o, y, t)
 }
 
@@ -58,9 +62,15 @@ pub(crate) fn exp2<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let n = o.add_c(t, -MAGIC);
     // Exact; and 0 for an integer, so that its power is exact.
     let f = o.sub::<f32>(x, n);
-    let p = polynomial::<O, f32>(o, f, &EXP2_SINGLE[1..]);
-    let p = o.fma_to_c(f, p, EXP2_SINGLE[0]);
-    let y = o.fma_to_c(f, p, 1.0);
+    // 2^f = 1 + f·c + f²·q: the first sum and what it lost, so that the result grows with f.
+    let one = o.splat(1.0f32);
+    let hi = o.fma_c(f, EXP2_SINGLE[0], one);
+    let kept = o.sub::<f32>(one, hi);
+    let lo = o.fma_c(f, EXP2_SINGLE[0], kept);
+    let q = polynomial::<O, f32>(o, f, &EXP2_SINGLE[1..]);
+    let square = o.mul::<f32>(f, f);
+    let lo = o.fma::<f32>(square, q, lo);
+    let y = o.add::<f32>(hi, lo);
     scale(o, y, t)
 }
 

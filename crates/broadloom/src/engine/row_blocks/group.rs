@@ -214,7 +214,7 @@ impl<'p> Draft<'p> {
         };
         inputs
             .filter(move |(input, _)| given(input.source))
-            .map(|(input, dtype)| (input.source, *dtype, &input.layout))
+            .map(|(input, dtype)| (input.source, *dtype, &*input.layout))
     }
 
     fn bytes(&self) -> Bytes {

@@ -10,6 +10,7 @@ mod group;
 mod run;
 
 use std::fmt;
+use std::sync::Arc;
 
 use broadloom_core::fuse::{Plan, Source, Stage, Target};
 use broadloom_core::{Result, Shape};
@@ -181,7 +182,7 @@ impl Part {
             cut.extents_of(rows).chain(stage.shape[cut.extents.len()..].iter().copied()).collect();
         let mut part = Stage { shape: Shape::new(&extents)?, ..stage.clone() };
         for input in &mut part.inputs {
-            input.layout.shape = part.shape.clone();
+            Arc::make_mut(&mut input.layout).shape = part.shape.clone();
         }
         Ok(Part { geometry: Geometry::of(&part), access: access_of(&part), stage: part })
     }

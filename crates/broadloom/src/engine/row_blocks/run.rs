@@ -324,7 +324,7 @@ impl OfPart<'_> {
         let mut views = SmallVec::new();
         let inputs = stage.inputs.iter().zip(&stage.kernel.inputs).zip(regions);
         for (((input, &dtype), region), offset) in inputs.zip(self.offsets()) {
-            let layout = Layout { offset, ..input.layout.clone() };
+            let layout = Arc::new(Layout { offset, ..(*input.layout).clone() });
             views.push(memory::read(*region, dtype, &InputView { source: input.source, layout })?);
         }
         Ok(views)

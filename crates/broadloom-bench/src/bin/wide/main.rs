@@ -5,6 +5,8 @@
 //!
 //! `cargo run --release -p broadloom-bench --features wide --bin wide`
 
+mod integers;
+
 use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -172,16 +174,21 @@ void sincos_f64(const double *a, const double *b, double *o, size_t n) { for (si
 
 /// The loops in C, compiled for this machine; `None` without a compiler.
 fn loops_in_c() -> Option<libloading::Library> {
+    compiled_c(C, &["-O3", "-march=native", "-ffast-math", "-mprefer-vector-width=512"])
+}
+
+/// A library of these loops in C, which have no initialisers.
+fn compiled_c(text: &str, flags: &[&str]) -> Option<libloading::Library> {
     let folder = tempfile::tempdir().ok()?;
     let (source, library) = (folder.path().join("loops.c"), folder.path().join("loops.so"));
-    std::fs::write(&source, C).ok()?;
-    let flags =
-        ["-O3", "-march=native", "-ffast-math", "-mprefer-vector-width=512", "-shared", "-fPIC", "-o"];
-    let built = std::process::Command::new("gcc").args(flags).arg(&library).arg(&source).arg("-lm").status();
+    std::fs::write(&source, text).ok()?;
+    let mut gcc = std::process::Command::new("gcc");
+    let built =
+        gcc.args(flags).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-lm").status();
     if !built.is_ok_and(|status| status.success()) {
         return None;
     }
-    // SAFETY: the library was compiled from `C` just now, which has no initialisers.
+    // SAFETY: the library was compiled just now from a text of this program, which has no initialisers.
     unsafe { libloading::Library::new(&library).ok() }
 }
 
@@ -445,6 +452,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     expressions(&asked)?;
     if asked("others") {
         others()?;
+    }
+    if asked("integers") {
+        let target = |flags: &[&str]| compiled_c(integers::C, flags);
+        let loops = [target(&["-O3", "-march=native"]), target(&["-O3", "-march=x86-64-v3"])];
+        integers::print(&loops.into_iter().flatten().collect::<Vec<_>>())?;
     }
     if asked("compile") {
         compile_times()?;

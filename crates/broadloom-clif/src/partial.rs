@@ -1,0 +1,301 @@
+//! Blocks of fewer columns than lanes, which run through buffers that are filled up with a valid element, so that no lane
+//! beyond the end can fault or is written.
+//!
+//! What the code loads with one instruction is stored with one instruction, or with a wider one: a load that spans several
+//! stores has to wait until all of them have left the store queue, which takes longer than a short call's work. So each 32
+//! bytes of a buffer are put together in a register first.
+
+use std::mem::MaybeUninit;
+
+use broadloom_mem::Access;
+
+use crate::call::Call;
+use crate::code::Operand;
+
+/// Bytes of the widest block of one operand that needs buffers: 32 lanes of 8 bytes, at 256 bits.
+const PAD: usize = 256;
+
+/// So many operands need no memory from the allocator.
+const FEW: usize = 8;
+
+/// The buffer for one block of an operand.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+struct Pad(MaybeUninit<[u8; PAD]>);
+
+impl Call<'_> {
+    /// Runs `count` columns of a row through buffers.
+    ///
+    /// # Safety
+    /// As [`Call::enter`], for the columns from `start` to `start + count` of `row`; `count` is at least 1 and at most
+    /// the lane count.
+    pub unsafe fn padded(&self, operands: &[Operand], row: usize, start: usize, count: usize) {
+        let (pad, none) = (Pad(MaybeUninit::uninit()), Operand { ptr: std::ptr::null_mut(), row_stride: 0 });
+        let n = operands.len();
+        if n <= FEW {
+            let (mut pads, mut padded) = ([pad; FEW], [none; FEW]);
+            // SAFETY: this function's contract, and one buffer and place for each operand.
+            unsafe { self.through(operands, row, start, count, &mut pads[..n], &mut padded[..n]) }
+        } else {
+            let (mut pads, mut padded) = (vec![pad; n], vec![none; n]);
+            // SAFETY: as above.
+            unsafe { self.through(operands, row, start, count, &mut pads, &mut padded) }
+        }
+    }
+
+    /// [`Call::padded`] with these buffers, and places for the operands that the code is given.
+    ///
+    /// # Safety
+    /// As [`Call::padded`]; there are as many buffers and places as operands.
+    #[inline]
+    unsafe fn through(
+        &self,
+        operands: &[Operand],
+        row: usize,
+        start: usize,
+        count: usize,
+        pads: &mut [Pad],
+        padded: &mut [Operand],
+    ) {
+        let lanes = self.inner.lanes as usize;
+        let inputs = self.inner.inputs.len();
+        let at = |o: &Operand, column: usize, size: usize| {
+            // SAFETY: the address of a column of the row, inside the block.
+            unsafe { o.ptr.offset(o.row_stride * row as isize).add(column * size) }
+        };
+        for (i, ((operand, pad), padded)) in operands.iter().zip(&mut *pads).zip(&mut *padded).enumerate() {
+            padded.ptr = pad.0.as_mut_ptr().cast();
+            if let (Some(dtype), Some(access)) = (self.inner.inputs.get(i), self.inner.access.get(i)) {
+                let size = dtype.size();
+                match access {
+                    // The row's one element, where it is.
+                    Access::Splat => padded.ptr = at(operand, 0, size),
+                    // SAFETY: `count` elements of the row, no more than `lanes`, of which a buffer holds any.
+                    Access::Contiguous => unsafe { fill(at(operand, start, size), size, count, lanes, pad) },
+                }
+            }
+        }
+        // SAFETY: one row of `lanes` elements, in buffers that hold as many.
+        unsafe { self.enter(padded, 1, lanes) };
+        let outputs = operands[inputs..].iter().zip(&padded[inputs..]);
+        for ((operand, from), dtype) in outputs.zip(&self.inner.outputs) {
+            let size = dtype.size();
+            // SAFETY: `count` elements of the output's row are written from the buffer.
+            unsafe { copy(from.ptr, at(operand, start, size), count * size) };
+        }
+    }
+}
+
+/// Copies `len` bytes from a buffer, at most [`PAD`], in pieces that begin at multiples of their sizes, so that none spans two of the
+/// code's stores.
+///
+/// PERF: a call of the general function takes longer than such a copy.
+///
+/// # Safety
+/// `from` is valid for reads of `len` bytes, `to` for writes; they don't overlap.
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    let mut at = 0;
+    macro_rules! piece {
+        ($t:ty) => {{
+            // SAFETY: the piece lies within the `len` bytes: `at + size ≤ len` is checked below.
+            unsafe { to.add(at).cast::<$t>().write_unaligned(from.add(at).cast::<$t>().read_unaligned()) };
+            at += size_of::<$t>();
+        }};
+    }
+    while at + 16 <= len {
+        piece!([u64; 2]);
+    }
+    if at + 8 <= len {
+        piece!(u64);
+    }
+    if at + 4 <= len {
+        piece!(u32);
+    }
+    if at + 2 <= len {
+        piece!(u16);
+    }
+    if at < len {
+        piece!(u8);
+    }
+    debug_assert_eq!(at, len);
+}
+
+/// The first element, as often as it fits into eight bytes.
+///
+/// # Safety
+/// `from` is valid for reads of an element of `size` bytes: 1, 2, 4 or 8.
+#[inline]
+unsafe fn repeated(from: *const u8, size: usize) -> u64 {
+    // SAFETY: each reads one element of its size, which may be aligned to less than the type.
+    unsafe {
+        match size {
+            1 => u64::from(from.read()) * 0x0101_0101_0101_0101,
+            2 => u64::from(from.cast::<u16>().read_unaligned()) * 0x0001_0001_0001_0001,
+            4 => u64::from(from.cast::<u32>().read_unaligned()) * 0x0000_0001_0000_0001,
+            _ => from.cast::<u64>().read_unaligned(),
+        }
+    }
+}
+
+/// Copies `count` elements of `size` bytes to a buffer, and the first of them into the places up to `lanes`.
+///
+/// # Safety
+/// `from` is valid for reads of `count` elements, at least one and at most `lanes`; `lanes` elements fit into the buffer.
+#[inline]
+unsafe fn fill(from: *const u8, size: usize, count: usize, lanes: usize, to: &mut Pad) {
+    debug_assert!(lanes * size <= PAD && (1..=lanes).contains(&count));
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: this function's contract; there is no compiler, and so no call, on x86-64 without AVX.
+    unsafe {
+        avx::fill(from, size, count, lanes, to);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: this function's contract; `count` elements, no more than fit.
+    unsafe {
+        to.0.as_mut_ptr().cast::<[u64; PAD / 8]>().write([repeated(from, size); PAD / 8]);
+        std::ptr::copy_nonoverlapping(from, to.0.as_mut_ptr().cast(), count * size);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx {
+    use std::arch::x86_64::{
+        __m128i, __m256i, _mm_loadu_si128, _mm_set_epi64x, _mm_setzero_si128, _mm256_andnot_ps,
+        _mm256_castps_si256, _mm256_castsi128_si256, _mm256_castsi256_ps, _mm256_insertf128_si256,
+        _mm256_loadu_si256, _mm256_maskload_ps, _mm256_or_ps, _mm256_set1_epi64x, _mm256_store_si256,
+    };
+
+    use super::{Pad, repeated};
+
+    /// The 32 bytes that end `n` bytes after the middle are a mask of the first `n` bytes.
+    static MASKS: [u8; 64] = {
+        let mut masks = [0; 64];
+        let mut i = 0;
+        while i < 32 {
+            masks[i] = 0xff;
+            i += 1;
+        }
+        masks
+    };
+
+    /// See [`super::fill`].
+    ///
+    /// # Safety
+    /// As there.
+    #[target_feature(enable = "avx")]
+    pub(super) unsafe fn fill(from: *const u8, size: usize, count: usize, lanes: usize, to: &mut Pad) {
+        let to = (&raw mut to.0).cast::<__m256i>();
+        let (bytes, vectors) = (count * size, (lanes * size).div_ceil(32));
+        let (whole, left) = (bytes / 32, bytes % 32);
+        // SAFETY: there is one element at least.
+        let rest = _mm256_set1_epi64x(unsafe { repeated(from, size) }.cast_signed());
+        for i in 0..whole {
+            // SAFETY: the vector lies within the `count` elements, and in the buffer, which is aligned to 32 bytes.
+            unsafe { _mm256_store_si256(to.add(i), _mm256_loadu_si256(from.add(32 * i).cast())) };
+        }
+        let mut next = whole;
+        if left > 0 {
+            // SAFETY: `left` bytes from there on are the last of the elements.
+            let last = unsafe { part(from.add(32 * whole), size, left) };
+            // SAFETY: 32 of the 64 bytes.
+            let mask = unsafe { _mm256_loadu_si256(MASKS.as_ptr().add(32 - left).cast()) };
+            let others = _mm256_andnot_ps(_mm256_castsi256_ps(mask), _mm256_castsi256_ps(rest));
+            let both = _mm256_or_ps(_mm256_castsi256_ps(last), others);
+            // SAFETY: `left` is above 0, so the vector is among those that hold `lanes` elements.
+            unsafe { _mm256_store_si256(to.add(whole), _mm256_castps_si256(both)) };
+            next += 1;
+        }
+        for i in next..vectors {
+            // SAFETY: as many vectors hold `lanes` elements, which fit into the buffer.
+            unsafe { _mm256_store_si256(to.add(i), rest) };
+        }
+    }
+
+    /// The first `n` bytes of a vector, from 1 to 31: whole elements of `size` bytes. The others are 0.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of `n` bytes.
+    #[inline]
+    #[target_feature(enable = "avx")]
+    unsafe fn part(from: *const u8, size: usize, n: usize) -> __m256i {
+        if size >= 4 {
+            // SAFETY: 32 of the 64 bytes.
+            let mask = unsafe { _mm256_loadu_si256(MASKS.as_ptr().add(32 - n).cast()) };
+            // SAFETY: of memory outside the mask nothing is read, and that of the mask is valid.
+            return _mm256_castps_si256(unsafe { _mm256_maskload_ps(from.cast(), mask) });
+        }
+        if n < 16 {
+            // SAFETY: `n` bytes.
+            return _mm256_castsi128_si256(unsafe { short(from, n) });
+        }
+        // SAFETY: 16 bytes, and then the others, if there are any.
+        unsafe {
+            let low = _mm_loadu_si128(from.cast());
+            let high = if n == 16 { _mm_setzero_si128() } else { short(from.add(16), n - 16) };
+            _mm256_insertf128_si256::<1>(_mm256_castsi128_si256(low), high)
+        }
+    }
+
+    /// The first `n` bytes of a vector, from 1 to 15; the others are 0. Two words that overlap have the same bytes there, so
+    /// that both may set them.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of `n` bytes.
+    #[inline]
+    #[target_feature(enable = "avx")]
+    unsafe fn short(from: *const u8, n: usize) -> __m128i {
+        macro_rules! word {
+            ($t:ty, $at:expr) => {{
+                // SAFETY: the word lies within the `n` bytes, as each arm below checks.
+                u64::from(unsafe { from.add($at).cast::<$t>().read_unaligned() })
+            }};
+        }
+        let (low, high) = match n {
+            8 => (word!(u64, 0), 0),
+            9.. => (word!(u64, 0), word!(u64, n - 8) >> (8 * (16 - n))),
+            4.. => (word!(u32, 0) | word!(u32, n - 4) << (8 * (n - 4)), 0),
+            2.. => (word!(u16, 0) | word!(u16, n - 2) << (8 * (n - 2)), 0),
+            _ => (word!(u8, 0), 0),
+        };
+        _mm_set_epi64x(high.cast_signed(), low.cast_signed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every number of elements of every size, at addresses of every remainder, is followed by the first element.
+    #[test]
+    fn a_buffer_has_the_elements_and_then_the_first() {
+        #[cfg(target_arch = "x86_64")]
+        if !std::arch::is_x86_feature_detected!("avx") {
+            return;
+        }
+        for size in [1, 2, 4, 8] {
+            for lanes in [2, 4, 8, 16, 32] {
+                for count in 1..=lanes {
+                    for skipped in 0..3 {
+                        // Exactly as many bytes as may be read.
+                        let bytes: Vec<u8> = (0..skipped + count * size).map(|i| (i * 7 + 1) as u8).collect();
+                        let elements = &bytes[skipped..];
+                        let mut pad = Pad(MaybeUninit::new([0xee; PAD]));
+                        // SAFETY: `count` elements of `size` bytes, and the buffer holds 32 of 8.
+                        let filled = unsafe {
+                            fill(elements.as_ptr(), size, count, lanes, &mut pad);
+                            pad.0.assume_init()
+                        };
+                        let mut expected = elements.to_vec();
+                        (count..lanes).for_each(|_| expected.extend(&elements[..size]));
+                        assert_eq!(filled[..lanes * size], expected[..], "{count} of {lanes} of {size}");
+                        let mut out = vec![0u8; count * size + 1];
+                        // SAFETY: both have as many bytes.
+                        unsafe { copy(filled.as_ptr(), out.as_mut_ptr(), count * size) };
+                        assert_eq!((&out[..count * size], out[count * size]), (elements, 0));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Integer quotients by a divisor that many dividends share: a product with the divisor's reciprocal and shifts.
+//!
+//! What depends on the divisor alone is computed by ordinary primitives, once for a loop, since the value of a literal is
+//! known only at run time; so one body serves every divisor, 0, 1, −1 and MIN included. The results are exact for every pair of
+//! operands, and no float takes part in the loop. T. Granlund and P. Montgomery, Division by Invariant Integers using
+//! Multiplication (1994); N. Möller and T. Granlund, Improved Division by Invariant Integers (2011), which has the
+//! reciprocal of a divisor that is shifted up; H. Warren, Hacker's Delight, chapter 10.
+
+use crate::dtype::Int;
+use crate::ops::{Cmp, Ops};
+use crate::through;
+
+/// [`Ops::quotient`] by a divisor `b` that many dividends share.
+#[inline(always)]
+pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
+    by_width::<O, T>(o, a, b, false)
+}
+
+/// [`Ops::floor_quotient`] by a divisor `b` that many dividends share.
+#[inline(always)]
+pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
+    by_width::<O, T>(o, a, b, true)
+}
+
+#[inline(always)]
+fn by_width<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
+    match T::WIDTH {
+        8 => of_bytes::<O, T>(o, a, b, floor),
+        16 => of_words::<O, T, i16, u16>(o, a, b, floor),
+        32 => of_words::<O, T, i32, u32>(o, a, b, floor),
+        _ => of_words::<O, T, i64, u64>(o, a, b, floor),
+    }
+}
+
+/// Quotients of bytes, in lanes of 16 bits.
+///
+/// Let D = |d| ≠ 0 and m = ⌊(2^16 − 1)/D⌋, so that m·D = 2^16 − r with 1 ≤ r ≤ D. For 0 ≤ n < 384 and D ≤ 128, and for
+/// n < 256 and D < 256, ⌊(n + 1)·m / 2^16⌋ is ⌊n/D⌋: the product is (n + 1)/D·(1 − r/2^16), which is below (n + 1)/D, at
+/// most ⌊n/D⌋ + 1; and (n + 1)/D is at least ⌊n/D⌋ + 1/D, of which (n + 1)·r/(D·2^16) is taken, at most 1/D since
+/// (n + 1)·r ≤ 384·128 or 256·255. Of D = 0 the m is 0, and so is every quotient.
+///
+/// A signed dividend with the divisor's sign taken off, x in −128…128, is moved up by k·D ≤ 127 + D with k = ⌈128/D⌉, and its
+/// quotient down by k. The quotient toward zero of a negative x is the floor of (x + D − 1)/D.
+#[inline(always)]
+fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
+    let one = o.splat(1u16);
+    let (x, d) = (o.int_resize::<T, u16>(a), o.int_resize::<T, u16>(b));
+    if !T::SIGNED {
+        let m = multiplier_of_bytes(o, d);
+        let above = o.add::<u16>(x, one);
+        let q = o.mul_high::<u16>(above, m);
+        return o.int_resize::<u16, T>(q);
+    }
+    let d = o.int_resize::<u16, i16>(d);
+    let sign = o.shr_const::<i16>(d, 15);
+    let size = o.xor::<i16>(d, sign);
+    let size = o.sub::<i16>(size, sign);
+    let (size, sign) = (o.int_resize::<i16, u16>(size), o.int_resize::<i16, u16>(sign));
+    let m = multiplier_of_bytes(o, size);
+    // ⌈128/D⌉ = ⌊(127 + D)/D⌋
+    let up = o.splat(128u16);
+    let up = o.add::<u16>(size, up);
+    let k = o.mul_high::<u16>(up, m);
+    let up = o.mul::<u16>(k, size);
+    // With the two ones, of the negation and of the product.
+    let up = o.add::<u16>(up, one);
+    let up = o.sub::<u16>(up, sign);
+    let turned = o.xor::<u16>(x, sign);
+    let mut n = o.add::<u16>(turned, up);
+    if !floor {
+        // Negative is what is below k·D + 1.
+        let limit = o.mul::<u16>(k, size);
+        let limit = o.add::<u16>(limit, one);
+        let negative = o.cmp::<u16>(Cmp::Lt, n, limit);
+        let (zero, rest) = (o.splat(0u16), o.sub::<u16>(size, one));
+        let rest = o.select::<u16>(negative, rest, zero);
+        n = o.add::<u16>(n, rest);
+    }
+    let q = o.mul_high::<u16>(n, m);
+    let q = o.sub::<u16>(q, k);
+    o.int_resize::<u16, T>(q)
+}
+
+/// ⌊(2^16 − 1)/d⌋, and 0 for 0.
+#[inline(always)]
+fn multiplier_of_bytes<O: Ops>(o: &mut O, d: O::V<u16>) -> O::V<u16> {
+    let ones = o.splat(u16::MAX);
+    through::short::<O, u16>(o, ones, d, false)
+}
+
+/// Quotients of 16 bits and more, in their own lanes: `S` and `U` are the signed and the unsigned type as wide as `T`.
+#[inline(always)]
+fn of_words<O: Ops, T: Int, S: Int, U: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
+    if !T::SIGNED {
+        let (n, d) = (o.int_resize::<T, U>(a), o.int_resize::<T, U>(b));
+        let q = Reciprocal::<O, U>::of(o, d).quotient(o, n);
+        return o.int_resize::<U, T>(q);
+    }
+    let (x, d) = (o.int_resize::<T, S>(a), o.int_resize::<T, S>(b));
+    let d_sign = o.shr_const::<S>(d, S::WIDTH - 1);
+    let size = o.xor::<S>(d, d_sign);
+    let size = o.sub::<S>(size, d_sign);
+    let size = o.int_resize::<S, U>(size);
+    let reciprocal = Reciprocal::<O, U>::of(o, size);
+    // The dividend's magnitude or, of a quotient to be rounded down, |x| − 1.
+    let (y, sign) = if floor {
+        // The floor of a quotient below 0 is ¬⌊(|x| − 1)/D⌋. For d > 0 these are those of x < 0, and |x| − 1 = ¬x; for d < 0
+        // those of x > 0, while ¬(x − 1) = |x| for the others. For d = 0 none is turned.
+        let (zero, one, least) = (o.splat(S::ZERO), o.splat(S::ONE), o.splat(S::MIN));
+        let negative_divisor = o.cmp::<S>(Cmp::Lt, d, zero);
+        let limit = o.select::<S>(negative_divisor, one, zero);
+        let by_zero = o.cmp::<S>(Cmp::Eq, d, zero);
+        let limit = o.select::<S>(by_zero, least, limit);
+        let below = o.cmp::<S>(Cmp::Lt, x, limit);
+        let ones = o.splat(S::MINUS_ONE);
+        let turn = o.select::<S>(below, ones, zero);
+        let y = o.add::<S>(x, d_sign);
+        (o.xor::<S>(y, turn), turn)
+    } else {
+        let x_sign = o.shr_const::<S>(x, S::WIDTH - 1);
+        let y = o.xor::<S>(x, x_sign);
+        (o.sub::<S>(y, x_sign), x_sign)
+    };
+    let y = o.int_resize::<S, U>(y);
+    let q = reciprocal.quotient_of_half(o, y);
+    let q = o.int_resize::<U, S>(q);
+    let sign = o.xor::<S>(sign, d_sign);
+    let q = o.xor::<S>(q, sign);
+    let q = if floor { q } else { o.sub::<S>(q, sign) };
+    o.int_resize::<S, T>(q)
+}
+
+/// The reciprocal of a divisor d of w bits.
+///
+/// For d ≠ 0 let s = ⌊log2 d⌋, h = d·2^(w−1−s), which has the highest bit set, and v = ⌊(2^2w − 1)/h⌋ − 2^w, the reciprocal
+/// of h. Then 2^w + v = ⌊(2^(w+1+s) − 1)/d⌋, as h is d shifted up; call it M.
+struct Reciprocal<O: Ops, U: Int> {
+    /// v
+    multiplier: O::V<U>,
+    /// s, and what is as good as the width or more for d = 0.
+    shift: O::V<u64>,
+}
+
+impl<O: Ops, U: Int> Reciprocal<O, U> {
+    #[inline(always)]
+    fn of(o: &mut O, d: O::V<U>) -> Reciprocal<O, U> {
+        // Without the bit behind the highest one it is below 3/2·2^s, which no rounding takes to 2^(s+1).
+        let (half, ones) = (o.shr_const::<U>(d, 1), o.splat(U::wrap(-1)));
+        let mask = o.xor::<U>(half, ones);
+        let leading = o.and::<U>(d, mask);
+        let leading = o.int_to_float::<U, f64>(leading);
+        let leading = o.bits::<f64>(leading);
+        let exponent = o.shr_const::<u64>(leading, 52);
+        // That of 0 becomes −1023, more than any width.
+        let bias = o.splat(1023u64);
+        let shift = o.sub::<u64>(exponent, bias);
+        let s = o.int_resize::<u64, U>(shift);
+        let highest = o.splat(U::wrap(i128::from(U::WIDTH) - 1));
+        let up = o.sub::<U>(highest, s);
+        let h = o.shl::<U>(d, up);
+        Reciprocal { multiplier: reciprocal_of_normal::<O, U>(o, h), shift }
+    }
+
+    /// ⌊n/d⌋, of d = 0 it is 0.
+    ///
+    /// With t = ⌊n·v/2^w⌋, n + t = ⌊n·M/2^w⌋, and what is computed is ⌊(n + t + 1)/2^(s+1)⌋, the sum halved first, as its
+    /// mean rounded up, since it may have w + 1 bits. M is 2^(w+1+s)/d − ρ with 0 < ρ ≤ 1, so n·M/2^w > 2^(s+1)·n/d − 1.
+    /// Let q = ⌊n/d⌋. Below: n·M/2^w > 2^(s+1)·q − 1, so that the integer n + t + 1 is at least 2^(s+1)·q. Above:
+    /// n + t + 1 ≤ 2^(s+1)·n/d − n·ρ/2^w + 1, and n/d ≤ q + 1 − 1/d, whence it is at most 2^(s+1)·(q + 1) −
+    /// 2^(s+1)/d + 1 − n·ρ/2^w, which is below 2^(s+1)·(q + 1), as 2^(s+1) > d, for an n of 0 too.
+    #[inline(always)]
+    fn quotient(&self, o: &mut O, n: O::V<U>) -> O::V<U> {
+        let t = o.mul_high::<U>(n, self.multiplier);
+        let mean = if U::WIDTH <= 16 {
+            o.average::<U>(n, t)
+        } else {
+            // t ≤ n.
+            let rest = o.sub::<U>(n, t);
+            let rest = o.shr_const::<U>(rest, 1);
+            o.sub::<U>(n, rest)
+        };
+        o.shr_uniform::<U>(mean, self.shift)
+    }
+
+    /// ⌊y/d⌋ for y and d of at most 2^(w−1); of d = 0 it is 0.
+    ///
+    /// If d is a power of two, v + 1 is 0 modulo 2^w, and y shifted by s is the quotient. Otherwise let m = M + 1 =
+    /// 2^(w+1+s)/d + ε with 0 < ε < 1. What is computed is ⌊y·m/2^(w+1+s)⌋, which exceeds y/d by
+    /// y·ε/2^(w+1+s) < 2^−(s+2) < 1/d, less than what is missing to the next integer. The sum y + ⌊y·(v + 1)/2^w⌋ is below 2y, and
+    /// so it has no more than w bits.
+    #[inline(always)]
+    fn quotient_of_half(&self, o: &mut O, y: O::V<U>) -> O::V<U> {
+        let (one, none) = (o.splat(U::ONE), o.splat(U::ZERO));
+        let multiplier = o.add::<U>(self.multiplier, one);
+        let is_power = o.cmp::<U>(Cmp::Eq, multiplier, none);
+        let one = o.splat(1u64);
+        let next = o.add::<u64>(self.shift, one);
+        let is_power = o.mask_resize::<U, u64>(is_power);
+        let shift = o.select::<u64>(is_power, self.shift, next);
+        let t = o.mul_high::<U>(y, multiplier);
+        let sum = o.add::<U>(y, t);
+        o.shr_uniform::<U>(sum, shift)
+    }
+}
+
+/// ⌊(2^2w − 1)/h⌋ − 2^w for an h whose highest bit is set.
+#[inline(always)]
+fn reciprocal_of_normal<O: Ops, U: Int>(o: &mut O, h: O::V<U>) -> O::V<U> {
+    match U::WIDTH {
+        16 => {
+            let (ones, h) = (o.splat(u32::MAX), o.int_resize::<U, u32>(h));
+            let q = through::short::<O, u32>(o, ones, h, false);
+            o.int_resize::<u32, U>(q)
+        }
+        32 => {
+            let (ones, h) = (o.splat(u64::MAX), o.int_resize::<U, u64>(h));
+            let q = through::of_magnitudes::<O>(o, ones, h);
+            o.int_resize::<u64, U>(q)
+        }
+        _ => {
+            let h = o.int_resize::<U, u64>(h);
+            let q = through::reciprocal::<O>(o, h);
+            o.int_resize::<u64, U>(q)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Quotients by a divisor that many dividends share, against division by the language: all pairs of bytes, every divisor of
+//! 16 bits, and of wider integers those pairs whose quotients are next to integers.
+
+use broadloom_math::{Int, UniformDivisor, reciprocal};
+
+/// The quotients that the operations are defined to give: toward zero, and rounded down.
+fn defined(a: i128, b: i128) -> [i128; 2] {
+    if b == 0 {
+        return [0, 0];
+    }
+    [a / b, a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0)]
+}
+
+fn check<T: Int + std::fmt::Debug>(a: i128, b: i128) {
+    let (x, y) = (T::wrap(a), T::wrap(b));
+    let o = &mut UniformDivisor;
+    let got = [reciprocal::quotient::<_, T>(o, x, y), reciprocal::floor_quotient::<_, T>(o, x, y)];
+    let wants = defined(x.wide(), y.wide()).map(T::wrap);
+    assert!(got == wants, "{x:?} by {y:?}: {got:?}, not {wants:?}");
+}
+
+#[test]
+fn floors_are_floors() {
+    for (a, b, q) in
+        [(7, 2, 3), (-7, 2, -4), (7, -2, -4), (-7, -2, 3), (6, -3, -2), (-6, -3, 2), (0, -5, 0), (5, 0, 0)]
+    {
+        assert_eq!(defined(a, b)[1], q, "{a} by {b}");
+    }
+}
+
+#[test]
+fn every_pair_of_bytes() {
+    for b in -128..256 {
+        for a in -128..256 {
+            check::<i8>(a, b);
+            check::<u8>(a, b);
+        }
+    }
+}
+
+/// Dividends next to the multiples of a divisor nearest to 0, to the middle and to both ends of the range, and some others.
+fn near_multiples(width: u32, b: i128) -> impl Iterator<Item = i128> {
+    let (top, step) = ((1i128 << width) - 1, if b == 0 { 1 } else { b.abs() });
+    let middle = top / 2;
+    let around =
+        [0, middle, top, middle / 3, top / 5 * 4, top - top / 7, middle + 1, -middle - 1, -middle / 3, -1];
+    let multiples = around.into_iter().flat_map(move |x| (-2..=2).map(move |i| (x / step + i) * step));
+    multiples.chain(around).flat_map(|x| (-1..=1).map(move |i| x + i))
+}
+
+/// With every divisor, dividends next to multiples; of a release build every 7th dividend besides.
+#[test]
+fn every_divisor_of_16_bits() {
+    for b in -32768..65536 {
+        for a in near_multiples(16, b) {
+            check::<u16>(a, b);
+            check::<i16>(a, b);
+        }
+        if !cfg!(debug_assertions) && b % 16 == 3 {
+            for a in (b.rem_euclid(7)..65536).step_by(7) {
+                check::<u16>(a, b);
+                check::<i16>(a, b);
+            }
+        }
+    }
+}
+
+/// Divisors of every length, of few bits and of many, and next to powers of two.
+fn divisors(width: u32) -> impl Iterator<Item = i128> {
+    let mut bits = 0x1234_5678_9abc_def1u64;
+    let mut next = move || {
+        bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i128::from(bits ^ bits >> 29)
+    };
+    let powers = (0..width).flat_map(|k| (-2..=2).map(move |i| (1i128 << k) + i));
+    let factors = (0..width).flat_map(|k| [3i128, 5, 7, 255, 641].map(move |f| (1i128 << k) / f));
+    let count = if cfg!(debug_assertions) { 3_000 } else { 100_000 };
+    let random: Vec<i128> = (0..count).map(|i| next() & ((1i128 << (1 + i % width)) - 1)).collect();
+    let small = -300..=300;
+    powers.chain(factors).chain(random).chain(small).flat_map(|d| [d, -d])
+}
+
+#[test]
+fn multiples_of_32_bits() {
+    for b in divisors(32) {
+        for a in near_multiples(32, b) {
+            check::<u32>(a, b);
+            check::<i32>(a, b);
+        }
+    }
+}
+
+#[test]
+fn multiples_of_64_bits() {
+    for b in divisors(64) {
+        for a in near_multiples(64, b) {
+            check::<u64>(a, b);
+            check::<i64>(a, b);
+        }
+    }
+}
