@@ -6,7 +6,7 @@
 
 use broadloom_ir::DType;
 use broadloom_math::record::{Inst, Primitive, Recorder, Sink, Var};
-use broadloom_math::{Cmp, Float, Int, Num, Ops, through};
+use broadloom_math::{Cmp, Float, Int, Num, Ops, quotients, through};
 use broadloom_math::{float_to_half_by_bits, half_to_float_by_bits};
 
 use crate::width::Width;
@@ -58,9 +58,9 @@ pub fn expand(sink: &mut dyn Sink, width: Width, inst: &Inst) -> Option<Var> {
             DType::UInt64 => o.quotient::<u64>(x, y),
             _ => through::by_magnitudes::<Recorder<'_>, i64>(o, x, y, true, Recorder::quotient::<u64>),
         }),
-        Primitive::Quotient => with_int!(dtype, T => through::quotient::<Recorder<'_>, T>(o, x, y)),
+        Primitive::Quotient => with_int!(dtype, T => quotients::quotient::<Recorder<'_>, T>(o, x, y)),
         Primitive::FloorQuotient => {
-            with_int!(dtype, T => through::floor_quotient::<Recorder<'_>, T>(o, x, y))
+            with_int!(dtype, T => quotients::floor_quotient::<Recorder<'_>, T>(o, x, y))
         }
         Primitive::MulHigh if !wide => match dtype {
             DType::UInt16 => Some(mul_high::<u16, u32>(o, x, y)),

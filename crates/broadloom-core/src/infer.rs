@@ -510,7 +510,10 @@ mod tests {
             for &dtype in DType::ALL.iter().filter(|d| d.is_integer()) {
                 let x = Operand::Array(dtype, &shape);
                 let two = Operand::Literal(Literal::Int(2));
-                let cases = if op.operands() == 1 { vec![vec![x]] } else { vec![vec![x, x], vec![x, two]] };
+                let mut cases = vec![vec![x; op.operands()]];
+                if op.operands() > 1 {
+                    cases.push([vec![x; op.operands() - 1], vec![two]].concat());
+                }
                 for operands in cases {
                     assert_eq!(typed(op, &operands, Promotion::NumPy), Ok((DType::Float64, result)), "{op}");
                     let strict = typed(op, &operands, Promotion::Strict);

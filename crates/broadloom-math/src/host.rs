@@ -7,7 +7,7 @@
 
 use crate::dtype::{Elem, Float, Int, Num, Real};
 use crate::ops::{Cmp, Ops, Rare2};
-use crate::{reciprocal, through};
+use crate::{quotients, reciprocal, through};
 
 /// One element at a time, rare lanes by a call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -255,8 +255,8 @@ host_instance! {
 host_instance! {
     Lanes,
     |self, a, b, fast, flagged|
-    quotient: through::quotient(self, a, b),
-    floor_quotient: through::floor_quotient(self, a, b),
+    quotient: quotients::quotient(self, a, b),
+    floor_quotient: quotients::floor_quotient(self, a, b),
     to_int64: through::float_to_int64(self, a),
     rare: {
         self.flagged |= flagged as u32;

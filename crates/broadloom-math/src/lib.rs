@@ -16,6 +16,7 @@ mod dtype;
 pub mod functions;
 mod host;
 mod ops;
+pub mod quotients;
 pub mod reciprocal;
 pub mod record;
 pub mod through;

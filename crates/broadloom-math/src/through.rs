@@ -4,31 +4,6 @@
 
 use crate::dtype::{Float, Int};
 use crate::ops::{Cmp, Ops};
-use crate::reciprocal;
-
-/// [`Ops::quotient`] through floats, or through the reciprocal of a divisor that is the same for all elements.
-#[inline(always)]
-pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
-    if o.is_invariant::<T>(&b) {
-        reciprocal::quotient::<O, T>(o, a, b)
-    } else if T::WIDTH == 64 {
-        by_magnitudes::<O, T>(o, a, b, false, of_magnitudes)
-    } else {
-        short::<O, T>(o, a, b, false)
-    }
-}
-
-/// [`Ops::floor_quotient`] in the same ways.
-#[inline(always)]
-pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
-    if o.is_invariant::<T>(&b) {
-        reciprocal::floor_quotient::<O, T>(o, a, b)
-    } else if T::WIDTH == 64 {
-        by_magnitudes::<O, T>(o, a, b, T::SIGNED, of_magnitudes)
-    } else {
-        short::<O, T>(o, a, b, T::SIGNED)
-    }
-}
 
 /// Quotients of integers of up to 32 bits, in the float type that holds them.
 ///

@@ -66,6 +66,7 @@ const EXPRESSIONS: &[&str] = &[
     "x[4] + one",
     "1 / 4",
     "expand_dims(x, 1) * x",
+    "sum(exp(column[:1])[1:], axis=0)",
 ];
 
 /// A part of an array that stands for a file.

@@ -33,7 +33,9 @@ pub fn parse(line: &str) -> Option<Command> {
     let is_script = program == ".ci/run"
         || (program.ends_with(".sh") || program.ends_with(".py"))
             && ["scripts/", "crates/"].iter().any(|folder| program.starts_with(folder));
-    let is_program = PROGRAMS.contains(&&**program) && words.len() > 1;
+    // `accuracy = nearest` is an option.
+    let is_option = program == "accuracy" && ["=", "fast", "nearest"].contains(&&**words.get(1)?);
+    let is_program = PROGRAMS.contains(&&**program) && words.len() > 1 && !is_option;
     (is_program || is_script).then(|| Command { variables, words, text: line.to_owned() })
 }
 

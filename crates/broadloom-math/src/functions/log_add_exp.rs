@@ -1,17 +1,27 @@
-//! logaddexp of float64: m + log1p(e^(k−m)) for m ≥ k, the exponential and the logarithm as sums of two doubles.
+//! logaddexp: m + log1p(e^(k−m)) for m ≥ k; of float64 with the exponential and the logarithm as sums of two doubles.
 //!
 //! Where the two terms cancel, and where an operand is infinite or NaN or the result is next to 0, the slow path computes the
 //! result. So the exponential is a normal number, e^−700 standing for what is less, and 1 + e^(k−m) needs no other exponent
 //! than 0 or 1.
 
 use crate::functions::coefficients::{ATANH_FULL, EXP_FULL, LN2, LN2_DD, LOG2_E};
-use crate::functions::exponential::{precise_exp_of_reduced, reduce};
-use crate::functions::float64::{Float64, Full, MAGIC_EXPONENT, Sum, power_of_two, scale_sum};
+use crate::functions::exponential::{Reduced, exp_of_reduced, precise_exp_of_reduced, reduce};
+use crate::functions::float64::{
+    Float64, Full, MAGIC_EXPONENT, Precision, Short, Sum, power_of_two, scale, scale_sum, through_float64,
+};
 use crate::functions::logarithm::log1p_of_sum;
 use crate::functions::power::precise_log;
 use crate::functions::sum_near_one::sum_less_one;
+use crate::functions::{function, single};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2};
+
+function! {
+    /// log(e^x1 + e^x2)
+    LogAddExp
+}
+
+through_float64!(binary_each LogAddExp in_short_precision single::logaddexp::<Cancelling, O>, logaddexp;);
 
 /// e^(k−m) for m ≥ k, or e^−700 where that is less.
 #[inline(always)]
@@ -121,7 +131,8 @@ impl Rare2<f64> for Exceptional {
         }
         let (m, k) = if a >= b { (a, b) } else { (b, a) };
         if m.is_infinite() || k - m < -800.0 {
-            return m;
+            // The logarithm of 1 is +0, also where that is e^−0.
+            return m + 0.0;
         }
         // The exponential is its own logarithm where it is that small.
         let is_small = m >= 0.0 || k - m < -600.0;
@@ -172,6 +183,50 @@ fn small_sum(m: f64, k: f64) -> (f64, f64) {
     let t = scale_sum::<_, Full>(o, t, reduced.n);
     let y = o.two_sum(m, t.hi);
     (y.hi + (y.lo + t.lo), t.hi)
+}
+
+/// m + log(1 + e^(k−m)) for finite m ≥ k, to the precision of a float64 in which errors are not carried along.
+#[inline(always)]
+fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
+    let d = o.sub::<f64>(k, m);
+    let d = o.at_least(d, -200.0);
+    let Reduced { n, r } = reduce::<O, P>(o, d);
+    let t = exp_of_reduced::<O, P>(o, r);
+    let t = o.rounded(t);
+    let t = scale::<O, P>(o, t, n);
+    let l = log1p_of_sum::<O, P>(o, t, None);
+    let y = o.add::<f64>(m, l.hi);
+    // Where the two terms nearly cancel, their errors count; m is below 0 then.
+    let magnitude = o.abs(y);
+    let scaled = o.mul_c(magnitude, 128.0);
+    let cancels = o.cmp::<f64>(Cmp::Lt, scaled, l.hi);
+    let below = o.is(m, Cmp::Lt, 0.0);
+    let flagged = o.mask_and::<f64>(cancels, below);
+    o.rare2::<Exceptional, f64>(flagged, m, k, y)
+}
+
+/// logaddexp in short precision.
+#[inline(always)]
+fn in_short_precision<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
+    let first = o.cmp::<f64>(Cmp::Ge, x1, x2);
+    let m = o.select::<f64>(first, x1, x2);
+    let k = o.select::<f64>(first, x2, x1);
+    let y = log_of_sum::<O, P>(o, m, k);
+    // Twice the same infinity has no difference. A NaN is m, and has come through, or k.
+    let magnitude = o.abs(m);
+    let infinite = o.is(magnitude, Cmp::Eq, f64::INFINITY);
+    let y = o.select::<f64>(infinite, m, y);
+    let nan = o.cmp::<f64>(Cmp::Ne, k, k);
+    o.select::<f64>(nan, k, y)
+}
+
+/// logaddexp of float32 where its terms cancel.
+struct Cancelling;
+
+impl Rare2<f32> for Cancelling {
+    fn call(a: f32, b: f32) -> f32 {
+        in_short_precision::<_, Short>(&mut Scalar, a.into(), b.into()) as f32
+    }
 }
 
 #[cfg(test)]

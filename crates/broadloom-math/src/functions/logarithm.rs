@@ -1,19 +1,14 @@
-//! log, log2, log10, log1p and logaddexp, and the kernel that they share with the inverse hyperbolic functions.
+//! log, log2, log10 and log1p, and the kernel that they share with the inverse hyperbolic functions.
 //! With x = 2^e·(1 + f), √½ ≤ 1 + f < √2, the leading terms e·ln 2 and f enter the last addition without rounding;
 //! the operand may itself be a sum of two doubles. The series in s = f/(2 + f) is that of W. J. Cody and W. Waite
 //! (1980), the split into f and a small rest is K. C. Ng's (fdlibm, 1993).
 
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E, LOG10_2, LOG10_E};
-use crate::functions::exponential::{Reduced, exp_of_reduced, reduce};
-use crate::functions::float64::{
-    Float64, MAGIC_EXPONENT, Precision, Short, Sum, power_of_two, scale, through_float64,
-};
-use crate::functions::log_add_exp::{self, Exceptional};
+use crate::functions::float64::{Float64, MAGIC_EXPONENT, Precision, Sum, power_of_two, through_float64};
 use crate::functions::logarithm_ends::special;
 use crate::functions::near_coefficients::LOG_NEAR;
 use crate::functions::{function, single};
-use crate::host::Scalar;
-use crate::ops::{Cmp, Ops, Rare2};
+use crate::ops::{Cmp, Ops};
 
 function! {
     /// The natural logarithm
@@ -24,12 +19,9 @@ function! {
     Log2
     /// The logarithm to base 10
     Log10
-    /// log(e^x1 + e^x2)
-    LogAddExp
 }
 
 through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2; Log10 log10 single::log10; Log1p log1p single::log1p;);
-through_float64!(binary_each LogAddExp logaddexp single::logaddexp::<Cancelling, O>, log_add_exp::logaddexp;);
 
 /// A positive number as 2^e · (1 + f + low): `e` is integral, √½ ≤ 1 + f < √2, `low` far below f's last place.
 pub(crate) struct Split<O: Ops> {
@@ -238,48 +230,4 @@ pub(crate) fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
     // The sign is that of x, of a zero too.
     let sign = o.sign_of(x);
     o.with_sign(y, sign)
-}
-
-/// m + log(1 + e^(k−m)) for finite m ≥ k, to the precision of a float64 in which errors are not carried along.
-#[inline(always)]
-fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
-    let d = o.sub::<f64>(k, m);
-    let d = o.at_least(d, -200.0);
-    let Reduced { n, r } = reduce::<O, P>(o, d);
-    let t = exp_of_reduced::<O, P>(o, r);
-    let t = o.rounded(t);
-    let t = scale::<O, P>(o, t, n);
-    let l = log1p_of_sum::<O, P>(o, t, None);
-    let y = o.add::<f64>(m, l.hi);
-    // Where the two terms nearly cancel, their errors count; m is below 0 then.
-    let magnitude = o.abs(y);
-    let scaled = o.mul_c(magnitude, 128.0);
-    let cancels = o.cmp::<f64>(Cmp::Lt, scaled, l.hi);
-    let below = o.is(m, Cmp::Lt, 0.0);
-    let flagged = o.mask_and::<f64>(cancels, below);
-    o.rare2::<Exceptional, f64>(flagged, m, k, y)
-}
-
-/// logaddexp in short precision.
-#[inline(always)]
-fn logaddexp<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
-    let first = o.cmp::<f64>(Cmp::Ge, x1, x2);
-    let m = o.select::<f64>(first, x1, x2);
-    let k = o.select::<f64>(first, x2, x1);
-    let y = log_of_sum::<O, P>(o, m, k);
-    // Twice the same infinity has no difference. A NaN is m, and has come through, or k.
-    let magnitude = o.abs(m);
-    let infinite = o.is(magnitude, Cmp::Eq, f64::INFINITY);
-    let y = o.select::<f64>(infinite, m, y);
-    let nan = o.cmp::<f64>(Cmp::Ne, k, k);
-    o.select::<f64>(nan, k, y)
-}
-
-/// logaddexp of float32 where its terms cancel.
-struct Cancelling;
-
-impl Rare2<f32> for Cancelling {
-    fn call(a: f32, b: f32) -> f32 {
-        logaddexp::<_, Short>(&mut Scalar, a.into(), b.into()) as f32
-    }
 }

@@ -372,10 +372,10 @@ fn operand_window(array: &Array<'_>, operand: &Array<'_>, window: &Window) -> Re
             needed.take_whole(axis, operand.shape()[axis]);
             return Ok(needed);
         }
-        _ => return Ok(unbroadcast(operand.shape(), window)),
+        _ => return Ok(unbroadcast(operand.shape(), array.shape(), window)),
     };
     Ok(match &**view {
-        View::BroadcastTo(_) => unbroadcast(operand.shape(), window),
+        View::BroadcastTo(_) => unbroadcast(operand.shape(), array.shape(), window),
         View::Permute(axes) => {
             let mut needed = window.clone();
             for (&axis, &slice) in axes.iter().zip(&window.0) {
@@ -401,11 +401,16 @@ fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) ->
     Window(operand.iter().enumerate().map(of_axis).collect())
 }
 
-/// The window of what is broadcast: its last axes, of which one of extent 1 is taken whole.
-fn unbroadcast(operand: &[usize], window: &Window) -> Window {
+/// The window of what is broadcast to `shape`: its last axes, of which one that is repeated is taken whole. One of extent 1 that is
+/// not may be wanted without its element.
+fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     let new = window.0.len() - operand.len();
-    let axes = operand.iter().zip(&window.0[new..]);
-    Window(axes.map(|(&extent, &slice)| if extent == 1 { indices(0, 1, 1) } else { slice }).collect())
+    let axes = operand.iter().zip(&shape[new..]).zip(&window.0[new..]);
+    let is_repeated = |from: usize, to: usize| from == 1 && to != 1;
+    Window(
+        axes.map(|((&from, &to), &slice)| if is_repeated(from, to) { indices(0, 1, 1) } else { slice })
+            .collect(),
+    )
 }
 
 /// The indices of an axis that a window of a slice of it has; and the slice of those that is the window.

@@ -7,7 +7,7 @@
 use crate::functions::coefficients::{POWER_EXP2_SHORT, POWER_LOG2_SHORT};
 use crate::functions::compare;
 use crate::functions::float64::{Float64, MAGIC};
-use crate::functions::power::special::{self, Exceptional};
+use crate::functions::power::special::{self, Exceptional, Power};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops};
 
@@ -72,10 +72,15 @@ pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f32>, y: O::V<f32>) -> O::V<f32> {
     o.rare2::<Exceptional, f32>(exceptional, x, y, r)
 }
 
-/// a^y for a positive finite `a`, subnormal ones too.
-pub(crate) fn power_of_any(a: f32, y: f32) -> f32 {
-    let o = &mut Scalar;
-    let subnormal = a < f32::MIN_POSITIVE;
-    let (e, f) = split(o, if subnormal { (a * 8_388_608.0).to_bits() } else { a.to_bits() });
-    power(o, if subnormal { e - 23.0 } else { e }, f, y)
+impl Power for f32 {
+    type Signed = i32;
+    const LEAST_NORMAL: u32 = f32::MIN_POSITIVE.to_bits();
+    const MAGIC: f32 = 12_582_912.0;
+    const LARGE: f32 = Self::MAGIC / 3.0;
+    fn power(a: f32, y: f32) -> f32 {
+        let o = &mut Scalar;
+        let subnormal = a < f32::MIN_POSITIVE;
+        let (e, f) = split(o, if subnormal { (a * 8_388_608.0).to_bits() } else { a.to_bits() });
+        power(o, if subnormal { e - 23.0 } else { e }, f, y)
+    }
 }

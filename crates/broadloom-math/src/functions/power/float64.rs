@@ -7,7 +7,7 @@
 use crate::functions::coefficients::{ATANH_REST_FULL, EXP_FULL, LN2, LN2_DD, LOG2_E, TWO_THIRDS};
 use crate::functions::float64::{Float64, MAGIC, Sum};
 use crate::functions::logarithm::exponent_and_significand;
-use crate::functions::power::special::{self, Exceptional};
+use crate::functions::power::special::{self, Exceptional, Power};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops};
 
@@ -119,11 +119,16 @@ pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     o.rare2::<Exceptional, f64>(exceptional, x, y, r)
 }
 
-/// a^y for a positive finite `a`, subnormal ones too.
-pub(crate) fn power_of_any(a: f64, y: f64) -> f64 {
-    let o = &mut Scalar;
-    let subnormal = a < f64::MIN_POSITIVE;
-    let (e, m) = exponent_and_significand(o, if subnormal { a * 18_014_398_509_481_984.0 } else { a });
-    let l = log(o, if subnormal { e - 54.0 } else { e }, m);
-    exp_of_product(o, l, y)
+impl Power for f64 {
+    type Signed = i64;
+    const LEAST_NORMAL: u64 = f64::MIN_POSITIVE.to_bits();
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    const LARGE: f64 = Self::MAGIC / 3.0;
+    fn power(a: f64, y: f64) -> f64 {
+        let o = &mut Scalar;
+        let subnormal = a < f64::MIN_POSITIVE;
+        let (e, m) = exponent_and_significand(o, if subnormal { a * 18_014_398_509_481_984.0 } else { a });
+        let l = log(o, if subnormal { e - 54.0 } else { e }, m);
+        exp_of_product(o, l, y)
+    }
 }

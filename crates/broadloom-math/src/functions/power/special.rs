@@ -22,26 +22,6 @@ pub(crate) trait Power: Float {
     fn power(a: Self, y: Self) -> Self;
 }
 
-impl Power for f64 {
-    type Signed = i64;
-    const LEAST_NORMAL: u64 = f64::MIN_POSITIVE.to_bits();
-    const MAGIC: f64 = 6_755_399_441_055_744.0;
-    const LARGE: f64 = Self::MAGIC / 3.0;
-    fn power(a: f64, y: f64) -> f64 {
-        super::float64::power_of_any(a, y)
-    }
-}
-
-impl Power for f32 {
-    type Signed = i32;
-    const LEAST_NORMAL: u32 = f32::MIN_POSITIVE.to_bits();
-    const MAGIC: f32 = 12_582_912.0;
-    const LARGE: f32 = Self::MAGIC / 3.0;
-    fn power(a: f32, y: f32) -> f32 {
-        super::float32::power_of_any(a, y)
-    }
-}
-
 /// The lanes that take the slow path.
 #[inline(always)]
 pub(crate) fn exceptional<O: Ops, T: Power>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::M<T> {

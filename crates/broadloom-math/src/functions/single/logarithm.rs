@@ -127,7 +127,8 @@ pub(crate) fn log10<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
 
 /// 1 + x = 2^e·(1 + f), −1/4 ≤ f < 1/2, for x above −1; e is given times 2^23.
 ///
-/// f is exact: x·2^−e and 2^−e − 1 are multiples of 2^−24 where e is not 0, up to exponents beside which the 1 doesn't count.
+/// f is exact: x·2^−e and 2^−e − 1 are multiples of 2^−24 where e is not 0, up to exponents beside which the 1 doesn't count. For
+/// that e is 0 of every x below 1/2, also of the one that 1 is added to with the sum 3/2: its half is no such multiple.
 struct BesideOne<O: Ops> {
     e: F<O>,
     f: F<O>,
@@ -138,6 +139,9 @@ struct BesideOne<O: Ops> {
 #[inline(always)]
 fn split_beside_one<O: Ops>(o: &mut O, x: F<O>) -> BesideOne<O> {
     let u = o.add_c(x, 1.0);
+    let held = o.at_most(u, 1.25);
+    let below_half = o.is(x, Cmp::Lt, 0.5);
+    let u = o.select::<f32>(below_half, held, u);
     let u = o.bits::<f32>(u);
     let field = exponent_field(o, u, LEAST_BESIDE_ONE);
     let m = o.bits::<f32>(x);

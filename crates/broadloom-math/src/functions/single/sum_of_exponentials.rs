@@ -94,9 +94,10 @@ pub(crate) fn logaddexp<Cancelling: Rare2<f32>, O: Ops>(o: &mut O, x1: F<O>, x2:
     let y = o.two_sum(m, l.hi);
     let lo = o.add::<f32>(y.lo, l.lo);
     let y = o.add::<f32>(y.hi, lo);
-    // Farther ones, those of infinities, and NaN.
+    // Farther ones, those of infinities, and NaN. The logarithm of 1 is +0, also where that is e^−0.
     let near = o.is(difference, Cmp::Gt, FAR);
-    let sum = o.select::<f32>(near, y, m);
+    let alone = o.add_c(m, 0.0);
+    let sum = o.select::<f32>(near, y, alone);
     let nan = o.cmp::<f32>(Cmp::Ne, k, k);
     let sum = o.select::<f32>(nan, k, sum);
     let a = o.abs(y);

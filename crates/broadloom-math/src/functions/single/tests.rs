@@ -41,6 +41,7 @@ fn no_rounding_error_is_forgotten() {
         (Cosh, 0x42a1841a, 5.911919232311806e+34);
         (Cosh, 0x42b2cccd, 3.348862753200706e+38);
         (Cosh, 0x3e99999a, 1.0453385177590253);
+        (Log1p, 0x3effffff, 0.40546508823994926);
         (Log1p, 0x3ed6d7eb, 0.35038646419016595);
         (Log1p, 0xbe931195, -0.33861545302389323);
         (Log1p, 0x7149f2ca, 69.07755280486883);
@@ -89,7 +90,8 @@ fn subnormal_numbers_are_kept_where_the_slope_is_one() {
 /// mpmath.
 #[test]
 fn logaddexp_keeps_what_cancels_and_what_is_small() {
-    let rows: [(f32, f32, f64); 7] = [
+    let rows: [(f32, f32, f64); 8] = [
+        (-0.0, f32::NEG_INFINITY, 0.0),
         (-std::f32::consts::LN_2, -std::f32::consts::LN_2, -1.904654299957768e-09),
         (-0.36781117, -1.2297564, -0.015507942746703963),
         (-0.012888697, -4.4881873, -0.0015662175251419065),
@@ -102,6 +104,7 @@ fn logaddexp_keeps_what_cancels_and_what_is_small() {
         let got = <LogAddExp as Binary<f32>>::call(&mut Scalar, x1, x2);
         let off = if exact == 0.0 { f64::from(got) } else { ulps(got, exact) };
         assert!(off < 0.96, "logaddexp({x1}, {x2}) is {got}, {off} ulps from {exact}");
+        assert_eq!(got.is_sign_negative(), exact < 0.0, "logaddexp({x1}, {x2}) is {got}");
         assert_eq!(<LogAddExp as Binary<f32>>::call(&mut Scalar, x2, x1).to_bits(), got.to_bits());
     }
 }
