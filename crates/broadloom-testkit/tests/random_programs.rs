@@ -62,7 +62,7 @@ fn every_program_types_and_is_the_same_each_time() {
 #[test]
 fn everything_is_reached() {
     let mut reached: BTreeSet<String> = BTreeSet::new();
-    for seed in 0..9000 {
+    for seed in 0..14000 {
         let p = program(seed, Size::Small);
         let Ok(outcome) = p.run() else { panic!("seed {seed}: {p}") };
         let values = &outcome.values;

@@ -73,7 +73,9 @@ const UNSAFE: &[&str] = &["broadloom-mem", "broadloom-clif", "broadloom-capi", "
 const UNSAFE_PROGRAMS: &[&str] = &[
     // It loads and calls loops that were compiled from C, to time ours beside them.
     "broadloom-bench/src/bin/inner_loops.rs",
-    "broadloom-bench/src/bin/wide.rs",
+    "broadloom-bench/src/bin/wide/contenders.rs",
+    "broadloom-bench/src/bin/wide/integers.rs",
+    "broadloom-bench/src/bin/wide/main.rs",
 ];
 
 fn crates() -> &'static Path {

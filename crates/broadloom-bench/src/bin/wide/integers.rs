@@ -9,7 +9,7 @@ use broadloom_clif::Width;
 use broadloom_core::kernel::Code;
 use broadloom_core::{DType, Kernel, Op};
 
-use crate::{compile, kernel, symbol};
+use crate::contenders::{compile, kernel, symbol};
 
 /// The loops, each over up to three inputs of bytes.
 pub const C: &str = r"

@@ -5,6 +5,7 @@
 //!
 //! `cargo run --release -p broadloom-bench --features wide --bin wide`
 
+mod contenders;
 mod integers;
 
 use std::error::Error;
@@ -20,6 +21,8 @@ use broadloom_math::functions::{Add, Cos, Divide, Exp, Log, Multiply, Pow, Sin, 
 use broadloom_math::{Binary, Elem, Float, Lanes, Ops, Unary};
 use broadloom_mem::Access;
 use pulp::Arch;
+
+use contenders::{compile, compiled_c, kernel, symbol};
 
 /// A kernel over two inputs, under construction.
 pub struct Body {
@@ -138,20 +141,6 @@ macro_rules! measure {
     }};
 }
 
-fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
-    let compiler = Compiler::host()?;
-    let access = vec![Access::Contiguous; kernel.inputs.len()];
-    let mut all = Vec::new();
-    for width in Width::of_target() {
-        let code = compiler.compile(kernel, &[], &access, width)?;
-        if let Some(why) = code.narrowed() {
-            eprintln!("narrowed: {why}");
-        }
-        all.push(code);
-    }
-    Ok(all)
-}
-
 fn run<T: Elem>(code: &Compiled, a: &[T], b: &[T], out: &mut [T], params: &[u64]) {
     // SAFETY: the bytes of `x`, for as long as it is borrowed; a float has no padding.
     let bytes = |x: &[T]| unsafe { std::slice::from_raw_parts(x.as_ptr().cast::<u8>(), size_of_val(x)) };
@@ -175,26 +164,6 @@ void sincos_f64(const double *a, const double *b, double *o, size_t n) { for (si
 /// The loops in C, compiled for this machine; `None` without a compiler.
 fn loops_in_c() -> Option<libloading::Library> {
     compiled_c(C, &["-O3", "-march=native", "-ffast-math", "-mprefer-vector-width=512"])
-}
-
-/// A library of these loops in C, which have no initialisers.
-fn compiled_c(text: &str, flags: &[&str]) -> Option<libloading::Library> {
-    let folder = tempfile::tempdir().ok()?;
-    let (source, library) = (folder.path().join("loops.c"), folder.path().join("loops.so"));
-    std::fs::write(&source, text).ok()?;
-    let mut gcc = std::process::Command::new("gcc");
-    let built =
-        gcc.args(flags).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-lm").status();
-    if !built.is_ok_and(|status| status.success()) {
-        return None;
-    }
-    // SAFETY: the library was compiled just now from a text of this program, which has no initialisers.
-    unsafe { libloading::Library::new(&library).ok() }
-}
-
-fn symbol<T: Copy>(library: &libloading::Library, name: &str) -> Option<T> {
-    // SAFETY: callers ask for a name that ends in the element type, with the pointer type of the function of that name in `C`.
-    unsafe { library.get::<T>(name.as_bytes()).ok().map(|s| *s) }
 }
 
 /// Microseconds to compile chains of so many ops.
@@ -225,17 +194,6 @@ fn compile_times() -> Result<(), Box<dyn Error>> {
         println!(" {:>7.2}", times[times.len() - 1] / times[0]);
     }
     Ok(())
-}
-
-/// A kernel over inputs of any dtypes: the instructions, and which values are results.
-fn kernel(inputs: &[DType], params: &[DType], body: &[(Code, [u32; 3])], outputs: &[u32]) -> Kernel {
-    Kernel {
-        inputs: inputs.to_vec(),
-        params: params.to_vec(),
-        body: body.iter().map(|&(code, args)| Inst { code, args: args.map(ValueId) }).collect(),
-        outputs: outputs.iter().map(|&o| ValueId(o)).collect(),
-        ..Kernel::default()
-    }
 }
 
 /// Nanoseconds per element of integers and of float16, at each width.

@@ -1,0 +1,53 @@
+//! What is timed: kernels as machine code at each width, and loops that the machine's C compiler makes.
+
+use std::error::Error;
+
+use broadloom_clif::{Compiled, Compiler, Width};
+use broadloom_core::kernel::{Code, Inst, ValueId};
+use broadloom_core::{DType, Kernel};
+use broadloom_mem::Access;
+
+/// A kernel over inputs of any dtypes: the instructions, and which values are results.
+pub fn kernel(inputs: &[DType], params: &[DType], body: &[(Code, [u32; 3])], outputs: &[u32]) -> Kernel {
+    Kernel {
+        inputs: inputs.to_vec(),
+        params: params.to_vec(),
+        body: body.iter().map(|&(code, args)| Inst { code, args: args.map(ValueId) }).collect(),
+        outputs: outputs.iter().map(|&o| ValueId(o)).collect(),
+        ..Kernel::default()
+    }
+}
+
+pub fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
+    let compiler = Compiler::host()?;
+    let access = vec![Access::Contiguous; kernel.inputs.len()];
+    let mut all = Vec::new();
+    for width in Width::of_target() {
+        let code = compiler.compile(kernel, &[], &access, width)?;
+        if let Some(why) = code.narrowed() {
+            eprintln!("narrowed: {why}");
+        }
+        all.push(code);
+    }
+    Ok(all)
+}
+
+/// A library of these loops in C, which have no initialisers.
+pub fn compiled_c(text: &str, flags: &[&str]) -> Option<libloading::Library> {
+    let folder = tempfile::tempdir().ok()?;
+    let (source, library) = (folder.path().join("loops.c"), folder.path().join("loops.so"));
+    std::fs::write(&source, text).ok()?;
+    let mut gcc = std::process::Command::new("gcc");
+    let built =
+        gcc.args(flags).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-lm").status();
+    if !built.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    // SAFETY: the library was compiled just now from a text of this program, which has no initialisers.
+    unsafe { libloading::Library::new(&library).ok() }
+}
+
+pub fn symbol<T: Copy>(library: &libloading::Library, name: &str) -> Option<T> {
+    // SAFETY: callers ask for a name that ends in the element type, with the pointer type of the function of that name in `C`.
+    unsafe { library.get::<T>(name.as_bytes()).ok().map(|s| *s) }
+}
