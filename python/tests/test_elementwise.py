@@ -175,7 +175,7 @@ def test_contraction_is_an_option_of_evaluations() -> None:
         assert (y * y - y * y).tolist() == lost
         assert bl.evaluate(y * y - y * y, contract=False).tolist() == [0.0, 0.0]
     assert (y * y - y * y).tolist() == [0.0, 0.0]
-    with pytest.raises(ValueError, match="accuracy is \"high\""):
+    with pytest.raises(ValueError, match='accuracy is "high"'):
         bl.set_options(accuracy="high")  # type: ignore[arg-type]
 
 

@@ -246,7 +246,7 @@ def test_options_are_checked_when_a_function_is_made() -> None:
     lost = [float(Fraction(y) ** 2 - Fraction(y * y)) for y in x.tolist()]
     assert bl.jit(lambda x: x * x - x * x, contract=True)(x).tolist() == lost != [0.0, 0.0]
     assert bl.jit(lambda x: x * x - x * x)(x).tolist() == [0.0, 0.0]
-    with pytest.raises(ValueError, match="accuracy is 'high', expected \"fast\" or \"nearest\""):
+    with pytest.raises(ValueError, match='accuracy is \'high\', expected "fast" or "nearest"'):
         bl.jit(plain, accuracy="high")
 
 

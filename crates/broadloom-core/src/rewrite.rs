@@ -4,7 +4,7 @@
 //! and never drops a node that may fail. A computed NaN whose bits can be read is made the canonical one, whichever
 //! rules apply, so that a rule needs to preserve no bit of it. Rebuilding keeps the types that a node has: only what a rule
 //! newly makes is typed. What options change of the meaning is done here too, whichever rules apply: [`contract`], and after the
-//! rules, which know functions by the names that users write, which of two functions of one name is meant ([`accuracy`]).
+//! rules, which know functions by the names that users write, which of two functions of one name is meant.
 
 mod accuracy;
 pub mod contract;

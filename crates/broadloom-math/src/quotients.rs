@@ -1,5 +1,5 @@
 //! Integer quotients of vectors, for instances of [`Ops`] that compute several elements: by the
-//! [reciprocal](crate::reciprocal) of a divisor that all elements share, else [through floats](crate::through).
+//! [reciprocal] of a divisor that all elements share, else [through floats](crate::through).
 
 use crate::dtype::Int;
 use crate::ops::Ops;

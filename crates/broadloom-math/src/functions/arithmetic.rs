@@ -69,7 +69,7 @@ impl Ternary<f16> for Fma {
 declare_half_path!(Short: Fma);
 
 impl HalfTernary for Fma {
-    /// The sum rounded to odd, from which the rounding to float16 is as good as one; see [`to_odd`](super::to_odd).
+    /// The sum rounded to odd, from which the rounding to float16 is as good as one; see `to_odd`.
     ///
     /// Products of float16 are exact in float32: 22 bits, none below 2^-48. What is lost of the sum is exact too (D. Knuth,
     /// The Art of Computer Programming, volume 2, 4.2.2, theorem B), as nothing overflows or underflows.
