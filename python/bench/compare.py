@@ -174,7 +174,7 @@ def main() -> None:
     check = Path(folder.name, "expected.npy")
     for threads in options.threads:
         peers = {
-            name: Peer(name, threads, options.svml if name == "numba_svml" else sys.executable)
+            name: Peer(name, threads, options.svml if name == "numba_svml" else sys.executable, options.vector_width)
             for name in options.peers
         }
         for workload in (w for w in WORKLOADS if w.name in options.workloads):
@@ -200,15 +200,16 @@ def main() -> None:
     lines = [*ratios.summary(), "", *lines]
     print(*ratios.summary(), sep="\n")
     if options.write:
-        write(options.write, lines, options.vector_width)
+        write(options.write, lines, options.vector_width, options.svml)
 
 
-def write(path: Path, lines: Sequence[str], width: int | None) -> None:
+def write(path: Path, lines: Sequence[str], width: int | None, svml: str | None) -> None:
     """Replaces the table of a page."""
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numexpr", "numba", "jax") if version(name))
+    given = " ".join("PYTHON" if word == svml else word for word in sys.argv[1:])
     head = (
         f"{date.today()}, {cpu(width)}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}.\n"
-        f"`python python/bench/compare.py {' '.join(sys.argv[1:])}`\n"
+        f"`python python/bench/compare.py {given}`\n"
     )
     page, begin = path.read_text(), BEGIN.format(cpu=cpu(width))
     if begin not in page:

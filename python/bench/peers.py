@@ -58,9 +58,21 @@ def of_numexpr(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> R
     return lambda: numexpr.evaluate(text, local_dict=names)
 
 
+def placed(array: np.ndarray, place: int) -> np.ndarray:
+    """A copy at an offset within a page that no other array of a workload has.
+
+    A load that lies whole pages behind a pending store waits for it, and most allocators begin large arrays at one offset.
+    """
+    memory = np.empty(array.nbytes + 8192, np.uint8)
+    first = (64 + 576 * place - memory.ctypes.data) % 4096
+    copy = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def result_of(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
     """NumPy's result, in memory that the caller may write."""
-    return np.ascontiguousarray(given.function(np, len(arrays))(*arrays))
+    return placed(np.ascontiguousarray(given.function(np, len(arrays))(*arrays)), len(arrays) + 1)
 
 
 def of_numba(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
@@ -110,7 +122,8 @@ MAKERS: dict[str, Callable[[Workload, Sequence[np.ndarray], int], Run | None]] =
 
 def arrays_of(name: str, dtype: str, n: int) -> list[np.ndarray]:
     """A workload's inputs: the same in every process."""
-    return list(workload(name).inputs(np.dtype(dtype), n))
+    arrays = workload(name).inputs(np.dtype(dtype), n)
+    return [placed(array, place) for place, array in enumerate(arrays, 1)]
 
 
 def timed(run: Run, calls: int) -> float:
