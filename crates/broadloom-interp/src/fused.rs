@@ -54,6 +54,25 @@ fn mirrored(op: Op) -> Op {
     }
 }
 
+/// The loop of a body of three operands, of which the second and the third may be uniform; its NaN made canonical where
+/// its bits are read.
+macro_rules! loop_of_three {
+    ($body:ty, $t:ty, $b_uniform:expr, $c_uniform:expr) => {
+        match ($b_uniform, $c_uniform) {
+            (false, false) => tile3::<$body, Each, Each, Each, $t, $t>,
+            (false, true) => tile3::<$body, Each, Each, Uniform, $t, $t>,
+            (true, false) => tile3::<$body, Each, Uniform, Each, $t, $t>,
+            (true, true) => tile3::<$body, Each, Uniform, Uniform, $t, $t>,
+        }
+    };
+    ($body:ty, $t:ty, $b_uniform:expr, $c_uniform:expr, $nan:expr) => {
+        match $nan {
+            NanBits::Read => loop_of_three!(Closed<$body, Open>, $t, $b_uniform, $c_uniform),
+            NanBits::Unread => loop_of_three!($body, $t, $b_uniform, $c_uniform),
+        }
+    };
+}
+
 /// The loop of a function of two operands, one of which is uniform.
 pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBits) -> Option<Ordered> {
     let second = [0, 1, 2, 3];
@@ -148,20 +167,12 @@ pub(crate) fn pair(
         (() $t:ty) => {{
             macro_rules! bits {
                 ($body:ty) => {
-                    match (b_uniform, c) {
-                        (false, false) => tile3::<$body, Each, Each, Each, $t, $t>,
-                        (false, true) => tile3::<$body, Each, Each, Uniform, $t, $t>,
-                        (true, false) => tile3::<$body, Each, Uniform, Each, $t, $t>,
-                        (true, true) => tile3::<$body, Each, Uniform, Uniform, $t, $t>,
-                    }
+                    loop_of_three!($body, $t, b_uniform, c)
                 };
             }
             macro_rules! row {
                 ($body:ty) => {
-                    match nan {
-                        NanBits::Read => bits!(Closed<$body, Open>),
-                        NanBits::Unread => bits!($body),
-                    }
+                    loop_of_three!($body, $t, b_uniform, c, nan)
                 };
             }
             Ordered::new(
@@ -199,22 +210,9 @@ pub(crate) fn fused_sum(
     };
     macro_rules! pick {
         (() $t:ty) => {{
-            macro_rules! bits {
-                ($body:ty) => {
-                    match (b_uniform, c) {
-                        (false, false) => tile3::<$body, Each, Each, Each, $t, $t>,
-                        (false, true) => tile3::<$body, Each, Each, Uniform, $t, $t>,
-                        (true, false) => tile3::<$body, Each, Uniform, Each, $t, $t>,
-                        (true, true) => tile3::<$body, Each, Uniform, Uniform, $t, $t>,
-                    }
-                };
-            }
             macro_rules! row {
                 ($body:ty) => {
-                    match nan {
-                        NanBits::Read => bits!(Closed<$body, Open>),
-                        NanBits::Unread => bits!($body),
-                    }
+                    loop_of_three!($body, $t, b_uniform, c, nan)
                 };
             }
             Ordered::new(
