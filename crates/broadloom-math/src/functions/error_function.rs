@@ -12,7 +12,7 @@ use crate::functions::coefficients::{
 };
 use crate::functions::exponential::{Reduced, exp_of_reduced, reduce};
 use crate::functions::float64::{Float64, Full, Precision, Short, Sum, scale, scale_sum, through_float64};
-use crate::functions::near_coefficients::{ERF_FAR_NEAR, ERF_NEAR, ERFC_NEAR};
+use crate::functions::near_coefficients::{ERF_NEAR, ERFC_NEAR};
 use crate::functions::{function, single};
 use crate::ops::{Cmp, Ops};
 
@@ -99,7 +99,7 @@ fn erf_far<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let e = scale_sum::<O, Short>(o, e, n);
     let (below, above) = (o.add_c(a, -2.0), o.add_c(a, 2.0));
     let t = o.div::<f64>(below, above);
-    let p = o.polynomial(t, P::pick(&ERF_FAR_FULL, &ERF_FAR_NEAR, &ERF_FAR_SHORT));
+    let p = o.polynomial(t, P::pick(&ERF_FAR_FULL, &ERF_FAR_SHORT, &ERF_FAR_SHORT));
     let centre = o.constant(ERF_CENTRE);
     let p = o.fma::<f64>(t, p, centre);
     let one = o.constant(1.0);
