@@ -142,6 +142,7 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.max, (np.zeros(0),), {"initial": 3.0}),
     (np.mean, (INTS,), {"dtype": np.float32}),
     (np.mean, (X,), {"where": B}),
+    (np.lib.stride_tricks.sliding_window_view, (X, 2), {"axis": 0}),
     (np.var, (X,), {"ddof": 1, "axis": 0}),
     (np.std, (X,), {"correction": 1, "axis": 0}),
     (np.ptp, (INTS,), {"axis": 0}),
