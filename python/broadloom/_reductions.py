@@ -12,6 +12,8 @@ import builtins
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from broadloom import _core, _promotion
 from broadloom._array import Array, handle_of
 from broadloom._core import Handle
@@ -149,22 +151,24 @@ def std(
     return _moment("std", x, axis, keepdims, correction + ddof)
 
 
-def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Any = None) -> Array:
     """Whether any element is true, or not 0; of nothing false. Takes all dtypes, gives bool. NaN is not 0.
+    `out` is as in `numpy.any`.
 
     >>> bl.any(bl.asarray([[0, 0], [0, 2]]), axis=1)
     Array([False,  True], dtype=bool)
     """
-    return _reduce("any", x, axis, keepdims)
+    return _reduce("any", x, axis, keepdims) if out is None else np.any(x, axis=axis, keepdims=keepdims, out=out)
 
 
-def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Any = None) -> Array:
     """Whether all elements are true, or not 0; of nothing true. Takes all dtypes, gives bool. NaN is not 0.
+    `out` is as in `numpy.all`.
 
     >>> bool(bl.all(bl.asarray([1.0, 2.0]) > 0))
     True
     """
-    return _reduce("all", x, axis, keepdims)
+    return _reduce("all", x, axis, keepdims) if out is None else np.all(x, axis=axis, keepdims=keepdims, out=out)
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:

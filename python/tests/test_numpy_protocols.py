@@ -123,10 +123,11 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     ),
     *(
         (function, (x,), {"axis": axis})
-        for function in (np.cumsum, np.cumprod)
+        for function in (np.cumsum, np.cumprod, np.nancumsum, np.nancumprod)
         for x in (X, B, INTS)
         for axis in (None, 1)
     ),
+    *((function, (N,), {"axis": axis}) for function in (np.nancumsum, np.nancumprod) for axis in (None, 0, 1)),
     *(
         (getattr(np, f"nan{name}"), (x,), {"axis": axis})
         for name in ("sum", "prod", "max", "min", "mean", "var", "std", "median", "argmax")
@@ -553,7 +554,8 @@ def test_methods_that_change_the_array_and_properties() -> None:
 def test_the_lists_of_functions_name_numpys() -> None:
     names = listed_names()
     assert set(names["universal functions"]) == {ufunc.__name__ for ufunc in UFUNCS}
-    assert all(hasattr(np, name) for list_ in names.values() for name in list_)
+    modules = (np, np.lib.stride_tricks)
+    assert all(any(hasattr(module, name) for module in modules) for list_ in names.values() for name in list_)
 
 
 #: Calls of listed functions with arguments that no expression stands for.
