@@ -128,9 +128,7 @@ def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return _moment("mean", x, axis, keepdims)
 
 
-def var(
-    x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False, ddof: float = 0.0
-) -> Array:
+def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False, ddof: float = 0.0) -> Array:
     """The variance: the sum of the squared differences from the mean, divided by n - `correction`; NaN where that is not
     positive. `ddof` is NumPy's name of `correction`. Dtypes are those of `mean`.
 
@@ -140,9 +138,7 @@ def var(
     return _moment("var", x, axis, keepdims, correction + ddof)
 
 
-def std(
-    x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False, ddof: float = 0.0
-) -> Array:
+def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False, ddof: float = 0.0) -> Array:
     """The standard deviation: the square root of `var`.
 
     >>> bl.std(bl.asarray([[0.0, 4.0], [3.0, 3.0]]), axis=1)

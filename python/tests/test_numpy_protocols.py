@@ -525,6 +525,8 @@ METHODS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("item", ((1, 2),), {}),
     ("tolist", (), {}),
     ("tobytes", (), {}),
+    ("view", ("u1",), {}),
+    ("view", ("i8",), {}),
 ]
 
 

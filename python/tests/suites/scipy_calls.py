@@ -71,7 +71,8 @@ def public(module: str) -> list[str]:
     """The names of a module that are functions or distributions: neither modules nor classes."""
     found = MODULES[module]
     return sorted(
-        {name for name in found.__all__ if not isinstance(getattr(found, name), ModuleType | type)} - {"geterr", "seterr"}
+        {name for name in found.__all__ if not isinstance(getattr(found, name), ModuleType | type)}
+        - {"geterr", "seterr"}
     )
 
 

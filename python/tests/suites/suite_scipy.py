@@ -70,7 +70,11 @@ def judge(
             if outcome["claimed"]:
                 errors.append(f"{call}: refused, but SciPy claims it: {outcome['message']}")
             if other["verdict"] != "refused":
-                outcome["verdict"], outcome["ulps"], outcome["differs"] = "numpy promotion", other["ulps"], other["differs"]
+                outcome["verdict"], outcome["ulps"], outcome["differs"] = (
+                    "numpy promotion",
+                    other["ulps"],
+                    other["differs"],
+                )
             accepted += 1
         elif outcome["claimed"] and outcome["verdict"] != "ours":
             errors.append(f"{call}: gives {outcome['verdict']}, but SciPy claims it")
@@ -79,7 +83,9 @@ def judge(
         if outcome["differs"]:
             errors.append(f"{call}: {outcome['differs']}")
         if outcome["ulps"] > bound:
-            errors.append(f"{call}: {outcome['ulps']:.0f} ulps from SciPy on NumPy's arrays, at most {bound} are stated")
+            errors.append(
+                f"{call}: {outcome['ulps']:.0f} ulps from SciPy on NumPy's arrays, at most {bound} are stated"
+            )
     return passed, accepted, errors
 
 
@@ -167,7 +173,9 @@ def run(*, write: bool = False, accepted: Path = ACCEPTED, page: Path = PAGE) ->
         report.errors.append(str(error))
         return report
     report.seconds = time.monotonic() - begin
-    report.errors += [f"{name}: public, and no call of the table has it, or the other way round" for name in double["untried"]]
+    report.errors += [
+        f"{name}: public, and no call of the table has it, or the other way round" for name in double["untried"]
+    ]
     for found, kind in ((double, "float64"), (single, "float32")):
         passed, refused, errors = judge(found["outcomes"], by_numpy["outcomes"], rules, kind)
         report.passed += passed
@@ -175,7 +183,9 @@ def run(*, write: bool = False, accepted: Path = ACCEPTED, page: Path = PAGE) ->
         report.errors += errors
     report.errors += _check_refusals(double["outcomes"], rules)
     claimed = {(x["module"], x["function"]) for x in double["outcomes"] if x["claimed"]}
-    report.notes.append(f"all {len(claimed)} functions that SciPy claims for every namespace take arrays and give such arrays")
+    report.notes.append(
+        f"all {len(claimed)} functions that SciPy claims for every namespace take arrays and give such arrays"
+    )
     text = _page(rendered(double["outcomes"], rules), page)
     if write:
         page.write_text(text, encoding="utf-8")
