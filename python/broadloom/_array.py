@@ -256,8 +256,13 @@ class Array(Buffered, NumpyMethods):
         if self.ndim == 0:
             raise TypeError("an array without axes cannot be iterated over")
         self._concrete("iteration")
+        return self._elements()
+
+    def _elements(self) -> Iterator[Array]:
+        # Not before the first is asked for: `numpy.iterable`, which libraries call, only makes the iterator.
         self._evaluated()
-        return (self[i] for i in range(len(self)))
+        for i in range(len(self)):
+            yield self[i]
 
     def __getitem__(self, key: Any, /) -> Array:
         from broadloom._indexing import getitem

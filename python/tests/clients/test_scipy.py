@@ -1,7 +1,10 @@
-"""SciPy takes arrays of ours."""
+"""SciPy takes arrays of ours, and calculates with the namespace where `SCIPY_ARRAY_API` says so."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,42 @@ import pytest
 import broadloom as bl
 
 VALUES = np.random.default_rng(3).standard_normal((60, 40))
+
+#: Runs in a process that imports SciPy under `SCIPY_ARRAY_API=1`: what stays an expression, and its values.
+LAZY = """
+import numpy as np
+import broadloom as bl
+from scipy import integrate, special
+values = np.linspace(0.1, 3.0, 513)
+computed = []
+evaluated = bl.Array._evaluated
+def counted(self):
+    computed.append(self)
+    return evaluated(self)
+bl.Array._evaluated = counted
+functions = {
+    "xlogy": lambda x: special.xlogy(x, x),
+    "softmax": special.softmax,
+    "log_softmax": special.log_softmax,
+    "trapezoid": integrate.trapezoid,
+    "cumulative_trapezoid": integrate.cumulative_trapezoid,
+    "romb": integrate.romb,
+}
+for name, function in functions.items():
+    x = bl.asarray(values) + 0
+    made = function(x) * 2
+    assert isinstance(made, bl.Array), name
+    assert computed == [], name
+    np.testing.assert_allclose(np.asarray(made), np.asarray(function(values)) * 2, rtol=1e-13, err_msg=name)
+    assert len(computed) == 1 and computed.pop() is made, name
+try:
+    special.xlogy(bl.asarray(values), values)
+except TypeError as error:
+    assert "Multiple namespaces" in str(error)
+else:
+    raise AssertionError("arrays of two namespaces")
+print("done", len(functions))
+"""
 
 
 def assert_close(ours: Any, theirs: Any) -> None:
@@ -29,5 +68,8 @@ def test_scipy_takes_arrays() -> None:
     np.testing.assert_allclose(found.x, [3, 3], atol=1e-4)
 
 
-def plus_one(x: bl.Array) -> bl.Array:
-    return x + 1
+def test_scipys_own_python_leaves_expressions() -> None:
+    pytest.importorskip("scipy")
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    made = subprocess.run([sys.executable, "-c", LAZY], env=environment, capture_output=True, text=True, check=False)
+    assert made.stdout.split() == ["done", "6"], made.stderr
