@@ -654,3 +654,20 @@ def test_divmod_is_the_quotient_and_the_remainder() -> None:
         assert made.tolist() == expected.tolist()
     for made, expected in zip(divmod(20, bl.asarray(values)), divmod(20, values), strict=True):
         assert made.tolist() == expected.tolist()
+
+
+def test_sliding_windows_share_the_memory_of_the_operand() -> None:
+    values = np.arange(10.0)
+    windows = np.lib.stride_tricks.sliding_window_view(bl.asarray(values), 3)
+    assert type(windows) is bl.Array and windows.shape == (8, 3) and not windows._handle.is_evaluated
+    values[1] = 100.0
+    expected = np.lib.stride_tricks.sliding_window_view(values, 3)
+    assert_same(bl.mean(windows, axis=1), expected.mean(axis=1), 1)
+    assert np.asarray(windows + 1).tobytes() == (expected + 1).tobytes()
+
+
+def test_any_and_all_take_out_as_numpy_does() -> None:
+    x = bl.asarray(np.array([[True, False], [True, True]]))
+    out = np.zeros(2, bool)
+    assert bl.all(x, axis=1, out=out) is out and out.tolist() == [False, True]
+    assert bl.any(x, axis=0, out=None).tolist() == [True, True]

@@ -45,10 +45,23 @@ def test_promotion_is_the_standards_unless_set() -> None:
     del before
 
 
+def test_in_place_operators_keep_the_dtype_as_numpy_does() -> None:
+    x = bl.asarray(np.array([1, 2], "i4"))
+    with pytest.raises(TypeError, match="in place"):
+        x += bl.asarray(np.array([1, 2]))
+    with bl.set_options(promotion="numpy"):
+        x += bl.asarray(np.array([1, 2]))
+        assert x.dtype == np.int32 and x.tolist() == [2, 4]
+        with pytest.raises(TypeError, match="float64"):
+            x += bl.asarray([0.5, 0.5])
+    assert x.tolist() == [2, 4]
+
+
 def test_the_namespace_has_numpys_other_functions() -> None:
     x = bl.asarray(VALUES)
     assert_close(bl.median(x, axis=0), np.median(VALUES, axis=0))
     assert_close(bl.transpose(x), VALUES.T)
     assert_close(bl.fmax(x, 0.0), np.fmax(VALUES, 0.0))
+    assert bl.lib is np.lib
     for name in ("ndarray", "complex64", "random", "nothing", "_core_of_nothing"):
         assert not hasattr(bl, name)
