@@ -107,7 +107,5 @@ def run(*, full: bool = False, jobs: int = 2, select: str = "", accepted: Path =
             report.accepted += count
             report.errors += errors
             kind = "tests of duck arrays" if names is DUCKS else "other tests"
-            report.notes.append(
-                f"{kind}, promotion {promotion}: {passed} pass, {count} known failure{'' if count == 1 else 's'}"
-            )
+            report.notes.append(f"{kind}, promotion {promotion}: {passed} pass, known failures: {count}")
     return report
