@@ -303,12 +303,12 @@ def test_files_and_back(tmp_path: Path) -> None:
     a = (grid() * 2).to_dataset()
     encoding = {"grid": {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -9999}}
     a.to_netcdf(tmp_path / "a.nc", engine="scipy", encoding=encoding)
-    a.to_zarr(tmp_path / "a.zarr")
-    grid(blocks).to_dataset().to_zarr(tmp_path / "b.zarr")
+    a.to_zarr(tmp_path / "a.zarr", consolidated=False)
+    grid(blocks).to_dataset().to_zarr(tmp_path / "b.zarr", consolidated=False)
     packed = xr.load_dataset(tmp_path / "a.nc", engine="scipy")
     np.testing.assert_allclose(packed.grid.values, WITH_NAN * 2, atol=0.006)
     assert packed.grid.encoding["scale_factor"] == 0.01
-    with xr.open_zarr(tmp_path / "a.zarr", chunks=None) as opened:
+    with xr.open_zarr(tmp_path / "a.zarr", chunks=None, consolidated=False) as opened:
         assert_close(opened.grid.values, WITH_NAN * 2)
-    with xr.open_zarr(tmp_path / "b.zarr") as opened:
+    with xr.open_zarr(tmp_path / "b.zarr", consolidated=False) as opened:
         assert_close(opened.grid.data.map_blocks(bl.asarray).compute(), WITH_NAN)
