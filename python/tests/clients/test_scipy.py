@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import broadloom as bl
+
+PAGE = Path(__file__).parents[3] / "docs" / "python" / "scipy.md"
 
 VALUES = np.random.default_rng(3).standard_normal((60, 40))
 
@@ -73,3 +77,28 @@ def test_scipys_own_python_leaves_expressions() -> None:
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
     made = subprocess.run([sys.executable, "-c", LAZY], env=environment, capture_output=True, text=True, check=False)
     assert made.stdout.split() == ["done", "6"], made.stderr
+
+
+def test_the_pages_example_for_the_array_api_runs() -> None:
+    pytest.importorskip("scipy")
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    check = "for made in (stats.zscore(special.xlogy(x, x)), integrate.trapezoid(bl.sin(x), x=x)):\n    print(type(made).__name__)"
+    environment = {name: value for name, value in os.environ.items() if name != "SCIPY_ARRAY_API"}
+    command = [sys.executable, "-c", example + check]
+    made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert made.stdout.split() == ["Array", "Array"], made.stderr
+
+
+def test_without_the_variable_scipy_makes_arrays_of_numpy() -> None:
+    pytest.importorskip("scipy")
+    check = """
+import numpy as np
+import broadloom as bl
+from scipy import integrate, stats
+x = bl.asarray(np.linspace(0.1, 3.0, 9))
+for made in (stats.zscore(x), integrate.cumulative_trapezoid(x), stats.rankdata(x)):
+    print(type(made).__name__)
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "SCIPY_ARRAY_API"}
+    made = subprocess.run([sys.executable, "-c", check], env=environment, capture_output=True, text=True, check=False)
+    assert made.stdout.split() == ["ndarray"] * 3, made.stderr
