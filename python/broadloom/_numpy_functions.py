@@ -196,6 +196,20 @@ def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Ha
     return _numpy_reductions.cumulative("cumulative_prod", array(a), axis, dtype)
 
 
+def _without_nan(x: Handle, instead: int) -> Handle:
+    return _core.apply("where", _core.apply("isnan", x), instead, x) if x.dtype.kind == "f" else x
+
+
+@lazy(np.nancumsum)
+def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
+    return _numpy_reductions.cumulative("cumulative_sum", _without_nan(array(a), 0), axis, dtype)
+
+
+@lazy(np.nancumprod)
+def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
+    return _numpy_reductions.cumulative("cumulative_prod", _without_nan(array(a), 1), axis, dtype)
+
+
 def _along_the_only_axis(name: str, x: Handle, axis: int | None, dtype: Any, include_initial: bool) -> Handle:
     if axis is None and x.ndim != 1:
         raise ValueError(f"{name}: an axis is needed for an array of {x.ndim} axes")

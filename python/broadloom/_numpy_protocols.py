@@ -311,7 +311,18 @@ def _wrapped_all(made: Any) -> Any:
 
 #: Functions of the table that compute when they are called.
 _AT_ONCE = frozenset(
-    (np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.roll, np.copy, np.allclose, np.array_equal)
+    (
+        np.concatenate,
+        np.stack,
+        np.vstack,
+        np.hstack,
+        np.dstack,
+        np.roll,
+        np.copy,
+        np.allclose,
+        np.array_equal,
+        np.lib.stride_tricks.sliding_window_view,
+    )
 )
 
 
@@ -327,8 +338,10 @@ def listed_names() -> dict[str, list[str]]:
 
 
 def of_numpy(name: str) -> Any:
-    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them; AttributeError for
-    what is none."""
+    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them, or the module `numpy.lib`,
+    which has more; AttributeError for what is neither."""
+    if name == "lib":
+        return np.lib
     function = getattr(np, name, None)
     if not isinstance(function, np.ufunc | type(np.sum)):
         raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
