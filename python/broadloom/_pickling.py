@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom._core import Handle
-
 if TYPE_CHECKING:
     from broadloom._array import Array
 
 
 def from_values(values: np.ndarray) -> Array:
-    """An array over memory that nobody else has: what unpickling calls."""
-    from broadloom._array import Array
+    """An array over memory that nobody else has: what unpickling calls. A buffer that came out of band may lie anywhere in a
+    message, and is copied where its elements are not aligned."""
+    from broadloom._array import of_numpy
 
-    return Array._of(Handle.from_numpy(values), values)
+    return of_numpy(values)
 
 
 def reduced(x: Array) -> tuple[Any, tuple[np.ndarray]]:

@@ -131,3 +131,14 @@ def test_the_size_of_an_array_is_that_of_its_values_in_memory() -> None:
     assert sys.getsizeof(x) < 1000 and x.nbytes == 8000
     bl.evaluate(x)
     assert sys.getsizeof(x) > 8000
+
+
+def test_a_buffer_that_is_not_aligned_is_copied() -> None:
+    x = bl.evaluate(bl.asarray(np.arange(5.0)) + 1)
+    buffers: list[pickle.PickleBuffer] = []
+    text = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+    # A message in which the elements begin at an odd place.
+    message = bytearray(b"?" * 3) + bytes(buffers[0])
+    there = pickle.loads(text, buffers=[memoryview(message)[3:]])
+    message[3:] = bytes(40)
+    assert there.tolist() == [1, 2, 3, 4, 5] and (there * 2).tolist() == [2, 4, 6, 8, 10]
