@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import dask.array as da
@@ -14,20 +14,14 @@ import broadloom as bl
 VALUES = np.random.default_rng(3).standard_normal((60, 40))
 
 
-@pytest.fixture
-def numpy_promotion() -> Iterator[None]:
-    with bl.set_options(promotion="numpy"):
-        yield
-
-
 def assert_close(ours: Any, theirs: Any) -> None:
     values, expected = np.asarray(ours), np.asarray(theirs)
     assert values.dtype == expected.dtype and values.shape == expected.shape
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-13)
 
 
-#: Computations that need no more than the standard's promotion.
-DASK: dict[str, Callable[[Any, Any], Any]] = {
+#: Computations on arrays of Dask's.
+COMPUTATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "arithmetic": lambda x, da: (x * 2 + 1) / 3,
     "comparison": lambda x, da: (x > 0) & (x < 1),
     "sum": lambda x, da: x.sum(axis=0),
@@ -54,9 +48,7 @@ DASK: dict[str, Callable[[Any, Any], Any]] = {
     "roll": lambda x, da: da.roll(x, 3, axis=0),
     "overlap": lambda x, da: x.map_overlap(lambda block: block + 1, depth=1, boundary="reflect"),
     "einsum": lambda x, da: da.einsum("ij,kj->ik", x, x),
-}
-#: What divides floats by integers, or adds bools, on its way.
-DASK_BY_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
+    # What divides floats by integers, or adds bools, on its way: NumPy's promotion is Dask's.
     "var": lambda x, da: x.var(axis=0),
     "std": lambda x, da: x.std(),
     "count": lambda x, da: (x > 0).sum(),
@@ -64,25 +56,17 @@ DASK_BY_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", DASK)
-def test_dask_computes_on_chunks_of_ours(name: str) -> None:
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_dask_computes_on_chunks_of_ours(name: str, scheduler: str) -> None:
     ours = da.from_array(bl.asarray(VALUES), chunks=(20, 20), asarray=False)
     theirs = da.from_array(VALUES, chunks=(20, 20))
-    made = DASK[name](ours, da).compute(scheduler="sync")
+    built = COMPUTATIONS[name](ours, da)
+    made = built.compute(scheduler=scheduler)
     # Dask makes an array of NumPy's of what argmax finds in each chunk.
     assert isinstance(made, bl.Array) or name == "argmax"
-    assert_close(made, DASK[name](theirs, da).compute(scheduler="sync"))
-
-
-@pytest.mark.usefixtures("numpy_promotion")
-@pytest.mark.parametrize("name", DASK | DASK_BY_NUMPY)
-def test_dask_computes_with_numpys_promotion(name: str) -> None:
-    ours = da.from_array(bl.asarray(VALUES), chunks=(20, 20), asarray=False)
-    theirs = da.from_array(VALUES, chunks=(20, 20))
-    function = (DASK | DASK_BY_NUMPY)[name]
-    made = function(ours, da).compute()
-    assert isinstance(made, bl.Array) or name == "argmax"
-    assert_close(made, function(theirs, da).compute())
+    assert isinstance(built._meta, bl.Array)
+    assert_close(made, COMPUTATIONS[name](theirs, da).compute(scheduler="sync"))
 
 
 def test_dask_names_arrays_by_their_values() -> None:
@@ -92,7 +76,6 @@ def test_dask_names_arrays_by_their_values() -> None:
 
 
 def test_dask_sees_a_type_of_chunks() -> None:
-    da.register_chunk_type(bl.Array)
     x, y = bl.asarray(VALUES), da.from_array(VALUES, chunks=(20, 20))
     for made in (x + y, y + x, np.add(x, y)):
         assert isinstance(made, da.Array)
