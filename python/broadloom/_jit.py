@@ -316,9 +316,17 @@ class _AskingJitFunction(JitFunction):
     """What a function without static arguments is once Dask is in the process: in its tasks other kernels run."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _tasks.in_dask():
-            return self._general(args, kwargs)
-        return _core.Dispatch.__call__(self._by_numpy if _promotion.is_set_to_numpy() else self, *args, **kwargs)
+        table = self._by_numpy if _promotion.is_set_to_numpy() else self
+        if _tasks.is_main():
+            try:
+                return _core.Dispatch.__call__(table, *args, **kwargs)
+            except TypeError:
+                # In a task of the synchronous scheduler, which Dask would have promote as NumPy.
+                if not _tasks.in_dask():
+                    raise
+        elif not _tasks.in_dask():
+            return _core.Dispatch.__call__(table, *args, **kwargs)
+        return self._general(args, kwargs)
 
 
 class _StaticJitFunction(JitFunction):

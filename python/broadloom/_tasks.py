@@ -7,6 +7,7 @@ Dask tells the functions of a task nothing of this, in none of its schedulers, s
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -65,6 +66,16 @@ def in_dask() -> bool:
     return (_is_loaded or is_loaded()) and any(found != SCHEDULER for found in _found())
 
 
+def is_main() -> bool:
+    """Whether this is the thread that the application itself began with, which no scheduler of Dask's has for a worker: a process
+    that was started for tasks is another's child."""
+    if threading.get_ident() != threading.main_thread().ident:
+        return False
+    # A child has the module from its beginning.
+    process = sys.modules.get("multiprocessing.process")
+    return process is None or process.parent_process() is None
+
+
 def threads() -> int | None:
     """How many threads an evaluation in this thread takes at most; None where there is no such limit.
 
@@ -72,7 +83,7 @@ def threads() -> int | None:
     as the entry `broadloom.threads` of Dask's configuration says. The synchronous scheduler runs its tasks in the thread of
     its caller, one after the other, and needs no limit.
     """
-    if not (_is_loaded or is_loaded()):
+    if not (_is_loaded or is_loaded()) or is_main():
         return None
     outermost = None
     for found in _found():

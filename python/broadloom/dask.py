@@ -90,9 +90,19 @@ def _over(x: dask.array.Array) -> dask.array.Array:
 # The end of a task.
 
 
+class Setting(str):
+    """The optimization as `array_optimize` of Dask's configuration: Dask calls it, and writes it as JSON for the processes of other
+    machines, where it is a text until `register` is called."""
+
+    __slots__ = ()
+
+    def __call__(self, graph: Any, keys: Any, **options: Any) -> Mapping[Any, Any]:
+        return optimize(graph, keys, **options)
+
+
 def optimize(graph: Any, keys: Any, **options: Any) -> Mapping[Any, Any]:
-    """What `array_optimize` of Dask's configuration is: Dask's own optimization, after which each task ends with the evaluation of
-    the arrays of ours that it made, and stores NumPy's."""
+    """Dask's own optimization of graphs, after which each task ends with the evaluation of the arrays of ours that it made, and
+    stores NumPy's."""
     tasks = convert_legacy_graph(ensure_dict(_optimize(graph, keys, **options)))
     stored: dict[int, Mapping[Any, Any]] = {}
     return {key: _ended(_storing(task, stored)) for key, task in tasks.items()}
@@ -166,8 +176,9 @@ def register() -> None:
     `array_optimize` is set to something else already. It may be called again."""
     _da.register_chunk_type(Array)
     _sizeof.register(Array, _bytes_of)
-    if dask.config.get("array_optimize", None) is None:
-        dask.config.set(array_optimize=optimize)
+    setting = Setting("broadloom.dask.optimize")
+    if dask.config.get("array_optimize", None) in (None, setting):
+        dask.config.set(array_optimize=setting)
 
 
 register()

@@ -132,7 +132,16 @@ def test_another_optimization_that_is_set_stays() -> None:
     with dask.config.set(array_optimize=own):
         broadloom.dask.register()
         assert dask.config.get("array_optimize") is own
-    assert dask.config.get("array_optimize") is broadloom.dask.optimize
+    assert isinstance(dask.config.get("array_optimize"), broadloom.dask.Setting)
+
+
+def test_the_setting_can_be_sent_to_other_machines(evaluations: list[Evaluation]) -> None:
+    # As it is done for clusters over SSH.
+    there = dask.config.deserialize(dask.config.serialize(dask.config.global_config))
+    with dask.config.set(array_optimize=there["array_optimize"]):
+        broadloom.dask.register()
+        chain(chunks()).compute()
+    assert [depths for depths, _, _ in evaluations] == [[6]] * 4
 
 
 # The module.
