@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import dask.array as da
 import numpy as np
 import pytest
 
 import broadloom as bl
+
+da = pytest.importorskip("dask.array")
 
 VALUES = np.random.default_rng(3).standard_normal((60, 40))
 

@@ -11,15 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import dask
-import dask.array as da
 import numpy as np
 import pytest
-from dask.diagnostics import Callback, ProgressBar
 
 import broadloom as bl
-import broadloom.dask
 from broadloom import _core, _promotion, _tasks
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+diagnostics = pytest.importorskip("dask.diagnostics")
 
 VALUES = np.random.default_rng(5).uniform(0.5, 2.0, (400, 400)).astype(np.float32)
 COUNTS = np.random.default_rng(6).integers(1, 4000, (40, 40)).astype(np.int32)
@@ -130,16 +130,16 @@ def test_another_optimization_that_is_set_stays() -> None:
         return graph
 
     with dask.config.set(array_optimize=own):
-        broadloom.dask.register()
+        bl.dask.register()
         assert dask.config.get("array_optimize") is own
-    assert isinstance(dask.config.get("array_optimize"), broadloom.dask.Setting)
+    assert isinstance(dask.config.get("array_optimize"), bl.dask.Setting)
 
 
 def test_the_setting_can_be_sent_to_other_machines(evaluations: list[Evaluation]) -> None:
     # As it is done for clusters over SSH.
     there = dask.config.deserialize(dask.config.serialize(dask.config.global_config))
     with dask.config.set(array_optimize=there["array_optimize"]):
-        broadloom.dask.register()
+        bl.dask.register()
         chain(chunks()).compute()
     assert [depths for depths, _, _ in evaluations] == [[6]] * 4
 
@@ -186,7 +186,7 @@ def test_zarr_goes_in_and_out(tmp_path: Path) -> None:
     zarr = pytest.importorskip("zarr")
     da.from_array(COUNTS, chunks=(10, 20)).to_zarr(str(tmp_path / "in"))
     x = bl.dask.from_zarr(str(tmp_path / "in")).astype("f4")
-    with ProgressBar(out=open(tmp_path / "bar", "w")):
+    with diagnostics.ProgressBar(out=open(tmp_path / "bar", "w")):
         (x / (x + 1)).to_zarr(str(tmp_path / "out"))
     made = zarr.open_array(str(tmp_path / "out"), mode="r")
     values = COUNTS.astype("f4")
@@ -204,7 +204,7 @@ def test_dask_counts_the_bytes_of_the_values() -> None:
 def test_names_of_tasks_say_what_they_do() -> None:
     from dask.utils import key_split
 
-    class Names(Callback):
+    class Names(diagnostics.Callback):
         seen: set[str] = set()
 
         def _pretask(self, key: Any, dsk: Any, state: Any) -> None:

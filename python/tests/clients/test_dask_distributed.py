@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
-import dask.array as da
 import numpy as np
 import pytest
 
 import broadloom as bl
-import broadloom.dask
 
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 VALUES = np.random.default_rng(5).uniform(0.5, 2.0, (400, 400)).astype(np.float32)
