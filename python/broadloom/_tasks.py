@@ -6,6 +6,7 @@ Dask tells the functions of a task nothing of this, in none of its schedulers, s
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -46,7 +47,9 @@ def introduce() -> None:
     # A module that is being imported is not complete.
     if not _is_introduced and hasattr(sys.modules.get("dask.array"), "register_chunk_type"):
         _is_introduced = True
-        import broadloom.dask  # noqa: F401  (it registers itself)
+        # With another version of Dask than those it knows, arrays stay as lazy in its tasks as they are elsewhere.
+        with contextlib.suppress(ImportError):
+            import broadloom.dask  # noqa: F401  (it registers itself)
 
 
 def _found() -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import subprocess
 import sys
 import threading
@@ -337,6 +338,14 @@ def test_jitted_functions_are_those_of_blocks() -> None:
     norm = bl.jit(lambda x: bl.max(abs(x), axis=-1))
     made = da.apply_gufunc(norm, "(i)->()", x, output_dtypes=np.float64)
     np.testing.assert_array_equal(bits(made.compute()), bits(VALUES.astype("f8").max(axis=1)))
+
+
+def test_a_function_that_was_pickled_by_its_kernels_runs_in_tasks() -> None:
+    function = bl.jit(lambda x: x * 2)
+    function(VALUES)
+    there = pickle.loads(pickle.dumps(function))
+    made = da.from_array(VALUES, chunks=(200, 200)).map_blocks(there, dtype=np.float32)
+    np.testing.assert_array_equal(bits(made.compute()), bits(VALUES * 2))
 
 
 def test_a_jitted_function_has_a_token_of_its_code() -> None:

@@ -190,6 +190,7 @@ def test_a_killed_worker_loses_nothing(client: Any, tmp_path: Path) -> None:
 
 
 def test_the_example_computes_what_it_says() -> None:
+    pytest.importorskip("zarr")
     # Pickled from a script, whose functions have no module that a worker could import.
     ways = ["chunks of NumPy", "chunks of broadloom", "bl.jit in map_blocks"]
     command = [sys.executable, str(EXAMPLE), "--side", "300", "--chunk", "100", "--ways", *ways]
