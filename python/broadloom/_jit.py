@@ -403,7 +403,7 @@ def jit(
 
     Dtypes promote by the rule that holds when the function is called (see `set_options`): there are kernels for each rule.
 
-    `threads`, `int_division` ("zero" or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether products that are added are
+    `threads` (in a worker thread of Dask 1, unless another number is given), `int_division` ("zero" or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether products that are added are
     rounded once, with their sum), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
     has, and for a parameter that is called `out`. Of a method, `static_argnames="self"` has a kernel for each instance.
 

@@ -116,6 +116,17 @@ def test_workers_evaluate_with_one_thread(client: Any) -> None:
     assert threads == 1 and "MainThread" not in name
 
 
+def threads_of_a_task(block: Any) -> Any:
+    from broadloom import _tasks
+
+    return np.array([_tasks.threads() or 0])
+
+
+def test_the_multiprocessing_scheduler_has_one_thread_for_each_process() -> None:
+    x = da.from_array(np.ones(4), chunks=2).map_blocks(threads_of_a_task, dtype=int, chunks=(1,))
+    assert x.compute(scheduler="processes", num_workers=1).tolist() == [1, 1]
+
+
 def test_functions_are_shipped(client: Any) -> None:
     offset = 3.0
 
