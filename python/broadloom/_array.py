@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from broadloom import _promotion
+from broadloom import _promotion, _tasks
 from broadloom._core import Buffered, Handle
 from broadloom._methods import NumpyMethods
 from broadloom._tracing import refuse, visible_shape, visible_size
@@ -167,7 +167,7 @@ class Array(Buffered, NumpyMethods):
         old = self._handle
         if old.is_evaluated or self._origin is not None:
             return old
-        made = old.evaluate()
+        made = _tasks.evaluated(old)
         # Other threads run meanwhile: what they gave the array stays.
         if self._handle is old:
             self._handle = made

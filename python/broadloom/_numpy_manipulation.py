@@ -208,6 +208,9 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
     handles = [array(x) for x in _sequence(arrays)]
     if len({x.shape for x in handles}) != 1:
         raise ValueError("all input arrays must have the same shape")
+    if len(handles) == 1 and handles[0].depth > 0 and dtype is None:
+        # One expression stays one: Dask's variances make such stacks in the middle of what is to be one pass.
+        return handles[0].expand_dims(normalize_axis_index(axis, handles[0].ndim + 1))
     return _joined(_joining.stack, handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core, _ufuncs
+from broadloom import _core, _tasks, _ufuncs
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import array, operand
@@ -62,7 +62,7 @@ def from_numpy(value: Any) -> Any:
         if not is_plain or value.dtype not in DTYPES:
             return value
         values = np.asarray(value)
-        return Array._of(_ufuncs.lend(values).evaluate() if values.base is not None else _ufuncs.lend(values))
+        return Array._of(_tasks.evaluated(_ufuncs.lend(values)) if values.base is not None else _ufuncs.lend(values))
     if isinstance(value, tuple | list):
         made = [from_numpy(item) for item in value]
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
@@ -98,10 +98,10 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
         out._replace(converted(made, out.dtype))
         return out
     try:
-        converted(made, out.dtype).evaluate_into(out)
+        _tasks.evaluate_into(converted(made, out.dtype), out)
     except (TypeError, ValueError):
         # A dtype that the engine has not, memory that it can't share, or an array that is read-only.
-        np.copyto(out, made.evaluate().to_numpy(), casting=casting)  # type: ignore[arg-type]
+        np.copyto(out, _tasks.evaluated(made).to_numpy(), casting=casting)  # type: ignore[arg-type]
     return out
 
 

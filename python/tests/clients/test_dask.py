@@ -1,8 +1,8 @@
-"""Dask holds arrays of ours."""
+"""Dask over arrays of ours: each computation as it is over NumPy's chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,9 @@ import pytest
 
 import broadloom as bl
 
+da = pytest.importorskip("dask.array")
+
 VALUES = np.random.default_rng(3).standard_normal((60, 40))
-
-
-@pytest.fixture
-def numpy_promotion() -> Iterator[None]:
-    with bl.set_options(promotion="numpy"):
-        yield
 
 
 def assert_close(ours: Any, theirs: Any) -> None:
@@ -25,10 +21,8 @@ def assert_close(ours: Any, theirs: Any) -> None:
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-13)
 
 
-# Dask.
-
-#: Computations that need no more than the standard's promotion.
-DASK: dict[str, Callable[[Any, Any], Any]] = {
+#: Computations on arrays of Dask's.
+COMPUTATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "arithmetic": lambda x, da: (x * 2 + 1) / 3,
     "comparison": lambda x, da: (x > 0) & (x < 1),
     "sum": lambda x, da: x.sum(axis=0),
@@ -55,9 +49,7 @@ DASK: dict[str, Callable[[Any, Any], Any]] = {
     "roll": lambda x, da: da.roll(x, 3, axis=0),
     "overlap": lambda x, da: x.map_overlap(lambda block: block + 1, depth=1, boundary="reflect"),
     "einsum": lambda x, da: da.einsum("ij,kj->ik", x, x),
-}
-#: What divides floats by integers, or adds bools, on its way.
-DASK_BY_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
+    # What divides floats by integers, or adds bools, on its way: NumPy's promotion is Dask's.
     "var": lambda x, da: x.var(axis=0),
     "std": lambda x, da: x.std(),
     "count": lambda x, da: (x > 0).sum(),
@@ -65,39 +57,27 @@ DASK_BY_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", DASK)
-def test_dask_computes_on_chunks_of_ours(name: str) -> None:
-    da = pytest.importorskip("dask.array")
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_dask_computes_on_chunks_of_ours(name: str, scheduler: str) -> None:
     ours = da.from_array(bl.asarray(VALUES), chunks=(20, 20), asarray=False)
     theirs = da.from_array(VALUES, chunks=(20, 20))
-    made = DASK[name](ours, da).compute(scheduler="sync")
+    built = COMPUTATIONS[name](ours, da)
+    made = built.compute(scheduler=scheduler)
     # Dask makes an array of NumPy's of what argmax finds in each chunk.
     assert isinstance(made, bl.Array) or name == "argmax"
-    assert_close(made, DASK[name](theirs, da).compute(scheduler="sync"))
-
-
-@pytest.mark.usefixtures("numpy_promotion")
-@pytest.mark.parametrize("name", DASK | DASK_BY_NUMPY)
-def test_dask_computes_with_numpys_promotion(name: str) -> None:
-    da = pytest.importorskip("dask.array")
-    ours = da.from_array(bl.asarray(VALUES), chunks=(20, 20), asarray=False)
-    theirs = da.from_array(VALUES, chunks=(20, 20))
-    function = (DASK | DASK_BY_NUMPY)[name]
-    made = function(ours, da).compute()
-    assert isinstance(made, bl.Array) or name == "argmax"
-    assert_close(made, function(theirs, da).compute())
+    # Of a mask's result Dask notes no type.
+    assert isinstance(built._meta, bl.Array) or name == "mask"
+    assert_close(made, COMPUTATIONS[name](theirs, da).compute(scheduler="sync"))
 
 
 def test_dask_names_arrays_by_their_values() -> None:
-    da = pytest.importorskip("dask.array")
     names = {da.from_array(x, asarray=False).name for x in (bl.asarray(VALUES), bl.asarray(VALUES.copy()))}
     assert len(names) == 1
     assert da.from_array(bl.asarray(VALUES) + 1, asarray=False).name not in names
 
 
 def test_dask_sees_a_type_of_chunks() -> None:
-    da = pytest.importorskip("dask.array")
-    da.register_chunk_type(bl.Array)
     x, y = bl.asarray(VALUES), da.from_array(VALUES, chunks=(20, 20))
     for made in (x + y, y + x, np.add(x, y)):
         assert isinstance(made, da.Array)
@@ -105,7 +85,6 @@ def test_dask_sees_a_type_of_chunks() -> None:
 
 
 def test_dask_stores_into_numpy() -> None:
-    da = pytest.importorskip("dask.array")
     out = np.zeros(VALUES.shape)
     (da.from_array(bl.asarray(VALUES), chunks=(20, 20), asarray=False) * 2).store(out)
     assert_close(out, VALUES * 2)
