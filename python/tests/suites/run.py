@@ -16,6 +16,7 @@ from pathlib import Path
 
 import suite_array_api
 import suite_numexpr
+import suite_onnx
 import suite_pandas
 from suite_pytest import Face
 from suite_report import Report, table, write
@@ -33,7 +34,12 @@ def _parser() -> argparse.ArgumentParser:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", action="store_true", help="the selection that CI runs (the default)")
     mode.add_argument("--full", action="store_true", help="all of pandas' numexpr paths, more array-api examples")
-    add("--only", choices=["numexpr", "pandas", "array-api"], action="append", help="this suite; may be repeated")
+    add(
+        "--only",
+        choices=["numexpr", "pandas", "array-api", "onnx"],
+        action="append",
+        help="this suite; may be repeated",
+    )
     add("--write", action="store_true", help=f"write the table into {PAGE.relative_to(ROOT)}")
     add("--jobs", type=int, default=2, help="workers per suite (2)")
     add("--select", default="", help="run a part only, as pytest's -k has it")
@@ -53,6 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "pandas": lambda: suite_pandas.run(face, **common),
         "array-api": lambda: suite_array_api.run(
             options.module, folder=suite_array_api.find(options.array_api_tests, ROOT), **common
+        ),
+        "onnx": lambda: suite_onnx.run(
+            PAGE.with_name("onnx-tests.md"), select=options.select, write=options.write and not options.select
         ),
     }
     reports = []
