@@ -15,16 +15,25 @@ MODULES = [
     *(module.name for module in pkgutil.walk_packages(bl.__path__, "broadloom.") if module.name != "broadloom._core"),
 ]
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "python").glob("*.md")) + [Path(__file__).parents[1] / "README.md"]
+#: Packages that examples need, by the module or page that has them.
+OPTIONAL = {"broadloom.onnx": "onnx", "onnx.md": "onnx"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def _need(name: str) -> None:
+    if name in OPTIONAL:
+        pytest.importorskip(OPTIONAL[name])
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_a_module(name: str) -> None:
+    _need(".".join(name.split(".")[:2]))
     outcome = doctest.testmod(importlib.import_module(name), optionflags=FLAGS, extraglobs={"np": np, "bl": bl})
     assert outcome.failed == 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page(page: Path) -> None:
+    _need(page.name)
     outcome = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, globs={"np": np, "bl": bl})
     assert outcome.failed == 0

@@ -1,14 +1,11 @@
-"""Attributes of nodes as values of Python, with the defaults of the schema, and those of a function's caller in their
-places."""
+"""Attributes of nodes as values of Python, and those of a function's caller in the place of references to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onnx import AttributeProto, NodeProto, defs
-
-from broadloom.onnx._errors import InvalidModelError
+from onnx import AttributeProto, NodeProto
 
 _FIELDS = {
     AttributeProto.FLOAT: "f",
@@ -55,27 +52,3 @@ def resolved(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
 def by_name(attributes: Iterable[AttributeProto]) -> dict[str, AttributeProto]:
     """Attributes by name."""
     return {attribute.name: attribute for attribute in attributes}
-
-
-def attributes_of(node: NodeProto, schema: defs.OpSchema) -> dict[str, Any]:
-    """The values of a node's attributes, and of those of the schema's that have a default.
-
-    Raises InvalidModelError for one of another type than the schema's, and where a required one is missing.
-    """
-    found: dict[str, Any] = {}
-    for name, formal in schema.attributes.items():
-        if formal.default_value.name:
-            found[name] = value_of(formal.default_value)
-    for attribute in node.attribute:
-        declared = schema.attributes.get(attribute.name)
-        # The stubs of onnx do not say what the type of a formal attribute has.
-        wanted: Any = None if declared is None else declared.type
-        if wanted is not None and int(wanted) != attribute.type:
-            raise InvalidModelError(
-                f"{node.op_type} (node `{node.name}`): the attribute `{attribute.name}` is not of the type {wanted.name}"
-            )
-        found[attribute.name] = value_of(attribute)
-    for name, formal in schema.attributes.items():
-        if formal.required and name not in found:
-            raise InvalidModelError(f"{node.op_type} (node `{node.name}`): the attribute `{name}` is missing")
-    return found

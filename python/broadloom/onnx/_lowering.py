@@ -9,20 +9,23 @@ waiting stand in a stack.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
-from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
+from onnx import AttributeProto, FunctionProto, NodeProto, defs
 
 from broadloom._core import LimitError
-from broadloom.onnx._attributes import attributes_of, by_name, resolved
+from broadloom.onnx._attributes import by_name, resolved
 from broadloom.onnx._errors import InvalidModelError, Unsupported
 from broadloom.onnx._row import Node
+from broadloom.onnx._schemas import schema_of
 from broadloom.onnx._table import TABLE
-from broadloom.onnx._types import DTYPES, UNDEFINED, element_of
+from broadloom.onnx._types import DTYPES
 
 #: As many operators may a model have once its functions are expanded: functions that call functions grow exponentially.
 MAX_NODES = 1_000_000
+
+#: As deep may functions call functions.
+MAX_DEPTH = 500
 
 Opsets = Mapping[str, int]
 
@@ -93,7 +96,7 @@ class Lowering:
             function = self._functions.get(("ai.onnx", proto.op_type, proto.overload))
         if function is not None:
             name = f"{domain}.{proto.op_type}" if domain else proto.op_type
-            self._expand(function, proto, scope, name, is_local=True)
+            self._expand(function, proto, scope, name)
             return
         self._operator(proto, scope, domain, inputs, outputs, types)
 
@@ -119,32 +122,27 @@ class Lowering:
         if domain not in scope.opsets:
             raise InvalidModelError(f"{proto.op_type} (node `{proto.name}`): the model imports no opset of `{domain}`")
         opset = scope.opsets[domain]
-        try:
-            schema = defs.get_schema(proto.op_type, opset, domain)
-        except defs.SchemaError:
+        schema = schema_of(proto.op_type, opset, domain)
+        if schema is None:
             self._find(proto, scope, "there is no such operator, and no function of this name", opset, outputs)
             return
-        version = schema.since_version
-        if schema.deprecated:
+        version = schema.version
+        if schema.is_deprecated:
             self._find(proto, scope, f"opset {opset} has it no more", version, outputs)
             return
         row = TABLE.get(proto.op_type) if domain == "" else None
         if row is None:
-            body = self._body(schema, proto, opset, types)
+            body = schema.body(proto, opset, types)
             if body is None:
                 self._find(proto, scope, "the operator is not supported", version, outputs)
             else:
-                self._expand(body, proto, scope, proto.op_type)
+                self._expand(body, proto, scope, proto.op_type, schema.defaults())
             return
-        if not schema.min_input <= len(inputs) <= schema.max_input or not len(outputs) <= schema.max_output:
-            raise InvalidModelError(
-                f"{proto.op_type} (node `{proto.name}`): {len(inputs)} inputs, {len(outputs)} outputs"
-            )
         node = Node(
             proto.op_type,
             proto.name if not scope.within else scope.node,
             version,
-            attributes_of(proto, schema),
+            schema.attributes_of(proto),
             tuple(inputs),
             tuple(outputs),
             within=scope.within[0] if scope.within else "",
@@ -154,59 +152,25 @@ class Lowering:
         if refusal is not None:
             self._find(proto, scope, refusal, version, outputs)
             return
-        given = _check_inputs(schema, node, types)
-        made = _output_types(schema, node, given, row.gives(node, types) if row.gives is not None else ())
+        bound = schema.bound(node, types)
+        made = schema.results(node, bound, row.gives(node, types) if row.gives is not None else ())
         for name, kind in zip(outputs, made, strict=True):
             if name:
                 self.types[name] = kind
         foreign = sorted({kind for kind in (*types, *made) if kind is not None and kind not in DTYPES})
         if foreign:
             self._find(proto, scope, f"the type {', '.join(foreign)} is not supported", version, ())
-        self.nodes.append(
-            Node(
-                node.operator,
-                node.name,
-                version,
-                node.attributes,
-                node.inputs,
-                node.outputs,
-                tuple(made),
-                node.within,
-                domain,
-            )
-        )
-
-    def _body(
-        self, schema: defs.OpSchema, proto: NodeProto, opset: int, types: Sequence[str | None]
-    ) -> FunctionProto | None:
-        """The function that ONNX ships for an operator, if there is one for this opset and these types."""
-        # The stubs of onnx lack what a schema knows of its functions.
-        known: Any = schema
-        plain = [version for version in known.function_opset_versions if version <= opset]
-        dependent = [version for version in known.context_dependent_function_opset_versions if version <= opset]
-        # Bodies of older versions may be written for a newer opset.
-        plain = plain or list(known.function_opset_versions)[:1]
-        dependent = dependent or list(known.context_dependent_function_opset_versions)[:1]
-        function = FunctionProto()
-        try:
-            if plain:
-                function.ParseFromString(known.get_function_with_opset_version(max(plain)))
-            elif dependent:
-                protos = [_type_proto(kind) for kind in types]
-                function.ParseFromString(
-                    known.get_context_dependent_function_with_opset_version(
-                        max(dependent), proto.SerializeToString(), protos
-                    )
-                )
-            else:
-                return None
-        except (RuntimeError, ValueError, defs.SchemaError):
-            return None
-        return function if function.node else None
+        self.nodes.append(replace(node, types=tuple(made)))
 
     def _expand(
-        self, function: FunctionProto, proto: NodeProto, scope: Scope, name: str, *, is_local: bool = False
+        self,
+        function: FunctionProto,
+        proto: NodeProto,
+        scope: Scope,
+        name: str,
+        defaults: Mapping[str, AttributeProto] | None = None,
     ) -> None:
+        """Puts the nodes of a function in the place of its call; `defaults` are those of an operator's attributes."""
         if name in scope.within:
             raise InvalidModelError(f"the function {name} calls itself: {' → '.join((*scope.within, name))}")
         if len(proto.input) > len(function.input) or len(proto.output) > len(function.output):
@@ -220,11 +184,11 @@ class Lowering:
         for formal, actual in zip(function.output, proto.output):
             if actual and formal not in inputs:
                 names[formal] = scope.value(actual)
-        given = by_name(function.attribute_proto) | by_name(proto.attribute)
-        if not is_local:
-            given = _with_defaults(proto, scope.opsets) | given
+        if len(scope.within) >= MAX_DEPTH:
+            raise LimitError(f"functions call functions more than {MAX_DEPTH} deep")
+        given = {**(defaults or {}), **by_name(function.attribute_proto), **by_name(proto.attribute)}
         opsets = {opset.domain if opset.domain != "ai.onnx" else "": opset.version for opset in function.opset_import}
-        if not is_local:
+        if defaults is not None:
             # A body that ONNX ships may leave out the opset that it is written for.
             opsets.setdefault("", scope.opsets.get("", defs.onnx_opset_version()))
         inner = Scope(
@@ -243,62 +207,3 @@ class Lowering:
                 inner.names[f"#{formal}"] = scope.value(actual)
                 self._stack.append((copy, inner))
         self._stack.extend((node, inner) for node in reversed(function.node))
-
-
-def _with_defaults(proto: NodeProto, opsets: Opsets) -> dict[str, AttributeProto]:
-    """The defaults of an operator's attributes, which its body may refer to."""
-    domain = "" if proto.domain == "ai.onnx" else proto.domain
-    schema = defs.get_schema(proto.op_type, opsets[domain], domain)
-    return {name: formal.default_value for name, formal in schema.attributes.items() if formal.default_value.name}
-
-
-def _type_proto(kind: str | None) -> bytes:
-    """A type as its message, for the bodies that depend on types."""
-    proto = TypeProto()
-    if kind is not None:
-        proto.tensor_type.elem_type = element_of(kind)
-    serialised: bytes = proto.SerializeToString()
-    return serialised
-
-
-def _formal(schema: defs.OpSchema, number: int) -> defs.OpSchema.FormalParameter:
-    return schema.inputs[min(number, len(schema.inputs) - 1)]
-
-
-def _check_inputs(schema: defs.OpSchema, node: Node, types: Sequence[str | None]) -> dict[str, str]:
-    """The types that stand for the type parameters of a schema, by the inputs.
-
-    Raises InvalidModelError for a type of ours that the operator doesn't take, and for types that don't agree.
-    """
-    allowed = {constraint.type_param_str: constraint.allowed_type_strs for constraint in schema.type_constraints}
-    bound: dict[str, str] = {}
-    for number, kind in enumerate(types):
-        formal = _formal(schema, number)
-        if not node.inputs[number]:
-            if formal.option == defs.OpSchema.FormalParameterOption.Single:
-                raise InvalidModelError(f"{node}: the input `{formal.name}` is missing")
-            continue
-        if kind is None or kind == UNDEFINED:
-            continue
-        parameter = formal.type_str
-        if kind in DTYPES and kind not in allowed.get(parameter, [parameter]):
-            raise InvalidModelError(f"{node}: version {node.version} takes no {kind} as `{formal.name}`")
-        if parameter in allowed and formal.is_homogeneous and bound.setdefault(parameter, kind) != kind:
-            raise InvalidModelError(f"{node}: {bound[parameter]} and {kind} are not of one type, cast one of them")
-    return bound
-
-
-def _output_types(
-    schema: defs.OpSchema, node: Node, bound: Mapping[str, str], given: Sequence[str | None]
-) -> list[str | None]:
-    parameters = {constraint.type_param_str for constraint in schema.type_constraints}
-    made: list[str | None] = []
-    for number in range(len(node.outputs)):
-        formal = schema.outputs[min(number, len(schema.outputs) - 1)]
-        if number < len(given):
-            made.append(given[number])
-        elif formal.type_str in parameters:
-            made.append(bound.get(formal.type_str))
-        else:
-            made.append(formal.type_str)
-    return made

@@ -181,8 +181,55 @@ def _collect(select: str) -> Outcomes:
     return found
 
 
+BEGIN, END = "<!-- operators: begin -->", "<!-- operators: end -->"
+
+#: Sets of dtypes by the words that the docs have for them.
+GROUPS = {
+    "floats": {"float16", "float", "double"},
+    "integers": {f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)},
+    "bool": {"bool"},
+}
+
+
+def operators() -> str:
+    """The table of operators, with the versions that onnx has of each, and the dtypes of its first operand here."""
+    from onnx import defs
+
+    from broadloom.onnx._table import KINDS
+    from broadloom.onnx._types import DTYPES
+
+    versions: dict[str, dict[int, Any]] = defaultdict(dict)
+    for schema in defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            versions[schema.name][schema.since_version] = schema
+    lines = []
+    for kind, rows in KINDS.items():
+        lines += [f"**{kind}**", "", "| operator | versions | dtypes | |", "| --- | --- | --- | --- |"]
+        for row in rows:
+            newest = versions[row.name][max(versions[row.name])]
+            allowed = {x.type_param_str: x.allowed_type_strs for x in newest.type_constraints}
+            formal = (newest.inputs or newest.outputs)[0].type_str
+            ours = {x[len("tensor(") : -1] for x in allowed.get(formal, [formal]) if x in DTYPES}
+            words = []
+            for word, group in GROUPS.items():
+                words += [word] if group <= ours else sorted(group & ours)
+            shown = ", ".join(map(str, sorted(versions[row.name])))
+            lines.append(f"| `{row.name}` | {shown} | {', '.join(words)} | {row.note} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def with_operators(text: str) -> str:
+    """The page about ONNX, with the table of operators between its marks."""
+    head, mark, rest = text.partition(BEGIN)
+    _, end, foot = rest.partition(END)
+    if not mark or not end:
+        raise ValueError(f"the marks {BEGIN} and {END} are missing")
+    return f"{head}{BEGIN}\n\n{operators()}\n{END}{foot}"
+
+
 def judge(found: Outcomes, page: Path | None = None) -> list[str]:
-    """The errors of a run; `page`, if it is given, has to be the one that the run would write."""
+    """The errors of a run; `page`, if it is given, has to be the one that the run would write, and `onnx.md` beside it too."""
     errors = [f"{test.name}: {test.text}" for test in found.having("failed")]
     verdicts = {test.name: test.verdict for test in found.tests}
     errors += [
@@ -192,6 +239,10 @@ def judge(found: Outcomes, page: Path | None = None) -> list[str]:
     ]
     if page is not None and (not page.exists() or page.read_text(encoding="utf-8") != text_of(found)):
         errors.append(f"{page.name} is not what this run gives; `run.py --only onnx --write` writes it")
+    if page is not None:
+        text = page.with_name("onnx.md").read_text(encoding="utf-8")
+        if text != with_operators(text):
+            errors.append("onnx.md has another table of operators; `run.py --only onnx --write` writes it")
     return errors
 
 
@@ -205,6 +256,8 @@ def run(page: Path, *, select: str = "", write: bool = False) -> Report:
         return report
     if write and not select:
         page.write_text(text_of(found), encoding="utf-8")
+        about = page.with_name("onnx.md")
+        about.write_text(with_operators(about.read_text(encoding="utf-8")), encoding="utf-8")
     report.errors = judge(found, None if select else page)
     report.passed, report.excluded = len(found.having("passed")), len(found.having("refused"))
     node = {kind: len(found.having("passed", "Node", kind)) for kind in (ELEMENTWISE, REDUCING, OTHER)}
