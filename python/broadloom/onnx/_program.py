@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -45,6 +46,7 @@ def of_model(model: ModelProto) -> Program:
 
     Raises UnsupportedModelError, InvalidModelError, and LimitError for too many operators.
     """
+    _check_names(model)
     opsets = _opsets(model)
     graph = model.graph
     findings = list(_outside(model))
@@ -117,6 +119,26 @@ def _opsets(model: ModelProto) -> dict[str, int]:
     if version < 1:
         raise InvalidModelError(f"there is no opset {version}")
     return opsets
+
+
+def _check_names(model: ModelProto) -> None:
+    """Names that are not UTF-8 come as bytes, which nothing after this has to expect."""
+    graph = model.graph
+    names: list[Any] = [entry.domain for entry in model.opset_import]
+    names += [entry.name for entries in (graph.input, graph.output, graph.initializer) for entry in entries]
+    names += [entry.values.name for entry in graph.sparse_initializer]
+    for entry in graph.input:
+        names += [dim.dim_param for dim in entry.type.tensor_type.shape.dim]
+    for function in model.functions:
+        names += [function.domain, function.name, function.overload, *function.input, *function.output]
+        names += [*function.attribute, *(entry.domain for entry in function.opset_import)]
+        names += [attribute.name for attribute in function.attribute_proto]
+    for nodes in (graph.node, *(function.node for function in model.functions)):
+        for node in nodes:
+            names += [node.op_type, node.domain, node.overload, node.name, *node.input, *node.output]
+            names += [name for attribute in node.attribute for name in (attribute.name, attribute.ref_attr_name)]
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidModelError("a name is not valid UTF-8")
 
 
 def _outside(model: ModelProto) -> Iterator[Unsupported]:

@@ -131,7 +131,7 @@ def schema_of(operator: str, opset: int, domain: str) -> Schema | None:
     """The schema of an operator in an opset; None if there is none."""
     try:
         # The stubs of onnx lack a part of what a schema has.
-        found: Any = defs.get_schema(operator, opset, domain)
+        found: Any = defs.get_schema(operator, max(1, min(opset, 2**31 - 1)), domain)
     except defs.SchemaError:
         return None
     attributes = {}

@@ -370,16 +370,18 @@ def test_values_that_decide_a_shape_are_part_of_a_plan() -> None:
         helper.make_node("Add", ["s", "t"], ["shape"]),
         helper.make_node("Reshape", ["x", "shape"], ["y"]),
         helper.make_node("Shape", ["y"], ["z"]),
+        helper.make_node("Mul", ["s", "factors"], ["scaled"]),
     ]
-    inputs = {"x": (F, [2, 3, 4]), "s": (I64, [2]), "t": (I64, [2])}
-    prepared = client.prepare(model_of(nodes, inputs, {"y": (F, 2), "z": I64}))
+    inputs = {"x": (F, [2, 3, 4]), "s": (I64, [2]), "t": (I64, [2]), "factors": (I64, [2])}
+    prepared = client.prepare(model_of(nodes, inputs, {"y": (F, 2), "z": I64, "scaled": I64}))
     shape = i8(0, 0)
     for rows, columns in ((2, 12), (4, 6), (2, 12)):
         # The plan must not see what is written to the array later.
         shape[:] = rows - 1, columns
-        made = prepared.run([X, shape, i8(1, 0)])
+        made = prepared.run([X, shape, i8(1, 0), i8(10, 100)])
         np.testing.assert_array_equal(made.y, X.reshape(rows, columns))
         assert made.z.tolist() == [rows, columns]
+        assert made.scaled.tolist() == [10 * (rows - 1), 100 * columns]
     assert len(prepared._plans) == 2 and prepared._known == {"s", "t"}
 
 
@@ -414,7 +416,10 @@ def test_concat_cuts_a_kernel_and_computes_nothing_twice() -> None:
     weights = {"w": np.full((2, 1), 7, "f4"), "one": f4(1)}
     model = model_of(nodes, {"x": (F, [2, 3])}, dict.fromkeys("ecfa", (F, 2)), weights=weights)
     x = X[:, :, 0].copy()
-    made = client.run_model(model, [x])
+    prepared = client.prepare(model)
+    made = prepared.run([x])
+    (plan,) = prepared._plans.values()
+    assert ["multiply" in step.kernel.text or " * " in step.kernel.text for step in plan.steps] == [True, False, False]
     c = np.concatenate([x * x, weights["w"], -x, x * x], axis=1)
     np.testing.assert_array_equal(made.c, c)
     np.testing.assert_array_equal(made.e, np.concatenate([c - 1, c]))
