@@ -375,10 +375,10 @@ def test_values_that_decide_a_shape_are_part_of_a_plan() -> None:
     inputs = {"x": (F, [2, 3, 4]), "s": (I64, [2]), "t": (I64, [2]), "factors": (I64, [2])}
     prepared = client.prepare(model_of(nodes, inputs, {"y": (F, 2), "z": I64, "scaled": I64}))
     shape = i8(0, 0)
-    for rows, columns in ((2, 12), (4, 6), (2, 12)):
-        # The plan must not see what is written to the array later.
-        shape[:] = rows - 1, columns
-        made = prepared.run([X, shape, i8(1, 0), i8(10, 100)])
+    for rows, columns, given in ((2, 12, shape), (4, 6, shape), (2, 12, i8(0, 0))):
+        # The first plan must not see what is written to its array when the third call uses it.
+        given[:] = rows - 1, columns
+        made = prepared.run([X, given, i8(1, 0), i8(10, 100)])
         np.testing.assert_array_equal(made.y, X.reshape(rows, columns))
         assert made.z.tolist() == [rows, columns]
         assert made.scaled.tolist() == [10 * (rows - 1), 100 * columns]
