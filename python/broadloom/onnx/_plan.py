@@ -146,6 +146,8 @@ class Tracer:
 
     def _know(self, name: str, values: np.ndarray) -> None:
         self._handles[name] = of_array(values)
+        # Plans share the memory of a model's weights.
+        self._values[name] = values
         if is_literal(values):
             self._generated.add(name)
 
