@@ -220,6 +220,55 @@ def test_functions_that_grow_exponentially_hit_a_limit(monkeypatch: pytest.Monke
         client.prepare(model_of([node], {"x": (F, [2])}, {"y": F}, domains=opsets[:1], functions=functions))
 
 
+def test_functions_that_are_nested_deeply_hit_a_limit() -> None:
+    opsets = [helper.make_opsetid("own", 1), helper.make_opsetid("", NEWEST)]
+    functions = [
+        helper.make_function(
+            "own", f"f{n}", ["a"], ["b"], [helper.make_node(f"f{n + 1}", ["a"], ["b"], domain="own")], opsets
+        )
+        for n in range(2000)
+    ]
+    model = model_of(
+        [helper.make_node("f0", ["x"], ["y"], domain="own")],
+        {"x": (F, [2])},
+        {"y": F},
+        domains=opsets[:1],
+        functions=functions,
+    )
+    with pytest.raises(bl.LimitError, match="more than 500 deep"):
+        client.prepare(model)
+
+
+def test_damaged_models_give_errors_of_their_own() -> None:
+    nodes = [
+        helper.make_node("Slice", ["x", "starts", "ends"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["b"], axis=-1),
+        helper.make_node("Cast", ["b"], ["c"], to=D),
+        helper.make_node("ReduceSum", ["c", "starts"], ["y"], keepdims=0),
+    ]
+    model = model_of(nodes, {"x": (F, [4, 3])}, {"y": D}, weights={"starts": i8(0), "ends": i8(3)})
+    whole, random = model.SerializeToString(), np.random.default_rng(8)
+    outcomes = set()
+    for _ in range(1500):
+        text = bytearray(whole)
+        for at in random.integers(0, len(text), random.integers(1, 4)):
+            text[at] = random.choice([0, 1, 0x7F, 0x80, 0xFF, random.integers(256)])
+        try:
+            damaged = onnx.ModelProto.FromString(bytes(text))
+        except Exception:
+            continue
+        try:
+            prepared = client.prepare(damaged)
+        except (UnsupportedModelError, InvalidModelError, MemoryError) as error:
+            outcomes.add(type(error))
+            continue
+        try:
+            prepared.run([np.ones((4, 3), "f4")])
+        except (TypeError, ValueError, MemoryError) as error:
+            outcomes.add(type(error))
+    assert {UnsupportedModelError, InvalidModelError, ValueError} <= outcomes
+
+
 def test_a_function_of_the_model_takes_attributes_and_gives_inputs_back() -> None:
     opsets = [helper.make_opsetid("own", 1), helper.make_opsetid("", NEWEST)]
     scale = helper.make_node("LeakyRelu", ["a"], ["b"])
