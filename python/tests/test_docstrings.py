@@ -15,14 +15,19 @@ MODULES = [
     *(module.name for module in pkgutil.walk_packages(bl.__path__, "broadloom.") if module.name != "broadloom._core"),
 ]
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "python").glob("*.md")) + [Path(__file__).parents[1] / "README.md"]
-#: What the examples of a module or page need beside the package.
-NEEDS = {"broadloom.dask": "dask.array", "dask.md": "dask.array"}
+#: What the examples of a module, a package or a page need beside the package.
+NEEDS = {
+    "broadloom.dask": "dask.array",
+    "dask.md": "dask.array",
+    "broadloom.onnx": "onnx",
+    "onnx.md": "onnx",
+}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_a_module(name: str) -> None:
-    pytest.importorskip(NEEDS.get(name, "broadloom"))
+    pytest.importorskip(NEEDS.get(".".join(name.split(".")[:2]), "broadloom"))
     outcome = doctest.testmod(importlib.import_module(name), optionflags=FLAGS, extraglobs={"np": np, "bl": bl})
     assert outcome.failed == 0
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import suite_array_api
 import suite_numexpr
+import suite_onnx
 import suite_pandas
 import suite_scipy
 import suite_xarray
@@ -216,6 +217,55 @@ def test_a_run_that_never_ends_is_killed(tmp_path: Path) -> None:
     )
     run = run_pytest(["test_it.py"], cwd=tmp_path, jobs=1, limit=3)
     assert "did not end within 3 s" in run.trouble
+
+
+def test_every_test_of_onnx_passes_or_is_refused_for_a_reason(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    outcomes = suite_onnx.Outcomes(
+        [
+            suite_onnx.Outcome("test_abs", "Node", suite_onnx.ELEMENTWISE),
+            suite_onnx.Outcome("test_conv", "Node", verdict="refused", operators=("Conv",)),
+            suite_onnx.Outcome("test_sin", "Node", verdict="failed", text="ValueError: no"),
+            *(suite_onnx.Outcome(name, "Node", verdict="refused") for name in suite_onnx.REFUSED),
+        ]
+    )
+    page, about = tmp_path / "onnx-tests.md", tmp_path / "onnx.md"
+    about.write_text(f"before\n{suite_onnx.BEGIN}\n{suite_onnx.END}\nafter\n", encoding="utf-8")
+    assert suite_onnx.judge(outcomes) == ["test_sin: ValueError: no"]
+    errors = suite_onnx.judge(outcomes, page)
+    assert "onnx-tests.md is not what this run gives" in errors[1] and "another table" in errors[2]
+    page.write_text(suite_onnx.text_of(outcomes), encoding="utf-8")
+    about.write_text(suite_onnx.with_operators(about.read_text(encoding="utf-8")), encoding="utf-8")
+    assert suite_onnx.judge(outcomes, page) == errors[:1]
+    assert "| `Conv` |" not in about.read_text(encoding="utf-8") and "| `Sin` |" in about.read_text(encoding="utf-8")
+    outcomes.tests[-1].verdict = "passed"
+    assert any("listed as refused" in error for error in suite_onnx.judge(outcomes, page))
+
+
+def test_a_refusal_of_what_is_supported_fails_onnxs_suite() -> None:
+    onnx = pytest.importorskip("onnx")
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 20]>
+        g (float[N] x) => (float[N] y) { h = Sin (x) y = Softmax (h) }""")
+    assert suite_onnx.is_ours(model) and suite_onnx.kind_of(model) == suite_onnx.REDUCING
+    model.graph.node[0].op_type = "Conv"
+    assert not suite_onnx.is_ours(model) and suite_onnx.kind_of(model) == suite_onnx.OTHER
+    model.graph.node[0].op_type = "Sin"
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.BFLOAT16
+    assert not suite_onnx.is_ours(model)
+
+
+def test_suites_that_were_not_run_stay_in_the_table(tmp_path: Path) -> None:
+    page = tmp_path / "suites.md"
+    page.write_text("<!-- results: begin -->\n<!-- results: end -->\n", encoding="utf-8")
+    write(page, [Report("one", passed=3, notes=["a fact"]), Report("two", passed=4, notes=["of two"])], "full")
+    first = page.read_text(encoding="utf-8")
+    write(page, [Report("two", passed=5, notes=["new"]), Report("three", passed=6)], "quick")
+    text = page.read_text(encoding="utf-8")
+    assert "| one |  | 3 |" in text and "| two |  | 5 |" in text and "| three |  | 6 |" in text
+    assert "| two |  | 4 |" not in text and "- one: a fact" in text and "- two: new" in text and "of two" not in text
+    assert [x for x in text.split("\n") if x.startswith("Run of")] == [
+        x for x in first.split("\n") if x.startswith("Run of")
+    ]
 
 
 def test_the_table_stands_between_the_marks_of_the_page(tmp_path: Path) -> None:

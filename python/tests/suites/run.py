@@ -16,6 +16,7 @@ from pathlib import Path
 
 import suite_array_api
 import suite_numexpr
+import suite_onnx
 import suite_pandas
 import suite_scipy
 import suite_xarray
@@ -37,11 +38,11 @@ def _parser() -> argparse.ArgumentParser:
     mode.add_argument("--full", action="store_true", help="all of pandas' numexpr paths, more array-api examples")
     add(
         "--only",
-        choices=["numexpr", "pandas", "array-api", "xarray", "scipy"],
+        choices=["numexpr", "pandas", "array-api", "xarray", "scipy", "onnx"],
         action="append",
         help="this suite; may be repeated",
     )
-    add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}, and scipy.md")
+    add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}, scipy.md and onnx-tests.md")
     add("--jobs", type=int, default=2, help="workers per suite (2)")
     add("--select", default="", help="run a part only, as pytest's -k has it")
     add("--face", default="broadloom", help="what answers to `numexpr`: broadloom, numexpr, or a file run at start-up")
@@ -63,6 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ),
         "xarray": lambda: suite_xarray.run(**common),
         "scipy": lambda: suite_scipy.run(write=options.write),
+        "onnx": lambda: suite_onnx.run(
+            PAGE.with_name("onnx-tests.md"), select=options.select, write=options.write and not options.select
+        ),
     }
     reports = []
     for name in options.only or suites:

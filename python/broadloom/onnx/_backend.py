@@ -1,0 +1,246 @@
+"""The backend by ONNX's own interface, and the model that it prepares."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import ModelProto, NodeProto, defs
+from onnx.backend import base
+
+from broadloom._array import Array
+from broadloom._core import Kernel
+from broadloom.onnx._errors import InvalidModelError, Unsupported, UnsupportedModelError
+from broadloom.onnx._plan import Plan, Tracer, ValuesNeeded
+from broadloom.onnx._program import Input, Program, of_model, of_node
+from broadloom.onnx._types import DTYPES
+
+#: As many plans are kept, the last ones that ran.
+KEPT = 64
+
+#: Arguments whose values decide a shape are part of what a plan is kept by, up to so many bytes; beyond, it is for one run.
+MAX_KNOWN_BYTES = 1 << 16
+
+#: How ONNX's interface names the one device.
+DEVICE = "CPU"
+
+
+class Prepared(base.BackendRep):
+    """A model that is ready to run: what `prepare` gives.
+
+    Kernels are compiled by the first run for each set of shapes, and used by all later ones. Runs may be concurrent.
+    """
+
+    def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
+        """A program that runs with these options of `broadloom.evaluate`."""
+        self._program = program
+        self._options = dict(options)
+        self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
+        self._known: frozenset[str] = frozenset()
+        self._lock = threading.Lock()
+        self._results = base.namedtupledict("Outputs", list(program.outputs))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the inputs that have to be given, in order."""
+        return tuple(entry.name for entry in self._program.inputs if not entry.optional)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs, in order."""
+        return self._program.outputs
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs, NumPy arrays in a tuple whose entries have the model's names, too.
+
+        `inputs` are arrays (of NumPy's, of ours, or what `numpy.asarray` takes) in the model's order, or a dict by name.
+        Inputs that an initializer stands for may be left out. They are read while this runs, and not kept.
+
+        Raises TypeError for another dtype than the model's and for unknown arguments, ValueError for a shape or number
+        of inputs that does not fit, ZeroDivisionError under `int_division="error"`, LimitError for what is too large.
+        """
+        if kwargs:
+            raise TypeError(f"run() takes no argument `{next(iter(kwargs))}`; options are given to `prepare`")
+        values = _bound(self._program.inputs, inputs)
+        made = self._plan_for(values).run(values)
+        return self._results(*made)
+
+    def _plan_for(self, values: Mapping[str, np.ndarray]) -> Plan:
+        shapes = {name: array.shape for name, array in values.items()}
+        for _ in range(len(self._program.inputs) + 1):
+            known = {name: values[name] for name in self._known if name in values}
+            if sum(array.nbytes for array in known.values()) > MAX_KNOWN_BYTES:
+                break
+            key = (
+                tuple(shapes.get(entry.name) for entry in self._program.inputs),
+                tuple((name, array.tobytes()) for name, array in sorted(known.items())),
+            )
+            with self._lock:
+                plan = self._plans.get(key)
+                if plan is not None:
+                    self._plans.move_to_end(key)
+                    return plan
+            known = {name: array.copy() for name, array in known.items()}
+            try:
+                plan = Tracer(self._program, shapes, known, self._options).plan()
+            except ValuesNeeded as needed:
+                self._known |= needed.names
+                continue
+            with self._lock:
+                self._plans[key] = plan
+                while len(self._plans) > KEPT:
+                    self._plans.popitem(last=False)
+            return plan
+        return Tracer(self._program, shapes, values, self._options).plan()
+
+
+def _bound(entries: Sequence[Input], inputs: Any) -> dict[str, np.ndarray]:
+    """The arguments by name, checked against what the model declares."""
+    if isinstance(inputs, Mapping):
+        named = dict(inputs)
+        unknown = set(named) - {entry.name for entry in entries}
+        if unknown:
+            raise ValueError(f"the model has no input `{min(map(str, unknown))}`")
+    else:
+        given = [inputs] if isinstance(inputs, (np.ndarray, Array)) else list(inputs)
+        required = [entry for entry in entries if not entry.optional]
+        order = required if len(given) == len(required) else list(entries)
+        if not len(required) <= len(given) <= len(entries):
+            raise ValueError(f"the model takes {len(required)} inputs, {len(given)} are given")
+        named = {entry.name: array for entry, array in zip(order, given)}
+    missing = [entry.name for entry in entries if not entry.optional and entry.name not in named]
+    if missing:
+        raise ValueError(f"the input `{missing[0]}` is not given")
+    sizes: dict[str, int] = {}
+    return {entry.name: _argument(entry, named[entry.name], sizes) for entry in entries if entry.name in named}
+
+
+def _argument(entry: Input, value: Any, sizes: dict[str, int]) -> np.ndarray:
+    if isinstance(value, (list, tuple, bool, int, float)):
+        value = np.asarray(value, dtype=entry.dtype)
+    array = np.asarray(value)
+    if array.dtype.newbyteorder("=") != entry.dtype:
+        raise TypeError(f"the input `{entry.name}` is {entry.dtype}, not {array.dtype}; cast it")
+    if not array.dtype.isnative or not array.flags.aligned:
+        array = array.astype(entry.dtype)
+    if entry.extents is None:
+        return array
+    declared = [sizes.get(extent) if isinstance(extent, str) else extent for extent in entry.extents]
+    fits = len(declared) == array.ndim and all(a is None or a == b for a, b in zip(declared, array.shape, strict=False))
+    if not fits:
+        shown = ", ".join("?" if extent is None else str(extent) for extent in entry.extents)
+        raise ValueError(f"the input `{entry.name}` has the shape [{shown}], not {list(array.shape)}")
+    for extent, size in zip(entry.extents, array.shape, strict=True):
+        if isinstance(extent, str):
+            sizes[extent] = size
+    return array
+
+
+def _checked_device(device: str) -> None:
+    if not Backend.supports_device(device):
+        raise ValueError(f"there is no device {device!r}; the one device is {DEVICE!r}")
+
+
+def _checked_options(options: Mapping[str, Any]) -> None:
+    # The engine says what is wrong with an option.
+    Kernel.parse("true", **options)
+
+
+class Backend(base.Backend):
+    """Runs models on this package, by the interface that `onnx.backend.base.Backend` defines.
+
+    >>> import numpy as np, onnx
+    >>> import broadloom.onnx
+    >>> model = onnx.parser.parse_model('''
+    ...     <ir_version: 10, opset_import: ["" : 20]>
+    ...     scaled (float[N] x) => (float[N] y) { half = Constant <value_float = 0.5> ()
+    ...     z = Gelu (x)
+    ...     y = Mul (z, half) }''')
+    >>> prepared = broadloom.onnx.prepare(model)
+    >>> prepared.run([np.array([-1.0, 0.0, 2.0], dtype=np.float32)]).y
+    array([-0.07932763,  0.        ,  0.97724986], dtype=float32)
+    """
+
+    @classmethod
+    def is_compatible(cls, model: ModelProto, device: str = DEVICE, **kwargs: Any) -> bool:
+        """Whether a model would be prepared: it is valid, and all of it is supported, on this device."""
+        try:
+            of_model(model)
+        except (UnsupportedModelError, InvalidModelError, MemoryError):
+            return False
+        return cls.supports_device(device)
+
+    @classmethod
+    def prepare(cls, model: ModelProto, device: str = DEVICE, **kwargs: Any) -> Prepared:
+        """A model that is ready to run. Nothing is computed.
+
+        The options are those of `broadloom.evaluate`: `threads`, `executor`, `vector_width`, `int_division`, `accuracy`,
+        `contract`, `max_bytes`.
+
+        Raises UnsupportedModelError, which lists each operator and type that is not supported; InvalidModelError for a
+        model that breaks a rule of ONNX; LimitError for one of more than a million operators; ValueError for another
+        device than "CPU"; TypeError and ValueError for what are no options.
+        """
+        _checked_device(device)
+        _checked_options(kwargs)
+        if not isinstance(model, ModelProto):
+            raise TypeError(f"expected an onnx.ModelProto, not {type(model).__name__}; onnx.load reads a file")
+        return Prepared(of_model(model), kwargs)
+
+    @classmethod
+    def run_model(cls, model: ModelProto, inputs: Any, device: str = DEVICE, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs of a model for these inputs: `prepare`, and `run`."""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: NodeProto,
+        inputs: Any,
+        device: str = DEVICE,
+        outputs_info: Sequence[tuple[np.dtype[Any], tuple[int, ...]]] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:
+        """The outputs of one node for these inputs, which have the node's order; names that are left out have none.
+
+        `opset_version` is that of the node's domain: the newest one by default. Other options and errors are those of
+        `prepare`; `outputs_info` is not needed.
+        """
+        _checked_device(device)
+        opset = kwargs.pop("opset_version", defs.onnx_opset_version())
+        _checked_options(kwargs)
+        names = list(dict.fromkeys(name for name in node.input if name))
+        given = list(inputs.values()) if isinstance(inputs, Mapping) else list(inputs)
+        if len(given) != len(names):
+            raise ValueError(f"the node has {len(names)} inputs, {len(given)} are given")
+        values = dict(zip(names, map(np.asarray, given), strict=True))
+        dtypes = {name: array.dtype.newbyteorder("=") for name, array in values.items()}
+        foreign = [
+            Unsupported(name, f"it is an input of the dtype {dtype}, which is not supported")
+            for name, dtype in dtypes.items()
+            if dtype not in DTYPES.values()
+        ]
+        if foreign:
+            raise UnsupportedModelError(foreign)
+        program = of_node(node, dtypes, opset)
+        _check_node(node, opset)
+        return Prepared(program, kwargs).run(values)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether a device is the one that there is: "CPU"."""
+        return device.partition(":")[0] == DEVICE
+
+
+def _check_node(node: NodeProto, opset: int) -> None:
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version = onnx.IR_VERSION
+    context.opset_imports = {node.domain: opset}
+    try:
+        onnx.checker.check_node(node, context)
+    except (onnx.checker.ValidationError, ValueError) as error:
+        raise InvalidModelError(str(error)) from None

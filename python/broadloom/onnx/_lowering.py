@@ -1,0 +1,209 @@
+"""From a model's nodes to operators of the table, with the type of every value known.
+
+Functions, those of the model and those that ONNX ships as the body of an operator without a row, are expanded where they
+are called. Nodes come in order, so that a value is defined before it is read, and once: this is checked, as are types and
+dtypes. Whatever is not supported is collected, all of it, and nothing is computed. There is no recursion: nodes that are
+waiting stand in a stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from onnx import AttributeProto, FunctionProto, NodeProto, defs
+
+from broadloom._core import LimitError
+from broadloom.onnx._attributes import by_name, resolved
+from broadloom.onnx._errors import InvalidModelError, Unsupported
+from broadloom.onnx._row import Node
+from broadloom.onnx._schemas import schema_of
+from broadloom.onnx._table import TABLE
+from broadloom.onnx._types import DTYPES
+
+#: As many operators may a model have once its functions are expanded: functions that call functions grow exponentially.
+MAX_NODES = 1_000_000
+
+#: As deep may functions call functions.
+MAX_DEPTH = 500
+
+Opsets = Mapping[str, int]
+
+
+@dataclass
+class Scope:
+    """Where a node stands: the opsets of its graph or function, the names that values have outside, and the callers."""
+
+    opsets: Opsets
+    names: dict[str, str] | None = None
+    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
+    prefix: str = ""
+    #: The functions that are being expanded, from the outermost to the innermost.
+    within: tuple[str, ...] = ()
+    node: str = ""
+
+    def value(self, name: str) -> str:
+        """The name of a value in the program."""
+        if not name or self.names is None:
+            return name
+        # An input that the caller leaves out has the name "", and keeps it.
+        return self.names.setdefault(name, f"{self.prefix}{name}")
+
+
+class Lowering:
+    """A program in the making: `nodes` in order, `types` of all values, and `findings`."""
+
+    def __init__(self, types: Mapping[str, str], functions: Iterable[FunctionProto] = ()) -> None:
+        """A program with these values at its start, and the functions of its model."""
+        self.nodes: list[Node] = []
+        self.types: dict[str, str | None] = dict(types)
+        self.findings: list[Unsupported] = []
+        self._functions = {(f.domain, f.name, f.overload): f for f in functions}
+        self._expanded = 0
+        self._stack: list[tuple[NodeProto, Scope]] = []
+        self._seen = 0
+
+    def run(self, nodes: Sequence[NodeProto], opsets: Opsets) -> None:
+        """Takes the nodes of a graph.
+
+        Raises InvalidModelError, and LimitError for too many nodes.
+        """
+        top = Scope(dict(opsets))
+        self._stack = [(node, top) for node in reversed(nodes)]
+        while self._stack:
+            self._seen += 1
+            if self._seen > MAX_NODES:
+                raise LimitError(f"the model has more than {MAX_NODES} operators once its functions are expanded")
+            self._take(*self._stack.pop())
+
+    def _take(self, proto: NodeProto, scope: Scope) -> None:
+        proto = resolved(proto, scope.attributes)
+        inputs = [scope.value(name) for name in proto.input]
+        outputs = [scope.value(name) for name in proto.output]
+        place = scope.node if scope.within else proto.name
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        for name in inputs:
+            if name and name not in self.types:
+                raise InvalidModelError(
+                    f"{proto.op_type} (node `{place}`): nothing before it defines its input `{name}`: it is missing, or part of a cycle"
+                )
+        for name in outputs:
+            if name and name in self.types:
+                raise InvalidModelError(f"{proto.op_type} (node `{place}`): `{name}` is defined twice")
+        types = [self.types[name] if name else None for name in inputs]
+        function = self._functions.get((domain, proto.op_type, proto.overload))
+        if function is None and domain == "":
+            function = self._functions.get(("ai.onnx", proto.op_type, proto.overload))
+        if function is not None:
+            name = f"{domain}.{proto.op_type}" if domain else proto.op_type
+            self._expand(function, proto, scope, name)
+            return
+        self._operator(proto, scope, domain, inputs, outputs, types)
+
+    def _find(self, proto: NodeProto, scope: Scope, reason: str, version: int | None, outputs: Sequence[str]) -> None:
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        place = scope.node if scope.within else proto.name
+        self.findings.append(
+            Unsupported(proto.op_type, reason, domain, version, place, scope.within[0] if scope.within else "")
+        )
+        for name in outputs:
+            if name:
+                self.types.setdefault(name, None)
+
+    def _operator(
+        self,
+        proto: NodeProto,
+        scope: Scope,
+        domain: str,
+        inputs: list[str],
+        outputs: list[str],
+        types: list[str | None],
+    ) -> None:
+        if domain not in scope.opsets:
+            raise InvalidModelError(f"{proto.op_type} (node `{proto.name}`): the model imports no opset of `{domain}`")
+        opset = scope.opsets[domain]
+        schema = schema_of(proto.op_type, opset, domain)
+        if schema is None:
+            self._find(proto, scope, "there is no such operator, and no function of this name", opset, outputs)
+            return
+        version = schema.version
+        if schema.is_deprecated:
+            self._find(proto, scope, f"opset {opset} has it no more", version, outputs)
+            return
+        row = TABLE.get(proto.op_type) if domain == "" else None
+        if row is None:
+            body = schema.body(proto, opset, types)
+            if body is None:
+                self._find(proto, scope, "the operator is not supported", version, outputs)
+            else:
+                self._expand(body, proto, scope, proto.op_type, schema.defaults())
+            return
+        node = Node(
+            proto.op_type,
+            proto.name if not scope.within else scope.node,
+            version,
+            schema.attributes_of(proto),
+            tuple(inputs),
+            tuple(outputs),
+            within=scope.within[0] if scope.within else "",
+            domain=domain,
+        )
+        refusal = row.refuses(node) if row.refuses is not None else None
+        if refusal is not None:
+            self._find(proto, scope, refusal, version, outputs)
+            return
+        bound = schema.bound(node, types)
+        made = schema.results(node, bound, row.gives(node, types) if row.gives is not None else ())
+        for name, kind in zip(outputs, made, strict=True):
+            if name:
+                self.types[name] = kind
+        foreign = sorted({kind for kind in (*types, *made) if kind is not None and kind not in DTYPES})
+        if foreign:
+            self._find(proto, scope, f"the type {', '.join(foreign)} is not supported", version, ())
+        self.nodes.append(replace(node, types=tuple(made)))
+
+    def _expand(
+        self,
+        function: FunctionProto,
+        proto: NodeProto,
+        scope: Scope,
+        name: str,
+        defaults: Mapping[str, AttributeProto] | None = None,
+    ) -> None:
+        """Puts the nodes of a function in the place of its call; `defaults` are those of an operator's attributes."""
+        if name in scope.within:
+            raise InvalidModelError(f"the function {name} calls itself: {' → '.join((*scope.within, name))}")
+        if len(proto.input) > len(function.input) or len(proto.output) > len(function.output):
+            raise InvalidModelError(
+                f"{name} (node `{proto.name}`): {len(proto.input)} inputs, {len(proto.output)} outputs"
+            )
+        self._expanded += 1
+        names = {formal: "" for formal in function.input}
+        names |= {formal: scope.value(actual) for formal, actual in zip(function.input, proto.input)}
+        inputs = set(function.input)
+        for formal, actual in zip(function.output, proto.output):
+            if actual and formal not in inputs:
+                names[formal] = scope.value(actual)
+        if len(scope.within) >= MAX_DEPTH:
+            raise LimitError(f"functions call functions more than {MAX_DEPTH} deep")
+        given = {**(defaults or {}), **by_name(function.attribute_proto), **by_name(proto.attribute)}
+        opsets = {opset.domain if opset.domain != "ai.onnx" else "": opset.version for opset in function.opset_import}
+        if defaults is not None:
+            # A body that ONNX ships may leave out the opset that it is written for.
+            opsets.setdefault("", scope.opsets.get("", defs.onnx_opset_version()))
+        inner = Scope(
+            opsets,
+            names,
+            given,
+            f"{name}#{self._expanded}/",
+            (*scope.within, name),
+            scope.node if scope.within else proto.name,
+        )
+        # A result that is an input as it came.
+        for formal, actual in zip(function.output, proto.output):
+            if actual and formal in inputs:
+                copy = NodeProto(op_type="Identity", input=[formal], output=[f"#{formal}"])
+                inner.names = inner.names or {}
+                inner.names[f"#{formal}"] = scope.value(actual)
+                self._stack.append((copy, inner))
+        self._stack.extend((node, inner) for node in reversed(function.node))

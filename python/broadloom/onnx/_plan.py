@@ -1,0 +1,267 @@
+"""A program for arguments of certain shapes, as kernels that later runs of the same shapes use again.
+
+Operators become expressions of the arguments, so that chains of them are one fused loop. Values that are known when a plan is
+made (constants, shapes, and what follows from them) are computed then. An argument whose values decide a shape is known
+in that sense, too: a plan holds for these values alone; where it is large, the plan is for one run. A `Concat` cuts the
+kernel: what is before it is computed into its places in one new array, which is an argument of what comes after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from broadloom import _core
+from broadloom._core import Handle, Kernel
+from broadloom.onnx._constants import is_literal, of_array
+from broadloom.onnx._program import Program
+from broadloom.onnx._row import Call, Node, Row
+from broadloom.onnx._shapes import concat_axis, extents
+from broadloom.onnx._table import TABLE
+
+Options = Mapping[str, Any]
+
+
+class ValuesNeeded(Exception):
+    """The values of these inputs have to be known for a plan."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        """The names of inputs."""
+        super().__init__()
+        self.names = names
+
+
+@dataclass
+class Step:
+    """A kernel, the slots that it reads, and those that it fills; or parts of one new array, along an axis."""
+
+    kernel: Kernel
+    sources: list[int]
+    targets: list[int]
+    #: The shape and dtype of the array whose parts the results are, the slot for it, and the parts.
+    whole: tuple[tuple[int, ...], np.dtype[Any], int] | None = None
+    parts: list[tuple[Any, ...]] = field(default_factory=list)
+    #: The dtype that the array's memory is read as.
+    read_as: np.dtype[Any] | None = None
+
+    def run(self, slots: list[np.ndarray | None]) -> None:
+        """Fills the slots."""
+        arguments = [slots[number] for number in self.sources]
+        if self.whole is None:
+            for number, values in zip(self.targets, self.kernel.run(arguments), strict=True):  # type: ignore[arg-type]
+                slots[number] = values
+            return
+        shape, dtype, slot = self.whole
+        buffer = np.empty(shape, dtype)
+        regions = [buffer[part] for part in self.parts]
+        self.kernel.run(arguments, out=regions)  # type: ignore[arg-type]
+        slots[slot] = buffer if self.read_as is None else buffer.view(self.read_as)
+        for number, region in zip(self.targets, regions, strict=True):
+            slots[number] = region
+
+
+@dataclass
+class Plan:
+    """Steps over numbered slots. A slot has the values of an argument, of a constant, or what a step fills it with."""
+
+    arguments: list[tuple[int, str]]
+    constants: list[tuple[int, np.ndarray]]
+    slots: int
+    steps: list[Step]
+    #: For each output the slot that has it, or its values.
+    outputs: list[int | np.ndarray]
+
+    def run(self, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """The outputs for arguments of the shapes that the plan is for."""
+        slots: list[np.ndarray | None] = [None] * self.slots
+        for number, name in self.arguments:
+            slots[number] = values[name]
+        for number, constant in self.constants:
+            slots[number] = constant
+        for step in self.steps:
+            step.run(slots)
+        made: list[np.ndarray] = []
+        for output in self.outputs:
+            found = output.copy() if isinstance(output, np.ndarray) else slots[output]
+            assert found is not None
+            made.append(found)
+        return made
+
+
+class Tracer:
+    """Builds a plan: values by name, as handles.
+
+    A value is known if its handle is none of an input of kernels. What is generated (a literal, a range) is part of a kernel
+    as it is; other known values become inputs of kernels where they meet unknown ones.
+    """
+
+    def __init__(
+        self, program: Program, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, np.ndarray], options: Options
+    ) -> None:
+        """A tracer of a program for arguments of these shapes, of which some are known."""
+        self._program = program
+        self._options = options
+        self._handles: dict[str, Handle] = {}
+        self._generated: set[str] = set()
+        #: Inputs of kernels, by slot.
+        self._inputs: dict[int, Handle] = {}
+        self._promoted: dict[str, Handle] = {}
+        self._values: dict[str, np.ndarray] = {}
+        self._makers: dict[str, Node] = {}
+        self._wholes: dict[str, int] = {}
+        self._steps: list[Step] = []
+        self._arguments: list[tuple[int, str]] = []
+        self._constants: list[tuple[int, np.ndarray]] = []
+        self._slots = 0
+        for entry in program.inputs:
+            if entry.name in shapes and entry.name not in known:
+                self._arguments.append((self._slots, entry.name))
+                self._handles[entry.name] = self._input(entry.dtype, shapes[entry.name])
+        for name, values in {**program.constants, **known}.items():
+            if name not in self._handles:
+                self._know(name, values)
+
+    def plan(self) -> Plan:
+        """The plan.
+
+        Raises ValuesNeeded, and the errors of operators, with their names.
+        """
+        for node in self._program.nodes:
+            try:
+                self._build(node, TABLE[node.operator])
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"{node}: {error}") from None
+        outputs = self._finish()
+        return Plan(self._arguments, self._constants, self._slots, self._steps, outputs)
+
+    def _input(self, dtype: np.dtype[Any], shape: Sequence[int]) -> Handle:
+        """An input of kernels that has the values of a new slot."""
+        handle = Handle.input(f"x{self._slots}", dtype, list(shape))
+        self._inputs[self._slots] = handle
+        self._slots += 1
+        return handle
+
+    def _know(self, name: str, values: np.ndarray) -> None:
+        self._handles[name] = of_array(values)
+        # Plans share the memory of a model's weights.
+        self._values[name] = values
+        if is_literal(values):
+            self._generated.add(name)
+
+    def _build(self, node: Node, row: Row) -> None:
+        names = [name if number not in row.reads else "" for number, name in enumerate(node.inputs)]
+        is_open = any(self._handles[name].is_symbolic for name in names if name)
+        operands = [(self._usable(name) if is_open else self._handles[name]) if name else None for name in names]
+        call = Call(node, self._read)
+        if is_open and node.operator in ("Concat", "BitCast"):
+            self._cut(call, names, [x for x in operands if x is not None])
+            return
+        made = row.build(call, *operands)
+        results = [made] if isinstance(made, Handle) else list(made)
+        generated = row.generates
+        if generated is None:
+            generated = any(names) and all(name in self._generated for name in names if name)
+        for name, handle in zip(node.outputs, results):
+            if not name:
+                continue
+            self._handles[name] = handle
+            self._makers[name] = node
+            if generated:
+                self._generated.add(name)
+            elif not handle.is_symbolic and handle.size == 1:
+                # One number is a literal, which rewrites see.
+                self._know(name, self._read(name))
+
+    def _usable(self, name: str) -> Handle:
+        """A value as an operand beside unknown ones."""
+        handle = self._handles[name]
+        if handle.is_symbolic or name in self._generated:
+            return handle
+        if name not in self._promoted:
+            values = self._read(name)
+            self._constants.append((self._slots, values))
+            self._promoted[name] = self._input(values.dtype, values.shape)
+        return self._promoted[name]
+
+    def _read(self, name: str) -> np.ndarray:
+        """The values of what is known; ValuesNeeded of what is not."""
+        if name not in self._values:
+            handle = self._handles[name]
+            if handle.is_symbolic:
+                raise ValuesNeeded(self._origins(name))
+            self._values[name] = handle.evaluate(None, **self._options).to_numpy()
+        return self._values[name]
+
+    def _origins(self, name: str) -> frozenset[str]:
+        """The arguments that an unknown value is computed of."""
+        arguments = {name for _, name in self._arguments}
+        waiting, seen, found = [name], {name}, set()
+        while waiting:
+            one = waiting.pop()
+            if one in arguments:
+                found.add(one)
+            elif one in self._makers:
+                new = {x for x in self._makers[one].inputs if x and x not in seen and self._handles[x].is_symbolic}
+                seen |= new
+                waiting.extend(new)
+        return frozenset(found)
+
+    def _cut(self, call: Call, names: Sequence[str], operands: Sequence[Handle]) -> None:
+        """Computes operands into their places in one array, which is an input of the kernels that follow, as they are."""
+        shapes = [extents(x) for x in operands]
+        axis, whole = concat_axis(call, shapes) if len(shapes) > 1 else (0, list(shapes[0]))
+        parts: list[tuple[Any, ...]] = []
+        start = 0
+        for shape in shapes if len(shapes) > 1 else ():
+            parts.append((*[slice(None)] * axis, slice(start, start + shape[axis])))
+            start += shape[axis]
+        parts = parts or [(Ellipsis,)]
+        kernel, sources = self._kernel(operands)
+        dtype = operands[0].dtype
+        targets = []
+        for name, x, shape in zip((name for name in names if name), operands, shapes, strict=True):
+            targets.append(self._slots)
+            place = self._input(dtype, shape)
+            if x.is_symbolic and name in self._makers:
+                self._handles[name] = place
+        result = call.node.outputs[0]
+        result_dtype = call.result_dtype()
+        read_as = None if result_dtype == dtype else result_dtype
+        step = Step(kernel, sources, targets, (tuple(whole), dtype, self._slots), parts, read_as)
+        self._wholes[result] = self._slots
+        self._handles[result] = self._input(result_dtype, whole)
+        self._makers[result] = call.node
+        self._steps.append(step)
+
+    def _kernel(self, roots: Sequence[Handle]) -> tuple[Kernel, list[int]]:
+        named = [(f"r{number}", handle) for number, handle in enumerate(roots)]
+        return Kernel(named, list(self._inputs.values()), **self._options), list(self._inputs)
+
+    def _finish(self) -> list[int | np.ndarray]:
+        """The last kernel, and where each output is found."""
+        outputs: list[int | np.ndarray] = []
+        roots: list[Handle] = []
+        targets: list[int] = []
+        taken: set[int] = set()
+        sources_end = self._slots
+        known = [x for x in self._program.outputs if not self._handles[x].is_symbolic]
+        values = _core.evaluate_many([self._handles[x] for x in known], None, **self._options) if known else []
+        found = {name: made.to_numpy() for name, made in zip(known, values, strict=True)}
+        for name in self._program.outputs:
+            if name in found:
+                outputs.append(found[name])
+            elif name in self._wholes and self._wholes[name] not in taken:
+                taken.add(self._wholes[name])
+                outputs.append(self._wholes[name])
+            else:
+                roots.append(self._handles[name])
+                targets.append(sources_end + len(targets))
+                outputs.append(targets[-1])
+        if roots:
+            kernel, sources = self._kernel(roots)
+            self._steps.append(Step(kernel, sources, targets))
+            self._slots += len(targets)
+        return outputs

@@ -1,0 +1,96 @@
+"""The row of an operator in the table, and what its function is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from broadloom._core import Handle
+from broadloom.onnx._types import DTYPES, DType
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator of a model, its function bodies expanded: values by name, "" for what is left out.
+
+    `version` is the since-version of its schema; `attributes` has the schema's defaults in it. `types` are those of the
+    outputs.
+    """
+
+    operator: str
+    name: str
+    version: int
+    attributes: dict[str, Any]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    types: tuple[str | None, ...] = ()
+    within: str = ""
+    domain: str = ""
+
+    def __str__(self) -> str:
+        shown = f"{self.operator} (node `{self.name}`)" if self.name else self.operator
+        return f"{shown} of {self.within}" if self.within else shown
+
+
+class Call:
+    """An operator that is being built: its node, and the values of the inputs that its row reads."""
+
+    __slots__ = ("_read", "node")
+
+    def __init__(self, node: Node, read: Callable[[str], np.ndarray]) -> None:
+        """A call of a node; `read` gives the values of what has a name."""
+        self.node = node
+        self._read = read
+
+    @property
+    def version(self) -> int:
+        """The since-version of the operator's schema."""
+        return self.node.version
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute, or its default in the schema, or this one."""
+        return self.node.attributes.get(name, default)
+
+    def has(self, number: int) -> bool:
+        """Whether an optional input is given."""
+        return number < len(self.node.inputs) and bool(self.node.inputs[number])
+
+    def array(self, number: int) -> np.ndarray | None:
+        """The values of an input; None if it is not given."""
+        return self._read(self.node.inputs[number]) if self.has(number) else None
+
+    def integers(self, number: int) -> list[int] | None:
+        """The values of an input that decides a shape, as numbers of Python's; None if it is not given."""
+        values = self.array(number)
+        return None if values is None else [int(x) for x in values.reshape(-1)]
+
+    def result_dtype(self, number: int = 0) -> DType:
+        """The dtype of an output."""
+        name = self.node.types[number]
+        assert name is not None
+        return DTYPES[name]
+
+
+Built = Handle | Sequence[Handle]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operator of ONNX: how it is built of the engine's functions, for every version of its schema.
+
+    `build` takes the call and a handle per input, None for those that are left out or in `reads`: the inputs whose
+    values decide a shape. `gives` are the types of outputs that the schema leaves open, by node and input types.
+    `refuses` says why a node does not run, if so. `note` says what ONNX has otherwise than the engine.
+    """
+
+    name: str
+    build: Callable[..., Built]
+    reads: tuple[int, ...] = ()
+    gives: Callable[[Node, Sequence[str | None]], Sequence[str | None]] | None = None
+    refuses: Callable[[Node], str | None] | None = None
+    note: str = ""
+    #: Whether what it makes is a function of an index and numbers, in no memory; None if it is where its operands are.
+    generates: bool | None = None

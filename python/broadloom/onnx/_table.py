@@ -1,0 +1,22 @@
+"""The table of operators: one row each. A new operator is a row of the module that its kind has, and nothing else."""
+
+from __future__ import annotations
+
+from broadloom.onnx import _activations, _constants, _elementwise, _normalization, _reductions, _shapes
+from broadloom.onnx._row import Row
+
+#: The modules of rows, by what the docs call them.
+KINDS: dict[str, tuple[Row, ...]] = {
+    "Element by element": _elementwise.ROWS,
+    "Activations": _activations.ROWS,
+    "Reductions": _reductions.ROWS,
+    "Softmax": _normalization.SOFTMAX,
+    "Normalisations": _normalization.ROWS,
+    "Shapes": _shapes.ROWS,
+    "Constants": _constants.ROWS,
+}
+
+#: The rows by name; all are of ONNX's own domain.
+TABLE: dict[str, Row] = {row.name: row for rows in KINDS.values() for row in rows}
+
+assert len(TABLE) == sum(map(len, KINDS.values()))
