@@ -303,15 +303,14 @@ class Array(Buffered, NumpyMethods):
         return schema_capsule(self.dtype)
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        # A consumer that asks for another type is given this one, as the interface allows, and casts it.
         from broadloom._arrow_interface import array_capsules
 
-        return array_capsules(self)
+        return array_capsules(self, None, requested_schema)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         from broadloom._arrow_interface import stream_capsule
 
-        return stream_capsule(self)
+        return stream_capsule(self, None, requested_schema)
 
     # Arithmetic.
 

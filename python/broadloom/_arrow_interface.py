@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from broadloom import _core
+from broadloom import _reductions as reductions
 from broadloom._array import Array
-from broadloom._dtypes import ALL
+from broadloom._dtypes import ALL, astype
 from broadloom._evaluation import evaluate
 
 #: Names of types, by their formats; parameters of the other types are in `_type_name`.
@@ -75,16 +76,28 @@ def schema_capsule(dtype: np.dtype[Any]) -> object:
     return _core.arrow_schema(dtype)
 
 
-def array_capsules(values: Array, validity: Array | None = None) -> tuple[object, object]:
+def array_capsules(values: Array, validity: Array | None = None, requested: object = None) -> tuple[object, object]:
     """The type and the elements of an array of one axis: `__arrow_c_array__`. All of them are computed, and kept by the array.
 
-    The memory is lent, and stays until the consumer releases it. ValueError for an array that has not one axis.
+    The memory is lent, and stays until the consumer releases it. Another type that the consumer asks for is given if it holds all
+    of the values, or rounds floats; else the array's own. ValueError for an array that has not one axis.
     """
+    dtype, array = _lent(values, validity, requested)
+    return schema_capsule(dtype), array
+
+
+def stream_capsule(values: Array, validity: Array | None = None, requested: object = None) -> object:
+    """A stream of one array: `__arrow_c_stream__`. As `array_capsules`."""
+    return _core.arrow_stream(*_lent(values, validity, requested))
+
+
+def _lent(values: Array, validity: Array | None, requested: object) -> tuple[np.dtype[Any], object]:
     values._concrete("an array of Arrow's")
     if values.ndim != 1:
         raise ValueError(
             f"an array of Arrow's has one axis, this one {values.ndim}: give one of its rows, or reshape it"
         )
+    values = _converted(values, validity, requested)
     # What they have in common is computed once.
     evaluate(*(array for array in (values, validity) if array is not None))
     elements = np.asarray(values)
@@ -93,13 +106,19 @@ def array_capsules(values: Array, validity: Array | None = None) -> tuple[object
     valid = None if validity is None else np.asarray(validity)
     null_count = 0 if valid is None else length - int(np.count_nonzero(valid))
     bitmap = _packed(valid) if valid is not None and null_count else None
-    dtype = elements.dtype
-    return schema_capsule(dtype), _core.arrow_array(dtype, length, null_count, memory, bitmap)
+    return elements.dtype, _core.arrow_array(elements.dtype, length, null_count, memory, bitmap)
 
 
-def stream_capsule(values: Array, validity: Array | None = None) -> object:
-    """A stream of one array: `__arrow_c_stream__`. As `array_capsules`."""
-    return _core.arrow_stream(values.dtype, array_capsules(values, validity)[1])
+def _converted(values: Array, validity: Array | None, requested: object) -> Array:
+    """The values in the type that a consumer asks for, if that loses nothing but digits of floats."""
+    wanted = None if requested is None else _core.arrow_field(requested)[1]
+    if wanted is None or wanted == values.dtype:
+        return values
+    made = astype(values, wanted)
+    if values.dtype.kind == wanted.kind == "f":
+        return made
+    is_same = astype(made, values.dtype) == values
+    return made if reductions.all(is_same if validity is None else is_same | ~validity) else values
 
 
 def _packed(bools: np.ndarray) -> np.ndarray:

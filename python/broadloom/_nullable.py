@@ -94,7 +94,7 @@ def _chosen(condition: Any, x: Any, y: Any) -> tuple[Array, Masks]:
         null = full((), False, dtype=other.dtype) if other.dtype.kind == "b" else full((), 0, dtype=other.dtype)
         x, y = (null, y) if x is None else (x, null)
     made = elementwise.where(chooses, x, y)
-    if of_x == of_y == ():
+    if not of_x and not of_y:
         return made, of_condition
     if of_x and len(of_x) == len(of_y) and all(a is b for a, b in zip(of_x, of_y)):
         return made, united(of_condition, of_x)

@@ -158,10 +158,10 @@ class NullableArray(OverArrays):
         return filled
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if copy is False and self.null_count:
-            raise ValueError("a copy is needed to make NaN of nulls")
-        made = np.asarray(self.to_numpy(), dtype=dtype)
-        return made.copy() if copy else made
+        nulls = self.null_count
+        if nulls:
+            raise ValueError(f"{nulls} elements are null, which would be lost; see to_numpy, fill_null and drop_null")
+        return self.values.__array__(dtype, copy)
 
     def item(self) -> bool | int | float | None:
         """The value of an array of one element; None if it is null. ValueError for another number of elements."""
@@ -466,12 +466,12 @@ class NullableArray(OverArrays):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         from broadloom._arrow_interface import array_capsules
 
-        return array_capsules(self.values, self._validity())
+        return array_capsules(self.values, self._validity(), requested_schema)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         from broadloom._arrow_interface import stream_capsule
 
-        return stream_capsule(self.values, self._validity())
+        return stream_capsule(self.values, self._validity(), requested_schema)
 
 
 #: What operators take beside an array with nulls.

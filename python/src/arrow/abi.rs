@@ -114,9 +114,22 @@ impl<T: Struct> Owned<T> {
 
 impl<T: Struct> Drop for Owned<T> {
     fn drop(&mut self) {
-        if let Some(release) = *self.0.release() {
-            // SAFETY: `release` is not null, so that the struct is this owner's, and is released here for the first time.
-            unsafe { release(self.pointer()) };
+        let Some(release) = *self.0.release() else { return };
+        let pointer = self.pointer();
+        // SAFETY: `release` is not null, so that the struct is this owner's, and is released here for the first time.
+        let call = || unsafe { release(pointer) };
+        // Objects die while an exception is under way, which code of Python's in `release` must neither see nor change.
+        let attached = Python::try_attach(|_| {
+            let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+            // SAFETY: the thread is attached. What is fetched is given back.
+            unsafe {
+                ffi::PyErr_Fetch(&mut kind, &mut value, &mut trace);
+                call();
+                ffi::PyErr_Restore(kind, value, trace);
+            }
+        });
+        if attached.is_none() {
+            call();
         }
     }
 }
