@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import numpy as np
@@ -26,5 +27,9 @@ def test_examples_of_a_module(name: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page(page: Path) -> None:
+    for package in sorted(
+        set(re.findall(r"^>>> (?:import|from) (\w+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+    ):
+        pytest.importorskip(package)
     outcome = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, globs={"np": np, "bl": bl})
     assert outcome.failed == 0

@@ -7,13 +7,14 @@ import sys
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 import broadloom as bl
 from broadloom.arrow import NullableArray
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+pd = pytest.importorskip("pandas")
 
 TYPES = [
     pa.bool_(),
