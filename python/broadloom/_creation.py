@@ -70,7 +70,7 @@ def asarray(
     wanted = None if dtype is None else dtype_of(dtype)
     if isinstance(obj, Array):
         return _of_array(obj, wanted, copy)
-    if not isinstance(obj, np.ndarray) and _is_of_arrow(obj):
+    if not isinstance(obj, np.ndarray) and is_of_arrow(obj):
         from broadloom.arrow import without_nulls
 
         return _of_array(without_nulls("asarray", obj, copy), wanted, copy)
@@ -83,7 +83,8 @@ def _has_only_dlpack(obj: Any) -> bool:
     return hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__") and not hasattr(obj, "__array_interface__")
 
 
-def _is_of_arrow(obj: Any) -> bool:
+def is_of_arrow(obj: Any) -> bool:
+    """Whether an object is taken by Arrow's interface, rather than as an array of NumPy's."""
     # A column of pandas, which gives a stream of Arrow's too, has NaN where it gives nulls.
     return hasattr(obj, "__arrow_c_array__") or (hasattr(obj, "__arrow_c_stream__") and not hasattr(obj, "__array__"))
 

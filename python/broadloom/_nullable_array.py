@@ -11,7 +11,7 @@ import numpy as np
 from broadloom import _elementwise as elementwise
 from broadloom import _nullable
 from broadloom._array import Array, OverArrays
-from broadloom._creation import asarray
+from broadloom._creation import asarray, is_of_arrow
 from broadloom._dtypes import astype
 from broadloom._evaluation import evaluate
 from broadloom._manipulation import broadcast_to
@@ -23,7 +23,7 @@ from broadloom._operands import has_mask
 class NullableArray(OverArrays):
     """A lazy array whose elements may be null: `values`, and a mask, `validity`, that is true where they are valid.
 
-    `values` are anything that `bl.asarray` takes, or a NullableArray or masked array of NumPy's; `validity` are bools that broadcast
+    `values` are anything that `bl.asarray` or `bl.from_arrow` takes, or a masked array of NumPy's; `validity` are bools that broadcast
     to their shape, or None if all are valid. TypeError for a mask of another dtype, ValueError for one of another shape.
 
     Operators and functions of elements, as `bl.exp(x)`, give null where an operand is null; `&` and `|` of bools follow Kleene's logic,
@@ -51,6 +51,10 @@ class NullableArray(OverArrays):
     _mask: Array | None
 
     def __init__(self, values: Any, validity: Any = None) -> None:
+        if not isinstance(values, (np.ndarray, Array, OverArrays)) and is_of_arrow(values):
+            from broadloom.arrow import from_arrow
+
+            values = from_arrow(values, nullable=True)
         if has_mask(type(values)):
             values, own = np.ma.getdata(values), _nullable.united((asarray(~np.ma.getmaskarray(values)),))
         else:

@@ -463,6 +463,25 @@ def test_numbers_of_python() -> None:
         hash(x)
 
 
+def test_arrays_of_pyarrow_as_arguments() -> None:
+    x = pa.array([1, None, 3])
+    assert NullableArray(x).tolist() == [1, None, 3]
+    assert NullableArray([5, 6, 7]).filter(pa.array([True, None, True])).tolist() == [5, 7]
+    assert NullableArray([5, 6, 7]).take(x[:2]).tolist() == [6, None]
+    assert bl.arrow.is_null(x).tolist() == [False, True, False]
+    assert bl.arrow.fill_null(x, 0).tolist() == [1, 0, 3] and bl.arrow.drop_null(x).tolist() == [1, 3]
+    assert NullableArray(pa.array([1, 2]), pa.array([True, False])).tolist() == [1, None]
+
+
+def test_numpys_promotion() -> None:
+    x = NullableArray([1, 2], [True, False])
+    with pytest.raises(TypeError, match="astype"):
+        x * 2.5
+    with bl.set_options(promotion="numpy"):
+        assert (x * 2.5).tolist() == [2.5, None] and bl.exp(x).dtype == np.float64
+        assert int((x > 0).sum()) == 1
+
+
 def test_construction() -> None:
     masked = np.ma.masked_array([1, 2, 3], [False, True, False])
     assert NullableArray(masked).tolist() == [1, None, 3]
