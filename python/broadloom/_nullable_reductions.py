@@ -85,16 +85,16 @@ def _extent(values: Array, axis: Axis) -> int:
 def _total(values: Array, mask: Array | None, name: str, along: dict[str, Any], dtype: Any = None) -> Array:
     """A sum or product."""
     if mask is not None:
-        # -0 is what changes no sum of floats.
-        neutral = 1 if name == "prod" else -0.0 if values.dtype.kind == "f" else 0
-        if values.dtype.kind != "b":
-            values = where(mask, values, neutral)
+        # -0 is what changes no sum of floats. Bools are added under NumPy's promotion only.
+        neutral = {"b": name == "prod", "f": 1 if name == "prod" else -0.0}.get(values.dtype.kind, int(name == "prod"))
+        values = where(mask, values, neutral)
     return (
         reductions.sum(values, dtype=dtype, **along) if name == "sum" else reductions.prod(values, dtype=dtype, **along)
     )
 
 
 def _extreme(values: Array, mask: Array | None, name: str, along: dict[str, Any]) -> Array:
+    # Of bools there are no extremes, which is said below.
     if mask is not None and values.dtype.kind != "b":
         if values.dtype.kind == "f":
             neutral: float = inf if name == "min" else -inf
