@@ -82,8 +82,8 @@ def array_capsules(values: Array, validity: Array | None = None, requested: obje
     The memory is lent, and stays until the consumer releases it. Another type that the consumer asks for is given if it holds all
     of the values, or rounds floats; else the array's own. ValueError for an array that has not one axis.
     """
-    dtype, array = _lent(values, validity, requested)
-    return schema_capsule(dtype), array
+    lent = _lent(values, validity, requested)
+    return schema_capsule(lent[0]), _core.arrow_array(*lent)
 
 
 def stream_capsule(values: Array, validity: Array | None = None, requested: object = None) -> object:
@@ -91,7 +91,10 @@ def stream_capsule(values: Array, validity: Array | None = None, requested: obje
     return _core.arrow_stream(*_lent(values, validity, requested))
 
 
-def _lent(values: Array, validity: Array | None, requested: object) -> tuple[np.dtype[Any], object]:
+def _lent(
+    values: Array, validity: Array | None, requested: object
+) -> tuple[np.dtype[Any], int, int, np.ndarray, np.ndarray | None]:
+    """The dtype, the length, the number of nulls, and the memory of values and bitmap."""
     values._concrete("an array of Arrow's")
     if values.ndim != 1:
         raise ValueError(
@@ -106,7 +109,7 @@ def _lent(values: Array, validity: Array | None, requested: object) -> tuple[np.
     valid = None if validity is None else np.asarray(validity)
     null_count = 0 if valid is None else length - int(np.count_nonzero(valid))
     bitmap = _packed(valid) if valid is not None and null_count else None
-    return elements.dtype, _core.arrow_array(elements.dtype, length, null_count, memory, bitmap)
+    return elements.dtype, length, null_count, memory, bitmap
 
 
 def _converted(values: Array, validity: Array | None, requested: object) -> Array:

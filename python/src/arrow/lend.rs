@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::abi::{
-    ArrowArray, ArrowArrayStream, ArrowSchema, NULLABLE, Owned, Struct, bits_of, capsule, format_of, taken,
+    ArrowArray, ArrowArrayStream, ArrowSchema, NULLABLE, Owned, Struct, bits_of, capsule, format_of,
 };
 use crate::dtype;
 use crate::memory::NumpyMemory;
@@ -43,9 +43,9 @@ struct Lent {
     buffers: [*const c_void; 2],
 }
 
-/// Releases an array of [`arrow_array`], on any thread, attached to Python or not.
+/// Releases an array of [`lent`], on any thread, attached to Python or not.
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: the consumer gives the struct that it owns, and with it what `arrow_array` leaked into it, once.
+    // SAFETY: the consumer gives the struct that it owns, and with it what `lent` leaked into it, once.
     let lent = unsafe {
         (*array).release = None;
         (*array).private_data.cast::<Lent>()
@@ -61,20 +61,18 @@ pub fn arrow_schema<'py>(py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult
     capsule(py, Owned(schema(dtype::extract(dtype)?)))
 }
 
-/// A capsule of `length` elements of a dtype, of which `null_count` are null.
+/// `length` elements of a dtype, of which `null_count` are null.
 ///
 /// `values` has the elements (of bool, bits in bytes) and `validity` a bit for each, both in row-major order. Their memory is lent.
-#[pyfunction]
-pub fn arrow_array<'py>(
-    py: Python<'py>,
-    dtype: &Bound<'py, PyAny>,
+fn lent(
+    dtype: DType,
     length: usize,
     null_count: usize,
-    values: &Bound<'py, PyUntypedArray>,
-    validity: Option<&Bound<'py, PyUntypedArray>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let bits = bits_of(dtype::extract(dtype)?);
-    let address = |array: &Bound<'py, PyUntypedArray>, bits: usize| {
+    values: &Bound<'_, PyUntypedArray>,
+    validity: Option<&Bound<'_, PyUntypedArray>>,
+) -> PyResult<Owned<ArrowArray>> {
+    let bits = bits_of(dtype);
+    let address = |array: &Bound<'_, PyUntypedArray>, bits: usize| {
         let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
         let needed = length.checked_mul(bits).map(|bits| bits.div_ceil(8));
         let fits = needed.is_some_and(|needed| needed <= memory.packed_bytes());
@@ -92,7 +90,7 @@ pub fn arrow_array<'py>(
     let lent = Box::into_raw(Box::new(Lent { owners, buffers }));
     // SAFETY: the box is alive until it is released.
     let buffers = unsafe { (&raw mut (*lent).buffers).cast() };
-    let array = ArrowArray {
+    Ok(Owned(ArrowArray {
         length: length as i64,
         null_count: null_count as i64,
         offset: 0,
@@ -103,8 +101,20 @@ pub fn arrow_array<'py>(
         dictionary: ptr::null_mut(),
         release: Some(release_array),
         private_data: lent.cast(),
-    };
-    capsule(py, Owned(array))
+    }))
+}
+
+/// A capsule of an array of [`lent`].
+#[pyfunction]
+pub fn arrow_array<'py>(
+    py: Python<'py>,
+    dtype: &Bound<'py, PyAny>,
+    length: usize,
+    null_count: usize,
+    values: &Bound<'py, PyUntypedArray>,
+    validity: Option<&Bound<'py, PyUntypedArray>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    capsule(py, lent(dtype::extract(dtype)?, length, null_count, values, validity)?)
 }
 
 /// What a stream of [`arrow_stream`] has yet to give.
@@ -113,14 +123,18 @@ struct Chunk {
     array: Owned<ArrowArray>,
 }
 
-/// A capsule of a stream of one array, which is taken out of its capsule.
+/// A capsule of a stream of one array of [`lent`].
 #[pyfunction]
 pub fn arrow_stream<'py>(
     py: Python<'py>,
     dtype: &Bound<'py, PyAny>,
-    array: &Bound<'py, PyAny>,
+    length: usize,
+    null_count: usize,
+    values: &Bound<'py, PyUntypedArray>,
+    validity: Option<&Bound<'py, PyUntypedArray>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let chunk = Chunk { dtype: dtype::extract(dtype)?, array: taken(array)? };
+    let dtype = dtype::extract(dtype)?;
+    let chunk = Chunk { dtype, array: lent(dtype, length, null_count, values, validity)? };
     let stream = ArrowArrayStream {
         get_schema: Some(get_schema),
         get_next: Some(get_next),
