@@ -16,6 +16,7 @@ from broadloom import (
     _manipulation,
     _reductions,
     _through_numpy,
+    arrow,
     fft,
     linalg,
 )
@@ -36,6 +37,7 @@ from broadloom._promotion import set_options
 from broadloom._reductions import *
 from broadloom._through_numpy import *
 from broadloom._tracing import TracerError
+from broadloom.arrow import from_arrow
 
 __array_api_version__ = "2024.12"
 
@@ -57,10 +59,12 @@ __all__ = [
     "TracerError",
     "__array_api_version__",
     "__array_namespace_info__",
+    "arrow",
     "e",
     "evaluate",
     "explain",
     "fft",
+    "from_arrow",
     "inf",
     "jit",
     "linalg",

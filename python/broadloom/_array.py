@@ -300,6 +300,23 @@ class Array(Buffered, NumpyMethods):
 
         return dlpack_device(self)
 
+    # Arrow: as for DLPack, the memory is exported by `_arrow_interface`.
+
+    def __arrow_c_schema__(self) -> object:
+        from broadloom._arrow_interface import schema_capsule
+
+        return schema_capsule(self.dtype)
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        from broadloom._arrow_interface import array_capsules
+
+        return array_capsules(self, None, requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        from broadloom._arrow_interface import stream_capsule
+
+        return stream_capsule(self, None, requested_schema)
+
     # Arithmetic.
 
     def __abs__(self, /) -> Array:
@@ -513,6 +530,21 @@ class Array(Buffered, NumpyMethods):
         return html(self)
 
 
+class OverArrays:
+    """A class that is made of arrays, such as those with nulls: functions of elements, reductions and conversions hand it over to
+    these methods of its own, and other functions refuse it."""
+
+    __slots__ = ()
+
+    def _apply(self, op: str, operands: tuple[Any, ...]) -> Any:
+        """A function of the op table, of operands one of which is this."""
+        raise NotImplementedError
+
+    def _reduce(self, name: str, axis: Any, keepdims: bool, **options: Any) -> Any:
+        """A reduction of this."""
+        raise NotImplementedError
+
+
 A = TypeVar("A", bound=Array)
 
 
@@ -572,7 +604,8 @@ def operand(x: Any) -> Handle | Number:
     """The operand of a function as the engine takes it; TypeError if it is no array and no number."""
     handle: Handle | Number = _accepted(x)
     if handle is NotImplemented:
-        raise TypeError(f"expected an array, a bool, an int or a float, not {type(x).__name__}; see asarray")
+        advice = "fill_null and drop_null" if isinstance(x, OverArrays) else "asarray"
+        raise TypeError(f"expected an array, a bool, an int or a float, not {type(x).__name__}; see {advice}")
     return handle
 
 
@@ -583,7 +616,14 @@ def handle_of(x: Any) -> Handle:
 
 def apply(op: str, *operands: Any) -> Array:
     """A function of the op table, of arrays and numbers, as the functions of the namespace call it."""
-    handles = [operand(x) for x in operands]
+    try:
+        handles = [operand(x) for x in operands]
+    except TypeError:
+        for x in operands:
+            if isinstance(x, OverArrays):
+                made: Array = x._apply(op, operands)
+                return made
+        raise
     if not any(isinstance(x, Handle) for x in handles):
         handles = [_strong(x) for x in handles]
     return Array._of(_promotion.apply(op, *handles))

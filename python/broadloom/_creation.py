@@ -48,7 +48,7 @@ def asarray(
     obj: Any, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None
 ) -> Array:
     """An array of what `obj` has: an array, a number, nested sequences of numbers, or an object with memory (a buffer,
-    `__array__`, DLPack).
+    `__array__`, DLPack, an array of Arrow's without nulls; see `from_arrow`).
 
     The memory of a NumPy array is shared where that is possible, and **read when a value is computed**: a write in between
     is seen. Strided and read-only memory is shared; of memory in another order of bytes, or misaligned, a copy is made. With
@@ -71,6 +71,10 @@ def asarray(
     wanted = None if dtype is None else dtype_of(dtype)
     if isinstance(obj, Array):
         return _of_array(obj, wanted, copy)
+    if not isinstance(obj, np.ndarray) and is_of_arrow(obj):
+        from broadloom.arrow import without_nulls
+
+        return _of_array(without_nulls("asarray", obj, copy), wanted, copy)
     if isinstance(obj, (np.ndarray, np.generic)) or not _has_only_dlpack(obj):
         return _of_values(obj, wanted, copy)
     return _of_values(np.from_dlpack(obj), wanted, copy)
@@ -78,6 +82,12 @@ def asarray(
 
 def _has_only_dlpack(obj: Any) -> bool:
     return hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__") and not hasattr(obj, "__array_interface__")
+
+
+def is_of_arrow(obj: Any) -> bool:
+    """Whether an object is taken by Arrow's interface, rather than as an array of NumPy's."""
+    # A column of pandas, which gives a stream of Arrow's too, has NaN where it gives nulls.
+    return hasattr(obj, "__arrow_c_array__") or (hasattr(obj, "__arrow_c_stream__") and not hasattr(obj, "__array__"))
 
 
 def _of_array(x: Array, dtype: np.dtype[Any] | None, copy: bool | None) -> Array:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from broadloom import _core, _promotion
-from broadloom._array import Array, check_device, handle_of
+from broadloom._array import Array, OverArrays, check_device, handle_of
 from broadloom._core import Handle
 
 if TYPE_CHECKING:
@@ -90,6 +90,9 @@ def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool = True, device:
     """
     check_device(device)
     wanted = dtype_of(dtype)
+    if isinstance(x, OverArrays):
+        made: Array = x.astype(wanted)
+        return made
     if not isinstance(x, Array):
         return Array._of(handle_of(x).astype(wanted))
     if x.dtype == wanted:

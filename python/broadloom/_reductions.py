@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from broadloom import _core, _promotion
-from broadloom._array import Array, handle_of
+from broadloom._array import Array, OverArrays, handle_of
 from broadloom._core import Handle
 from broadloom._dtypes import bool as bool_
 from broadloom._dtypes import dtype_of
@@ -61,6 +61,9 @@ def _axes(axis: Axis) -> list[int] | None:
 
 
 def _reduce(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> Array:
+    if isinstance(x, OverArrays):
+        made: Array = x._reduce(name, axis, keepdims, **options)
+        return made
     return Array._of(handle_of(x).reduce(name, _axes(axis), builtins.bool(keepdims), **options))
 
 

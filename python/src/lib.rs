@@ -4,6 +4,7 @@
 //! `Dispatch` (the short way from a call on NumPy arrays into a kernel). What touches NumPy's memory is in
 //! `memory`, what holds or releases the GIL in `run`.
 
+mod arrow;
 mod buffer;
 mod dispatch;
 mod dtype;
@@ -28,6 +29,10 @@ use pyo3::prelude::*;
 // Without the GIL, `repeat` and `memory` would look at arrays that other threads change.
 #[pymodule(gil_used = true)]
 mod _core {
+    #[pymodule_export]
+    use super::arrow::lend::{arrow_array, arrow_schema, arrow_stream};
+    #[pymodule_export]
+    use super::arrow::take::{ArrowStream, arrow_chunk, arrow_field};
     #[pymodule_export]
     use super::buffer::Buffered;
     #[pymodule_export]

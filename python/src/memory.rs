@@ -144,6 +144,11 @@ impl NumpyMemory {
         })
     }
 
+    /// Where the element with index 0 along each axis is.
+    pub fn address(&self) -> *const u8 {
+        self.data
+    }
+
     /// How many elements there are.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
@@ -248,12 +253,43 @@ pub fn share<'py>(py: Python<'py>, mut array: Array<'static>) -> PyResult<Bound<
             (bytes.as_ptr().cast_mut(), NPY_ARRAY_CARRAY_RO)
         }
     };
-    let base = Bound::new(py, Memory { array })?;
+    let base = Bound::new(py, Memory { array })?.into_any();
+    // SAFETY: `data` has the elements of this shape in row-major order for as long as `base` lives. Without the flag for writing,
+    // NumPy writes nothing.
+    unsafe { based(py, dtype, &shape, data, flags, base) }
+}
+
+/// An array of NumPy's over memory that is not to be written, which `base` keeps alive.
+///
+/// # Safety
+/// The memory must have the elements of this shape and dtype, in row-major order and aligned, for as long as `base` lives.
+pub unsafe fn over<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+    data: *const u8,
+    base: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the contract is the same.
+    unsafe { based(py, dtype, shape, data.cast_mut(), NPY_ARRAY_CARRAY_RO, base) }
+}
+
+/// An array of NumPy's with a base.
+///
+/// # Safety
+/// As [`of_descriptor`], for as long as `base` lives.
+unsafe fn based<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+    data: *mut u8,
+    flags: i32,
+    base: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     let descriptor = dtype::numpy(py, dtype)?;
-    // SAFETY: `data` has the elements of this shape in row-major order for as long as `base` lives, which becomes the array's
-    // base; NumPy steals the reference to it. Without the flag for writing, NumPy writes nothing.
+    // SAFETY: `base` becomes the array's base, which keeps the memory alive; NumPy steals the reference to it.
     unsafe {
-        let made = of_descriptor(py, &descriptor, &shape, data.cast(), flags)?;
+        let made = of_descriptor(py, &descriptor, shape, data.cast(), flags)?;
         match PY_ARRAY_API.PyArray_SetBaseObject(py, made.as_ptr().cast::<PyArrayObject>(), base.into_ptr()) {
             0 => Ok(made),
             _ => Err(PyErr::fetch(py)),

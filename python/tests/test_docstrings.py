@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,8 @@ MODULES = [
     *(module.name for module in pkgutil.walk_packages(bl.__path__, "broadloom.") if module.name != "broadloom._core"),
 ]
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "python").glob("*.md")) + [Path(__file__).parents[1] / "README.md"]
-#: What the examples of a module, a package or a page need beside the package.
-NEEDS = {
-    "broadloom.dask": "dask.array",
-    "dask.md": "dask.array",
-    "broadloom.onnx": "onnx",
-    "onnx.md": "onnx",
-}
+#: What the examples of a module or package need beside this one.
+NEEDS = {"broadloom.dask": "dask.array", "broadloom.onnx": "onnx", "broadloom.arrow": "pyarrow"}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -34,6 +30,9 @@ def test_examples_of_a_module(name: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page(page: Path) -> None:
-    pytest.importorskip(NEEDS.get(page.name, "broadloom"))
+    for package in sorted(
+        set(re.findall(r"^>>> (?:import|from) (\w+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+    ):
+        pytest.importorskip(package)
     outcome = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, globs={"np": np, "bl": bl})
     assert outcome.failed == 0

@@ -1,0 +1,124 @@
+"""Arrays with nulls: values, and masks that say where they are valid, both lazy.
+
+A function of elements gives null where an operand is null: values and masks are expressions of their own, which one loop
+computes when both are asked for. Masks are kept apart until they are needed, so that what has the same mask on both sides does
+not combine it with itself. Values under a null are of no meaning, and are never an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from broadloom import _elementwise as elementwise
+from broadloom._array import Array, OverArrays, apply
+from broadloom._creation import asarray, full, ones
+from broadloom._dtypes import astype
+from broadloom._manipulation import broadcast_to
+
+#: Functions of integers for which a null divisor must not count as a division by zero.
+DIVISIONS = ("floor_divide", "remainder", "trunc_divide")
+
+#: An operand: its values, and its masks, all of which hold where it is valid.
+Masks = tuple[Array, ...]
+Parts = tuple[Any, Masks]
+
+
+def parts(x: Any) -> Parts:
+    """The values and masks of an operand; None is a null."""
+    if isinstance(x, OverArrays):
+        nullable: Any = x
+        return nullable.values, nullable._masks
+    if x is None:
+        return None, (full((), False),)
+    return x, ()
+
+
+def united(*masks: Masks) -> Masks:
+    """Masks without those that come twice."""
+    return tuple({id(mask): mask for several in masks for mask in several}.values())
+
+
+def combined(masks: Masks) -> Array | None:
+    """The mask that holds where all do; None if there are none."""
+    if not masks:
+        return None
+    one, *others = masks
+    for other in others:
+        one = one & other
+    return one
+
+
+def of_elements(op: str, operands: tuple[Any, ...]) -> tuple[Array, Masks]:
+    """A function of the op table of operands that may have nulls."""
+    if op == "where":
+        return _chosen(*operands)
+    if any(x is None for x in operands):
+        raise TypeError(f"{op}: None is no operand; `is_null` says which elements are null")
+    split = [parts(x) for x in operands]
+    values, masks = [x for x, _ in split], united(*(masks for _, masks in split))
+    if op in DIVISIONS and masks and not isinstance(values[1], (bool, int, float)):
+        divisor = asarray(values[1])
+        if divisor.dtype.kind in "iu":
+            mask = combined(masks)
+            assert mask is not None
+            values[1] = elementwise.where(mask, divisor, 1)
+    made = apply(op, *values)
+    if op in ("logical_and", "bitwise_and", "logical_or", "bitwise_or") and made.dtype.kind == "b":
+        return made, _decided(split, op.endswith("or"))
+    return made, masks
+
+
+def _decided(split: list[Parts], by: bool) -> Masks:
+    """The mask of `and` (of `or`) in Kleene's logic: a valid false (true) decides, whatever the other is."""
+    (a, of_a), (b, of_b) = split
+    first, second = combined(of_a), combined(of_b)
+    a_decides, b_decides = (x if by else ~x for x in (astype(asarray(x), np.bool_, copy=False) for x in (a, b)))
+    if first is None or second is None:
+        mask, decides = (second, a_decides) if first is None else (first, b_decides)
+        assert mask is not None
+        return (mask | decides,)
+    if first is second:
+        return (first,)
+    return ((first & second) | (first & a_decides) | (second & b_decides),)
+
+
+def _chosen(condition: Any, x: Any, y: Any) -> tuple[Array, Masks]:
+    """`where`: null where the condition is, else as the operand that it chooses."""
+    (chooses, of_condition), (x, of_x), (y, of_y) = (parts(one) for one in (condition, x, y))
+    if x is None and y is None:
+        raise TypeError("where: one of the two must have a dtype, but both are None")
+    if x is None or y is None:
+        other = asarray(y if x is None else x)
+        null = full((), False, dtype=other.dtype) if other.dtype.kind == "b" else full((), 0, dtype=other.dtype)
+        x, y = (null, y) if x is None else (x, null)
+    made = elementwise.where(chooses, x, y)
+    if not of_x and not of_y:
+        return made, of_condition
+    if of_x and len(of_x) == len(of_y) and all(a is b for a, b in zip(of_x, of_y)):
+        return made, united(of_condition, of_x)
+    true = full((), True)
+    first, second = combined(of_x), combined(of_y)
+    chosen = elementwise.where(chooses, true if first is None else first, true if second is None else second)
+    return made, united(of_condition, (chosen,))
+
+
+def mask_of(values: Array, masks: Masks) -> Array | None:
+    """The mask of all elements, in the shape of the values; None if there are no masks."""
+    mask = combined(masks)
+    if mask is None or mask.shape == values.shape:
+        return mask
+    return broadcast_to(mask, values.shape)  # type: ignore[arg-type]
+
+
+def with_none(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Values as Python's numbers, and None where they are null."""
+    made = values.astype(object)
+    made[~valid] = None
+    return made
+
+
+def everywhere(values: Array) -> Array:
+    """A mask that holds for all elements."""
+    return ones(values.shape, dtype=np.bool_)  # type: ignore[arg-type]

@@ -1,0 +1,488 @@
+"""The class of arrays with nulls, which is `broadloom.arrow.NullableArray`: values and masks as one array, whose operators and
+methods are lines over `_nullable` and `_nullable_reductions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from broadloom import _elementwise as elementwise
+from broadloom import _nullable
+from broadloom._array import Array, OverArrays
+from broadloom._creation import asarray, is_of_arrow
+from broadloom._dtypes import astype
+from broadloom._evaluation import evaluate
+from broadloom._manipulation import broadcast_to
+from broadloom._nullable import Masks
+from broadloom._nullable_reductions import Axis, counted, reduced
+from broadloom._operands import has_mask
+
+
+class NullableArray(OverArrays):
+    """A lazy array whose elements may be null: `values`, and a mask, `validity`, that is true where they are valid.
+
+    `values` are anything that `bl.asarray` or `bl.from_arrow` takes, or a masked array of NumPy's; `validity` are bools that broadcast
+    to their shape, or None if all are valid. TypeError for a mask of another dtype, ValueError for one of another shape.
+
+    Operators and functions of elements, as `bl.exp(x)`, give null where an operand is null; `&` and `|` of bools follow Kleene's logic,
+    where a false (true) decides. Reductions, as `bl.sum(x)` or `x.sum()`, skip nulls, and give a null where fewer than `min_count`
+    elements are valid; with `skip_nulls=False`, where one is null. All of it is lazy: values and mask are expressions,
+    which one loop computes. Dtypes, promotion and NaN are as without nulls; a NaN is no null.
+
+    >>> x = bl.arrow.NullableArray([1.0, 4.0, 9.0], [True, False, True])
+    >>> bl.sqrt(x) * 10
+    NullableArray([10.0, null, 30.0], dtype=float64)
+    >>> x.sum(), (x > 5).tolist()
+    (NullableArray(10.0, dtype=float64), [False, None, True])
+    """
+
+    __slots__ = ("__weakref__", "_mask", "_masks", "values")
+    __hash__ = None  # type: ignore[assignment]
+    #: NumPy's arrays leave their operators to this class.
+    __array_ufunc__ = None
+
+    #: The values; those under a null have no meaning.
+    values: Array
+    #: The element is valid where all of these hold.
+    _masks: Masks
+    #: All of them as one, once it was asked for.
+    _mask: Array | None
+
+    def __init__(self, values: Any, validity: Any = None) -> None:
+        if not isinstance(values, (np.ndarray, Array, OverArrays)) and is_of_arrow(values):
+            from broadloom.arrow import from_arrow
+
+            values = from_arrow(values, nullable=True)
+        if has_mask(type(values)):
+            values, own = np.ma.getdata(values), _nullable.united((asarray(~np.ma.getmaskarray(values)),))
+        else:
+            values, own = _nullable.parts(values)
+        self.values = asarray(values)
+        self._mask = None
+        self._masks = own
+        if validity is not None:
+            mask = asarray(validity)
+            if mask.dtype.kind != "b":
+                raise TypeError(f"NullableArray: the validity is {mask.dtype}, not bool")
+            shape: Any = self.values.shape
+            self._masks = _nullable.united(own, (mask if mask.shape == shape else broadcast_to(mask, shape),))
+
+    @classmethod
+    def _of(cls, values: Array, masks: Masks) -> NullableArray:
+        array = cls.__new__(cls)
+        array.values = values
+        array._masks = masks
+        array._mask = None
+        return array
+
+    def _validity(self) -> Array | None:
+        """The mask in the shape of the values, or None."""
+        if self._mask is None and self._masks:
+            self._mask = _nullable.mask_of(self.values, self._masks)
+            assert self._mask is not None
+            self._masks = (self._mask,)
+        return self._mask
+
+    # What is known without computing.
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """The extents."""
+        return self.values.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.values.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements, null or not."""
+        return self.values.size or 0
+
+    @property
+    def validity(self) -> Array:
+        """Where elements are valid, as bools."""
+        mask = self._validity()
+        return _nullable.everywhere(self.values) if mask is None else Array._of(mask._handle, mask._origin)
+
+    # Values.
+
+    def evaluate(self) -> NullableArray:
+        """Computes values and mask in one pass, and keeps them; gives the array itself."""
+        self._computed()
+        return self
+
+    def _computed(self) -> tuple[np.ndarray, np.ndarray | None]:
+        mask = self._validity()
+        if mask is None:
+            return np.asarray(self.values), None
+        evaluate(self.values, mask)
+        return np.asarray(self.values), np.asarray(mask)
+
+    @property
+    def null_count(self) -> int:
+        """How many elements are null, which is computed."""
+        mask = self._validity()
+        return 0 if mask is None else self.size - int(np.count_nonzero(np.asarray(mask)))
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python's numbers, and None for a null."""
+        values, valid = self._computed()
+        if valid is None or valid.all():
+            return values.tolist()
+        return _nullable.with_none(values, valid).tolist()
+
+    def to_pylist(self) -> Any:
+        """`tolist`, by pyarrow's name."""
+        return self.tolist()
+
+    def to_numpy(self, fill_value: Any = None) -> np.ndarray:
+        """The elements as an array of NumPy's, without a copy if none is null.
+
+        Nulls become `fill_value`, or, as pyarrow has it, NaN: integers become float64 for that, and bools, with None, objects.
+        """
+        values, valid = self._computed()
+        if valid is None or valid.all():
+            return values
+        if fill_value is None:
+            if values.dtype.kind == "b":
+                return _nullable.with_none(values, valid)
+            fill_value = np.nan
+            values = values if values.dtype.kind == "f" else values.astype(np.float64)
+        filled = values.copy()
+        filled[~valid] = fill_value
+        return filled
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        nulls = self.null_count
+        if nulls:
+            raise ValueError(f"{nulls} elements are null, which would be lost; see to_numpy, fill_null and drop_null")
+        return self.values.__array__(dtype, copy)
+
+    def item(self) -> bool | int | float | None:
+        """The value of an array of one element; None if it is null. ValueError for another number of elements."""
+        values, valid = self._computed()
+        if values.size != 1:
+            raise ValueError(f"item takes an array of one element, this one has {values.size}")
+        value: bool | int | float = values.item()
+        return value if valid is None or valid.item() else None
+
+    def _number(self, what: str) -> Any:
+        value = self.item()
+        if value is None:
+            raise TypeError(f"a null is no {what}; `item` gives None")
+        return value
+
+    def __bool__(self) -> bool:
+        return bool(self._number("bool"))
+
+    def __int__(self) -> int:
+        return int(self._number("int"))
+
+    def __float__(self) -> float:
+        return float(self._number("float"))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[NullableArray]:
+        self._computed()
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        from broadloom._printing import nullable
+
+        return nullable(self.values, self._validity())
+
+    # Elements.
+
+    def __getitem__(self, key: Any, /) -> NullableArray:
+        """Elements, as those of an array. Where a mask is null, its element is not selected; where an index is, it is null."""
+        if isinstance(key, NullableArray):
+            return self.filter(key) if key.dtype.kind == "b" else self.take(key)
+        mask = self._validity()
+        if mask is not None and isinstance(key, (Array, np.ndarray, list)):
+            self._computed()
+        return NullableArray._of(self.values[key], () if mask is None else (mask[key],))
+
+    def filter(self, mask: Any, null_selection_behavior: str = "drop") -> NullableArray:
+        """The elements where a mask of bools is true; where it is null, none ("drop") or a null ("emit_null")."""
+        if null_selection_behavior not in ("drop", "emit_null"):
+            raise ValueError(f"filter: {null_selection_behavior!r} is neither 'drop' nor 'emit_null'")
+        given = NullableArray(mask)
+        if given.dtype.kind != "b":
+            raise TypeError(f"filter: the mask is {given.dtype}, not bool")
+        chosen, known = given.values, given._validity()
+        if known is None:
+            return self[chosen]
+        if null_selection_behavior == "drop":
+            return self[chosen & known]
+        selected = chosen | ~known
+        made = self[selected]
+        return NullableArray._of(made.values, _nullable.united(made._masks, (known[selected],)))
+
+    def take(self, indices: Any) -> NullableArray:
+        """The elements at indices; null where an index is null. IndexError for an index that is out of range."""
+        given = NullableArray(indices)
+        if given.dtype.kind not in "iu":
+            raise TypeError(f"take: the indices are {given.dtype}, not integers")
+        made = self[given.fill_null(0)]
+        return NullableArray._of(made.values, _nullable.united(made._masks, given._masks))
+
+    # Nulls.
+
+    def is_null(self, nan_is_null: bool = False) -> Array:
+        """Where elements are null, or NaN if that is to count as null, as bools."""
+        return ~self.is_valid(nan_is_null)
+
+    def is_valid(self, nan_is_null: bool = False) -> Array:
+        """Where elements are not null, as bools."""
+        if nan_is_null and self.dtype.kind == "f":
+            return self.validity & ~elementwise.isnan(self.values)
+        return self.validity
+
+    def fill_null(self, value: Any) -> Any:
+        """The elements, with a number or an element of an array in the place of each null: an Array. Of a NullableArray as the value,
+        the elements that are null in both stay so: a NullableArray.
+
+        TypeError for a value that the dtype does not hold, as in `bl.where`.
+        """
+        mask = self.validity
+        if not isinstance(value, NullableArray):
+            return elementwise.where(mask, self.values, value)
+        return NullableArray._of(elementwise.where(mask, self.values, value.values), (mask | value.validity,))
+
+    def drop_null(self) -> Array:
+        """The elements that are not null. They are computed, and copied if one is null."""
+        _, valid = self._computed()
+        return self.values if valid is None or valid.all() else self.values[valid]
+
+    def astype(self, dtype: Any) -> NullableArray:
+        """The elements converted as by `bl.astype`; nulls stay."""
+        return NullableArray._of(astype(self.values, dtype), self._masks)
+
+    # Functions of elements, reductions.
+
+    def _apply(self, op: str, operands: tuple[Any, ...]) -> NullableArray:
+        return NullableArray._of(*_nullable.of_elements(op, operands))
+
+    def _reduce(
+        self, name: str, axis: Any, keepdims: bool, numpy_promotion: bool = False, **options: Any
+    ) -> NullableArray:
+        # The rule of promotion is that of the reductions that this one is made of.
+        return NullableArray._of(*reduced(self.values, self._validity(), name, axis, keepdims, **options))
+
+    def count(self, mode: str = "only_valid", axis: Axis = None, *, keepdims: bool = False) -> Array:
+        """How many elements are valid; with the mode "only_null", null; with "all", there. ValueError for another mode."""
+        return counted(self.values, self._validity(), mode, axis, keepdims)
+
+    def sum(
+        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+    ) -> NullableArray:
+        """The sum of the valid elements; dtypes are those of `bl.sum`."""
+        return self._reduce("sum", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+
+    def prod(
+        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+    ) -> NullableArray:
+        """The product of the valid elements; dtypes are those of `bl.sum`."""
+        return self._reduce("prod", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+
+    def mean(
+        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+    ) -> NullableArray:
+        """The mean of the valid elements: float64 of integers, else of the array's dtype."""
+        return self._reduce("mean", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+
+    def min(
+        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+    ) -> NullableArray:
+        """The minimum of the valid elements, NaN if one of them is NaN."""
+        return self._reduce("min", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+
+    def max(
+        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+    ) -> NullableArray:
+        """The maximum of the valid elements, NaN if one of them is NaN."""
+        return self._reduce("max", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+
+    def any(
+        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+    ) -> NullableArray:
+        """Whether a valid element is true, or not 0.
+
+        If nulls are not skipped, a true one decides, and else a null makes the result null.
+        """
+        return self._reduce("any", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+
+    def all(
+        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+    ) -> NullableArray:
+        """Whether all valid elements are true, or not 0.
+
+        If nulls are not skipped, a false one decides, and else a null makes the result null.
+        """
+        return self._reduce("all", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+
+    def var(
+        self,
+        axis: Axis = None,
+        *,
+        ddof: float = 0,
+        skip_nulls: bool = True,
+        min_count: int = 0,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """The variance of the valid elements; null where there are not more of them than `ddof`."""
+        options: Any = {"skip_nulls": skip_nulls, "min_count": min_count}
+        return self._reduce("var", axis, keepdims, correction=float(ddof), **options)
+
+    def std(
+        self,
+        axis: Axis = None,
+        *,
+        ddof: float = 0,
+        skip_nulls: bool = True,
+        min_count: int = 0,
+        keepdims: bool = False,
+    ) -> NullableArray:
+        """The square root of the variance."""
+        options: Any = {"skip_nulls": skip_nulls, "min_count": min_count}
+        return self._reduce("std", axis, keepdims, correction=float(ddof), **options)
+
+    # Operators.
+
+    def __add__(self, other: Any, /) -> NullableArray:
+        return _operated("add", self, other)
+
+    def __radd__(self, other: Any, /) -> NullableArray:
+        return _operated("add", other, self)
+
+    def __sub__(self, other: Any, /) -> NullableArray:
+        return _operated("subtract", self, other)
+
+    def __rsub__(self, other: Any, /) -> NullableArray:
+        return _operated("subtract", other, self)
+
+    def __mul__(self, other: Any, /) -> NullableArray:
+        return _operated("multiply", self, other)
+
+    def __rmul__(self, other: Any, /) -> NullableArray:
+        return _operated("multiply", other, self)
+
+    def __truediv__(self, other: Any, /) -> NullableArray:
+        return _operated("divide", self, other)
+
+    def __rtruediv__(self, other: Any, /) -> NullableArray:
+        return _operated("divide", other, self)
+
+    def __floordiv__(self, other: Any, /) -> NullableArray:
+        return _operated("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any, /) -> NullableArray:
+        return _operated("floor_divide", other, self)
+
+    def __mod__(self, other: Any, /) -> NullableArray:
+        return _operated("remainder", self, other)
+
+    def __rmod__(self, other: Any, /) -> NullableArray:
+        return _operated("remainder", other, self)
+
+    def __pow__(self, other: Any, /) -> NullableArray:
+        return _operated("pow", self, other)
+
+    def __rpow__(self, other: Any, /) -> NullableArray:
+        return _operated("pow", other, self)
+
+    def __and__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_and", self, other)
+
+    def __rand__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_and", other, self)
+
+    def __or__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_or", self, other)
+
+    def __ror__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_or", other, self)
+
+    def __xor__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_xor", self, other)
+
+    def __rxor__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_xor", other, self)
+
+    def __lshift__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_left_shift", self, other)
+
+    def __rlshift__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_left_shift", other, self)
+
+    def __rshift__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_right_shift", self, other)
+
+    def __rrshift__(self, other: Any, /) -> NullableArray:
+        return _operated("bitwise_right_shift", other, self)
+
+    def __eq__(self, other: Any, /) -> NullableArray:  # type: ignore[override]
+        return _operated("equal", self, other)
+
+    def __ne__(self, other: Any, /) -> NullableArray:  # type: ignore[override]
+        return _operated("not_equal", self, other)
+
+    def __lt__(self, other: Any, /) -> NullableArray:
+        return _operated("less", self, other)
+
+    def __le__(self, other: Any, /) -> NullableArray:
+        return _operated("less_equal", self, other)
+
+    def __gt__(self, other: Any, /) -> NullableArray:
+        return _operated("greater", self, other)
+
+    def __ge__(self, other: Any, /) -> NullableArray:
+        return _operated("greater_equal", self, other)
+
+    def __abs__(self, /) -> NullableArray:
+        return _operated("abs", self)
+
+    def __neg__(self, /) -> NullableArray:
+        return _operated("negative", self)
+
+    def __pos__(self, /) -> NullableArray:
+        return _operated("positive", self)
+
+    def __invert__(self, /) -> NullableArray:
+        return _operated("bitwise_invert", self)
+
+    # Arrow.
+
+    def __arrow_c_schema__(self) -> object:
+        return self.values.__arrow_c_schema__()
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        from broadloom._arrow_interface import array_capsules
+
+        return array_capsules(self.values, self._validity(), requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        from broadloom._arrow_interface import stream_capsule
+
+        return stream_capsule(self.values, self._validity(), requested_schema)
+
+
+#: What operators take beside an array with nulls.
+OPERANDS = (NullableArray, Array, np.ndarray, np.generic, bool, int, float, complex, type(None))
+
+
+def _operated(op: str, *operands: Any) -> NullableArray:
+    if not all(isinstance(x, OPERANDS) for x in operands):
+        return NotImplemented  # type: ignore[no-any-return]
+    return NullableArray._of(*_nullable.of_elements(op, operands))

@@ -1,0 +1,163 @@
+"""Reductions of arrays with nulls, which they skip.
+
+A null is replaced by what changes no result, in the loop of the reduction itself, and the elements that are valid are counted in the
+same loop. The result is a null where fewer are valid than `min_count`, by the rules and defaults of `pyarrow.compute`;
+dtypes, and what becomes of NaN, are those of the reductions without nulls.
+"""
+
+from __future__ import annotations
+
+import builtins
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from broadloom import _reductions as reductions
+from broadloom._array import Array
+from broadloom._creation import full, zeros
+from broadloom._dtypes import astype
+from broadloom._elementwise import where
+from broadloom._exponential import sqrt
+from broadloom._manipulation import broadcast_to
+
+if TYPE_CHECKING:
+    from broadloom._nullable import Masks
+
+Axis = int | tuple[int, ...] | None
+
+#: How many valid elements a result needs, by default.
+MIN_COUNT = {"sum": 1, "prod": 1, "mean": 1, "min": 1, "max": 1, "any": 1, "all": 1, "var": 0, "std": 0}
+
+
+def reduced(
+    values: Array,
+    mask: Array | None,
+    name: str,
+    axis: Axis,
+    keepdims: bool,
+    skip_nulls: bool = True,
+    min_count: int | None = None,
+    correction: float = 0.0,
+    dtype: Any = None,
+) -> tuple[Array, Masks]:
+    """A reduction of values that are valid where a mask holds, or all of them: its values, and the mask of those."""
+    if name not in MIN_COUNT:
+        raise TypeError(f"{name}: the array may have nulls, which it can't skip; see fill_null and drop_null")
+    needed = MIN_COUNT[name] if min_count is None else min_count
+    along: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    number = _extent(values, axis)
+    if mask is None:
+        like = reductions.any(zeros(values.shape, dtype=np.bool_), **along)  # type: ignore[arg-type]
+        count = full(like.shape, number)  # type: ignore[arg-type]
+    else:
+        count = reductions.count_nonzero(mask, **along)
+    enough = count >= needed
+    if name in ("any", "all"):
+        return _decided(values, mask, name, along, skip_nulls, enough)
+    if not skip_nulls and mask is not None:
+        enough = enough & (count == number)
+    if name in ("min", "max"):
+        made = _extreme(values, mask, name, along) if number else zeros(count.shape, dtype=values.dtype)  # type: ignore[arg-type]
+        return made, (enough & (count > 0),)
+    if name in ("sum", "prod"):
+        made = _total(values, mask, name, along, dtype)
+        # A sum without any element is +0, like that of no elements.
+        return (where(count == 0, 0, made) if name == "sum" and needed <= 0 else made), (enough,)
+    wide, given = _wide(values)
+    if name == "mean":
+        made = reductions.mean(wide, **along) if mask is None else _divided(_total(wide, mask, "sum", along), count)
+        return astype(made, given, copy=False), (enough,)
+    made = _variance(wide, mask, along, count, correction)
+    return astype(sqrt(made) if name == "std" else made, given, copy=False), (enough & _exceeds(count, correction),)
+
+
+def _extent(values: Array, axis: Axis) -> int:
+    """How many elements are reduced to one."""
+    shape: Any = values.shape
+    axes = range(values.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    number = 1
+    for one in axes:
+        number *= shape[one] if -len(shape) <= one < len(shape) else 1
+    return number
+
+
+def _total(values: Array, mask: Array | None, name: str, along: dict[str, Any], dtype: Any = None) -> Array:
+    """A sum or product."""
+    if mask is not None:
+        # -0 is what changes no sum of floats. Bools are added under NumPy's promotion only.
+        neutral = {"b": name == "prod", "f": 1 if name == "prod" else -0.0}.get(values.dtype.kind, int(name == "prod"))
+        values = where(mask, values, neutral)
+    return (
+        reductions.sum(values, dtype=dtype, **along) if name == "sum" else reductions.prod(values, dtype=dtype, **along)
+    )
+
+
+def _extreme(values: Array, mask: Array | None, name: str, along: dict[str, Any]) -> Array:
+    # Of bools there are no extremes, which is said below.
+    if mask is not None and values.dtype.kind != "b":
+        if values.dtype.kind == "f":
+            neutral: float = inf if name == "min" else -inf
+        else:
+            limits = np.iinfo(values.dtype)
+            neutral = int(limits.max if name == "min" else limits.min)
+        values = where(mask, values, neutral)
+    return reductions.min(values, **along) if name == "min" else reductions.max(values, **along)
+
+
+def _wide(values: Array) -> tuple[Array, np.dtype[Any]]:
+    """Values for sums of squares, and the dtype of what comes of them: float64 for integers, and float32 for float16."""
+    if values.dtype.kind != "f":
+        return astype(values, np.float64), np.dtype(np.float64)
+    return (astype(values, np.float32) if values.dtype == np.float16 else values), values.dtype
+
+
+def _divided(total: Array, count: Array) -> Array:
+    """A sum by a number of elements, rounded once."""
+    return astype(astype(total, np.float64, copy=False) / astype(count, np.float64), total.dtype, copy=False)
+
+
+def _variance(wide: Array, mask: Array | None, along: dict[str, Any], count: Array, correction: float) -> Array:
+    if mask is None:
+        return reductions.var(wide, correction=correction, **along)
+    kept = {**along, "keepdims": True}
+    mean = _divided(_total(wide, mask, "sum", kept), reductions.count_nonzero(mask, **kept))
+    away = wide - broadcast_to(mean, wide.shape)  # type: ignore[arg-type]
+    total = _total(away * away, mask, "sum", along)
+    return astype(
+        astype(total, np.float64, copy=False) / (astype(count, np.float64) - correction), total.dtype, copy=False
+    )
+
+
+def _exceeds(count: Array, correction: float) -> Array:
+    return astype(count, np.float64) > correction
+
+
+def _decided(
+    values: Array, mask: Array | None, name: str, along: dict[str, Any], skip_nulls: bool, enough: Array
+) -> tuple[Array, Masks]:
+    """`any` and `all`; with nulls that are not skipped, in Kleene's logic: one valid true (false) decides."""
+    values = astype(values, np.bool_, copy=False)
+    if mask is None:
+        return (reductions.any if name == "any" else reductions.all)(values, **along), (enough,)
+    if name == "any":
+        made = reductions.any(values & mask, **along)
+        decided = made
+    else:
+        made = reductions.all(values | ~mask, **along)
+        decided = ~made
+    if not skip_nulls:
+        enough = enough & (decided | reductions.all(mask, **along))
+    return made, (enough,)
+
+
+def counted(values: Array, mask: Array | None, mode: str, axis: Axis, keepdims: builtins.bool) -> Array:
+    """How many elements are valid ("only_valid"), null ("only_null"), or there ("all")."""
+    if mode not in ("only_valid", "only_null", "all"):
+        raise ValueError(f"count: the mode is {mode!r}; there are 'only_valid', 'only_null' and 'all'")
+    like = reductions.any(zeros(values.shape, dtype=np.bool_), axis=axis, keepdims=keepdims)  # type: ignore[arg-type]
+    total = full(like.shape, _extent(values, axis))  # type: ignore[arg-type]
+    if mode == "all" or mask is None:
+        return zeros(like.shape, dtype=np.int64) if mode == "only_null" else total  # type: ignore[arg-type]
+    valid = reductions.count_nonzero(mask, axis=axis, keepdims=keepdims)
+    return valid if mode == "only_valid" else total - valid

@@ -1,0 +1,181 @@
+//! Arrays of NumPy's as structs of the interfaces: memory is lent, and kept alive until the consumer releases it.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+
+use broadloom::DType;
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::abi::{
+    ArrowArray, ArrowArrayStream, ArrowSchema, NULLABLE, Owned, Struct, bits_of, capsule, format_of,
+};
+use crate::dtype;
+use crate::memory::NumpyMemory;
+
+/// A schema of a dtype, without a name, whose arrays may have nulls.
+fn schema(dtype: DType) -> ArrowSchema {
+    ArrowSchema {
+        format: format_of(dtype).as_ptr(),
+        name: c"".as_ptr(),
+        metadata: ptr::null(),
+        flags: NULLABLE,
+        n_children: 0,
+        children: ptr::null_mut(),
+        dictionary: ptr::null_mut(),
+        release: Some(release_schema),
+        private_data: ptr::null_mut(),
+    }
+}
+
+/// Releases a schema of [`schema`], whose texts live for ever.
+unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
+    // SAFETY: the consumer gives the struct that it owns.
+    unsafe { (*schema).release = None };
+}
+
+/// What keeps lent memory alive.
+struct Lent {
+    #[expect(dead_code, reason = "keeps the memory alive")]
+    owners: [Option<Py<PyUntypedArray>>; 2],
+    /// The buffers of the struct, which points here: the validity bitmap, and the values.
+    buffers: [*const c_void; 2],
+}
+
+/// Releases an array of [`lent`], on any thread, attached to Python or not.
+unsafe extern "C" fn release_array(array: *mut ArrowArray) {
+    // SAFETY: the consumer gives the struct that it owns, and with it what `lent` leaked into it, once.
+    let lent = unsafe {
+        (*array).release = None;
+        (*array).private_data.cast::<Lent>()
+    };
+    // When the interpreter has ended, there is nobody any more who could free NumPy's memory.
+    // SAFETY: as above.
+    Python::try_attach(|_| drop(unsafe { Box::from_raw(lent) }));
+}
+
+/// A capsule of the schema of a dtype.
+#[pyfunction]
+pub fn arrow_schema<'py>(py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    capsule(py, Owned(schema(dtype::extract(dtype)?)))
+}
+
+/// `length` elements of a dtype, of which `null_count` are null.
+///
+/// `values` has the elements (of bool, bits in bytes) and `validity` a bit for each, both in row-major order. Their memory is lent.
+fn lent(
+    dtype: DType,
+    length: usize,
+    null_count: usize,
+    values: &Bound<'_, PyUntypedArray>,
+    validity: Option<&Bound<'_, PyUntypedArray>>,
+) -> PyResult<Owned<ArrowArray>> {
+    let bits = bits_of(dtype);
+    let address = |array: &Bound<'_, PyUntypedArray>, bits: usize| {
+        let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
+        let needed = length.checked_mul(bits).map(|bits| bits.div_ceil(8));
+        let fits = needed.is_some_and(|needed| needed <= memory.packed_bytes());
+        if !fits || !memory.is_row_major {
+            return Err(PyValueError::new_err("the memory has not the elements in row-major order"));
+        }
+        Ok(memory.address().cast::<c_void>())
+    };
+    if null_count > length || (null_count > 0 && validity.is_none()) {
+        return Err(PyValueError::new_err("there are nulls without a place"));
+    }
+    let buffers =
+        [validity.map_or(Ok(ptr::null()), |validity| address(validity, 1))?, address(values, bits)?];
+    let owners = [validity.map(|validity| validity.clone().unbind()), Some(values.clone().unbind())];
+    let lent = Box::into_raw(Box::new(Lent { owners, buffers }));
+    // SAFETY: the box is alive until it is released.
+    let buffers = unsafe { (&raw mut (*lent).buffers).cast() };
+    Ok(Owned(ArrowArray {
+        length: length as i64,
+        null_count: null_count as i64,
+        offset: 0,
+        n_buffers: 2,
+        n_children: 0,
+        buffers,
+        children: ptr::null_mut(),
+        dictionary: ptr::null_mut(),
+        release: Some(release_array),
+        private_data: lent.cast(),
+    }))
+}
+
+/// A capsule of an array of [`lent`].
+#[pyfunction]
+pub fn arrow_array<'py>(
+    py: Python<'py>,
+    dtype: &Bound<'py, PyAny>,
+    length: usize,
+    null_count: usize,
+    values: &Bound<'py, PyUntypedArray>,
+    validity: Option<&Bound<'py, PyUntypedArray>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    capsule(py, lent(dtype::extract(dtype)?, length, null_count, values, validity)?)
+}
+
+/// What a stream of [`arrow_stream`] has yet to give.
+struct Chunk {
+    dtype: DType,
+    array: Owned<ArrowArray>,
+}
+
+/// A capsule of a stream of one array of [`lent`].
+#[pyfunction]
+pub fn arrow_stream<'py>(
+    py: Python<'py>,
+    dtype: &Bound<'py, PyAny>,
+    length: usize,
+    null_count: usize,
+    values: &Bound<'py, PyUntypedArray>,
+    validity: Option<&Bound<'py, PyUntypedArray>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let dtype = dtype::extract(dtype)?;
+    let chunk = Chunk { dtype, array: lent(dtype, length, null_count, values, validity)? };
+    let stream = ArrowArrayStream {
+        get_schema: Some(get_schema),
+        get_next: Some(get_next),
+        get_last_error: Some(get_last_error),
+        release: Some(release_stream),
+        private_data: Box::into_raw(Box::new(chunk)).cast(),
+    };
+    capsule(py, Owned(stream))
+}
+
+/// Writes the schema of a stream of [`arrow_stream`].
+unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
+    // SAFETY: the consumer gives the stream that it owns and has not released, which has a chunk, and memory for a schema.
+    unsafe {
+        let chunk = (*stream).private_data.cast::<Chunk>();
+        out.write(schema((*chunk).dtype));
+    }
+    0
+}
+
+/// Writes the array of a stream of [`arrow_stream`], and after it, as at any stream's end, one without anything to be released.
+unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
+    // SAFETY: as for `get_schema`. The array is moved as bytes, after which the chunk's has nothing to be released.
+    unsafe {
+        let chunk = &mut *(*stream).private_data.cast::<Chunk>();
+        out.write(ptr::read(&raw const chunk.array.0));
+        *chunk.array.0.release() = None;
+    }
+    0
+}
+
+/// There are no errors.
+unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
+    ptr::null()
+}
+
+/// Releases a stream of [`arrow_stream`], and the array that it has not given.
+unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
+    // SAFETY: the consumer gives the stream that it owns, and with it the chunk that `arrow_stream` leaked into it, once.
+    unsafe {
+        (*stream).release = None;
+        drop(Box::from_raw((*stream).private_data.cast::<Chunk>()));
+    }
+}
