@@ -99,7 +99,10 @@ fn no_wide_vectors() -> Result<()> {
         let root = &x * &x;
         assert_eq!(root.eval_with(&jit(asked))?.to_vec::<f32>()?, [2.25; 100]);
         let told = root.explanation(&jit(asked), true)?.to_string();
-        assert!(told.contains("has vectors of 128 bits, no wider: this CPU has vectors of 128 bits"), "{told}");
+        assert!(
+            told.contains("has vectors of 128 bits, no wider: this CPU has vectors of 128 bits"),
+            "{told}"
+        );
     }
     Ok(())
 }
