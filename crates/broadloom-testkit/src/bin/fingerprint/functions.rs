@@ -15,8 +15,7 @@ use broadloom_testkit::reduction::{Function, Reduction};
 
 use crate::arguments::Arguments;
 use crate::evaluate::{Executors, hashes};
-use crate::golden::Golden;
-use crate::hash::Hash;
+use crate::golden::{Golden, Outcome};
 
 /// What is done with the hashes.
 #[derive(clap::Args)]
@@ -72,18 +71,6 @@ impl Row {
 struct Group {
     arguments: Box<dyn Fn() -> Arguments>,
     rows: Vec<Row>,
-}
-
-/// The hashes of a row, one for each executor.
-pub struct Outcome {
-    /// The row's name.
-    pub name: String,
-    /// The hash of the arguments.
-    pub arguments: Hash,
-    /// Those of the results over the head of the arguments.
-    pub head: Vec<Hash>,
-    /// Those over all arguments; empty where that was not asked for.
-    pub whole: Vec<Hash>,
 }
 
 /// Evaluates all rows; prints, writes or compares them.
@@ -146,9 +133,9 @@ fn evaluate(arguments: &Arguments, rows: &[Row], command: &Command, executors: &
     std::thread::scope(|scope| {
         for _ in 0..threads.unwrap_or(1).clamp(1, rows.len()) {
             scope.spawn(|| {
-                while let Some((number, row)) = Some(next.fetch_add(1, Ordering::Relaxed))
-                    .and_then(|number| rows.get(number).map(|row| (number, row)))
-                {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(row) = rows.get(number) else { break };
                     let hashes = |arguments: &[Array<'static>]| {
                         let roots = (row.build)(arguments).unwrap_or_else(|e| panic!("{}: {e}", row.name));
                         hashes(&roots.iter().collect::<Vec<_>>(), row.semantics, executors, &row.name)

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::evaluate::Executors;
-use crate::functions::Outcome;
 use crate::hash::Hash;
 
 /// What the file begins with.
@@ -15,6 +14,18 @@ const HEADER: &str = "\
 # Hashes of results over fixed arguments: name, arguments, results over the first of them, results over all.
 # Written by `fingerprint functions --write`, compared by `fingerprint functions --check`; docs/reliability.md describes them.
 ";
+
+/// The hashes of a row, one for each executor.
+pub struct Outcome {
+    /// The row's name.
+    pub name: String,
+    /// The hash of the arguments.
+    pub arguments: Hash,
+    /// Those of the results over the head of the arguments.
+    pub head: Vec<Hash>,
+    /// Those over all arguments; empty where that was not asked for.
+    pub whole: Vec<Hash>,
+}
 
 /// A line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
