@@ -131,7 +131,7 @@ targets() {
     say "cargo check for $other"
     case $other in
       wasm32-*) cargo check --target "$other" -p broadloom --no-default-features ;;
-      *) cargo check --target "$other" -p broadloom -p broadloom-capi -p broadloom-cli ;;
+      *) cargo check --target "$other" -p broadloom ;;
     esac
   done
 }
