@@ -3,6 +3,7 @@
 The package is a namespace of the Python Array API standard, edition 2024.12.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from broadloom import (
@@ -83,7 +84,10 @@ __all__ += _through_numpy.__all__
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """NumPy's functions that the standard has not: `broadloom.median` is `numpy.median`, which takes arrays."""
+        """NumPy's functions that the standard has not: `broadloom.median` is `numpy.median`, which takes arrays; and modules for
+        packages that need not be there."""
+        if name == "dask":
+            return import_module("broadloom.dask")
         if name.startswith("_"):
             raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
         from broadloom._numpy_protocols import of_numpy

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from broadloom import _promotion
+from broadloom import _promotion, _tasks
 from broadloom._core import Buffered, Handle
 from broadloom._methods import NumpyMethods
 from broadloom._tracing import refuse, visible_shape, visible_size
@@ -167,7 +167,7 @@ class Array(Buffered, NumpyMethods):
         old = self._handle
         if old.is_evaluated or self._origin is not None:
             return old
-        made = old.evaluate()
+        made = _tasks.evaluated(old)
         # Other threads run meanwhile: what they gave the array stays.
         if self._handle is old:
             self._handle = made
@@ -256,8 +256,13 @@ class Array(Buffered, NumpyMethods):
         if self.ndim == 0:
             raise TypeError("an array without axes cannot be iterated over")
         self._concrete("iteration")
+        return self._elements()
+
+    def _elements(self) -> Iterator[Array]:
+        # Not before the first is asked for: `numpy.iterable`, which libraries call, only makes the iterator.
         self._evaluated()
-        return (self[i] for i in range(len(self)))
+        for i in range(len(self)):
+            yield self[i]
 
     def __getitem__(self, key: Any, /) -> Array:
         from broadloom._indexing import getitem
@@ -600,8 +605,11 @@ def _in_place(op: str, x: A, other: Any) -> A:
 
 
 def _take_over(op: str, x: A, made: Handle) -> A:
-    """The result of an in-place operator; neither dtype nor shape may change."""
+    """The result of an in-place operator; neither dtype nor shape may change. Where promotion is NumPy's, a result is converted to
+    the array's dtype if that is of the same kind, as NumPy does it."""
     old = x._handle
+    if made.dtype != old.dtype and _promotion.by_numpy() and np.can_cast(made.dtype, old.dtype, "same_kind"):
+        made = made.astype(old.dtype)
     if made.dtype != old.dtype:
         raise TypeError(f"{op} in place: the result is {made.dtype}, the array {old.dtype}")
     if made.shape != old.shape or (made.is_symbolic and made.dims != old.dims):

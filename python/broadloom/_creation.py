@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _core, _tasks
 from broadloom._array import Array, Number, check_device, float_of, handle_of, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
@@ -67,6 +67,7 @@ def asarray(
     Array([70., 20.], dtype=float64)
     """
     check_device(device)
+    _tasks.introduce()
     wanted = None if dtype is None else dtype_of(dtype)
     if isinstance(obj, Array):
         return _of_array(obj, wanted, copy)
@@ -88,7 +89,7 @@ def _of_array(x: Array, dtype: np.dtype[Any] | None, copy: bool | None) -> Array
     handle = x._operand() if dtype is None or not converts else x._operand().astype(dtype)
     # Whatever memory is shared below is read now.
     if copy and not handle.is_evaluated and not handle.is_symbolic:
-        handle = handle.evaluate()
+        handle = _tasks.evaluated(handle)
     return Array._of(handle)
 
 

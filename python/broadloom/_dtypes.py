@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from broadloom import _core, _promotion
-from broadloom._array import Array, check_device
+from broadloom._array import Array, check_device, handle_of
 from broadloom._core import Handle
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool = True, device:
     """
     check_device(device)
     wanted = dtype_of(dtype)
+    if not isinstance(x, Array):
+        return Array._of(handle_of(x).astype(wanted))
     if x.dtype == wanted:
         return Array._of(x._handle, x._origin) if copy else x
     return Array._of(x._operand().astype(wanted))

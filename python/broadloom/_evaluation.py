@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _core, _tasks
 from broadloom._array import Array
 
 Progress = Callable[[int, int], object]
@@ -33,7 +33,7 @@ def evaluate(
     An interrupt (Ctrl-C) cancels a long run within some tens of milliseconds. After an error, an exception of
     `progress` or an interrupt the arrays are the expressions that they were, and what `out` holds is unspecified.
 
-    The options: `threads` (at most so many), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512
+    The options: `threads` (at most so many; in a worker thread of Dask 1, unless another number is given), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512
     bits), `int_division` ("zero", or "error": a ZeroDivisionError), `accuracy` ("fast", or "nearest": the nearest float32
     of functions such as `exp`), `contract` (True: products that are added are rounded once, with their sum), `max_bytes`
     (a limit, beyond which a LimitError is raised).
@@ -53,6 +53,8 @@ def evaluate(
             raise TypeError(f"evaluate takes arrays of broadloom, not {type(x).__name__}")
     if not arrays:
         raise TypeError("evaluate takes at least one array")
+    if options.get("threads") is None:
+        options |= _tasks.options()
     with _Watch(progress) as watch:
         if out is None:
             _evaluate(arrays, watch, options)

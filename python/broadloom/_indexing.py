@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _core, _tasks
 from broadloom._array import Array
 from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
@@ -217,7 +217,7 @@ def _set(array: Array, key: tuple[Any, ...], values: np.ndarray) -> None:
         if found is None:
             old = array._handle
             buffer = new_buffer(old.shape, old.dtype)  # type: ignore[arg-type]
-            old.evaluate_into(region(buffer))
+            _tasks.evaluate_into(old, region(buffer))
             region(buffer)[key] = values
             if put(array, buffer, old):
                 return

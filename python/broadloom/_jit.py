@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from broadloom import _core, _promotion
+from broadloom import _core, _promotion, _tasks
 from broadloom._arguments import Form, Slot, Static, argument, in_order, names_of
 from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
@@ -49,10 +49,11 @@ class Traced(NamedTuple):
     structure: Structure
     captured: list[np.ndarray]
 
-    def entry(self) -> Entry:
-        """The entry for the table."""
+    def entry(self, **options: Any) -> Entry:
+        """The entry for the table; with options, of a kernel with these instead."""
+        kernel = Kernel.parse(self.kernel.text, **options) if options else self.kernel
         rebuild = None if self.structure.is_one_leaf else self.structure
-        return Entry(self.kernel, self.sources, rebuild, self.shapes is not None, self.captured)
+        return Entry(kernel, self.sources, rebuild, self.shapes is not None, self.captured)
 
 
 _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
@@ -67,26 +68,37 @@ def _renew_locks() -> None:
 os.register_at_fork(after_in_child=_renew_locks)
 
 
-def _follow_promotion() -> None:
-    # Tables that are asked without a look at Python can't ask for the rule.
-    of, to = (JitFunction, _NumpyJitFunction) if _promotion.by_numpy() else (_NumpyJitFunction, JitFunction)
+def _follow_process() -> None:
+    # Tables that are asked without a look at Python can ask neither for the rule of promotion nor for Dask.
+    made = class_of(())
     for function in list(_functions):
-        if type(function) is of:
-            function.__class__ = to
+        if type(function) is not _StaticJitFunction:
+            function.__class__ = made
 
 
-_promotion.when_changed.append(_follow_promotion)
+_promotion.when_changed.append(_follow_process)
+_tasks.when_loaded.append(_follow_process)
+
+
+def _teach_cloudpickle() -> None:
+    from broadloom._shipping import teach_cloudpickle
+
+    teach_cloudpickle()
+
+
+_tasks.when_loaded.append(_teach_cloudpickle)
 
 
 class _Variant(_core.Dispatch):
-    """The calls of a function with certain keywords and static arguments."""
+    """The calls of a function with certain keywords and static arguments, or with so many threads."""
 
-    def __init__(self, owner: JitFunction, form: Form) -> None:
+    def __init__(self, owner: JitFunction, form: Form, threads: int | None) -> None:
         self._owner = owner
         self._form = form
+        self._threads = threads
 
     def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
-        return self._owner._built(self._form, signature, shapes)
+        return self._owner._built(self._form, signature, shapes, self._threads)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         raise TypeError(f"{self._owner.__name__}() was given what is neither an array nor a number")
@@ -132,7 +144,7 @@ class JitFunction(_core.Dispatch):
         self._options = options
         self._signature = signature
         self._traced: list[tuple[Traced, Entry]] = []
-        self._variants: dict[Form, _Variant] = {}
+        self._variants: dict[tuple[Form, int | None], _Variant] = {}
         self._lock = threading.RLock()
         #: The table itself is that of the standard's rule.
         self._by_numpy = _ByNumpy(self)
@@ -207,38 +219,49 @@ class JitFunction(_core.Dispatch):
             tuple((name, slot(name, value)) for name, value in keywords),
             _promotion.by_numpy(),
         )
-        if not self._static and not form.keywords:
+        threads = None if "threads" in self._options else _tasks.threads()
+        if not self._static and not form.keywords and threads is None:
             return self._by_numpy if form.by_numpy else self, values, has_ours
-        variant = self._variants.get(form)
+        variant = self._variants.get((form, threads))
         if variant is None:
             if len(self._variants) >= _KEPT:
                 self._variants.clear()
-            variant = self._variants.setdefault(form, _Variant(self, form))
+            variant = self._variants.setdefault((form, threads), _Variant(self, form, threads))
         return variant, values, has_ours
 
     # Traces.
 
-    def _built(self, form: Form, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
+    def _built(
+        self, form: Form, signature: Signature, shapes: list[tuple[int, ...]], threads: int | None = None
+    ) -> Entry:
+        _tasks.is_loaded()
         lock = self._lock
         held = lock.acquire(timeout=_PATIENCE)
         try:
-            for traced, entry in self._traced:
-                if (traced.form, traced.signature) == (form, signature) and traced.shapes in (None, tuple(shapes)):
-                    return entry
-            if self._function is None:
-                known = "; ".join(_shown(traced.signature) for traced, _ in self._traced)
-                raise TypeError(
-                    f"{self.__name__} was pickled without its function, with the kernels for {known}; there is none for "
-                    f"{_shown(signature)}"
-                )
-            made = _traced(self, form, signature, shapes)
-            entry = made.entry()
-            self._traced.append((made, entry))
-            del self._traced[:-_KEPT]
-            return entry
+            traced, entry = self._trace_of(form, signature, shapes)
         finally:
             if held:
                 lock.release()
+        return entry if threads is None else traced.entry(**{**self._options, "threads": threads})
+
+    def _trace_of(self, form: Form, signature: Signature, shapes: list[tuple[int, ...]]) -> tuple[Traced, Entry]:
+        forms = [form]
+        if self._function is None and form.by_numpy:
+            # What was traced by the standard's rule has the same result by NumPy's.
+            forms.append(form._replace(by_numpy=False))
+        for traced, entry in self._traced:
+            if traced.form in forms and traced.signature == signature and traced.shapes in (None, tuple(shapes)):
+                return traced, entry
+        if self._function is None:
+            known = "; ".join(_shown(traced.signature) for traced, _ in self._traced)
+            raise TypeError(
+                f"{self.__name__} was pickled without its function, with the kernels for {known}; there is none for "
+                f"{_shown(signature)}"
+            )
+        made = _traced(self, form, signature, shapes)
+        self._traced.append((made, made.entry()))
+        del self._traced[:-_KEPT]
+        return self._traced[-1]
 
     def _entry_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
         if args or kwargs or not self._traced:
@@ -276,6 +299,11 @@ class JitFunction(_core.Dispatch):
 
         return reduced(self)
 
+    def __dask_tokenize__(self) -> Any:
+        from broadloom._shipping import token
+
+        return token(self)
+
 
 class _NumpyJitFunction(JitFunction):
     """What a function without static arguments is while promotion is NumPy's: its class is changed with the rule."""
@@ -284,11 +312,32 @@ class _NumpyJitFunction(JitFunction):
         return self._by_numpy(*args, **kwargs)
 
 
+class _AskingJitFunction(JitFunction):
+    """What a function without static arguments is once Dask is in the process: in its tasks other kernels run."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        table = self._by_numpy if _promotion.is_set_to_numpy() else self
+        if _tasks.is_main():
+            try:
+                return _core.Dispatch.__call__(table, *args, **kwargs)
+            except TypeError:
+                # In a task of the synchronous scheduler, which Dask would have promote as NumPy.
+                if not _tasks.in_dask():
+                    raise
+        elif not _tasks.in_dask():
+            return _core.Dispatch.__call__(table, *args, **kwargs)
+        return self._general(args, kwargs)
+
+
 class _StaticJitFunction(JitFunction):
     """With static arguments, which select the kernel by their values."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._general(args, kwargs)
+
+
+#: All classes of functions that `jit` makes.
+KINDS = (JitFunction, _NumpyJitFunction, _AskingJitFunction, _StaticJitFunction)
 
 
 @overload
@@ -354,7 +403,7 @@ def jit(
 
     Dtypes promote by the rule that holds when the function is called (see `set_options`): there are kernels for each rule.
 
-    `threads`, `int_division` ("zero" or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether products that are added are
+    `threads` (in a worker thread of Dask 1, unless another number is given), `int_division` ("zero" or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether products that are added are
     rounded once, with their sum), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
     has, and for a parameter that is called `out`. Of a method, `static_argnames="self"` has a kernel for each instance.
 
@@ -409,7 +458,9 @@ def class_of(static: tuple[str, ...]) -> type[JitFunction]:
     """The class of a function that is made now, with these static arguments."""
     if static:
         return _StaticJitFunction
-    return _NumpyJitFunction if _promotion.by_numpy() else JitFunction
+    if _tasks.is_loaded():
+        return _AskingJitFunction
+    return _NumpyJitFunction if _promotion.is_set_to_numpy() else JitFunction
 
 
 def _ours(x: Any) -> Any:

@@ -11,6 +11,7 @@ from itertools import product
 from operator import index
 from typing import Any
 
+from broadloom import _tasks
 from broadloom._array import Array, handle_of
 from broadloom._buffer import array_over, new_buffer, region
 from broadloom._core import Handle
@@ -51,7 +52,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     start = 0
     for handle, shape in zip(handles, shapes, strict=True):
         end = start + shape[axis]
-        handle.evaluate_into(region(buffer, (*(slice(None),) * axis, slice(start, end))))
+        _tasks.evaluate_into(handle, region(buffer, (*(slice(None),) * axis, slice(start, end))))
         start = end
     return array_over(buffer)
 
@@ -79,7 +80,7 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
             raise ValueError(f"stack: shapes differ: {list(first)} and, at {number}, {list(shape)}")
     buffer = new_buffer((*first[:axis], len(handles), *first[axis:]), handles[0].dtype)
     for number, handle in enumerate(handles):
-        handle.evaluate_into(region(buffer, (*(slice(None),) * axis, number)))
+        _tasks.evaluate_into(handle, region(buffer, (*(slice(None),) * axis, number)))
     return array_over(buffer)
 
 
@@ -117,7 +118,8 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
         for n, s in zip(shape, shifts, strict=True)
     ]
     for parts in product(*along):
-        handle.slice([source for source, _ in parts]).evaluate_into(region(buffer, tuple(to for _, to in parts)))
+        part = handle.slice([source for source, _ in parts])
+        _tasks.evaluate_into(part, region(buffer, tuple(to for _, to in parts)))
     return array_over(buffer)
 
 

@@ -11,6 +11,7 @@ from operator import index
 import numpy as np
 from numpy.exceptions import AxisError
 
+from broadloom import _tasks
 from broadloom._array import Array, handle_of
 from broadloom._buffer import array_over
 from broadloom._operands import as_array, extents, one_axis, several_axes
@@ -186,7 +187,7 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
            [3, 4]], dtype=int64)
     """
     handle = handle_of(x).reshape(_shape("reshape", shape, inferred=True))
-    return Array._of(handle.evaluate() if copy else handle)
+    return Array._of(_tasks.evaluated(handle) if copy else handle)
 
 
 def squeeze(x: Array, /, axis: Axes) -> Array:

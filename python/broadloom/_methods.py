@@ -320,6 +320,22 @@ class NumpyMethods:
         one: bool | int | float = x._operand().slice([operator.index(i) for i in index]).item()
         return one
 
+    def view(self, dtype: Any = None) -> Any:
+        """The bytes of the values as another dtype: an array over the memory of this one, which is evaluated. One of NumPy's
+        where `dtype` is a class of NumPy's arrays, or a dtype that there is not.
+
+        >>> import numpy as np, broadloom as bl
+        >>> bl.asarray(np.array([1.0], "f4")).view("u4").tolist()
+        [1065353216]
+        """
+        from broadloom._buffer import array_over
+        from broadloom._ufuncs import DTYPES
+
+        values = np.asarray(self)
+        made = values.view() if dtype is None else values.view(dtype)
+        is_class = isinstance(dtype, type) and issubclass(dtype, np.ndarray)
+        return made if is_class or made.dtype not in DTYPES else array_over(made)
+
     def tobytes(self, order: Any = "C") -> bytes:
         """The bytes of the values, in row-major order."""
         return np.asarray(self).tobytes(order)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from broadloom import _core, _numpy_reductions
+from broadloom import _core, _numpy_reductions, _tasks
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_reductions import NO_VALUE, given, reduction
@@ -194,6 +194,20 @@ def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Han
 @lazy(np.cumprod)
 def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
     return _numpy_reductions.cumulative("cumulative_prod", array(a), axis, dtype)
+
+
+def _without_nan(x: Handle, instead: int) -> Handle:
+    return _core.apply("where", _core.apply("isnan", x), instead, x) if x.dtype.kind == "f" else x
+
+
+@lazy(np.nancumsum)
+def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
+    return _numpy_reductions.cumulative("cumulative_sum", _without_nan(array(a), 0), axis, dtype)
+
+
+@lazy(np.nancumprod)
+def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Handle:
+    return _numpy_reductions.cumulative("cumulative_prod", _without_nan(array(a), 1), axis, dtype)
 
 
 def _along_the_only_axis(name: str, x: Handle, axis: int | None, dtype: Any, include_initial: bool) -> Handle:
@@ -437,7 +451,7 @@ def _full_like(
 @lazy(np.copy)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Handle:
     x = array(a)
-    return x if x.is_symbolic else x.evaluate()
+    return x if x.is_symbolic else _tasks.evaluated(x)
 
 
 def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Handle:

@@ -18,7 +18,7 @@ from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS, array, lazy
 from broadloom._numpy_reductions import NO_VALUE
-from broadloom._ufuncs import Unsupported, call, common_dtype, converted, own_dtype
+from broadloom._ufuncs import Unsupported, call, common_dtype, converted, lend, own_dtype
 
 __all__ = ["FUNCTIONS"]
 
@@ -208,6 +208,9 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
     handles = [array(x) for x in _sequence(arrays)]
     if len({x.shape for x in handles}) != 1:
         raise ValueError("all input arrays must have the same shape")
+    if len(handles) == 1 and handles[0].depth > 0 and dtype is None:
+        # One expression stays one: Dask's variances make such stacks in the middle of what is to be one pass.
+        return handles[0].expand_dims(normalize_axis_index(axis, handles[0].ndim + 1))
     return _joined(_joining.stack, handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
 
 
@@ -235,6 +238,16 @@ def _dstack(tup: Any) -> Handle:
 @lazy(np.roll)
 def _roll(a: Any, shift: Any, axis: Any = None) -> Handle:
     return _joining.roll(Array._of(array(a)), shift, axis=axis)._operand()
+
+
+@lazy(np.lib.stride_tricks.sliding_window_view)
+def _sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Handle:
+    """Windows overlap in the memory of the evaluated operand, which they keep."""
+    if not isinstance(x, Array) or x._handle.is_symbolic:
+        raise Unsupported
+    return lend(np.lib.stride_tricks.sliding_window_view(np.asarray(x), window_shape, axis=axis))
 
 
 @lazy(np.tile)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core, _ufuncs
+from broadloom import _core, _tasks, _ufuncs
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import array, operand
@@ -62,7 +62,7 @@ def from_numpy(value: Any) -> Any:
         if not is_plain or value.dtype not in DTYPES:
             return value
         values = np.asarray(value)
-        return Array._of(_ufuncs.lend(values).evaluate() if values.base is not None else _ufuncs.lend(values))
+        return Array._of(_tasks.evaluated(_ufuncs.lend(values)) if values.base is not None else _ufuncs.lend(values))
     if isinstance(value, tuple | list):
         made = [from_numpy(item) for item in value]
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
@@ -98,10 +98,10 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
         out._replace(converted(made, out.dtype))
         return out
     try:
-        converted(made, out.dtype).evaluate_into(out)
+        _tasks.evaluate_into(converted(made, out.dtype), out)
     except (TypeError, ValueError):
         # A dtype that the engine has not, memory that it can't share, or an array that is read-only.
-        np.copyto(out, made.evaluate().to_numpy(), casting=casting)  # type: ignore[arg-type]
+        np.copyto(out, _tasks.evaluated(made).to_numpy(), casting=casting)  # type: ignore[arg-type]
     return out
 
 
@@ -311,7 +311,18 @@ def _wrapped_all(made: Any) -> Any:
 
 #: Functions of the table that compute when they are called.
 _AT_ONCE = frozenset(
-    (np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.roll, np.copy, np.allclose, np.array_equal)
+    (
+        np.concatenate,
+        np.stack,
+        np.vstack,
+        np.hstack,
+        np.dstack,
+        np.roll,
+        np.copy,
+        np.allclose,
+        np.array_equal,
+        np.lib.stride_tricks.sliding_window_view,
+    )
 )
 
 
@@ -327,8 +338,10 @@ def listed_names() -> dict[str, list[str]]:
 
 
 def of_numpy(name: str) -> Any:
-    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them; AttributeError for
-    what is none."""
+    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them, or the module `numpy.lib`,
+    which has more; AttributeError for what is neither."""
+    if name == "lib":
+        return np.lib
     function = getattr(np, name, None)
     if not isinstance(function, np.ufunc | type(np.sum)):
         raise AttributeError(f"module 'broadloom' has no attribute {name!r}")

@@ -1,7 +1,8 @@
 """Arrays as values for other processes: pickling, copies, Dask's tokens, sizes.
 
 An array travels by its values: the expression that makes them would need all of its inputs, which are as large. Since
-Dask and pickle read an array as a whole anyway, both evaluate it once, and the array keeps the result.
+Dask and pickle read an array as a whole anyway, both evaluate it once, and the array keeps the result. An expression that reads no
+memory, of `arange` and the like, is pickled as its text, and computed where it arrives.
 """
 
 from __future__ import annotations
@@ -11,22 +12,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom._core import Handle
+from broadloom import _core
+from broadloom._core import Kernel
 
 if TYPE_CHECKING:
     from broadloom._array import Array
 
+#: What the values themselves take in a pickle besides their memory.
+_MARGIN = 150
+
 
 def from_values(values: np.ndarray) -> Array:
-    """An array over memory that nobody else has: what unpickling calls."""
-    from broadloom._array import Array
+    """An array over memory that nobody else has: what unpickling calls. A buffer that came out of band may lie anywhere in a
+    message, and is copied where its elements are not aligned."""
+    from broadloom._array import of_numpy
 
-    return Array._of(Handle.from_numpy(values), values)
+    return of_numpy(values)
 
 
-def reduced(x: Array) -> tuple[Any, tuple[np.ndarray]]:
-    """What pickle takes: the values. From protocol 5 on NumPy gives their memory out of band where the pickler has a
-    `buffer_callback`, so that it isn't copied."""
+def from_text(text: str, options: dict[str, Any]) -> Array:
+    """An array of an expression that reads no memory: what unpickling calls."""
+    (values,) = Kernel.parse(text, **options).run([])
+    return from_values(values)
+
+
+def reduced(x: Array) -> tuple[Any, tuple[Any, ...]]:
+    """What pickle takes: the values, or the text of an expression that reads no memory, if that is shorter. From protocol 5 on NumPy
+    gives the memory of values out of band where the pickler has a `buffer_callback`, so that it isn't copied."""
+    handle = x._concrete("pickling")
+    if x._origin is None and not handle.is_evaluated:
+        text = handle.text()
+        if len(text) < (x.nbytes or 0) + _MARGIN and not Kernel.parse(text).inputs:
+            accuracy, contract = _core.set_semantics()
+            return from_text, (text, {"accuracy": accuracy, "contract": contract})
     return from_values, (np.asarray(x),)
 
 

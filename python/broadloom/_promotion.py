@@ -1,8 +1,9 @@
 """Which rule the operators, and the functions of the namespace, promote dtypes by: the standard's, or NumPy's; and the
 setting of what evaluations mean.
 
-Settings are for the process, since libraries such as Dask call from threads of their own. NumPy's own functions
-promote by NumPy's rules whatever it is.
+Settings are for the process, since libraries call from threads of their own. NumPy's own functions promote by NumPy's
+rules whatever it is, and so does everything within a task of Dask's, whose functions are written for NumPy's arrays: there
+what would be an error by the standard has NumPy's result.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from broadloom import _core
+from broadloom import _core, _tasks
 from broadloom._core import Handle
 
 Rule = Literal["strict", "numpy"]
@@ -21,15 +22,25 @@ _by_numpy = False
 when_changed: list[Callable[[], None]] = []
 
 
-def by_numpy() -> bool:
-    """Whether promotion is NumPy's."""
+def is_set_to_numpy() -> bool:
+    """Whether promotion was set to be NumPy's."""
     return _by_numpy
+
+
+def by_numpy() -> bool:
+    """Whether promotion is NumPy's here."""
+    return _by_numpy or _tasks.in_dask()
 
 
 def apply(op: str, *operands: Handle | bool | float) -> Handle:
     """A function of the op table under the rule that is set."""
     if not _by_numpy:
-        return _core.apply(op, *operands)
+        try:
+            return _core.apply(op, *operands)
+        except TypeError:
+            # PERF: what the standard allows has the same result by NumPy's rule, so that nobody else asks for Dask.
+            if not _tasks.in_dask():
+                raise
     from broadloom._ufuncs import NAMES, Unsupported, call
 
     ufunc = NAMES.get(op)
@@ -57,7 +68,8 @@ class set_options:  # noqa: N801  a function to its callers, and a context
     `promotion="strict"`, the default, is the Array API standard's: operands of different kinds (bools, integers,
     floats), and uint64 with a signed integer, are a TypeError that says which cast to write. `promotion="numpy"` is
     NumPy's, for operators and for the functions of this namespace: `int64 * 2.5` is float64, bools are added up.
-    Libraries that were written for NumPy's arrays, such as Dask and xarray, expect it.
+    Libraries that were written for NumPy's arrays, such as xarray, expect it. Within tasks of Dask's it is NumPy's, in
+    worker threads and in worker processes.
 
     `accuracy` ("fast" or "nearest") and `contract` (whether products that are added are rounded once, with their sum) are
     options of every evaluation of arrays that is not given its own. Functions made by `jit`, and numexpr's, have their own.

@@ -12,9 +12,12 @@ import builtins
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from broadloom import _core, _promotion
 from broadloom._array import Array, handle_of
 from broadloom._core import Handle
+from broadloom._dtypes import bool as bool_
 from broadloom._dtypes import dtype_of
 
 if TYPE_CHECKING:
@@ -63,7 +66,10 @@ def _reduce(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> 
 
 def _added(name: str, x: Array, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
     wanted = None if dtype is None else dtype_of(dtype)
-    return _reduce(name, x, axis, keepdims, dtype=wanted, numpy_promotion=_promotion.by_numpy())
+    handle = handle_of(x)
+    # The standard leaves sums of bools open; every library that has them counts.
+    by_numpy = _promotion.by_numpy() or handle.dtype == bool_
+    return Array._of(handle.reduce(name, _axes(axis), builtins.bool(keepdims), dtype=wanted, numpy_promotion=by_numpy))
 
 
 def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float = 0.0) -> Array:
@@ -76,8 +82,8 @@ def _as(x: Array, dtype: DTypeLike | None) -> Array:
 
 
 def sum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """The sum; of nothing 0. Takes numbers; integers are added as int64 or uint64, floats in their own dtype, unless
-    `dtype` says in which.
+    """The sum; of nothing 0. Integers are added as int64 or uint64, floats in their own dtype, unless `dtype` says in which;
+    bools are counted, as int64.
 
     >>> bl.sum(bl.asarray([[1, 2], [3, 4]]), axis=0)
     Array([4, 6], dtype=int64)
@@ -86,7 +92,7 @@ def sum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepd
 
 
 def prod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """The product; of nothing 1. Takes numbers; dtypes are those of `sum`.
+    """The product; of nothing 1. Dtypes are those of `sum`.
 
     >>> bl.prod(bl.asarray([1, 2, 3, 4]))
     Array(24, dtype=int64)
@@ -122,41 +128,43 @@ def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return _moment("mean", x, axis, keepdims)
 
 
-def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False, ddof: float = 0.0) -> Array:
     """The variance: the sum of the squared differences from the mean, divided by n - `correction`; NaN where that is not
-    positive. Dtypes are those of `mean`.
+    positive. `ddof` is NumPy's name of `correction`. Dtypes are those of `mean`.
 
     >>> bl.var(bl.asarray([1.0, 2.0, 3.0]), correction=1)
     Array(1., dtype=float64)
     """
-    return _moment("var", x, axis, keepdims, correction)
+    return _moment("var", x, axis, keepdims, correction + ddof)
 
 
-def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False, ddof: float = 0.0) -> Array:
     """The standard deviation: the square root of `var`.
 
     >>> bl.std(bl.asarray([[0.0, 4.0], [3.0, 3.0]]), axis=1)
     Array([2., 0.], dtype=float64)
     """
-    return _moment("std", x, axis, keepdims, correction)
+    return _moment("std", x, axis, keepdims, correction + ddof)
 
 
-def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Any = None) -> Array:
     """Whether any element is true, or not 0; of nothing false. Takes all dtypes, gives bool. NaN is not 0.
+    `out` is as in `numpy.any`.
 
     >>> bl.any(bl.asarray([[0, 0], [0, 2]]), axis=1)
     Array([False,  True], dtype=bool)
     """
-    return _reduce("any", x, axis, keepdims)
+    return _reduce("any", x, axis, keepdims) if out is None else np.any(x, axis=axis, keepdims=keepdims, out=out)
 
 
-def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Any = None) -> Array:
     """Whether all elements are true, or not 0; of nothing true. Takes all dtypes, gives bool. NaN is not 0.
+    `out` is as in `numpy.all`.
 
     >>> bool(bl.all(bl.asarray([1.0, 2.0]) > 0))
     True
     """
-    return _reduce("all", x, axis, keepdims)
+    return _reduce("all", x, axis, keepdims) if out is None else np.all(x, axis=axis, keepdims=keepdims, out=out)
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:

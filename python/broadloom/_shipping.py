@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from broadloom import _tasks
 from broadloom._core import Kernel
 
 if TYPE_CHECKING:
@@ -73,6 +74,36 @@ def reduced(function: JitFunction) -> Any:
         )
     traced = [one for one, _ in function._traced]
     return function_of_kernels, (function.__name__, static, function._options, _bare(function._signature), traced)
+
+
+def reduced_by_value(function: JitFunction) -> Any:
+    """What cloudpickle takes, which can ship functions by their code: those of a script, of a notebook and within other
+    functions, where pickle would find a name that is not there on the other side."""
+    source = function._function
+    module, name = getattr(source, "__module__", None), getattr(source, "__qualname__", "")
+    if source is None or (module != "__main__" and _found(module, name) is function):
+        return reduced(function)
+    return function_of_source, (source, tuple(sorted(function._static)), function._options)
+
+
+def token(function: JitFunction) -> Any:
+    """What identifies a function for Dask: equal for equal code and options, in every process."""
+    from dask.tokenize import normalize_token
+
+    _tasks.is_loaded()
+    source = function._function
+    texts = None if source is not None else [one.kernel.text for one, _ in function._traced]
+    return normalize_token(("broadloom.jit", source, texts, sorted(function._static), function._options))
+
+
+def teach_cloudpickle() -> None:
+    """Has cloudpickle, by which Dask ships functions, ask `reduced_by_value`."""
+    from cloudpickle import CloudPickler  # type: ignore[import-untyped]
+
+    from broadloom import _jit
+
+    for kind in _jit.KINDS:
+        CloudPickler.dispatch_table[kind] = reduced_by_value
 
 
 def _bare(signature: inspect.Signature | None) -> inspect.Signature | None:

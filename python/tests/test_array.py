@@ -174,6 +174,17 @@ def test_an_array_has_no_hash_and_is_not_constructed() -> None:
         Array()
 
 
+def test_making_an_iterator_computes_nothing() -> None:
+    x = bl.asarray(np.arange(3.0)) + 1
+    assert np.iterable(x)
+    elements = iter(x)
+    assert not x._handle.is_evaluated
+    assert [float(element) for element in elements] == [1, 2, 3]
+    assert x._handle.is_evaluated
+    with pytest.raises(TypeError, match="without axes"):
+        iter(bl.asarray(1.0))
+
+
 def test_length_and_iteration() -> None:
     x = bl.asarray([[1, 2], [3, 4]]) + 1
     assert len(x) == 2

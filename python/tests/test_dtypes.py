@@ -147,3 +147,10 @@ def test_all_names_are_there_once() -> None:
     assert len(set(bl.__all__)) == len(bl.__all__)
     for name in bl.__all__:
         assert hasattr(bl, name)
+
+
+@pytest.mark.parametrize("x", [np.int16(3), np.array([1.5, 2.5]), np.array(7, "u1")])
+def test_arrays_of_numpy_are_converted(x: Any) -> None:
+    made = bl.astype(x, bl.float32)
+    assert type(made) is bl.Array and made.dtype == np.float32
+    np.testing.assert_array_equal(np.asarray(made), np.asarray(x, np.float32))

@@ -123,10 +123,11 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     ),
     *(
         (function, (x,), {"axis": axis})
-        for function in (np.cumsum, np.cumprod)
+        for function in (np.cumsum, np.cumprod, np.nancumsum, np.nancumprod)
         for x in (X, B, INTS)
         for axis in (None, 1)
     ),
+    *((function, (N,), {"axis": axis}) for function in (np.nancumsum, np.nancumprod) for axis in (None, 0, 1)),
     *(
         (getattr(np, f"nan{name}"), (x,), {"axis": axis})
         for name in ("sum", "prod", "max", "min", "mean", "var", "std", "median", "argmax")
@@ -142,6 +143,7 @@ CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     (np.max, (np.zeros(0),), {"initial": 3.0}),
     (np.mean, (INTS,), {"dtype": np.float32}),
     (np.mean, (X,), {"where": B}),
+    (np.lib.stride_tricks.sliding_window_view, (X, 2), {"axis": 0}),
     (np.var, (X,), {"ddof": 1, "axis": 0}),
     (np.std, (X,), {"correction": 1, "axis": 0}),
     (np.ptp, (INTS,), {"axis": 0}),
@@ -523,6 +525,8 @@ METHODS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("item", ((1, 2),), {}),
     ("tolist", (), {}),
     ("tobytes", (), {}),
+    ("view", ("u1",), {}),
+    ("view", ("i8",), {}),
 ]
 
 
@@ -552,7 +556,8 @@ def test_methods_that_change_the_array_and_properties() -> None:
 def test_the_lists_of_functions_name_numpys() -> None:
     names = listed_names()
     assert set(names["universal functions"]) == {ufunc.__name__ for ufunc in UFUNCS}
-    assert all(hasattr(np, name) for list_ in names.values() for name in list_)
+    modules = (np, np.lib.stride_tricks)
+    assert all(any(hasattr(module, name) for module in modules) for list_ in names.values() for name in list_)
 
 
 #: Calls of listed functions with arguments that no expression stands for.
@@ -649,3 +654,20 @@ def test_divmod_is_the_quotient_and_the_remainder() -> None:
         assert made.tolist() == expected.tolist()
     for made, expected in zip(divmod(20, bl.asarray(values)), divmod(20, values), strict=True):
         assert made.tolist() == expected.tolist()
+
+
+def test_sliding_windows_share_the_memory_of_the_operand() -> None:
+    values = np.arange(10.0)
+    windows = np.lib.stride_tricks.sliding_window_view(bl.asarray(values), 3)
+    assert type(windows) is bl.Array and windows.shape == (8, 3) and not windows._handle.is_evaluated
+    values[1] = 100.0
+    expected = np.lib.stride_tricks.sliding_window_view(values, 3)
+    assert_same(bl.mean(windows, axis=1), expected.mean(axis=1), 1)
+    assert np.asarray(windows + 1).tobytes() == (expected + 1).tobytes()
+
+
+def test_any_and_all_take_out_as_numpy_does() -> None:
+    x = bl.asarray(np.array([[True, False], [True, True]]))
+    out = np.zeros(2, bool)
+    assert bl.all(x, axis=1, out=out) is out and out.tolist() == [False, True]
+    assert bl.any(x, axis=0, out=None).tolist() == [True, True]

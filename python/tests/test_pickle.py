@@ -131,3 +131,42 @@ def test_the_size_of_an_array_is_that_of_its_values_in_memory() -> None:
     assert sys.getsizeof(x) < 1000 and x.nbytes == 8000
     bl.evaluate(x)
     assert sys.getsizeof(x) > 8000
+
+
+def test_a_buffer_that_is_not_aligned_is_copied() -> None:
+    x = bl.evaluate(bl.asarray(np.arange(5.0)) + 1)
+    buffers: list[pickle.PickleBuffer] = []
+    text = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+    # A message in which the elements begin at an odd place.
+    message = bytearray(b"?" * 3) + bytes(buffers[0])
+    there = pickle.loads(text, buffers=[memoryview(message)[3:]])
+    message[3:] = bytes(40)
+    assert there.tolist() == [1, 2, 3, 4, 5] and (there * 2).tolist() == [2, 4, 6, 8, 10]
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_an_expression_that_reads_no_memory_is_pickled_as_its_text(protocol: int) -> None:
+    n = 1_000_000
+    for x in (
+        bl.arange(n),
+        bl.ones((10, n), dtype=bl.float32) * 2,
+        bl.sum(bl.arange(n)),
+        bl.sqrt(bl.linspace(0, 1, n)),
+    ):
+        text = pickle.dumps(x, protocol)
+        assert len(text) < 1000 and not x._handle.is_evaluated
+        there = pickle.loads(text)
+        assert there.dtype == x.dtype and there.shape == x.shape
+        np.testing.assert_array_equal(np.asarray(there), np.asarray(x))
+    # What was evaluated, or reads memory, is pickled by its values.
+    for y in (bl.evaluate(bl.arange(1000) + 0), bl.arange(1000) + bl.asarray(np.arange(1000))):
+        assert len(pickle.dumps(y, protocol)) > 4000
+
+
+def test_the_text_has_the_meaning_that_was_set() -> None:
+    third = bl.full(3, 1 / 3)
+    with bl.set_options(contract=True):
+        x = third * third - third * third
+        text = pickle.dumps(x)
+        expected = x.tolist()
+    assert expected != [0.0] * 3 and pickle.loads(text).tolist() == expected

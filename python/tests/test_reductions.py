@@ -121,12 +121,23 @@ def test_axes_that_there_are_not(axis: Any) -> None:
         bl.sum(bl.asarray(VALUES), axis=axis)
 
 
-def test_bools_are_counted_not_added() -> None:
-    x = bl.asarray([True, True, False])
-    assert int(bl.count_nonzero(x)) == 2
-    assert int(bl.sum(x, dtype=bl.int64)) == 2
-    with pytest.raises(TypeError, match="count_nonzero"):
-        bl.sum(x)
+def test_sums_of_bools_count_them() -> None:
+    values = np.array([[True, True, False], [True, True, True]])
+    x = bl.asarray(values)
+    for axis in (None, 0, 1):
+        for name in ("sum", "prod", "nansum", "nanprod"):
+            check(getattr(bl, name)(x, axis=axis), getattr(np, name)(values, axis=axis))
+        check(bl.count_nonzero(x, axis=axis), np.count_nonzero(values, axis=axis))
+    assert bl.sum(x, dtype=bl.float32).dtype == np.float32
+    with pytest.raises(TypeError, match="add"):
+        x + x
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_ddof_is_a_name_of_the_correction(name: str) -> None:
+    got, expected = getattr(bl, name), getattr(np, name)(VALUES, axis=1, ddof=1)
+    check(got(bl.asarray(VALUES), axis=1, ddof=1), expected)
+    check(got(bl.asarray(VALUES), axis=1, correction=1), expected)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

@@ -8,6 +8,8 @@ import pytest
 import suite_array_api
 import suite_numexpr
 import suite_pandas
+import suite_scipy
+import suite_xarray
 from run import main
 from suite_numexpr import Cut, with_cuts
 from suite_pytest import Face, Run, run_pytest
@@ -86,6 +88,56 @@ def test_pandas_is_compared_with_numexpr_test_by_test() -> None:
     ]
     _, errors, _ = suite_pandas.compare(ours, Run(), ["a"], complete=False)
     assert errors[0] == "a: failed, and not run with numexpr"
+
+
+def test_xarrays_failures_have_to_be_listed_and_real() -> None:
+    prefix = "site-packages/xarray/tests/"
+    rows = [
+        {"pattern": "test_a.py::test_known"},
+        {"pattern": "test_a.py::test_mended"},
+        {"pattern": "test_a.py::test_no"},
+    ]
+    outcomes = {"test_known": "failed", "test_mended": "passed", "test_new": "failed", "test_both": "failed"}
+    ours = Run({f"{prefix}test_a.py::{name}": outcome for name, outcome in outcomes.items()})
+    theirs = Run({test: "failed" if test.endswith("both") else "passed" for test in ours.outcomes})
+    accepted, errors, _ = suite_xarray.compare(ours, theirs, rows, complete=True)
+    assert accepted == 1
+    assert errors[0].startswith("test_a.py::test_new: failed, but passed with NumPy's")
+    assert errors[1:] == [
+        "test_a.py::test_mended: accepted as failing, but it passes",
+        "accepted, but no failure needs it: test_a.py::test_mended",
+        "accepted, but no failure needs it: test_a.py::test_no",
+    ]
+
+
+def test_verdicts_on_scipys_functions() -> None:
+    rules = {
+        "claimed": {"special": 0, "stats": 8},
+        "distance": [{"module": "stats", "functions": ["skew"], "ulps": 100, "reason": ""}],
+        "refused": [{"functions": ["stats.gone", "stats.old"], "reason": ""}],
+    }
+    common = {"module": "stats", "claimed": True, "verdict": "ours", "message": "", "differs": "", "ulps": 0.0}
+    rows = [
+        common | {"function": "mean", "call": "stats.mean(S)", "ulps": 8.0},
+        common | {"function": "skew", "call": "stats.skew(S)", "ulps": 99.0},
+        common | {"function": "far", "call": "stats.far(S)", "ulps": 9.0},
+        common | {"function": "kind", "call": "stats.kind(S)", "verdict": "numpy"},
+        common | {"function": "gone", "call": "stats.gone(S)", "verdict": "refused", "message": "why"},
+        common | {"function": "wide", "call": "stats.wide(S)", "differs": "result has dtype float32"},
+        common | {"function": "mixed", "call": "stats.mixed(S)", "verdict": "refused", "claimed": False},
+    ]
+    passed, accepted, errors = suite_scipy.judge(rows, [rows[-1] | {"verdict": "ours"}], rules, "float64")
+    assert (passed, accepted) == (4, 2) and rows[-1]["verdict"] == "numpy promotion"
+    assert errors == [
+        "stats.far(S), float64: 9 ulps from SciPy on NumPy's arrays, at most 8 are stated",
+        "stats.kind(S), float64: gives numpy, but SciPy claims it",
+        "stats.gone(S), float64: refused, but SciPy claims it: why",
+        "stats.wide(S), float64: result has dtype float32",
+    ]
+    assert suite_scipy._check_refusals(rows, rules) == [
+        "stats.mixed: refused, and not listed",
+        "stats.old: listed as refused, but it is not",
+    ]
 
 
 def test_at_most_three_failures_of_the_array_api_are_accepted_and_only_real_ones() -> None:

@@ -1,10 +1,10 @@
-//! Runs a compiled kernel on operands that are slices, without a loop nest.
+//! Runs a compiled kernel on operands that are slices, or known to be apart as slices are, without a loop nest.
 //!
-//! Slices have the elements that they say, and outputs overlap nothing, which is all that [`crate::run`] has to check of a
+//! They have the elements that they say, and outputs overlap nothing, which is all that [`crate::run`] has to check of a
 //! block.
 
 use broadloom_ir::{Error, ErrorKind, Result};
-use broadloom_mem::Access;
+use broadloom_mem::{Access, Apart};
 use smallvec::SmallVec;
 
 use crate::call::Call;
@@ -29,6 +29,44 @@ impl Compiled {
         params: &[u64],
         faults: &mut [u8],
     ) -> Result<()> {
+        let inputs = inputs.map(|bytes| (bytes.as_ptr(), bytes.len()));
+        let outputs = outputs.map(|bytes| (bytes.as_mut_ptr(), bytes.len()));
+        // SAFETY: these are slices, which are borrowed for this call, those of outputs uniquely.
+        unsafe { self.run_memory(elements, inputs, outputs, params, faults) }
+    }
+
+    /// [`Compiled::run_slices`] on memory that no types show to be apart.
+    ///
+    /// # Errors
+    /// Those of [`Compiled::run_slices`].
+    #[inline]
+    pub fn run_apart(
+        &self,
+        elements: usize,
+        operands: &mut Apart<'_>,
+        params: &[u64],
+        faults: &mut [u8],
+    ) -> Result<()> {
+        let (inputs, outputs) = operands.all();
+        // SAFETY: while `operands` is borrowed, as it is here, its inputs may be read, and its outputs may be written and have no
+        // byte of another operand.
+        unsafe { self.run_memory(elements, inputs, outputs, params, faults) }
+    }
+
+    /// [`Compiled::run_slices`] on bytes, each the pointer to the first and how many there are.
+    ///
+    /// # Safety
+    /// During the call the inputs must be valid for reads and the outputs for reads and writes, and no output may have a byte of
+    /// another operand.
+    #[inline]
+    unsafe fn run_memory(
+        &self,
+        elements: usize,
+        inputs: impl ExactSizeIterator<Item = (*const u8, usize)>,
+        outputs: impl ExactSizeIterator<Item = (*mut u8, usize)>,
+        params: &[u64],
+        faults: &mut [u8],
+    ) -> Result<()> {
         let inner = &*self.0;
         // Of leaves, whole blocks are computed, and rows of 16 of them written.
         let written = if inner.has_leaves() { elements / inner.leaf_rows as usize } else { elements };
@@ -38,16 +76,16 @@ impl Compiled {
             && params.len() >= inner.params
             && faults.len() >= inner.fault_sites;
         let mut operands: SmallVec<[Operand; 8]> = SmallVec::new();
-        for (bytes, (dtype, access)) in inputs.zip(inner.inputs.iter().zip(&inner.access)) {
+        for ((ptr, bytes), (dtype, access)) in inputs.zip(inner.inputs.iter().zip(&inner.access)) {
             let elements = if *access == Access::Splat { 1 } else { elements };
-            fits &= holds(bytes.len(), elements, dtype.size());
-            operands.push(Operand { ptr: bytes.as_ptr().cast_mut(), row_stride: 0 });
+            fits &= holds(bytes, elements, dtype.size());
+            operands.push(Operand { ptr: ptr.cast_mut(), row_stride: 0 });
         }
         // As many as they were said to be.
         fits &= operands.len() == inner.inputs.len();
-        for (bytes, dtype) in outputs.zip(&inner.outputs) {
-            fits &= holds(bytes.len(), written, dtype.size());
-            operands.push(Operand { ptr: bytes.as_mut_ptr(), row_stride: 0 });
+        for ((ptr, bytes), dtype) in outputs.zip(&inner.outputs) {
+            fits &= holds(bytes, written, dtype.size());
+            operands.push(Operand { ptr, row_stride: 0 });
         }
         fits &= operands.len() == inner.inputs.len() + inner.outputs.len();
         if !fits {
@@ -58,23 +96,23 @@ impl Compiled {
         }
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
         if let Some(entry) = inner.streaming
-            // SAFETY: `fits` holds, so each operand is a slice of `elements` elements or one, as it is accessed; the slices
-            // are borrowed for this call, those of outputs uniquely.
+            // SAFETY: `fits` holds, so each operand has `elements` elements or one, as it is accessed; that they may be read and
+            // written, and are apart, is this function's contract.
             && unsafe { call.streamed(entry, &operands, 1, elements) }
         {
             return Ok(());
         }
         if inner.has_leaves() {
             if elements > 0 {
-                // SAFETY: the slices are as above, those of outputs for a row of 16 elements for each block, as it is written; there
+                // SAFETY: the operands are as above, outputs for a row of 16 elements for each block, as it is written; there
                 // are whole blocks, and code that is given these gets their number of columns.
                 unsafe { call.enter_at(inner.entry, &operands, 1, elements) };
             }
         } else if elements >= self.lanes() || elements > 0 && inner.takes_any_row() {
-            // SAFETY: the slices are as above, and the row is at least as long as a block, or may be shorter.
+            // SAFETY: the operands are as above, and the row is at least as long as a block, or may be shorter.
             unsafe { call.enter(&operands, 1, elements) };
         } else if elements > 0 {
-            // SAFETY: the slices are as above, and the row has at least one element and fewer than a block.
+            // SAFETY: the operands are as above, and the row has at least one element and fewer than a block.
             unsafe { call.padded(&operands, 0, 0, elements) };
         }
         Ok(())

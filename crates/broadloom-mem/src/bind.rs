@@ -79,14 +79,25 @@ pub(crate) type Bound = SmallVec<[BoundOperand; 4]>;
 #[inline]
 pub(crate) fn slices<'a>(
     plan: &LoopPlan,
-    mut inputs: impl Iterator<Item = &'a [u8]>,
-    mut outputs: impl Iterator<Item = &'a mut [u8]>,
+    inputs: impl Iterator<Item = &'a [u8]>,
+    outputs: impl Iterator<Item = &'a mut [u8]>,
+) -> Result<Bound, NestError> {
+    let inputs = inputs.map(|slice| (slice.as_ptr(), slice.len()));
+    memory(plan, inputs, outputs.map(|slice| (slice.as_mut_ptr(), slice.len())))
+}
+
+/// The operands of a plan over memory, each of which begins somewhere and has so many bytes.
+#[inline]
+pub(crate) fn memory(
+    plan: &LoopPlan,
+    mut inputs: impl Iterator<Item = (*const u8, usize)>,
+    mut outputs: impl Iterator<Item = (*mut u8, usize)>,
 ) -> Result<Bound, NestError> {
     let mut bound = Bound::new();
     for (i, planned) in plan.operands().iter().enumerate() {
         let memory = match i < plan.inputs() {
-            true => inputs.next().map(|slice| (slice.as_ptr().cast_mut(), slice.len())),
-            false => outputs.next().map(|slice| (slice.as_mut_ptr(), slice.len())),
+            true => inputs.next().map(|(start, len)| (start.cast_mut(), len)),
+            false => outputs.next(),
         };
         let (low, high) = planned.reach();
         let operand = memory.and_then(|(start, len)| {

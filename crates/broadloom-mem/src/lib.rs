@@ -7,6 +7,7 @@
 //! | [`Buffer`], [`Pool`] | memory with an owner: allocated, moved in, shared, mapped |
 //! | [`Region`] | bytes that are read, which outputs may overlap |
 //! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once, or of generated numbers |
+//! | [`Apart`] | operands at pointers, no output of which has memory of another |
 //! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to views or slices: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
 //! | [`lend`] | a closure that threads of longer life may run for a while |
@@ -26,6 +27,7 @@
 
 #![deny(missing_docs, clippy::undocumented_unsafe_blocks)]
 
+mod apart;
 mod bind;
 mod block;
 mod buffer;
@@ -54,6 +56,7 @@ mod transpose;
 mod view;
 mod walk;
 
+pub use apart::Apart;
 pub use bind::NestError;
 pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperandMut};
 pub use broadloom_ir::loop_plan::Access;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom_ir::loop_plan::{Access, LoopPlan};
 
+use crate::apart::Apart;
 use crate::bind::{self, Bound, NestError};
 use crate::operand::BoundOperand;
 use crate::scratch::Scratch;
@@ -102,6 +103,18 @@ impl<'a> Nest<'a> {
         outputs: impl Iterator<Item = &'m mut [u8]>,
     ) -> Result<Nest<'a>, NestError> {
         let operands = bind::slices(plan, inputs, outputs)?;
+        Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
+    }
+
+    /// [`Nest::bind`] to operands at pointers.
+    ///
+    /// # Errors
+    /// As of [`Nest::bind`], for the bytes of an operand.
+    #[inline]
+    pub fn bind_apart(plan: &'a LoopPlan, operands: &'a mut Apart<'_>) -> Result<Nest<'a>, NestError> {
+        // The bytes are borrowed as long as the operands are, which show that no output has those of another.
+        let (inputs, outputs) = operands.all();
+        let operands = bind::memory(plan, inputs, outputs)?;
         Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
     }
 

@@ -100,6 +100,18 @@ impl<'a> Region<'a> {
         self.is_slice.then(|| unsafe { std::slice::from_raw_parts(self.start, self.len) })
     }
 
+    /// Whether only some elements may be read, with bytes between them that may not.
+    #[inline]
+    pub fn has_gaps(&self) -> bool {
+        self.elements.is_some()
+    }
+
+    /// Where the bytes begin, and how many there are.
+    #[inline]
+    pub(crate) fn start_and_len(&self) -> (*const u8, usize) {
+        (self.start, self.len)
+    }
+
     /// How many bytes there are.
     pub fn len(&self) -> usize {
         self.len

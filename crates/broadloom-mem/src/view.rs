@@ -96,6 +96,18 @@ impl Layout {
         self.shape.len() == extents.len() && self.shape.iter().zip(extents).all(|(a, b)| a == b)
     }
 
+    /// Whether the elements follow each other in row-major order, without gaps; of nothing, they do.
+    #[inline]
+    pub(crate) fn is_row_major(&self) -> bool {
+        let mut step = self.item as isize;
+        let follows = |(&extent, &stride): (&usize, &isize)| {
+            let is_next = extent <= 1 || stride == step;
+            step = step.wrapping_mul(extent as isize);
+            is_next
+        };
+        self.shape.contains(&0) || self.shape.iter().zip(&self.strides).rev().all(follows)
+    }
+
     /// The address of the element with this index, or `None` where the shape has no such index.
     fn element(&self, index: &[usize]) -> Option<*mut u8> {
         let inside =
@@ -269,21 +281,14 @@ impl<'a> View<'a> {
     /// The elements as a slice, where they lie in memory, in row-major order without gaps; `None` where they don't, or the
     /// type's size is not the view's.
     pub fn as_slice<T: Elem>(&self) -> Option<&'a [T::Store]> {
-        let Layout { ptr, item, shape, strides, .. } = &self.layout;
+        let Layout { ptr, item, shape, .. } = &self.layout;
         if *item != size_of::<T>() || shape.contains(&0) {
             return (*item == size_of::<T>()).then_some(&[]);
         }
-        if self.layout.is_generated {
+        if self.layout.is_generated || !self.layout.is_row_major() {
             return None;
         }
-        let (mut step, mut elements) = (*item as isize, 1);
-        for (&extent, &stride) in shape.iter().zip(strides).rev() {
-            if extent > 1 && stride != step {
-                return None;
-            }
-            step = step.wrapping_mul(extent as isize);
-            elements *= extent;
-        }
+        let elements = shape.iter().product();
         // SAFETY: these are the elements and nothing between them: in memory that is borrowed for `'a`, initialised and
         // aligned (the view's invariant); any bytes are a valid `Store` of that size.
         Some(unsafe { std::slice::from_raw_parts(ptr.cast::<T::Store>(), elements) })

@@ -12,7 +12,7 @@ pub use absent::{Compiled, Compiler, Listing, clif, leaf_rows};
 mod absent {
     use broadloom_core::{Error, ErrorKind, Kernel, Result};
     use broadloom_ir::VectorWidth;
-    use broadloom_mem::{Access, Block, HostFunction, Stores};
+    use broadloom_mem::{Access, Apart, Block, HostFunction, Stores};
 
     fn off() -> Error {
         Error::new(ErrorKind::Limit, "this build has no compiler: the feature `jit` is off")
@@ -85,6 +85,10 @@ mod absent {
             _: &[u64],
             _: &mut [u8],
         ) -> Result<()> {
+            Err(off())
+        }
+
+        pub fn run_apart(&self, _: usize, _: &mut Apart<'_>, _: &[u64], _: &mut [u8]) -> Result<()> {
             Err(off())
         }
 

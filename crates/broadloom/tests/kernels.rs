@@ -1,8 +1,9 @@
 //! Kernels over the caller's slices: the short way into machine code gives what the interpreter gives.
 
 use broadloom::prelude::*;
-use broadloom::{Element, ErrorKind, In, IntDivision, Kernel, Options, Out};
+use broadloom::{Element, ErrorKind, In, IntDivision, Kernel, Options, Out, ViewMut};
 use broadloom_math::Elem;
+use broadloom_mem::bytes_of;
 use broadloom_testkit::Runner;
 
 type Expression = fn(&Array<'static>, &Array<'static>) -> Array<'static>;
@@ -33,6 +34,30 @@ fn run<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     inner.to_vec()
 }
 
+/// Runs a kernel of two inputs over memory that no types show to be apart, which begins before its first element.
+fn run_raw<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
+    f: Expression,
+    runner: Runner,
+    (x, y): (&[T], &[T]),
+    sentinel: T,
+) -> Vec<T> {
+    let [a, b] = [x, y].map(|data| Array::from_vec(data.to_vec()));
+    let options = Options { threads: Some(1), ..runner.options() };
+    let kernel = Kernel::new(&[&f(&a, &b)], &[&a, &b], &options).expect("a kernel");
+    let placed = [x, y].map(|data| [&[sentinel; MARGIN][..], data].concat());
+    let extents = [[x.len()], [y.len()]];
+    let input = |i: usize| In::raw(T::DTYPE, bytes_of(&placed[i]).into(), MARGIN, &extents[i], &[1]);
+    let mut out = vec![sentinel; MARGIN + x.len() + MARGIN];
+    for _ in 0..3 {
+        out.fill(sentinel);
+        let view = ViewMut::of_slice(&mut out[MARGIN..MARGIN + x.len()]);
+        kernel.run(&[input(0), input(1)], [Out::raw(T::DTYPE, view)]).expect("runs");
+    }
+    let around = out[..MARGIN].iter().chain(&out[MARGIN + x.len()..]);
+    assert!(around.copied().all(|x| x == sentinel), "{runner:?} wrote outside: {out:?}");
+    out[MARGIN..MARGIN + x.len()].to_vec()
+}
+
 /// Every length up to more than a block of any dtype, with inputs of as many elements and of one.
 fn agrees<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     f: Expression,
@@ -47,6 +72,8 @@ fn agrees<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
             for runner in Runner::all().skip(1).chain([Runner::AUTO]) {
                 let got = run(f, runner, (&x, &y), sentinel);
                 assert_eq!(got, interpreted, "{n} elements and {m}, {runner:?}");
+                let raw = run_raw(f, runner, (&x, &y), sentinel);
+                assert_eq!(raw, interpreted, "{n} elements and {m} at pointers, {runner:?}");
             }
         }
     }

@@ -1,7 +1,7 @@
 """Runs the test suites of others against this package and prints what they came to.
 
     python python/tests/suites/run.py --quick            what CI runs
-    python python/tests/suites/run.py --full --write     everything, and the table of docs/python/suites.md
+    python python/tests/suites/run.py --full --write     everything, and the tables of docs/python/suites.md and scipy.md
 
 The package has to be importable (installed, or its folder on PYTHONPATH with the extension in it), and the extra `test`
 has the suites' own packages. The status is 1 where a suite has an error.
@@ -17,6 +17,8 @@ from pathlib import Path
 import suite_array_api
 import suite_numexpr
 import suite_pandas
+import suite_scipy
+import suite_xarray
 from suite_pytest import Face
 from suite_report import Report, table, write
 
@@ -33,8 +35,13 @@ def _parser() -> argparse.ArgumentParser:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", action="store_true", help="the selection that CI runs (the default)")
     mode.add_argument("--full", action="store_true", help="all of pandas' numexpr paths, more array-api examples")
-    add("--only", choices=["numexpr", "pandas", "array-api"], action="append", help="this suite; may be repeated")
-    add("--write", action="store_true", help=f"write the table into {PAGE.relative_to(ROOT)}")
+    add(
+        "--only",
+        choices=["numexpr", "pandas", "array-api", "xarray", "scipy"],
+        action="append",
+        help="this suite; may be repeated",
+    )
+    add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}, and scipy.md")
     add("--jobs", type=int, default=2, help="workers per suite (2)")
     add("--select", default="", help="run a part only, as pytest's -k has it")
     add("--face", default="broadloom", help="what answers to `numexpr`: broadloom, numexpr, or a file run at start-up")
@@ -54,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "array-api": lambda: suite_array_api.run(
             options.module, folder=suite_array_api.find(options.array_api_tests, ROOT), **common
         ),
+        "xarray": lambda: suite_xarray.run(**common),
+        "scipy": lambda: suite_scipy.run(write=options.write),
     }
     reports = []
     for name in options.only or suites:

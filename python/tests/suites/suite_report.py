@@ -63,18 +63,28 @@ def table(reports: Sequence[Report]) -> str:
 
 
 def write(page: Path, reports: Sequence[Report], mode: str) -> None:
-    """Replaces the block between the marks of `page` by the table, the notes, the date and the versions.
+    """Replaces the block between the marks of `page` by the table, the notes, the date and the versions; what it has of
+    suites that were not run stays.
 
     Raises:
         ValueError: where the page has no such marks.
     """
     text = page.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)
-    _, mark, foot = rest.partition(END)
+    old, mark, foot = rest.partition(END)
     if not mark:
         raise ValueError(f"{page}: the marks {BEGIN} and {END} are missing")
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    earlier = [row for row in old.split("\n") if row.startswith("Run of ")]
     line = f"Run of {day}, `--{mode}`, Python {platform.python_version()}, {version('numpy')}."
-    notes = [f"- {report.suite}: {note}" for report in reports for note in report.notes]
-    block = [BEGIN, "", line, "", table(reports), *([""] if notes else []), *notes, "", END]
+    ran = {report.suite for report in reports}
+    kept = [row for row in old.split("\n") if row.startswith("| ") and row not in HEAD.split("\n")]
+    rows = [row for row in kept if row.split(" | ")[0].removeprefix("| ") not in ran]
+    notes = [row for row in old.split("\n") if row.startswith("- ") and row[2:].partition(": ")[0] not in ran]
+    notes += [f"- {report.suite}: {note}" for report in reports for note in report.notes]
+    if rows and earlier:
+        # The date is that of the suites that were not run now.
+        line = earlier[0]
+    whole = "\n".join([HEAD, *rows, *table(reports).split("\n")[2:]])
+    block = [BEGIN, "", line, "", whole, *([""] if notes else []), *notes, "", END]
     page.write_text(head + "\n".join(block) + foot, encoding="utf-8")

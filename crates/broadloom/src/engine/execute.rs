@@ -11,7 +11,7 @@ use std::time::Instant;
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_interp::Tiles;
 use broadloom_mem::{
-    Access, AliasPolicy, Block, FloatEnv, Nest, Part, Region, Scratch, SharedParts, Stores, has_failed,
+    Access, AliasPolicy, Apart, Block, FloatEnv, Nest, Part, Region, Scratch, SharedParts, Stores, has_failed,
 };
 use smallvec::SmallVec;
 
@@ -21,7 +21,6 @@ use crate::engine::prepared::{PreparedStage, Runner};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
-use crate::jit::Compiled;
 
 impl PreparedStage {
     /// Runs the stage over slices: for each input the memory that its layout is over, for each output its elements.
@@ -47,7 +46,13 @@ impl PreparedStage {
                 self.combine(request, &inputs, &mut outputs, params, watch)
             }
             _ if self.stage.shape.elements() == 0 => Ok(()),
-            Some(compiled) if watch.is_none() => self.run_direct(compiled, request, inputs, outputs, params),
+            Some(compiled) if watch.is_none() => {
+                let inputs =
+                    inputs.zip(self.starts()).map(|(bytes, first)| bytes.get(*first..).unwrap_or(&[]));
+                self.run_direct(request, |elements, faults| {
+                    compiled.run_slices(elements, inputs, outputs, params, faults)
+                })
+            }
             _ => {
                 let since = self.clock(request);
                 let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
@@ -61,26 +66,46 @@ impl PreparedStage {
         }
     }
 
-    /// Runs a linear stage over slices by its machine code.
+    /// [`PreparedStage::run`] of a stage that stores, over memory that no types show to be apart.
+    pub fn run_apart(&self, request: &Request<'_>, operands: &mut Apart<'_>, params: &[u64]) -> Result<()> {
+        if self.stage.shape.elements() == 0 {
+            return Ok(());
+        }
+        if let Some(compiled) = self.direct(request) {
+            operands.skip(self.starts());
+            return self.run_direct(request, |elements, faults| {
+                compiled.run_apart(elements, operands, params, faults)
+            });
+        }
+        let since = self.clock(request);
+        let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
+        let loops = self.loops.as_ref().map_err(|e| memory(e))?;
+        match &mut Nest::bind_apart(loops, operands) {
+            Ok(nest) => self.run_nest(request, nest, params, since, None),
+            Err(e) => Err(memory(e)),
+        }
+    }
+
+    /// Where the elements of each input begin in its memory, of a linear stage.
     #[inline]
-    fn run_direct<'m>(
+    fn starts(&self) -> &[usize] {
+        self.linear.as_deref().unwrap_or(&[])
+    }
+
+    /// Runs a linear stage by its machine code, which is given the number of elements and the bytes for faults.
+    #[inline]
+    fn run_direct(
         &self,
-        compiled: &Compiled,
         request: &Request<'_>,
-        inputs: impl ExactSizeIterator<Item = &'m [u8]>,
-        outputs: impl ExactSizeIterator<Item = &'m mut [u8]>,
-        params: &[u64],
+        code: impl FnOnce(usize, &mut [u8]) -> Result<()>,
     ) -> Result<()> {
         let since = self.clock(request);
         let _ieee = FloatEnv::ieee();
-        let starts = self.linear.as_deref().unwrap_or(&[]);
-        let inputs = inputs.zip(starts).map(|(bytes, first)| bytes.get(*first..).unwrap_or(&[]));
-        let elements = self.stage.shape.elements();
         let mut faults: SmallVec<[u8; 8]> = SmallVec::new();
         if self.sites > 0 {
             faults.resize(self.sites, 0);
         }
-        let run = || compiled.run_slices(elements, inputs, outputs, params, &mut faults);
+        let run = || code(self.stage.shape.elements(), &mut faults);
         let done = if self.can_fail { failing(run) } else { run() };
         if let Some(since) = since {
             self.note(request, true, since);

@@ -74,9 +74,15 @@ impl Form<'_> {
         Ok(layout)
     }
 
-    /// Whether the layout is this form's.
+    /// Whether the layout, which was made of a form, is this form's.
     pub fn is(&self, layout: &Layout) -> bool {
-        self.layout().is_ok_and(|own| own == *layout)
+        let Layout { shape, strides, offset } = layout;
+        if *self.shape != shape[..] {
+            return false;
+        }
+        // PERF: no layout is made where the strides are those that it was bound to.
+        self.strides.is_some_and(|own| *own == strides[..]) && isize::try_from(self.offset) == Ok(*offset)
+            || self.layout().is_ok_and(|own| own == *layout)
     }
 }
 

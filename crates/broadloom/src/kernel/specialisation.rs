@@ -8,7 +8,7 @@ use std::sync::Arc;
 use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{Region, ViewMut, with_bools_as_bytes};
+use broadloom_mem::{Apart, Region, ViewMut, with_bools_as_bytes};
 use smallvec::SmallVec;
 
 use crate::engine::{self, Control, Destination, Engine, ExecutionPlan, Executor, Options, Watch, param};
@@ -159,7 +159,7 @@ impl Specialisation {
         outputs: impl Iterator<Item = Out<'o>>,
         control: Option<&Control<'_>>,
     ) -> Result<()> {
-        let given: SmallVec<[Out<'_>; 4]> = outputs.collect();
+        let mut given: SmallVec<[Out<'_>; 4]> = outputs.collect();
         count("outputs", given.len(), self.outputs.len())?;
         if given.iter().any(|out| matches!(out.place, Place::Bools(_))) {
             return self.run_over_bools(options, inputs, given, control);
@@ -167,7 +167,36 @@ impl Specialisation {
         for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
             self.check_output(i, out, wanted)?;
         }
+        if control.is_none()
+            && let Some(done) = self.run_apart(options, inputs, &mut given)
+        {
+            return done;
+        }
         self.run_anywhere(options, inputs, given, control)
+    }
+
+    /// Runs the one stage of a plan over memory that is found to be apart; none where it is not, where it has gaps, and for
+    /// other plans.
+    fn run_apart<'r>(
+        &self,
+        options: &Options,
+        inputs: &[In<'r>],
+        outputs: &'r mut [Out<'_>],
+    ) -> Option<Result<()>> {
+        let (direct, prepared) = (self.direct.as_ref()?, self.plan.single_stage()?);
+        let mut operands = Apart::default();
+        let mut is_apart = prepared.stage.action.is_store()
+            && direct.inputs.iter().all(|i| i.is_some_and(|i| operands.read(inputs[i].region)));
+        for out in outputs {
+            is_apart = is_apart
+                && match &mut out.place {
+                    Place::Raw(view) => operands.write(view),
+                    Place::Bytes(bytes) => operands.write_slice(bytes),
+                    Place::Formed(..) | Place::Bools(_) => false,
+                };
+        }
+        is_apart
+            .then(|| prepared.run_apart(&Engine::global().request(options), &mut operands, &direct.params))
     }
 
     /// Runs with outputs of bools as outputs of bytes.
@@ -311,7 +340,7 @@ impl Input {
         };
         match (inside, self.operand.is_aligned(given.region.addresses().start)) {
             // Memory with gaps may be left out of in the middle.
-            (true, true) if given.region.as_slice().is_none() => {
+            (true, true) if given.region.has_gaps() => {
                 let view = engine::view(given.region, given.dtype, &self.layout);
                 view.map(drop).map_err(|e| named(&format!("input {i}:"), e))
             }

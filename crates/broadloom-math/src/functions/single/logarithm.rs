@@ -51,13 +51,19 @@ fn number<O: Ops>(o: &mut O, field: O::V<u32>) -> F<O> {
     o.int_to_float::<i32, f32>(field)
 }
 
-/// f³·P(f) + `more`, less f²/2.
+/// f³·P(f) + `more`.
 #[inline(always)]
-fn log_rest<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<O> {
+fn log_cube<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<O> {
     let p = polynomial::<O, f32>(o, f, table);
     let square = o.mul::<f32>(f, f);
     let cube = o.mul::<f32>(square, f);
-    let rest = o.fma::<f32>(cube, p, more);
+    o.fma::<f32>(cube, p, more)
+}
+
+/// f³·P(f) + `more`, less f²/2.
+#[inline(always)]
+fn log_rest<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<O> {
+    let rest = log_cube(o, f, more, table);
     let half = o.mul_c(f, -0.5);
     o.fma::<f32>(half, f, rest)
 }
@@ -96,15 +102,20 @@ pub(crate) fn log<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
 #[inline(always)]
 fn log_to_base<O: Ops>(o: &mut O, x: F<O>, [head, tail]: [f32; 2], unit: [f32; 2]) -> F<O> {
     let (e, f) = split(o, x);
-    // (f + rest)·unit, the product of f with what it lost, beside the exponent without rounding.
-    let zero = o.splat(0.0f32);
-    let rest = log_rest(o, f, zero, &LOG_CENTRED_SINGLE);
-    let product = o.mul_c(f, unit[0]);
+    // f − f²/2 as a sum without rounding but that of the square: just above 4/3, the exponent cancels the most of it.
+    let half = o.mul_c(f, -0.5);
+    let square = o.mul::<f32>(half, f);
+    let near = o.add::<f32>(f, square);
+    let kept = o.sub::<f32>(near, f);
+    let lost = o.sub::<f32>(square, kept);
+    let rest = log_cube(o, f, lost, &LOG_CENTRED_SINGLE);
+    // (near + rest)·unit, the product of `near` with what it lost, beside the exponent without rounding.
+    let product = o.mul_c(near, unit[0]);
     let minus = o.neg::<f32>(product);
-    let lost = o.fma_c(f, unit[0], minus);
+    let lost = o.fma_c(near, unit[0], minus);
     let y = beside_exponent(o, e, head, product);
     let mut lo = o.add::<f32>(lost, y.lo);
-    lo = o.fma_c(f, unit[1], lo);
+    lo = o.fma_c(near, unit[1], lo);
     if tail != 0.0 {
         lo = o.fma_c(e, tail / FIELD, lo);
     }
