@@ -1,6 +1,10 @@
 //! Plain loops for strided layouts: the best known version of each, written by hand.
 //!
 //! The rules of [`crate::loops`] apply.
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "tiles are turned by AVX's instructions only")
+)]
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d};

@@ -40,6 +40,10 @@ impl Vectors<'_> {
 
     pub fn float_to_int(&mut self, from: DType, to: DType, x: Lanes) -> Lanes {
         let (signed, size) = (is_signed(to), to.size() as u32);
+        if !self.layout.is_wide() && size == 8 && self.layout.converts_to_long {
+            let x = if from == DType::Float32 { self.float_resize(DType::Float64, x) } else { x };
+            return x.map(|v| self.ins().fcvt_to_sint_sat(types::I64X2, v));
+        }
         if !self.layout.is_wide() && size == 8 {
             return self.by_lane(&[x], types::I64X2, |e, s| e.ins().fcvt_to_sint_sat(types::I64, s[0]));
         }

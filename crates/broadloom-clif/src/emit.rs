@@ -22,6 +22,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use target_lexicon::Architecture;
 
 use crate::body::{Body, Code, Node};
 use crate::constants::{Constants, TableEntry};
@@ -91,7 +92,8 @@ pub fn function(
     let call_conv = isa.default_call_conv();
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);
-    let layout = Layout { width, lanes: lanes(kernel, width) };
+    let converts_to_long = matches!(isa.triple().architecture, Architecture::Aarch64(_));
+    let layout = Layout { width, lanes: lanes(kernel, width), converts_to_long };
     let leaves = kernel.leaves.iter().zip(kernel.output_dtypes());
     let leaves =
         leaves.map(|(&reduction, dtype)| Leaf::new(reduction, dtype, width)).collect::<Result<_>>()?;

@@ -19,6 +19,8 @@ pub struct Layout {
     pub width: Width,
     /// Elements per block, a power of two.
     pub lanes: u32,
+    /// Whether vectors of 128 bits are converted to 64-bit integers by an instruction: NEON has one, SSE and AVX none.
+    pub converts_to_long: bool,
 }
 
 impl Layout {

@@ -62,9 +62,9 @@ enum Owner {
     /// An allocation of the global allocator, to be returned with the layout it was made with.
     Heap { base: NonNull<u8>, layout: Layout, ours: bool },
     /// Anonymous pages. Never read: holding them is its use.
-    Pages(#[expect(dead_code, reason = "keeps the pages mapped")] MmapMut),
+    Pages(#[allow(dead_code, reason = "keeps the pages mapped")] MmapMut),
     /// A read-only file mapping.
-    File(#[expect(dead_code, reason = "keeps the file mapped")] Mmap),
+    File(#[allow(dead_code, reason = "keeps the file mapped")] Mmap),
     /// Bytes that someone else may be reading too.
     Shared(#[expect(dead_code, reason = "keeps the bytes alive")] SharedBytes),
 }

@@ -1,8 +1,9 @@
 //! float16 ↔ float32 by the CPU's own conversions, where it has them for vectors.
 //!
-//! They round to nearest even and give the bits of `broadloom_math`'s conversions, any NaN being as good as any other, in every
-//! floating-point environment: the rounding is part of the instructions, they know no flush-to-zero, and what
-//! denormals-are-zero would flush is 0 as a float16.
+//! They round to nearest even and give the bits of `broadloom_math`'s conversions, any NaN being as good as any other. On x86-64
+//! they do so in every floating-point environment: the rounding is part of the instructions, they know no flush-to-zero, and what
+//! denormals-are-zero would flush is 0 as a float16. On aarch64 they obey the control register, as all arithmetic there does,
+//! and are run under the IEEE default ([`crate::FloatEnv`]).
 
 use broadloom_math::{CastTo, Elem, Scalar, f16};
 
@@ -60,6 +61,9 @@ pub fn narrow_halves(from: &[f32], to: &mut [f16]) {
 enum Level {
     /// The definition, an element at a time.
     One,
+    /// Four elements: NEON.
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    Four,
     /// Eight elements: F16C.
     #[cfg(target_arch = "x86_64")]
     Eight,
@@ -94,14 +98,22 @@ fn level() -> Level {
             return Level::Eight;
         }
     }
-    Level::One
+    NARROWEST
 }
+
+/// What every target of the architecture has.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+const NARROWEST: Level = Level::Four;
+#[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
+const NARROWEST: Level = Level::One;
 
 /// Runs a loop at a level that the target has.
 #[inline]
 fn run(level: Level, work: impl WithConversions) {
     match level {
         Level::One => work.call(Alone),
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        Level::Four => work.call(aarch64::Four),
         // SAFETY: there is no such level where `has_eight` does not hold, which asks for the same features.
         #[cfg(target_arch = "x86_64")]
         Level::Eight => unsafe { x86_64::eight(work) },
@@ -160,6 +172,76 @@ impl WithConversions for Narrow<'_> {
             let mut rest = [0.0; HALVES];
             rest[..from_rest.len()].copy_from_slice(from_rest);
             to_rest.copy_from_slice(&convert.narrow(rest)[..to_rest.len()]);
+        }
+    }
+}
+
+/// By instructions that every aarch64 has, with and without arithmetic of float16.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod aarch64 {
+    use std::arch::aarch64::{float32x4_t, uint16x8_t};
+    use std::arch::asm;
+    use std::mem::transmute;
+
+    use broadloom_math::f16;
+
+    use super::{Convert, HALVES};
+
+    #[derive(Clone, Copy)]
+    pub(super) struct Four;
+
+    /// The lower and the upper four of eight.
+    #[inline(always)]
+    fn widen(x: uint16x8_t) -> [float32x4_t; 2] {
+        let (low, high);
+        // SAFETY: the instructions read and write these registers alone; every aarch64 has them.
+        unsafe {
+            asm!(
+                "fcvtl {low:v}.4s, {x:v}.4h",
+                "fcvtl2 {high:v}.4s, {x:v}.8h",
+                x = in(vreg) x,
+                low = out(vreg) low,
+                high = lateout(vreg) high,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+        }
+        [low, high]
+    }
+
+    /// Eight, of which the lower four are the first ones.
+    #[inline(always)]
+    fn narrow([low, high]: [float32x4_t; 2]) -> uint16x8_t {
+        let x;
+        // SAFETY: the instructions read and write these registers alone; every aarch64 has them.
+        unsafe {
+            asm!(
+                "fcvtn {x:v}.4h, {low:v}.4s",
+                "fcvtn2 {x:v}.8h, {high:v}.4s",
+                low = in(vreg) low,
+                high = in(vreg) high,
+                x = out(vreg) x,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+        }
+        x
+    }
+
+    impl Convert for Four {
+        #[inline(always)]
+        fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
+            // SAFETY: arrays and vectors are 32 and 64 bytes, in which any bits are valid; a float16 is its 16 bits.
+            unsafe {
+                let [low, high] = transmute::<[f16; HALVES], [uint16x8_t; 2]>(*x);
+                transmute::<[[float32x4_t; 2]; 2], [f32; HALVES]>([widen(low), widen(high)])
+            }
+        }
+        #[inline(always)]
+        fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
+            // SAFETY: both types are 64 bytes, then 32, in which any bits are valid.
+            unsafe {
+                let [low, high] = transmute::<[f32; HALVES], [[float32x4_t; 2]; 2]>(x);
+                transmute::<[uint16x8_t; 2], [f16; HALVES]>([narrow(low), narrow(high)])
+            }
         }
     }
 }
@@ -258,6 +340,8 @@ mod tests {
             levels.extend(has_eight().then_some(Level::Eight));
             levels.extend(has_sixteen().then_some(Level::Sixteen));
         }
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        levels.push(Level::Four);
         levels
     }
 

@@ -1,10 +1,8 @@
 //! An application that flushes subnormals to zero, rounds otherwise or traps on exceptions changes no bit of a result, of a
 //! folded constant or of a created array, and finds its floating-point environment as it left it, after errors and
 //! panics too.
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #![allow(unsafe_code, reason = "the control register is set by an instruction of its own")]
-
-use std::arch::asm;
 
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,52 +14,124 @@ use broadloom::{Engine, ErrorKind, HostFunction, IntDivision, Kernel, Options, e
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 
-/// What Rust runs under: round to nearest, keep subnormals, all exceptions masked.
-const DEFAULT: u32 = 0x1f80;
-/// The bits that say how to compute; the others note what has happened.
-const CONTROL: u32 = !0x3f;
-/// Flush results and operands to zero, round up.
-const HOSTILE: u32 = DEFAULT | FTZ | DAZ | 0b10 << 13;
-const FTZ: u32 = 1 << 15;
-const DAZ: u32 = 1 << 6;
-/// A signal for any inexact, invalid, too large or too small result, any division by zero and any subnormal operand.
-const TRAPS: u32 = 0;
+#[cfg(target_arch = "aarch64")]
+use fpcr::{DEFAULT, ENVIRONMENTS, FLUSH, HOSTILE, Word, control, set_control};
+#[cfg(target_arch = "x86_64")]
+use mxcsr::{DEFAULT, ENVIRONMENTS, FLUSH, HOSTILE, Word, control, set_control};
 
-/// Each switch alone, each rounding mode, and worse.
-const ENVIRONMENTS: [(&str, u32); 8] = [
-    ("flush results", DEFAULT | FTZ),
-    ("flush operands", DEFAULT | DAZ),
-    ("round down", DEFAULT | 0b01 << 13),
-    ("round up", DEFAULT | 0b10 << 13),
-    ("round toward zero", DEFAULT | 0b11 << 13),
-    ("flush and round up", HOSTILE),
-    ("trap on every exception", TRAPS),
-    ("trap, flush and round down", TRAPS | FTZ | DAZ | 0b01 << 13),
-];
+/// The control register of x86-64.
+#[cfg(target_arch = "x86_64")]
+mod mxcsr {
+    use std::arch::asm;
 
-fn mxcsr() -> u32 {
-    let mut word = 0u32;
-    // SAFETY: stores the 4 bytes of a local.
-    unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut word, options(nostack, preserves_flags)) }
-    word
+    pub type Word = u32;
+
+    /// What Rust runs under: round to nearest, keep subnormals, all exceptions masked.
+    pub const DEFAULT: Word = 0x1f80;
+    /// The bits that say how to compute; the others note what has happened.
+    const CONTROL: Word = !0x3f;
+    /// Flush results and operands to zero, round up.
+    pub const HOSTILE: Word = DEFAULT | FLUSH | DAZ | 0b10 << 13;
+    /// Flush results to zero.
+    pub const FLUSH: Word = 1 << 15;
+    const DAZ: Word = 1 << 6;
+    /// A signal for any inexact, invalid, too large or too small result, any division by zero and any subnormal operand.
+    const TRAPS: Word = 0;
+
+    /// Each switch alone, each rounding mode, and worse.
+    pub const ENVIRONMENTS: [(&str, Word); 8] = [
+        ("flush results", DEFAULT | FLUSH),
+        ("flush operands", DEFAULT | DAZ),
+        ("round down", DEFAULT | 0b01 << 13),
+        ("round up", DEFAULT | 0b10 << 13),
+        ("round toward zero", DEFAULT | 0b11 << 13),
+        ("flush and round up", HOSTILE),
+        ("trap on every exception", TRAPS),
+        ("trap, flush and round down", TRAPS | FLUSH | DAZ | 0b01 << 13),
+    ];
+
+    /// The bits that say how to compute.
+    pub fn control() -> Word {
+        let mut word: Word = 0;
+        // SAFETY: stores the 4 bytes of a local.
+        unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut word, options(nostack, preserves_flags)) }
+        word & CONTROL
+    }
+
+    /// Sets the register; gives the bits that the target then has.
+    pub fn set_control(word: Word) -> Word {
+        // SAFETY: loads 4 bytes of a local; the words that this file gives set no reserved bit. Rust assumes DEFAULT of
+        // float arithmetic that it compiles: between setting another word and resetting it this test does none of its
+        // own, but for the one whose subject it is, which traps nothing.
+        unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word, options(nostack, preserves_flags)) }
+        control()
+    }
 }
 
-fn set_mxcsr(word: u32) {
-    // SAFETY: loads 4 bytes of a local; the words that this file gives set no reserved bit. Rust assumes DEFAULT of
-    // float arithmetic that it compiles: between setting another word and resetting it this test does none of its own,
-    // but for the one whose subject it is, which traps nothing.
-    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word, options(nostack, preserves_flags)) }
+/// The control register of aarch64. Status flags are in another one.
+#[cfg(target_arch = "aarch64")]
+mod fpcr {
+    use std::arch::asm;
+
+    pub type Word = u64;
+
+    /// What Rust runs under: round to nearest, keep subnormals, no trap, NaNs propagate.
+    pub const DEFAULT: Word = 0;
+    /// Flush results and operands of float32 and float64 to zero, round up.
+    pub const HOSTILE: Word = FLUSH | 0b01 << 22;
+    /// Flush results and operands of float32 and float64 to zero.
+    pub const FLUSH: Word = 1 << 24;
+    /// The same of float16, where there is arithmetic of it.
+    const FLUSH16: Word = 1 << 19;
+    /// Results that are NaN have no payload.
+    const DEFAULT_NAN: Word = 1 << 25;
+    /// Conversions of float16 have no infinities and no NaNs, but numbers up to 131008.
+    const ALTERNATIVE: Word = 1 << 26;
+    /// A signal for each kind of exception, of which targets may have none.
+    const TRAPS: Word = 0x9f << 8;
+
+    /// Each switch alone, each rounding mode, and worse.
+    pub const ENVIRONMENTS: [(&str, Word); 11] = [
+        ("flush to zero", FLUSH),
+        ("flush float16 to zero", FLUSH16),
+        ("default NaN", DEFAULT_NAN),
+        ("alternative half precision", ALTERNATIVE),
+        ("round up", 0b01 << 22),
+        ("round down", 0b10 << 22),
+        ("round toward zero", 0b11 << 22),
+        ("flush and round up", HOSTILE),
+        ("everything but traps, round down", FLUSH | FLUSH16 | DEFAULT_NAN | ALTERNATIVE | 0b10 << 22),
+        ("trap on every exception", TRAPS),
+        ("trap, flush and round down", TRAPS | FLUSH | 0b10 << 22),
+    ];
+
+    /// The register.
+    pub fn control() -> Word {
+        let word: Word;
+        // SAFETY: every exception level may read the register.
+        unsafe { asm!("mrs {}, fpcr", out(reg) word, options(nostack, preserves_flags)) }
+        word
+    }
+
+    /// Sets the register; gives the bits that the target then has, which may lack those of what it has not.
+    pub fn set_control(word: Word) -> Word {
+        // SAFETY: every exception level may write the register, and bits that a target lacks are ignored. Rust assumes
+        // DEFAULT of float arithmetic that it compiles: between setting another word and resetting it this test does
+        // none of its own, but for the one whose subject it is, which traps nothing.
+        unsafe { asm!("msr fpcr, {}", in(reg) word, options(nostack, preserves_flags)) }
+        control()
+    }
 }
 
 /// Runs a closure on a thread of its own, in the application's environment, which must be found again.
-fn in_environment<R: Send>(word: u32, f: impl FnOnce() -> R + Send) -> R {
+fn in_environment<R: Send>(word: Word, f: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            set_mxcsr(word);
+            let set = set_control(word);
             let result = f();
-            let after = mxcsr();
-            set_mxcsr(DEFAULT);
-            assert_eq!(after & CONTROL, word, "the environment is not the application's any more");
+            let after = control();
+            set_control(DEFAULT);
+            assert_eq!(after, set, "the environment is not the application's any more");
             result
         });
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -150,7 +220,7 @@ const ROWS: &[(&str, Build)] = &[
 ];
 
 /// The bits that each row gives in an environment, with nothing left over from before.
-fn all_rows(word: u32, options: &Options) -> Vec<(&'static str, DType, Vec<u64>)> {
+fn all_rows(word: Word, options: &Options) -> Vec<(&'static str, DType, Vec<u64>)> {
     floats(DType::Bool);
     Engine::global().clear();
     let row = |&(name, build): &(&'static str, Build)| {
@@ -184,7 +254,7 @@ fn printing_does_not_depend_on_it_either() {
     for dtype in [DType::Float16, DType::Float32, DType::Float64] {
         let x = floats(dtype);
         let shown =
-            |word: u32| in_environment(word, || (x.to_string(), (&x + 0.1).to_string(), format!("{x:?}")));
+            |word: Word| in_environment(word, || (x.to_string(), (&x + 0.1).to_string(), format!("{x:?}")));
         for (environment, word) in ENVIRONMENTS {
             assert_eq!(shown(DEFAULT), shown(word), "{dtype}, {environment}");
         }
@@ -194,7 +264,9 @@ fn printing_does_not_depend_on_it_either() {
 /// Every thread of the pool is hostile too.
 #[test]
 fn no_bit_depends_on_the_environment_of_a_worker() {
-    let hostile = |_| set_mxcsr(HOSTILE);
+    let hostile = |_| {
+        set_control(HOSTILE);
+    };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).start_handler(hostile).build().expect("a pool");
     let data: Vec<f32> = (0..300_000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9e37_79b9))).collect();
     let x = Array::from_slice(&data);
@@ -205,9 +277,9 @@ fn no_bit_depends_on_the_environment_of_a_worker() {
     for runner in Runner::all().chain([Runner::AUTO]) {
         for threads in [Some(2), Some(3), None] {
             let options = Options { threads, ..runner.options() };
-            let words = |result: Result<Array<'static>>| (result, mxcsr());
+            let words = |result: Result<Array<'static>>| (result, control());
             let (result, after) = pool.install(|| words(y.eval_with(&options)));
-            assert_eq!(after & CONTROL, HOSTILE, "the worker's environment is not its own any more");
+            assert_eq!(after, HOSTILE, "the worker's environment is not its own any more");
             let got = result.and_then(|y| elements::bits(&y)).expect("evaluates");
             assert_eq!(elements::difference(DType::Float32, &got, &want), None, "{runner:?}, {threads:?}");
         }
@@ -328,15 +400,17 @@ fn after_a_panic() {
         ("an operator", &|| drop(&int * 0.1)),
         ("a rule", &|| drop(Array::from_fn(&[3], |_| -> f32 { panic!("no rule") }))),
     ];
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| set_mxcsr(HOSTILE));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| {
+        set_control(HOSTILE);
+    });
     let pool = pool.build().expect("a pool");
     for (name, f) in panics {
         // Not under traps: the hook that prints a panic computes in floats.
-        for word in [HOSTILE, DEFAULT | FTZ] {
+        for word in [HOSTILE, DEFAULT | FLUSH] {
             assert!(in_environment(word, || catch_unwind(AssertUnwindSafe(f)).is_err()), "{name}");
         }
         assert!(catch_unwind(AssertUnwindSafe(|| pool.install(f))).is_err(), "{name}");
-        let words = pool.broadcast(|_| mxcsr() & CONTROL);
+        let words = pool.broadcast(|_| control());
         assert_eq!(words, [HOSTILE; 2], "{name}: a worker's environment is not its own any more");
     }
 }
@@ -345,7 +419,9 @@ fn after_a_panic() {
 /// environment that the application has given to it.
 #[test]
 fn jobs_of_the_host_that_run_meanwhile() {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| set_mxcsr(HOSTILE));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(|_| {
+        set_control(HOSTILE);
+    });
     let pool = pool.build().expect("a pool");
     let x = Array::from_vec(vec![0.5f32; 400_000]);
     let y = (0..30).fold(&x * 0.5, |y, _| &y * 0.75 + &x / 3);
@@ -358,7 +434,7 @@ fn jobs_of_the_host_that_run_meanwhile() {
                 for _ in 0..4 {
                     let (seen, sender) = (seen.clone(), sender.clone());
                     pool.spawn(move || {
-                        seen.lock().expect("nobody panicked").push(mxcsr() & CONTROL);
+                        seen.lock().expect("nobody panicked").push(control());
                         drop(sender);
                     });
                 }

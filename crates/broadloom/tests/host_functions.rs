@@ -310,7 +310,8 @@ fn texts_show_a_function_by_its_name() -> Result<()> {
     let said = y.explain()?;
     assert!(said.contains("float64[20] = haversine(n0, "), "{said}");
     assert!(said.contains("host haversine(float64, float64 -> float64) v0, v"), "{said}");
-    if cfg!(feature = "jit") {
+    // This text is the same on every machine because it is x86-64's, whose back end is in builds for x86-64.
+    if cfg!(all(feature = "jit", target_arch = "x86_64")) {
         let clif = typed_graph(&[&y], &Options::default())?.clif()?;
         assert!(clif.starts_with("; constants+0: haversine(float64, float64 -> float64)\n"), "{clif}");
         // No address of this process is in it.

@@ -109,7 +109,8 @@ fn functions_give_the_scalar_definitions_nan_and_moves_keep_it() -> Result<()> {
             }
         }
     }
-    assert!(checked > 1_000_000, "{checked} elements");
+    let runners = Runner::all().count();
+    assert!(checked > 250_000 * runners, "{checked} elements by {runners}");
     Ok(())
 }
 

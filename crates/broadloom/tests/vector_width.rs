@@ -86,6 +86,27 @@ fn explanations_tell_the_width() -> Result<()> {
     Ok(())
 }
 
+/// The back end for wide vectors is that of x86-64: elsewhere there are 128 bits, and more are told not to be there.
+#[cfg(not(target_arch = "x86_64"))]
+#[test]
+fn no_wide_vectors() -> Result<()> {
+    assert_eq!(VectorWidth::of_target().collect::<Vec<_>>(), [VectorWidth::W128]);
+    if !cfg!(all(feature = "jit", target_arch = "aarch64")) {
+        return Ok(());
+    }
+    let x = Array::from_vec(vec![1.5_f32; 100]);
+    for asked in [VectorWidth::W256, VectorWidth::W512] {
+        let root = &x * &x;
+        assert_eq!(root.eval_with(&jit(asked))?.to_vec::<f32>()?, [2.25; 100]);
+        let told = root.explanation(&jit(asked), true)?.to_string();
+        assert!(
+            told.contains("has vectors of 128 bits, no wider: this CPU has vectors of 128 bits"),
+            "{told}"
+        );
+    }
+    Ok(())
+}
+
 /// Results larger than the caches, at every place within a line, are what they would be elsewhere.
 #[test]
 fn stores_past_the_caches() -> Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! It consists of pure functions of the kernel, the width of vectors, the number of elements and the bytes that are moved. It
 //! decides speed, never bits. The constants come from measurements on one machine with AVX-512 (`docs/performance.md` says how
-//! to repeat them). The *regret* of a run on the interpreter is what it takes longer than machine code would have taken, and
+//! to repeat them); on aarch64, where nothing was measured, those of 128 bits are used. The *regret* of a run on the interpreter is what it takes longer than machine code would have taken, and
 //! never negative: once the regret of all runs together exceeds what compiling takes, compiling would have paid.
 
 use broadloom_core::kernel::{Code, Kernel};

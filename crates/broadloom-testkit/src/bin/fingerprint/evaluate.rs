@@ -31,6 +31,11 @@ impl Executors {
         self.0.len()
     }
 
+    /// Their names.
+    pub fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Each name with its hash.
     pub fn line(&self, hashes: &[Hash]) -> String {
         let column = |((name, _), hash): (&(String, _), &Hash)| format!("{name} {hash}");

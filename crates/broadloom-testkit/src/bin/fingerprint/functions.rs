@@ -1,107 +1,262 @@
-//! Every function of every dtype, and every conversion, over fixed arguments.
+//! Every function of every dtype, every conversion and every reduction, over fixed arguments.
 //!
-//! One line each: an op that is added is a line that is added. A line begins with the hash of the arguments, so that
-//! another list of edge-case values is told from another result.
+//! One line each: an op that is added is a line that is added. Threads take rows of one set of arguments; each evaluation
+//! is by one thread, as the number of threads is no subject here.
 
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use broadloom::{Array, DType, Op};
+use broadloom::{Accuracy, Array, DType, Op, text};
 use broadloom_core::graph::Semantics;
-use broadloom_testkit::random::Rng;
-use broadloom_testkit::{edge_cases, elements};
+use broadloom_testkit::reduction::{Function, Reduction};
 
+use crate::arguments::Arguments;
 use crate::evaluate::{Executors, hashes};
-use crate::hash::Hash;
+use crate::golden::{Golden, Outcome};
 
-/// The maximum number of combinations of edge-case values; of more, an evenly spaced part is taken.
-const MOST_CROSSED: usize = 1 << 18;
+/// What is done with the hashes.
+#[derive(clap::Args)]
+pub struct Command {
+    /// Only lines of these names, or of this function: `exp`, `"exp float32"`.
+    names: Vec<String>,
+    /// Compare with the file of hashes; name each function, dtype, executor and width that differs.
+    #[arg(long)]
+    check: bool,
+    /// Write the file of hashes, if all executors agree.
+    #[arg(long, conflicts_with_all = ["check", "thin", "names"])]
+    write: bool,
+    /// Evaluate the head of the arguments only, a sixteenth.
+    #[arg(long)]
+    thin: bool,
+    /// How many functions are evaluated at once; as many as there are cores, by default.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// The file of hashes.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/hashes.txt"), hide_default_value = true)]
+    file: PathBuf,
+}
 
-/// How many pseudo-random arguments follow the edge-case values.
-const RANDOM: usize = 8192;
+type Build = Box<dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + Send + Sync>;
 
-/// Prints a line for each function and dtype, and each pair of dtypes that a conversion has.
-pub fn hash_all(out: &mut impl Write) -> Result<(), String> {
+/// What is evaluated under one name.
+struct Row {
+    name: String,
+    semantics: Semantics,
+    build: Build,
+}
+
+impl Row {
+    fn new(
+        name: String,
+        build: impl Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + Send + Sync + 'static,
+    ) -> Row {
+        Row { name, semantics: Semantics::default(), build: Box::new(build) }
+    }
+
+    /// The same under other options, which its name has too.
+    fn with(self, name: &str, semantics: Semantics) -> Row {
+        Row { name: format!("{} {name}", self.name), semantics, ..self }
+    }
+
+    fn is_asked_for(&self, names: &[String]) -> bool {
+        let is = |name: &String| self.name == *name || self.name.split(' ').next() == Some(name);
+        names.is_empty() || names.iter().any(is)
+    }
+}
+
+/// Rows of one set of arguments.
+struct Group {
+    arguments: Box<dyn Fn() -> Arguments>,
+    rows: Vec<Row>,
+}
+
+/// Evaluates all rows; prints, writes or compares them.
+pub fn hash_all(command: &Command, out: &mut impl Write) -> Result<(), String> {
     let executors = Executors::of_target();
-    let mut differing = 0;
-    let mut tell = |name: String, dtypes: &[DType], result: &dyn Fn(&[Array<'static>]) -> Array<'static>| {
-        let columns = arguments(dtypes);
-        let mut given = Hash::new();
-        columns.iter().for_each(|column| given.words(column.iter().copied()));
-        let arrays: Vec<Array<'static>> = dtypes
-            .iter()
-            .zip(&columns)
-            .map(|(&dtype, bits)| elements::array(dtype, &[bits.len()], bits))
-            .collect();
-        let hashes = hashes(&[&result(&arrays)], Semantics::default(), &executors, &name);
-        differing += usize::from(hashes.iter().any(|hash| *hash != hashes[0]));
-        writeln!(out, "{name}  of {given}  {}", executors.line(&hashes)).map_err(|error| error.to_string())
-    };
+    let mut golden = if command.check { read(&command.file)? } else { Golden::default() };
+    let (mut names, mut wrong) = (Vec::new(), Vec::new());
+    for Group { arguments, mut rows } in groups() {
+        rows.retain(|row| row.is_asked_for(&command.names));
+        if rows.is_empty() {
+            continue;
+        }
+        for outcome in evaluate(&arguments(), &rows, command, &executors) {
+            if command.check {
+                wrong.extend(golden.differences(&outcome, &executors));
+            } else if command.write {
+                golden.add(&outcome)?;
+            } else {
+                let Outcome { name, arguments, head, whole } = &outcome;
+                let differ = [head, whole].iter().any(|hashes| hashes.iter().any(|hash| *hash != hashes[0]));
+                wrong.extend(differ.then(|| format!("{name}: executors differ")));
+                let (head, whole) = (executors.line(head), executors.line(whole));
+                writeln!(out, "{name}  of {arguments}  {head}  {whole}")
+                    .map_err(|error| error.to_string())?;
+            }
+            names.push(outcome.name);
+        }
+    }
+    if command.write {
+        std::fs::write(&command.file, golden.text())
+            .map_err(|e| format!("{}: {e}", command.file.display()))?;
+    }
+    if command.check && command.names.is_empty() {
+        wrong.extend(
+            golden.names_without(&names).map(|name| format!("{name}: of the file, but not evaluated")),
+        );
+    }
+    if names.is_empty() {
+        return Err("no line of these names".into());
+    }
+    if !wrong.is_empty() {
+        return Err(format!("{} differences\n{}", wrong.len(), wrong.join("\n")));
+    }
+    if command.check || command.write {
+        let by = executors.names().collect::<Vec<_>>().join(", ");
+        writeln!(out, "{} lines by {by}: equal", names.len()).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Golden, String> {
+    let told = |error: String| format!("{}: {error}", path.display());
+    Golden::parse(&std::fs::read_to_string(path).map_err(|e| told(e.to_string()))?).map_err(told)
+}
+
+/// The outcomes of rows, in their order.
+fn evaluate(arguments: &Arguments, rows: &[Row], command: &Command, executors: &Executors) -> Vec<Outcome> {
+    let threads = command.threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into));
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.unwrap_or(1).clamp(1, rows.len()) {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(row) = rows.get(number) else { break };
+                    let hashes = |arguments: &[Array<'static>]| {
+                        let roots = (row.build)(arguments).unwrap_or_else(|e| panic!("{}: {e}", row.name));
+                        hashes(&roots.iter().collect::<Vec<_>>(), row.semantics, executors, &row.name)
+                    };
+                    let outcome = Outcome {
+                        name: row.name.clone(),
+                        arguments: arguments.hash,
+                        head: hashes(&arguments.head),
+                        whole: if command.thin { Vec::new() } else { hashes(&arguments.whole) },
+                    };
+                    done.lock().expect("no thread panicked").push((number, outcome));
+                }
+            });
+        }
+    });
+    let mut outcomes = done.into_inner().expect("no thread panicked");
+    outcomes.sort_by_key(|(number, _)| *number);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// All rows, by their arguments.
+fn groups() -> Vec<Group> {
+    let mut by_operands: BTreeMap<Vec<DType>, Vec<Row>> = BTreeMap::new();
     let mut ops: Vec<Op> = Op::public().collect();
     ops.sort_by_key(|op| op.name());
     for op in ops {
         for &dtype in DType::ALL.iter().filter(|&&dtype| op.result(dtype).is_some()) {
-            let mut dtypes = vec![dtype; op.operands()];
+            let mut operands = vec![dtype; op.operands()];
             if op == Op::Where {
-                dtypes[0] = DType::Bool;
+                operands[0] = DType::Bool;
             }
-            tell(format!("{op} {dtype}"), &dtypes, &|args| {
-                Array::apply(op, args).expect("operands of its dtype")
-            })?;
+            by_operands.entry(operands).or_default().extend(rows_of_op(op, dtype));
         }
     }
     for &from in DType::ALL {
-        for &to in DType::ALL {
-            tell(format!("astype {from} {to}"), &[from], &|args| args[0].astype(to))?;
+        let rows = by_operands.entry(vec![from]).or_default();
+        rows.extend(
+            DType::ALL
+                .iter()
+                .map(|&to| Row::new(format!("astype {from} {to}"), move |x| Ok(vec![x[0].astype(to)]))),
+        );
+        if from.is_float() {
+            let sum = Row::new(format!("x*y+z {from}"), |x| Ok(vec![&x[0] * &x[1] + &x[2]]));
+            let contracted = sum.with("contract", Semantics { contract: true, ..Semantics::default() });
+            by_operands.entry(vec![from; 3]).or_default().push(contracted);
         }
     }
-    if differing > 0 { Err(format!("executors differ over {differing} functions")) } else { Ok(()) }
-}
-
-/// The operands' elements: all edge-case values crossed (of one narrow operand, all bit patterns), then random ones.
-fn arguments(dtypes: &[DType]) -> Vec<Vec<u64>> {
-    let lists: Vec<Vec<u64>> = dtypes
-        .iter()
-        .map(|&dtype| match dtype {
-            DType::Bool => vec![0, 1],
-            narrow if dtypes.len() == 1 && narrow.size() <= 2 => (0..1 << (8 * narrow.size())).collect(),
-            _ => edge_cases::values(dtype).into_iter().map(|value| value.bits).collect(),
-        })
+    let mut all: Vec<Group> = by_operands
+        .into_iter()
+        .map(|(dtypes, rows)| Group { arguments: Box::new(move || Arguments::of_function(&dtypes)), rows })
         .collect();
-    let total: usize = lists.iter().map(Vec::len).product();
-    let step = total.div_ceil(MOST_CROSSED) | 1;
-    let mut columns = vec![Vec::new(); lists.len()];
-    for mut at in (0..total).step_by(step) {
-        for (column, list) in columns.iter_mut().zip(&lists) {
-            column.push(list[at % list.len()]);
-            at /= list.len();
-        }
+    for &dtype in DType::ALL {
+        let rows = reductions(dtype).collect();
+        all.push(Group { arguments: Box::new(move || Arguments::of_reductions(dtype)), rows });
     }
-    let mut rng = Rng::new(0xb5_297a_4d3f_84d5);
-    for number in 0..RANDOM {
-        for (column, &dtype) in columns.iter_mut().zip(dtypes) {
-            column.push(random(&mut rng, dtype, number % 2 == 0));
-        }
-    }
-    columns
+    all.push(Group { arguments: Box::new(Arguments::none), rows: generated().collect() });
+    all
 }
 
-/// A random bit pattern, or a number that is neither large nor small: a float between 2^-12 and 2^12 of either sign, an
-/// integer of few bits.
-fn random(rng: &mut Rng, dtype: DType, is_moderate: bool) -> u64 {
-    let bits = rng.next();
-    let width = 8 * dtype.size() as u32;
-    let fraction = match dtype {
-        DType::Bool => return bits >> 63,
-        DType::Float16 => 10,
-        DType::Float32 => 23,
-        DType::Float64 => 52,
-        _ if is_moderate => return (bits as i64 >> (64 - width.min(11))) as u64 & (u64::MAX >> (64 - width)),
-        _ => return bits >> (64 - width),
+/// A function as it is by default, and as it is where the nearest float32 is asked for, if that is another one.
+fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = Row> {
+    let row = move || Row::new(format!("{op} {dtype}"), move |x| Ok(vec![Array::apply(op, x)?]));
+    let has_nearest = op.nearest().is_some_and(|nearest| nearest.result(dtype).is_some());
+    let nearest = Semantics { accuracy: Accuracy::Nearest, ..Semantics::default() };
+    std::iter::once(row()).chain(has_nearest.then(|| row().with("nearest", nearest)))
+}
+
+/// The reductions and scans that a dtype has: along everything, columns and rows of moderate numbers, and short rows and
+/// columns of any bits.
+fn reductions(dtype: DType) -> impl Iterator<Item = Row> {
+    let calls = |reduction: Reduction| {
+        let along = |axes: Option<isize>, x| {
+            Reduction { axes: axes.map(|axis| vec![axis]), ..reduction.clone() }.text(x)
+        };
+        [("a", None), ("a", Some(0)), ("a", Some(1)), ("b", None), ("b", Some(0)), ("b", Some(1))]
+            .into_iter()
+            .chain([("c", Some(0)), ("c", Some(1))])
+            .map(|(x, axis)| along(axis, x))
+            .collect::<Vec<_>>()
     };
-    if !is_moderate {
-        return bits >> (64 - width);
+    let named = |name: &str, x: &str, axis: isize| match name {
+        "vecdot" => format!("vecdot({x}, flip({x}, axis=0), axis={axis})"),
+        _ => format!("{name}({x}, axis={axis})"),
+    };
+    let mut rows: Vec<(String, Vec<String>)> = Function::ALL
+        .iter()
+        .map(|&function| (function.name().to_owned(), calls(Reduction::all(function))))
+        .collect();
+    for ord in [1.0, 3.0, f64::INFINITY] {
+        let norm = Reduction { ord, ..Reduction::all(Function::VectorNorm) };
+        rows.push((format!("vector_norm-{ord}"), calls(norm)));
     }
-    let bias = (1u64 << (width - fraction - 2)) - 1;
-    let exponent = bias - 12 + rng.below(24) as u64;
-    (bits >> 63) << (width - 1) | exponent << fraction | bits & ((1 << fraction) - 1)
+    for name in ["vecdot", "cumulative_sum", "cumulative_prod"] {
+        let call = |x| [0, 1].map(|axis| named(name, x, axis));
+        rows.push((name.to_owned(), ["a", "b", "c"].into_iter().flat_map(call).collect()));
+    }
+    rows.into_iter().filter(move |(_, texts)| is_of(&texts[0], dtype)).map(move |(name, texts)| {
+        Row::new(format!("{name} {dtype}"), move |x| {
+            let arrays = [("a", x[0].clone()), ("b", x[1].clone()), ("c", x[2].clone())];
+            texts.iter().map(|text| Ok(text::expression(text, &arrays)?)).collect()
+        })
+    })
+}
+
+/// Whether a text has a meaning for arrays of a dtype.
+fn is_of(text: &str, dtype: DType) -> bool {
+    let array = || Array::zeros(&[2, 2], dtype).expect("four elements");
+    text::expression(text, &[("a", array()), ("b", array()), ("c", array())]).is_ok()
+}
+
+/// Numbers that are computed from their index.
+fn generated() -> impl Iterator<Item = Row> {
+    let texts = [
+        ("linspace float16", "linspace(-1.5, 3, 1048583, dtype=float16)"),
+        ("linspace float32", "linspace(-1.5, 3, 1048583, dtype=float32)"),
+        ("linspace float64", "linspace(-1.5, 3, 1048583, dtype=float64)"),
+        ("arange int64", "arange(-7, 3145742, 3)"),
+        ("arange float32", "arange(-0.5, 104857.8, 0.1, dtype=float32)"),
+        ("arange float64", "arange(-0.5, 104857.8, 0.1)"),
+    ];
+    texts
+        .into_iter()
+        .map(|(name, text)| Row::new(name.to_owned(), move |_| Ok(vec![text::expression(text, &[])?])))
 }

@@ -34,6 +34,11 @@ impl Hash {
         self.words(text.bytes().map(u64::from));
     }
 
+    /// The hash that prints so.
+    pub fn from_text(text: &str) -> Option<Hash> {
+        Some(Hash(u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16)?))
+    }
+
     /// The hash as a number.
     pub fn bits(self) -> u64 {
         self.0

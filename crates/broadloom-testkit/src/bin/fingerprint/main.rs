@@ -3,7 +3,8 @@
 //! Two commits give the same results if their hashes over the same programs, and over the same arguments of every
 //! function, are the same text. The programs are written to a file once, as text with all elements spelled out, and
 //! read back by both commits: an op that is added changes what the generator of random programs draws, but not a
-//! file, and no seed, generator or list of edge-case values has to stay as it was.
+//! file, and no seed, generator or list of edge-case values has to stay as it was. The hashes of the functions are in
+//! the repository, so that every target can be held to them.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -15,8 +16,10 @@ use broadloom::Engine;
 use broadloom_testkit::random::{Program, Size, program, with_other_values};
 use clap::Parser;
 
+mod arguments;
 mod evaluate;
 mod functions;
+mod golden;
 mod hash;
 
 use evaluate::{Executors, hashes_of_program};
@@ -24,6 +27,7 @@ use hash::Hash;
 
 /// Hashes the results of random programs and of every function, by executor and vector width.
 #[derive(Parser)]
+#[command(name = "fingerprint", max_term_width = 110)]
 enum Command {
     /// Writes random programs with all their elements to a file.
     WritePrograms {
@@ -50,8 +54,9 @@ enum Command {
         #[arg(long, default_value_t = usize::MAX)]
         until: usize,
     },
-    /// Evaluates every function and conversion over fixed arguments; prints a line of hashes for each.
-    Functions,
+    /// Evaluates every function, conversion and reduction over fixed arguments; prints a line of hashes for each, writes them
+    /// to the file that every target is held to, or compares them with it.
+    Functions(functions::Command),
 }
 
 fn main() -> ExitCode {
@@ -70,7 +75,7 @@ fn run(command: &Command) -> Result<(), String> {
         Command::Programs { file, block, from, until } => {
             hash_programs(open(file)?, (*block).max(1), *from..*until, &mut stdout().lock())?;
         }
-        Command::Functions => functions::hash_all(&mut stdout().lock())?,
+        Command::Functions(command) => functions::hash_all(command, &mut stdout().lock())?,
     }
     // The interpreter's hashes would stand under every executor's name.
     if Engine::global().compiled_kernels() == 0 {

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# Runs broadloom on aarch64, emulated by qemu, and compiles it for the targets on which nothing is run.
+# Usage: scripts/aarch64.sh [step…]   with these steps, or all of them:
+#   install   what is missing: Debian's packages, by apt-get; Rust's targets, by rustup
+#   build     the tests, commands and the C library, optimised, since emulation is ten to fifty times slower than a CPU
+#   suites    the tests below, on each of the CPUs
+#   hashes    results of every function, conversion and reduction against tests/hashes.txt: all arguments on the first of the CPUs,
+#             a sixteenth of them on the others
+#   programs  random programs by the interpreter and by machine code, and against the hashes of the host: a share on each CPU
+#   c         the examples in C
+#   targets   cargo check for the other targets
+# CPUS names the CPUs (cortex-a57: no float16 arithmetic, neoverse-n1: ARMv8.2 with it, max: all that qemu has); PROGRAMS says
+# how many random programs; BROADLOOM_SEEDS how many of those that a reference checks, on each CPU.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=aarch64-unknown-linux-gnu
+read -ra cpus <<< "${CPUS:-cortex-a57 neoverse-n1 max}"
+programs=${PROGRAMS:-50000}
+export BROADLOOM_SEEDS=${BROADLOOM_SEEDS:-600}
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+library=/usr/aarch64-linux-gnu
+others=(riscv64gc-unknown-linux-gnu s390x-unknown-linux-gnu wasm32-unknown-unknown x86_64-pc-windows-gnu aarch64-apple-darwin)
+
+# Tests of `broadloom`. Those that start themselves as other processes are left out, since the system can't start them, and
+# whatever a target can't change.
+tests=(
+  spec_cases casts integer_extremes nan_bits  # functions and conversions
+  layouts overlap reductions                  # memory
+  differential                                # random programs
+  float_env threads vector_width              # the CPU: FPCR, threads, no vectors beyond 128 bits
+  host_functions host_failures language       # applications and texts
+)
+
+say() { printf '\n== %s\n' "$*"; }
+
+emulated() { qemu-aarch64 -cpu "$1" -L "$library" "${@:2}"; }
+
+install() {
+  say "install"
+  local packages=()
+  command -v qemu-aarch64 > /dev/null || packages+=(qemu-user)
+  command -v aarch64-linux-gnu-gcc > /dev/null || packages+=(gcc-aarch64-linux-gnu)
+  test -e "$library/lib/libc.so.6" || packages+=(libc6-dev-arm64-cross)
+  if [ ${#packages[@]} -gt 0 ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
+      DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${packages[@]}"
+    else
+      echo "missing, by Debian's names: ${packages[*]}" >&2
+      exit 1
+    fi
+  fi
+  rustup target add "$target" "${others[@]}"
+  qemu-aarch64 --version | head -1
+}
+
+# Builds the tests and prints their executables.
+executables() {
+  {
+    cargo test --no-run --release --target "$target" -p broadloom -p broadloom-interp -p broadloom-clif -p broadloom-testkit \
+      --features broadloom-testkit/jit --test suite "${tests[@]/#/--test=}" 2>&1
+    cargo test --no-run --release --target "$target" -p broadloom-mem --lib 2>&1
+  } | tee /dev/stderr | sed -n 's/^ *Executable .*(\(.*\))$/\1/p'
+}
+
+build() {
+  say "build"
+  executables > /dev/null
+  cargo build --release --target "$target" -p broadloom-testkit --features jit --bin fingerprint
+  cargo build --release --target "$target" -p broadloom-capi --lib
+  cargo build --release -p broadloom-testkit --features jit --bin fingerprint
+}
+
+suites() {
+  local built passed
+  built=$(executables 2> /dev/null)
+  for cpu in "${cpus[@]}"; do
+    say "suites on $cpu"
+    passed=0
+    for test in $built; do
+      local name log
+      name=$(basename "$test")
+      log=target/aarch64-$cpu-${name%-*}.log
+      emulated "$cpu" "$test" --quiet > "$log" 2>&1 || { cat "$log"; echo "$name failed on $cpu" >&2; exit 1; }
+      passed=$((passed + $(sed -n 's/^test result: ok. \([0-9]*\) passed.*/\1/p' "$log")))
+      echo "${name%-*}: $(grep '^test result' "$log")"
+    done
+    echo "$cpu: $passed tests of $(wc -w <<< "$built") executables passed"
+  done
+}
+
+hashes() {
+  local thin=
+  for cpu in "${cpus[@]}"; do
+    say "hashes on $cpu${thin:+, a sixteenth of the arguments}"
+    # shellcheck disable=SC2086
+    emulated "$cpu" "target/$target/release/fingerprint" functions --check $thin
+    thin=--thin
+  done
+}
+
+programs() {
+  local file=target/aarch64-programs.txt share=$((programs / ${#cpus[@]} + 1)) from=0
+  target/release/fingerprint write-programs "$file" --programs "$programs" --seed 210000
+  for cpu in "${cpus[@]}"; do
+    local range=(--from "$from" --until "$((from + share))" --block 100)
+    say "programs $from to $((from + share)) on $cpu"
+    # Of the host's executors, the interpreter and machine code of 128 bits.
+    target/release/fingerprint programs "$file" "${range[@]}" | sed 's/ *jit256.*//' > "$file.host"
+    emulated "$cpu" "target/$target/release/fingerprint" programs "$file" "${range[@]}" |
+      sed 's/ *$//' > "$file.$cpu"
+    diff "$file.host" "$file.$cpu" && echo "$(tail -1 "$file.$cpu"): equal to the host's"
+    from=$((from + share))
+  done
+}
+
+c() {
+  local out=target/$target/release
+  for program in example functions statistics misuse; do
+    aarch64-linux-gnu-gcc -std=c11 -O2 -Wall -Wextra -Icrates/broadloom-capi/include "examples/c/$program.c" \
+      "$out/libbroadloom_capi.a" -lpthread -lm -ldl -o "$out/c-$program"
+    for cpu in "${cpus[@]}"; do
+      say "examples/c/$program.c on $cpu"
+      (cd examples/c && emulated "$cpu" "../../$out/c-$program")
+    done
+  done
+}
+
+# What has machine code or none: without the feature `jit` the interpreter runs everything.
+targets() {
+  for other in "${others[@]}"; do
+    say "cargo check for $other"
+    case $other in
+      wasm32-*) cargo check --target "$other" -p broadloom --no-default-features ;;
+      *) cargo check --target "$other" -p broadloom ;;
+    esac
+  done
+}
+
+steps=("$@")
+[ ${#steps[@]} -gt 0 ] || steps=(install build suites hashes programs c targets)
+for step in "${steps[@]}"; do
+  case $step in
+    install | build | suites | hashes | programs | c | targets) "$step" ;;
+    *) echo "no step $step" >&2; exit 2 ;;
+  esac
+done
+say "done, at $(git rev-parse --short HEAD)"
