@@ -15,12 +15,12 @@ use crate::view::ViewMut;
 /// ```
 /// use broadloom_mem::{Apart, Region, ViewMut, bytes_of, bytes_of_mut};
 ///
-/// let (x, mut y) = ([1.0_f32, 2.0], [0.0_f32; 4]);
+/// let (x, mut y, mut z) = ([1.0_f32, 2.0], [0.0_f32; 4], [0.0_f32; 4]);
 /// let mut row = ViewMut::new(bytes_of_mut(&mut y), 4, 0, &[2, 2], &[8, 4])?;
 /// let mut operands = Apart::default();
 /// assert!(operands.read(Region::from(bytes_of(&x))) && operands.write(&mut row));
 ///
-/// let mut gaps = ViewMut::new(bytes_of_mut(&mut y), 4, 0, &[2], &[8])?;
+/// let mut gaps = ViewMut::new(bytes_of_mut(&mut z), 4, 0, &[2], &[8])?;
 /// assert!(!Apart::default().write(&mut gaps));
 /// # Ok::<(), broadloom_mem::ViewError>(())
 /// ```
