@@ -67,9 +67,7 @@ impl<'f> Fold<'f> {
     /// The machine code that combines rows of elements before it writes them, and how many.
     pub fn leaves(&self) -> Option<(&'f Compiled, usize)> {
         match self.first {
-            Some((Runner::Jit(compiled), _))
-                if self.inputs.iter().all(|region| region.as_slice().is_some()) =>
-            {
+            Some((Runner::Jit(compiled), _)) if !self.inputs.iter().any(Region::has_gaps) => {
                 Some((compiled, compiled.leaf_rows()?))
             }
             _ => None,

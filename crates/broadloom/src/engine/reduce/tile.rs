@@ -10,7 +10,7 @@ use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_interp::Program;
 use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
 use broadloom_mem::{
-    Access, AliasPolicy, AllocError, Block, Buffer, Nest, Region, Stores, View, ViewMut, has_failed,
+    Access, AliasPolicy, AllocError, Apart, Block, Buffer, Nest, Region, Stores, View, ViewMut, has_failed,
 };
 use broadloom_reduce::LANES;
 use smallvec::SmallVec;
@@ -103,6 +103,24 @@ fn memory(e: &dyn std::error::Error) -> Error {
     Error::new(ErrorKind::Memory, e.to_string())
 }
 
+/// Adds the bytes of an input from this one on.
+fn read<'a>(operands: &mut Apart<'a>, region: &Region<'a>, start: Option<usize>) -> Result<()> {
+    let start = start.filter(|&start| start <= region.len());
+    let is_read = start.is_some_and(|start| operands.read(region.skip(start)));
+    if is_read { Ok(()) } else { Err(Error::new(ErrorKind::Memory, "a tile outside of its memory")) }
+}
+
+/// Adds so many elements of each tile, which have memory of their own.
+fn write<'a>(operands: &mut Apart<'a>, tiles: &'a mut [Buffer], fold: &Fold<'_>, count: usize) -> Result<()> {
+    for (buffer, dtype) in tiles.iter_mut().zip(&fold.dtypes) {
+        let bytes = buffer.as_bytes_mut().and_then(|bytes| bytes.get_mut(..count * dtype.size()));
+        if !operands.write_slice(bytes.unwrap_or(&mut [])) {
+            return Err(Error::new(ErrorKind::Internal, "a tile in the memory of an input"));
+        }
+    }
+    Ok(())
+}
+
 impl TilePlan {
     fn new(fold: &Fold<'_>, run: &Run, form: Form) -> Result<TilePlan> {
         let extents = extents(fold, run, form);
@@ -153,9 +171,8 @@ impl<'f> Tiles<'f> {
     pub fn compute(&mut self, run: &Run, form: Form) -> Result<()> {
         let extents = extents(self.fold, run, form);
         self.make_buffers(extents.iter().product())?;
-        let in_slice =
-            |(i, region): (usize, &Region<'_>)| !self.fold.is_generated(i) && region.as_slice().is_some();
-        if !self.fold.inputs.iter().enumerate().all(in_slice) {
+        let is_whole = |(i, region): (usize, &Region<'_>)| !self.fold.is_generated(i) && !region.has_gaps();
+        if !self.fold.inputs.iter().enumerate().all(is_whole) {
             return self.compute_views(run, form, &extents);
         }
         let known =
@@ -170,17 +187,13 @@ impl<'f> Tiles<'f> {
         let Tiles { fold, buffers, plans, others, faults } = self;
         let plan = &plans[known];
         let kernel = &fold.prepared.stage.kernel;
-        let mut inputs: SmallVec<[&[u8]; 8]> = SmallVec::new();
+        let mut operands = Apart::default();
         for (i, (region, dtype)) in fold.inputs.iter().zip(&kernel.inputs).enumerate() {
             let at = (run.starts[i] * dtype.size() as isize).checked_sub_unsigned(plan.before[i]);
-            let bytes = at.and_then(|at| region.as_slice()?.get(usize::try_from(at).ok()?..));
-            inputs.push(bytes.ok_or_else(|| Error::new(ErrorKind::Memory, "a tile outside of its memory"))?);
+            read(&mut operands, region, at.and_then(|at| usize::try_from(at).ok()))?;
         }
-        let outputs = buffers.iter_mut().map(|buffer| buffer.as_bytes_mut().unwrap_or(&mut []));
-        let outputs = outputs.zip(&fold.dtypes);
         let count = plan.loops.elements();
-        let outputs: SmallVec<[&mut [u8]; 2]> =
-            outputs.map(|(bytes, dtype)| &mut bytes[..count * dtype.size()]).collect();
+        write(&mut operands, buffers, fold, count)?;
         let runner = match fold.first {
             Some((runner, first)) if *first == plan.access[..] && !runner.has_leaves() => runner,
             _ => other(fold, others, plan.access.clone())?,
@@ -188,10 +201,10 @@ impl<'f> Tiles<'f> {
         if let (Runner::Jit(compiled), true) = (runner, plan.loops.is_linear()) {
             // PERF: no nest for the usual tile.
             let starts = plan.loops.operands().iter().map(|operand| operand.start() as usize);
-            let inputs = inputs.iter().zip(starts).map(|(bytes, start)| bytes.get(start..).unwrap_or(&[]));
-            return compiled.run_slices(count, inputs, outputs.into_iter(), fold.params, faults);
+            operands.skip(&starts.collect::<SmallVec<[usize; 8]>>());
+            return compiled.run_apart(count, &mut operands, fold.params, faults);
         }
-        let nest = Nest::bind(&plan.loops, inputs.into_iter(), outputs.into_iter());
+        let nest = Nest::bind_apart(&plan.loops, &mut operands);
         execute(fold, &mut nest.map_err(|e| memory(&e))?, runner, faults)
     }
 
@@ -199,23 +212,18 @@ impl<'f> Tiles<'f> {
     pub fn compute_leaves(&mut self, run: &Run, compiled: &Compiled, rows: usize) -> Result<()> {
         self.make_buffers(run.count / rows)?;
         let Tiles { fold, buffers, faults, .. } = self;
-        let outside = || Error::new(ErrorKind::Memory, "a tile outside of its memory");
-        let mut inputs: SmallVec<[&[u8]; 8]> = SmallVec::new();
+        let mut operands = Apart::default();
         for ((region, dtype), &start) in
             fold.inputs.iter().zip(&fold.prepared.stage.kernel.inputs).zip(&run.starts)
         {
             let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(dtype.size()));
-            let bytes = region.as_slice().zip(start).and_then(|(bytes, start)| bytes.get(start..));
-            inputs.push(bytes.ok_or_else(outside)?);
+            read(&mut operands, region, start)?;
         }
-        let mut outputs: SmallVec<[&mut [u8]; 2]> = SmallVec::new();
-        for buffer in buffers {
-            outputs.push(buffer.as_bytes_mut().unwrap_or(&mut []));
-        }
-        compiled.run_slices(run.count, inputs.into_iter(), outputs.into_iter(), fold.params, faults)
+        write(&mut operands, buffers, fold, run.count / rows)?;
+        compiled.run_apart(run.count, &mut operands, fold.params, faults)
     }
 
-    /// Computes a tile of inputs that are no slices.
+    /// Computes a tile of inputs that have gaps or are generated.
     fn compute_views(&mut self, run: &Run, form: Form, extents: &[usize]) -> Result<()> {
         let Tiles { fold, buffers, others, faults, .. } = self;
         let kernel = &fold.prepared.stage.kernel;
