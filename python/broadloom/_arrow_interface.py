@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from broadloom import _core
+from broadloom import _elementwise as elementwise
 from broadloom import _reductions as reductions
 from broadloom._array import Array
 from broadloom._dtypes import ALL, astype
@@ -121,6 +122,11 @@ def _converted(values: Array, validity: Array | None, requested: object) -> Arra
     if values.dtype.kind == wanted.kind == "f":
         return made
     is_same = astype(made, values.dtype) == values
+    if "f" in (values.dtype.kind, wanted.kind) and "b" not in (values.dtype.kind, wanted.kind):
+        floats, integers = (values, wanted) if values.dtype.kind == "f" else (made, values.dtype)
+        # Floats beyond an integer's range are converted to its ends, and an end that is rounded up comes back as itself.
+        beyond = 2.0 ** (8 * integers.itemsize - (integers.kind == "i"))
+        is_same = is_same & elementwise.isfinite(floats) & (astype(floats, np.dtype("f8")) < beyond)
     return made if reductions.all(is_same if validity is None else is_same | ~validity) else values
 
 

@@ -29,7 +29,7 @@ impl Call<'_> {
     /// a number of columns of whole blocks, and every output begins a cache line there.
     #[inline]
     pub unsafe fn enter_at(&self, entry: Entry, operands: &[Operand], rows: usize, last: usize) {
-        // SAFETY: operands and fault bytes are valid by this function's contract; `Compiled::run` and `run_slices` make a call
+        // SAFETY: operands and fault bytes are valid by this function's contract; `Compiled::run` and `run_memory` make a call
         // only where `params` has the kernel's parameters, and the constants and the code are `inner`'s, which is borrowed.
         unsafe { entry.call(operands, self.params, self.faults, rows, last, &self.inner.constants) }
     }

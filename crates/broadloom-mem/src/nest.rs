@@ -51,7 +51,7 @@ pub struct Nest<'a> {
 }
 
 // SAFETY: the operands' pointers stand for borrows of `[u8]` for `'a` (`memory`), shared ones of inputs and exclusive ones
-// of outputs, which are `Send`, or for numbers; all else in a nest is.
+// of outputs, which are `Send`, for regions, which any thread may read, or for numbers; all else in a nest is.
 unsafe impl Send for Nest<'_> {}
 // SAFETY: a `&Nest` gives out numbers only. Memory is reached through `Nest::split`, which borrows the nest exclusively.
 unsafe impl Sync for Nest<'_> {}

@@ -203,7 +203,11 @@ impl ArrowStream {
         match code {
             0 if schema.0.release.is_some() => field(py, &schema.0),
             0 => Err(malformed("get_schema gives a schema that is released")),
-            code => Err(self.exception(code)),
+            code => {
+                // What a failing call wrote is nobody's.
+                schema.0.release = None;
+                Err(self.exception(code))
+            }
         }
     }
 
@@ -217,7 +221,7 @@ impl ArrowStream {
         // SAFETY: as in `field`.
         let code = py.detach(|| unsafe { get_next(stream.pointer(), array.pointer()) });
         if code != 0 {
-            // What a failing call wrote is nobody's.
+            // As in `field`.
             array.0.release = None;
             return Err(self.exception(code));
         }

@@ -338,6 +338,45 @@ def test_the_schema_is_known_without_computing() -> None:
         assert pa.field(lazy).nullable and not lazy._handle.is_evaluated
 
 
+@pytest.mark.parametrize(
+    ("dtype", "value", "wanted"),
+    [
+        ("int32", 2**31 - 1, pa.float32()),
+        ("int64", 2**63 - 1, pa.float64()),
+        ("uint64", 2**64 - 1, pa.float64()),
+        ("float64", 2.0**63, pa.int64()),
+        ("float32", 2.0**31, pa.int32()),
+        ("float16", np.inf, pa.int32()),
+        ("float16", -np.inf, pa.int32()),
+        ("float64", 256.0, pa.uint8()),
+        ("float32", np.nan, pa.int8()),
+    ],
+)
+def test_a_requested_type_whose_end_the_value_is_beyond_is_not_taken(
+    dtype: str, value: float, wanted: pa.DataType
+) -> None:
+    x = bl.asarray(np.array([0, value], dtype))
+    assert pa.Array._import_from_c_capsule(*x.__arrow_c_array__(wanted.__arrow_c_schema__())).type == dtype.replace(
+        "float64", "double"
+    ).replace("float32", "float").replace("float16", "halffloat")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "wanted"),
+    [
+        ("int32", -(2**31), pa.float32()),
+        ("int32", 2**24, pa.float32()),
+        ("float64", -(2.0**63), pa.int64()),
+        ("float32", 255.0, pa.uint8()),
+        ("float64", 2.0**31 - 1, pa.int32()),
+    ],
+)
+def test_a_requested_type_that_holds_the_values_is_taken(dtype: str, value: float, wanted: pa.DataType) -> None:
+    x = bl.asarray(np.array([0, value], dtype))
+    made = pa.Array._import_from_c_capsule(*x.__arrow_c_array__(wanted.__arrow_c_schema__()))
+    assert made.type == wanted and made[1].as_py() == value
+
+
 def test_a_consumer_may_ask_for_another_type() -> None:
     assert pa.array(bl.asarray([1, 2]), pa.float32()).equals(pa.array([1, 2], pa.float32()))
     assert pa.array(NullableArray([1, 300], [True, False]), pa.int8()).equals(pa.array([1, None], pa.int8()))
