@@ -631,6 +631,9 @@ def apply(op: str, *operands: Any) -> Array:
 
 def _forward(op: str, x: Array, other: Any) -> Array:
     handle = _accepted(other)
+    if handle is NotImplemented and hasattr(other, "__arrow_c_array__") and not isinstance(other, OverArrays):
+        # Else `==` would compare the two objects.
+        raise TypeError(f"{op}: an array of Arrow's is no operand; see from_arrow")
     return NotImplemented if handle is NotImplemented else Array._of(_promotion.apply(op, x._operand(), handle))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from broadloom import _elementwise as elementwise
 from broadloom._array import Array, OverArrays, apply
-from broadloom._creation import asarray, full, ones
+from broadloom._creation import asarray, full, ones, zeros_like
 from broadloom._dtypes import astype
 from broadloom._manipulation import broadcast_to
 
@@ -58,8 +58,9 @@ def of_elements(op: str, operands: tuple[Any, ...]) -> tuple[Array, Masks]:
         raise TypeError(f"{op}: None is no operand; `is_null` says which elements are null")
     split = [parts(x) for x in operands]
     values, masks = [x for x, _ in split], united(*(masks for _, masks in split))
-    if op in DIVISIONS and masks and not isinstance(values[1], (bool, int, float)):
-        divisor = asarray(values[1])
+    is_zero = type(values[-1]) is int and values[-1] == 0
+    if op in DIVISIONS and masks and (is_zero or not isinstance(values[1], (bool, int, float))):
+        divisor = zeros_like(asarray(values[0])) if is_zero else asarray(values[1])
         if divisor.dtype.kind in "iu":
             mask = combined(masks)
             assert mask is not None
@@ -75,6 +76,8 @@ def _decided(split: list[Parts], by: bool) -> Masks:
     (a, of_a), (b, of_b) = split
     first, second = combined(of_a), combined(of_b)
     a_decides, b_decides = (x if by else ~x for x in (astype(asarray(x), np.bool_, copy=False) for x in (a, b)))
+    if first is None and second is None:
+        return ()
     if first is None or second is None:
         mask, decides = (second, a_decides) if first is None else (first, b_decides)
         assert mask is not None

@@ -51,7 +51,7 @@ class NullableArray(OverArrays):
     _mask: Array | None
 
     def __init__(self, values: Any, validity: Any = None) -> None:
-        if not isinstance(values, (np.ndarray, Array, OverArrays)) and is_of_arrow(values):
+        if not isinstance(values, (np.ndarray, Array, OverArrays)) and _gives_arrow(values):
             from broadloom.arrow import from_arrow
 
             values = from_arrow(values, nullable=True)
@@ -482,7 +482,13 @@ class NullableArray(OverArrays):
 OPERANDS = (NullableArray, Array, np.ndarray, np.generic, bool, int, float, complex, type(None))
 
 
+def _gives_arrow(values: Any) -> bool:
+    """Whether nulls of Arrow's come with values, also with those that are an array of NumPy's without them."""
+    return is_of_arrow(values) or hasattr(values, "__arrow_c_stream__")
+
+
 def _operated(op: str, *operands: Any) -> NullableArray:
+    operands = tuple(NullableArray(x) if not isinstance(x, OPERANDS) and _gives_arrow(x) else x for x in operands)
     if not all(isinstance(x, OPERANDS) for x in operands):
         return NotImplemented  # type: ignore[no-any-return]
     return NullableArray._of(*_nullable.of_elements(op, operands))

@@ -69,10 +69,9 @@ def _reduce(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> 
 
 def _added(name: str, x: Array, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
     wanted = None if dtype is None else dtype_of(dtype)
-    handle = handle_of(x)
     # The standard leaves sums of bools open; every library that has them counts.
-    by_numpy = _promotion.by_numpy() or handle.dtype == bool_
-    return Array._of(handle.reduce(name, _axes(axis), builtins.bool(keepdims), dtype=wanted, numpy_promotion=by_numpy))
+    counts = (x if isinstance(x, OverArrays) else handle_of(x)).dtype == bool_
+    return _reduce(name, x, axis, keepdims, dtype=wanted, numpy_promotion=counts or _promotion.by_numpy())
 
 
 def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float = 0.0) -> Array:

@@ -21,8 +21,9 @@ from broadloom._core import Handle
 #: tasks in it if it is the synchronous one; a function is called for its `_meta`, to learn which type and dtype it gives.
 TASK = ("dask._task_spec", "__call__")
 SCHEDULER = ("dask.local", "get_async")
-META = ("dask.array.utils", "compute_meta")
-_NAMES = frozenset(name for _, name in (TASK, SCHEDULER, META))
+METAS = (("dask.array.utils", "compute_meta"), ("dask.array.core", "apply_infer_dtype"))
+_FOUND = (TASK, SCHEDULER, *METAS)
+_NAMES = frozenset(name for _, name in _FOUND)
 
 #: Called once, when Dask is first seen in the process.
 when_loaded: list[Callable[[], None]] = []
@@ -59,7 +60,7 @@ def _found() -> Iterator[tuple[str, str]]:
         name = frame.f_code.co_name
         if name in _NAMES:
             found = (frame.f_globals.get("__name__", ""), name)
-            if found in (TASK, SCHEDULER, META):
+            if found in _FOUND:
                 yield found
         frame = frame.f_back
 
@@ -90,7 +91,7 @@ def threads() -> int | None:
         return None
     outermost = None
     for found in _found():
-        if found != META:
+        if found not in METAS:
             outermost = found
     if outermost != TASK:
         return None

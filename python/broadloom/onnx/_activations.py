@@ -88,8 +88,10 @@ def _shrink(call: Call, given: Handle) -> Handle:
 
 
 def _sigmoid_of(x: Handle) -> Handle:
-    one = like(x, 1)
-    return apply("divide", one, apply("add", one, apply("exp", apply("negative", x))))
+    # The exponential is of a negative number, so that nothing overflows, and small results keep their digits.
+    one, small = like(x, 1), apply("exp", apply("negative", apply("abs", x)))
+    above = select(apply("less", x, like(x, 0)), small, one)
+    return apply("divide", above, apply("add", one, small))
 
 
 def _sigmoid(call: Call, given: Handle) -> Handle:

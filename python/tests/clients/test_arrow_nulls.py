@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import pickle
 import random
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from broadloom.arrow import NullableArray
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 FLOATS = [pa.float32(), pa.float64()]
@@ -485,9 +488,11 @@ def test_numpys_promotion() -> None:
                 ours, theirs = REDUCTIONS[name]
                 assert ours(nullable(of_bools)).item() == theirs(of_bools).as_py()
             same(nullable(of_bools).mean(), pc.mean(of_bools))
-    for refused in ("sum", "prod", "min", "max"):
+    bools = NullableArray([True, True, True], [True, False, True])
+    assert (bools.sum().item(), bools.prod().item(), bools.sum().dtype) == (2, 1, np.int64)
+    for refused in ("min", "max"):
         with pytest.raises(TypeError, match="bool"):
-            getattr(NullableArray([True], [False]), refused)()
+            getattr(bools, refused)()
 
 
 def test_construction() -> None:
@@ -524,3 +529,38 @@ def test_values_and_nulls_of_a_chain_are_one_loop() -> None:
     # A loop over the elements, which adds and counts, and one over the one result.
     plan = str(bl.explain(bl.arrow.fill_null((x * y - 1).mean(), 0.0)))
     assert "plan (2 kernels, 2 temporaries" in plan and "stage 1 over []" in plan
+
+
+def test_kleenes_logic_without_a_null() -> None:
+    x = bl.from_arrow(pa.array([True, False]), nullable=True)
+    assert (x & x).tolist() == [True, False] and (x | True).tolist() == [True, True]
+    assert bl.logical_and(x, np.array([False, True])).tolist() == [False, False]
+
+
+def test_a_null_over_zero_is_no_division_by_zero() -> None:
+    x = bl.from_arrow(pa.array([None, None], pa.int64()))
+    assert bl.evaluate((x // 0).values, int_division="error").shape == (2,)
+    assert (x // 0).tolist() == [None, None]
+    with pytest.raises(ZeroDivisionError):
+        bl.evaluate((bl.from_arrow(pa.array([None, 1])) // 0).values, int_division="error")
+
+
+def test_nulls_come_with_chunks_and_columns() -> None:
+    chunked = pa.chunked_array([[1], [None]])
+    for x in (chunked, pl.Series([1, None]), pd.Series([1, None], dtype="Int64")):
+        assert NullableArray(x).tolist() == [1, None]
+        assert bl.arrow.is_null(x).tolist() == [False, True]
+        assert bl.arrow.fill_null(x, 7).tolist() == [1, 7]
+        assert bl.arrow.drop_null(x).tolist() == [1]
+    x = bl.from_arrow(pa.array([1, 2, 3]), nullable=True)
+    assert x.filter(pl.Series([True, None, False])).tolist() == [1]
+    assert x.take(pl.Series([2, None])).tolist() == [3, None]
+
+
+def test_arrays_of_arrow_are_operands_beside_nulls_and_refused_beside_arrays() -> None:
+    x = bl.from_arrow(pa.array([1, None, 3]))
+    assert (x == pa.array([1, 2, None])).tolist() == [True, None, None]
+    assert (x + pa.chunked_array([[1], [2, 3]])).tolist() == [2, None, 6]
+    for compare in (operator.eq, operator.ne, operator.add):
+        with pytest.raises(TypeError, match="from_arrow|operand"):
+            compare(bl.asarray([1, 2]), pa.array([1, 2]))

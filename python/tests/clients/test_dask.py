@@ -88,3 +88,11 @@ def test_dask_stores_into_numpy() -> None:
     out = np.zeros(VALUES.shape)
     (da.from_array(bl.asarray(VALUES), chunks=(20, 20), asarray=False) * 2).store(out)
     assert_close(out, VALUES * 2)
+
+
+def test_dask_learns_dtypes_by_numpys_promotion() -> None:
+    x = bl.dask.from_array(np.arange(6), chunks=4)
+    for function in (lambda b: b * 2.5, bl.sin, bl.jit(lambda b: b * 2.5)):
+        made = x.map_blocks(function)
+        assert made.dtype == np.float64
+        np.testing.assert_allclose(np.asarray(made.compute()), np.asarray(function(np.arange(6.0))))

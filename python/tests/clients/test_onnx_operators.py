@@ -396,3 +396,12 @@ def test_sin_is_within_a_unit_in_the_last_place(dtype: np.dtype[Any]) -> None:
             exponent = mpmath.frexp(exact)[1] - 1 if exact else info.minexp
             ulp = mpmath.mpf(2) ** (max(exponent, int(info.minexp)) - info.nmant)
             assert abs(mpmath.mpf(got) - exact) < ulp
+
+
+def test_a_sigmoid_far_below_zero_keeps_its_digits() -> None:
+    x = np.array([-103.0, -90.0, -89.0, -88.0, 90.0, np.inf, -np.inf, np.nan], np.float32)
+    (made,) = client.run_node(helper.make_node("Sigmoid", ["x"], ["y"]), [x])
+    with np.errstate(over="ignore"):
+        expected = (1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32)
+    np.testing.assert_array_almost_equal_nulp(np.asarray(made)[:-1], expected[:-1], 2)
+    assert np.isnan(np.asarray(made)[-1])
