@@ -11,6 +11,13 @@ type Expression = fn(&Array<'static>, &Array<'static>) -> Array<'static>;
 /// Elements before and behind an output that must stay as they are.
 const MARGIN: usize = 9;
 
+/// The kernel of inputs of these lengths, on one thread.
+fn kernel<T: Element + Elem<Store = T>>(f: Expression, runner: Runner, (x, y): (&[T], &[T])) -> Kernel {
+    let [a, b] = [x, y].map(|data| Array::from_vec(data.to_vec()));
+    let options = Options { threads: Some(1), ..runner.options() };
+    Kernel::new(&[&f(&a, &b)], &[&a, &b], &options).expect("a kernel")
+}
+
 /// Runs a kernel of two inputs three times, the second of `m` elements: whatever is kept from run to run is.
 fn run<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     f: Expression,
@@ -18,9 +25,7 @@ fn run<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     (x, y): (&[T], &[T]),
     sentinel: T,
 ) -> Vec<T> {
-    let [a, b] = [x, y].map(|data| Array::from_vec(data.to_vec()));
-    let options = Options { threads: Some(1), ..runner.options() };
-    let kernel = Kernel::new(&[&f(&a, &b)], &[&a, &b], &options).expect("a kernel");
+    let kernel = kernel(f, runner, (x, y));
     let elements: usize = kernel.bind(&[]).expect("no extent is open").output_shapes().flatten().product();
     let mut out = vec![sentinel; MARGIN + elements + MARGIN];
     for _ in 0..3 {
@@ -41,9 +46,7 @@ fn run_raw<T: Element + Elem<Store = T> + PartialEq + std::fmt::Debug>(
     (x, y): (&[T], &[T]),
     sentinel: T,
 ) -> Vec<T> {
-    let [a, b] = [x, y].map(|data| Array::from_vec(data.to_vec()));
-    let options = Options { threads: Some(1), ..runner.options() };
-    let kernel = Kernel::new(&[&f(&a, &b)], &[&a, &b], &options).expect("a kernel");
+    let kernel = kernel(f, runner, (x, y));
     let placed = [x, y].map(|data| [&[sentinel; MARGIN][..], data].concat());
     let extents = [[x.len()], [y.len()]];
     let input = |i: usize| In::raw(T::DTYPE, bytes_of(&placed[i]).into(), MARGIN, &extents[i], &[1]);

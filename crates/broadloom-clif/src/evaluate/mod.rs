@@ -1,25 +1,20 @@
 //! An evaluator of CLIF on vectors of any width, lane by lane: the definition that a back end is compared with.
 //!
-//! It runs the emitter's functions in the suite of all executors, with no back end involved. Every access has to lie in
+//! [`executor`] runs the emitter's functions by it in the suite of all executors, with no back end involved. Every access has to lie in
 //! memory that the function was given; an instruction that the back end for wide vectors isn't written for, or an
 //! intrinsic with other types than its description has, is a panic.
 
+mod executor;
+
 use std::ops::Range;
 
-use broadloom_ir::kernel::Kernel;
-use broadloom_mem::{Access, Block, HostFunction, Stores};
-use broadloom_testkit::suite::{self, Executor, Prepared};
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{
     BlockArg, BlockCall, Function, Inst, InstructionData, Opcode, Type, Value, types,
 };
 
-use crate::code::Operand;
-use crate::constants::TableEntry;
-use crate::emit::{Helpers, lanes};
-use crate::repertoire::{intrinsic_of, optimised};
-use crate::width::Width;
+use crate::repertoire::intrinsic_of;
 
 /// The bits of each lane; of a scalar, of its one.
 type Bits = [u64; 64];
@@ -481,223 +476,5 @@ fn compare_floats(cond: FloatCC, a: f64, b: f64) -> bool {
         FloatCC::Ordered => !a.is_nan() && !b.is_nan(),
         FloatCC::Unordered => a.is_nan() || b.is_nan(),
         other => panic!("fcmp {other} is none of the comparisons that there are"),
-    }
-}
-
-fn linked(constants: &[TableEntry], functions: &[HostFunction]) -> Vec<[u8; 16]> {
-    constants.iter().map(|entry| entry.link(functions).expect("a function that was given")).collect()
-}
-
-/// The emitter's code at a width, without a back end.
-struct Evaluated(Width);
-
-impl Executor for Evaluated {
-    fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
-        let width = self.0;
-        let (function, constants) = optimised(kernel, access, width, Stores::Cached, Helpers::Called);
-        let constants = linked(&constants, functions);
-        let lanes = lanes(kernel, width) as usize;
-        let (kernel, access) = (kernel.clone(), access.to_vec());
-        Box::new(move |block, params, faults| {
-            let run =
-                Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params };
-            run.block(block, faults, width, lanes);
-        })
-    }
-}
-
-struct Run<'r> {
-    function: &'r Function,
-    constants: &'r [[u8; 16]],
-    kernel: &'r Kernel,
-    access: &'r [Access],
-    params: &'r [u64],
-}
-
-impl Run<'_> {
-    fn block(&self, block: &mut Block<'_>, faults: &mut [u8], width: Width, lanes: usize) {
-        let raw = block.raw();
-        let inputs = raw.inputs.iter().map(|o| (o.ptr.cast_mut(), o.row_stride));
-        let operands: Vec<Operand> = inputs
-            .chain(raw.outputs.iter().map(|o| (o.ptr, o.row_stride)))
-            .map(|(ptr, row_stride)| Operand { ptr, row_stride })
-            .collect();
-        let sizes: Vec<usize> = self
-            .kernel
-            .inputs
-            .iter()
-            .zip(self.access)
-            .map(|(d, access)| d.size() * if *access == Access::Splat { 1 } else { raw.cols })
-            .chain(self.kernel.output_dtypes().map(|d| d.size() * raw.cols))
-            .collect();
-        if width == Width::W512 || raw.cols >= lanes {
-            let last = if width == Width::W512 { raw.cols } else { raw.cols - lanes };
-            return self.call(&operands, &sizes, faults, raw.rows, last);
-        }
-        // Short rows, in buffers that are filled up with the first element.
-        for row in 0..raw.rows {
-            let mut pads: Vec<Vec<u64>> = Vec::new();
-            for (operand, &size) in operands.iter().zip(&sizes) {
-                // SAFETY: `row` and the elements are the block's, whose pointers are valid for them while it is borrowed.
-                let bytes = unsafe {
-                    let at = operand.ptr.offset(operand.row_stride * row as isize);
-                    std::slice::from_raw_parts(at, size)
-                };
-                let element = size / raw.cols;
-                let mut pad = vec![0u64; lanes];
-                let into = broadloom_mem::bytes_of_mut(&mut pad);
-                into[..size].copy_from_slice(bytes);
-                if element > 0 {
-                    into[size..lanes * element]
-                        .chunks_mut(element)
-                        .for_each(|e| e.copy_from_slice(&bytes[..element]));
-                }
-                pads.push(pad);
-            }
-            let padded: Vec<Operand> =
-                pads.iter_mut().map(|p| Operand { ptr: p.as_mut_ptr().cast(), row_stride: 0 }).collect();
-            self.call(&padded, &vec![8 * lanes; padded.len()], faults, 1, 0);
-            for (i, operand) in operands.iter().enumerate().skip(self.kernel.inputs.len()) {
-                let bytes = &broadloom_mem::bytes_of(&pads[i])[..sizes[i]];
-                // SAFETY: the row is the output's, as long as `bytes`, which are a buffer of the test's own.
-                unsafe {
-                    let at = operand.ptr.offset(operand.row_stride * row as isize);
-                    at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-                }
-            }
-        }
-    }
-
-    fn call(&self, operands: &[Operand], sizes: &[usize], faults: &mut [u8], rows: usize, last: usize) {
-        let mut memory: Vec<Range<u64>> = Vec::new();
-        for (operand, &size) in operands.iter().zip(sizes) {
-            for row in 0..rows {
-                let start =
-                    operand.ptr.expose_provenance().wrapping_add_signed(operand.row_stride * row as isize);
-                memory.push(start as u64..(start + size) as u64);
-            }
-        }
-        let mut given = |start: usize, bytes: usize| memory.push(start as u64..(start + bytes) as u64);
-        given(operands.as_ptr().expose_provenance(), size_of_val(operands));
-        given(self.params.as_ptr().expose_provenance(), size_of_val(self.params));
-        given(self.constants.as_ptr().expose_provenance(), size_of_val(self.constants));
-        let fault = faults.as_mut_ptr().expose_provenance();
-        given(fault, faults.len());
-        let args = [
-            operands.as_ptr().addr(),
-            self.params.as_ptr().addr(),
-            fault,
-            rows,
-            last,
-            self.constants.as_ptr().addr(),
-        ];
-        Machine::new(self.function, memory).run(&args.map(|a| a as u64));
-    }
-}
-
-/// One test of the suite at both widths.
-macro_rules! suite {
-    ($($name:ident)*) => {$(
-        #[test]
-        fn $name() {
-            [Width::W256, Width::W512].map(Evaluated).iter().for_each(|e| suite::$name(e));
-        }
-    )*};
-}
-
-suite! {
-    every_code_gives_the_scalar_instances_bits
-    operands_that_serve_a_whole_row
-    quotients_next_to_integers
-    shifts_by_every_count
-    conversions_next_to_the_middle
-    host_functions_of_every_dtype
-    host_functions_among_ops
-    any_byte_but_0_is_true
-    pairs_of_instructions
-    every_length_and_tail
-}
-
-/// Division by zero is noted for elements of the row, and for nothing that a last block has beyond them.
-#[test]
-fn zero_divisors_of_the_row_only() {
-    use broadloom_ir::kernel::{Code, Inst, ValueId};
-    use broadloom_ir::{DType, Op};
-    // The lanes of int32 take two vectors: of the second there may be none in the row.
-    for (dtype, size) in [(DType::Int8, 1), (DType::Int32, 4), (DType::Int64, 8)] {
-        let code = Code::Apply(Op::FloorDivide, dtype);
-        let kernel = Kernel {
-            inputs: vec![dtype, dtype],
-            body: vec![Inst { code, args: [ValueId(0), ValueId(1), ValueId(0)] }],
-            outputs: vec![ValueId(2)],
-            checks_division: true,
-            ..Kernel::default()
-        };
-        let access = [Access::Contiguous; 2];
-        let width = Width::W512;
-        let (function, constants) = optimised(&kernel, &access, width, Stores::Cached, Helpers::Called);
-        let constants = linked(&constants, &[]);
-        let run =
-            Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
-        for n in 1..=70 {
-            for zero in [None, Some(0), Some(n / 2), Some(n - 1)] {
-                // All ones is −1 in each dtype.
-                let (mut x, mut y, mut out) =
-                    (vec![3u8; n * size], vec![0xff; n * size], vec![0u8; n * size]);
-                if let Some(at) = zero {
-                    y[at * size..(at + 1) * size].fill(0);
-                }
-                let operands =
-                    [&mut x, &mut y, &mut out].map(|b| Operand { ptr: b.as_mut_ptr(), row_stride: 0 });
-                let mut faults = [0];
-                run.call(&operands, &[n * size; 3], &mut faults, 1, n);
-                assert_eq!(faults[0] != 0, zero.is_some(), "{n} {dtype}, a zero at {zero:?}");
-            }
-        }
-    }
-}
-
-/// With non-temporal stores: whole blocks, each element once, where outputs begin with a line.
-#[test]
-fn whole_blocks_past_the_caches() {
-    use broadloom_ir::kernel::{Code, Inst, ValueId};
-    use broadloom_ir::{DType, Op};
-    #[repr(align(64))]
-    struct Lines([u8; 4096]);
-    let inst = |code, from: u32| Inst { code, args: [from; 3].map(ValueId) };
-    let kernel = Kernel {
-        inputs: vec![DType::Int32],
-        body: vec![
-            inst(Code::Apply(Op::Add, DType::Int32), 0),
-            inst(Code::Cast(DType::Int32, DType::Int8), 1),
-            inst(Code::Cast(DType::Int32, DType::Int64), 1),
-        ],
-        outputs: [1, 2, 3].map(ValueId).into(),
-        ..Kernel::default()
-    };
-    let access = [Access::Contiguous];
-    for width in [Width::W256, Width::W512] {
-        let (function, constants) = optimised(&kernel, &access, width, Stores::Streaming, Helpers::Called);
-        let constants = linked(&constants, &[]);
-        let run =
-            Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
-        let lanes = lanes(&kernel, width) as usize;
-        for n in (1..=4).map(|blocks| blocks * lanes) {
-            let mut x: Vec<i32> = (0..n as i32).map(|i| i - 40).collect();
-            let mut outs = [const { Lines([0x77; 4096]) }; 3];
-            let mut operands = vec![Operand { ptr: x.as_mut_ptr().cast(), row_stride: 0 }];
-            operands.extend(outs.iter_mut().map(|o| Operand { ptr: o.0.as_mut_ptr(), row_stride: 0 }));
-            run.call(&operands, &[4 * n, 4 * n, n, 8 * n], &mut [], 1, n);
-            let want =
-                |bytes: &dyn Fn(i32) -> Vec<u8>| x.iter().flat_map(|x| bytes(2 * x)).collect::<Vec<u8>>();
-            let wants = [
-                want(&|y| y.to_le_bytes().into()),
-                want(&|y| vec![y as u8]),
-                want(&|y| i64::from(y).to_le_bytes().into()),
-            ];
-            for (out, want) in outs.iter().zip(wants) {
-                assert!(out.0[..want.len()] == want && out.0[want.len()..].iter().all(|&b| b == 0x77));
-            }
-        }
     }
 }
