@@ -182,6 +182,7 @@ def taylor(terms):
 
 
 fact = mp.factorial
+TANH_R_2 = mpf("0.17930") ** 2  # ln 2 / 4, and what moves the multiple
 HALF_LN2 = mpf("0.34658")  # ln 2 / 2, and what rounding the multiple adds
 SQRT2 = mp.sqrt(2)
 
@@ -221,6 +222,11 @@ half_tan_tail = lambda u: near(
     u,
     lambda u: (2 * mp.tan(mp.sqrt(u) / 2) / mp.sqrt(u) - 1) / u,
     taylor([c / mpf(4) ** (k + 1) for k, c in enumerate([mpf(1) / 3, mpf(2) / 15, mpf(17) / 315, mpf(62) / 2835])]),
+)
+tanh_tail = lambda z: near(
+    z,
+    lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+    taylor([-mpf(1) / 3, mpf(2) / 15, -mpf(17) / 315, mpf(62) / 2835]),
 )
 exp2_tail = lambda f: near(f, lambda f: (2**f - 1) / f, taylor([mp.log(2) ** (k + 1) / fact(k + 1) for k in range(9)]))
 
@@ -272,6 +278,8 @@ TABLES = [
      "cosh(r) ≈ 1 + u·P(u), u = r²", "|r| ≤ 0.34658", "of 1"),
     ("SINH", sinh_tail, 0, HALF_LN2**2, {"full": 4, "short": 2}, lambda u: u,
      "sinh(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.34658", "of r"),
+    ("TANH", tanh_tail, 0, TANH_R_2, {"full": 5, "short": 2}, lambda z: z,
+     "tanh(r) ≈ r + r·z·P(z), z = r²", "|r| ≤ 0.17929", "of r"),
     ("ATANH", atanh_tail, 0, S_MAX, {"full": 6}, lambda z: z / 2,
      "log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s²", "|s| ≤ 0.1717", "of 2s"),
     ("ATANH_REST", atanh_rest, 0, S_MAX, {"full": 7}, lambda z: z**2 / 2,
@@ -305,6 +313,8 @@ TABLES = [
      "cosh(r) ≈ 1 + u·P(u), u = r²", "|r| ≤ 0.34658", "of 1"),
     ("SINH_SINGLE", sinh_tail, 0, HALF_LN2**2, {"single": 2}, lambda u: u,
      "sinh(r) ≈ r + r·u·P(u), u = r²", "|r| ≤ 0.34658", "of r"),
+    ("TANH_SINGLE", tanh_tail, 0, TANH_R_2, {"single": 2}, lambda z: z,
+     "tanh(r) ≈ r + r·z·P(z), z = r²", "|r| ≤ 0.17929", "of r"),
     ("LOG_SINGLE", log_tail, mpf(-1) / 4, mpf(1) / 2, {"single": 7},
      lambda f: f**2 * (f / mp.log(1 + f) if f else 1),
      "log(1+f) ≈ f − f²/2 + f³·P(f)", "−1/4 ≤ f ≤ 1/2", "of the result"),
@@ -353,7 +363,7 @@ LAWSON = {"CBRT_SINGLE", "ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
 
 # The degrees of the polynomials behind the nearest float32, for an error of 2^-43 and less.
 NEAR = {
-    "EXP": 7, "COSH": 3, "SINH": 3, "LOG": 13, "SIN": 4, "COS": 3, "ATAN": 7, "ASIN": 8, "ERF": 8,
+    "EXP": 7, "COSH": 3, "SINH": 3, "TANH": 4, "LOG": 13, "SIN": 4, "COS": 3, "ATAN": 7, "ASIN": 8, "ERF": 8,
 }
 # erfc has an interval of its own where the result is no float64.
 NEAR_OF_SHORT_INTERVAL = {"ERFC": 16}

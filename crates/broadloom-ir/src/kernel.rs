@@ -104,6 +104,15 @@ impl Code {
         }
     }
 
+    /// Cycles from the operands to the result in machine code, roughly: counted from the [recording]. A host function's aren't known.
+    pub fn latency(self) -> u32 {
+        match self {
+            Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, Recording::latency),
+            Code::Cast(from, to) => recording::of_cast(from, to).latency(),
+            Code::Host(_) => 0,
+        }
+    }
+
     /// Vector instructions per element in machine code, roughly.
     pub fn instructions(self) -> u32 {
         match self {
@@ -140,6 +149,8 @@ pub struct Kernel {
     pub inputs: Vec<DType>,
     /// The dtypes of the run-time scalars.
     pub params: Vec<DType>,
+    /// Which of them are divisors with a [short reciprocal](crate::Scalar::has_short_reciprocal); those beyond the end are not known to be.
+    pub short_reciprocals: Vec<bool>,
     /// The host functions that are called.
     pub functions: Vec<HostDeclaration>,
     /// The instructions.
@@ -164,6 +175,11 @@ impl Kernel {
         let fits = reductions.len() == self.outputs.len()
             && reductions.iter().zip(self.output_dtypes()).all(combines);
         fits.then(|| Kernel { leaves: reductions.to_vec(), ..self.clone() })
+    }
+
+    /// Whether a parameter is known to be a divisor with a short reciprocal.
+    pub fn has_short_reciprocal(&self, param: usize) -> bool {
+        self.short_reciprocals.get(param).is_some_and(|&short| short)
     }
 
     /// The id of an input.
@@ -246,6 +262,17 @@ impl Kernel {
         self.body.iter().map(|inst| u64::from(inst.code.instructions())).sum()
     }
 
+    /// Cycles from the inputs to the last output in machine code, roughly: the longest chain of instructions.
+    pub fn latency(&self) -> u64 {
+        let mut known_after = vec![0; self.values()];
+        let first = known_after.len() - self.body.len();
+        for (i, inst) in self.body.iter().enumerate() {
+            let begun = inst.args().iter().map(|a| known_after[a.index()]).max().unwrap_or(0);
+            known_after[first + i] = begun + u64::from(inst.code.latency());
+        }
+        known_after.into_iter().max().unwrap_or(0)
+    }
+
     /// The code that calls a function: one place for each function.
     pub fn callee(&mut self, function: &HostDeclaration) -> Code {
         let place = self.functions.iter().position(|f| f == function).unwrap_or_else(|| {
@@ -265,6 +292,10 @@ impl Kernel {
         for dtypes in [&self.inputs, &self.params] {
             word(dtypes.len());
             dtypes.iter().for_each(|&d| word(d as usize));
+        }
+        for param in (0..self.params.len()).filter(|&i| self.has_short_reciprocal(i)) {
+            // No body is as long.
+            [u32::MAX as usize, param].into_iter().for_each(&mut word);
         }
         word(self.body.len());
         for inst in &self.body {
@@ -365,6 +396,22 @@ mod tests {
 
     fn host(k: &mut Kernel, name: &str, operands: [DType; 2], result: DType) -> Code {
         k.callee(&HostDeclaration::new(name, &operands, result, 1).expect("a name"))
+    }
+
+    /// (a·b + p)·(a + b): the last product waits for a product and a sum, and for a sum.
+    #[test]
+    fn the_latency_is_that_of_the_longest_chain() {
+        let mut k = triad();
+        let inst = |op, args: [u32; 2]| Inst {
+            code: Code::Apply(op, DType::Float32),
+            args: [ValueId(args[0]), ValueId(args[1]), ValueId(0)],
+        };
+        let sum = k.body[1].code.latency();
+        assert!(sum > 0);
+        assert_eq!(k.latency(), u64::from(k.body[0].code.latency() + sum));
+        k.body.extend([inst(Op::Add, [0, 1]), inst(Op::Multiply, [4, 5])]);
+        k.outputs = vec![ValueId(6)];
+        assert_eq!(k.latency(), u64::from(2 * k.body[0].code.latency() + sum));
     }
 
     /// A process-wide number would change from run to run; caches compare kernels themselves.

@@ -56,7 +56,7 @@ impl Op {
         let of_half = || matches!(self.arity(), Arity::Unary) || self == Op::Hypot;
         let is_exact_power = || match last {
             Some(Class::Zero | Class::NegativeZero | Class::One | Class::MinusOne | Class::Two) => true,
-            Some(Class::Other) | None => false,
+            Some(Class::ShortReciprocal | Class::Other) | None => false,
         };
         !self.is_approximate()
             || !dtype.is_float()

@@ -20,6 +20,7 @@ pub struct Recording {
     insts: Vec<Inst>,
     result: Var,
     cost: u32,
+    latency: u32,
 }
 
 impl Recording {
@@ -41,6 +42,11 @@ impl Recording {
     /// What an element costs, in the time of one vector instruction, roughly: the sum of the primitives' costs.
     pub fn cost(&self) -> u32 {
         self.cost
+    }
+
+    /// Cycles from the operands to the result, roughly: the longest chain of primitives of which each waits for the one before it.
+    pub fn latency(&self) -> u32 {
+        self.latency
     }
 }
 
@@ -116,7 +122,14 @@ impl List {
         }
         let halves: u32 = insts.iter().map(|inst| inst.primitive.half_cost(inst.dtype)).sum();
         let cost = if halves == 1 { 1 } else { halves / 2 };
-        Recording { operands: self.operands, insts, result: place[result.index()], cost }
+        let result = place[result.index()];
+        let mut known_after = vec![0; operands];
+        for inst in &insts {
+            let begun = inst.args().iter().map(|arg| known_after[arg.index()]).max().unwrap_or(0);
+            known_after.push(begun + inst.primitive.latency(inst.dtype));
+        }
+        let latency = known_after[result.index()];
+        Recording { operands: self.operands, insts, result, cost, latency }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use broadloom_math::reciprocal::is_short;
 use broadloom_math::{CastTo, DType, DTypeVisitor, Elem, Kind, f16};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -38,6 +39,21 @@ impl Scalar {
         }
     }
 
+    /// Whether it is an integer whose [reciprocal is short](broadloom_math::reciprocal::is_short), as its class and dtype say.
+    pub fn has_short_reciprocal(self) -> bool {
+        match self.dtype {
+            DType::Int8 => is_short(self.bits as i8),
+            DType::Int16 => is_short(self.bits as i16),
+            DType::Int32 => is_short(self.bits as i32),
+            DType::Int64 => is_short(self.bits as i64),
+            DType::UInt8 => is_short(self.bits as u8),
+            DType::UInt16 => is_short(self.bits as u16),
+            DType::UInt32 => is_short(self.bits as u32),
+            DType::UInt64 => is_short(self.bits),
+            DType::Bool | DType::Float16 | DType::Float32 | DType::Float64 => false,
+        }
+    }
+
     /// The value that rewrite rules may look at.
     pub fn class(self) -> Class {
         let is = |x: f64| match Literal::Float(x).to_dtype(self.dtype) {
@@ -57,6 +73,7 @@ impl Scalar {
                     1 => Class::One,
                     2 => Class::Two,
                     bits if bits == all_ones => Class::MinusOne,
+                    _ if self.has_short_reciprocal() => Class::ShortReciprocal,
                     _ => Class::Other,
                 }
             }
@@ -78,6 +95,9 @@ pub enum Class {
     MinusOne,
     /// 2
     Two,
+    /// Another integer, which divides integers of its dtype by a product and a shift
+    /// ([`has_short_reciprocal`](Scalar::has_short_reciprocal))
+    ShortReciprocal,
     /// Anything else
     Other,
 }

@@ -267,8 +267,8 @@ host_instance! {
 host_instance! {
     UniformDivisor,
     |self, a, b, fast, flagged|
-    quotient: reciprocal::quotient(self, a, b),
-    floor_quotient: reciprocal::floor_quotient(self, a, b),
+    quotient: reciprocal::quotient(self, a, b, false),
+    floor_quotient: reciprocal::floor_quotient(self, a, b, false),
     to_int64: through::float_to_int64(self, a),
     rare: if flagged { F::call(a, b) } else { fast },
 }

@@ -95,6 +95,12 @@ pub trait Ops: Sized {
         false
     }
 
+    /// Whether `x` is known to be a divisor with a [short reciprocal](crate::reciprocal::is_short).
+    #[inline(always)]
+    fn has_short_reciprocal<T: Int>(&self, _x: &Self::V<T>) -> bool {
+        false
+    }
+
     /// Lane-wise comparison; of integers by the type's signedness.
     fn cmp<T: Num>(&mut self, how: Cmp, a: Self::V<T>, b: Self::V<T>) -> Self::M<T>;
     /// `a` where the mask is true, else `b`.
@@ -179,7 +185,8 @@ pub trait CastTo<U: Elem>: Elem {
     fn cast<O: Ops>(o: &mut O, x: O::V<Self>) -> O::V<U>;
 }
 
-/// A scalar function for slow-path lanes; see [`Ops::rare2`]. It must not panic: compiled code calls it.
+/// A scalar function for slow-path lanes; see [`Ops::rare2`]. It must not panic: compiled code calls it. It is compiled for
+/// several targets, and so inlined into what calls it.
 pub trait Rare2<T: Num> {
     /// The function.
     fn call(a: T, b: T) -> T;

@@ -9,7 +9,8 @@ use crate::{reciprocal, through};
 #[inline(always)]
 pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
     if o.is_invariant::<T>(&b) {
-        reciprocal::quotient::<O, T>(o, a, b)
+        let short = o.has_short_reciprocal::<T>(&b);
+        reciprocal::quotient::<O, T>(o, a, b, short)
     } else if T::WIDTH == 64 {
         through::by_magnitudes::<O, T>(o, a, b, false, through::of_magnitudes)
     } else {
@@ -21,7 +22,8 @@ pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
 #[inline(always)]
 pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
     if o.is_invariant::<T>(&b) {
-        reciprocal::floor_quotient::<O, T>(o, a, b)
+        let short = o.has_short_reciprocal::<T>(&b);
+        reciprocal::floor_quotient::<O, T>(o, a, b, short)
     } else if T::WIDTH == 64 {
         through::by_magnitudes::<O, T>(o, a, b, T::SIGNED, through::of_magnitudes)
     } else {

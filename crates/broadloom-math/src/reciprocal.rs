@@ -1,7 +1,8 @@
 //! Integer quotients by a divisor that many dividends share: a product with the divisor's reciprocal and shifts.
 //!
 //! What depends on the divisor alone is computed by ordinary primitives, once for a loop, since the value of a literal is
-//! known only at run time; so one body serves every divisor, 0, 1, −1 and MIN included. The results are exact for every pair of
+//! known only at run time; so one body serves every divisor, 0, 1, −1 and MIN included. Another one, which is shorter, serves those
+//! whose reciprocal is [short](is_short): a kernel knows of a literal whether it is one of them. The results are exact for every pair of
 //! operands, and no float takes part in the loop. T. Granlund and P. Montgomery, Division by Invariant Integers using
 //! Multiplication (1994); N. Möller and T. Granlund, Improved Division by Invariant Integers (2011), which has the
 //! reciprocal of a divisor that is shifted up; H. Warren, Hacker's Delight, chapter 10.
@@ -10,25 +11,43 @@ use crate::dtype::Int;
 use crate::ops::{Cmp, Ops};
 use crate::through;
 
-/// [`Ops::quotient`] by a divisor `b` that many dividends share.
-#[inline(always)]
-pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
-    by_width::<O, T>(o, a, b, false)
+/// Whether a divisor has a short reciprocal: one that, rounded up, has no more bits than T, and divides every dividend by a
+/// product and a shift.
+///
+/// With w bits, D = |d| ≥ 2, s = ⌊log2 D⌋ and m = ⌊2^(w+s)/D⌋ + 1, m·D is 2^(w+s) + e with 0 < e ≤ D < 2^(s+1), and n·m/2^(w+s) exceeds
+/// n/D by n·e/(D·2^(w+s)). Of signed integers n is at most 2^(w−1), so that is less than 1/D, and the floors are equal. Of unsigned
+/// ones it is less than 2/D, which matters for n = D − 1 modulo D alone: the largest such n decides. For a power of two m would be
+/// 2^w + 1; 2^(w−1) and a shift by s − 1 divide exactly. Bytes are divided in 16 bits, with n and e below 256.
+pub fn is_short<T: Int>(d: T) -> bool {
+    let size = d.wide().unsigned_abs();
+    if size < 2 || T::SIGNED || T::WIDTH == 8 || size.is_power_of_two() {
+        return size >= 2;
+    }
+    let unit = 1u128 << (T::WIDTH + size.ilog2());
+    let excess = (unit / size + 1) * size - unit;
+    let last = (1u128 << T::WIDTH) / size * size - 1;
+    last * excess < unit
 }
 
-/// [`Ops::floor_quotient`] by a divisor `b` that many dividends share.
+/// [`Ops::quotient`] by a divisor `b` that many dividends share; `short` only if its [reciprocal is](is_short).
 #[inline(always)]
-pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
-    by_width::<O, T>(o, a, b, true)
+pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, short: bool) -> O::V<T> {
+    by_width::<O, T>(o, a, b, false, short)
+}
+
+/// [`Ops::floor_quotient`] by a divisor `b` that many dividends share; `short` only if its [reciprocal is](is_short).
+#[inline(always)]
+pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, short: bool) -> O::V<T> {
+    by_width::<O, T>(o, a, b, true, short)
 }
 
 #[inline(always)]
-fn by_width<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
+fn by_width<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, short: bool) -> O::V<T> {
     match T::WIDTH {
-        8 => of_bytes::<O, T>(o, a, b, floor),
-        16 => of_words::<O, T, i16, u16>(o, a, b, floor),
-        32 => of_words::<O, T, i32, u32>(o, a, b, floor),
-        _ => of_words::<O, T, i64, u64>(o, a, b, floor),
+        8 => of_bytes::<O, T>(o, a, b, floor, short),
+        16 => of_words::<O, T, i16, u16>(o, a, b, floor, short),
+        32 => of_words::<O, T, i32, u32>(o, a, b, floor, short),
+        _ => of_words::<O, T, i64, u64>(o, a, b, floor, short),
     }
 }
 
@@ -42,11 +61,17 @@ fn by_width<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O
 /// A signed dividend with the divisor's sign taken off, x in −128…128, is moved up by k·D ≤ 127 + D with k = ⌈128/D⌉, and its
 /// quotient down by k. The quotient toward zero of a negative x is the floor of (x + D − 1)/D.
 #[inline(always)]
-fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
+fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, short: bool) -> O::V<T> {
     let one = o.splat(1u16);
     let (x, d) = (o.int_resize::<T, u16>(a), o.int_resize::<T, u16>(b));
     if !T::SIGNED {
         let m = multiplier_of_bytes(o, d);
+        if short {
+            // ⌈2^16/D⌉, which is too long for D = 1 only: n·e ≤ 255·255 < 2^16.
+            let m = o.add::<u16>(m, one);
+            let q = o.mul_high::<u16>(x, m);
+            return o.int_resize::<u16, T>(q);
+        }
         let above = o.add::<u16>(x, one);
         let q = o.mul_high::<u16>(above, m);
         return o.int_resize::<u16, T>(q);
@@ -90,10 +115,17 @@ fn multiplier_of_bytes<O: Ops>(o: &mut O, d: O::V<u16>) -> O::V<u16> {
 
 /// Quotients of 16 bits and more, in their own lanes: `S` and `U` are the signed and the unsigned type as wide as `T`.
 #[inline(always)]
-fn of_words<O: Ops, T: Int, S: Int, U: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
+fn of_words<O: Ops, T: Int, S: Int, U: Int>(
+    o: &mut O,
+    a: O::V<T>,
+    b: O::V<T>,
+    floor: bool,
+    short: bool,
+) -> O::V<T> {
     if !T::SIGNED {
         let (n, d) = (o.int_resize::<T, U>(a), o.int_resize::<T, U>(b));
-        let q = Reciprocal::<O, U>::of(o, d).quotient(o, n);
+        let reciprocal = Reciprocal::<O, U>::of(o, d);
+        let q = if short { reciprocal.short_quotient(o, n) } else { reciprocal.quotient(o, n) };
         return o.int_resize::<U, T>(q);
     }
     let (x, d) = (o.int_resize::<T, S>(a), o.int_resize::<T, S>(b));
@@ -122,7 +154,7 @@ fn of_words<O: Ops, T: Int, S: Int, U: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, f
         (o.sub::<S>(y, x_sign), x_sign)
     };
     let y = o.int_resize::<S, U>(y);
-    let q = reciprocal.quotient_of_half(o, y);
+    let q = if short { reciprocal.short_quotient(o, y) } else { reciprocal.quotient_of_half(o, y) };
     let q = o.int_resize::<U, S>(q);
     let sign = o.xor::<S>(sign, d_sign);
     let q = o.xor::<S>(q, sign);
@@ -180,6 +212,27 @@ impl<O: Ops, U: Int> Reciprocal<O, U> {
             o.sub::<U>(n, rest)
         };
         o.shr_uniform::<U>(mean, self.shift)
+    }
+
+    /// ⌊n/d⌋ by a reciprocal that [is short](is_short).
+    ///
+    /// M is ⌊2^(w+1+s)/d⌋, so ⌊2^(w+s)/d⌋ is half of it, and m is 2^(w−1) + ⌊v/2⌋ + 1; for a power of two that is 2^w, of which the
+    /// lanes hold 0.
+    #[inline(always)]
+    fn short_quotient(&self, o: &mut O, n: O::V<U>) -> O::V<U> {
+        let highest = o.splat(U::wrap(1i128 << (U::WIDTH - 1)));
+        let (one, none) = (o.splat(U::ONE), o.splat(U::ZERO));
+        let half = o.shr_const::<U>(self.multiplier, 1);
+        let above = o.add::<U>(highest, one);
+        let m = o.add::<U>(half, above);
+        let is_power = o.cmp::<U>(Cmp::Eq, m, none);
+        let m = o.select::<U>(is_power, highest, m);
+        let one = o.splat(1u64);
+        let before = o.sub::<u64>(self.shift, one);
+        let is_power = o.mask_resize::<U, u64>(is_power);
+        let shift = o.select::<u64>(is_power, before, self.shift);
+        let t = o.mul_high::<U>(n, m);
+        o.shr_uniform::<U>(t, shift)
     }
 
     /// ⌊y/d⌋ for y and d of at most 2^(w−1); of d = 0 it is 0.

@@ -36,10 +36,13 @@ pub struct SlowFunction {
     /// It is given four arrays of as many elements, one after the other, in little-endian order: masks as wide as the
     /// elements, both operands, and the results, which are written where the mask is not zero.
     pub call: fn(&mut [u8]),
+    #[cfg(target_arch = "x86_64")]
+    call_with_fma: unsafe fn(&mut [u8]),
     name: fn() -> &'static str,
 }
 
 /// Calls `F` for the lanes whose mask is not zero; see [`SlowFunction::call`].
+#[inline(always)]
 fn slow_lanes<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
     let (size, bytes) = (size_of::<T>(), arrays.len() / 4);
     let (operands, results) = arrays.split_at_mut(3 * bytes);
@@ -56,9 +59,32 @@ fn slow_lanes<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
     }
 }
 
+/// The same where the target has fused products and sums; without it each of them is a call.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn slow_lanes_with_fma<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
+    slow_lanes::<F, T>(arrays);
+}
+
 impl SlowFunction {
     fn of<F: Rare2<T>, T: Num>() -> &'static SlowFunction {
-        const { &SlowFunction { call: slow_lanes::<F, T>, name: std::any::type_name::<F> } }
+        const {
+            &SlowFunction {
+                call: slow_lanes::<F, T>,
+                #[cfg(target_arch = "x86_64")]
+                call_with_fma: slow_lanes_with_fma::<F, T>,
+                name: std::any::type_name::<F>,
+            }
+        }
+    }
+
+    /// What does the same as [`SlowFunction::call`] in the least time, which is safe to call on this machine.
+    pub fn fastest(&self) -> unsafe fn(&mut [u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return self.call_with_fma;
+        }
+        self.call
     }
 
     /// The path of the type that the function belongs to, which is its identity.
@@ -237,6 +263,25 @@ impl Primitive {
             MaskResize(_) | IntResize(_) | IntToFloat(_) | FloatResize(_) | SlowPath(_) => 2,
         }
     }
+
+    /// How long its result can't be read yet, in cycles, roughly: as tables of instructions have it for the CPUs of some ten years.
+    pub fn latency(self, dtype: DType) -> u32 {
+        use Primitive::*;
+        match self {
+            Splat(_) | Truth | Boolean(_) | Bits | OfBits | SlowPath(_) => 0,
+            MaskResize(from) | IntResize(from) if from.size() == dtype.size() => 0,
+            Add | Sub | Neg | Average if !dtype.is_float() => 1,
+            And | Or | Xor | Neg | Select | MaskAnd | MaskOr | MaskXor | MaskNot => 1,
+            ShlConst(_) | ShrConst(_) | Shl | Shr | ShrUniform => 1,
+            Cmp(_) => 3,
+            Add | Sub | Mul | Fma | Average | MulHigh => 4,
+            MaskResize(_) | IntResize(_) | IntToFloat(_) | FloatResize(_) | FloatToInt(_) | HalfToFloat => 5,
+            Ceil | Floor | Trunc | Nearest | FloatToHalf => 8,
+            Div => 13,
+            Sqrt => 18,
+            Quotient | FloorQuotient => 40,
+        }
+    }
 }
 
 impl fmt::Display for Primitive {
@@ -324,6 +369,11 @@ pub trait Sink {
 
     /// [`Ops::is_invariant`] of a value.
     fn is_invariant(&self, _x: Var) -> bool {
+        false
+    }
+
+    /// [`Ops::has_short_reciprocal`] of a value as a number of this dtype.
+    fn has_short_reciprocal(&self, _x: Var, _dtype: DType) -> bool {
         false
     }
 }
@@ -420,6 +470,10 @@ impl Ops for Recorder<'_> {
 
     fn is_invariant<T: Elem>(&self, x: &Var) -> bool {
         self.0.is_invariant(*x)
+    }
+
+    fn has_short_reciprocal<T: Int>(&self, x: &Var) -> bool {
+        self.0.has_short_reciprocal(*x, T::DTYPE)
     }
 
     fn cmp<T: Num>(&mut self, how: Cmp, a: Var, b: Var) -> Var {

@@ -14,9 +14,12 @@ fn defined(a: i128, b: i128) -> [i128; 2] {
 fn check<T: Int + std::fmt::Debug>(a: i128, b: i128) {
     let (x, y) = (T::wrap(a), T::wrap(b));
     let o = &mut UniformDivisor;
-    let got = [reciprocal::quotient::<_, T>(o, x, y), reciprocal::floor_quotient::<_, T>(o, x, y)];
     let wants = defined(x.wide(), y.wide()).map(T::wrap);
-    assert!(got == wants, "{x:?} by {y:?}: {got:?}, not {wants:?}");
+    for short in [false, true].into_iter().filter(|&short| !short || reciprocal::is_short(y)) {
+        let quotient = reciprocal::quotient::<_, T>(o, x, y, short);
+        let got = [quotient, reciprocal::floor_quotient::<_, T>(o, x, y, short)];
+        assert!(got == wants, "{x:?} by {y:?}, short {short}: {got:?}, not {wants:?}");
+    }
 }
 
 #[test]
@@ -63,6 +66,34 @@ fn every_divisor_of_16_bits() {
             }
         }
     }
+}
+
+/// Every multiple of every divisor, and the numbers beside it. Quotients of dividends of one sign are those of products that do not
+/// decrease with the dividend's magnitude, so that no other pair can be wrong.
+#[test]
+fn every_pair_of_16_bits() {
+    for d in 1..=65536 {
+        for n in (0..=65536).step_by(d as usize) {
+            for a in [n - 1, n, n + 1] {
+                check::<u16>(a, d);
+                for (a, d) in [(a, d), (-a, d), (a, -d), (-a, -d)] {
+                    check::<i16>(a, d);
+                }
+            }
+        }
+    }
+}
+
+/// A divisor of words whose reciprocal is not short has a dividend that the form for short ones divides wrongly.
+#[test]
+fn only_short_reciprocals_are_called_short() {
+    let o = &mut UniformDivisor;
+    let mut wrong = |d: u16| (0..=u16::MAX).any(|n| reciprocal::quotient(o, n, d, true) != n / d);
+    let long: Vec<u16> = (2..=u16::MAX).filter(|&d| !reciprocal::is_short(d)).collect();
+    assert!((10_000..50_000).contains(&long.len()), "{} of them", long.len());
+    assert!(long.iter().step_by(97).all(|&d| wrong(d)));
+    assert!([2, 3, 5, 10, 15, 60, 255, 256, 32768].into_iter().all(reciprocal::is_short::<u16>));
+    assert!([0, 1, 7, 21, 100, 1000].into_iter().all(|d| !reciprocal::is_short::<u16>(d)));
 }
 
 /// Divisors of every length, of few bits and of many, and next to powers of two.

@@ -55,6 +55,19 @@ pub const SINH_FULL: [f64; 5] = [
 /// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-37.47 of r.
 pub const SINH_SHORT: [f64; 3] = [0.16666666754507986, 0.008333288968915472, 0.00019904950384997294];
 
+/// tanh(r) ≈ r + r·z·P(z), z = r², |r| ≤ 0.17929; error below 2^-57.08 of r.
+pub const TANH_FULL: [f64; 6] = [
+    -0.33333333333332066,
+    0.13333333332565322,
+    -0.05396825241822375,
+    0.021869344596110136,
+    -0.008856465891162136,
+    0.003434799991031457,
+];
+
+/// tanh(r) ≈ r + r·z·P(z), z = r², |r| ≤ 0.17929; error below 2^-32.17 of r.
+pub const TANH_SHORT: [f64; 3] = [-0.33333320373675585, 0.13330877731729754, -0.05264200238002171];
+
 /// log((1+s)/(1−s)) ≈ 2s + s·z·P(z), z = s², |s| ≤ 0.1717; error below 2^-59.47 of 2s.
 pub const ATANH_FULL: [f64; 7] = [
     0.6666666666666735,
@@ -296,6 +309,9 @@ pub const COSH_SINGLE: [f32; 3] = [0.5, 0.041666463, 0.0013935085];
 
 /// sinh(r) ≈ r + r·u·P(u), u = r², |r| ≤ 0.34658; error below 2^-34.30 of r.
 pub const SINH_SINGLE: [f32; 3] = [0.16666667, 0.008333177, 0.00019971881];
+
+/// tanh(r) ≈ r + r·z·P(z), z = r², |r| ≤ 0.17929; error below 2^-32.03 of r.
+pub const TANH_SINGLE: [f32; 3] = [-0.3333332, 0.13330759, -0.05261045];
 
 /// log(1+f) ≈ f − f²/2 + f³·P(f), −1/4 ≤ f ≤ 1/2; error below 2^-27.55 of the result.
 pub const LOG_SINGLE: [f32; 8] =

@@ -1,11 +1,15 @@
 //! sinh, cosh and tanh, and their inverses, computed in float64. With |x| = n·ln 2 + r and q = 2^−2n, the
 //! identities 2^(1−n)·sinh|x| = (1 − q)·cosh r + (1 + q)·sinh r and 2^(1−n)·cosh x = (1 + q)·cosh r + (1 − q)·sinh
-//! r hold from the smallest to the largest argument, so that one formula without branches serves them all. The
-//! inverses are logarithms of sums of two doubles.
+//! r hold from the smallest to the largest argument, so that one formula without branches serves them all. So does that
+//! of tanh, a quotient. The inverses are logarithms of sums of two doubles.
 
+use crate::functions::coefficients::{LN2_DD, LOG2_E, TANH_FULL, TANH_SHORT};
 use crate::functions::exponential::{Reduced, even_and_odd, reciprocal_power, reduce};
-use crate::functions::float64::{Float64, Full, Precision, Sum, scale, through_float64};
+use crate::functions::float64::{
+    Float64, Full, MAGIC_EXPONENT, Precision, Sum, power_of_two, scale, through_float64,
+};
 use crate::functions::logarithm::{log_of_split, log1p_of_sum, split, split_sum};
+use crate::functions::near_coefficients::TANH_NEAR;
 use crate::functions::{function, single};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops, Rare2};
@@ -27,7 +31,7 @@ function! {
 
 through_float64!(unary_with_single Sinh sinh single::sinh; Cosh cosh single::cosh; Tanh tanh single::tanh; Asinh asinh single::asinh; Acosh acosh single::acosh; Atanh atanh single::atanh;);
 
-/// What the three functions are made of: 1 ∓ q exactly, r, and the small parts of cosh r and sinh r.
+/// What sinh and cosh are made of: 1 ∓ q exactly, r, and the small parts of cosh r and sinh r.
 struct Parts<O: Ops> {
     n: O::V<f64>,
     minus: Sum<O>,
@@ -102,25 +106,60 @@ pub(crate) fn cosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     scale::<O, P>(o, y, n)
 }
 
+/// tanh x. With |x| = n·ln 2/2 + r, p = 2^n and t = tanh r it is ((p − 1) + (p + 1)·t)/((p + 1) + (p − 1)·t).
 #[inline(always)]
 pub(crate) fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
+    let sign = o.sign_of(x);
     let a = o.abs(x);
-    // From 22 on the result rounds to 1.
-    let a = o.at_most(a, 22.0);
-    let p = parts::<O, P>(o, a);
-    let sine = combine::<O, P>(o, &p, p.minus, p.plus);
-    let cosine = combine::<O, P>(o, &p, p.plus, p.minus);
+    // What lies above has the double below 1 as its result, up to where that is 1.
+    let held = o.at_most(a, 18.53);
+    let magic = o.constant(MAGIC_EXPONENT);
+    // A little less, so that (p + 1)·t is above −1/2 where p is 2, and nothing is lost in `multiply_add`.
+    let less = o.add_c(held, -0.006);
+    let power = o.fma_c(less, 2.0 * LOG2_E[0], magic);
+    let n = o.add_c(power, -MAGIC_EXPONENT);
+    let r = o.fma_c(n, -0.5 * LN2_DD[0], held);
+    let power = power_of_two(o, power);
+    // Where p has no room for 1, p − 1 is still 2 less than p + 1.
+    let plus = o.add_c(power, 1.0);
+    let minus = o.add_c(plus, -2.0);
+    let square = o.mul::<f64>(r, r);
+    let q = o.polynomial(square, P::pick(&TANH_FULL, &TANH_NEAR, &TANH_SHORT));
+    let cube = o.mul::<f64>(square, r);
     let y = if P::FULL {
-        let sine = o.fast_two_sum(sine.hi, sine.lo);
-        let cosine = o.fast_two_sum(cosine.hi, cosine.lo);
-        let y = o.sum_div(sine, cosine);
-        o.rounded(y)
+        let rest = o.mul_c(n, -0.5 * LN2_DD[1]);
+        let rest = o.fma::<f64>(cube, q, rest);
+        let t = o.fast_two_sum(r, rest);
+        let mut sine = multiply_add(o, plus, t.hi, minus);
+        let mut cosine = multiply_add(o, minus, t.hi, plus);
+        sine.lo = o.fma::<f64>(plus, t.lo, sine.lo);
+        cosine.lo = o.fma::<f64>(minus, t.lo, cosine.lo);
+        // The quotient, and what it leaves of the dividend.
+        let one = o.constant(1.0);
+        let inverse = o.div::<f64>(one, cosine.hi);
+        let y = o.mul::<f64>(sine.hi, inverse);
+        let left = o.nfma(y, cosine.hi, sine.hi);
+        let left = o.add::<f64>(left, sine.lo);
+        let left = o.nfma(y, cosine.lo, left);
+        let y = o.fma::<f64>(left, inverse, y);
+        let end = o.is(a, Cmp::Gt, 19.06154746539849);
+        o.put(end, 1.0, y)
     } else {
-        let (sine, cosine) = (o.rounded(sine), o.rounded(cosine));
+        let t = o.fma::<f64>(cube, q, r);
+        let sine = o.fma::<f64>(plus, t, minus);
+        let cosine = o.fma::<f64>(minus, t, plus);
         o.div::<f64>(sine, cosine)
     };
-    let sign = o.sign_of(x);
-    o.flip(y, sign)
+    o.with_sign(y, sign)
+}
+
+/// `a · b + c` exactly, where c is 0 or the sum from half of it to twice as much.
+#[inline(always)]
+fn multiply_add<O: Ops>(o: &mut O, a: O::V<f64>, b: O::V<f64>, c: O::V<f64>) -> Sum<O> {
+    let hi = o.fma::<f64>(a, b, c);
+    let kept = o.sub::<f64>(c, hi);
+    let lo = o.fma::<f64>(a, b, kept);
+    Sum { hi, lo }
 }
 
 /// Above this x² may overflow; √(x² ± 1) is x to all digits long before.
@@ -130,6 +169,7 @@ const LARGE: f64 = 1e150;
 struct LogOfDouble;
 
 impl Rare2<f64> for LogOfDouble {
+    #[inline(always)]
     fn call(x: f64, _: f64) -> f64 {
         let o = &mut Scalar;
         let mut parts = split_sum::<_, Full>(o, Sum { hi: x, lo: 0.0 }, None);
@@ -243,4 +283,35 @@ pub(crate) fn atanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
     let y = o.select::<f64>(inside, y, nan);
     let sign = o.sign_of(x);
     o.flip(y, sign)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Unary;
+
+    /// Where 2^n changes, just above where the numerator cancels the most, where 2^n has no room for 1 beside it, on both sides of
+    /// the last two steps of the result, and the ends. Expected values: mpmath.
+    #[test]
+    fn tanh_is_the_nearest_where_a_rounding_error_that_is_forgotten_shows() {
+        for (x, y) in [
+            (1e-310, 1e-310),
+            (0.125, 0.12435300177159621),
+            (0.17342740119391453, 0.17170933895898802),
+            (0.1743, 0.17255608289175425),
+            (0.18, 0.1780808681173302),
+            (17.862472225242527, 0.9999999999999993),
+            (18.195113489698567, 0.9999999999999997),
+            (18.51, 0.9999999999999998),
+            (18.515, 0.9999999999999999),
+            (19.0615, 0.9999999999999999),
+            (19.0616, 1.0),
+            (1e300, 1.0),
+            (f64::INFINITY, 1.0),
+        ] {
+            let got = [x, -x].map(|x| <Tanh as Unary<f64>>::call(&mut Scalar, x));
+            assert_eq!(got, [y, -y], "tanh {x}");
+        }
+        assert!(<Tanh as Unary<f64>>::call(&mut Scalar, f64::NAN).is_nan());
+    }
 }

@@ -7,7 +7,7 @@
 use crate::functions::coefficients::{ATANH_FULL, EXP_FULL, LN2, LN2_DD, LOG2_E};
 use crate::functions::exponential::{Reduced, exp_of_reduced, precise_exp_of_reduced, reduce};
 use crate::functions::float64::{
-    Float64, Full, MAGIC_EXPONENT, Precision, Short, Sum, power_of_two, scale, scale_sum, through_float64,
+    Float64, Full, MAGIC_EXPONENT, Precision, Sum, power_of_two, scale, scale_sum, through_float64,
 };
 use crate::functions::logarithm::log1p_of_sum;
 use crate::functions::power::precise_log;
@@ -101,22 +101,28 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
 /// Results below this take the slow path: what e^−700 stands for is nothing beside others.
 const LEAST: f64 = 1e-270;
 
+/// m + l and l = log(1 + e^(k−m)) for finite m ≥ k, l rounded at about 2^−59 of itself.
+#[inline(always)]
+fn full_sum<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
+    let t = exp_of_difference(o, m, k);
+    let l = log1p(o, t);
+    let y = o.two_sum(m, l.hi);
+    let lo = o.add::<f64>(y.lo, l.lo);
+    (o.add::<f64>(y.hi, lo), l.hi)
+}
+
 /// log(e^x1 + e^x2)
 #[inline(always)]
 pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
     let first = o.cmp::<f64>(Cmp::Ge, x1, x2);
     let m = o.select::<f64>(first, x1, x2);
     let k = o.select::<f64>(first, x2, x1);
-    let t = exp_of_difference(o, m, k);
-    let l = log1p(o, t);
-    let y = o.two_sum(m, l.hi);
-    let lo = o.add::<f64>(y.lo, l.lo);
-    let y = o.add::<f64>(y.hi, lo);
+    let (y, l) = full_sum(o, m, k);
     // The errors count where the two terms nearly cancel. Infinities have become NaN.
     let magnitude = o.abs(y);
     let sixteen = o.constant(16.0);
     let scaled = o.fma_to_c(magnitude, sixteen, -16.0 * LEAST);
-    let ordinary = o.cmp::<f64>(Cmp::Ge, scaled, l.hi);
+    let ordinary = o.cmp::<f64>(Cmp::Ge, scaled, l);
     let exceptional = o.mask_not::<f64>(ordinary);
     o.rare2::<Exceptional, f64>(exceptional, m, k, y)
 }
@@ -125,6 +131,7 @@ pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V
 pub(crate) struct Exceptional;
 
 impl Rare2<f64> for Exceptional {
+    #[inline(always)]
     fn call(a: f64, b: f64) -> f64 {
         if a.is_nan() || b.is_nan() {
             return a + b;
@@ -220,12 +227,19 @@ fn in_short_precision<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f
     o.select::<f64>(nan, k, y)
 }
 
-/// logaddexp of float32 where its terms cancel.
+/// Of a logarithm that is good to 2^−59, what float32 results need.
+const ENOUGH: f64 = 1.0 / (1u64 << 30) as f64;
+
+/// logaddexp of finite float32 where its terms cancel.
 struct Cancelling;
 
 impl Rare2<f32> for Cancelling {
+    #[inline(always)]
     fn call(a: f32, b: f32) -> f32 {
-        in_short_precision::<_, Short>(&mut Scalar, a.into(), b.into()) as f32
+        let (m, k) = if a >= b { (f64::from(a), f64::from(b)) } else { (f64::from(b), f64::from(a)) };
+        let (y, l) = full_sum(&mut Scalar, m, k);
+        // 29 of the logarithm's 59 bits are left at least.
+        if y.abs() >= l * ENOUGH { y as f32 } else { Exceptional::call(m, k) as f32 }
     }
 }
 

@@ -238,6 +238,7 @@ pub(crate) fn near_tan<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>
 struct WideSin;
 
 impl Rare2<f32> for WideSin {
+    #[inline(always)]
     fn call(x: f32, _: f32) -> f32 {
         sin::<Scalar, Short>(&mut Scalar, f64::from(x)) as f32
     }
@@ -247,6 +248,7 @@ impl Rare2<f32> for WideSin {
 struct WideCos;
 
 impl Rare2<f32> for WideCos {
+    #[inline(always)]
     fn call(x: f32, _: f32) -> f32 {
         cos::<Scalar, Short>(&mut Scalar, f64::from(x)) as f32
     }
@@ -256,6 +258,7 @@ impl Rare2<f32> for WideCos {
 struct WideTan;
 
 impl Rare2<f32> for WideTan {
+    #[inline(always)]
     fn call(x: f32, _: f32) -> f32 {
         tan::<Scalar, Short>(&mut Scalar, f64::from(x)) as f32
     }
@@ -265,6 +268,7 @@ impl Rare2<f32> for WideTan {
 struct Huge<F>(std::marker::PhantomData<F>);
 
 impl<F: OfAngle> Rare2<f64> for Huge<F> {
+    #[inline(always)]
     fn call(x: f64, _: f64) -> f64 {
         F::call::<Scalar, Full>(&mut Scalar, reduce_huge(x))
     }

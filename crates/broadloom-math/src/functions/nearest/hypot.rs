@@ -48,6 +48,7 @@ impl Binary<f32> for NearestHypot {
 struct BesideTie;
 
 impl Rare2<f32> for BesideTie {
+    #[inline(always)]
     fn call(x1: f32, x2: f32) -> f32 {
         let o = &mut Scalar;
         let y = root(o, x1, x2);

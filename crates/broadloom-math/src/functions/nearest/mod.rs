@@ -36,6 +36,7 @@ pub use hypot::NearestHypot;
 struct Slow<F>(PhantomData<F>);
 
 impl<F: Unary<f64, Out = f64> + HardCases> Slow<F> {
+    #[inline(always)]
     fn nearest(x: f32) -> f32 {
         match F::CASES.iter().find(|case| case.0 == x.to_bits()) {
             Some(&(_, nearest)) => f32::from_bits(nearest),
@@ -45,6 +46,7 @@ impl<F: Unary<f64, Out = f64> + HardCases> Slow<F> {
 }
 
 impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f32> for Slow<F> {
+    #[inline(always)]
     fn call(x: f32, _: f32) -> f32 {
         Self::nearest(x)
     }
@@ -52,6 +54,7 @@ impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f32> for Slow<F> {
 
 /// In the place of a float64 that is rounded after it.
 impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
+    #[inline(always)]
     fn call(x: f64, _: f64) -> f64 {
         f64::from(Self::nearest(x as f32))
     }

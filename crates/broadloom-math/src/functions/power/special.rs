@@ -86,6 +86,7 @@ pub(crate) fn finish<O: Ops, T: Power>(o: &mut O, x: O::V<T>, y: O::V<T>, r: O::
 pub(crate) struct Exceptional;
 
 impl<T: Power> Rare2<T> for Exceptional {
+    #[inline(always)]
     fn call(x: T, y: T) -> T {
         let infinity = T::of_bits(T::INFINITY);
         let is_nan = |x: T| x.partial_cmp(&x).is_none();

@@ -1,68 +1,65 @@
 //! sinh, cosh and tanh of float32.
 //!
-//! tanh a = N/(N + 1) with N = (e^2a − 1)/2, both carried as sums, since their rounding errors would be those of the result;
-//! so one formula serves from the smallest argument to the largest.
+//! tanh a is a quotient N/D whose parts are carried as sums, since their rounding errors would be those of the result; so one
+//! formula serves from the smallest argument to the largest.
 
-use crate::functions::coefficients::{COSH_SINGLE, EXPM1_SINGLE, LN2_SINGLE, LOG2_E_SINGLE, SINH_SINGLE};
+use crate::functions::coefficients::{COSH_SINGLE, LN2_SINGLE, LOG2_E_SINGLE, SINH_SINGLE, TANH_SINGLE};
 use crate::functions::float64::polynomial;
 use crate::functions::single::F;
-use crate::functions::single::float32::Float32;
+use crate::functions::single::float32::{Float32, Sum};
 use crate::ops::{Cmp, Ops};
 
 /// 1.5 · 2^23 and the exponent's bias: n plus this has the exponent field of 2^n in its low bits.
 pub(super) const EXPONENT_MAGIC: f32 = 12_582_912.0 + 127.0;
 
-/// (e^2r − 1)/2 = r + r²·P(r): the coefficients of e^r − 1 times powers of two.
-const HALF_EXPM1_OF_DOUBLE: [f32; 6] = {
-    let mut all = EXPM1_SINGLE;
-    let mut k = 0;
-    while k < all.len() {
-        all[k] *= (2 << k) as f32;
-        k += 1;
-    }
-    all
-};
-
-/// tanh x
+/// tanh x, by the formula of `functions::hyperbolic`.
 #[inline(always)]
 pub(crate) fn tanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // In between the result is the float32 below 1.
-    let one = o.splat(1.0f32);
-    let ends = o.is(a, Cmp::Gt, 9.010913);
-    let a = o.at_most(a, 8.66);
-    // a = n·ln 2/2 + r, exact but for n·2^−30, which doesn't count where n isn't 0.
+    // What lies above has the float32 below 1 as its result, up to where that is 1.
+    let end = o.is(a, Cmp::Gt, 9.010913);
+    let held = o.at_most(a, 8.485);
+    // a = n·ln 2/2 + r, exact but for n·2^−30, which hardly counts where n isn't 0.
     let magic = o.splat(EXPONENT_MAGIC);
-    let t = o.fma_c(a, 2.0 * LOG2_E_SINGLE[0], magic);
-    let n = o.sub::<f32>(t, magic);
-    let r = o.fma_c(n, -0.5 * LN2_SINGLE[0], a);
-    // (e^2r − 1)/2 = r + rest
-    let q = polynomial::<O, f32>(o, r, &HALF_EXPM1_OF_DOUBLE);
+    // A little less, so that (p + 1)·t is above −1/2 where p is 2, and nothing is lost in `multiply_add`.
+    let less = o.add_c(held, -0.006);
+    let power = o.fma_c(less, 2.0 * LOG2_E_SINGLE[0], magic);
+    let n = o.sub::<f32>(power, magic);
+    let r = o.fma_c(n, -0.5 * LN2_SINGLE[0], held);
+    let power = o.power_of_two(power);
+    // Where p has no room for 1, p − 1 is still 2 less than p + 1.
+    let plus = o.add_c(power, 1.0);
+    let minus = o.add_c(plus, -2.0);
     let square = o.mul::<f32>(r, r);
-    let rest = o.mul::<f32>(square, q);
-    // N = (2^n − 1)/2 + 2^n·(r + rest)
-    let power = o.power_of_two(t);
-    let head = o.line(power, 0.5, -0.5);
-    let first = o.fma::<f32>(power, r, head);
-    let kept = o.sub::<f32>(head, first);
-    let second = o.fma::<f32>(power, r, kept);
-    let second = o.fma::<f32>(power, rest, second);
-    let numerator = o.fast_two_sum(first, second);
-    // What 1 + N loses is exact: 1 is a multiple of its last place.
-    let divisor = o.add_c(numerator.hi, 1.0);
-    let lost = o.c_sub(1.0, divisor);
-    let lost = o.add::<f32>(lost, numerator.hi);
-    let lost = o.add::<f32>(lost, numerator.lo);
+    let q = polynomial::<O, f32>(o, square, &TANH_SINGLE);
+    let cube = o.mul::<f32>(square, r);
+    let rest = o.mul::<f32>(cube, q);
+    let t = o.fast_two_sum(r, rest);
+    // N and D
+    let mut sine = multiply_add(o, plus, t.hi, minus);
+    let mut cosine = multiply_add(o, minus, t.hi, plus);
+    sine.lo = o.fma::<f32>(plus, t.lo, sine.lo);
+    cosine.lo = o.fma::<f32>(minus, t.lo, cosine.lo);
     // The quotient, and what it leaves of N.
-    let inverse = o.div::<f32>(one, divisor);
-    let y = o.mul::<f32>(numerator.hi, inverse);
-    let left = o.nfma(y, divisor, numerator.hi);
-    let left = o.add::<f32>(left, numerator.lo);
-    let left = o.nfma(y, lost, left);
+    let one = o.splat(1.0f32);
+    let inverse = o.div::<f32>(one, cosine.hi);
+    let y = o.mul::<f32>(sine.hi, inverse);
+    let left = o.nfma(y, cosine.hi, sine.hi);
+    let left = o.add::<f32>(left, sine.lo);
+    let left = o.nfma(y, cosine.lo, left);
     let y = o.fma::<f32>(left, inverse, y);
-    let y = o.select::<f32>(ends, one, y);
+    let y = o.select::<f32>(end, one, y);
     o.with_sign(y, sign)
+}
+
+/// `a · b + c` exactly, where c is 0 or the sum from half of it to twice as much.
+#[inline(always)]
+fn multiply_add<O: Ops>(o: &mut O, a: F<O>, b: F<O>, c: F<O>) -> Sum<O> {
+    let hi = o.fma::<f32>(a, b, c);
+    let kept = o.sub::<f32>(c, hi);
+    let lo = o.fma::<f32>(a, b, kept);
+    Sum { hi, lo }
 }
 
 /// What sinh and cosh are made of: |x| = n·ln 2 + r + c, 2^(n−2) and 2^(−n−2), and the small parts of cosh r and sinh r.

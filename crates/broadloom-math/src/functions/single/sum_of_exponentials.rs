@@ -1,6 +1,6 @@
 //! logaddexp of float32: the greater operand and L = log(1 + t) with t = e^(lesser − greater), all of them carried as sums.
 //!
-//! Where the operand is below 0 the two may cancel: L is known to 2^−29 of itself, so that five bits can be lost. The few
+//! Where the operand is below 0 the two may cancel: L is known to some 2^−27 of itself, so that two bits can be lost. The few
 //! lanes that lose more take the slow path.
 
 use crate::functions::coefficients::{ATANH_SINGLE, EXPM1_SINGLE, LN2_SINGLE, LOG2_E_SINGLE};
@@ -101,7 +101,7 @@ pub(crate) fn logaddexp<Cancelling: Rare2<f32>, O: Ops>(o: &mut O, x1: F<O>, x2:
     let nan = o.cmp::<f32>(Cmp::Ne, k, k);
     let sum = o.select::<f32>(nan, k, sum);
     let a = o.abs(y);
-    let least = o.mul_c(l.hi, 1.0 / 8.0);
+    let least = o.mul_c(l.hi, 1.0 / 4.0);
     let least = o.at_least(least, SMALL);
     let cancels = o.cmp::<f32>(Cmp::Lt, a, least);
     let counts = o.is(difference, Cmp::Gt, FARTHEST);

@@ -90,7 +90,7 @@ fn subnormal_numbers_are_kept_where_the_slope_is_one() {
 /// mpmath.
 #[test]
 fn logaddexp_keeps_what_cancels_and_what_is_small() {
-    let rows: [(f32, f32, f64); 8] = [
+    let rows: [(f32, f32, f64); 10] = [
         (-0.0, f32::NEG_INFINITY, 0.0),
         (-std::f32::consts::LN_2, -std::f32::consts::LN_2, -1.904654299957768e-09),
         (-0.36781117, -1.2297564, -0.015507942746703963),
@@ -99,6 +99,8 @@ fn logaddexp_keeps_what_cancels_and_what_is_small() {
         (0.0, -100.0, 3.720075976020836e-44),
         (0.0, -90.5, 4.9699198825226136e-40),
         (1e-30, -88.0, 1.0000000092256787e-30),
+        (-12.817_415, -2.338_607_8e-6, 3.745_041_365_909_543e-7),
+        (-10.719_017, -1.494_722_3e-5, 7.173_114_548_067_438e-6),
     ];
     for (x1, x2, exact) in rows {
         let got = <LogAddExp as Binary<f32>>::call(&mut Scalar, x1, x2);
