@@ -27,6 +27,7 @@
 
 #![deny(missing_docs, clippy::undocumented_unsafe_blocks)]
 
+mod ahead;
 mod apart;
 mod bind;
 mod block;
@@ -56,6 +57,7 @@ mod transpose;
 mod view;
 mod walk;
 
+pub use ahead::{PAGE, ask_ahead};
 pub use apart::Apart;
 pub use bind::NestError;
 pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperandMut};

@@ -103,15 +103,22 @@ impl<'s> Stream<'s, '_> {
     /// which leaves out what is less than a line.
     #[inline]
     pub fn fetch(&self, bytes: &[u8]) {
-        #[cfg(target_arch = "x86_64")]
-        for line in bytes.chunks_exact(LINE) {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a hint, which reads nothing; every x86-64 has SSE.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = bytes;
+        bytes.chunks_exact(LINE).for_each(|line| prefetch(&line[0]));
     }
+}
+
+/// Asks for the line that a value begins in, so that it is in the first cache when it is read; a hint, and nothing on targets
+/// other than x86-64.
+#[inline(always)]
+pub(crate) fn prefetch<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint, which reads nothing; every x86-64 has SSE.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 impl Drop for Stream<'_, '_> {

@@ -3,6 +3,7 @@
 
 use broadloom_math::functions::{Maximum, Minimum};
 use broadloom_math::{Binary, Elem, Num, Scalar, f16};
+use pulp::Simd;
 
 /// An operation that reductions and scans repeat.
 pub(crate) trait Combine<T: Elem>: Copy + 'static {
@@ -30,11 +31,54 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     fn ambiguous(_: T::Store) -> Self::Flag {
         Self::Flag::default()
     }
+    /// Combines eights of lines with a line, the quick way; whether that left something open.
+    #[inline(always)]
+    fn quick_lines<S: Simd, const N: usize>(
+        _: S,
+        line: &mut [T::Store; N],
+        eights: &[[[T::Store; N]; EIGHT]],
+    ) -> bool {
+        each_lane::<Self, T, N>(line, eights)
+    }
     /// What is stored of an element that others were combined to: the canonical NaN.
     #[inline(always)]
     fn result(x: T::Store) -> T::Store {
         T::load(x).canonical().store()
     }
+}
+
+/// Lines that are combined in registers.
+pub(crate) const EIGHT: usize = 8;
+
+/// Combines each lane of eights of lines, the quick way; whether that left something open.
+#[inline(always)]
+fn each_lane<F: Combine<T>, T: Elem, const N: usize>(
+    line: &mut [T::Store; N],
+    eights: &[[[T::Store; N]; EIGHT]],
+) -> bool {
+    let mut combined = *line;
+    let mut open = [F::Flag::default(); N];
+    for rows in eights {
+        for j in 0..N {
+            let mut x = [F::identity(); EIGHT];
+            for i in 0..EIGHT {
+                x[i] = rows[i][j];
+                open[j] = F::or(open[j], F::unordered(x[i]));
+            }
+            for step in [1, 2, 4] {
+                for i in (0..EIGHT).step_by(2 * step) {
+                    x[i] = F::quick(x[i], x[i + step]);
+                }
+            }
+            combined[j] = F::quick(x[0], combined[j]);
+        }
+    }
+    let mut any = F::Flag::default();
+    for j in 0..N {
+        any = F::or(any, F::or(open[j], F::ambiguous(combined[j])));
+    }
+    *line = combined;
+    any != F::Flag::default()
 }
 
 /// Sums. The identity is −0: a sum of −0 alone is −0.
@@ -132,6 +176,15 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     fn if_less(self, other: Self) -> Self {
         self.minimum(other)
     }
+    /// As [`Combine::quick_lines`], of the maximum or the minimum.
+    #[inline(always)]
+    fn quick_lines<F: Combine<Self>, S: Simd, const N: usize, const MAXIMUM: bool>(
+        _: S,
+        line: &mut [Self; N],
+        eights: &[[[Self; N]; EIGHT]],
+    ) -> bool {
+        each_lane::<F, Self, N>(line, eights)
+    }
     /// Whether this is NaN.
     #[inline(always)]
     fn unordered(self) -> Self::Flag {
@@ -166,7 +219,7 @@ macro_rules! bounded_integers {
 bounded_integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 macro_rules! bounded_floats {
-    ($($t:ident $bits:ident)*) => {$(
+    ($($t:ident $bits:ident $split:ident $split_mut:ident $splat:ident $add:ident $max:ident $min:ident;)*) => {$(
         impl Bounded for $t {
             const LOWEST: $t = $t::NEG_INFINITY;
             const HIGHEST: $t = $t::INFINITY;
@@ -192,6 +245,43 @@ macro_rules! bounded_floats {
             fn if_less(self, other: $t) -> $t {
                 if self < other { self } else { other }
             }
+            // The sum of all is NaN if one of them is: an addition for each, where a comparison for each would take turns with the
+            // extremes. It may be NaN otherwise, of infinities of both signs.
+            #[inline(always)]
+            fn quick_lines<F: Combine<$t>, S: Simd, const N: usize, const MAXIMUM: bool>(
+                simd: S,
+                line: &mut [$t; N],
+                eights: &[[[$t; N]; EIGHT]],
+            ) -> bool {
+                let vectors = S::$split(eights.as_flattened().as_flattened()).0;
+                let mut sums = [0.0; N];
+                let (extremes, sums_of) = (S::$split_mut(line).0, S::$split_mut(&mut sums).0);
+                // One vector of the line takes all.
+                let (mut extreme, mut sum) = (extremes[0], simd.$splat(0.0));
+                for vectors in vectors.as_chunks::<EIGHT>().0 {
+                    let (mut x, mut s) = (*vectors, *vectors);
+                    for step in [1, 2, 4] {
+                        for i in (0..EIGHT).step_by(2 * step) {
+                            s[i] = simd.$add(s[i], s[i + step]);
+                            x[i] = match MAXIMUM {
+                                true => simd.$max(x[i], x[i + step]),
+                                false => simd.$min(x[i], x[i + step]),
+                            };
+                        }
+                    }
+                    sum = simd.$add(sum, s[0]);
+                    extreme = match MAXIMUM {
+                        true => simd.$max(x[0], extreme),
+                        false => simd.$min(x[0], extreme),
+                    };
+                }
+                (extremes[0], sums_of[0]) = (extreme, sum);
+                let mut open = 0;
+                for j in 0..N {
+                    open |= sums[j].unordered() | line[j].is_zero(MAXIMUM);
+                }
+                open != 0
+            }
             #[inline(always)]
             fn unordered(self) -> $bits {
                 self.is_nan() as $bits
@@ -204,7 +294,10 @@ macro_rules! bounded_floats {
         }
     )*};
 }
-bounded_floats!(f32 u32 f64 u64);
+bounded_floats! {
+    f32 u32 as_simd_f32s as_mut_simd_f32s splat_f32s add_f32s max_f32s min_f32s;
+    f64 u64 as_simd_f64s as_mut_simd_f64s splat_f64s add_f64s max_f64s min_f64s;
+}
 
 /// The bits of a float16 as an integer of the same order, and back; of a NaN as the integer.
 #[inline(always)]
@@ -235,7 +328,7 @@ impl Bounded for f16 {
 }
 
 macro_rules! extreme {
-    ($name:ident $identity:ident $pair:ident $quick:ident $ambiguous:literal) => {
+    ($name:ident $identity:ident $pair:ident $quick:ident $maximum:literal) => {
         impl<T: Bounded> Combine<T> for $name {
             type Flag = T::Flag;
 
@@ -261,7 +354,15 @@ macro_rules! extreme {
             }
             #[inline(always)]
             fn ambiguous(x: T) -> T::Flag {
-                x.is_zero($ambiguous)
+                x.is_zero($maximum)
+            }
+            #[inline(always)]
+            fn quick_lines<S: Simd, const N: usize>(
+                simd: S,
+                line: &mut [T; N],
+                eights: &[[[T; N]; EIGHT]],
+            ) -> bool {
+                T::quick_lines::<$name, S, N, $maximum>(simd, line, eights)
             }
         }
     };

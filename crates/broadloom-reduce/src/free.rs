@@ -5,9 +5,10 @@ use std::marker::PhantomData;
 
 use broadloom_ir::Result;
 use broadloom_math::Elem;
-use pulp::NullaryFnOnce;
+use broadloom_mem::{PAGE, ask_ahead};
+use pulp::{NullaryFnOnce, Scalar128b, Simd, WithSimd};
 
-use crate::combine::Combine;
+use crate::combine::{Combine, EIGHT as ROWS};
 use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
 use crate::tree::packed;
@@ -15,9 +16,6 @@ use crate::vectors::combine;
 
 /// The bytes of a node with lanes: some vectors.
 const NODE: usize = 512;
-
-/// The rows that are combined with a node at a time.
-const ROWS: usize = 8;
 
 /// Rows of more elements are combined in lanes.
 const SHORT: usize = 32;
@@ -38,7 +36,10 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
     fn push(&self, state: &mut State, bytes: &[u8]) {
         let from = elements::<T>(bytes);
         state.next += (from.len() / state.width) as u64;
-        arch().dispatch(Fold::<F, T>(node::<F, T>(state), None, from, PhantomData));
+        match state.width {
+            1 => arch().dispatch(Line::<F, T>(node::<F, T>(state), from, PhantomData)),
+            _ => arch().dispatch(Fold::<F, T>(node::<F, T>(state), None, from, PhantomData)),
+        }
     }
 
     fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]) {
@@ -178,4 +179,73 @@ fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store];
             combine::<F, T>(node, row);
         }
     }
+}
+
+/// Combines a run of elements of one output with its node.
+struct Line<'a, F, T: Elem>(&'a mut [T::Store], &'a [T::Store], PhantomData<F>);
+
+impl<F: Combine<T>, T: Elem> WithSimd for Line<'_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        if S::IS_SCALAR { self.run(Scalar128b) } else { self.run(simd) }
+    }
+}
+
+impl<F: Combine<T>, T: Elem> Line<'_, F, T> {
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Line(node, from, _) = self;
+        let rest = match size_of::<T::Store>() {
+            1 => lines::<64, S, F, T>(simd, node, from),
+            2 => lines::<32, S, F, T>(simd, node, from),
+            4 => lines::<16, S, F, T>(simd, node, from),
+            _ => lines::<8, S, F, T>(simd, node, from),
+        };
+        combine::<F, T>(&mut node[..rest.len()], rest);
+    }
+}
+
+/// Lines that are combined before anyone looks whether the quick way left something open: a page.
+const LINES: usize = PAGE / 64;
+
+/// Combines a run with the first `N` elements of a node, as many as a cache line has, in the order of memory; returns what is less
+/// than a line.
+///
+/// PERF: what was combined stays in registers. A node of 512 bytes is combined in memory, and its rows lie so far
+/// apart that prefetchers lose sight of them.
+#[inline(always)]
+fn lines<'a, const N: usize, S: Simd, F: Combine<T>, T: Elem>(
+    simd: S,
+    node: &mut [T::Store],
+    from: &'a [T::Store],
+) -> &'a [T::Store] {
+    let Some(node) = node.first_chunk_mut::<N>() else { return from };
+    let (lines, rest) = from.as_chunks::<N>();
+    let mut combined = *node;
+    // Nothing changes NaN.
+    let is_nan = |line: &[T::Store; N]| line.iter().any(|x| F::unordered(*x) != F::Flag::default());
+    if is_nan(&combined) {
+        return rest;
+    }
+    for (i, block) in lines.chunks(LINES).enumerate() {
+        ask_ahead(from, i * LINES * N, LINES * N);
+        let before = combined;
+        let (eights, few) = block.as_chunks::<ROWS>();
+        if F::quick_lines::<S, N>(simd, &mut combined, eights) {
+            combined = before;
+            for row in eights.as_flattened() {
+                combine::<F, T>(&mut combined, row);
+            }
+            if is_nan(&combined) {
+                break;
+            }
+        }
+        for row in few {
+            combine::<F, T>(&mut combined, row);
+        }
+    }
+    *node = combined;
+    rest
 }

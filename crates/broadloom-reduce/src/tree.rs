@@ -15,7 +15,7 @@ use crate::combine::Combine;
 use crate::each;
 use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
-use crate::vectors::{CombineVectors, Vectors, combine, fold, fold_256, fold_level, fold_node};
+use crate::vectors::{CombineVectors, Units, Vectors, combine, fold, fold_256, fold_level, fold_node};
 
 /// The level of a row whose first elements are of an earlier run.
 pub(crate) const OPEN: u8 = u8::MAX;
@@ -168,11 +168,10 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
         let taken = fill_row::<F, T>(state, from);
         from = &from[taken..];
     }
-    while let Some(rows) = from.first_chunk::<{ 256 * LANES }>()
-        && state.next.is_multiple_of(256 * row_of)
-    {
+    let mut units = Units::NEW;
+    while from.len() >= 256 * LANES && state.next.is_multiple_of(256 * row_of) {
         let (count, nodes) = place::<T>(state, 8 + base);
-        fold_256::<S, F, T>(simd, rows, nodes, count);
+        fold_256::<S, F, T>(simd, from, &mut units, nodes, count);
         from = &from[256 * LANES..];
     }
     while from.len() >= LANES {

@@ -3,6 +3,7 @@
 //! Everything here is inlined into the functions that are compiled for a target's features.
 
 use broadloom_math::Elem;
+use broadloom_mem::{PAGE, ask_ahead};
 use pulp::Simd;
 
 use crate::LANES;
@@ -153,6 +154,9 @@ fn two<S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(simd: S, rows: 
     F::vectors(simd, a, rows.row(simd, i + 1))
 }
 
+/// The most vectors of a row: of f64, two lanes each.
+const MOST_STRIDE: usize = LANES / 2;
+
 /// The lanes of a vector.
 #[inline(always)]
 pub(crate) fn lanes<S: Simd, T: Vectors>() -> usize {
@@ -217,27 +221,68 @@ pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Ve
     }
 }
 
-/// The same with 256 rows.
+/// Rows of which one is made at a time in registers.
+const UNIT: usize = 16;
+
+/// The rows that units are combined to. They lie as vectors do that cross no lines.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Units<T>([[T; LANES]; 256 / UNIT]);
+
+impl<T: Accumulator> Units<T> {
+    pub const NEW: Units<T> = Units([[T::NOTHING; LANES]; 256 / UNIT]);
+}
+
+/// The same with the first 256 rows of a run, in the order of memory.
+///
+/// PERF: lanes beside each other are combined for four rows at a time, so that lines are read one after the other. In passes of their own
+/// over 32 KiB of f64, sums took 1.2 times as long in a second-level cache, and 1.6 times as long beyond.
 #[inline(always)]
 pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
-    elements: &[T; 256 * LANES],
+    run: &[T],
+    units: &mut Units<T>,
     nodes: &mut [T],
     count: usize,
 ) {
-    let (vectors, nodes) = (T::split::<S>(elements).0, T::split_mut::<S>(nodes).0);
+    const { assert!(256 / UNIT == 16, "a tree over all of them") };
     let stride = LANES / lanes::<S, T>();
-    for at in 0..stride {
-        let mut quarters = [vectors[at]; 8];
-        for i in 0..4 {
-            let vectors = &vectors[64 * i * stride..][..64 * stride];
-            quarters[i] = eights::<S, F, T>(simd, 3, Strided { vectors, stride, at }, 0);
+    let vectors = &T::split::<S>(&run[..256 * LANES]).0[..256 * stride];
+    for (i, unit) in units.0.iter_mut().enumerate() {
+        let at = i * UNIT * LANES;
+        if (at * size_of::<T>()).is_multiple_of(PAGE) {
+            ask_ahead(run, at, 1);
         }
-        let mut v = tree::<4, S, F, T, _>(simd, Computed(&quarters), 0);
+        let vectors = &vectors[i * UNIT * stride..][..UNIT * stride];
+        sixteen::<S, F, T>(simd, vectors, T::split_mut::<S>(unit).0);
+    }
+    let nodes = T::split_mut::<S>(nodes).0;
+    let units = T::split::<S>(units.0.as_flattened()).0;
+    for at in 0..stride {
+        let rows = Strided { vectors: &units[..16 * stride], stride, at };
+        let v = tree::<8, S, F, T, _>(simd, rows, 0);
+        let mut v = F::vectors(simd, v, tree::<8, S, F, T, _>(simd, rows, 8));
         for i in (0..count).rev() {
             v = F::vectors(simd, nodes[i * stride + at], v);
         }
         nodes[at] = v;
+    }
+}
+
+/// Combines sixteen rows to one, four of them before the next four.
+#[inline(always)]
+fn sixteen<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, vectors: &[T::V<S>], out: &mut [T::V<S>]) {
+    let stride = LANES / lanes::<S, T>();
+    let (vectors, out) = (&vectors[..16 * stride], &mut out[..stride]);
+    let mut fours = [[vectors[0]; MOST_STRIDE]; 4];
+    for (i, row) in fours.iter_mut().enumerate() {
+        for (at, four) in row[..stride].iter_mut().enumerate() {
+            *four = tree::<4, S, F, T, _>(simd, Strided { vectors, stride, at }, 4 * i);
+        }
+    }
+    for (at, out) in out.iter_mut().enumerate() {
+        let v = F::vectors(simd, fours[0][at], fours[1][at]);
+        *out = F::vectors(simd, v, F::vectors(simd, fours[2][at], fours[3][at]));
     }
 }
 

@@ -267,6 +267,40 @@ fn nothing_and_zeros() {
     }
 }
 
+/// The extremes of runs of pages of which one element is special, wherever it is.
+fn check_special<T: Sample>(n: usize, common: T::Store, special: T::Store) {
+    let of = |list: &[T::Store]| {
+        [Reduction::Max, Reduction::Min].map(|reduction| {
+            let mut partial = Partial::new(reduction, T::DTYPE, 1, 0).expect("a partial");
+            partial.push(bytes_of(list));
+            let mut out = [T::Store::default()];
+            partial.finish(bytes_of_mut(&mut out));
+            T::bits(out[0])
+        })
+    };
+    let mut list: Vec<T::Store> = vec![common; n];
+    let op = |reduction| T::load(T::op(reduction, common, special)).canonical().to_bits64();
+    let expected = [Reduction::Max, Reduction::Min].map(op);
+    for at in 0..n {
+        let before = std::mem::replace(&mut list[at], special);
+        assert_eq!(of(&list), expected, "{:#x} at {at} of {n} {}", T::bits(special), T::DTYPE);
+        list[at] = before;
+    }
+}
+
+#[test]
+fn one_element_of_many_is_seen() {
+    let infinite = f64::INFINITY;
+    let cases =
+        [(1.0, f64::NAN), (-0.0, 0.0), (0.0, -0.0), (1.0, infinite), (-infinite, infinite), (1.0, 2.0)];
+    for (common, special) in cases {
+        for n in [513, 1024 + 130] {
+            check_special::<f32>(n, common as f32, special as f32);
+            check_special::<f64>(n, common, special);
+        }
+    }
+}
+
 #[test]
 fn what_does_not_follow_is_refused() {
     let new = |dtype, width, start| Partial::new(Reduction::Sum, dtype, width, start).expect("a partial");

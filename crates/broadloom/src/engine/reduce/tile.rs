@@ -110,6 +110,18 @@ fn read<'a>(operands: &mut Apart<'a>, region: &Region<'a>, start: Option<usize>)
     if is_read { Ok(()) } else { Err(Error::new(ErrorKind::Memory, "a tile outside of its memory")) }
 }
 
+/// Asks for memory that tiles behind this one read.
+fn ask_ahead(fold: &Fold<'_>, run: &Run) {
+    for ((region, dtype), &start) in
+        fold.inputs.iter().zip(&fold.prepared.stage.kernel.inputs).zip(&run.starts)
+    {
+        let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(dtype.size()));
+        if let (Some(bytes), Some(start)) = (region.as_slice(), start) {
+            broadloom_mem::ask_ahead(bytes, start, run.count * dtype.size());
+        }
+    }
+}
+
 /// Adds so many elements of each tile, which have memory of their own.
 fn write<'a>(operands: &mut Apart<'a>, tiles: &'a mut [Buffer], fold: &Fold<'_>, count: usize) -> Result<()> {
     for (buffer, dtype) in tiles.iter_mut().zip(&fold.dtypes) {
@@ -202,6 +214,7 @@ impl<'f> Tiles<'f> {
             // PERF: no nest for the usual tile.
             let starts = plan.loops.operands().iter().map(|operand| operand.start() as usize);
             operands.skip(&starts.collect::<SmallVec<[usize; 8]>>());
+            ask_ahead(fold, run);
             return compiled.run_apart(count, &mut operands, fold.params, faults);
         }
         let nest = Nest::bind_apart(&plan.loops, &mut operands);
@@ -220,6 +233,7 @@ impl<'f> Tiles<'f> {
             read(&mut operands, region, start)?;
         }
         write(&mut operands, buffers, fold, run.count / rows)?;
+        ask_ahead(fold, run);
         compiled.run_apart(run.count, &mut operands, fold.params, faults)
     }
 
